@@ -1,0 +1,2 @@
+//! tandem
+fn main() {}

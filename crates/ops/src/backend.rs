@@ -1,0 +1,110 @@
+//! Memory and ordered queues of work.
+
+use crate::{Pending, Result, Span, SpanId, Wire};
+
+/// One ordered queue of work with memory of its own: a GPU of a team, or a share of the CPU. What is enqueued on
+/// one lane runs in order; lanes run beside each other. Counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lane(pub usize);
+
+/// What a backend runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// Host processors.
+    Cpu,
+    /// NVIDIA GPUs.
+    Cuda,
+    /// Pretend GPUs in host memory.
+    Sim,
+}
+
+/// What a backend is, in words and numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    /// What it runs on.
+    pub kind: DeviceKind,
+    /// One line a lane, such as `NVIDIA H200 (cuda:0)`.
+    pub lane_names: Vec<String>,
+    /// Bytes of memory that each lane could still hand out when asked.
+    pub free_bytes: Vec<u64>,
+}
+
+/// Elements of `T` in a lane's memory. A buffer is overwritten with zeros when it is dropped: it may hold witnesses.
+pub trait Buffer<T: Wire>: Send {
+    /// Number of elements.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Lane that holds it.
+    fn lane(&self) -> Lane;
+}
+
+/// Who computes: memory, queues and time. The primitives are traits of their own on top of it.
+///
+/// Operations take effect in the order in which they are called, lane by lane; an operation that reads a buffer
+/// of another lane waits, on the device, for what that lane had been told before. A failed operation may be
+/// reported by a later call or by [`Pending::wait`].
+pub trait Backend: Send + Sync + 'static {
+    /// A buffer on one of this backend's lanes.
+    type Buf<T: Wire>: Buffer<T>;
+
+    /// What it runs on.
+    fn info(&self) -> Info;
+
+    /// How many lanes there are; at least one.
+    fn lanes(&self) -> usize;
+
+    /// A buffer of `len` zeros.
+    ///
+    /// # Errors
+    /// No such lane; not enough memory.
+    fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<Self::Buf<T>>;
+
+    /// Copies `src` into `dst` from element `at` on. `src` may be reused when this returns.
+    ///
+    /// # Errors
+    /// `at + src.len()` is past the end of `dst`.
+    fn write<T: Wire>(&self, dst: &mut Self::Buf<T>, at: usize, src: &[T]) -> Result<()>;
+
+    /// A new buffer with the contents of `src`, which may be reused when this returns.
+    ///
+    /// # Errors
+    /// As [`Backend::alloc`].
+    fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Self::Buf<T>> {
+        let mut buf = self.alloc(lane, src.len())?;
+        self.write(&mut buf, 0, src)?;
+        Ok(buf)
+    }
+
+    /// A copy of `src[range]` on `lane`, which may be another lane than the one that holds `src`.
+    ///
+    /// # Errors
+    /// The range is past the end; as [`Backend::alloc`].
+    fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: std::ops::Range<usize>, lane: Lane) -> Result<Self::Buf<T>>;
+
+    /// The contents of `src` as they are when the lane gets there. The caller owns, and wipes, what it receives.
+    ///
+    /// # Errors
+    /// Not enough host memory for the transfer.
+    fn download<T: Wire>(&self, src: &Self::Buf<T>) -> Result<Pending<Vec<T>>>;
+
+    /// Blocks until every lane has done all that it was told.
+    ///
+    /// # Errors
+    /// The first failure of that work.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Marks the start of a span of work on `lane`, measured on the device.
+    fn begin(&self, lane: Lane, name: &'static str) -> SpanId;
+
+    /// Marks its end.
+    fn end(&self, span: SpanId);
+
+    /// Blocks until all spans that were ended are over, and takes them.
+    ///
+    /// # Errors
+    /// The device failed meanwhile.
+    fn take_spans(&self) -> Result<Vec<Span>>;
+}

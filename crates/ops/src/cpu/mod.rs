@@ -1,0 +1,1 @@
+//! The CPU: the specification of every primitive.

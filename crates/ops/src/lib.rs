@@ -1,0 +1,40 @@
+//! What a prover needs computed, and who may compute it.
+//!
+//! [`Backend`] owns memory and ordered queues of work ([`Lane`]s); one trait per primitive says what can be
+//! enqueued on them. [`cpu::Cpu`] implements all of them with well-kept libraries and is the specification:
+//! any other backend gives the same field elements and the same group elements. Beside each primitive stands
+//! its naive definition, the oracle of both.
+//!
+//! Everything enqueues. Only [`Pending::wait`] and [`Backend::synchronize`] block.
+#![forbid(unsafe_code)]
+
+pub mod backend;
+pub mod cpu;
+pub mod curve;
+pub mod error;
+pub mod msm;
+pub mod ntt;
+pub mod pending;
+pub mod spmv;
+pub mod timeline;
+pub mod vector;
+pub mod wire;
+
+pub use backend::{Backend, Buffer, DeviceKind, Info, Lane};
+pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
+pub use error::{Error, Result};
+pub use msm::{Digits, Msm, MsmRequest, MsmSet, Scalars};
+pub use ntt::{Coset, Direction, Ntt, NttOp, Order};
+pub use pending::Pending;
+pub use spmv::{SpMv, SparseRows};
+pub use timeline::{Span, SpanId};
+pub use vector::VecOps;
+pub use wire::{Canonical, Mont, Mont2, Point, Unaligned, Wire};
+
+/// Everything that a Groth16 proof over `C` asks of a backend.
+pub trait ProofBackend<C: Curve>: Backend + Ntt<C> + VecOps<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2> {}
+
+impl<C: Curve, B> ProofBackend<C> for B where
+    B: Backend + Ntt<C> + VecOps<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2>
+{
+}

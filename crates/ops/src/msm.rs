@@ -1,0 +1,80 @@
+//! Multi-scalar multiplication: the sum of k_i * P_i over points that stay where they are.
+//!
+//! Several sums may share their scalars (A, B in G1, B in G2 and L of a Groth16 key share the witness), so the work
+//! comes in three steps: a [`Digits::plan`] for all sums over one vector of scalars, made once a key; the points
+//! loaded once by that plan ([`Msm::load`]); and for each vector its digits, taken apart and ordered once
+//! ([`Digits::digits`]) and summed over each set of points ([`Msm::msm`]).
+
+use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Unaligned};
+
+/// Scalars in either form.
+pub enum Scalars<'a, B: Backend> {
+    /// Integers below the modulus.
+    Canonical(&'a B::Buf<Canonical>),
+    /// Montgomery form.
+    Mont(&'a B::Buf<Mont>),
+}
+
+/// A set of points that will be summed with a plan's scalars: `points` points, of which point i belongs to scalar
+/// `first + i`. Scalars that have no point in the set do not count in its sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MsmSet {
+    /// Whether the points lie in G2.
+    pub g2: bool,
+    /// The scalar of the first point.
+    pub first: usize,
+    /// Number of points.
+    pub points: usize,
+}
+
+/// What a plan is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MsmRequest {
+    /// Number of scalars of each vector.
+    pub scalars: usize,
+    /// The sets of points that share them.
+    pub sets: Vec<MsmSet>,
+    /// Bytes of the lane's memory that the loaded sets may take together.
+    pub memory_bytes: u64,
+}
+
+/// Scalars taken apart into digits and put in order, for any number of sums.
+pub trait Digits<C: Curve>: Backend {
+    /// How to take scalars apart, and how to hold points; decided by a pure function of the request and the device.
+    type Plan: Clone + Send + Sync + std::fmt::Debug;
+    /// The digits of one vector of scalars on one lane. Wiped when dropped.
+    type Digits: Send;
+
+    /// Decides.
+    ///
+    /// # Errors
+    /// A set reaches past the scalars; the sets do not fit into the memory even in their smallest form.
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan>;
+
+    /// Takes `scalars` apart, as many as the plan says.
+    ///
+    /// # Errors
+    /// Another number of scalars than the plan's; not enough memory.
+    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits>
+    where
+        Self: Sized;
+}
+
+/// Sums over the group `G`.
+pub trait Msm<G: Group>: Digits<G::Curve> {
+    /// Points in a lane's memory, in whatever form the plan wants them.
+    type Bases: Send + Sync;
+
+    /// Loads the set number `set` of the plan's request. The points are taken to lie on the curve, in the subgroup;
+    /// any of them may be infinity, and they may repeat.
+    ///
+    /// # Errors
+    /// Another number of points than the request says; not enough memory.
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases>;
+
+    /// The sum over a set, of the digits' scalars.
+    ///
+    /// # Errors
+    /// Bases and digits of different plans or lanes; the device failed.
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>>;
+}

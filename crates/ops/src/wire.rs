@@ -1,0 +1,103 @@
+//! Plain values that cross to devices and stand in key files.
+//!
+//! All limbs are little-endian 64-bit words, least significant first; Montgomery form means value * 2^(64 * limbs)
+//! modulo the field's modulus. This is the layout of snarkjs files, so a key's sections are arrays of these types.
+//! No arkworks type ever crosses: they have no stated layout.
+
+use bytemuck::{Pod, Zeroable};
+use std::marker::PhantomData;
+use zeroize::Zeroize;
+
+/// A plain value of fixed size that may be copied byte by byte to a device.
+pub trait Wire: Pod + Zeroize + Send + Sync + PartialEq + std::fmt::Debug + 'static {}
+impl<T: Pod + Zeroize + Send + Sync + PartialEq + std::fmt::Debug + 'static> Wire for T {}
+
+/// A scalar-field element in Montgomery form, below the modulus.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct Mont(pub [u64; 4]);
+
+/// A scalar-field element as the integer below the modulus that it is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct Canonical(pub [u64; 4]);
+
+/// A scalar-field element times R^2, R = 2^256: the Montgomery product of a `Mont2` and a [`Canonical`] is the
+/// [`Mont`] of their product. zkey files hold the coefficients of the circuit so.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct Mont2(pub [u64; 4]);
+
+/// An affine point: the Montgomery limbs of x, then of y; over Fp2 each is c0, then c1. Infinity is all zero
+/// (no curve here has a point at (0, 0)). `LIMBS` is 8, 12, 16 or 24.
+#[derive(Clone, Copy, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct Point<const LIMBS: usize>(pub [u64; LIMBS]);
+
+/// Scalars may be witnesses: their `Debug` shows no digit.
+macro_rules! opaque_debug {
+    ($($t:ident),*) => {$(
+        impl std::fmt::Debug for $t {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($t), "(..)"))
+            }
+        }
+    )*};
+}
+opaque_debug!(Mont, Canonical, Mont2);
+
+impl<const LIMBS: usize> std::fmt::Debug for Point<LIMBS> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Point({:x?})", self.0)
+    }
+}
+
+/// A slice of `T` at any address, as a memory-mapped file holds it.
+#[derive(Clone, Copy)]
+pub struct Unaligned<'a, T: Wire> {
+    bytes: &'a [u8],
+    of: PhantomData<T>,
+}
+
+impl<'a, T: Wire> Unaligned<'a, T> {
+    /// Views `bytes` as values of `T`; `None` if the length is no multiple of the size of `T`.
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        (bytes.len() % size_of::<T>() == 0).then_some(Self { bytes, of: PhantomData })
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len() / size_of::<T>()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The value at `index`; panics past the end, as a slice does.
+    pub fn get(&self, index: usize) -> T {
+        bytemuck::pod_read_unaligned(&self.bytes[index * size_of::<T>()..][..size_of::<T>()])
+    }
+
+    /// The values in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = T> + 'a {
+        self.bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
+    }
+
+    /// The values `range.start..range.end`; panics past the end, as a slice does.
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        Self { bytes: &self.bytes[range.start * size_of::<T>()..range.end * size_of::<T>()], of: PhantomData }
+    }
+
+    /// The bytes themselves.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+impl<'a, T: Wire> From<&'a [T]> for Unaligned<'a, T> {
+    fn from(values: &'a [T]) -> Self {
+        Self { bytes: bytemuck::cast_slice(values), of: PhantomData }
+    }
+}
