@@ -1,0 +1,174 @@
+#pragma once
+// Prime fields. An `Fp` holds value * 2^(32 N) mod p (Montgomery form), always below p.
+#include "limbs_device.cuh"
+#include "limbs_host.cuh"
+
+namespace tandem {
+
+#if defined(__CUDA_ARCH__)
+namespace limbs = limbs_device;
+#else
+namespace limbs = limbs_host;
+#endif
+
+template <class P> struct Wide;
+
+/// An element of the prime field with parameters P (params.cuh). Limbs are little-endian, as in the Rust wire types.
+template <class P> struct alignas(16) Fp {
+    using Params = P;
+    using WideType = Wide<P>;
+    static constexpr int N = P::N;
+    uint32_t limb[N];
+
+    static TANDEM_HD Fp zero() {
+        Fp r;
+        TANDEM_UNROLL for (int i = 0; i < N; i++) r.limb[i] = 0;
+        return r;
+    }
+    static TANDEM_HD Fp one() { return from_limbs(P::r()); }
+
+    TANDEM_HD bool is_zero() const {
+        uint32_t any = 0;
+        TANDEM_UNROLL for (int i = 0; i < N; i++) any |= limb[i];
+        return any == 0;
+    }
+    friend TANDEM_HD bool operator==(const Fp& a, const Fp& b) {
+        uint32_t any = 0;
+        TANDEM_UNROLL for (int i = 0; i < N; i++) any |= a.limb[i] ^ b.limb[i];
+        return any == 0;
+    }
+    friend TANDEM_HD bool operator!=(const Fp& a, const Fp& b) { return !(a == b); }
+
+    friend TANDEM_HD Fp operator+(const Fp& a, const Fp& b) {
+        Fp r;
+        limbs::add<N>(r.limb, a.limb, b.limb);
+        limbs::reduce_once<P>(r.limb);
+        return r;
+    }
+    friend TANDEM_HD Fp operator-(const Fp& a, const Fp& b) {
+        constexpr Limbs<N> p = P::modulus();
+        Fp r, add;
+        uint32_t mask = limbs::sub<N>(r.limb, a.limb, b.limb);
+        TANDEM_UNROLL for (int i = 0; i < N; i++) add.limb[i] = p.limb[i] & mask;
+        limbs::add<N>(r.limb, r.limb, add.limb);
+        return r;
+    }
+    friend TANDEM_HD Fp operator*(const Fp& a, const Fp& b) {
+        Fp r;
+        limbs::mont_mul<P>(r.limb, a.limb, b.limb);
+        return r;
+    }
+    TANDEM_HD Fp& operator+=(const Fp& b) { return *this = *this + b; }
+    TANDEM_HD Fp& operator-=(const Fp& b) { return *this = *this - b; }
+    TANDEM_HD Fp& operator*=(const Fp& b) { return *this = *this * b; }
+
+    TANDEM_HD Fp sqr() const {
+        uint32_t wide[2 * N];
+        limbs::sqr_wide<N>(wide, limb);
+        Fp r;
+        limbs::mont_reduce<P>(r.limb, wide);
+        return r;
+    }
+    TANDEM_HD Fp dbl() const { return *this + *this; }
+    TANDEM_HD Fp neg() const { return zero() - *this; }
+
+    /// a + b without reduction, as a factor of one product with a reduced factor.
+    static TANDEM_HD Fp add_lazy(const Fp& a, const Fp& b) {
+        Fp r;
+        limbs::add<N>(r.limb, a.limb, b.limb);
+        return r;
+    }
+
+    /// Montgomery product of raw limbs: a * b / 2^(32 N). A Mont2 value times a canonical one is in Montgomery form.
+    static TANDEM_HD Fp mul2(const Fp& a, const Fp& b) { return a * b; }
+    /// The integer that the element is, in the limbs of an Fp.
+    TANDEM_HD Fp to_canonical() const {
+        uint32_t wide[2 * N];
+        TANDEM_UNROLL for (int i = 0; i < N; i++) {
+            wide[i] = limb[i];
+            wide[N + i] = 0;
+        }
+        Fp r;
+        limbs::mont_reduce<P>(r.limb, wide);
+        return r;
+    }
+    /// The element that an integer below p is.
+    static TANDEM_HD Fp from_canonical(const Fp& integer) { return integer * from_limbs(P::r2()); }
+
+    /// 1 / value, and 0 for 0: value^(p - 2).
+    TANDEM_HD_NOINLINE Fp inverse() const {
+        constexpr Limbs<N> exponent = modulus_minus_2();
+        Fp r = one();
+        for (int i = P::BITS - 1; i >= 0; i--) {
+            r = r.sqr();
+            if (exponent.limb[i / 32] >> (i % 32) & 1) r = r * *this;
+        }
+        return r;
+    }
+
+  private:
+    static TANDEM_HD constexpr Limbs<N> modulus_minus_2() {
+        Limbs<N> r = P::modulus();
+        uint32_t borrow = 2;
+        for (int i = 0; i < N; i++) {
+            uint32_t limb = r.limb[i];
+            r.limb[i] = limb - borrow;
+            borrow = limb < borrow;
+        }
+        return r;
+    }
+    static TANDEM_HD Fp from_limbs(const Limbs<N>& from) {
+        Fp r;
+        TANDEM_UNROLL for (int i = 0; i < N; i++) r.limb[i] = from.limb[i];
+        return r;
+    }
+};
+
+/// A double-width integer: a product, or sums and differences of products, before its one Montgomery reduction.
+/// `reduce` needs a value below p * 2^(32 N). As 2p < 2^(32 N) for every field here, a sum of two products of reduced
+/// elements is one.
+template <class P> struct alignas(16) Wide {
+    static constexpr int N = P::N;
+    uint32_t limb[2 * N];
+
+    /// a * b. Either factor may be a sum by `Fp::add_lazy`.
+    static TANDEM_HD Wide mul(const Fp<P>& a, const Fp<P>& b) {
+        Wide r;
+        limbs::mul_wide<N>(r.limb, a.limb, b.limb);
+        return r;
+    }
+    static TANDEM_HD Wide sqr(const Fp<P>& a) {
+        Wide r;
+        limbs::sqr_wide<N>(r.limb, a.limb);
+        return r;
+    }
+    /// The sum as integers; the caller knows that it fits.
+    friend TANDEM_HD Wide operator+(const Wide& a, const Wide& b) {
+        Wide r;
+        limbs::add<2 * N>(r.limb, a.limb, b.limb);
+        return r;
+    }
+    /// The difference as integers; the caller knows that a >= b.
+    static TANDEM_HD Wide sub_exact(const Wide& a, const Wide& b) {
+        Wide r;
+        limbs::sub<2 * N>(r.limb, a.limb, b.limb);
+        return r;
+    }
+    /// a - b, plus p * 2^(32 N) if that is negative. For a and b below p * 2^(32 N), so is the result.
+    friend TANDEM_HD Wide operator-(const Wide& a, const Wide& b) {
+        constexpr Limbs<N> p = P::modulus();
+        Wide r;
+        Fp<P> add;
+        uint32_t mask = limbs::sub<2 * N>(r.limb, a.limb, b.limb);
+        TANDEM_UNROLL for (int i = 0; i < N; i++) add.limb[i] = p.limb[i] & mask;
+        limbs::add<N>(r.limb + N, r.limb + N, add.limb);
+        return r;
+    }
+    TANDEM_HD Fp<P> reduce() const {
+        Fp<P> r;
+        limbs::mont_reduce<P>(r.limb, limb);
+        return r;
+    }
+};
+
+}  // namespace tandem
