@@ -13,6 +13,7 @@ pub mod cpu;
 pub mod curve;
 pub mod error;
 pub mod msm;
+pub mod naive;
 pub mod ntt;
 pub mod pending;
 pub mod spmv;

@@ -1,1 +1,245 @@
 //! The CPU: the specification of every primitive.
+//!
+//! [`Cpu`] does each operation at once, on rayon's pool, before it returns; its `Pending`s are ready. With several
+//! lanes it is the `sim` device: pretend GPUs whose buffers may not be mixed, so that schedules for several lanes
+//! run where there is no GPU.
+
+mod msm;
+mod ntt;
+mod spmv;
+mod vector;
+
+pub use msm::{Bases, CpuDigits, Plan};
+pub use spmv::Matrix;
+
+use crate::{Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use zeroize::Zeroize;
+
+/// Allocations from this size on are first compared with the memory that the machine has left.
+const CHECKED_BYTES: u64 = 64 << 20;
+
+/// A backend in host memory.
+#[derive(Debug)]
+pub struct Cpu {
+    lanes: usize,
+    epoch: Instant,
+    spans: Mutex<Spans>,
+    roots: ntt::Roots,
+}
+
+#[derive(Debug, Default)]
+struct Spans {
+    next: u64,
+    open: HashMap<u64, (Lane, &'static str, Instant)>,
+    done: Vec<Span>,
+}
+
+/// Elements in host memory that belong to a lane.
+pub struct Buf<T: Wire> {
+    lane: Lane,
+    data: Vec<T>,
+}
+
+impl<T: Wire> Buf<T> {
+    /// The elements.
+    pub fn as_slice(&self) -> &[T] {
+        &self.data
+    }
+}
+
+impl<T: Wire> Buffer<T> for Buf<T> {
+    fn len(&self) -> usize {
+        self.data.len()
+    }
+    fn lane(&self) -> Lane {
+        self.lane
+    }
+}
+
+impl<T: Wire> Drop for Buf<T> {
+    fn drop(&mut self) {
+        self.data.iter_mut().zeroize();
+    }
+}
+
+impl Cpu {
+    /// A backend of `lanes` lanes (at least one): the CPU itself with one, the `sim` device with more.
+    pub fn new(lanes: usize) -> Self {
+        Cpu { lanes: lanes.max(1), epoch: Instant::now(), spans: Mutex::default(), roots: ntt::Roots::default() }
+    }
+
+    fn check_lane(&self, op: &'static str, lane: Lane) -> Result<()> {
+        if lane.0 >= self.lanes {
+            return Err(Error::invalid(op, format!("lane {} of a device with {}", lane.0, self.lanes)));
+        }
+        Ok(())
+    }
+
+    /// A vector that can grow to `len` elements without asking for memory again.
+    fn reserve<T>(&self, op: &'static str, len: usize) -> Result<Vec<T>> {
+        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
+        let refused = |free| Error::OutOfMemory { op, device: "the CPU".into(), wanted, free };
+        if wanted >= CHECKED_BYTES {
+            let free = available_bytes();
+            if wanted > free {
+                return Err(refused(free));
+            }
+        }
+        let mut data = Vec::new();
+        data.try_reserve_exact(len).map_err(|_| refused(available_bytes()))?;
+        Ok(data)
+    }
+
+    fn spans(&self) -> MutexGuard<'_, Spans> {
+        // A panic elsewhere while spans were noted leaves them usable.
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that the machine can still hand out without swapping.
+fn available_bytes() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib =
+        info.lines().find_map(|l| l.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or(u64::MAX, |k| k * 1024)
+}
+
+/// Fails unless all `lanes` are the first one, which it returns.
+fn one_lane(op: &'static str, lanes: &[Lane]) -> Result<Lane> {
+    match lanes.iter().find(|&&l| l != lanes[0]) {
+        Some(other) => Err(Error::invalid(op, format!("buffers of lane {} and lane {}", lanes[0].0, other.0))),
+        None => Ok(lanes[0]),
+    }
+}
+
+fn equal_lengths(op: &'static str, a: usize, b: usize) -> Result<()> {
+    if a != b {
+        return Err(Error::invalid(op, format!("vectors of {a} and {b} elements")));
+    }
+    Ok(())
+}
+
+/// Fails if `at..at + count` is not within `len` elements.
+fn within(op: &'static str, at: usize, count: usize, len: usize) -> Result<()> {
+    if at.checked_add(count).is_none_or(|end| end > len) {
+        return Err(Error::invalid(op, format!("{count} elements from {at} on, of a buffer of {len}")));
+    }
+    Ok(())
+}
+
+impl Backend for Cpu {
+    type Buf<T: Wire> = Buf<T>;
+
+    fn info(&self) -> Info {
+        let threads = rayon::current_num_threads();
+        let free = available_bytes();
+        let (kind, lane_names) = match self.lanes {
+            1 => (DeviceKind::Cpu, vec![format!("CPU, {threads} threads")]),
+            n => (DeviceKind::Sim, (0..n).map(|i| format!("pretend GPU (sim:{i})")).collect()),
+        };
+        Info { kind, lane_names, free_bytes: vec![free / self.lanes as u64; self.lanes] }
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<Buf<T>> {
+        self.check_lane("alloc", lane)?;
+        let mut data = self.reserve("alloc", len)?;
+        data.resize(len, T::zeroed());
+        Ok(Buf { lane, data })
+    }
+
+    fn write<T: Wire>(&self, dst: &mut Buf<T>, at: usize, src: &[T]) -> Result<()> {
+        within("write", at, src.len(), dst.data.len())?;
+        dst.data[at..at + src.len()].copy_from_slice(src);
+        Ok(())
+    }
+
+    fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Buf<T>> {
+        self.check_lane("upload", lane)?;
+        let mut data = self.reserve("upload", src.len())?;
+        data.extend_from_slice(src);
+        Ok(Buf { lane, data })
+    }
+
+    fn copy<T: Wire>(&self, src: &Buf<T>, range: Range<usize>, lane: Lane) -> Result<Buf<T>> {
+        self.check_lane("copy", lane)?;
+        let part = src
+            .data
+            .get(range.clone())
+            .ok_or_else(|| Error::invalid("copy", format!("elements {range:?} of a buffer of {}", src.data.len())))?;
+        let mut data = self.reserve("copy", part.len())?;
+        data.extend_from_slice(part);
+        Ok(Buf { lane, data })
+    }
+
+    fn download<T: Wire>(&self, src: &Buf<T>) -> Result<Pending<Vec<T>>> {
+        let mut data = self.reserve("download", src.data.len())?;
+        data.extend_from_slice(&src.data);
+        Ok(Pending::ready(data))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
+        let mut spans = self.spans();
+        let id = spans.next;
+        spans.next += 1;
+        spans.open.insert(id, (lane, name, Instant::now()));
+        SpanId(id)
+    }
+
+    fn end(&self, span: SpanId) {
+        let now = Instant::now();
+        let mut spans = self.spans();
+        if let Some((lane, name, start)) = spans.open.remove(&span.0) {
+            let us = |d: std::time::Duration| d.as_secs_f64() * 1e6;
+            spans.done.push(Span {
+                lane,
+                name,
+                start_us: us(start.duration_since(self.epoch)),
+                duration_us: us(now.duration_since(start)),
+            });
+        }
+    }
+
+    fn take_spans(&self) -> Result<Vec<Span>> {
+        Ok(std::mem::take(&mut self.spans().done))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mont;
+
+    #[test]
+    fn refuses_more_memory_than_there_is() {
+        let cpu = Cpu::new(1);
+        for len in [1 << 45, usize::MAX / 32, usize::MAX] {
+            assert!(matches!(cpu.alloc::<Mont>(Lane(0), len), Err(Error::OutOfMemory { .. })), "{len}");
+        }
+    }
+
+    #[test]
+    fn spans_are_taken_once_and_in_order_of_their_ends() {
+        let cpu = Cpu::new(2);
+        let a = cpu.begin(Lane(0), "a");
+        let b = cpu.begin(Lane(1), "b");
+        cpu.end(b);
+        cpu.end(a);
+        cpu.end(a);
+        let spans = cpu.take_spans().unwrap();
+        assert_eq!(spans.iter().map(|s| s.name).collect::<Vec<_>>(), ["b", "a"]);
+        assert!(spans[1].start_us <= spans[0].start_us && spans[1].duration_us >= spans[0].duration_us);
+        assert!(cpu.take_spans().unwrap().is_empty());
+    }
+}

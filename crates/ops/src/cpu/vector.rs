@@ -1,0 +1,59 @@
+//! Element-wise arithmetic.
+
+use super::{equal_lengths, one_lane, Buf, Cpu};
+use crate::{Buffer, Canonical, Curve, Mont, Result, VecOps, Wire};
+use ark_ff::PrimeField;
+use rayon::prelude::*;
+
+/// Elements that one task takes at least.
+const GRAIN: usize = 1 << 10;
+
+/// a_i = f(a_i, b_i)
+fn zip<A: Wire, B: Wire>(op: &'static str, a: &mut Buf<A>, b: &Buf<B>, f: impl Fn(A, B) -> A + Sync) -> Result<()> {
+    one_lane(op, &[a.lane(), b.lane()])?;
+    equal_lengths(op, a.len(), b.len())?;
+    a.data.par_iter_mut().with_min_len(GRAIN).zip(&b.data).for_each(|(a, &b)| *a = f(*a, b));
+    Ok(())
+}
+
+impl<C: Curve> VecOps<C> for Cpu {
+    fn add(&self, a: &mut Buf<Mont>, b: &Buf<Mont>) -> Result<()> {
+        zip("add", a, b, |a, b| C::mont(C::from_mont(a) + C::from_mont(b)))
+    }
+
+    fn sub(&self, a: &mut Buf<Mont>, b: &Buf<Mont>) -> Result<()> {
+        zip("sub", a, b, |a, b| C::mont(C::from_mont(a) - C::from_mont(b)))
+    }
+
+    fn mul(&self, a: &mut Buf<Mont>, b: &Buf<Mont>) -> Result<()> {
+        zip("mul", a, b, |a, b| C::mont(C::from_mont(a) * C::from_mont(b)))
+    }
+
+    fn scale(&self, a: &mut Buf<Mont>, k: Mont) -> Result<()> {
+        let k = C::from_mont(k);
+        a.data.par_iter_mut().with_min_len(GRAIN).for_each(|a| *a = C::mont(C::from_mont(*a) * k));
+        Ok(())
+    }
+
+    fn mul_sub(&self, a: &mut Buf<Mont>, b: &Buf<Mont>, c: &Buf<Mont>) -> Result<()> {
+        one_lane("mul_sub", &[a.lane(), b.lane(), c.lane()])?;
+        equal_lengths("mul_sub", a.len(), b.len())?;
+        equal_lengths("mul_sub", a.len(), c.len())?;
+        let bc = b.data.par_iter().zip(&c.data);
+        a.data.par_iter_mut().with_min_len(GRAIN).zip(bc).for_each(|(a, (&b, &c))| {
+            *a = C::mont(C::from_mont(*a) * C::from_mont(b) - C::from_mont(c));
+        });
+        Ok(())
+    }
+
+    fn to_canonical(&self, a: &Buf<Mont>, out: &mut Buf<Canonical>) -> Result<()> {
+        zip("to_canonical", out, a, |_, a| C::canonical(C::from_mont(a)))
+    }
+
+    fn to_mont(&self, a: &Buf<Canonical>, out: &mut Buf<Mont>) -> Result<()> {
+        // A value that is not below the modulus breaks the type's promise; it is reduced like any other integer.
+        zip("to_mont", out, a, |_, a| {
+            C::mont(C::from_canonical(a).unwrap_or_else(|| C::Fr::from_le_bytes_mod_order(bytemuck::bytes_of(&a))))
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The primitives by their definitions: slow, short, and made of nothing but field and group arithmetic. They are
+//! the oracles of every backend.
+
+use crate::{Canonical, Coset, Curve, Direction, Group, NttOp, Order, SparseRows};
+use ark_ff::{AdditiveGroup, BigInteger, Field, PrimeField};
+
+/// The place of index `i` in a vector of 2^`log_n` elements.
+pub fn place(order: Order, i: usize, log_n: u32) -> usize {
+    match order {
+        Order::Natural => i,
+        Order::BitReversed => (0..log_n).filter(|b| i >> b & 1 == 1).map(|b| 1 << (log_n - 1 - b)).sum(),
+    }
+}
+
+/// The polynomial with coefficients `c` at `x`.
+fn evaluate<F: Field>(c: impl DoubleEndedIterator<Item = F>, x: F) -> F {
+    c.rev().fold(F::ZERO, |sum, c| sum * x + c)
+}
+
+/// Element `index` of what the transform `op` makes of `input`, both taken in the orders that `op` says. `None`
+/// where there is no such transform.
+pub fn ntt_at<C: Curve>(input: &[C::Fr], op: NttOp, index: usize) -> Option<C::Fr> {
+    let n = input.len();
+    if !n.is_power_of_two() || index >= n {
+        return None;
+    }
+    let log_n = n.ilog2();
+    let w = C::root_of_unity(log_n)?;
+    let g = match op.coset {
+        Coset::Subgroup => C::Fr::ONE,
+        Coset::Odd => C::root_of_unity(log_n + 1)?,
+        Coset::Shift(g) => C::from_mont(g),
+    };
+    let natural = (0..n).map(|i| input[place(op.input, i, log_n)]);
+    match op.direction {
+        // v_i = sum_j c_j (g w^i)^j
+        Direction::Forward => Some(evaluate(natural, g * w.pow([index as u64]))),
+        // c_j = 1/n g^-j sum_i v_i (w^-j)^i
+        Direction::Inverse => {
+            let scale = (C::Fr::from(n as u64) * g.pow([index as u64])).inverse()?;
+            Some(evaluate(natural, w.inverse()?.pow([index as u64])) * scale)
+        }
+    }
+}
+
+/// What the transform `op` makes of `input`. `None` where there is no such transform.
+pub fn ntt<C: Curve>(input: &[C::Fr], op: NttOp) -> Option<Vec<C::Fr>> {
+    let mut output = vec![C::Fr::ZERO; input.len()];
+    for i in 0..input.len() {
+        output[place(op.output, i, input.len().ilog2())] = ntt_at::<C>(input, op, i)?;
+    }
+    Some(output)
+}
+
+/// k * P by doubling and adding.
+pub fn multiple<G: Group>(point: &G::Point, k: Canonical) -> G::Ark {
+    let point = G::to_ark(point);
+    ark_ff::BigInt(k.0).to_bits_be().into_iter().fold(G::Ark::ZERO, |sum, bit| {
+        let twice = sum + sum;
+        if bit {
+            twice + point
+        } else {
+            twice
+        }
+    })
+}
+
+/// The sum of k_i * P_i over pairs of points and scalars.
+pub fn msm<G: Group>(points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
+    points.iter().zip(scalars).map(|(p, &k)| multiple::<G>(p, k)).fold(G::Ark::ZERO, |sum, p| sum + p)
+}
+
+/// The product of a matrix that passes [`SparseRows::check`] with `x`, made dense first.
+pub fn spmv<C: Curve>(matrix: &SparseRows, x: &[C::Fr]) -> Vec<C::Fr> {
+    let row = |i: usize| {
+        let mut dense = vec![C::Fr::ZERO; matrix.columns];
+        for e in matrix.starts[i] as usize..matrix.starts[i + 1] as usize {
+            dense[matrix.column[e] as usize] += C::from_mont2(matrix.values[matrix.value[e] as usize]);
+        }
+        dense.iter().zip(x).map(|(a, x)| *a * x).sum()
+    };
+    (0..matrix.rows()).map(row).collect()
+}
+
+/// The integer below the modulus that the integer `x` is congruent to.
+pub fn reduce<C: Curve>(x: [u64; 4]) -> Canonical {
+    C::canonical(C::Fr::from_le_bytes_mod_order(bytemuck::bytes_of(&x)))
+}
