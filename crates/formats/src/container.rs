@@ -1,0 +1,368 @@
+//! The binary container that zkey, wtns, r1cs and ptau files share.
+//!
+//! ```text
+//! magic: 4 bytes | version: u32 | sections: u32 | sections x { id: u32 | length: u64 | length bytes }
+//! ```
+//!
+//! All integers are little-endian. Sections follow one another and may come in any order, so two of them cannot
+//! overlap, and a wrong length shows as a section that ends outside the file or as a table that does not fill it.
+//! snarkjs ignores bytes after the last section; here they are an error, since only a damaged or joined file has them.
+
+use crate::error::{FormatError, Place, Result};
+use crate::limits;
+use std::io::{self, Write};
+use tandem_ops::CurveId;
+
+/// What a file is, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A proving key of snarkjs.
+    Zkey,
+    /// A witness.
+    Wtns,
+    /// A constraint system.
+    R1cs,
+    /// Powers of tau.
+    Ptau,
+    /// Text that starts as JSON does.
+    Json,
+    /// A WebAssembly module.
+    Wasm,
+    /// The placeholder that Git LFS leaves for a file it has not downloaded.
+    GitLfsPointer,
+    /// Nothing at all.
+    Empty,
+}
+
+impl FileKind {
+    /// Looks at the first bytes of a file.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let kind = match bytes {
+            [] => FileKind::Empty,
+            [b'z', b'k', b'e', b'y', ..] => FileKind::Zkey,
+            [b'w', b't', b'n', b's', ..] => FileKind::Wtns,
+            [b'r', b'1', b'c', b's', ..] => FileKind::R1cs,
+            [b'p', b't', b'a', b'u', ..] => FileKind::Ptau,
+            [0, b'a', b's', b'm', ..] => FileKind::Wasm,
+            _ if bytes.starts_with(b"version https://git-lfs") => FileKind::GitLfsPointer,
+            _ => match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
+                Some(b'{' | b'[') => FileKind::Json,
+                _ => return None,
+            },
+        };
+        Some(kind)
+    }
+
+    /// The kind in words, with its article.
+    pub fn describe(self) -> &'static str {
+        match self {
+            FileKind::Zkey => "a zkey file",
+            FileKind::Wtns => "a wtns file",
+            FileKind::R1cs => "an r1cs file",
+            FileKind::Ptau => "a ptau file",
+            FileKind::Json => "a JSON file",
+            FileKind::Wasm => "a WebAssembly module",
+            FileKind::GitLfsPointer => "a Git LFS pointer, not the file itself (run git lfs pull)",
+            FileKind::Empty => "an empty file",
+        }
+    }
+
+    fn magic(self) -> Option<&'static [u8; 4]> {
+        match self {
+            FileKind::Zkey => Some(b"zkey"),
+            FileKind::Wtns => Some(b"wtns"),
+            FileKind::R1cs => Some(b"r1cs"),
+            FileKind::Ptau => Some(b"ptau"),
+            _ => None,
+        }
+    }
+
+    /// Newest version of the container that snarkjs 0.7.6 reads.
+    fn version_max(self) -> u32 {
+        match self {
+            FileKind::Zkey | FileKind::Wtns => 2,
+            _ => 1,
+        }
+    }
+
+    /// The name of a section.
+    pub fn section_name(self, id: u32) -> &'static str {
+        let names: &[&str] = match self {
+            FileKind::Zkey => &[
+                "protocol",
+                "Groth16 header",
+                "IC",
+                "coefficients",
+                "A points",
+                "B1 points",
+                "B2 points",
+                "C points",
+                "H points",
+                "contributions",
+            ],
+            FileKind::Wtns => &["header", "values"],
+            FileKind::R1cs => &["header", "constraints", "wire to label map", "custom gates", "custom gate uses"],
+            FileKind::Ptau => {
+                &["header", "tau G1", "tau G2", "alpha tau G1", "beta tau G1", "beta G2", "contributions"]
+            }
+            _ => &[],
+        };
+        (id as usize).checked_sub(1).and_then(|i| names.get(i)).copied().unwrap_or("unknown")
+    }
+}
+
+/// Fails unless `bytes` begin as a file of this kind does.
+pub(crate) fn expect_kind(bytes: &[u8], expected: FileKind) -> Result<()> {
+    let found = FileKind::of(bytes);
+    if found == Some(expected) {
+        return Ok(());
+    }
+    let found = found.map_or("a file of unknown type", FileKind::describe);
+    let problem = format!("this is {found}, expected {}", expected.describe());
+    Err(FormatError::whole(problem, Some("check the order of the arguments")))
+}
+
+/// One section of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// Its number; what it holds depends on the kind of file.
+    pub id: u32,
+    /// Offset of its first byte in the file.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// A binary file split into its sections.
+#[derive(Debug, Clone)]
+pub struct Container<'a> {
+    bytes: &'a [u8],
+    /// What kind of file it is.
+    pub kind: FileKind,
+    /// The version that the file states.
+    pub version: u32,
+    /// The sections, in the order of the file.
+    pub sections: Vec<Section>,
+}
+
+impl<'a> Container<'a> {
+    /// Reads the table of sections.
+    ///
+    /// # Errors
+    /// Another kind of file, a version or a number of sections that is not supported, or sections that do not fill the
+    /// file exactly.
+    pub fn parse(bytes: &'a [u8], kind: FileKind) -> Result<Self> {
+        expect_kind(bytes, kind)?;
+        let mut head = Reader { bytes, base: 0, at: 4, section: None };
+        let version = head.u32("version")?;
+        if version == 0 || version > kind.version_max() {
+            let problem = format!("expected a version from 1 to {}, found {version}", kind.version_max());
+            return Err(head.error_before(4, problem).advise("make the file with snarkjs 0.7 or circom 2"));
+        }
+        let count = head.u32("number of sections")?;
+        if count > limits::SECTIONS_MAX {
+            let problem = format!("expected at most {} sections, found {count}", limits::SECTIONS_MAX);
+            return Err(head.error_before(4, problem));
+        }
+        let mut sections = Vec::with_capacity(count as usize);
+        for index in 0..count {
+            let here = |problem| {
+                let place = Place { index: Some(("section header", index.into())), ..Place::default() };
+                FormatError::at(Place { offset: Some(head.at as u64), ..place }, problem)
+            };
+            let rest = bytes.len() - head.at;
+            if rest < 12 {
+                return Err(here(format!("expected a header of 12 bytes, the file ends after {rest}")));
+            }
+            let id = head.u32("section id")?;
+            let len = head.u64("section length")?;
+            let rest = bytes.len() - head.at;
+            let Some(len) = usize::try_from(len).ok().filter(|&len| len <= rest) else {
+                let place = Place {
+                    section: Some((id, kind.section_name(id))),
+                    offset: Some(head.at as u64),
+                    ..Place::default()
+                };
+                let problem = format!("expected {len} bytes, the file ends after {rest}");
+                return Err(FormatError::at(place, problem));
+            };
+            sections.push(Section { id, offset: head.at, len });
+            head.at += len;
+        }
+        if head.at != bytes.len() {
+            let problem = format!("expected the end of the file, found {} more bytes", bytes.len() - head.at);
+            return Err(head.error(problem));
+        }
+        Ok(Self { bytes, kind, version, sections })
+    }
+
+    /// Whether the file has this section.
+    pub fn has(&self, id: u32) -> bool {
+        self.sections.iter().any(|s| s.id == id)
+    }
+
+    /// The one section with this number.
+    pub(crate) fn section(&self, id: u32) -> Result<Reader<'a>> {
+        let name = self.kind.section_name(id);
+        let place = |s: Option<&Section>| Place {
+            section: Some((id, name)),
+            offset: s.map(|s| s.offset as u64),
+            ..Place::default()
+        };
+        let mut found = self.sections.iter().filter(|s| s.id == id);
+        let Some(first) = found.next() else {
+            return Err(FormatError::at(place(None), "expected this section, the file has none"));
+        };
+        if let Some(second) = found.next() {
+            return Err(FormatError::at(place(Some(second)), "expected this section once, found it a second time"));
+        }
+        Ok(Reader {
+            bytes: &self.bytes[first.offset..first.offset + first.len],
+            base: first.offset,
+            at: 0,
+            section: Some((id, name)),
+        })
+    }
+}
+
+/// Takes values from the bytes of a section one after the other; no length is trusted.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    /// Offset of `bytes` in the file.
+    base: usize,
+    at: usize,
+    section: Option<(u32, &'static str)>,
+}
+
+impl<'a> Reader<'a> {
+    /// Offset in the file of the next byte.
+    pub(crate) fn offset(&self) -> usize {
+        self.base + self.at
+    }
+
+    /// Bytes left.
+    pub(crate) fn rest(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// The place of the next byte.
+    pub(crate) fn place(&self) -> Place {
+        Place { section: self.section, offset: Some(self.offset() as u64), ..Place::default() }
+    }
+
+    /// An error at the next byte.
+    pub(crate) fn error(&self, problem: impl Into<String>) -> FormatError {
+        FormatError::at(self.place(), problem)
+    }
+
+    /// An error at the value of `len` bytes that was just read.
+    pub(crate) fn error_before(&self, len: usize, problem: impl Into<String>) -> FormatError {
+        let place = Place { offset: Some(self.offset().saturating_sub(len) as u64), ..self.place() };
+        FormatError::at(place, problem)
+    }
+
+    /// The next `len` bytes.
+    pub(crate) fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
+        if len > self.rest() {
+            let end = if self.section.is_some() { "section" } else { "file" };
+            return Err(self.error(format!("expected {len} bytes ({what}), the {end} ends after {}", self.rest())));
+        }
+        let bytes = &self.bytes[self.at..self.at + len];
+        self.at += len;
+        Ok(bytes)
+    }
+
+    /// The next little-endian `u32`.
+    pub(crate) fn u32(&mut self, what: &str) -> Result<u32> {
+        self.take(4, what).map(bytemuck::pod_read_unaligned)
+    }
+
+    /// The next little-endian `u64`.
+    pub(crate) fn u64(&mut self, what: &str) -> Result<u64> {
+        self.take(8, what).map(bytemuck::pod_read_unaligned)
+    }
+
+    /// The next field modulus, with its width before it, as one of those that `known` recognises.
+    pub(crate) fn modulus(&mut self, what: &str, known: fn(&[u8]) -> Option<CurveId>) -> Result<CurveId> {
+        let width = self.u32("width of the modulus")?;
+        // No supported field is wider than 48 bytes; 64 lets the message name the modulus of others.
+        if width == 0 || width > 64 || width % 8 != 0 {
+            return Err(self.error_before(4, format!("expected a {what} of 32 or 48 bytes, found {width}")));
+        }
+        let bytes = self.take(width as usize, what)?;
+        known(bytes).ok_or_else(|| {
+            let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+            let problem =
+                format!("expected the {what} of BN254 or BLS12-381, found 0x{}", digits.trim_start_matches('0'));
+            self.error_before(width as usize, problem).advise("make the file for one of these curves")
+        })
+    }
+
+    /// Fails unless all bytes were taken.
+    pub(crate) fn end(&self) -> Result<()> {
+        if self.rest() != 0 {
+            return Err(self.error(format!("expected the end of the section, found {} more bytes", self.rest())));
+        }
+        Ok(())
+    }
+}
+
+/// Writes a container whose section lengths are known before their content.
+#[derive(Debug)]
+pub(crate) struct ContainerWriter<W> {
+    out: W,
+    sections_left: u32,
+    bytes_left: u64,
+}
+
+impl<W: Write> ContainerWriter<W> {
+    /// Writes the head of the file.
+    pub(crate) fn new(mut out: W, kind: FileKind, version: u32, sections: u32) -> io::Result<Self> {
+        let magic = kind.magic().ok_or_else(|| misuse("this kind of file is no container"))?;
+        out.write_all(magic)?;
+        out.write_all(&version.to_le_bytes())?;
+        out.write_all(&sections.to_le_bytes())?;
+        Ok(Self { out, sections_left: sections, bytes_left: 0 })
+    }
+
+    /// Begins a section of `len` bytes.
+    pub(crate) fn section(&mut self, id: u32, len: u64) -> io::Result<()> {
+        self.check_section_full()?;
+        self.sections_left =
+            self.sections_left.checked_sub(1).ok_or_else(|| misuse("more sections than the head of the file says"))?;
+        self.out.write_all(&id.to_le_bytes())?;
+        self.out.write_all(&len.to_le_bytes())?;
+        self.bytes_left = len;
+        Ok(())
+    }
+
+    /// Writes bytes of the section.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let left = self.bytes_left.checked_sub(bytes.len() as u64);
+        self.bytes_left = left.ok_or_else(|| misuse("more bytes than the length of the section says"))?;
+        self.out.write_all(bytes)
+    }
+
+    /// Ends the file; gives the writer back.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        self.check_section_full()?;
+        if self.sections_left != 0 {
+            return Err(misuse("fewer sections than the head of the file says"));
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn check_section_full(&self) -> io::Result<()> {
+        match self.bytes_left {
+            0 => Ok(()),
+            _ => Err(misuse("fewer bytes than the length of the section says")),
+        }
+    }
+}
+
+/// The caller of a writer broke its contract.
+pub(crate) fn misuse(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}

@@ -1,0 +1,128 @@
+//! One error type: what is wrong, where in which file, and what to do about it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Result of reading or writing a file.
+pub type Result<T> = std::result::Result<T, FormatError>;
+
+/// Why a file could not be read or written. Its `Display` is one line: the file, the place in it, what was expected,
+/// what was found, and what to do.
+#[derive(Debug)]
+pub struct FormatError {
+    path: Option<PathBuf>,
+    place: Option<Place>,
+    problem: String,
+    advice: Option<&'static str>,
+    source: Option<std::io::Error>,
+}
+
+/// A place in a file. Offsets count from the start of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Number and name of the section.
+    pub section: Option<(u32, &'static str)>,
+    /// Byte offset in the file.
+    pub offset: Option<u64>,
+    /// What is counted, and which one of it.
+    pub index: Option<(&'static str, u64)>,
+    /// The name of a JSON member, as a path such as `IC[3]`.
+    pub member: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::with_capacity(4);
+        if let Some((id, name)) = self.section {
+            parts.push(format!("section {id} ({name})"));
+        }
+        if let Some((what, index)) = self.index {
+            parts.push(format!("{what} {index}"));
+        }
+        if let Some(member) = &self.member {
+            parts.push(member.clone());
+        }
+        if let Some(offset) = self.offset {
+            parts.push(format!("byte {offset}"));
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// What to do about a file that breaks its own format.
+pub(crate) const DAMAGED: &str = "the file is damaged: copy, download or make it again";
+
+impl FormatError {
+    /// An error at a place of a file.
+    pub(crate) fn at(place: Place, problem: impl Into<String>) -> Self {
+        Self { path: None, place: Some(place), problem: problem.into(), advice: Some(DAMAGED), source: None }
+    }
+
+    /// An error about a file as a whole.
+    pub(crate) fn whole(problem: impl Into<String>, advice: Option<&'static str>) -> Self {
+        Self { path: None, place: None, problem: problem.into(), advice, source: None }
+    }
+
+    /// An operating system's refusal.
+    pub(crate) fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {
+        let problem = format!("cannot {doing}: {source}");
+        Self { path: Some(path.into()), place: None, problem, advice: None, source: Some(source) }
+    }
+
+    /// The same with other advice.
+    pub(crate) fn advise(mut self, advice: &'static str) -> Self {
+        self.advice = Some(advice);
+        self
+    }
+
+    /// The same, naming the file, unless it already names one.
+    #[must_use]
+    pub fn in_file(mut self, path: &Path) -> Self {
+        self.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// The file, where it is known.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The place in the file, where there is one.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        if let Some(place) = self.place.as_ref().filter(|&p| *p != Place::default()) {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.problem)?;
+        if let Some(advice) = self.advice {
+            write!(f, "; {advice}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for FormatError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|e| e as _)
+    }
+}
+
+/// Names the file in an error.
+pub(crate) trait InFile {
+    /// See [`FormatError::in_file`].
+    fn in_file(self, path: &Path) -> Self;
+}
+
+impl<T> InFile for Result<T> {
+    fn in_file(self, path: &Path) -> Self {
+        self.map_err(|e| e.in_file(path))
+    }
+}

@@ -1,0 +1,229 @@
+//! Groth16 proving keys as snarkjs writes them.
+//!
+//! ```text
+//! 1 protocol       u32: 1 = groth16, 2 = plonk, 10 = fflonk
+//! 2 header         u32 n8q | q | u32 n8r | r | u32 n_vars | u32 n_public | u32 domain_size
+//!                  | alpha_1 | beta_1 | beta_2 | gamma_2 | delta_1 | delta_2
+//! 3 IC             (n_public + 1) G1
+//! 4 coefficients   u32 count | count x { u32 matrix | u32 constraint | u32 signal | value * R^2 }
+//! 5 A  6 B1  7 B2  n_vars G1, G1, G2
+//! 8 C              (n_vars - n_public - 1) G1
+//! 9 H              domain_size G1
+//! 10 contributions 64 bytes of circuit hash | u32 count | contributions (not in keys made without snarkjs)
+//! ```
+//!
+//! Points are affine in Montgomery form ([`tandem_ops::Point`]).
+
+mod coefs;
+mod contributions;
+mod write;
+
+pub use coefs::{Coef, Coefs, Matrices};
+pub use contributions::{Contribution, ContributionKind, Contributions};
+pub use write::{ZkeySection, ZkeyWriter};
+
+use crate::container::{Container, FileKind, Reader};
+use crate::error::{FormatError, Place, Result};
+use crate::{limits, modulus};
+use rayon::prelude::*;
+use tandem_ops::{Curve, CurveId, Group, Unaligned, Wire};
+
+/// A point of G1 of a curve, on the wire.
+pub type G1Point<C> = <<C as Curve>::G1 as Group>::Point;
+/// A point of G2 of a curve, on the wire.
+pub type G2Point<C> = <<C as Curve>::G2 as Group>::Point;
+
+const GROTH16: u32 = 1;
+const PLONK: u32 = 2;
+const FFLONK: u32 = 10;
+
+/// What the header of a key says: the sizes, and the points that a proof needs once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ZkeyHeader<C: Curve> {
+    /// Values of a witness, the leading 1 included.
+    pub n_vars: u32,
+    /// Public values, outputs before inputs, without the leading 1.
+    pub n_public: u32,
+    /// Size of the domain, a power of two within the field's 2-adicity.
+    pub domain_size: u32,
+    /// alpha in G1.
+    pub alpha_1: G1Point<C>,
+    /// beta in G1.
+    pub beta_1: G1Point<C>,
+    /// beta in G2.
+    pub beta_2: G2Point<C>,
+    /// gamma in G2.
+    pub gamma_2: G2Point<C>,
+    /// delta in G1.
+    pub delta_1: G1Point<C>,
+    /// delta in G2.
+    pub delta_2: G2Point<C>,
+}
+
+/// A Groth16 proving key as a view of its file.
+///
+/// All lengths, counts and moduli have been checked, and all coordinates are below the modulus. Whether the points lie
+/// on the curve has not been checked: that takes curve arithmetic. The coefficients are checked by
+/// [`Coefs::matrices`].
+#[derive(Clone)]
+pub struct Zkey<'a, C: Curve> {
+    /// Sizes and single points.
+    pub header: ZkeyHeader<C>,
+    /// Bases of the public values, `n_public + 1` of them.
+    pub ic: Unaligned<'a, G1Point<C>>,
+    /// Entries of the matrices A and B.
+    pub coefs: Coefs<'a>,
+    /// Bases of the witness for A.
+    pub a: Unaligned<'a, G1Point<C>>,
+    /// Bases of the witness for B in G1.
+    pub b1: Unaligned<'a, G1Point<C>>,
+    /// Bases of the witness for B in G2.
+    pub b2: Unaligned<'a, G2Point<C>>,
+    /// Bases of the private values, called L in the paper: for values `n_public + 1..n_vars`.
+    pub c: Unaligned<'a, G1Point<C>>,
+    /// Bases of the quotient's values on the odd coset, `domain_size` of them.
+    pub h: Unaligned<'a, G1Point<C>>,
+    /// Who took part in the key's ceremony; `None` where the file does not say.
+    pub contributions: Option<Contributions>,
+}
+
+impl<C: Curve> std::fmt::Debug for Zkey<'_, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Zkey").field("header", &self.header).field("coefs", &self.coefs.len()).finish_non_exhaustive()
+    }
+}
+
+/// The curve of a Groth16 proving key.
+///
+/// # Errors
+/// The file is no Groth16 zkey, or for another curve than those supported.
+pub fn curve(bytes: &[u8]) -> Result<CurveId> {
+    header_of(&Container::parse(bytes, FileKind::Zkey)?).map(|(curve, _)| curve)
+}
+
+/// The curve, and the header's bytes behind the moduli.
+fn header_of<'a>(file: &Container<'a>) -> Result<(CurveId, Reader<'a>)> {
+    let mut section = file.section(1)?;
+    let protocol = section.u32("protocol")?;
+    if protocol != GROTH16 {
+        let found = match protocol {
+            PLONK => "a PLONK key".into(),
+            FFLONK => "an fflonk key".into(),
+            other => format!("protocol {other}"),
+        };
+        let problem = format!("expected a Groth16 key (protocol 1), found {found}");
+        return Err(section.error_before(4, problem).advise("make the key with snarkjs groth16 setup"));
+    }
+    section.end()?;
+    let mut section = file.section(2)?;
+    let curve = section.modulus("base field modulus", modulus::curve_of_base)?;
+    let scalar = section.modulus("scalar field modulus", modulus::curve_of_scalar)?;
+    if scalar != curve {
+        let problem = format!("expected the scalar field modulus of {curve}, found that of {scalar}");
+        return Err(section.error_before(32, problem));
+    }
+    Ok((curve, section))
+}
+
+impl<'a, C: Curve> Zkey<'a, C> {
+    /// Reads a key; checks it as the type's description says, large sections in parallel.
+    ///
+    /// # Errors
+    /// The first thing found that is not as the format says.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let file = Container::parse(bytes, FileKind::Zkey)?;
+        let (curve, mut section) = header_of(&file)?;
+        if curve != C::ID {
+            let problem = format!("expected a key for {}, found one for {curve}", C::ID);
+            return Err(FormatError::whole(problem, Some("use files made for one curve")));
+        }
+        let header = read_header::<C>(&mut section)?;
+        let (vars, public) = (header.n_vars as usize, header.n_public as usize);
+        let ic = points::<C, _>(&file, 3, public + 1)?;
+        let coefs = Coefs::read::<C>(file.section(4)?, &header)?;
+        let a = points::<C, _>(&file, 5, vars)?;
+        let b1 = points::<C, _>(&file, 6, vars)?;
+        let b2 = points::<C, _>(&file, 7, vars)?;
+        let c = points::<C, _>(&file, 8, vars - public - 1)?;
+        let h = points::<C, _>(&file, 9, header.domain_size as usize)?;
+        let contributions = if file.has(10) { Some(Contributions::read::<C>(file.section(10)?)?) } else { None };
+        Ok(Self { header, ic, coefs, a, b1, b2, c, h, contributions })
+    }
+}
+
+fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<ZkeyHeader<C>> {
+    let n_vars = section.u32("number of values")?;
+    let n_public = section.u32("number of public values")?;
+    if n_public >= n_vars {
+        let problem = format!("expected fewer public values than the {n_vars} values of a witness, found {n_public}");
+        return Err(section.error_before(4, problem));
+    }
+    let domain_size = section.u32("domain size")?;
+    if !domain_size.is_power_of_two() || domain_size < limits::DOMAIN_MIN {
+        let problem = format!("expected a domain size that is a power of two from 2 on, found {domain_size}");
+        return Err(section.error_before(4, problem));
+    }
+    let log = domain_size.trailing_zeros();
+    if log > limits::two_adicity(C::ID) {
+        let max = limits::two_adicity(C::ID);
+        let problem = format!("expected a domain of at most 2^{max}, the largest of {}, found 2^{log}", C::ID);
+        return Err(section.error_before(4, problem));
+    }
+    let header = ZkeyHeader {
+        n_vars,
+        n_public,
+        domain_size,
+        alpha_1: point::<C, _>(section, "alpha_1")?,
+        beta_1: point::<C, _>(section, "beta_1")?,
+        beta_2: point::<C, _>(section, "beta_2")?,
+        gamma_2: point::<C, _>(section, "gamma_2")?,
+        delta_1: point::<C, _>(section, "delta_1")?,
+        delta_2: point::<C, _>(section, "delta_2")?,
+    };
+    section.end()?;
+    Ok(header)
+}
+
+/// The next point, with coordinates below the modulus.
+fn point<C: Curve, P: Wire>(section: &mut Reader<'_>, name: &str) -> Result<P> {
+    let bytes = section.take(size_of::<P>(), name)?;
+    match coordinate_not_below::<C>(bytes) {
+        Some(_) => Err(section.error_before(size_of::<P>(), format!("{name}: {NOT_BELOW}"))),
+        None => Ok(bytemuck::pod_read_unaligned(bytes)),
+    }
+}
+
+const NOT_BELOW: &str = "expected coordinates below the base field modulus, found a larger one";
+
+/// Index of the first coordinate that is not below the modulus.
+fn coordinate_not_below<C: Curve>(bytes: &[u8]) -> Option<usize> {
+    let p = modulus::base(C::ID);
+    match p.len() {
+        4 => modulus::first_not_below::<4>(bytes, p),
+        _ => modulus::first_not_below::<6>(bytes, p),
+    }
+}
+
+/// A section that is an array of `count` points.
+fn points<'a, C: Curve, P: Wire>(file: &Container<'a>, id: u32, count: usize) -> Result<Unaligned<'a, P>> {
+    /// Bytes that one task checks: large enough to be worth a task, small enough to share the work out.
+    const TASK_BYTES: usize = 1 << 20;
+    let mut section = file.section(id)?;
+    let start = section.place();
+    let size = size_of::<P>();
+    let expected = (count as u64).saturating_mul(size as u64);
+    if section.rest() as u64 != expected {
+        let problem = format!("expected {count} points of {size} bytes, found {} bytes", section.rest());
+        return Err(section.error(problem));
+    }
+    let bytes = section.take(section.rest(), "points")?;
+    let per_task = TASK_BYTES / size;
+    let bad = bytes.par_chunks(per_task * size).enumerate().find_map_first(|(task, part)| {
+        coordinate_not_below::<C>(part).map(|i| task * per_task + i * modulus::base(C::ID).len() * 8 / size)
+    });
+    if let Some(index) = bad {
+        let offset = start.offset.map(|o| o + (index * size) as u64);
+        return Err(FormatError::at(Place { index: Some(("point", index as u64)), offset, ..start }, NOT_BELOW));
+    }
+    Unaligned::new(bytes).ok_or_else(|| section.error("expected whole points"))
+}
