@@ -1,0 +1,142 @@
+#pragma once
+// Entries to buckets: a segmented sum in which every thread adds the same number of consecutive entries, however the
+// scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last bucket of
+// a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
+// combine_partials adds up block by block until all buckets are whole.
+#include "common.cuh"
+
+namespace tandem {
+namespace msm {
+
+/// Entries that are worth a thread.
+constexpr uint32_t MIN_STRETCH = 4;
+
+/// Threads of a block, and blocks a multiprocessor that the register count must allow.
+template <class F> struct AccumulateTuning;
+template <> struct AccumulateTuning<Fp<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 4; };
+template <> struct AccumulateTuning<Fp<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 3; };
+template <> struct AccumulateTuning<Fp2<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
+template <> struct AccumulateTuning<Fp2<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
+
+/// Threads of a block that keeps one XYZZ point a thread in shared memory: 32 to 48 KiB.
+template <class F> constexpr int BLOCK_OF_POINTS = sizeof(Xyzz<F>) <= 192 ? 256 : 128;
+
+/// The last bucket at or after `from` that begins at or before entry `i`, which it therefore holds.
+__device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_t buckets, uint32_t from, uint32_t i) {
+    if (offsets[from + 1] > i) return from;
+    uint32_t lo = from, hi = buckets;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        (offsets[mid] <= i ? lo : hi) = mid;
+    }
+    return lo;
+}
+
+template <class F>
+__global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning<F>::BLOCKS)
+    accumulate(tandem_msm_sum_args a, uint32_t buckets, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
+    const Affine<F>* table = reinterpret_cast<const Affine<F>*>(a.table);
+    const uint32_t threads = gridDim.x * blockDim.x, t = blockIdx.x * blockDim.x + threadIdx.x;
+    const uint32_t total = a.offsets[buckets];
+    const uint32_t stretch = max((total + threads - 1) / threads, MIN_STRETCH);
+    const uint64_t begin = uint64_t(t) * stretch;
+    if (begin >= total) {
+        for (uint32_t k = 0; k < 2; k++) {
+            partial_key[2 * t + k] = NO_BUCKET;
+            store16(&partial[2 * t + k], Xyzz<F>::infinity());
+        }
+        return;
+    }
+    uint32_t i = uint32_t(begin);
+    const uint32_t end = min(i + stretch, total);
+    const uint32_t index_mask = (1u << a.shape.index_bits) - 1;
+    uint32_t b = find_bucket(a.offsets, buckets, 0, i);
+    uint32_t stop = min(a.offsets[b + 1], end);
+    uint32_t next = a.entries[i];
+    bool head = true;
+    Xyzz<F> acc = Xyzz<F>::infinity();
+    while (true) {
+        const uint32_t entry = next;
+        if (i + 1 < end) next = a.entries[i + 1];
+        const uint64_t index = uint64_t(entry & index_mask) - a.first;  // wraps to a large number below `first`
+        if (index < a.points) {
+            const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
+            Affine<F> p = load16_readonly(&table[level * a.points + index]);
+            if (entry & ENTRY_NEGATIVE) p.y = p.y.neg();
+            acc.add(p);
+        }
+        if (++i < stop) continue;
+        // The end of a bucket, or of the stretch.
+        if (head) {
+            partial_key[2 * t] = b;
+            store16(&partial[2 * t], acc);
+        } else if (i == end) {
+            partial_key[2 * t + 1] = b;
+            store16(&partial[2 * t + 1], acc);
+        } else {
+            store16(&bucket[b], acc);
+        }
+        if (i == end) break;
+        head = false;
+        acc = Xyzz<F>::infinity();
+        b = find_bucket(a.offsets, buckets, b + 1, i);
+        stop = min(a.offsets[b + 1], end);
+    }
+    if (head) {
+        partial_key[2 * t + 1] = b;
+        store16(&partial[2 * t + 1], Xyzz<F>::infinity());
+    }
+}
+
+/// Adds neighbours of the same bucket: one block takes blockDim.x partial sums in order of bucket and leaves two, its
+/// first and its last; buckets between those are whole. With one block all of them are.
+template <class F>
+__global__ void __launch_bounds__(BLOCK_OF_POINTS<F>)
+    combine_partials(uint32_t count, const uint32_t* key_in, const Xyzz<F>* in, uint32_t* key_out, Xyzz<F>* out,
+                     Xyzz<F>* bucket) {
+    constexpr uint32_t SIZE = BLOCK_OF_POINTS<F>;
+    extern __shared__ uint4 point_memory[];
+    Xyzz<F>* sum = reinterpret_cast<Xyzz<F>*>(point_memory);
+    uint32_t* keys = reinterpret_cast<uint32_t*>(sum + SIZE);
+    const uint32_t t = threadIdx.x, at = blockIdx.x * SIZE + t;
+    const uint32_t key = at < count ? key_in[at] : NO_BUCKET;
+    keys[t] = key;
+    store16(&sum[t], at < count ? load16(&in[at]) : Xyzz<F>::infinity());
+    __syncthreads();
+    // Where the run of this key begins: a tree over each run, of which only the first slot keeps its sum.
+    uint32_t lo = 0, hi = t;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (keys[mid] == key) hi = mid;
+        else lo = mid + 1;
+    }
+    const uint32_t place = t - lo;
+    for (uint32_t d = 1; d < SIZE; d *= 2) {
+        const bool take = key != NO_BUCKET && place % (2 * d) == 0 && t + d < SIZE && keys[t + d] == key;
+        // No run is longer than d if none is at its start.
+        if (!__syncthreads_or(take)) break;
+        if (take) {
+            Xyzz<F> own = load16(&sum[t]);
+            own.add(load16(&sum[t + d]));
+            store16(&sum[t], own);
+        }
+        __syncthreads();
+    }
+    if (place != 0) return;
+    const bool first = t == 0, last = keys[SIZE - 1] == key;
+    const Xyzz<F> own = load16(&sum[t]);
+    if (gridDim.x == 1 || (!first && !last)) {
+        if (key != NO_BUCKET) store16(&bucket[key], own);
+        return;
+    }
+    const uint32_t to = 2 * blockIdx.x + (first ? 0 : 1);
+    key_out[to] = key;
+    store16(&out[to], own);
+    if (first && last) {
+        key_out[to + 1] = key;
+        store16(&out[to + 1], Xyzz<F>::infinity());
+    }
+}
+
+}  // namespace msm
+}  // namespace tandem

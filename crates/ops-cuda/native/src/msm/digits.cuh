@@ -1,0 +1,286 @@
+#pragma once
+// Scalars to entries ordered by bucket, in two counting sorts: tiles of scalars are split by the high bits of the bucket
+// into partitions, then each partition is ordered by the low bits. Entries of one bucket come in any order, which
+// changes no sum. Zero digits never become entries.
+#include "common.cuh"
+
+namespace tandem {
+namespace msm {
+
+constexpr int DIGIT_THREADS = 512;
+/// Entries that one thread of the second sort holds in registers.
+constexpr int ORDER_ITEMS = 16;
+constexpr uint32_t ORDER_CHUNK = DIGIT_THREADS * ORDER_ITEMS;
+/// Shared memory that a tile's entries may take: two blocks a multiprocessor.
+constexpr uint32_t TILE_BYTES = 96 * 1024;
+
+/// Sizes that follow from the shape.
+struct DigitsLayout {
+    uint32_t buckets, low_bits, partitions, tile, max_entries;
+
+    explicit DigitsLayout(const tandem_msm_shape& s) {
+        buckets = bucket_count(s);
+        uint32_t bits = 0;
+        while ((uint64_t(1) << bits) < buckets) bits++;
+        // About a thousand buckets a partition, but no more than 2^11 partitions.
+        low_bits = bits <= 10 ? bits : bits <= 21 ? 10 : bits - 11;
+        partitions = div_up(buckets, 1u << low_bits);
+        tile = TILE_BYTES / 8 / s.windows / 32 * 32;
+        if (tile > 1024) tile = 1024;
+        max_entries = uint32_t(s.scalars * s.windows);
+    }
+    size_t tile_shared(const tandem_msm_shape& s) const { return size_t(tile) * s.windows * 8 + partitions * 8; }
+};
+
+struct DigitsScratch {
+    uint32_t *keys, *values, *partition_count, *partition_start, *partition_cursor, *item_start, *bucket_count,
+        *bucket_cursor;
+
+    DigitsScratch(Arena& arena, const DigitsLayout& l) {
+        keys = arena.take<uint32_t>(l.max_entries);
+        values = arena.take<uint32_t>(l.max_entries);
+        partition_count = arena.take<uint32_t>(l.partitions);
+        partition_start = arena.take<uint32_t>(l.partitions + 1);
+        partition_cursor = arena.take<uint32_t>(l.partitions);
+        item_start = arena.take<uint32_t>(l.partitions + 1);
+        bucket_count = arena.take<uint32_t>(l.buckets);
+        bucket_cursor = arena.take<uint32_t>(l.buckets);
+    }
+};
+
+/// Calls f(bucket, entry) for each non-zero digit of scalar i.
+template <class P, class Function>
+__device__ __forceinline__ void for_each_digit(const tandem_msm_digits_args& a, uint32_t i, Function f) {
+    static_assert(P::N == 8, "scalars have 256 bits");
+    Fp<P> x = load16_readonly(reinterpret_cast<const Fp<P>*>(a.scalars) + i);
+    if (a.montgomery) x = x.to_canonical();
+    // Of x and r - x the smaller: one bit less. 0 stays.
+    constexpr Limbs<8> r = P::modulus();
+    Fp<P> other, diff;
+    limbs::sub<8>(other.limb, r.limb, x.limb);
+    uint32_t negative = limbs::sub<8>(diff.limb, other.limb, x.limb);
+    if (negative) x = other;
+
+    const uint32_t c = a.shape.window_bits, half = 1u << (c - 1), mask = (half << 1) - 1;
+    uint32_t carry = 0, set = 0, level = 0;
+    for (uint32_t j = 0; j < a.shape.windows; j++) {
+        uint32_t digit = (x.limb[0] & mask) + carry;
+#pragma unroll
+        for (int k = 0; k < 7; k++) x.limb[k] = __funnelshift_r(x.limb[k], x.limb[k + 1], c);
+        x.limb[7] >>= c;
+        carry = digit > half;
+        uint32_t sign = (negative ^ (0u - carry)) & ENTRY_NEGATIVE;
+        if (carry) digit = (half << 1) - digit;
+        if (digit) f(set * half + digit - 1, sign | level << a.shape.index_bits | i);
+        if (++set == a.shape.bucket_sets) {
+            set = 0;
+            level++;
+        }
+    }
+}
+
+/// The sum of `value` over the threads of lower number, for a block of up to 1024 threads; *total is that over all.
+__device__ __forceinline__ uint32_t block_exclusive_sum(uint32_t value, uint32_t* total) {
+    __shared__ uint32_t warp_sum[32];
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint32_t sum = value;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+        uint32_t below = __shfl_up_sync(0xffffffffu, sum, d);
+        if (lane >= d) sum += below;
+    }
+    if (lane == 31) warp_sum[warp] = sum;
+    __syncthreads();
+    uint32_t before = 0, all = 0;
+    for (uint32_t w = 0; w < blockDim.x / 32; w++) {
+        if (w < warp) before += warp_sum[w];
+        all += warp_sum[w];
+    }
+    __syncthreads();
+    *total = all;
+    return before + sum - value;
+}
+
+/// Exclusive sums of in[0..count] by one block; put(k, sum) takes them. Returns the sum of all.
+template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(uint32_t count, Get get, Put put) {
+    uint32_t before = 0;
+    for (uint32_t base = 0; base < count; base += blockDim.x) {
+        const uint32_t k = base + threadIdx.x;
+        uint32_t total, sum = block_exclusive_sum(k < count ? get(k) : 0, &total);
+        if (k < count) put(k, before + sum);
+        before += total;
+    }
+    return before;
+}
+
+template <class P>
+__global__ void __launch_bounds__(DIGIT_THREADS)
+    count_partitions(tandem_msm_digits_args a, DigitsLayout l, uint32_t* counts) {
+    extern __shared__ uint32_t count[];
+    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) count[p] = 0;
+    __syncthreads();
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.shape.scalars;
+         i += uint64_t(gridDim.x) * blockDim.x)
+        for_each_digit<P>(a, uint32_t(i), [&](uint32_t bucket, uint32_t) { atomicAdd(&count[bucket >> l.low_bits], 1); });
+    __syncthreads();
+    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x)
+        if (count[p]) atomicAdd(&counts[p], count[p]);
+}
+
+/// Where partitions, and the work items of the second sort, begin. One block.
+static __global__ void __launch_bounds__(1024) scan_partitions(DigitsLayout l, DigitsScratch s, uint32_t* offsets) {
+    uint32_t entries = block_scan(
+        l.partitions, [&](uint32_t p) { return s.partition_count[p]; },
+        [&](uint32_t p, uint32_t sum) { s.partition_start[p] = s.partition_cursor[p] = sum; });
+    uint32_t items = block_scan(
+        l.partitions, [&](uint32_t p) { return (s.partition_count[p] + ORDER_CHUNK - 1) / ORDER_CHUNK; },
+        [&](uint32_t p, uint32_t sum) { s.item_start[p] = sum; });
+    if (threadIdx.x == 0) {
+        s.partition_start[l.partitions] = offsets[l.buckets] = entries;
+        s.item_start[l.partitions] = items;
+    }
+}
+
+/// The first sort: a tile's entries are put in order of partition in shared memory and written out in runs.
+template <class P>
+__global__ void __launch_bounds__(DIGIT_THREADS)
+    split_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
+    extern __shared__ uint32_t shared[];
+    uint32_t* cursor = shared;
+    uint32_t* base = cursor + l.partitions;
+    uint2* entry = reinterpret_cast<uint2*>(base + l.partitions);
+    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) cursor[p] = 0;
+    __syncthreads();
+    const uint64_t begin = uint64_t(blockIdx.x) * l.tile;
+    const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
+    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
+        for_each_digit<P>(a, uint32_t(i), [&](uint32_t bucket, uint32_t) { atomicAdd(&cursor[bucket >> l.low_bits], 1); });
+    __syncthreads();
+    uint32_t total = block_scan(
+        l.partitions, [&](uint32_t p) { return cursor[p]; },
+        [&](uint32_t p, uint32_t sum) {
+            base[p] = cursor[p] ? atomicAdd(&s.partition_cursor[p], cursor[p]) - sum : 0;
+            cursor[p] = sum;
+        });
+    __syncthreads();
+    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
+        for_each_digit<P>(a, uint32_t(i), [&](uint32_t bucket, uint32_t value) {
+            entry[atomicAdd(&cursor[bucket >> l.low_bits], 1)] = make_uint2(bucket, value);
+        });
+    __syncthreads();
+    for (uint32_t at = threadIdx.x; at < total; at += blockDim.x) {
+        const uint2 e = entry[at];
+        const uint32_t to = base[e.x >> l.low_bits] + at;
+        s.keys[to] = e.x;
+        s.values[to] = e.y;
+    }
+}
+
+/// A stretch of up to ORDER_CHUNK entries of one partition.
+struct WorkItem {
+    uint32_t partition, begin, end;
+
+    __device__ __forceinline__ bool find(const DigitsLayout& l, const DigitsScratch& s, uint32_t item) {
+        if (item >= s.item_start[l.partitions]) return false;
+        uint32_t lo = 0, hi = l.partitions;  // the last partition with item_start <= item
+        while (hi - lo > 1) {
+            uint32_t mid = (lo + hi) / 2;
+            (s.item_start[mid] <= item ? lo : hi) = mid;
+        }
+        partition = lo;
+        begin = s.partition_start[lo] + (item - s.item_start[lo]) * ORDER_CHUNK;
+        end = min(begin + ORDER_CHUNK, s.partition_start[lo + 1]);
+        return true;
+    }
+};
+
+static __global__ void __launch_bounds__(DIGIT_THREADS) count_buckets(DigitsLayout l, DigitsScratch s) {
+    extern __shared__ uint32_t count[];
+    WorkItem item;
+    if (!item.find(l, s, blockIdx.x)) return;
+    const uint32_t mask = (1u << l.low_bits) - 1;
+    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) count[b] = 0;
+    __syncthreads();
+#pragma unroll 4
+    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += blockDim.x) atomicAdd(&count[s.keys[at] & mask], 1);
+    __syncthreads();
+    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x)
+        if (count[b]) atomicAdd(&s.bucket_count[(item.partition << l.low_bits) + b], count[b]);
+}
+
+/// Where buckets begin. One block a partition.
+static __global__ void __launch_bounds__(256) scan_buckets(DigitsLayout l, DigitsScratch s, uint32_t* offsets) {
+    const uint32_t first = blockIdx.x << l.low_bits;
+    const uint32_t count = min(1u << l.low_bits, l.buckets - first), start = s.partition_start[blockIdx.x];
+    block_scan(
+        count, [&](uint32_t b) { return s.bucket_count[first + b]; },
+        [&](uint32_t b, uint32_t sum) { offsets[first + b] = s.bucket_cursor[first + b] = start + sum; });
+}
+
+/// The second sort.
+static __global__ void __launch_bounds__(DIGIT_THREADS)
+    order_entries(DigitsLayout l, DigitsScratch s, uint32_t* entries) {
+    extern __shared__ uint32_t count[];
+    WorkItem item;
+    if (!item.find(l, s, blockIdx.x)) return;
+    const uint32_t mask = (1u << l.low_bits) - 1, first = item.partition << l.low_bits;
+    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) count[b] = 0;
+    __syncthreads();
+    uint32_t low[ORDER_ITEMS], rank[ORDER_ITEMS];
+#pragma unroll
+    for (int k = 0; k < ORDER_ITEMS; k++) {
+        const uint32_t at = item.begin + k * DIGIT_THREADS + threadIdx.x;
+        if (at < item.end) {
+            low[k] = s.keys[at] & mask;
+            rank[k] = atomicAdd(&count[low[k]], 1);
+        }
+    }
+    __syncthreads();
+    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x)
+        if (count[b]) count[b] = atomicAdd(&s.bucket_cursor[first + b], count[b]);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < ORDER_ITEMS; k++) {
+        const uint32_t at = item.begin + k * DIGIT_THREADS + threadIdx.x;
+        if (at < item.end) entries[count[low[k]] + rank[k]] = s.values[at];
+    }
+}
+
+inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes) {
+    if (!args || !bytes || !valid(args->shape)) return TANDEM_INVALID;
+    Arena arena(nullptr);
+    DigitsScratch(arena, DigitsLayout(args->shape));
+    *bytes = arena.used();
+    return 0;
+}
+
+template <class P>
+int32_t digits(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scratch_bytes, tandem_stream stream) {
+    size_t needed = 0;
+    if (int32_t status = digits_scratch(args, &needed)) return status;
+    if (!scratch || scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
+    const DigitsLayout l(args->shape);
+    Arena arena(scratch);
+    const DigitsScratch s(arena, l);
+
+    TANDEM_TRY(cudaMemsetAsync(s.partition_count, 0, l.partitions * sizeof(uint32_t), stream));
+    TANDEM_TRY(cudaMemsetAsync(s.bucket_count, 0, l.buckets * sizeof(uint32_t), stream));
+    uint32_t threads = 0;
+    TANDEM_TRY(wave(count_partitions<P>, DIGIT_THREADS, l.partitions * 4, &threads));
+    uint32_t blocks = div_up(args->shape.scalars, DIGIT_THREADS);
+    if (blocks > threads / DIGIT_THREADS) blocks = threads / DIGIT_THREADS;
+    count_partitions<P><<<blocks, DIGIT_THREADS, l.partitions * 4, stream>>>(*args, l, s.partition_count);
+    scan_partitions<<<1, 1024, 0, stream>>>(l, s, args->offsets);
+    TANDEM_TRY(allow_shared(split_partitions<P>, l.tile_shared(args->shape)));
+    split_partitions<P><<<div_up(args->shape.scalars, l.tile), DIGIT_THREADS, l.tile_shared(args->shape), stream>>>(
+        *args, l, s);
+    const uint32_t items = div_up(l.max_entries, ORDER_CHUNK) + l.partitions;
+    const size_t counters = sizeof(uint32_t) << l.low_bits;
+    count_buckets<<<items, DIGIT_THREADS, counters, stream>>>(l, s);
+    scan_buckets<<<l.partitions, 256, 0, stream>>>(l, s, args->offsets);
+    order_entries<<<items, DIGIT_THREADS, counters, stream>>>(l, s, args->entries);
+    return int32_t(cudaGetLastError());
+}
+
+}  // namespace msm
+}  // namespace tandem

@@ -1,0 +1,177 @@
+#pragma once
+// The launchers of one group.
+#include "reduce.cuh"
+#include "table.cuh"
+
+namespace tandem {
+namespace msm {
+
+inline bool valid(const tandem_msm_table_args* a) {
+    return a && valid(a->shape) && a->points <= a->shape.scalars;
+}
+
+template <class F> struct TableScratch {
+    Xyzz<F>* doubled;
+    F* before;
+    explicit TableScratch(Arena& arena, uint64_t points) {
+        const size_t chunk = points < TABLE_CHUNK ? points : TABLE_CHUNK;
+        doubled = arena.take<Xyzz<F>>(chunk);
+        before = arena.take<F>(chunk);
+    }
+};
+
+template <class F> int32_t table_scratch(const tandem_msm_table_args* args, size_t* bytes) {
+    if (!bytes || !valid(args)) return TANDEM_INVALID;
+    Arena arena(nullptr);
+    TableScratch<F>(arena, args->points);
+    *bytes = arena.used();
+    return TANDEM_OK;
+}
+
+template <class F>
+int32_t table(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes, tandem_stream stream) {
+    size_t needed = 0;
+    if (int32_t status = table_scratch<F>(args, &needed)) return status;
+    if (scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
+    Arena arena(scratch);
+    const TableScratch<F> s(arena, args->points);
+    Affine<F>* points = reinterpret_cast<Affine<F>*>(args->table);
+    const uint32_t doublings = args->shape.window_bits * args->shape.bucket_sets;
+    for (uint32_t level = 1; level < args->shape.levels; level++)
+        for (uint64_t at = 0; at < args->points; at += TABLE_CHUNK) {
+            const Affine<F>* in = points + (level - 1) * args->points + at;
+            const uint32_t count = uint32_t(args->points - at < TABLE_CHUNK ? args->points - at : TABLE_CHUNK);
+            double_points<F><<<div_up(count, 128 * TABLE_BATCH), 128, 0, stream>>>(
+                in, points + level * args->points + at, count, doublings, s.doubled, s.before);
+        }
+    return int32_t(cudaGetLastError());
+}
+
+/// Sizes and scratch memory of a sum.
+template <class F> struct SumPlan {
+    static constexpr uint32_t BLOCK = AccumulateTuning<F>::THREADS;
+    static constexpr uint32_t COMBINE = BLOCK_OF_POINTS<F>;
+    uint32_t buckets = 0, threads = 0;
+    ReduceLayout reduce;
+    Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
+    uint32_t* partial_key[2];
+
+    static size_t point_shared() { return COMBINE * sizeof(Xyzz<F>); }
+    static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
+
+    /// `wave_threads` of `accumulate`, `reduce_threads` of `sum_chunks`.
+    SumPlan(Arena& arena, const tandem_msm_shape& s, uint32_t wave_threads, uint32_t reduce_threads)
+        : buckets(bucket_count(s)), reduce(s, reduce_threads) {
+        const uint32_t useful = div_up(s.scalars * s.windows, MIN_STRETCH * BLOCK) * BLOCK;
+        threads = useful < wave_threads ? useful : wave_threads;
+        bucket = arena.take<Xyzz<F>>(buckets);
+        const size_t slots[2] = {size_t(2) * threads, size_t(2) * div_up(2 * threads, COMBINE)};
+        for (int k = 0; k < 2; k++) {
+            partial[k] = arena.take<Xyzz<F>>(slots[k]);
+            partial_key[k] = arena.take<uint32_t>(slots[k]);
+        }
+        chunk_rows = arena.take<Xyzz<F>>(reduce.chunks());
+        chunk_columns = arena.take<Xyzz<F>>(reduce.chunks());
+        rows = arena.take<Xyzz<F>>(size_t(reduce.sets) << reduce.h);
+        columns = arena.take<Xyzz<F>>(size_t(reduce.sets) << reduce.l);
+    }
+};
+
+inline bool valid(const tandem_msm_sum_args* a) {
+    return a && valid(a->shape) && a->points <= a->shape.scalars && a->first <= a->shape.scalars - a->points;
+}
+
+template <class F> int32_t waves(uint32_t* accumulate_threads, uint32_t* reduce_threads) {
+    TANDEM_TRY(wave(accumulate<F>, AccumulateTuning<F>::THREADS, 0, accumulate_threads));
+    TANDEM_TRY(wave(sum_chunks<F>, 128, 0, reduce_threads));
+    return TANDEM_OK;
+}
+
+template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* bytes) {
+    if (!bytes || !valid(args)) return TANDEM_INVALID;
+    uint32_t accumulate_threads, reduce_threads;
+    if (int32_t status = waves<F>(&accumulate_threads, &reduce_threads)) return status;
+    Arena arena(nullptr);
+    SumPlan<F>(arena, args->shape, accumulate_threads, reduce_threads);
+    *bytes = arena.used();
+    return TANDEM_OK;
+}
+
+template <class F>
+int32_t sum(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes, tandem_stream stream) {
+    if (!valid(args)) return TANDEM_INVALID;
+    uint32_t accumulate_threads, reduce_threads;
+    if (int32_t status = waves<F>(&accumulate_threads, &reduce_threads)) return status;
+    Arena arena(scratch);
+    const SumPlan<F> p(arena, args->shape, accumulate_threads, reduce_threads);
+    if (!scratch || scratch_bytes < arena.used()) return TANDEM_SCRATCH_TOO_SMALL;
+
+    // Zero is infinity: buckets that get no entry.
+    TANDEM_TRY(cudaMemsetAsync(p.bucket, 0, p.buckets * sizeof(Xyzz<F>), stream));
+    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, 0, stream>>>(*args, p.buckets, p.bucket, p.partial_key[0], p.partial[0]);
+
+    TANDEM_TRY(allow_shared(combine_partials<F>, p.combine_shared()));
+    uint32_t count = 2 * p.threads, blocks;
+    for (int from = 0;; from ^= 1) {
+        blocks = div_up(count, p.COMBINE);
+        combine_partials<F><<<blocks, p.COMBINE, p.combine_shared(), stream>>>(
+            count, p.partial_key[from], p.partial[from], p.partial_key[from ^ 1], p.partial[from ^ 1], p.bucket);
+        if (blocks == 1) break;
+        count = 2 * blocks;
+    }
+
+    const ReduceLayout& d = p.reduce;
+    sum_chunks<F><<<div_up(2 * d.chunks(), 128), 128, 0, stream>>>(d, p.bucket, p.chunk_rows, p.chunk_columns);
+    TANDEM_TRY(allow_shared(sum_groups<F>, p.point_shared()));
+    const Groups<F> rows{p.chunk_rows, p.rows, uint32_t(d.chunks()), d.l - d.m};
+    const Groups<F> columns{p.chunk_columns, p.columns, uint32_t(d.chunks()), d.h - d.m};
+    if ((1u << rows.log_group) > p.COMBINE) return TANDEM_INVALID;
+    sum_groups<F><<<2 * div_up(d.chunks(), p.COMBINE), p.COMBINE, p.point_shared(), stream>>>(rows, columns);
+    TANDEM_TRY(allow_shared(sum_bits<F>, p.point_shared()));
+    sum_bits<F><<<dim3(d.sets, d.q + 1), p.COMBINE, p.point_shared(), stream>>>(
+        d, p.rows, p.columns, reinterpret_cast<Xyzz<F>*>(args->sums));
+    return int32_t(cudaGetLastError());
+}
+
+/// By Horner's rule from the highest bit of the highest window: bucket set j has its point for bit b at the weight
+/// 2^(window_bits * j + b), and its sum of all buckets at 2^(window_bits * j).
+template <class F> int32_t finish(const tandem_msm_finish_args* args) {
+    if (!args || !valid(args->shape) || !args->sums || !args->point) return TANDEM_INVALID;
+    const uint32_t c = args->shape.window_bits;
+    const Xyzz<F>* sums = reinterpret_cast<const Xyzz<F>*>(args->sums);
+    Xyzz<F> result = Xyzz<F>::infinity(), point;
+    auto add = [&](size_t at) {
+        std::memcpy(&point, &sums[at], sizeof point);
+        result.add(point);
+    };
+    for (uint32_t j = args->shape.bucket_sets; j-- > 0;)
+        for (uint32_t b = c; b-- > 0;) {
+            result = result.dbl();
+            if (b + 1 < c) add(size_t(j) * c + b + 1);
+            if (b == 0) add(size_t(j) * c);
+        }
+    const Affine<F> affine = result.is_infinity() ? Affine<F>::infinity() : result.to_affine();
+    std::memcpy(args->point, &affine, sizeof affine);
+    return TANDEM_OK;
+}
+
+/// Defines the C functions of a group.
+#define TANDEM_MSM_GROUP(name, field)                                                                                  \
+    int32_t tandem_msm_table_##name##_scratch(const tandem_msm_table_args* args, size_t* bytes) {                      \
+        return tandem::msm::table_scratch<field>(args, bytes);                                                         \
+    }                                                                                                                  \
+    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,         \
+                                    tandem_stream stream) {                                                            \
+        return tandem::msm::table<field>(args, scratch, scratch_bytes, stream);                                        \
+    }                                                                                                                  \
+    int32_t tandem_msm_sum_##name##_scratch(const tandem_msm_sum_args* args, size_t* bytes) {                          \
+        return tandem::msm::sum_scratch<field>(args, bytes);                                                           \
+    }                                                                                                                  \
+    int32_t tandem_msm_sum_##name(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,             \
+                                  tandem_stream stream) {                                                              \
+        return tandem::msm::sum<field>(args, scratch, scratch_bytes, stream);                                          \
+    }                                                                                                                  \
+    int32_t tandem_msm_finish_##name(const tandem_msm_finish_args* args) { return tandem::msm::finish<field>(args); }
+
+}  // namespace msm
+}  // namespace tandem

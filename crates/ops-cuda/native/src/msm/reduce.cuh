@@ -1,0 +1,111 @@
+#pragma once
+// Buckets to sums: sum of (k + 1) * B_k over the 2^q buckets of each set.
+//
+// The buckets of a set are a matrix of 2^h rows and 2^l columns. Row sums R and column sums C cost two additions a
+// bucket, in chunks of 2^m buckets a thread. Then sum of k * B_k = 2^l * (sum of i * R_i) + (sum of j * C_j), and each of
+// these is the sum over bits b of 2^b * (sum of those whose index has bit b). So q + 1 points a set are left, with the
+// powers of two as their weights: the sum of all buckets, and one for each bit of k.
+#include "accumulate.cuh"
+
+namespace tandem {
+namespace msm {
+
+struct ReduceLayout {
+    uint32_t sets, q, l, h, m;
+
+    /// `threads` is what fills the device once.
+    ReduceLayout(const tandem_msm_shape& s, uint32_t threads) {
+        sets = s.bucket_sets;
+        q = s.window_bits - 1;
+        l = (q + 1) / 2;
+        h = q - l;
+        m = 0;
+        while (m < h && (uint64_t(2 * sets) << q >> m) > threads) m++;
+    }
+    /// Chunks of rows; as many of columns.
+    size_t chunks() const { return size_t(sets) << (q - m); }
+};
+
+/// One level of sums over groups of 2^log_group neighbours.
+template <class F> struct Groups {
+    const Xyzz<F>* in;
+    Xyzz<F>* out;
+    uint32_t count, log_group;
+};
+
+template <class F>
+__global__ void __launch_bounds__(128) sum_chunks(ReduceLayout d, const Xyzz<F>* bucket, Xyzz<F>* rows, Xyzz<F>* columns) {
+    const uint32_t chunks = d.sets << (d.q - d.m);
+    uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= 2 * chunks) return;
+    const Xyzz<F>* from;
+    Xyzz<F>* to;
+    uint32_t stride;
+    if (t < chunks) {
+        from = bucket + (size_t(t) << d.m);
+        to = rows + t;
+        stride = 1;
+    } else {
+        t -= chunks;
+        const uint32_t column = t & ((1u << d.l) - 1), part = t >> d.l & ((1u << (d.h - d.m)) - 1);
+        const uint32_t set = t >> (d.q - d.m);
+        from = bucket + (size_t(set) << d.q) + (size_t(part) << (d.m + d.l)) + column;
+        to = columns + (size_t(set) << (d.q - d.m)) + (size_t(column) << (d.h - d.m)) + part;
+        stride = 1u << d.l;
+    }
+    Xyzz<F> sum = load16(from);
+    for (uint32_t k = 1; k < 1u << d.m; k++) sum.add(load16(from + size_t(k) * stride));
+    store16(to, sum);
+}
+
+/// Halves groups of neighbours until one sum is left of each; `width` is a power of two and at most the block.
+template <class F> __device__ __forceinline__ void tree_sum(Xyzz<F>* sum, uint32_t width) {
+    for (uint32_t d = width / 2; d > 0; d /= 2) {
+        __syncthreads();
+        if (threadIdx.x % width < d) {
+            Xyzz<F> own = load16(&sum[threadIdx.x]);
+            own.add(load16(&sum[threadIdx.x + d]));
+            store16(&sum[threadIdx.x], own);
+        }
+    }
+}
+
+/// Groups of at most a block, the blocks of `x` first, then those of `y`.
+template <class F> __global__ void __launch_bounds__(BLOCK_OF_POINTS<F>) sum_groups(Groups<F> x, Groups<F> y) {
+    constexpr uint32_t SIZE = BLOCK_OF_POINTS<F>;
+    extern __shared__ uint4 point_memory[];
+    Xyzz<F>* sum = reinterpret_cast<Xyzz<F>*>(point_memory);
+    const uint32_t x_blocks = (x.count + SIZE - 1) / SIZE;
+    const Groups<F> g = blockIdx.x < x_blocks ? x : y;
+    const uint32_t at = (blockIdx.x < x_blocks ? blockIdx.x : blockIdx.x - x_blocks) * SIZE + threadIdx.x;
+    store16(&sum[threadIdx.x], at < g.count ? load16(&g.in[at]) : Xyzz<F>::infinity());
+    tree_sum(sum, 1u << g.log_group);
+    if (at < g.count && at % (1u << g.log_group) == 0) store16(&g.out[at >> g.log_group], load16(&sum[threadIdx.x]));
+}
+
+/// The points that are left: blockIdx.x is the set, blockIdx.y the point of the set: 0 for the sum of all, 1 + b for bit b.
+template <class F>
+__global__ void __launch_bounds__(BLOCK_OF_POINTS<F>)
+    sum_bits(ReduceLayout d, const Xyzz<F>* rows, const Xyzz<F>* columns, Xyzz<F>* sums) {
+    constexpr uint32_t SIZE = BLOCK_OF_POINTS<F>;
+    extern __shared__ uint4 point_memory[];
+    Xyzz<F>* sum = reinterpret_cast<Xyzz<F>*>(point_memory);
+    const uint32_t set = blockIdx.x, point = blockIdx.y;
+    const bool of_columns = point >= 1 && point <= d.l;
+    const Xyzz<F>* from = of_columns ? columns + (size_t(set) << d.l) : rows + (size_t(set) << d.h);
+    const uint32_t bit = of_columns ? point - 1 : point - 1 - d.l;
+    const uint32_t count = point == 0 ? 1u << d.h : 1u << ((of_columns ? d.l : d.h) - 1);
+    Xyzz<F> own = Xyzz<F>::infinity();
+    for (uint32_t k = threadIdx.x; k < count; k += SIZE) {
+        // For a bit, the k-th index that has it.
+        const uint32_t low = (1u << bit) - 1;
+        const uint32_t index = point == 0 ? k : ((k & ~low) << 1 | (k & low) | 1u << bit);
+        own.add(load16(&from[index]));
+    }
+    store16(&sum[threadIdx.x], own);
+    tree_sum(sum, SIZE);
+    if (threadIdx.x == 0) store16(&sums[size_t(set) * (d.q + 1) + point], load16(&sum[0]));
+}
+
+}  // namespace msm
+}  // namespace tandem

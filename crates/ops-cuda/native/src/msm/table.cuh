@@ -1,0 +1,42 @@
+#pragma once
+// The levels of a table of points: each is the one before, doubled window_bits * bucket_sets times and made affine
+// again with one inversion for TABLE_BATCH points.
+#include "common.cuh"
+
+namespace tandem {
+namespace msm {
+
+constexpr uint32_t TABLE_BATCH = 8;
+/// Points worked on at a time, which bounds the scratch memory.
+constexpr uint32_t TABLE_CHUNK = 1u << 19;
+
+template <class F>
+__global__ void __launch_bounds__(128)
+    double_points(const Affine<F>* in, Affine<F>* out, uint32_t count, uint32_t doublings, Xyzz<F>* doubled, F* before) {
+    const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
+    F product = F::one();
+    for (uint32_t i = t; i < count; i += stride) {
+        Xyzz<F> p = Xyzz<F>::from_affine(load16_readonly(&in[i]));
+        for (uint32_t k = 0; k < doublings; k++) p = p.dbl();
+        store16(&doubled[i], p);
+        store16(&before[i], product);
+        if (!p.is_infinity()) product *= p.zzz;
+    }
+    if (t >= count) return;
+    F inverse = product.inverse();
+    for (uint32_t i = t + (count - 1 - t) / stride * stride;; i -= stride) {
+        const Xyzz<F> p = load16(&doubled[i]);
+        if (p.is_infinity()) {
+            store16(&out[i], Affine<F>::infinity());
+        } else {
+            const F zzz = inverse * load16(&before[i]);  // 1 / zzz
+            const F z = p.zz * zzz;                      // 1 / z, as zz / zzz
+            inverse *= p.zzz;
+            store16(&out[i], Affine<F>{p.x * z.sqr(), p.y * zzz});
+        }
+        if (i < stride) break;
+    }
+}
+
+}  // namespace msm
+}  // namespace tandem
