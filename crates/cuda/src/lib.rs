@@ -1,1 +1,29 @@
-//! tandem-cuda
+//! Devices, streams, events and memory of the CUDA runtime, owned by Rust values.
+//!
+//! The only crate of Tandem that names CUDA. It links the runtime statically and starts anywhere: [`probe`] says which
+//! GPUs there are, or in words why there is none. Built without nvcc, the same functions exist and say so.
+//!
+//! Work goes to a [`Stream`] and is done in the order of the calls; only the functions called `synchronize` and `wait`
+//! block, and those that say so. What a value owns is given back when it is dropped; a drop never panics, and never
+//! frees memory before the work that was queued with it is done (docs/contracts/memory.md).
+
+mod device;
+mod error;
+mod memory;
+mod staging;
+mod stream;
+pub mod testing;
+
+/// The C functions themselves.
+#[cfg(tandem_nvcc)]
+pub mod ffi;
+/// The C functions of a build without nvcc.
+#[cfg(not(tandem_nvcc))]
+#[path = "ffi_absent.rs"]
+pub mod ffi;
+
+pub use device::{built_with, probe, versions, Device, Found, Properties};
+pub use error::{Error, Result};
+pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
+pub use staging::{Download, Downloads, Fill, Staging};
+pub use stream::{Event, Stream};

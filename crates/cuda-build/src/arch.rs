@@ -1,0 +1,104 @@
+//! GPU architectures to compile for.
+
+use std::fmt;
+
+/// Code for one architecture: machine code (`90`) or PTX that a driver compiles for what is newer (`90+ptx`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arch {
+    /// Ten times the compute capability: 90 for 9.0, 120 for 12.0.
+    pub number: u32,
+    /// PTX instead of machine code.
+    pub ptx: bool,
+}
+
+/// The oldest architecture that the sources are written for (Ampere).
+pub const OLDEST: u32 = 80;
+
+/// What a release holds: machine code of Ampere to Blackwell, and the PTX that covers the gaps (11.0) and the future.
+pub const RELEASE: [Arch; 7] = [sass(80), sass(86), sass(89), sass(90), sass(100), sass(120), ptx(90)];
+
+const fn sass(number: u32) -> Arch {
+    Arch { number, ptx: false }
+}
+
+const fn ptx(number: u32) -> Arch {
+    Arch { number, ptx: true }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.number, if self.ptx { "+ptx" } else { "" })
+    }
+}
+
+impl Arch {
+    /// The flag that makes nvcc produce it.
+    pub fn flag(&self) -> String {
+        let kind = if self.ptx { "compute" } else { "sm" };
+        format!("-gencode=arch=compute_{0},code={kind}_{0}", self.number)
+    }
+}
+
+/// The list as text, such as `80,90,90+ptx`.
+pub fn list(archs: &[Arch]) -> String {
+    archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Reads a list such as `80,90,90+ptx`.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn parse(text: &str) -> Result<Vec<Arch>, String> {
+    let one = |item: &str| {
+        let (number, is_ptx) = match item.strip_suffix("+ptx") {
+            Some(number) => (number, true),
+            None => (item, false),
+        };
+        match number.parse() {
+            Ok(number) if (OLDEST..1000).contains(&number) => Ok(Arch { number, ptx: is_ptx }),
+            _ => Err(format!(
+                "TANDEM_CUDA_ARCHS={text}: expected numbers from {OLDEST} on, with commas between them, such as \
+                 80,90,90+ptx; found {item:?}"
+            )),
+        }
+    };
+    text.split(',').map(|item| one(item.trim())).collect()
+}
+
+/// `TANDEM_CUDA_ARCHS`. Where it is not set, the release list in a release build; a debug build is for tests, and
+/// holds the one architecture that they run on.
+///
+/// # Errors
+/// As [`parse`].
+pub fn from_env() -> Result<Vec<Arch>, String> {
+    match std::env::var("TANDEM_CUDA_ARCHS") {
+        Ok(text) if !text.trim().is_empty() => parse(&text),
+        _ if std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") => Ok(vec![sass(90)]),
+        _ => Ok(RELEASE.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_writes() {
+        assert_eq!(parse(&list(&RELEASE)).unwrap(), RELEASE);
+        assert_eq!(parse(" 90 , 120+ptx ").unwrap(), [sass(90), ptx(120)]);
+    }
+
+    #[test]
+    fn refuses_nonsense() {
+        for text in ["", "x", "90,,80", "70", "sm_90", "90 ptx", "99999999999"] {
+            let reason = parse(text).unwrap_err();
+            assert!(reason.contains("TANDEM_CUDA_ARCHS") && reason.contains("80,90,90+ptx"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn flags() {
+        assert_eq!(sass(90).flag(), "-gencode=arch=compute_90,code=sm_90");
+        assert_eq!(ptx(90).flag(), "-gencode=arch=compute_90,code=compute_90");
+    }
+}

@@ -1,0 +1,271 @@
+//! Device memory, allocated and freed in the order of a stream.
+
+use crate::error::{check, Error, Result};
+use crate::{ffi, Device, Event, Stream};
+use bytemuck::Pod;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// An address in a device's memory. It can be passed to launchers and computed with; it is never read on the host.
+#[derive(Debug)]
+pub struct DevicePtr<T> {
+    address: usize,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for DevicePtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for DevicePtr<T> {}
+
+impl<T> DevicePtr<T> {
+    /// The address that means nothing.
+    pub const NULL: Self = DevicePtr { address: 0, of: PhantomData };
+
+    /// Whether it is [`DevicePtr::NULL`].
+    pub fn is_null(self) -> bool {
+        self.address == 0
+    }
+
+    /// The address `count` elements further on. Nothing is checked; the launcher's lengths decide what is used.
+    #[must_use]
+    pub fn add(self, count: usize) -> Self {
+        let bytes = count.wrapping_mul(size_of::<T>());
+        DevicePtr { address: self.address.wrapping_add(bytes), of: PhantomData }
+    }
+
+    /// The same address as one of another type.
+    #[must_use]
+    pub fn cast<U>(self) -> DevicePtr<U> {
+        DevicePtr { address: self.address, of: PhantomData }
+    }
+
+    /// For an argument that a launcher writes to. Never to be dereferenced.
+    pub fn raw(self) -> *mut T {
+        self.address as *mut T
+    }
+}
+
+/// A device's memory as this program uses it: what is freed is kept for the next allocation.
+#[derive(Debug)]
+pub struct Pool {
+    raw: ffi::tandem_pool,
+    device: Device,
+}
+
+// SAFETY: the runtime's functions on a pool may be called from any thread, and from several at once.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+/// How much a pool holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolInfo {
+    /// Bytes taken from the device.
+    pub reserved: u64,
+    /// Those of them that are in use.
+    pub used: u64,
+}
+
+impl Pool {
+    /// A new, empty pool.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn new(device: Device) -> Result<Self> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is valid to write to.
+        check("create memory pool", Some(device), unsafe { ffi::tandem_cuda_pool_create(device.raw(), &mut raw) })?;
+        Ok(Pool { raw, device })
+    }
+
+    /// How much it holds.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn info(&self) -> Result<PoolInfo> {
+        let mut info = PoolInfo { reserved: 0, used: 0 };
+        // SAFETY: the pool is alive, both numbers are valid to write to.
+        check("memory pool info", Some(self.device), unsafe {
+            ffi::tandem_cuda_pool_info(self.raw, &mut info.reserved, &mut info.used)
+        })?;
+        Ok(info)
+    }
+
+    /// Bytes that could still be allocated: what no process holds and what the pool keeps unused.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn free_bytes(&self) -> Result<u64> {
+        let info = self.info()?;
+        Ok(self.device.memory_info()?.0 + info.reserved.saturating_sub(info.used))
+    }
+
+    /// Memory for `len` elements with undefined contents. `wipe` overwrites them with zeros before they are freed.
+    ///
+    /// Where the pool cannot grow, this waits for `stream`, gives the pool's unused memory back to the device, and
+    /// tries once more: freed memory may lie in pieces.
+    ///
+    /// # Errors
+    /// More than the address space or the device has; the device failed.
+    pub fn alloc<T: Pod>(self: &Arc<Self>, stream: &Arc<Stream>, len: usize, wipe: bool) -> Result<DeviceBuffer<T>> {
+        let mut buffer =
+            DeviceBuffer { ptr: DevicePtr::NULL, len, wipe, stream: stream.clone(), _pool: self.clone() };
+        let too_large = || Error::new("allocate memory", Some(self.device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
+        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
+        if bytes == 0 {
+            return Ok(buffer);
+        }
+        let mut address = std::ptr::null_mut();
+        let mut attempt = || {
+            // SAFETY: pool and stream are alive and of one device; `address` is valid to write to.
+            stream.call("allocate memory", |raw| unsafe {
+                ffi::tandem_cuda_alloc(self.raw, bytes, raw, &mut address)
+            })
+        };
+        if let Err(error) = attempt() {
+            if !error.is_out_of_memory() {
+                return Err(error);
+            }
+            stream.synchronize()?;
+            // SAFETY: the pool is alive.
+            check("trim memory pool", Some(self.device), unsafe { ffi::tandem_cuda_pool_trim(self.raw) })?;
+            attempt()?;
+        }
+        buffer.ptr = DevicePtr { address: address as usize, of: PhantomData };
+        Ok(buffer)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: every buffer holds the pool, so all have been freed; the runtime waits for frees that are queued.
+        let _ = unsafe { ffi::tandem_cuda_pool_destroy(self.raw) };
+    }
+}
+
+/// Elements in a device's memory. All work on them goes to the stream that they were allocated on, or to one that was
+/// made to wait for it; they are freed when that stream gets to where the buffer was dropped.
+#[derive(Debug)]
+pub struct DeviceBuffer<T: Pod> {
+    ptr: DevicePtr<T>,
+    len: usize,
+    wipe: bool,
+    stream: Arc<Stream>,
+    _pool: Arc<Pool>,
+}
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Their number of bytes.
+    pub fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// Address of the first element; null where there are none.
+    pub fn ptr(&self) -> DevicePtr<T> {
+        self.ptr
+    }
+
+    /// The stream whose order they follow.
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// Overwrites the elements of `range` with zero bytes.
+    ///
+    /// # Errors
+    /// The range is past the end; the device failed.
+    pub fn zero(&mut self, range: Range<usize>) -> Result<()> {
+        self.fill(range, 0)
+    }
+
+    /// Overwrites every byte of the elements of `range` with `value`.
+    ///
+    /// # Errors
+    /// The range is past the end; the device failed.
+    pub fn fill(&mut self, range: Range<usize>, value: u8) -> Result<()> {
+        let (to, bytes) = self.span("fill memory", &range)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the bytes lie in this buffer; the stream is the one that orders it.
+        self.stream.call("fill memory", |raw| unsafe { ffi::tandem_cuda_memset(to, value.into(), bytes, raw) })
+    }
+
+    /// Copies `from[range]` to the elements from `at` on. Where the buffers are of two streams, the copy runs on that
+    /// of `from`, after what this one's had been told, and this one's stream waits for it.
+    ///
+    /// # Errors
+    /// A range is past an end; the device failed.
+    pub fn copy_from(&mut self, at: usize, from: &DeviceBuffer<T>, range: Range<usize>) -> Result<()> {
+        let op = "copy on devices";
+        let (source, bytes) = from.span(op, &range)?;
+        let end = at.checked_add(range.len()).ok_or_else(|| self.invalid(op))?;
+        let (target, _) = self.span(op, &(at..end))?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        if Arc::ptr_eq(&self.stream, &from.stream) {
+            // SAFETY: both spans lie in buffers of this stream; two buffers do not overlap.
+            return self
+                .stream
+                .call(op, |raw| unsafe { ffi::tandem_cuda_copy_on_device(target, source, bytes, raw) });
+        }
+        from.stream.wait(&self.stream.record()?)?;
+        let (to, here) = (self.stream.device().raw(), from.stream.device().raw());
+        // SAFETY: both spans lie in live buffers. The target's stream has been waited for and waits below, so that
+        // neither buffer is changed or freed before the copy is done.
+        from.stream
+            .call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, to, source, here, bytes, raw) })?;
+        self.stream.wait(&from.stream.record()?)
+    }
+
+    /// The address and the number of bytes of the elements of `range`.
+    pub(crate) fn span(&self, op: &'static str, range: &Range<usize>) -> Result<(*mut u8, usize)> {
+        if range.start > range.end || range.end > self.len {
+            return Err(self.invalid(op));
+        }
+        Ok((self.ptr.add(range.start).cast().raw(), range.len() * size_of::<T>()))
+    }
+
+    pub(crate) fn invalid(&self, op: &'static str) -> Error {
+        Error::new(op, Some(self.stream.device()), ffi::TANDEM_INVALID)
+    }
+
+    /// An event that happens when all work so far on the buffer is done.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn record(&self) -> Result<Event> {
+        self.stream.record()
+    }
+}
+
+impl<T: Pod> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if self.ptr.is_null() {
+            return;
+        }
+        let (memory, bytes) = (self.ptr.cast().raw(), self.bytes());
+        // A failure here is one of the device, which the next call reports.
+        if self.wipe {
+            // SAFETY: the bytes are this buffer's; the stream orders the wipe after all use and before the free.
+            let _ = self.stream.call("wipe memory", |raw| unsafe { ffi::tandem_cuda_memset(memory, 0, bytes, raw) });
+        }
+        // SAFETY: the memory is this buffer's own and not used after this.
+        let _ = self.stream.call("free memory", |raw| unsafe { ffi::tandem_cuda_free(memory, raw) });
+    }
+}

@@ -1,0 +1,159 @@
+//! Ordered queues of work, and points in them.
+
+use crate::error::{check, Error, Result};
+use crate::{ffi, Device};
+
+/// A queue of work of one device. What it is told is done in order; streams run beside each other.
+#[derive(Debug)]
+pub struct Stream {
+    raw: ffi::tandem_stream,
+    device: Device,
+}
+
+// SAFETY: the runtime's functions on a stream may be called from any thread, and from several at once.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A new stream.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn new(device: Device) -> Result<Self> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is valid to write to.
+        check("create stream", Some(device), unsafe { ffi::tandem_cuda_stream_create(device.raw(), &mut raw) })?;
+        Ok(Stream { raw, device })
+    }
+
+    /// The device it belongs to.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The handle, for a launcher. It must not be destroyed, and not be used when the stream is gone.
+    pub fn raw(&self) -> ffi::tandem_stream {
+        self.raw
+    }
+
+    /// Runs `f` with the stream's device current and makes a `Result` of the status that it returns.
+    ///
+    /// # Errors
+    /// The one that the status stands for.
+    pub fn call(&self, op: &'static str, f: impl FnOnce(ffi::tandem_stream) -> i32) -> Result<()> {
+        self.device.make_current()?;
+        check(op, Some(self.device), f(self.raw))
+    }
+
+    /// Blocks until all work that it was told is done.
+    ///
+    /// # Errors
+    /// The failure of any of that work.
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is alive.
+        self.call("synchronize stream", |raw| unsafe { ffi::tandem_cuda_stream_synchronize(raw) })
+    }
+
+    /// Work that it is told after this starts when `event` has happened; the event may be of another device.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        // SAFETY: stream and event are alive; the runtime keeps what it needs of the event.
+        self.call("wait for event", |raw| unsafe { ffi::tandem_cuda_stream_wait(raw, event.raw) })
+    }
+
+    /// An event that happens when all work that the stream was told before is done.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn record(&self) -> Result<Event> {
+        self.record_new(0)
+    }
+
+    /// The same with the time at which it happened.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn record_timed(&self) -> Result<Event> {
+        self.record_new(1)
+    }
+
+    fn record_new(&self, timed: i32) -> Result<Event> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is valid to write to.
+        check("create event", Some(self.device), unsafe {
+            ffi::tandem_cuda_event_create(self.device.raw(), timed, &mut raw)
+        })?;
+        let event = Event { raw, device: self.device };
+        // SAFETY: stream and event are alive and of one device.
+        self.call("record event", |stream| unsafe { ffi::tandem_cuda_event_record(event.raw, stream) })?;
+        Ok(event)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Work that is queued still runs. An error of earlier work has been or will be reported elsewhere.
+        // SAFETY: the handle is this value's own and not used after this.
+        let _ = unsafe { ffi::tandem_cuda_stream_destroy(self.raw) };
+    }
+}
+
+/// A point in a stream that has been recorded.
+#[derive(Debug)]
+pub struct Event {
+    raw: ffi::tandem_event,
+    device: Device,
+}
+
+// SAFETY: the runtime's functions on an event may be called from any thread, and from several at once.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// Whether the stream has got there.
+    ///
+    /// # Errors
+    /// The failure of work before it.
+    pub fn is_done(&self) -> Result<bool> {
+        // SAFETY: the event is alive.
+        match unsafe { ffi::tandem_cuda_event_query(self.raw) } {
+            ffi::TANDEM_OK => Ok(true),
+            ffi::TANDEM_CUDA_NOT_READY => Ok(false),
+            code => Err(Error::new("query event", Some(self.device), code)),
+        }
+    }
+
+    /// Blocks until the stream has got there.
+    ///
+    /// # Errors
+    /// The failure of work before it.
+    pub fn synchronize(&self) -> Result<()> {
+        self.device.make_current()?;
+        // SAFETY: the event is alive.
+        check("wait for work", Some(self.device), unsafe { ffi::tandem_cuda_event_synchronize(self.raw) })
+    }
+
+    /// Milliseconds from this event to `later`; both must be timed, of one device, and done.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn elapsed_ms(&self, later: &Event) -> Result<f32> {
+        let mut ms = 0.0;
+        // SAFETY: both events are alive, `ms` is valid to write to.
+        check("elapsed time", Some(self.device), unsafe {
+            ffi::tandem_cuda_event_elapsed(self.raw, later.raw, &mut ms)
+        })?;
+        Ok(ms)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this value's own and not used after this.
+        let _ = unsafe { ffi::tandem_cuda_event_destroy(self.raw) };
+    }
+}

@@ -1,0 +1,257 @@
+/// The primitives on a GPU: what is launched on a stream.
+///
+/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and src/ffi_absent.rs from it (the subset of C it
+/// reads is described in tandem_cuda.h, as are the codes that functions return).
+///
+/// Every launcher computes a grid and launches on `stream`, whose device is the current one. It allocates nothing,
+/// waits for nothing and keeps nothing. Pointers are device memory unless a description says host; memory is read and
+/// written when the stream gets there. Where a function needs scratch memory, `<name>_scratch` with the same
+/// arguments says how many bytes; the pointers in its arguments may be null. Scratch is aligned to 256 bytes, its
+/// contents are undefined before and after.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tandem_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// An element of a scalar field: little-endian limbs, least significant first, below the modulus.
+typedef struct tandem_scalar {
+    uint64_t limb[4];
+} tandem_scalar;
+
+// ---- vector: element-wise arithmetic
+
+/// out = a + b
+#define TANDEM_VECTOR_ADD 0
+/// out = a - b
+#define TANDEM_VECTOR_SUB 1
+/// out = a * b
+#define TANDEM_VECTOR_MUL 2
+/// out = a * k
+#define TANDEM_VECTOR_SCALE 3
+/// out = a * b - c
+#define TANDEM_VECTOR_MUL_SUB 4
+/// out = the integer that a is
+#define TANDEM_VECTOR_TO_CANONICAL 5
+/// out = a, an integer, in Montgomery form
+#define TANDEM_VECTOR_TO_MONT 6
+
+/// One operation on vectors of n elements in Montgomery form, except where it says otherwise. `out` may be any of the
+/// inputs. What the operation does not name may be null.
+typedef struct tandem_vector_args {
+    tandem_scalar* out;
+    const tandem_scalar* a;
+    const tandem_scalar* b;
+    const tandem_scalar* c;
+    tandem_scalar k;
+    uint64_t n;
+    uint32_t op;
+} tandem_vector_args;
+
+int32_t tandem_vector_bn254(const tandem_vector_args* args, tandem_stream stream);
+int32_t tandem_vector_bls12_381(const tandem_vector_args* args, tandem_stream stream);
+
+// ---- ntt: number-theoretic transforms
+
+/// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
+typedef struct tandem_ntt_factor {
+    uint64_t limb[8];
+} tandem_ntt_factor;
+
+/// powers[i] = base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
+typedef struct tandem_ntt_powers_args {
+    tandem_ntt_factor* powers;
+    tandem_scalar base;
+    uint32_t split;
+} tandem_ntt_powers_args;
+
+/// The factors inside of passes, 7 * 128 of them, of the root of unity of order 2^order_bits whose powers are given,
+/// or of its inverse.
+typedef struct tandem_ntt_stages_args {
+    tandem_ntt_factor* stages;
+    const tandem_ntt_factor* powers;
+    uint32_t order_bits;
+    uint32_t split;
+    uint32_t inverse;
+} tandem_ntt_stages_args;
+
+/// The 2^bits factors before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
+/// log_n - low.
+typedef struct tandem_ntt_factors_args {
+    tandem_ntt_factor* factors;
+    const tandem_ntt_factor* powers;
+    tandem_scalar scale;
+    uint32_t order_bits;
+    uint32_t split;
+    uint32_t bits;
+    uint32_t log_rows;
+    uint32_t reversed;
+    uint32_t odd;
+    uint32_t inverse;
+} tandem_ntt_factors_args;
+
+/// A pass over the bits low .. low + log_rows (3 to 10 of them) of the places of 2^log_n elements. Passes go from the
+/// upper bits to the lower ones, or, reversed, the other way; the input is in natural order, or, reversed, in
+/// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `out` to be
+/// other memory than `in`. Only the output of the pass with `last` is below the modulus.
+typedef struct tandem_ntt_pass_args {
+    const tandem_scalar* in;
+    tandem_scalar* out;
+    const tandem_ntt_factor* stages;
+    /// What tandem_ntt_factors_* made for this pass, or null to compute them from the powers.
+    const tandem_ntt_factor* factors;
+    const tandem_ntt_factor* powers;
+    uint32_t order_bits;
+    uint32_t split;
+    uint32_t log_n;
+    uint32_t low;
+    uint32_t log_rows;
+    /// Threads of a block are 2^log_block, 32 to 256, and at least 2^(log_rows - 3).
+    uint32_t log_block;
+    uint32_t reversed;
+    uint32_t odd;
+    uint32_t inverse;
+    /// Whether there are factors before this pass.
+    uint32_t multiply;
+    uint32_t reorder;
+    uint32_t last;
+} tandem_ntt_pass_args;
+
+/// Up to 4 elements: out_i = scale * sum of in_j * (shift * root^i)^j, in place.
+typedef struct tandem_ntt_tiny_args {
+    tandem_scalar* data;
+    tandem_scalar root;
+    tandem_scalar shift;
+    tandem_scalar scale;
+    uint32_t log_n;
+    uint32_t input_reversed;
+    uint32_t output_reversed;
+} tandem_ntt_tiny_args;
+
+/// Element i of 2^log_n times base^i, by the powers of base with 2 * split >= log_n.
+typedef struct tandem_ntt_scale_args {
+    tandem_scalar* data;
+    const tandem_ntt_factor* powers;
+    uint32_t split;
+    uint32_t log_n;
+    uint32_t reversed;
+} tandem_ntt_scale_args;
+
+int32_t tandem_ntt_powers_bn254(const tandem_ntt_powers_args* args, tandem_stream stream);
+int32_t tandem_ntt_stages_bn254(const tandem_ntt_stages_args* args, tandem_stream stream);
+int32_t tandem_ntt_factors_bn254(const tandem_ntt_factors_args* args, tandem_stream stream);
+int32_t tandem_ntt_pass_bn254(const tandem_ntt_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_tiny_bn254(const tandem_ntt_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_scale_bn254(const tandem_ntt_scale_args* args, tandem_stream stream);
+int32_t tandem_ntt_powers_bls12_381(const tandem_ntt_powers_args* args, tandem_stream stream);
+int32_t tandem_ntt_stages_bls12_381(const tandem_ntt_stages_args* args, tandem_stream stream);
+int32_t tandem_ntt_factors_bls12_381(const tandem_ntt_factors_args* args, tandem_stream stream);
+int32_t tandem_ntt_pass_bls12_381(const tandem_ntt_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_tiny_bls12_381(const tandem_ntt_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_scale_bls12_381(const tandem_ntt_scale_args* args, tandem_stream stream);
+
+// ---- msm: multi-scalar multiplication
+
+/// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
+/// j % bucket_sets and to level j / bucket_sets of a table of points, whose level k holds
+/// 2^(window_bits * bucket_sets * k) times the points, one level after the other.
+typedef struct tandem_msm_shape {
+    /// Scalars of a vector.
+    uint64_t scalars;
+    /// 2 to 24.
+    uint32_t window_bits;
+    /// Enough for the scalar field's bits.
+    uint32_t windows;
+    uint32_t bucket_sets;
+    uint32_t levels;
+    /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
+    uint32_t index_bits;
+} tandem_msm_shape;
+
+/// Scalars to `entries` ordered by bucket, of which those of bucket k begin at offsets[k].
+typedef struct tandem_msm_digits_args {
+    tandem_msm_shape shape;
+    const tandem_scalar* scalars;
+    /// 1 if the scalars are in Montgomery form.
+    uint32_t montgomery;
+    /// Room for scalars * windows.
+    uint32_t* entries;
+    /// Room for bucket_sets * 2^(window_bits - 1) + 1.
+    uint32_t* offsets;
+} tandem_msm_digits_args;
+
+/// Level 0 of `table` to all levels. Points are affine, in the limbs of the wire.
+typedef struct tandem_msm_table_args {
+    tandem_msm_shape shape;
+    uint64_t points;
+    uint64_t* table;
+} tandem_msm_table_args;
+
+/// The sum over points of which number i belongs to scalar first + i, as bucket_sets * window_bits partial sums.
+typedef struct tandem_msm_sum_args {
+    tandem_msm_shape shape;
+    uint64_t first;
+    uint64_t points;
+    const uint64_t* table;
+    const uint32_t* entries;
+    const uint32_t* offsets;
+    /// Room for bucket_sets * window_bits points of four coordinates, x, y, zz, zzz.
+    uint64_t* sums;
+} tandem_msm_sum_args;
+
+/// Puts the partial sums together, on the host; all pointers are host memory.
+typedef struct tandem_msm_finish_args {
+    tandem_msm_shape shape;
+    /// What tandem_msm_sum_* wrote.
+    const uint64_t* sums;
+    /// An affine point.
+    uint64_t* point;
+} tandem_msm_finish_args;
+
+int32_t tandem_msm_digits_bn254_scratch(const tandem_msm_digits_args* args, size_t* bytes);
+int32_t tandem_msm_digits_bn254(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scratch_bytes,
+                              tandem_stream stream);
+int32_t tandem_msm_digits_bls12_381_scratch(const tandem_msm_digits_args* args, size_t* bytes);
+int32_t tandem_msm_digits_bls12_381(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scratch_bytes,
+                              tandem_stream stream);
+
+int32_t tandem_msm_table_bn254_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
+int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+                             tandem_stream stream);
+int32_t tandem_msm_sum_bn254_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
+int32_t tandem_msm_sum_bn254_g1(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+                           tandem_stream stream);
+int32_t tandem_msm_finish_bn254_g1(const tandem_msm_finish_args* args);
+
+int32_t tandem_msm_table_bn254_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
+int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+                             tandem_stream stream);
+int32_t tandem_msm_sum_bn254_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
+int32_t tandem_msm_sum_bn254_g2(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+                           tandem_stream stream);
+int32_t tandem_msm_finish_bn254_g2(const tandem_msm_finish_args* args);
+
+int32_t tandem_msm_table_bls12_381_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
+int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+                             tandem_stream stream);
+int32_t tandem_msm_sum_bls12_381_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
+int32_t tandem_msm_sum_bls12_381_g1(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+                           tandem_stream stream);
+int32_t tandem_msm_finish_bls12_381_g1(const tandem_msm_finish_args* args);
+
+int32_t tandem_msm_table_bls12_381_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
+int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+                             tandem_stream stream);
+int32_t tandem_msm_sum_bls12_381_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
+int32_t tandem_msm_sum_bls12_381_g2(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+                           tandem_stream stream);
+int32_t tandem_msm_finish_bls12_381_g2(const tandem_msm_finish_args* args);
+
+#ifdef __cplusplus
+}
+#endif

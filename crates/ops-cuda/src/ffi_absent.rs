@@ -1,0 +1,329 @@
+//! What stands for the functions of a build without nvcc: tandem_ops.h, made by `cargo xtask bindgen`. Not to be edited.
+#![allow(missing_docs, non_camel_case_types, dead_code, clippy::missing_safety_doc)]
+
+pub use tandem_cuda::ffi::tandem_stream;
+
+/// An element of a scalar field: little-endian limbs, least significant first, below the modulus.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_scalar {
+    pub limb: [u64; 4],
+}
+
+/// out = a + b
+pub const TANDEM_VECTOR_ADD: i32 = 0;
+
+/// out = a - b
+pub const TANDEM_VECTOR_SUB: i32 = 1;
+
+/// out = a * b
+pub const TANDEM_VECTOR_MUL: i32 = 2;
+
+/// out = a * k
+pub const TANDEM_VECTOR_SCALE: i32 = 3;
+
+/// out = a * b - c
+pub const TANDEM_VECTOR_MUL_SUB: i32 = 4;
+
+/// out = the integer that a is
+pub const TANDEM_VECTOR_TO_CANONICAL: i32 = 5;
+
+/// out = a, an integer, in Montgomery form
+pub const TANDEM_VECTOR_TO_MONT: i32 = 6;
+
+/// One operation on vectors of n elements in Montgomery form, except where it says otherwise. `out` may be any of the
+/// inputs. What the operation does not name may be null.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_vector_args {
+    pub out: *mut tandem_scalar,
+    pub a: *const tandem_scalar,
+    pub b: *const tandem_scalar,
+    pub c: *const tandem_scalar,
+    pub k: tandem_scalar,
+    pub n: u64,
+    pub op: u32,
+}
+
+/// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
+/// j % bucket_sets and to level j / bucket_sets of a table of points, whose level k holds
+/// 2^(window_bits * bucket_sets * k) times the points, one level after the other.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_msm_shape {
+    /// Scalars of a vector.
+    pub scalars: u64,
+    /// 2 to 24.
+    pub window_bits: u32,
+    /// Enough for the scalar field's bits.
+    pub windows: u32,
+    pub bucket_sets: u32,
+    pub levels: u32,
+    /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
+    pub index_bits: u32,
+}
+
+/// Scalars to `entries` ordered by bucket, of which those of bucket k begin at offsets[k].
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_msm_digits_args {
+    pub shape: tandem_msm_shape,
+    pub scalars: *const tandem_scalar,
+    /// 1 if the scalars are in Montgomery form.
+    pub montgomery: u32,
+    /// Room for scalars * windows.
+    pub entries: *mut u32,
+    /// Room for bucket_sets * 2^(window_bits - 1) + 1.
+    pub offsets: *mut u32,
+}
+
+/// Level 0 of `table` to all levels. Points are affine, in the limbs of the wire.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_msm_table_args {
+    pub shape: tandem_msm_shape,
+    pub points: u64,
+    pub table: *mut u64,
+}
+
+/// The sum over points of which number i belongs to scalar first + i, as bucket_sets * window_bits partial sums.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_msm_sum_args {
+    pub shape: tandem_msm_shape,
+    pub first: u64,
+    pub points: u64,
+    pub table: *const u64,
+    pub entries: *const u32,
+    pub offsets: *const u32,
+    /// Room for bucket_sets * window_bits points of four coordinates, x, y, zz, zzz.
+    pub sums: *mut u64,
+}
+
+/// Puts the partial sums together, on the host; all pointers are host memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_msm_finish_args {
+    pub shape: tandem_msm_shape,
+    /// What tandem_msm_sum_* wrote.
+    pub sums: *const u64,
+    /// An affine point.
+    pub point: *mut u64,
+}
+
+pub unsafe fn tandem_vector_bn254(_args: *const tandem_vector_args, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_vector_bls12_381(_args: *const tandem_vector_args, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_digits_bn254_scratch(_args: *const tandem_msm_digits_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_digits_bn254(
+    _args: *const tandem_msm_digits_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_digits_bls12_381_scratch(_args: *const tandem_msm_digits_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_digits_bls12_381(
+    _args: *const tandem_msm_digits_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bn254_g1_scratch(_args: *const tandem_msm_table_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bn254_g1(
+    _args: *const tandem_msm_table_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bn254_g1_scratch(_args: *const tandem_msm_sum_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bn254_g1(
+    _args: *const tandem_msm_sum_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_finish_bn254_g1(_args: *const tandem_msm_finish_args) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bn254_g2_scratch(_args: *const tandem_msm_table_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bn254_g2(
+    _args: *const tandem_msm_table_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bn254_g2_scratch(_args: *const tandem_msm_sum_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bn254_g2(
+    _args: *const tandem_msm_sum_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_finish_bn254_g2(_args: *const tandem_msm_finish_args) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bls12_381_g1_scratch(_args: *const tandem_msm_table_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bls12_381_g1(
+    _args: *const tandem_msm_table_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bls12_381_g1_scratch(_args: *const tandem_msm_sum_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bls12_381_g1(
+    _args: *const tandem_msm_sum_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_finish_bls12_381_g1(_args: *const tandem_msm_finish_args) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bls12_381_g2_scratch(_args: *const tandem_msm_table_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_table_bls12_381_g2(
+    _args: *const tandem_msm_table_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bls12_381_g2_scratch(_args: *const tandem_msm_sum_args, _bytes: *mut usize) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_sum_bls12_381_g2(
+    _args: *const tandem_msm_sum_args,
+    _scratch: *mut u8,
+    _scratch_bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe fn tandem_msm_finish_bls12_381_g2(_args: *const tandem_msm_finish_args) -> i32 {
+    NOT_BUILT
+}
+
+/// TANDEM_NOT_BUILT of tandem_cuda.h.
+const NOT_BUILT: i32 = -1;
+
+const _: () = {
+    assert!(size_of::<tandem_scalar>() == 32);
+    assert!(core::mem::offset_of!(tandem_scalar, limb) == 0);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_vector_args>() == 80);
+    assert!(core::mem::offset_of!(tandem_vector_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_vector_args, a) == 8);
+    assert!(core::mem::offset_of!(tandem_vector_args, b) == 16);
+    assert!(core::mem::offset_of!(tandem_vector_args, c) == 24);
+    assert!(core::mem::offset_of!(tandem_vector_args, k) == 32);
+    assert!(core::mem::offset_of!(tandem_vector_args, n) == 64);
+    assert!(core::mem::offset_of!(tandem_vector_args, op) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_shape>() == 32);
+    assert!(core::mem::offset_of!(tandem_msm_shape, scalars) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_shape, window_bits) == 8);
+    assert!(core::mem::offset_of!(tandem_msm_shape, windows) == 12);
+    assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 16);
+    assert!(core::mem::offset_of!(tandem_msm_shape, levels) == 20);
+    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_digits_args>() == 64);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 56);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_table_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 40);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_sum_args>() == 80);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_msm_finish_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_msm_finish_args, shape) == 0);
+    assert!(core::mem::offset_of!(tandem_msm_finish_args, sums) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_finish_args, point) == 40);
+};
