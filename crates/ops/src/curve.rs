@@ -98,6 +98,9 @@ pub trait Curve: Copy + std::fmt::Debug + Send + Sync + 'static {
     }
 }
 
+/// The field of a group's coordinates.
+pub type BaseField<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
+
 /// A group of points, as a type.
 pub trait Group: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// The curve it belongs to.
@@ -111,6 +114,8 @@ pub trait Group: Copy + std::fmt::Debug + Send + Sync + 'static {
 
     /// The affine point, not checked to lie on the curve. Coordinates must be below the modulus.
     fn to_ark(point: &Self::Point) -> <Self::Ark as CurveGroup>::Affine;
+    /// The affine point with these coordinates, not checked to lie on the curve; never infinity.
+    fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> <Self::Ark as CurveGroup>::Affine;
     /// The wire form.
     fn from_ark(point: &<Self::Ark as CurveGroup>::Affine) -> Self::Point;
     /// Whether the point is infinity or satisfies the curve's equation.
@@ -176,6 +181,9 @@ macro_rules! curve {
                 }
                 $ark::G1Affine::new_unchecked(element(&p.0[..$n]), element(&p.0[$n..]))
             }
+            fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> $ark::G1Affine {
+                $ark::G1Affine::new_unchecked(x, y)
+            }
             fn from_ark(p: &$ark::G1Affine) -> Self::Point {
                 let mut out = [0; $g1];
                 if !p.is_zero() {
@@ -204,6 +212,9 @@ macro_rules! curve {
                 }
                 let at = |i: usize| element(&p.0[i * $n..(i + 1) * $n]);
                 $ark::G2Affine::new_unchecked($ark::Fq2::new(at(0), at(1)), $ark::Fq2::new(at(2), at(3)))
+            }
+            fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> $ark::G2Affine {
+                $ark::G2Affine::new_unchecked(x, y)
             }
             fn from_ark(p: &$ark::G2Affine) -> Self::Point {
                 let mut out = [0; $g2];
@@ -265,6 +276,9 @@ mod tests {
             let wire = G::from_ark(&p.into_affine());
             assert_eq!(G::to_ark(&wire), p.into_affine());
             assert!(G::is_on_curve(&wire) && G::is_in_subgroup(&wire));
+            if let Some((x, y)) = p.into_affine().xy() {
+                assert_eq!(G::from_xy(x, y), p.into_affine());
+            }
         }
         let mut bad = G::from_ark(&g.into_affine());
         bytemuck::bytes_of_mut(&mut bad)[0] ^= 1;
