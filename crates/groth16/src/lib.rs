@@ -1,1 +1,34 @@
-//! tandem-groth16
+//! Groth16 proofs as a schedule over any [`tandem_ops::Backend`].
+//!
+//! The key is a [`KeyView`] where it lies and a [`ProvingKey`] on a backend; [`prove`] makes a [`Proof`] of a witness,
+//! and [`PreparedKey::verify`] checks it. The equations are those of snarkjs's keys, whose section H holds the odd
+//! coset's Lagrange basis at tau, so that the quotient is never written as coefficients: its sum over H is the sum of
+//! a*b - c on the odd coset.
+#![forbid(unsafe_code)]
+
+pub mod check;
+mod error;
+mod fixed_base;
+mod key;
+mod owned;
+pub mod plan;
+mod progress;
+mod prove;
+pub mod setup;
+pub mod synthetic;
+mod verify;
+
+pub use error::{Error, Result};
+pub use key::{KeyPoints, KeyView, ProvingKey, VerifyingKey};
+pub use owned::OwnedKey;
+pub use plan::Shape;
+pub use progress::{Progress, Silent};
+pub use prove::{prove, Blinding, Proof};
+pub use verify::{PreparedKey, Refusal};
+
+use tandem_ops::{Curve, Group};
+
+/// A point of G1 on the wire.
+pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
+/// A point of G2 on the wire.
+pub type P2<C> = <<C as Curve>::G2 as Group>::Point;

@@ -1,0 +1,240 @@
+//! Keys: as a file holds them, and resident on a backend.
+
+use crate::plan::{self, Schedule, Shape, Sum};
+use crate::{Error, Result, P1, P2};
+use ark_ff::FftField;
+use tandem_ops::{Coset, Curve, Digits, Lane, Msm, MsmRequest, MsmSet, ProofBackend, SpMv, SparseRows, Unaligned};
+
+/// The points of a key that belong to no wire.
+#[derive(Debug, Clone)]
+pub struct KeyPoints<C: Curve> {
+    /// alpha in G1.
+    pub alpha1: P1<C>,
+    /// beta in G1.
+    pub beta1: P1<C>,
+    /// beta in G2.
+    pub beta2: P2<C>,
+    /// gamma in G2.
+    pub gamma2: P2<C>,
+    /// delta in G1.
+    pub delta1: P1<C>,
+    /// delta in G2.
+    pub delta2: P2<C>,
+}
+
+/// A proving key where it lies, in a file or in memory. Sections are named as in snarkjs's format.
+#[derive(Clone)]
+pub struct KeyView<'a, C: Curve> {
+    /// Its sizes.
+    pub shape: Shape,
+    /// Points that belong to no wire.
+    pub points: KeyPoints<C>,
+    /// The verification key's points of the constant and the public wires.
+    pub ic: Unaligned<'a, P1<C>>,
+    /// The left factors of the constraints, with the rows that bind the public wires.
+    pub matrix_a: &'a SparseRows,
+    /// The right factors.
+    pub matrix_b: &'a SparseRows,
+    /// A in G1, one point a wire.
+    pub a: Unaligned<'a, P1<C>>,
+    /// B in G1, one point a wire.
+    pub b1: Unaligned<'a, P1<C>>,
+    /// B in G2, one point a wire.
+    pub b2: Unaligned<'a, P2<C>>,
+    /// One point for each private wire.
+    pub l: Unaligned<'a, P1<C>>,
+    /// The odd coset's Lagrange basis at tau, over delta: one point a row.
+    pub h: Unaligned<'a, P1<C>>,
+}
+
+impl<C: Curve> KeyView<'_, C> {
+    /// Checks that the parts have the sizes that the shape says.
+    ///
+    /// # Errors
+    /// [`Error::Key`] that names the first part that has not.
+    pub fn check_sizes(&self) -> Result<()> {
+        let Shape { variables, publics, domain } = self.shape;
+        let log = domain.checked_ilog2().unwrap_or(0);
+        if !domain.is_power_of_two() || log > <C::Fr as FftField>::TWO_ADICITY {
+            let most = <C::Fr as FftField>::TWO_ADICITY;
+            return Err(Error::Key(format!("domain of {domain} rows; expected a power of two up to 2^{most}")));
+        }
+        if variables == 0 || publics > variables - 1 {
+            return Err(Error::Key(format!("{publics} public wires of {variables} wires")));
+        }
+        for (name, has, expected) in [
+            ("IC", self.ic.len(), publics + 1),
+            ("A", self.a.len(), variables),
+            ("B1", self.b1.len(), variables),
+            ("B2", self.b2.len(), variables),
+            ("L", self.l.len(), variables - publics - 1),
+            ("H", self.h.len(), domain),
+            ("columns of matrix A", self.matrix_a.columns, variables),
+            ("columns of matrix B", self.matrix_b.columns, variables),
+        ] {
+            if has != expected {
+                return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
+            }
+        }
+        for (name, rows) in [("A", self.matrix_a.rows()), ("B", self.matrix_b.rows())] {
+            if rows > domain {
+                return Err(Error::Key(format!("matrix {name} has {rows} rows; the domain has {domain}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The verification key.
+    pub fn verifying_key(&self) -> VerifyingKey<C> {
+        VerifyingKey {
+            alpha1: self.points.alpha1,
+            beta2: self.points.beta2,
+            gamma2: self.points.gamma2,
+            delta2: self.points.delta2,
+            ic: self.ic.iter().collect(),
+        }
+    }
+}
+
+/// What a verifier needs.
+#[derive(Debug, Clone)]
+pub struct VerifyingKey<C: Curve> {
+    /// alpha in G1.
+    pub alpha1: P1<C>,
+    /// beta in G2.
+    pub beta2: P2<C>,
+    /// gamma in G2.
+    pub gamma2: P2<C>,
+    /// delta in G2.
+    pub delta2: P2<C>,
+    /// One point for the constant and each public wire.
+    pub ic: Vec<P1<C>>,
+}
+
+/// A lane's points of the sums over the witness.
+pub(crate) struct WitnessShare<C: Curve, B: ProofBackend<C>> {
+    pub(crate) share: plan::Share,
+    pub(crate) plan: <B as Digits<C>>::Plan,
+    pub(crate) b2: Option<<B as Msm<C::G2>>::Bases>,
+    /// A, B1 and L, in this order.
+    pub(crate) g1: Vec<(Sum, <B as Msm<C::G1>>::Bases)>,
+}
+
+/// A lane's points of the sum over the quotient.
+pub(crate) struct QuotientShare<C: Curve, B: ProofBackend<C>> {
+    pub(crate) share: plan::Share,
+    pub(crate) plan: <B as Digits<C>>::Plan,
+    pub(crate) bases: <B as Msm<C::G1>>::Bases,
+}
+
+/// A proving key in the memory of a backend's lanes.
+pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
+    pub(crate) shape: Shape,
+    pub(crate) points: KeyPoints<C>,
+    pub(crate) coset: Coset,
+    pub(crate) schedule: Schedule,
+    pub(crate) matrix_a: <B as SpMv<C>>::Matrix,
+    pub(crate) matrix_b: <B as SpMv<C>>::Matrix,
+    pub(crate) witness: Vec<WitnessShare<C, B>>,
+    pub(crate) quotient: Vec<QuotientShare<C, B>>,
+}
+
+impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
+    /// Loads a key onto all lanes of `backend`. Its points are taken to be good ([`crate::check::check_points`]).
+    ///
+    /// # Errors
+    /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
+    pub fn load(backend: &B, view: &KeyView<'_, C>) -> Result<Self> {
+        view.check_sizes()?;
+        let (shape, lanes) = (view.shape, backend.lanes());
+        let schedule = plan::schedule(shape, lanes);
+        let matrix_a = backend.load_matrix(schedule.chains.a, view.matrix_a)?;
+        let matrix_b = backend.load_matrix(schedule.chains.b, view.matrix_b)?;
+        backend.synchronize()?;
+
+        let free = backend.info().free_bytes;
+        let budgets: Vec<_> = (0..lanes)
+            .map(|i| {
+                let bytes = |shares: &[plan::Share], each: usize| {
+                    shares.iter().filter(|s| s.lane == Lane(i)).map(|s| s.range.len() as u64 * each as u64).sum()
+                };
+                let (g1, g2) = (size_of::<P1<C>>(), size_of::<P2<C>>());
+                let free = free.get(i).copied().unwrap_or(0);
+                plan::budget(free, shape, bytes(&schedule.witness, 3 * g1 + g2), bytes(&schedule.quotient, g1), lanes)
+            })
+            .collect();
+
+        let witness = schedule
+            .witness
+            .iter()
+            .map(|share| Self::load_witness(backend, view, share, budgets[share.lane.0].witness))
+            .collect::<Result<_>>()?;
+        let quotient = schedule
+            .quotient
+            .iter()
+            .map(|share| Self::load_quotient(backend, view, share, budgets[share.lane.0].quotient))
+            .collect::<Result<_>>()?;
+        backend.synchronize()?;
+        let points = view.points.clone();
+        Ok(Self { shape, points, coset: coset::<C>(shape.domain), schedule, matrix_a, matrix_b, witness, quotient })
+    }
+
+    fn load_witness(
+        backend: &B,
+        view: &KeyView<'_, C>,
+        share: &plan::Share,
+        memory_bytes: u64,
+    ) -> Result<WitnessShare<C, B>> {
+        let parts = plan::sums(view.shape, share);
+        let sets = parts.iter().map(|p| p.set).collect();
+        let plan =
+            Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars: share.range.len(), sets, memory_bytes })?;
+        let (mut b2, mut g1) = (None, Vec::new());
+        for (set, part) in parts.iter().enumerate() {
+            let load = |points: Unaligned<'_, P1<C>>| {
+                Msm::<C::G1>::load(backend, share.lane, &plan, set, points.slice(part.points.clone()))
+            };
+            match part.sum {
+                Sum::B2 => {
+                    let points = view.b2.slice(part.points.clone());
+                    b2 = Some(Msm::<C::G2>::load(backend, share.lane, &plan, set, points)?);
+                }
+                Sum::A => g1.push((part.sum, load(view.a)?)),
+                Sum::B1 => g1.push((part.sum, load(view.b1)?)),
+                Sum::L => g1.push((part.sum, load(view.l)?)),
+            }
+        }
+        Ok(WitnessShare { share: share.clone(), plan, b2, g1 })
+    }
+
+    fn load_quotient(
+        backend: &B,
+        view: &KeyView<'_, C>,
+        share: &plan::Share,
+        memory_bytes: u64,
+    ) -> Result<QuotientShare<C, B>> {
+        let scalars = share.range.len();
+        let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
+        let plan = Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars, sets, memory_bytes })?;
+        let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
+        Ok(QuotientShare { share: share.clone(), plan, bases })
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+/// Where the quotient is evaluated: the odd coset, or, for the largest domain of the field, the coset that snarkjs
+/// takes instead, of the square of its least non-residue.
+pub(crate) fn coset<C: Curve>(domain: usize) -> Coset {
+    if domain.ilog2() < <C::Fr as FftField>::TWO_ADICITY {
+        return Coset::Odd;
+    }
+    let mut q = C::Fr::from(2u64);
+    while ark_ff::Field::legendre(&q) != ark_ff::LegendreSymbol::QuadraticNonResidue {
+        q += C::Fr::from(1u64);
+    }
+    Coset::Shift(C::mont(q * q))
+}

@@ -1,0 +1,211 @@
+//! Which lane does what: pure decisions, made once a key.
+//!
+//! Three chains of two transforms each lead from the rows' values to the odd coset: a, b, and c = a*b, which cannot
+//! start before the values of a and b are there. Sums split by points; every lane holds the points of its own range
+//! of scalars.
+
+use std::ops::Range;
+use tandem_ops::{Lane, MsmSet};
+
+/// The sizes of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Wires of the circuit, the constant 1 among them.
+    pub variables: usize,
+    /// Public outputs and inputs.
+    pub publics: usize,
+    /// Rows of the domain, a power of two.
+    pub domain: usize,
+}
+
+/// The lanes of the transforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chains {
+    /// Sparse product and both transforms of a.
+    pub a: Lane,
+    /// Sparse product and both transforms of b.
+    pub b: Lane,
+    /// c = a*b and its inverse transform.
+    pub c_inverse: Lane,
+    /// The transform of c to the odd coset.
+    pub c_forward: Lane,
+}
+
+/// A lane's share of a vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// The lane.
+    pub lane: Lane,
+    /// The elements; never empty.
+    pub range: Range<usize>,
+}
+
+/// Who does what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The lanes of the transforms.
+    pub chains: Chains,
+    /// Shares of the witness, for the four sums that it is part of.
+    pub witness: Vec<Share>,
+    /// Shares of the quotient's values, for the sum over H.
+    pub quotient: Vec<Share>,
+}
+
+/// Lays a proof of this shape out over `lanes` lanes, of which there is at least one.
+pub fn schedule(shape: Shape, lanes: usize) -> Schedule {
+    let chains = match lanes {
+        0 | 1 => Chains { a: Lane(0), b: Lane(0), c_inverse: Lane(0), c_forward: Lane(0) },
+        // Three transforms each: c changes lanes between its two.
+        2 => Chains { a: Lane(0), b: Lane(1), c_inverse: Lane(0), c_forward: Lane(1) },
+        _ => Chains { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) },
+    };
+    Schedule { chains, witness: shares(shape.variables, lanes), quotient: shares(shape.domain, lanes) }
+}
+
+/// Cuts `len` elements into one share a lane, as even as whole elements allow; lanes without any have none.
+pub fn shares(len: usize, lanes: usize) -> Vec<Share> {
+    let lanes = lanes.max(1);
+    // len * lanes stays far below 2^64: both are counts of things in memory.
+    let cut = |i: usize| (len as u128 * i as u128 / lanes as u128) as usize;
+    (0..lanes).map(|i| Share { lane: Lane(i), range: cut(i)..cut(i + 1) }).filter(|s| !s.range.is_empty()).collect()
+}
+
+/// One of the sums over the witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sum {
+    /// B in G2: the longest, so it goes first.
+    B2,
+    /// A in G1.
+    A,
+    /// B in G1.
+    B1,
+    /// The private wires' part of C in G1.
+    L,
+}
+
+/// The points of one sum on one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SumShare {
+    /// Which sum.
+    pub sum: Sum,
+    /// The set as the backend's plan sees it: `first` counts from the start of the lane's share of the witness.
+    pub set: MsmSet,
+    /// The points, counted in the key's section.
+    pub points: Range<usize>,
+}
+
+/// The sums that `share` of the witness takes part in, G2 first. A sum without points there is left out.
+pub fn sums(shape: Shape, share: &Share) -> Vec<SumShare> {
+    // L has no points for the constant and the public wires.
+    let hidden = shape.publics + 1;
+    [(Sum::B2, true, 0), (Sum::A, false, 0), (Sum::B1, false, 0), (Sum::L, false, hidden)]
+        .into_iter()
+        .filter_map(|(sum, g2, skipped)| {
+            let start = share.range.start.max(skipped);
+            let points = share.range.end.checked_sub(start).filter(|&n| n > 0)?;
+            let set = MsmSet { g2, first: start - share.range.start, points };
+            Some(SumShare { sum, set, points: start - skipped..start - skipped + points })
+        })
+        .collect()
+}
+
+/// How a lane's memory is shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes for the points that the witness is summed over.
+    pub witness: u64,
+    /// Bytes for the points that the quotient is summed over.
+    pub quotient: u64,
+}
+
+/// Shares `free` bytes of a lane between its two groups of points, in proportion to the plain size of the points,
+/// after what a proof itself needs has been set aside.
+pub fn budget(free: u64, shape: Shape, witness_points: u64, quotient_points: u64, lanes: usize) -> Budget {
+    let left = free.saturating_sub(working_set(shape, lanes));
+    let total = (witness_points + quotient_points).max(1);
+    let witness = (u128::from(left) * u128::from(witness_points) / u128::from(total)) as u64;
+    Budget { witness, quotient: left - witness }
+}
+
+/// Bytes of a lane that a proof needs beside points and matrices: the witness, the vectors of the three chains and a
+/// copy of one, and the digits of the larger vector of scalars, sorted out of place.
+pub fn working_set(shape: Shape, lanes: usize) -> u64 {
+    const SCALAR: u64 = 32;
+    /// 26 windows of a 4-byte key and a 4-byte index, twice.
+    const DIGITS: u64 = 26 * 8 * 2;
+    /// Buckets, partial sums, and what a runtime keeps for itself.
+    const FIXED: u64 = 512 << 20;
+    let (variables, domain) = (shape.variables as u64, shape.domain as u64);
+    let scalars = variables.max(domain).div_ceil(lanes.max(1) as u64);
+    // On one lane the digits of the quotient are taken when only one of the vectors is left.
+    (variables + 4 * domain) * SCALAR + scalars * DIGITS + FIXED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { variables: 1000, publics: 3, domain: 1024 };
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for len in [0, 1, 2, 3, 7, 64, 1000] {
+            for lanes in 1..9 {
+                let shares = shares(len, lanes);
+                let mut next = 0;
+                for share in &shares {
+                    assert_eq!(share.range.start, next);
+                    assert!(share.range.end > next && share.lane.0 < lanes);
+                    next = share.range.end;
+                }
+                assert_eq!(next, len);
+                let sizes: Vec<_> = shares.iter().map(|s| s.range.len()).collect();
+                assert!(sizes.iter().max().unwrap_or(&0) - sizes.iter().min().unwrap_or(&0) <= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn each_point_is_summed_with_its_own_scalar() {
+        for publics in [0, 1, 3, 250, 251, 600, 999] {
+            let shape = Shape { publics, ..SHAPE };
+            for lanes in 1..6 {
+                let mut seen = std::collections::HashMap::new();
+                for share in shares(shape.variables, lanes) {
+                    for part in sums(shape, &share) {
+                        assert_eq!(part.points.len(), part.set.points);
+                        assert!(part.set.first + part.set.points <= share.range.len());
+                        let offset = if part.sum == Sum::L { publics + 1 } else { 0 };
+                        assert_eq!(share.range.start + part.set.first, part.points.start + offset);
+                        *seen.entry(part.sum).or_insert(0) += part.points.len();
+                    }
+                }
+                for sum in [Sum::A, Sum::B1, Sum::B2] {
+                    assert_eq!(seen[&sum], 1000);
+                }
+                assert_eq!(seen.get(&Sum::L).copied().unwrap_or(0), 999 - publics);
+            }
+        }
+    }
+
+    #[test]
+    fn two_lanes_carry_three_transforms_each() {
+        for (lanes, expected) in [(1, vec![6]), (2, vec![3, 3]), (3, vec![2, 2, 2]), (5, vec![2, 2, 2, 0, 0])] {
+            let Chains { a, b, c_inverse, c_forward } = schedule(SHAPE, lanes).chains;
+            let mut transforms = vec![0; lanes];
+            for lane in [a, a, b, b, c_inverse, c_forward] {
+                transforms[lane.0] += 1;
+            }
+            assert_eq!(transforms, expected);
+        }
+    }
+
+    #[test]
+    fn the_budget_is_what_is_left_and_never_more() {
+        let need = working_set(SHAPE, 1);
+        assert_eq!(budget(need - 1, SHAPE, 3, 1, 1), Budget { witness: 0, quotient: 0 });
+        assert_eq!(budget(need + 400, SHAPE, 3, 1, 1), Budget { witness: 300, quotient: 100 });
+        let huge = budget(u64::MAX, SHAPE, u64::MAX / 4, u64::MAX / 4, 8);
+        assert_eq!(huge.witness + huge.quotient, u64::MAX - working_set(SHAPE, 8));
+    }
+}

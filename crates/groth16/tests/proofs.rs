@@ -1,0 +1,274 @@
+//! Keys, proofs and their checks on the CPU and on pretend GPUs, on both curves.
+
+use ark_ec::{AffineRepr, CurveGroup};
+use ark_ff::{AdditiveGroup, Field, UniformRand};
+use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+use tandem_groth16::setup::{setup, Secret};
+use tandem_groth16::synthetic::Synthetic;
+use tandem_groth16::{
+    check, prove, Blinding, Error, OwnedKey, PreparedKey, Proof, ProvingKey, Refusal, Silent, P1, P2,
+};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group};
+
+fn key<C: Curve>(circuit: Synthetic) -> OwnedKey<C> {
+    let mut key = OwnedKey::default();
+    setup::<C>(&circuit, &Secret::from_seed([7; 32]), &mut key, &Silent).unwrap();
+    key
+}
+
+fn proof<C: Curve>(key: &OwnedKey<C>, witness: &[Canonical], lanes: usize, blinding: &Blinding<C>) -> Proof<C> {
+    let backend = Cpu::new(lanes);
+    let resident = ProvingKey::load(&backend, &key.view().unwrap()).unwrap();
+    prove(&backend, &resident, witness, blinding).unwrap()
+}
+
+const CIRCUITS: [(usize, usize, f64); 9] = [
+    (1, 0, 0.0),
+    (1, 0, 1.0),
+    (2, 0, 0.5),
+    (2, 1, 1.0),
+    (3, 0, 0.7),
+    (13, 2, 0.5),
+    (64, 63, 0.5),
+    (200, 0, 0.3),
+    (255, 1, 0.5),
+];
+
+fn proofs_verify_and_are_the_same_on_any_number_of_lanes<C: Curve>() {
+    for (constraints, publics, dense) in CIRCUITS {
+        let circuit = Synthetic { constraints, publics, dense };
+        let key = key::<C>(circuit);
+        check::check_points(&key.view().unwrap(), true, &Silent).unwrap();
+        let witness = circuit.witness::<C>(3).unwrap();
+        let inputs = &witness[1..=publics];
+        let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let (r, s) = (C::Fr::rand(&mut rng), C::Fr::rand(&mut rng));
+        let one = proof(&key, &witness, 1, &Blinding::fixed(r, s));
+        verifier.verify(inputs, &one).unwrap();
+        for lanes in 2..=4 {
+            assert_eq!(proof(&key, &witness, lanes, &Blinding::fixed(r, s)), one, "{circuit:?} on {lanes} lanes");
+        }
+        let random = proof(&key, &witness, 1, &Blinding::random().unwrap());
+        verifier.verify(inputs, &random).unwrap();
+        assert_ne!(random, one);
+        assert_ne!(random.c, one.c);
+    }
+}
+
+#[test]
+fn proofs_on_bn254() {
+    proofs_verify_and_are_the_same_on_any_number_of_lanes::<Bn254>();
+}
+
+#[test]
+fn proofs_on_bls12_381() {
+    proofs_verify_and_are_the_same_on_any_number_of_lanes::<Bls12_381>();
+}
+
+/// The verifier of arkworks, which shares no code with ours but the pairing.
+fn arkworks_accepts<C: Curve>(key: &OwnedKey<C>, inputs: &[Canonical], proof: &Proof<C>) -> bool {
+    let vk = key.view().unwrap().verifying_key();
+    let g1 = |p: &P1<C>| C::G1::to_ark(p);
+    let g2 = |p: &P2<C>| C::G2::to_ark(p);
+    let vk = ark_groth16::VerifyingKey::<C::Pairing> {
+        alpha_g1: g1(&vk.alpha1),
+        beta_g2: g2(&vk.beta2),
+        gamma_g2: g2(&vk.gamma2),
+        delta_g2: g2(&vk.delta2),
+        gamma_abc_g1: vk.ic.iter().map(g1).collect(),
+    };
+    let proof = ark_groth16::Proof { a: g1(&proof.a), b: g2(&proof.b), c: g1(&proof.c) };
+    let inputs: Vec<C::Fr> = inputs.iter().map(|&x| C::from_canonical(x).unwrap()).collect();
+    let vk = ark_groth16::prepare_verifying_key(&vk);
+    ark_groth16::Groth16::<C::Pairing>::verify_proof(&vk, &proof, &inputs).unwrap()
+}
+
+fn arkworks_agrees<C: Curve>() {
+    let circuit = Synthetic { constraints: 90, publics: 3, dense: 0.5 };
+    let key = key::<C>(circuit);
+    let witness = circuit.witness::<C>(1).unwrap();
+    let proof = proof(&key, &witness, 3, &Blinding::random().unwrap());
+    assert!(arkworks_accepts(&key, &witness[1..4], &proof));
+    assert!(!arkworks_accepts(&key, &witness[2..5], &proof));
+}
+
+#[test]
+fn arkworks_accepts_our_proofs() {
+    arkworks_agrees::<Bn254>();
+    arkworks_agrees::<Bls12_381>();
+}
+
+fn changes_are_refused<C: Curve>() {
+    let circuit = Synthetic { constraints: 20, publics: 2, dense: 0.5 };
+    let key = key::<C>(circuit);
+    let witness = circuit.witness::<C>(1).unwrap();
+    let inputs = &witness[1..3];
+    let good = proof(&key, &witness, 1, &Blinding::random().unwrap());
+    let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
+    verifier.verify(inputs, &good).unwrap();
+
+    let mut swapped = good;
+    std::mem::swap(&mut swapped.a, &mut swapped.c);
+    assert_eq!(verifier.verify(inputs, &swapped), Err(Refusal::Equation));
+    for i in 0..3 {
+        let mut bad = good;
+        let change = |bad: &mut Proof<C>, change: &dyn Fn(&mut [u8])| match i {
+            0 => change(bytemuck::bytes_of_mut(&mut bad.a)),
+            1 => change(bytemuck::bytes_of_mut(&mut bad.b)),
+            _ => change(bytemuck::bytes_of_mut(&mut bad.c)),
+        };
+        change(&mut bad, &|bytes| bytes[0] ^= 1);
+        assert!(matches!(verifier.verify(inputs, &bad), Err(Refusal::Point { fault: check::Fault::Curve, .. })));
+        change(&mut bad, &|bytes| bytes.fill(0xff));
+        assert!(matches!(verifier.verify(inputs, &bad), Err(Refusal::Point { fault: check::Fault::Range, .. })));
+    }
+    for i in 0..2 {
+        let mut bad = [inputs[0], inputs[1]];
+        bad[i].0[0] ^= 1;
+        assert_eq!(verifier.verify(&bad, &good), Err(Refusal::Equation));
+        // The same value, written as another integer.
+        let modulus = <C::Fr as ark_ff::PrimeField>::MODULUS;
+        let mut sum = ark_ff::BigInt(inputs[i].0);
+        ark_ff::BigInteger::add_with_carry(&mut sum, &modulus);
+        bad = [inputs[0], inputs[1]];
+        bad[i] = Canonical(sum.0);
+        assert_eq!(verifier.verify(&bad, &good), Err(Refusal::PublicRange(i)));
+    }
+    assert_eq!(verifier.verify(&inputs[..1], &good), Err(Refusal::PublicCount { has: 1, expected: 2 }));
+}
+
+#[test]
+fn changed_proofs_and_inputs_are_refused() {
+    changes_are_refused::<Bn254>();
+    changes_are_refused::<Bls12_381>();
+}
+
+#[test]
+fn a_wrong_witness_makes_no_valid_proof() {
+    let circuit = Synthetic { constraints: 40, publics: 1, dense: 0.5 };
+    let key = key::<Bn254>(circuit);
+    let good = circuit.witness::<Bn254>(1).unwrap();
+    let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
+    for wire in 1..good.len() {
+        let mut bad = good.clone();
+        bad[wire].0[0] ^= 2;
+        let proof = proof(&key, &bad, 1, &Blinding::random().unwrap());
+        assert_eq!(verifier.verify(&bad[1..2], &proof), Err(Refusal::Equation), "wire {wire}");
+    }
+}
+
+#[test]
+fn a_witness_of_the_wrong_form_is_refused() {
+    let circuit = Synthetic { constraints: 40, publics: 1, dense: 0.5 };
+    let key = key::<Bn254>(circuit);
+    let good = circuit.witness::<Bn254>(1).unwrap();
+    let backend = Cpu::new(1);
+    let resident = ProvingKey::load(&backend, &key.view().unwrap()).unwrap();
+    let refused = |witness: &[Canonical], reason: &str| {
+        let error = prove(&backend, &resident, witness, &Blinding::random().unwrap()).unwrap_err();
+        assert!(matches!(&error, Error::Witness(text) if text.contains(reason)), "{error}");
+    };
+    refused(&good[..good.len() - 1], "41 values; the key's circuit has 42 wires");
+    refused(&[good.clone(), vec![good[1]]].concat(), "43 values");
+    refused(&[], "0 values");
+    let mut bad = good.clone();
+    bad[0].0[0] = 2;
+    refused(&bad, "value 0");
+    bad = good.clone();
+    bad[30] = Canonical(<ark_bn254::Fr as ark_ff::PrimeField>::MODULUS.0);
+    refused(&bad, "value 30 of the witness is not below the modulus");
+}
+
+/// A point of the curve outside the subgroup.
+fn outsider<G: Group>(find: impl Fn(u64) -> Option<<G::Ark as CurveGroup>::Affine>) -> G::Point {
+    let point = (1..).find_map(|x| find(x).map(|p| G::from_ark(&p)).filter(|p| !G::is_in_subgroup(p))).unwrap();
+    assert!(G::is_on_curve(&point));
+    point
+}
+
+/// `constraints` are enough for sections to be checked by random sums.
+fn bad_points_are_found<C: Curve>(constraints: usize, g1: Option<P1<C>>, g2: P2<C>) {
+    let circuit = Synthetic { constraints, publics: 0, dense: 0.5 };
+    let key = key::<C>(circuit);
+    let view = key.view().unwrap();
+    check::check_points(&view, true, &Silent).unwrap();
+    let error = |view: &tandem_groth16::KeyView<'_, C>, subgroup| {
+        check::check_points(view, subgroup, &Silent).unwrap_err().to_string()
+    };
+
+    let mut points: Vec<_> = view.b1.iter().collect();
+    for at in [0, constraints / 2, constraints + 1] {
+        let good = points[at];
+        bytemuck::bytes_of_mut(&mut points[at])[3] ^= 4;
+        let mut bad = view.clone();
+        bad.b1 = points.as_slice().into();
+        assert_eq!(error(&bad, false), format!("point {at} of section B1 (6) is not on the curve"));
+        points[at] = good;
+    }
+    let mut points: Vec<_> = view.b2.iter().collect();
+    points[constraints - 1] = g2;
+    let mut bad = view.clone();
+    bad.b2 = points.as_slice().into();
+    check::check_points(&bad, false, &Silent).unwrap();
+    let at = constraints - 1;
+    assert_eq!(error(&bad, true), format!("point {at} of section B2 (7) is not in the subgroup of prime order"));
+    if let Some(g1) = g1 {
+        let mut points: Vec<_> = view.h.iter().collect();
+        points[5] = g1;
+        let mut bad = view.clone();
+        bad.h = points.as_slice().into();
+        assert_eq!(error(&bad, true), "point 5 of section H (9) is not in the subgroup of prime order");
+    }
+    let mut bad = view.clone();
+    bad.points.delta2 = g2;
+    assert_eq!(error(&bad, false), "point delta in G2 is not in the subgroup of prime order");
+}
+
+#[test]
+fn bad_points_of_a_bn254_key_are_found() {
+    type G2 = <Bn254 as Curve>::G2;
+    let find =
+        |x: u64| ark_bn254::G2Affine::get_point_from_x_unchecked(ark_bn254::Fq2::new(x.into(), 1u64.into()), false);
+    // Two chunks.
+    bad_points_are_found::<Bn254>(17_000, None, outsider::<G2>(find));
+}
+
+#[test]
+fn bad_points_of_a_bls12_381_key_are_found() {
+    type G1 = <Bls12_381 as Curve>::G1;
+    type G2 = <Bls12_381 as Curve>::G2;
+    use ark_bls12_381::{Fq, Fq2, Fr, G1Affine, G2Affine};
+    // A point of order 3: the factor of the cofactor that random sums find hardest.
+    let point = G1Affine::get_point_from_x_unchecked(Fq::from(4u64), false)
+        .or_else(|| G1Affine::get_point_from_x_unchecked(Fq::from(5u64), false))
+        .unwrap();
+    let cofactor_third = {
+        // (x - 1)^2 / 9 for the curve's x, times r: kills everything but a part of order 3.
+        let t = 0xd201_0000_0001_0001u128 / 3;
+        t * t
+    };
+    let mut three = point.mul_bigint(<Fr as ark_ff::PrimeField>::MODULUS);
+    three = three.into_affine().mul_bigint([cofactor_third as u64, (cofactor_third >> 64) as u64]);
+    let g1 = if three == ark_bls12_381::G1Projective::ZERO {
+        outsider::<G1>(|x: u64| G1Affine::get_point_from_x_unchecked(Fq::from(x), false))
+    } else {
+        <G1 as Group>::from_ark(&three.into_affine())
+    };
+    let find = |x: u64| G2Affine::get_point_from_x_unchecked(Fq2::new(Fq::from(x), Fq::ONE), false);
+    bad_points_are_found::<Bls12_381>(2000, Some(g1), outsider::<G2>(find));
+}
+
+#[test]
+fn the_same_seed_makes_the_same_key_and_another_seed_another() {
+    let circuit = Synthetic { constraints: 5, publics: 1, dense: 1.0 };
+    let make = |seed| {
+        let mut key = OwnedKey::<Bn254>::default();
+        setup::<Bn254>(&circuit, &Secret::from_seed([seed; 32]), &mut key, &Silent).unwrap();
+        let vk = key.view().unwrap().verifying_key();
+        (vk.ic, vk.alpha1, vk.delta2)
+    };
+    assert_eq!(make(1), make(1));
+    assert_ne!(make(1), make(2));
+}
