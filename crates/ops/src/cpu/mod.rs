@@ -9,7 +9,7 @@ mod ntt;
 mod spmv;
 mod vector;
 
-pub use msm::{Bases, CpuDigits, Plan};
+pub use msm::{Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 
 use crate::{Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};

@@ -1,0 +1,263 @@
+//! Multi-scalar multiplication.
+//!
+//! A scalar k above r/2 counts as -(r - k), so that the small negative numbers of circuits are small; zeros are
+//! dropped, and +-1 is summed apart, once a vector for all sets of points.
+
+mod buckets;
+
+use super::{one_lane, Cpu};
+use crate::curve::BaseField;
+use crate::{naive, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars};
+use crate::{MsmSet, Unaligned, Wire};
+use ark_ff::{BigInt, BigInteger, PrimeField};
+use buckets::{Term, Xy};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Scalars or points that one task takes at least.
+const GRAIN: usize = 1 << 12;
+
+/// A request that was checked.
+#[derive(Debug, Clone)]
+pub struct Plan(Arc<MsmRequest>);
+
+/// Scalars taken apart: those that are +-1, and those that are not, each by ascending index.
+#[derive(Debug)]
+pub struct SplitScalars {
+    lane: Lane,
+    plan: Plan,
+    parts: Parts,
+}
+
+#[derive(Default)]
+struct Parts {
+    units: Zeroizing<Vec<Term>>,
+    others: Zeroizing<Vec<Term>>,
+    /// The absolute values of `others`.
+    magnitudes: Zeroizing<Vec<[u64; 4]>>,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Parts(..)")
+    }
+}
+
+/// The points of one set.
+pub struct Bases<G: Group> {
+    lane: Lane,
+    plan: Plan,
+    set: usize,
+    points: Vec<Xy<BaseField<G>>>,
+}
+
+fn split<C: Curve>(first: usize, scalars: impl Iterator<Item = Canonical>) -> Parts {
+    let mut parts = Parts::default();
+    for (i, k) in scalars.enumerate() {
+        // A scalar that is not below the modulus breaks its type's promise; it is reduced like any other integer.
+        let k = if BigInt(k.0) < C::Fr::MODULUS { k } else { naive::reduce::<C>(k.0) };
+        let mut magnitude = C::Fr::MODULUS;
+        magnitude.sub_with_borrow(&BigInt(k.0));
+        let negative = magnitude < BigInt(k.0);
+        if !negative {
+            magnitude = BigInt(k.0);
+        }
+        let term = Term::new(first + i, negative);
+        match magnitude.0 {
+            [0, 0, 0, 0] => {}
+            [1, 0, 0, 0] => parts.units.push(term),
+            magnitude => {
+                parts.others.push(term);
+                parts.magnitudes.push(magnitude);
+            }
+        }
+    }
+    parts
+}
+
+fn split_all<C: Curve, T: Wire>(scalars: &[T], canonical: impl Fn(T) -> Canonical + Sync) -> Parts {
+    let chunks = scalars.par_chunks(GRAIN).enumerate();
+    let split: Vec<Parts> =
+        chunks.map(|(i, chunk)| split::<C>(i * GRAIN, chunk.iter().map(|&k| canonical(k)))).collect();
+    // All at their final sizes, so that none leaves a copy behind by growing.
+    let total = |len: fn(&Parts) -> usize| split.iter().map(len).sum();
+    let mut all = Parts {
+        units: Zeroizing::new(Vec::with_capacity(total(|p| p.units.len()))),
+        others: Zeroizing::new(Vec::with_capacity(total(|p| p.others.len()))),
+        magnitudes: Zeroizing::new(Vec::with_capacity(total(|p| p.others.len()))),
+    };
+    for part in &split {
+        all.units.extend_from_slice(&part.units);
+        all.others.extend_from_slice(&part.others);
+        all.magnitudes.extend_from_slice(&part.magnitudes);
+    }
+    all
+}
+
+impl<C: Curve> Digits<C> for Cpu {
+    type Plan = Plan;
+    type Digits = SplitScalars;
+
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Plan> {
+        self.check_lane("plan", lane)?;
+        if request.scalars > Term::MAX_INDEX {
+            let reason = format!("{} scalars, at most {} are possible", request.scalars, Term::MAX_INDEX);
+            return Err(Error::invalid("plan", reason));
+        }
+        let mut bytes = 0u64;
+        for (i, set) in request.sets.iter().enumerate() {
+            if set.first.checked_add(set.points).is_none_or(|end| end > request.scalars) {
+                let MsmSet { first, points, .. } = set;
+                let reason = format!("set {i}: {points} points from {first} on, {} scalars", request.scalars);
+                return Err(Error::invalid("plan", reason));
+            }
+            let point = if set.g2 { size_of::<Xy<BaseField<C::G2>>>() } else { size_of::<Xy<BaseField<C::G1>>>() };
+            bytes = bytes.saturating_add((set.points as u64).saturating_mul(point as u64));
+        }
+        if bytes > request.memory_bytes {
+            let (device, free) = ("the CPU".into(), request.memory_bytes);
+            return Err(Error::OutOfMemory { op: "plan", device, wanted: bytes, free });
+        }
+        Ok(Plan(Arc::new(request.clone())))
+    }
+
+    fn digits(&self, plan: &Plan, scalars: Scalars<'_, Self>) -> Result<SplitScalars> {
+        let (lane, len) = match &scalars {
+            Scalars::Canonical(buf) => (buf.lane(), buf.len()),
+            Scalars::Mont(buf) => (buf.lane(), buf.len()),
+        };
+        if len != plan.0.scalars {
+            return Err(Error::invalid("digits", format!("{len} scalars, the plan is for {}", plan.0.scalars)));
+        }
+        let parts = match scalars {
+            Scalars::Canonical(buf) => split_all::<C, _>(buf.as_slice(), |k| k),
+            Scalars::Mont(buf) => split_all::<C, _>(buf.as_slice(), |k| C::canonical(C::from_mont(k))),
+        };
+        Ok(SplitScalars { lane, plan: plan.clone(), parts })
+    }
+}
+
+impl<G: Group> Msm<G> for Cpu {
+    type Bases = Bases<G>;
+
+    fn load(&self, lane: Lane, plan: &Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Bases<G>> {
+        self.check_lane("load", lane)?;
+        let Some(spec) = plan.0.sets.get(set) else {
+            return Err(Error::invalid("load", format!("set {set} of a plan with {}", plan.0.sets.len())));
+        };
+        if spec.g2 != (G::NAME == "G2") {
+            return Err(Error::invalid("load", format!("points of {} for set {set}, which is of the other", G::NAME)));
+        }
+        if spec.points != points.len() {
+            return Err(Error::invalid("load", format!("{} points, the plan has {}", points.len(), spec.points)));
+        }
+        let mut own = self.reserve("load", points.len())?;
+        let at = (0..points.len()).into_par_iter().with_min_len(GRAIN);
+        own.par_extend(at.map(|i| Xy::new(G::to_ark(&points.get(i)))));
+        Ok(Bases { lane, plan: plan.clone(), set, points: own })
+    }
+
+    fn msm(&self, bases: &Bases<G>, digits: &SplitScalars) -> Result<Pending<G::Ark>> {
+        one_lane("msm", &[bases.lane, digits.lane])?;
+        if bases.plan.0 != digits.plan.0 {
+            return Err(Error::invalid("msm", "points and digits of different plans"));
+        }
+        let first = bases.plan.0.sets[bases.set].first;
+        let Parts { units, others, magnitudes } = &digits.parts;
+        let finite = |t: &Term| !bases.points[t.index() - first].is_infinity();
+        let own = |terms: &[Term]| -> Range<usize> {
+            let before = |index| terms.partition_point(|t| t.index() < index);
+            before(first)..before(first + bases.points.len())
+        };
+        let unit_terms = units[own(units)].iter().filter(|t| finite(t)).map(|t| t.from_first(first));
+        let unit_terms: Zeroizing<Vec<_>> = Zeroizing::new(unit_terms.collect());
+        let range = own(others);
+        let pairs = others[range.clone()].iter().zip(&magnitudes[range]).filter(|(t, _)| finite(t));
+        let (terms, values): (Vec<_>, Vec<_>) = pairs.map(|(t, m)| (t.from_first(first), *m)).unzip();
+        let (terms, values) = (Zeroizing::new(terms), Zeroizing::new(values));
+
+        let (one, other) = rayon::join(
+            || buckets::sum_of_units::<G>(&bases.points, &unit_terms),
+            || buckets::sum_of_products::<G>(&bases.points, &terms, &values),
+        );
+        Ok(Pending::ready(one + other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Backend, Bls12_381, Bn254};
+    use ark_ec::{CurveGroup, PrimeGroup};
+    use ark_ff::{AdditiveGroup, Field, UniformRand};
+    use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+
+    fn sum<G: Group>(points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
+        let cpu = Cpu::new(1);
+        let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: points.len() }];
+        let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX };
+        let plan = Digits::<G::Curve>::plan(&cpu, Lane(0), &request).unwrap();
+        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(points)).unwrap();
+        let scalars = cpu.upload(Lane(0), scalars).unwrap();
+        let digits = Digits::<G::Curve>::digits(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
+        Msm::<G>::msm(&cpu, &bases, &digits).unwrap().wait().unwrap()
+    }
+
+    /// Points with known logarithms make a sum of any size checkable by one multiplication.
+    fn agrees_with_logarithms<G: Group>(n: usize) {
+        type Fr<G> = <<G as Group>::Curve as Curve>::Fr;
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let (start, step) = (Fr::<G>::rand(&mut rng), Fr::<G>::rand(&mut rng));
+        let (mut log, mut point) = (start, G::Ark::generator() * start);
+        let step_point = G::Ark::generator() * step;
+        let (mut logs, mut points) = (Vec::new(), Vec::new());
+        for i in 0..n {
+            // Infinities, repetitions and opposites among them.
+            match i % 16 {
+                3 => (logs.push(Fr::<G>::ZERO), points.push(G::Ark::ZERO)),
+                7 => (logs.push(logs[i - 1]), points.push(points[i - 1])),
+                9 => (logs.push(-logs[i - 1]), points.push(-points[i - 1])),
+                _ => (logs.push(log), points.push(point)),
+            };
+            log += step;
+            point += step_point;
+        }
+        let points: Vec<_> = G::Ark::normalize_batch(&points).iter().map(G::from_ark).collect();
+        let half = Fr::<G>::from(2u64).inverse().unwrap();
+        type Choice<'a, F> = (&'a str, Box<dyn FnMut(usize) -> F + 'a>);
+        let choices: [Choice<'_, Fr<G>>; 7] = [
+            ("random", Box::new(|_| Fr::<G>::rand(&mut rng))),
+            ("ones", Box::new(|_| Fr::<G>::ONE)),
+            ("minus ones", Box::new(|_| -Fr::<G>::ONE)),
+            ("equal", Box::new(|_| start)),
+            ("bits", Box::new(|i| Fr::<G>::from(i as u64 % 2))),
+            ("small", Box::new(|i| Fr::<G>::from(i as u64 % 11) - Fr::<G>::from(5u64))),
+            ("about r/2", Box::new(|i| half + Fr::<G>::from(i as u64 % 5) - Fr::<G>::from(2u64))),
+        ];
+        for (name, mut scalar) in choices {
+            let scalars: Vec<_> = (0..n).map(&mut scalar).collect();
+            let expected: Fr<G> = scalars.iter().zip(&logs).map(|(k, l)| *k * l).sum();
+            let wire: Vec<_> = scalars.iter().map(|&k| <G::Curve as Curve>::canonical(k)).collect();
+            assert_eq!(sum::<G>(&points, &wire), G::Ark::generator() * expected, "{name}, {n} points of {}", G::NAME);
+        }
+    }
+
+    #[test]
+    fn bn254() {
+        for n in [0, 1, 2, 3, 17, 1000] {
+            agrees_with_logarithms::<crate::G1<Bn254>>(n);
+        }
+        agrees_with_logarithms::<crate::G1<Bn254>>(20_001);
+        agrees_with_logarithms::<crate::G2<Bn254>>(9_001);
+    }
+
+    #[test]
+    fn bls12_381() {
+        for n in [0, 1, 2, 3, 17, 1000] {
+            agrees_with_logarithms::<crate::G2<Bls12_381>>(n);
+        }
+        agrees_with_logarithms::<crate::G1<Bls12_381>>(9_001);
+    }
+}
