@@ -5,6 +5,12 @@
 //! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
+//! | `.ptau` (header) | [`PtauHeader::parse`] | |
+//! | `verification_key.json` | [`VerificationKey::parse`] | [`VerificationKey::to_json`] |
+//! | `proof.json` | [`Proof::parse`] | [`Proof::to_json`] |
+//! | `public.json` | [`json::parse_public`] | [`json::public_to_json`] |
+//!
+//! [`MappedFile`] brings a file into memory, [`output`] makes files appear whole or not at all.
 //!
 //! Every file is taken to be hostile: lengths, counts, indexes and moduli are checked before they are used, and an
 //! error names the place. Nothing here does curve arithmetic: whether points lie on the curve is the prover's to check.
@@ -13,16 +19,23 @@
 
 pub mod container;
 pub mod error;
+pub mod json;
 pub mod limits;
 mod mapped;
 mod modulus;
+pub mod output;
+mod ptau;
 mod r1cs;
 mod wtns;
 pub mod zkey;
 
 pub use container::FileKind;
 pub use error::{FormatError, Place, Result};
+pub use json::{Proof, VerificationKey};
 pub use mapped::MappedFile;
+pub use modulus::curve_of_scalar;
+pub use output::{remove_unfinished, write_atomically, Output};
+pub use ptau::PtauHeader;
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csHeader, R1csWriter};
 pub use wtns::Wtns;
 pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyHeader, ZkeySection, ZkeyWriter};

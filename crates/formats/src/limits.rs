@@ -8,8 +8,9 @@ use tandem_ops::CurveId;
 /// Sections of one binary file. snarkjs writes at most 18 (fflonk); other tools may add a few.
 pub const SECTIONS_MAX: u32 = 64;
 
-/// Bytes of one JSON file: a verification key of more than a million public inputs.
-pub const JSON_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of one JSON file: enough for the verification key of a hundred thousand public inputs. A hostile file of
+/// this size takes less than 2 GiB of memory to read.
+pub const JSON_BYTES_MAX: u64 = 32 << 20;
 
 /// Characters of one number in a JSON file. The largest coordinate has 115 decimal digits.
 pub const JSON_NUMBER_MAX: usize = 160;

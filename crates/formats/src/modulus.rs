@@ -39,7 +39,7 @@ pub(crate) fn curve_of_base(bytes: &[u8]) -> Option<CurveId> {
 }
 
 /// The curve whose scalars have this modulus (little-endian bytes).
-pub(crate) fn curve_of_scalar(bytes: &[u8]) -> Option<CurveId> {
+pub fn curve_of_scalar(bytes: &[u8]) -> Option<CurveId> {
     CURVES.into_iter().find(|&c| bytemuck::cast_slice::<u64, u8>(scalar(c)) == bytes)
 }
 

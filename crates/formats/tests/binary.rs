@@ -136,3 +136,12 @@ fn custom_gates_are_reported() {
     let gate = CustomGate { name: "G".into(), parameters: vec![Canonical([7, 0, 0, 0])] };
     assert_eq!((r1cs.custom_gates, r1cs.custom_gate_uses), (vec![gate], 1));
 }
+
+#[test]
+fn powers_of_tau_are_described() {
+    for (bytes, curve) in [(data!("bn128.ptau"), CurveId::Bn254), (data!("bls12381.ptau"), CurveId::Bls12_381)] {
+        let n_contributions = Some(0);
+        let expected = PtauHeader { curve, power: 1, ceremony_power: 1, is_prepared: false, n_contributions };
+        assert_eq!(PtauHeader::parse(bytes).unwrap(), expected);
+    }
+}

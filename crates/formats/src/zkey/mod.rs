@@ -38,7 +38,7 @@ const PLONK: u32 = 2;
 const FFLONK: u32 = 10;
 
 /// What the header of a key says: the sizes, and the points that a proof needs once.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct ZkeyHeader<C: Curve> {
     /// Values of a witness, the leading 1 included.
     pub n_vars: u32,

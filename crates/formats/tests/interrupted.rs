@@ -1,0 +1,16 @@
+//! A program that ends without dropping its outputs. Alone in its program, since no file can be made after it.
+
+use std::io::Write;
+use tandem_formats::{remove_unfinished, Output};
+
+#[test]
+fn interruption_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut output = Output::create(folder.path().join("x")).unwrap();
+    output.write_all(&[1; 1 << 21]).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    remove_unfinished();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // Dropping it would wait for the end of the program, as it should.
+    std::mem::forget(output);
+}
