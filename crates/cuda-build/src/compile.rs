@@ -1,6 +1,8 @@
 //! Compiling what changed, several files at a time.
 
 use crate::{Arch, Toolkit};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +35,9 @@ pub(crate) fn library(
     archs: &[Arch],
     out: &Path,
 ) -> Result<PathBuf, String> {
-    let objects: Vec<Object> = sources.iter().map(|s| Object::new(toolkit, s, includes, archs, out)).collect();
+    // OUT_DIR is <target>/<profile>/build/<package>/out.
+    let shared = out.ancestors().nth(4).unwrap_or(out).join("cuda").join(name);
+    let objects: Vec<Object> = sources.iter().map(|s| Object::new(toolkit, s, includes, archs, &shared)).collect();
     let stale: Vec<&Object> = objects.iter().filter(|object| object.is_stale()).collect();
     compile(&stale)?;
 
@@ -45,67 +49,70 @@ pub(crate) fn library(
 }
 
 /// One source and what is made of it.
+///
+/// Objects lie in a folder of the target folder that is named after the compiler and its flags, so that every
+/// profile of Cargo shares them and a change of flags and back costs nothing. Files appear there by renaming: two
+/// builds at a time do no harm.
 struct Object {
     source: PathBuf,
     object: PathBuf,
     /// Files that it was made of, as make's rule, written by nvcc.
     depfile: PathBuf,
-    /// The command that made it; older than the object, as old as the start of the compilation.
+    /// Its time is the start of the compilation: what has changed since then is not in the object.
     stamp: PathBuf,
     program: PathBuf,
-    args: Vec<String>,
+    flags: Vec<String>,
 }
 
 impl Object {
-    fn new(toolkit: &Toolkit, source: &Path, includes: &[PathBuf], archs: &[Arch], out: &Path) -> Self {
-        // Two folders may hold files of one name; the path's letters keep their objects apart.
-        let mut stem = source.with_extension("");
-        if let Some(position) = source.iter().position(|part| part == "native") {
-            stem = stem.iter().skip(position + 1).collect();
-        }
-        let stem = stem.display().to_string().trim_start_matches('/').replace('/', "-");
-        let at = |extension: &str| out.join(format!("{stem}.{extension}"));
-        let (object, depfile, stamp) = (at("o"), at("d"), at("cmd"));
-        let mut args: Vec<String> = ["-std=c++17", "-O3", "-c", "-cudart=static"].map(String::from).into();
-        args.push("-Xcompiler=-fPIC,-Wall,-Wextra,-Wno-unused-parameter".into());
-        args.push("-Werror=cross-execution-space-call,reorder".into());
+    fn new(toolkit: &Toolkit, source: &Path, includes: &[PathBuf], archs: &[Arch], shared: &Path) -> Self {
+        let mut flags: Vec<String> = ["-std=c++17", "-O3", "-c", "-cudart=static"].map(String::from).into();
+        flags.push("-Xcompiler=-fPIC,-Wall,-Wextra,-Wno-unused-parameter".into());
+        flags.push("-Werror=cross-execution-space-call,reorder".into());
         // Source lines for profilers; costs nothing at run time.
-        args.push("-lineinfo".into());
-        args.extend(includes.iter().map(|dir| format!("-I{}", dir.display())));
-        args.extend(archs.iter().map(Arch::flag));
-        args.extend(["-MMD".into(), "-MF".into(), depfile.display().to_string()]);
-        args.extend(["-o".into(), object.display().to_string(), source.display().to_string()]);
-        Object { source: source.into(), object, depfile, stamp, program: toolkit.nvcc.clone(), args }
-    }
+        flags.push("-lineinfo".into());
+        flags.extend(includes.iter().map(|dir| format!("-I{}", dir.display())));
+        flags.extend(archs.iter().map(Arch::flag));
 
-    /// What the stamp holds: a change of compiler or flags makes everything anew.
-    fn command(&self) -> String {
-        format!("{} {}", self.program.display(), self.args.join(" "))
+        let mut hasher = DefaultHasher::new();
+        (&toolkit.nvcc, toolkit.version, &flags).hash(&mut hasher);
+        let folder = shared.join(format!("{:016x}", hasher.finish()));
+        // Two folders may hold files of one name; the path keeps their objects apart.
+        let parts: Vec<_> = source.iter().map(|part| part.to_string_lossy()).collect();
+        let native = parts.iter().rposition(|part| part == "native").map_or(0, |i| i + 1);
+        let at = |extension: &str| folder.join(format!("{}.{extension}", parts[native..].join("-")));
+        let (object, depfile, stamp) = (at("o"), at("d"), at("stamp"));
+        Object { source: source.into(), object, depfile, stamp, program: toolkit.nvcc.clone(), flags }
     }
 
     fn is_stale(&self) -> bool {
         let time = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
         let Some(made) = time(&self.stamp).filter(|_| self.object.exists()) else { return true };
-        if std::fs::read_to_string(&self.stamp).ok() != Some(self.command()) {
-            return true;
-        }
         let Ok(rule) = std::fs::read_to_string(&self.depfile) else { return true };
-        dependencies(&rule).iter().any(|file| time(Path::new(file)).is_none_or(|changed| changed >= made))
+        let files = dependencies(&rule);
+        files.is_empty() || files.iter().any(|file| time(Path::new(file)).is_none_or(|changed| changed >= made))
     }
 
     fn compile(&self) -> Result<(), String> {
-        let started = self.stamp.with_extension("started");
-        let io = |e: std::io::Error| format!("{}: {e}", started.display());
+        let mine = |path: &Path| PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
+        let io = |e: std::io::Error| format!("{}: {e}", self.object.display());
         let _ = std::fs::remove_file(&self.stamp);
-        std::fs::write(&started, self.command()).map_err(io)?;
-        run(Command::new(&self.program).args(&self.args)).map_err(|e| format!("{}: {e}", self.source.display()))?;
-        std::fs::rename(&started, &self.stamp).map_err(io)
+        std::fs::create_dir_all(self.object.parent().unwrap_or(Path::new("."))).map_err(io)?;
+        std::fs::write(mine(&self.stamp), "").map_err(io)?;
+        let mut nvcc = Command::new(&self.program);
+        nvcc.args(&self.flags).arg("-MMD").arg("-MF").arg(mine(&self.depfile)).arg("-o").arg(mine(&self.object));
+        run(nvcc.arg(&self.source)).map_err(|e| format!("{}: {e}", self.source.display()))?;
+        for path in [&self.depfile, &self.object, &self.stamp] {
+            std::fs::rename(mine(path), path).map_err(io)?;
+        }
+        Ok(())
     }
 }
 
 /// The files after the colon of a make rule; a backslash before a space belongs to the name.
 fn dependencies(rule: &str) -> Vec<String> {
-    let rest = rule.split_once(": ").map_or("", |(_, rest)| rest).replace("\\\n", " ");
+    let (_, rest) = rule.split_once(" : ").or_else(|| rule.split_once(": ")).unwrap_or_default();
+    let rest = rest.replace("\\\n", " ");
     let joined = rest.replace("\\ ", "\0");
     joined.split_whitespace().map(|name| name.replace('\0', " ")).collect()
 }
@@ -144,4 +151,78 @@ fn run(command: &mut Command) -> Result<(), String> {
     }
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     Err(format!("{program} failed ({})\n{out}{err}", output.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn reads_make_rules() {
+        let rule = "out/a.o : native/a.cu \\\n  include/my\\ x.h \\\n  b.h\n";
+        assert_eq!(dependencies(rule), ["native/a.cu", "include/my x.h", "b.h"]);
+        assert!(dependencies("").is_empty());
+    }
+
+    /// A compiler that writes one line a run, an object, and the rule that nvcc would write.
+    fn fake_nvcc(dir: &Path) -> Toolkit {
+        let nvcc = dir.join("nvcc");
+        let script = format!(
+            "#!/bin/sh\necho run >> {0}/log\nfor last; do :; done\n\
+             while [ $# -gt 0 ]; do case $1 in -MF) d=$2;; -o) o=$2;; esac; shift; done\n\
+             grep -q error $last && echo \"$last: broken\" >&2 && exit 1\n\
+             echo \"$o : $last {0}/native/a.h\" > $d; echo object > $o\n",
+            dir.display()
+        );
+        std::fs::write(&nvcc, script).unwrap();
+        std::fs::set_permissions(&nvcc, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Toolkit { nvcc, lib: dir.into(), version: (13, 0) }
+    }
+
+    #[test]
+    fn compiles_what_changed() {
+        let dir = std::env::temp_dir().join(format!("tandem-cuda-build-compile-{}", std::process::id()));
+        let out = dir.join("target/debug/build/package/out");
+        std::fs::create_dir_all(dir.join("native/sub")).unwrap();
+        std::fs::create_dir_all(&out).unwrap();
+        let past = SystemTime::now() - Duration::from_secs(60);
+        let age = |path: &Path| {
+            std::fs::File::options().append(true).open(path).unwrap().set_modified(past).unwrap();
+        };
+        for file in ["native/a.cu", "native/sub/a.cu", "native/a.h"] {
+            std::fs::write(dir.join(file), "fine").unwrap();
+            age(&dir.join(file));
+        }
+        let toolkit = fake_nvcc(&dir);
+        let found = sources(&dir.join("native"));
+        assert_eq!(found, [dir.join("native/a.cu"), dir.join("native/sub/a.cu")]);
+        let build = |archs: &str| {
+            let archs = crate::arch::parse(archs).unwrap();
+            let before = std::fs::read_to_string(dir.join("log")).unwrap_or_default().lines().count();
+            let result = library(&toolkit, "x", &found, &[], &archs, &out);
+            (result, std::fs::read_to_string(dir.join("log")).unwrap().lines().count() - before)
+        };
+
+        let (archive, runs) = build("90");
+        assert!(archive.unwrap().ends_with("libx.a"));
+        assert_eq!(runs, 2);
+        assert_eq!(build("90").1, 0, "nothing changed");
+        assert_eq!(build("80").1, 2, "other flags");
+        assert_eq!(build("90").1, 0, "and back");
+        std::fs::write(dir.join("native/sub/a.cu"), "changed").unwrap();
+        assert_eq!(build("90").1, 1, "one source changed");
+        std::thread::sleep(Duration::from_millis(20));
+        std::fs::write(dir.join("native/a.h"), "changed").unwrap();
+        assert_eq!(build("90").1, 2, "a header changed");
+
+        std::thread::sleep(Duration::from_millis(20));
+        std::fs::write(dir.join("native/a.cu"), "error").unwrap();
+        let (result, runs) = build("90");
+        assert!(result.unwrap_err().contains("native/a.cu: broken"));
+        assert_eq!(runs, 1);
+        assert_eq!(build("90").1, 1, "a failure is not remembered as done");
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

@@ -45,6 +45,109 @@ pub struct tandem_vector_args {
     pub op: u32,
 }
 
+/// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_factor {
+    pub limb: [u64; 8],
+}
+
+/// powers[i] = base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_powers_args {
+    pub powers: *mut tandem_ntt_factor,
+    pub base: tandem_scalar,
+    pub split: u32,
+}
+
+/// Fewest and most bits that a pass goes over.
+pub const TANDEM_NTT_MIN_LOG_ROWS: i32 = 3;
+
+pub const TANDEM_NTT_MAX_LOG_ROWS: i32 = 9;
+
+/// Number of the factors inside of passes.
+pub const TANDEM_NTT_STAGE_FACTORS: i32 = 384;
+
+/// The factors inside of passes, TANDEM_NTT_STAGE_FACTORS of them, of the root of unity of order 2^order_bits whose powers are given,
+/// or of its inverse.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_stages_args {
+    pub stages: *mut tandem_ntt_factor,
+    pub powers: *const tandem_ntt_factor,
+    pub order_bits: u32,
+    pub split: u32,
+    pub inverse: u32,
+}
+
+/// The 2^bits factors before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
+/// log_n - low.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_factors_args {
+    pub factors: *mut tandem_ntt_factor,
+    pub powers: *const tandem_ntt_factor,
+    pub scale: tandem_scalar,
+    pub order_bits: u32,
+    pub split: u32,
+    pub bits: u32,
+    pub log_rows: u32,
+    pub reversed: u32,
+    pub odd: u32,
+    pub inverse: u32,
+}
+
+/// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
+/// upper bits to the lower ones, or, reversed, the other way; the input is in natural order, or, reversed, in
+/// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `out` to be
+/// other memory than `in` where there is more than one pass. Only the output of the pass with `last` is below the modulus.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_pass_args {
+    pub in_: *const tandem_scalar,
+    pub out: *mut tandem_scalar,
+    pub stages: *const tandem_ntt_factor,
+    /// What tandem_ntt_factors_* made for this pass, or null to compute them from the powers.
+    pub factors: *const tandem_ntt_factor,
+    pub powers: *const tandem_ntt_factor,
+    pub order_bits: u32,
+    pub split: u32,
+    pub log_n: u32,
+    pub low: u32,
+    pub log_rows: u32,
+    pub reversed: u32,
+    pub odd: u32,
+    pub inverse: u32,
+    /// Whether there are factors before this pass.
+    pub multiply: u32,
+    pub reorder: u32,
+    pub last: u32,
+}
+
+/// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_tiny_args {
+    pub data: *mut tandem_scalar,
+    pub root: tandem_scalar,
+    pub scale: tandem_scalar,
+    pub log_n: u32,
+    pub input_reversed: u32,
+    pub output_reversed: u32,
+}
+
+/// Element i of 2^log_n times base^i, by the powers of base with 2 * split >= log_n.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_scale_args {
+    pub data: *mut tandem_scalar,
+    pub powers: *const tandem_ntt_factor,
+    pub split: u32,
+    pub log_n: u32,
+    pub reversed: u32,
+}
+
 /// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
 /// j % bucket_sets and to level j / bucket_sets of a table of points, whose level k holds
 /// 2^(window_bits * bucket_sets * k) times the points, one level after the other.
@@ -114,31 +217,43 @@ pub struct tandem_msm_finish_args {
 unsafe extern "C" {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_powers_bls12_381(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_stages_bls12_381(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_factors_bls12_381(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_pass_bls12_381(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_bls12_381(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_msm_digits_bn254_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254(
         args: *const tandem_msm_digits_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_digits_bls12_381_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bls12_381(
         args: *const tandem_msm_digits_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_table_bn254_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bn254_g1(
         args: *const tandem_msm_table_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bn254_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_sum_bn254_g1(
         args: *const tandem_msm_sum_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
@@ -146,14 +261,14 @@ unsafe extern "C" {
     pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bn254_g2(
         args: *const tandem_msm_table_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bn254_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_sum_bn254_g2(
         args: *const tandem_msm_sum_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
@@ -161,14 +276,14 @@ unsafe extern "C" {
     pub fn tandem_msm_table_bls12_381_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bls12_381_g1(
         args: *const tandem_msm_table_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bls12_381_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_sum_bls12_381_g1(
         args: *const tandem_msm_sum_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
@@ -176,14 +291,14 @@ unsafe extern "C" {
     pub fn tandem_msm_table_bls12_381_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bls12_381_g2(
         args: *const tandem_msm_table_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bls12_381_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_sum_bls12_381_g2(
         args: *const tandem_msm_sum_args,
-        scratch: *mut u8,
+        scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
@@ -204,6 +319,80 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_vector_args, k) == 32);
     assert!(core::mem::offset_of!(tandem_vector_args, n) == 64);
     assert!(core::mem::offset_of!(tandem_vector_args, op) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_factor>() == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_factor, limb) == 0);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_powers_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_powers_args, powers) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_powers_args, base) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_powers_args, split) == 40);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_stages_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_stages_args, stages) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_stages_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_stages_args, order_bits) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_stages_args, split) == 20);
+    assert!(core::mem::offset_of!(tandem_ntt_stages_args, inverse) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_factors_args>() == 80);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, factors) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, scale) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, order_bits) == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, split) == 52);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, bits) == 56);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, log_rows) == 60);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, reversed) == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, odd) == 68);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, inverse) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_pass_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, in_) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, out) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, stages) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, factors) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, powers) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, order_bits) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, split) == 44);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, log_n) == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, low) == 52);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, log_rows) == 56);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, reversed) == 60);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, odd) == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, inverse) == 68);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, multiply) == 72);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, reorder) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, last) == 80);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_tiny_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_args, root) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_args, scale) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_args, log_n) == 72);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_args, input_reversed) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_args, output_reversed) == 80);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_scale_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_scale_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_scale_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_scale_args, split) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_scale_args, log_n) == 20);
+    assert!(core::mem::offset_of!(tandem_ntt_scale_args, reversed) == 24);
 };
 
 const _: () = {

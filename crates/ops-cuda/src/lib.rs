@@ -1,1 +1,21 @@
-//! tandem-ops-cuda
+//! The primitives on a team of NVIDIA GPUs, each of which is a lane.
+//!
+//! [`Cuda`] owns devices, streams, events, memory and the schedule; the native code (native/include/tandem_ops.h)
+//! only launches. Built without nvcc, [`Cuda::open`] says so.
+
+mod backend;
+mod lane;
+mod msm;
+mod spans;
+mod tuning;
+mod vector;
+
+#[cfg(tandem_nvcc)]
+pub(crate) mod ffi;
+#[cfg(not(tandem_nvcc))]
+#[path = "ffi_absent.rs"]
+pub(crate) mod ffi;
+
+pub use backend::{Cuda, CudaBuf};
+pub use msm::{MsmBases, MsmDigits, MsmPlan};
+pub use tandem_cuda::{built_with, probe, Device, Found, Properties};

@@ -96,7 +96,7 @@ fn declaration(out: &mut String, item: &Item) {
                     Some(count) => format!("[{}; {count}]", rust_type(&field.ty)),
                     None => rust_type(&field.ty),
                 };
-                let _ = writeln!(out, "    pub {}: {ty},", field.name);
+                let _ = writeln!(out, "    pub {}: {ty},", rust_name(&field.name));
             }
             out.push_str("}\n\n");
         }
@@ -113,11 +113,11 @@ fn functions(out: &mut String, items: &[Item], side: Side) {
         let returns = if *returns_text { "*const core::ffi::c_char" } else { "i32" };
         let (indent, start, end, underscore) = match side {
             Side::Built => ("    ", "pub fn", ";", ""),
-            Side::Absent => ("", "pub unsafe fn", " {", "_"),
+            Side::Absent => ("", "pub unsafe extern \"C\" fn", " {", "_"),
         };
         docs(out, indent, doc);
         let list: Vec<String> =
-            parameters.iter().map(|p| format!("{underscore}{}: {}", p.name, rust_type(&p.ty))).collect();
+            parameters.iter().map(|p| format!("{underscore}{}: {}", rust_name(&p.name), rust_type(&p.ty))).collect();
         let line = format!("{indent}{start} {name}({}) -> {returns}{end}", list.join(", "));
         if line.len() <= WIDTH {
             let _ = writeln!(out, "{line}");
@@ -145,10 +145,18 @@ fn asserts(out: &mut String, items: &[Item]) {
         let _ = writeln!(out, "\nconst _: () = {{");
         let _ = writeln!(out, "    assert!(size_of::<{name}>() == {size});");
         for Named { name: field, offset, .. } in fields {
-            let _ = writeln!(out, "    assert!(core::mem::offset_of!({name}, {field}) == {offset});");
+            let _ = writeln!(out, "    assert!(core::mem::offset_of!({name}, {}) == {offset});", rust_name(field));
         }
         out.push_str("};\n");
     }
+}
+
+/// A name that C allows and Rust keeps for itself gets an underscore.
+fn rust_name(name: &str) -> String {
+    let taken = ["as", "fn", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "self", "type"];
+    let more = ["crate", "dyn", "trait", "unsafe", "use", "where", "yield", "box", "final", "override", "priv", "async"];
+    let end = if taken.contains(&name) || more.contains(&name) { "_" } else { "" };
+    format!("{name}{end}")
 }
 
 fn rust_type(ty: &Type) -> String {

@@ -70,7 +70,13 @@ typedef struct tandem_ntt_powers_args {
     uint32_t split;
 } tandem_ntt_powers_args;
 
-/// The factors inside of passes, 7 * 128 of them, of the root of unity of order 2^order_bits whose powers are given,
+/// Fewest and most bits that a pass goes over.
+#define TANDEM_NTT_MIN_LOG_ROWS 3
+#define TANDEM_NTT_MAX_LOG_ROWS 9
+/// Number of the factors inside of passes.
+#define TANDEM_NTT_STAGE_FACTORS 384
+
+/// The factors inside of passes, TANDEM_NTT_STAGE_FACTORS of them, of the root of unity of order 2^order_bits whose powers are given,
 /// or of its inverse.
 typedef struct tandem_ntt_stages_args {
     tandem_ntt_factor* stages;
@@ -95,10 +101,10 @@ typedef struct tandem_ntt_factors_args {
     uint32_t inverse;
 } tandem_ntt_factors_args;
 
-/// A pass over the bits low .. low + log_rows (3 to 10 of them) of the places of 2^log_n elements. Passes go from the
+/// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
 /// upper bits to the lower ones, or, reversed, the other way; the input is in natural order, or, reversed, in
 /// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `out` to be
-/// other memory than `in`. Only the output of the pass with `last` is below the modulus.
+/// other memory than `in` where there is more than one pass. Only the output of the pass with `last` is below the modulus.
 typedef struct tandem_ntt_pass_args {
     const tandem_scalar* in;
     tandem_scalar* out;
@@ -111,8 +117,6 @@ typedef struct tandem_ntt_pass_args {
     uint32_t log_n;
     uint32_t low;
     uint32_t log_rows;
-    /// Threads of a block are 2^log_block, 32 to 256, and at least 2^(log_rows - 3).
-    uint32_t log_block;
     uint32_t reversed;
     uint32_t odd;
     uint32_t inverse;
@@ -122,11 +126,10 @@ typedef struct tandem_ntt_pass_args {
     uint32_t last;
 } tandem_ntt_pass_args;
 
-/// Up to 4 elements: out_i = scale * sum of in_j * (shift * root^i)^j, in place.
+/// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 typedef struct tandem_ntt_tiny_args {
     tandem_scalar* data;
     tandem_scalar root;
-    tandem_scalar shift;
     tandem_scalar scale;
     uint32_t log_n;
     uint32_t input_reversed;
@@ -214,41 +217,41 @@ typedef struct tandem_msm_finish_args {
 } tandem_msm_finish_args;
 
 int32_t tandem_msm_digits_bn254_scratch(const tandem_msm_digits_args* args, size_t* bytes);
-int32_t tandem_msm_digits_bn254(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_digits_bn254(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
 int32_t tandem_msm_digits_bls12_381_scratch(const tandem_msm_digits_args* args, size_t* bytes);
-int32_t tandem_msm_digits_bls12_381(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_digits_bls12_381(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
 
 int32_t tandem_msm_table_bn254_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bn254_g1(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_sum_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                            tandem_stream stream);
 int32_t tandem_msm_finish_bn254_g1(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bn254_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bn254_g2(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_sum_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                            tandem_stream stream);
 int32_t tandem_msm_finish_bn254_g2(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bls12_381_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bls12_381_g1(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_sum_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                            tandem_stream stream);
 int32_t tandem_msm_finish_bls12_381_g1(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bls12_381_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bls12_381_g2(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,
+int32_t tandem_msm_sum_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                            tandem_stream stream);
 int32_t tandem_msm_finish_bls12_381_g2(const tandem_msm_finish_args* args);
 

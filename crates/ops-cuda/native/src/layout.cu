@@ -13,6 +13,66 @@ static_assert(offsetof(tandem_vector_args, k) == 32, "tandem_vector_args.k");
 static_assert(offsetof(tandem_vector_args, n) == 64, "tandem_vector_args.n");
 static_assert(offsetof(tandem_vector_args, op) == 72, "tandem_vector_args.op");
 
+static_assert(sizeof(tandem_ntt_factor) == 64, "size of tandem_ntt_factor");
+static_assert(offsetof(tandem_ntt_factor, limb) == 0, "tandem_ntt_factor.limb");
+
+static_assert(sizeof(tandem_ntt_powers_args) == 48, "size of tandem_ntt_powers_args");
+static_assert(offsetof(tandem_ntt_powers_args, powers) == 0, "tandem_ntt_powers_args.powers");
+static_assert(offsetof(tandem_ntt_powers_args, base) == 8, "tandem_ntt_powers_args.base");
+static_assert(offsetof(tandem_ntt_powers_args, split) == 40, "tandem_ntt_powers_args.split");
+
+static_assert(sizeof(tandem_ntt_stages_args) == 32, "size of tandem_ntt_stages_args");
+static_assert(offsetof(tandem_ntt_stages_args, stages) == 0, "tandem_ntt_stages_args.stages");
+static_assert(offsetof(tandem_ntt_stages_args, powers) == 8, "tandem_ntt_stages_args.powers");
+static_assert(offsetof(tandem_ntt_stages_args, order_bits) == 16, "tandem_ntt_stages_args.order_bits");
+static_assert(offsetof(tandem_ntt_stages_args, split) == 20, "tandem_ntt_stages_args.split");
+static_assert(offsetof(tandem_ntt_stages_args, inverse) == 24, "tandem_ntt_stages_args.inverse");
+
+static_assert(sizeof(tandem_ntt_factors_args) == 80, "size of tandem_ntt_factors_args");
+static_assert(offsetof(tandem_ntt_factors_args, factors) == 0, "tandem_ntt_factors_args.factors");
+static_assert(offsetof(tandem_ntt_factors_args, powers) == 8, "tandem_ntt_factors_args.powers");
+static_assert(offsetof(tandem_ntt_factors_args, scale) == 16, "tandem_ntt_factors_args.scale");
+static_assert(offsetof(tandem_ntt_factors_args, order_bits) == 48, "tandem_ntt_factors_args.order_bits");
+static_assert(offsetof(tandem_ntt_factors_args, split) == 52, "tandem_ntt_factors_args.split");
+static_assert(offsetof(tandem_ntt_factors_args, bits) == 56, "tandem_ntt_factors_args.bits");
+static_assert(offsetof(tandem_ntt_factors_args, log_rows) == 60, "tandem_ntt_factors_args.log_rows");
+static_assert(offsetof(tandem_ntt_factors_args, reversed) == 64, "tandem_ntt_factors_args.reversed");
+static_assert(offsetof(tandem_ntt_factors_args, odd) == 68, "tandem_ntt_factors_args.odd");
+static_assert(offsetof(tandem_ntt_factors_args, inverse) == 72, "tandem_ntt_factors_args.inverse");
+
+static_assert(sizeof(tandem_ntt_pass_args) == 88, "size of tandem_ntt_pass_args");
+static_assert(offsetof(tandem_ntt_pass_args, in) == 0, "tandem_ntt_pass_args.in");
+static_assert(offsetof(tandem_ntt_pass_args, out) == 8, "tandem_ntt_pass_args.out");
+static_assert(offsetof(tandem_ntt_pass_args, stages) == 16, "tandem_ntt_pass_args.stages");
+static_assert(offsetof(tandem_ntt_pass_args, factors) == 24, "tandem_ntt_pass_args.factors");
+static_assert(offsetof(tandem_ntt_pass_args, powers) == 32, "tandem_ntt_pass_args.powers");
+static_assert(offsetof(tandem_ntt_pass_args, order_bits) == 40, "tandem_ntt_pass_args.order_bits");
+static_assert(offsetof(tandem_ntt_pass_args, split) == 44, "tandem_ntt_pass_args.split");
+static_assert(offsetof(tandem_ntt_pass_args, log_n) == 48, "tandem_ntt_pass_args.log_n");
+static_assert(offsetof(tandem_ntt_pass_args, low) == 52, "tandem_ntt_pass_args.low");
+static_assert(offsetof(tandem_ntt_pass_args, log_rows) == 56, "tandem_ntt_pass_args.log_rows");
+static_assert(offsetof(tandem_ntt_pass_args, reversed) == 60, "tandem_ntt_pass_args.reversed");
+static_assert(offsetof(tandem_ntt_pass_args, odd) == 64, "tandem_ntt_pass_args.odd");
+static_assert(offsetof(tandem_ntt_pass_args, inverse) == 68, "tandem_ntt_pass_args.inverse");
+static_assert(offsetof(tandem_ntt_pass_args, multiply) == 72, "tandem_ntt_pass_args.multiply");
+static_assert(offsetof(tandem_ntt_pass_args, reorder) == 76, "tandem_ntt_pass_args.reorder");
+static_assert(offsetof(tandem_ntt_pass_args, last) == 80, "tandem_ntt_pass_args.last");
+
+static_assert(sizeof(tandem_ntt_tiny_args) == 88, "size of tandem_ntt_tiny_args");
+static_assert(offsetof(tandem_ntt_tiny_args, data) == 0, "tandem_ntt_tiny_args.data");
+static_assert(offsetof(tandem_ntt_tiny_args, root) == 8, "tandem_ntt_tiny_args.root");
+static_assert(offsetof(tandem_ntt_tiny_args, scale) == 40, "tandem_ntt_tiny_args.scale");
+static_assert(offsetof(tandem_ntt_tiny_args, log_n) == 72, "tandem_ntt_tiny_args.log_n");
+static_assert(offsetof(tandem_ntt_tiny_args, input_reversed) == 76, "tandem_ntt_tiny_args.input_reversed");
+static_assert(offsetof(tandem_ntt_tiny_args, output_reversed) == 80, "tandem_ntt_tiny_args.output_reversed");
+
+static_assert(sizeof(tandem_ntt_scale_args) == 32, "size of tandem_ntt_scale_args");
+static_assert(offsetof(tandem_ntt_scale_args, data) == 0, "tandem_ntt_scale_args.data");
+static_assert(offsetof(tandem_ntt_scale_args, powers) == 8, "tandem_ntt_scale_args.powers");
+static_assert(offsetof(tandem_ntt_scale_args, split) == 16, "tandem_ntt_scale_args.split");
+static_assert(offsetof(tandem_ntt_scale_args, log_n) == 20, "tandem_ntt_scale_args.log_n");
+static_assert(offsetof(tandem_ntt_scale_args, reversed) == 24, "tandem_ntt_scale_args.reversed");
+
 static_assert(sizeof(tandem_msm_shape) == 32, "size of tandem_msm_shape");
 static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
 static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");

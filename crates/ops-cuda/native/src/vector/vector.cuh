@@ -1,0 +1,70 @@
+#pragma once
+// Element-wise arithmetic, generic over the scalar field. One thread for each element, in a loop over the grid.
+#include "tandem/field.cuh"
+#include "tandem/params.cuh"
+#include "tandem_ops.h"
+
+#include <cuda_runtime.h>
+
+namespace tandem {
+
+constexpr uint32_t VECTOR_THREADS = 256;
+
+template <class F> struct Vector {
+    F* out;
+    const F* a;
+    const F* b;
+    const F* c;
+    F k;
+    uint64_t n;
+};
+
+template <class F, uint32_t OP> __global__ void __launch_bounds__(VECTOR_THREADS) vector_kernel(const Vector<F> v) {
+    uint64_t step = uint64_t(gridDim.x) * VECTOR_THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * VECTOR_THREADS + threadIdx.x; i < v.n; i += step) {
+        F a = v.a[i], r;
+        if constexpr (OP == TANDEM_VECTOR_ADD) r = a + v.b[i];
+        if constexpr (OP == TANDEM_VECTOR_SUB) r = a - v.b[i];
+        if constexpr (OP == TANDEM_VECTOR_MUL) r = a * v.b[i];
+        if constexpr (OP == TANDEM_VECTOR_SCALE) r = a * v.k;
+        if constexpr (OP == TANDEM_VECTOR_MUL_SUB) r = a * v.b[i] - v.c[i];
+        if constexpr (OP == TANDEM_VECTOR_TO_CANONICAL) r = a.to_canonical();
+        if constexpr (OP == TANDEM_VECTOR_TO_MONT) r = F::from_canonical(a);
+        v.out[i] = r;
+    }
+}
+
+template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_stream stream) {
+    static_assert(sizeof(F) == sizeof(tandem_scalar), "one layout on both sides");
+    using Kernel = void (*)(Vector<F>);
+    struct Operation {
+        Kernel kernel;
+        int operands;
+    };
+    // In the order of TANDEM_VECTOR_ADD and the names after it.
+    static const Operation operations[] = {
+        {vector_kernel<F, TANDEM_VECTOR_ADD>, 2},          {vector_kernel<F, TANDEM_VECTOR_SUB>, 2},
+        {vector_kernel<F, TANDEM_VECTOR_MUL>, 2},          {vector_kernel<F, TANDEM_VECTOR_SCALE>, 1},
+        {vector_kernel<F, TANDEM_VECTOR_MUL_SUB>, 3},      {vector_kernel<F, TANDEM_VECTOR_TO_CANONICAL>, 1},
+        {vector_kernel<F, TANDEM_VECTOR_TO_MONT>, 1},
+    };
+    if (args->op >= sizeof operations / sizeof *operations) return TANDEM_INVALID;
+    if (args->n == 0) return TANDEM_OK;
+    const Operation& operation = operations[args->op];
+    if (!args->out || !args->a || (operation.operands > 1 && !args->b) || (operation.operands > 2 && !args->c)) {
+        return TANDEM_INVALID;
+    }
+    Vector<F> v;
+    v.out = reinterpret_cast<F*>(args->out);
+    v.a = reinterpret_cast<const F*>(args->a);
+    v.b = reinterpret_cast<const F*>(args->b);
+    v.c = reinterpret_cast<const F*>(args->c);
+    std::memcpy(&v.k, &args->k, sizeof v.k);
+    v.n = args->n;
+    // Enough blocks to fill any GPU several times over; the loop over the grid takes the rest.
+    uint64_t blocks = (args->n + VECTOR_THREADS - 1) / VECTOR_THREADS;
+    operation.kernel<<<uint32_t(blocks < 65536 ? blocks : 65536), VECTOR_THREADS, 0, stream>>>(v);
+    return int32_t(cudaGetLastError());
+}
+
+}  // namespace tandem

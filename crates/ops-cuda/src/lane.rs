@@ -1,0 +1,142 @@
+//! One GPU with its stream and its memory, as the primitives use it.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use tandem_cuda::ffi::tandem_stream;
+use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Staging, Stream};
+use tandem_ops::{Error, Lane, Result, Unaligned, Wire};
+
+/// Uploads go through this many slots of [`SLOT_BYTES`], so that the host fills one while others are on their way.
+const SLOTS: usize = 4;
+/// Large enough that the fixed cost of a copy is lost in it (PCIe moves it in about 0.15 ms).
+const SLOT_BYTES: usize = 8 << 20;
+/// A thread takes this many bytes at a time when it fills a slot.
+const FILL_BYTES: usize = 512 << 10;
+
+/// One GPU of the team. Work goes to its one stream, memory comes from its own pool.
+pub(crate) struct LaneCtx {
+    pub(crate) lane: Lane,
+    pub(crate) device: Device,
+    pub(crate) properties: Properties,
+    stream: Arc<Stream>,
+    pool: Arc<Pool>,
+    staging: Staging,
+    downloads: Arc<Downloads>,
+}
+
+impl LaneCtx {
+    pub(crate) fn new(lane: Lane, device: Device) -> tandem_cuda::Result<Self> {
+        Ok(LaneCtx {
+            lane,
+            device,
+            properties: device.properties()?,
+            stream: Arc::new(Stream::new(device)?),
+            pool: Arc::new(Pool::new(device)?),
+            staging: Staging::new(SLOTS, SLOT_BYTES, fill),
+            downloads: Arc::default(),
+        })
+    }
+
+    /// The device in words, for errors and reports.
+    pub(crate) fn name(&self) -> String {
+        format!("{} ({})", self.properties.name, self.device)
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// Bytes of memory that could still be handed out.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.pool.free_bytes().unwrap_or(0)
+    }
+
+    /// Memory with undefined contents for what may be secret: it is overwritten when it is dropped.
+    pub(crate) fn alloc<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
+        self.pool.alloc(&self.stream, len, true).map_err(|e| self.error_of(op, e, wanted))
+    }
+
+    /// Memory with undefined contents for what everyone may know, such as points of a key or roots of unity.
+    pub(crate) fn alloc_public<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
+        self.pool.alloc(&self.stream, len, false).map_err(|e| self.error_of(op, e, wanted))
+    }
+
+    /// Copies values of any alignment to `to` from element `at` on; they may be reused when this returns.
+    pub(crate) fn upload<T: Wire>(
+        &self,
+        op: &'static str,
+        to: &mut DeviceBuffer<T>,
+        at: usize,
+        from: Unaligned<'_, T>,
+    ) -> Result<()> {
+        self.staging.upload(to, at, from.as_bytes()).map_err(|e| self.error(op, e))
+    }
+
+    /// Starts the copy of a buffer to the host.
+    pub(crate) fn download<T: Wire>(
+        self: &Arc<Self>,
+        op: &'static str,
+        from: &DeviceBuffer<T>,
+    ) -> Result<tandem_ops::Pending<Vec<T>>> {
+        let download = self.downloads.start(from).map_err(|e| self.error(op, e))?;
+        let lane = self.clone();
+        Ok(tandem_ops::Pending::new(move || {
+            // While the device works, the host has time to overwrite what it has uploaded.
+            lane.staging.wipe();
+            download.wait().map_err(|e| lane.error(op, e))
+        }))
+    }
+
+    /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let done = self.stream.synchronize().map_err(|e| self.error("synchronize", e));
+        self.staging.wipe();
+        done
+    }
+
+    /// Calls a launcher that needs no scratch memory. `f` gets the lane's stream, whose device is current, and returns
+    /// the launcher's status.
+    pub(crate) fn launch(&self, op: &'static str, f: impl FnOnce(tandem_stream) -> i32) -> Result<()> {
+        self.stream.call(op, f).map_err(|e| self.error(op, e))
+    }
+
+    /// Calls a launcher that needs scratch memory: asks `query` how many bytes, allocates them, and gives them to `f`.
+    /// They are overwritten and freed when the stream has done what `f` launched.
+    pub(crate) fn launch_with_scratch(
+        &self,
+        op: &'static str,
+        query: impl FnOnce(&mut usize) -> i32,
+        f: impl FnOnce(*mut c_void, usize, tandem_stream) -> i32,
+    ) -> Result<()> {
+        let mut bytes = 0;
+        self.stream.call(op, |_| query(&mut bytes)).map_err(|e| self.error(op, e))?;
+        let scratch = self.alloc::<u8>(op, bytes)?;
+        self.launch(op, |stream| f(scratch.ptr().raw().cast(), bytes, stream))
+    }
+
+    /// The error of a backend for one of the device's.
+    pub(crate) fn error(&self, op: &'static str, error: tandem_cuda::Error) -> Error {
+        self.error_of(op, error, 0)
+    }
+
+    fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
+        if error.is_out_of_memory() {
+            return Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() };
+        }
+        if error.code == tandem_cuda::ffi::TANDEM_INVALID {
+            return Error::invalid(op, format!("{} was given sizes that do not fit", error.op));
+        }
+        Error::Device { op, device: self.name(), code: error.code, code_name: error.name }
+    }
+}
+
+/// Copies with as many threads as rayon has: one thread fills memory at a fraction of PCIe's rate.
+fn fill(to: &mut [u8], from: &[u8]) {
+    use rayon::prelude::*;
+    if to.len() <= FILL_BYTES {
+        return to.copy_from_slice(from);
+    }
+    to.par_chunks_mut(FILL_BYTES).zip(from.par_chunks(FILL_BYTES)).for_each(|(to, from)| to.copy_from_slice(from));
+}

@@ -1,0 +1,85 @@
+//! Element-wise arithmetic over the scalar field.
+
+use crate::backend::{Cuda, CudaBuf};
+use crate::ffi;
+use tandem_ops::{Buffer, Canonical, Curve, CurveId, Error, Mont, Result, VecOps, Wire};
+
+/// An operand: its address, length and lane.
+struct Operand {
+    ptr: *mut ffi::tandem_scalar,
+    len: usize,
+    lane: tandem_ops::Lane,
+}
+
+fn operand<T: Wire>(buf: &CudaBuf<T>) -> Operand {
+    const { assert!(size_of::<T>() == size_of::<ffi::tandem_scalar>()) };
+    Operand { ptr: buf.ptr().cast().raw(), len: buf.len(), lane: buf.lane() }
+}
+
+impl Cuda {
+    fn vector<C: Curve>(
+        &self,
+        name: &'static str,
+        op: i32,
+        out: Operand,
+        inputs: &[Operand],
+        k: Option<Mont>,
+    ) -> Result<()> {
+        for input in inputs {
+            if (input.len, input.lane) != (out.len, out.lane) {
+                let reason = format!(
+                    "vectors of {} and {} elements on lanes {} and {}",
+                    out.len, input.len, out.lane.0, input.lane.0
+                );
+                return Err(Error::invalid(name, reason));
+            }
+        }
+        let at = |i: usize| inputs.get(i).map_or(std::ptr::null(), |input| input.ptr.cast_const());
+        let args = ffi::tandem_vector_args {
+            out: out.ptr,
+            a: at(0),
+            b: at(1),
+            c: at(2),
+            k: ffi::tandem_scalar { limb: k.map_or([0; 4], |k| k.0) },
+            n: out.len as u64,
+            op: op as u32,
+        };
+        let launcher = match C::ID {
+            CurveId::Bn254 => ffi::tandem_vector_bn254,
+            CurveId::Bls12_381 => ffi::tandem_vector_bls12_381,
+        };
+        // SAFETY: all operands are live buffers of `n` elements on the lane whose stream this is.
+        self.lane(name, out.lane)?.launch(name, |stream| unsafe { launcher(&args, stream) })
+    }
+}
+
+impl<C: Curve> VecOps<C> for Cuda {
+    fn add(&self, a: &mut CudaBuf<Mont>, b: &CudaBuf<Mont>) -> Result<()> {
+        self.vector::<C>("add", ffi::TANDEM_VECTOR_ADD, operand(a), &[operand(a), operand(b)], None)
+    }
+
+    fn sub(&self, a: &mut CudaBuf<Mont>, b: &CudaBuf<Mont>) -> Result<()> {
+        self.vector::<C>("sub", ffi::TANDEM_VECTOR_SUB, operand(a), &[operand(a), operand(b)], None)
+    }
+
+    fn mul(&self, a: &mut CudaBuf<Mont>, b: &CudaBuf<Mont>) -> Result<()> {
+        self.vector::<C>("mul", ffi::TANDEM_VECTOR_MUL, operand(a), &[operand(a), operand(b)], None)
+    }
+
+    fn scale(&self, a: &mut CudaBuf<Mont>, k: Mont) -> Result<()> {
+        self.vector::<C>("scale", ffi::TANDEM_VECTOR_SCALE, operand(a), &[operand(a)], Some(k))
+    }
+
+    fn mul_sub(&self, a: &mut CudaBuf<Mont>, b: &CudaBuf<Mont>, c: &CudaBuf<Mont>) -> Result<()> {
+        let inputs = [operand(a), operand(b), operand(c)];
+        self.vector::<C>("mul_sub", ffi::TANDEM_VECTOR_MUL_SUB, operand(a), &inputs, None)
+    }
+
+    fn to_canonical(&self, a: &CudaBuf<Mont>, out: &mut CudaBuf<Canonical>) -> Result<()> {
+        self.vector::<C>("to_canonical", ffi::TANDEM_VECTOR_TO_CANONICAL, operand(out), &[operand(a)], None)
+    }
+
+    fn to_mont(&self, a: &CudaBuf<Canonical>, out: &mut CudaBuf<Mont>) -> Result<()> {
+        self.vector::<C>("to_mont", ffi::TANDEM_VECTOR_TO_MONT, operand(out), &[operand(a)], None)
+    }
+}
