@@ -1,5 +1,8 @@
 //! What can go wrong, and which exit status it means.
 
+use std::path::Path;
+use tandem_formats::FormatError;
+
 /// Result of the engine's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -34,5 +37,31 @@ impl Error {
 
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Error::BadInput(message.into())
+    }
+
+    /// An error of the prover over what came from `file`.
+    pub(crate) fn prover(error: tandem_groth16::Error, file: &Path) -> Self {
+        use tandem_groth16::Error as E;
+        match error {
+            E::Backend(e) => Error::Device(e.to_string()),
+            E::Random(_) => Error::Device(error.to_string()),
+            E::Interrupted => Error::Interrupted,
+            // The sink names the file that it writes.
+            E::Output(message) => Error::BadInput(message),
+            E::Key(_) | E::Witness(_) | E::Circuit(_) if file.as_os_str().is_empty() => Error::input(error.to_string()),
+            E::Key(_) | E::Witness(_) | E::Circuit(_) => Error::input(format!("{}: {error}", file.display())),
+        }
+    }
+}
+
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Self {
+        Error::BadInput(error.to_string())
+    }
+}
+
+impl From<tandem_ops::Error> for Error {
+    fn from(error: tandem_ops::Error) -> Self {
+        Error::Device(error.to_string())
     }
 }

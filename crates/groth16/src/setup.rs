@@ -367,3 +367,23 @@ fn lagrange<F: PrimeField>(tau: F, g: F, step: F, n: usize, factor: F) -> Result
     });
     Ok(basis)
 }
+
+/// `count` different points of the subgroup, for measurements: 2g, 3g, 4g and so on for the generator g.
+pub fn sequence<G: Group>(count: usize) -> Vec<G::Point> {
+    const PIECE: usize = 1 << 14;
+    let g = G::Ark::generator();
+    let one = g.into_affine();
+    (0..count.div_ceil(PIECE))
+        .into_par_iter()
+        .flat_map_iter(|piece| {
+            let mut point = g * <G::Curve as Curve>::Fr::from((piece * PIECE + 1) as u64);
+            let points: Vec<_> = (0..PIECE.min(count - piece * PIECE))
+                .map(|_| {
+                    point += one;
+                    point
+                })
+                .collect();
+            G::Ark::normalize_batch(&points).into_iter().map(|p| G::from_ark(&p)).collect::<Vec<_>>()
+        })
+        .collect()
+}

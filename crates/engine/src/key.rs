@@ -1,0 +1,317 @@
+//! Keys: opened, checked, loaded, and proved with.
+
+use crate::cache::Checked;
+use crate::team::{AnyCurve, AnyTeam, Resident};
+use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Result, Stage, Witness};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tandem_formats::{json, zkey, MappedFile, Zkey};
+use tandem_groth16::check::check_points;
+use tandem_groth16::{Blinding, KeyPoints, KeyView, OwnedKey, PreparedKey, Proof, Refusal, Shape};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, DeviceKind, Info, Span};
+
+/// A proving key that is resident on the engine's device.
+pub struct Key {
+    pub(crate) info: KeyInfo,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) note: Option<String>,
+    pub(crate) path: PathBuf,
+    pub(crate) inner: Box<dyn AnyKey>,
+}
+
+/// Where an engine's keys are loaded, and what they may fall back to.
+pub(crate) struct Place<'a> {
+    pub(crate) team: &'a dyn AnyTeam,
+    /// The CPU, where it is not the team itself.
+    pub(crate) cpu: Option<Arc<dyn AnyTeam>>,
+    /// Whether the user left the choice of device to the engine, so that the CPU may take over.
+    pub(crate) auto: bool,
+    pub(crate) wrong_proofs: Arc<AtomicU64>,
+}
+
+/// A key of some curve.
+pub(crate) trait AnyKey: Send + Sync {
+    fn prove(&self, witness: &Witness) -> Result<Proved>;
+}
+
+/// A key of one curve.
+struct CurveKey<C: Curve> {
+    source: Source<C>,
+    path: PathBuf,
+    verifier: PreparedKey<C>,
+    publics: usize,
+    resident: Box<dyn Resident<C>>,
+    cpu: Option<Arc<dyn AnyTeam>>,
+    on_cpu: OnceLock<Box<dyn Resident<C>>>,
+    auto: bool,
+    wrong_proofs: Arc<AtomicU64>,
+}
+
+/// What a key is read from.
+pub(crate) enum Source<C: Curve> {
+    File(MappedFile),
+    Memory(Box<OwnedKey<C>>),
+}
+
+impl<C: Curve> Source<C> {
+    /// Calls `work` with the key as it lies.
+    fn with<T>(&self, path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+        match self {
+            Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, path))?),
+            Source::File(file) => {
+                let zkey = Zkey::<C>::parse(file).map_err(|e| e.in_file(path))?;
+                let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
+                let header = zkey.header;
+                work(&KeyView {
+                    shape: Shape {
+                        variables: header.n_vars as usize,
+                        publics: header.n_public as usize,
+                        domain: header.domain_size as usize,
+                    },
+                    points: KeyPoints {
+                        alpha1: header.alpha_1,
+                        beta1: header.beta_1,
+                        beta2: header.beta_2,
+                        gamma2: header.gamma_2,
+                        delta1: header.delta_1,
+                        delta2: header.delta_2,
+                    },
+                    ic: zkey.ic,
+                    matrix_a: &matrices.a,
+                    matrix_b: &matrices.b,
+                    a: zkey.a,
+                    b1: zkey.b1,
+                    b2: zkey.b2,
+                    l: zkey.c,
+                    h: zkey.h,
+                })
+            }
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Source::File(file) => file.len() as u64,
+            Source::Memory(_) => 0,
+        }
+    }
+}
+
+/// One stage of the host, from `started` to now.
+pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
+    Stage { name, lane: None, seconds: started.elapsed().as_secs_f64() }
+}
+
+/// Opens a key file and loads it.
+pub(crate) fn open(place: &Place<'_>, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+    progress.start("open key", 0);
+    let file = MappedFile::open(path)?;
+    match zkey::curve(&file).map_err(|e| e.in_file(path))? {
+        CurveId::Bn254 => load::<Bn254>(place, Source::File(file), path, Some(check), progress),
+        CurveId::Bls12_381 => load::<Bls12_381>(place, Source::File(file), path, Some(check), progress),
+    }
+}
+
+/// Checks a key's points (not those of one that was just made: `check` is `None`) and loads it.
+pub(crate) fn load<C: AnyCurve>(
+    place: &Place<'_>,
+    source: Source<C>,
+    path: &Path,
+    check: Option<KeyCheck>,
+    progress: &dyn Progress,
+) -> Result<Key> {
+    let mut stages = Vec::new();
+    let started = Instant::now();
+    let (resident, note, verifier, shape) = source.with(path, |view| {
+        stages.push(stage("open key", started));
+        let prover_error = |e| Error::prover(e, path);
+        if let (Some(check), Source::File(file)) = (check, &source) {
+            let started = Instant::now();
+            progress.start("hash key", 0);
+            let known = Checked::of(file);
+            if check == KeyCheck::Always || !known.is_known() {
+                check_points(view, true, progress).map_err(prover_error)?;
+                known.remember();
+            }
+            stages.push(stage("check key", started));
+        }
+        let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
+        progress.start("load key", 0);
+        let started = Instant::now();
+        let (resident, note) = match (C::team(place.team).load(view), &place.cpu) {
+            (Err(tandem_groth16::Error::Backend(error)), Some(cpu)) if place.auto => {
+                let note = format!("the key stays on the CPU: {error}");
+                (C::team(&**cpu).load(view).map_err(prover_error)?, Some(note))
+            }
+            (loaded, _) => (loaded.map_err(prover_error)?, None),
+        };
+        stages.push(stage("load key", started));
+        Ok((resident, note, verifier, view.shape))
+    })?;
+    let info = KeyInfo {
+        curve: C::ID,
+        variables: shape.variables,
+        publics: shape.publics,
+        domain: shape.domain,
+        file_bytes: source.bytes(),
+    };
+    let inner = CurveKey {
+        source,
+        path: path.into(),
+        verifier,
+        publics: shape.publics,
+        resident,
+        cpu: place.cpu.clone(),
+        on_cpu: OnceLock::new(),
+        auto: place.auto,
+        wrong_proofs: place.wrong_proofs.clone(),
+    };
+    Ok(Key { info, stages, note, path: path.into(), inner: Box::new(inner) })
+}
+
+/// A proof that was made, and what became of it.
+struct Attempt<C: Curve> {
+    proof: Proof<C>,
+    stages: Vec<Stage>,
+    spans: Vec<Span>,
+    verdict: std::result::Result<(), Refusal>,
+}
+
+impl<C: AnyCurve> CurveKey<C> {
+    fn attempt(&self, resident: &dyn Resident<C>, witness: &[Canonical]) -> tandem_groth16::Result<Attempt<C>> {
+        let (proof, spans) = resident.prove(witness, &Blinding::random()?)?;
+        let mut stages = stages_of(&spans);
+        let started = Instant::now();
+        let verdict = self.verifier.verify(&witness[1..=self.publics], &proof);
+        stages.push(stage("verify", started));
+        Ok(Attempt { proof, stages, spans, verdict })
+    }
+
+    /// The key on the CPU, loaded when it is first asked for.
+    fn on_cpu(&self) -> Result<&dyn Resident<C>> {
+        let Some(cpu) = self.cpu.as_ref().filter(|_| self.resident.info().kind != DeviceKind::Cpu) else {
+            return Ok(&*self.resident);
+        };
+        if let Some(loaded) = self.on_cpu.get() {
+            return Ok(&**loaded);
+        }
+        let prover_error = |e| Error::prover(e, &self.path);
+        let loaded = self.source.with(&self.path, |view| C::team(&**cpu).load(view).map_err(prover_error))?;
+        // Where another thread was faster, its key is taken.
+        Ok(&**self.on_cpu.get_or_init(|| loaded))
+    }
+
+    /// What to do about a first attempt that came to nothing: the report of it, or the error to end with.
+    fn report(&self, first: &tandem_groth16::Result<Attempt<C>>, witness: &Witness) -> Result<Option<String>> {
+        let info = self.resident.info();
+        let device = device_name(&info);
+        let again = if info.kind == DeviceKind::Cpu { "made again" } else { "made again on the CPU" };
+        match first {
+            Ok(Attempt { verdict: Ok(()), .. }) => Ok(None),
+            Ok(Attempt { verdict: Err(refusal), .. }) => Ok(Some(format!(
+                "the proof made on {device} failed its check ({refusal}) and was {again}; \
+                 the device or its driver may be faulty"
+            ))),
+            Err(tandem_groth16::Error::Backend(error)) if self.auto && self.cpu.is_some() => {
+                Ok(Some(format!("{error}; the proof was made on the CPU")))
+            }
+            Err(error) => Err(Error::prover(error.clone(), &witness.path)),
+        }
+    }
+}
+
+impl<C: AnyCurve> AnyKey for CurveKey<C> {
+    fn prove(&self, witness: &Witness) -> Result<Proved> {
+        let name = witness.name();
+        if witness.curve() != C::ID {
+            let (has, key) = (witness.curve(), C::ID);
+            return Err(Error::input(format!("{name}: a witness for {has}; the key is for {key}")));
+        }
+        let started = Instant::now();
+        let values = &witness.values.values;
+        let first = self.attempt(&*self.resident, values);
+        let fallback = self.report(&first, witness)?;
+        let mut info = self.resident.info();
+        let attempt = match (first, &fallback) {
+            (Ok(attempt), None) => attempt,
+            (first, _) => {
+                // A proof fails its check if the device erred or if the witness does not satisfy the circuit, and
+                // the key does not tell which: it holds no right sides of constraints. The CPU's own attempt does.
+                let resident = self.on_cpu()?;
+                info = resident.info();
+                let second = self.attempt(resident, values).map_err(|e| Error::prover(e, &witness.path))?;
+                if second.verdict.is_err() {
+                    let key = self.path.display();
+                    return Err(Error::input(format!(
+                        "{name}: the witness does not satisfy the circuit of the key {key}; \
+                         make both from the same compilation of the circuit"
+                    )));
+                }
+                if first.is_ok() {
+                    self.wrong_proofs.fetch_add(1, Ordering::Relaxed);
+                }
+                second
+            }
+        };
+        let mut stages = vec![Stage { name: "read witness", lane: None, seconds: witness.seconds }];
+        stages.extend(attempt.stages);
+        let Proof { a, b, c } = attempt.proof;
+        Ok(Proved {
+            curve: C::ID,
+            proof_json: json::Proof::<C> { a, b, c }.to_json(),
+            public_json: json::public_to_json(&values[1..=self.publics]),
+            stages,
+            spans: attempt.spans,
+            device: device_name(&info),
+            seconds: started.elapsed().as_secs_f64(),
+            fallback,
+        })
+    }
+}
+
+/// All lanes in one line.
+pub(crate) fn device_name(info: &Info) -> String {
+    match info.lane_names.as_slice() {
+        [one] => one.clone(),
+        lanes => lanes.join(", "),
+    }
+}
+
+/// The time of each kind of work on each lane, in the order in which they first began.
+fn stages_of(spans: &[Span]) -> Vec<Stage> {
+    let mut spans: Vec<_> = spans.iter().collect();
+    spans.sort_by(|a, b| a.start_us.total_cmp(&b.start_us));
+    let mut stages: Vec<Stage> = Vec::new();
+    for span in spans {
+        let seconds = span.duration_us / 1e6;
+        match stages.iter_mut().find(|s| s.name == span.name && s.lane == Some(span.lane.0)) {
+            Some(stage) => stage.seconds += seconds,
+            None => stages.push(Stage { name: span.name, lane: Some(span.lane.0), seconds }),
+        }
+    }
+    stages
+}
+
+impl Key {
+    /// Facts about it.
+    pub fn info(&self) -> &KeyInfo {
+        &self.info
+    }
+
+    /// How long opening, checking and loading took.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// Why it is on another device than the engine's, if it is: one sentence to be shown.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The file it came from; empty for a synthetic one.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,169 @@
+//! The engine: which device, chosen once.
+
+use crate::key::{self, Place, Source};
+use crate::team::{AnyCurve, AnyTeam, OneTeam};
+use crate::{CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Synthetic, Witness};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+use tandem_groth16::setup::{setup, Secret};
+use tandem_groth16::{synthetic, OwnedKey};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{Bls12_381, Bn254, DeviceKind, ProofBackend};
+use zeroize::Zeroizing;
+
+/// A device that is ready to prove.
+pub struct Engine {
+    team: Box<dyn AnyTeam>,
+    /// The CPU, where it is not the team itself.
+    cpu: Option<Arc<dyn AnyTeam>>,
+    auto: bool,
+    report: DeviceReport,
+    wrong_proofs: Arc<AtomicU64>,
+}
+
+impl Engine {
+    /// Opens the devices of `choice`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where GPUs are asked for that cannot be had, with the reason.
+    pub fn open(choice: &DeviceChoice) -> Result<Engine> {
+        let named = String::new();
+        match choice {
+            DeviceChoice::Cpu => Ok(Self::with(OneTeam::new(Cpu::new(1)), named, false)),
+            // One pretend GPU is the CPU itself.
+            DeviceChoice::Sim(lanes) => Ok(Self::with(OneTeam::new(Cpu::new(*lanes)), named, false)),
+            DeviceChoice::Cuda(wanted) => gpus(wanted).and_then(|gpus| open_gpus(&gpus, named, false)),
+            DeviceChoice::Auto => {
+                let opened = gpus(&[]).and_then(|gpus| {
+                    let why = match gpus.len() {
+                        1 => "the one usable GPU".into(),
+                        n => format!("all {n} usable GPUs"),
+                    };
+                    open_gpus(&gpus, why, true)
+                });
+                opened.or_else(|why| Ok(Self::with(OneTeam::new(Cpu::new(1)), why.to_string(), true)))
+            }
+        }
+    }
+
+    /// An engine on a backend of the caller's: for tests of what happens when one fails.
+    #[doc(hidden)]
+    pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B) -> Engine {
+        Self::with(OneTeam::new(backend), String::new(), false)
+    }
+
+    fn with(team: impl AnyTeam + 'static, why: String, auto: bool) -> Self {
+        let info = team.info();
+        let cpu: Option<Arc<dyn AnyTeam>> = match info.kind {
+            DeviceKind::Cpu => None,
+            DeviceKind::Cuda | DeviceKind::Sim => Some(Arc::new(OneTeam::new(Cpu::new(1)))),
+        };
+        let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
+        Self { team: Box::new(team), cpu, auto, report, wrong_proofs: Arc::default() }
+    }
+
+    /// What was opened.
+    pub fn report(&self) -> &DeviceReport {
+        &self.report
+    }
+
+    /// How many proofs of this device failed their check while the CPU's were right. More than none: the device is
+    /// not to be trusted.
+    pub fn wrong_proofs(&self) -> u64 {
+        self.wrong_proofs.load(Ordering::Relaxed)
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { team: &*self.team, cpu: self.cpu.clone(), auto: self.auto, wrong_proofs: self.wrong_proofs.clone() }
+    }
+
+    /// Opens, checks and loads a `.zkey`.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a file that is no good key; [`Error::Device`] where it does not fit.
+    pub fn load_key(&self, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+        key::open(&self.place(), path, check, progress)
+    }
+
+    /// Makes a key and a witness of a synthetic circuit and loads the key; no file is involved.
+    ///
+    /// # Errors
+    /// The size is out of range or does not fit.
+    pub fn synthetic_key(&self, circuit: Synthetic, progress: &dyn Progress) -> Result<(Key, Witness)> {
+        if !SYNTHETIC_LOG_SIZES.contains(&circuit.log_size) || !(0.0..=1.0).contains(&circuit.dense) {
+            let (least, most) = (SYNTHETIC_LOG_SIZES.start(), SYNTHETIC_LOG_SIZES.end());
+            let Synthetic { log_size, dense, .. } = circuit;
+            return Err(Error::input(format!(
+                "a circuit of size 2^{log_size} with dense share {dense}: expected 2^{least} to 2^{most} and 0 to 1"
+            )));
+        }
+        let circuit_of = synthetic::Synthetic::of_domain(circuit.log_size, circuit.dense);
+        match circuit.curve {
+            CurveId::Bn254 => self.synthetic::<Bn254>(circuit_of, progress),
+            CurveId::Bls12_381 => self.synthetic::<Bls12_381>(circuit_of, progress),
+        }
+    }
+
+    fn synthetic<C: AnyCurve>(&self, circuit: synthetic::Synthetic, progress: &dyn Progress) -> Result<(Key, Witness)> {
+        let error = |e| Error::prover(e, Path::new(""));
+        let started = Instant::now();
+        let mut made = OwnedKey::<C>::default();
+        setup(&circuit, &Secret::from_seed([0; 32]), &mut made, progress).map_err(error)?;
+        let setup_stage = key::stage("make key", started);
+        let started = Instant::now();
+        let values = Zeroizing::new(circuit.witness::<C>(0).map_err(error)?);
+        let witness = Witness::from_canonical(C::ID, values, started)?;
+        let source = Source::Memory(Box::new(made));
+        let mut key = key::load::<C>(&self.place(), source, Path::new(""), None, progress)?;
+        key.stages.insert(0, setup_stage);
+        Ok((key, witness))
+    }
+
+    /// Proves, and verifies the proof. A proof that fails is made again on the CPU; if that one fails too, the
+    /// witness is at fault.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a witness of another circuit, or one that does not satisfy it; [`Error::Device`].
+    pub fn prove(&self, key: &Key, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
+        progress.start("prove", 0);
+        key.inner.prove(witness)
+    }
+
+    /// Seconds that each of `runs` forward transforms of 2^`log_n` elements took on the first lane.
+    ///
+    /// # Errors
+    /// The size is out of range or does not fit.
+    pub fn bench_ntt(&self, curve: CurveId, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        match curve {
+            CurveId::Bn254 => Bn254::team(&*self.team).bench_ntt(log_n, runs),
+            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_ntt(log_n, runs),
+        }
+    }
+
+    /// Seconds that each of `runs` sums of 2^`log_n` points in G1 (or G2) took on the first lane, digits included.
+    ///
+    /// # Errors
+    /// The size is out of range or does not fit.
+    pub fn bench_msm(&self, curve: CurveId, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        match curve {
+            CurveId::Bn254 => Bn254::team(&*self.team).bench_msm(g2, log_n, runs),
+            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(g2, log_n, runs),
+        }
+    }
+}
+
+/// Sizes of synthetic circuits.
+const SYNTHETIC_LOG_SIZES: std::ops::RangeInclusive<u32> = 2..=24;
+
+/// A GPU that was found.
+struct Gpu;
+
+fn gpus(_wanted: &[u32]) -> Result<Vec<Gpu>> {
+    Err(Error::Device("no GPU is wired".into()))
+}
+
+fn open_gpus(_gpus: &[Gpu], _why: String, _auto: bool) -> Result<Engine> {
+    Err(Error::Device("no GPU is wired".into()))
+}

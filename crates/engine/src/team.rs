@@ -1,0 +1,104 @@
+//! Backends without their types.
+
+use crate::Result;
+use std::sync::{Arc, Mutex, PoisonError};
+use tandem_groth16::{prove, Blinding, KeyView, Proof, ProvingKey};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Info, ProofBackend, Span};
+
+/// A backend that proves on both curves.
+pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
+    /// What it runs on.
+    fn info(&self) -> Info;
+}
+
+/// A curve that teams prove on.
+pub(crate) trait AnyCurve: Curve {
+    /// The team as this curve sees it.
+    fn team(team: &dyn AnyTeam) -> &dyn Team<Self>;
+}
+
+impl AnyCurve for Bn254 {
+    fn team(team: &dyn AnyTeam) -> &dyn Team<Self> {
+        team
+    }
+}
+
+impl AnyCurve for Bls12_381 {
+    fn team(team: &dyn AnyTeam) -> &dyn Team<Self> {
+        team
+    }
+}
+
+/// A backend as one curve sees it.
+pub(crate) trait Team<C: Curve>: Send + Sync {
+    /// Loads a key.
+    fn load(&self, view: &KeyView<'_, C>) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
+    /// See [`crate::Engine::bench_ntt`].
+    fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>>;
+    /// See [`crate::Engine::bench_msm`].
+    fn bench_msm(&self, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>>;
+}
+
+/// A key on a backend.
+pub(crate) trait Resident<C: Curve>: Send + Sync {
+    /// One proof, not verified, and what ran when.
+    fn prove(&self, witness: &[Canonical], blinding: &Blinding<C>) -> tandem_groth16::Result<(Proof<C>, Vec<Span>)>;
+    /// What it runs on.
+    fn info(&self) -> Info;
+}
+
+/// A backend. It makes one proof at a time: the spans that it gives out are those of that proof.
+pub(crate) struct OneTeam<B> {
+    backend: Arc<B>,
+    busy: Arc<Mutex<()>>,
+}
+
+impl<B> OneTeam<B> {
+    pub(crate) fn new(backend: B) -> Self {
+        Self { backend: Arc::new(backend), busy: Arc::default() }
+    }
+}
+
+impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
+    fn info(&self) -> Info {
+        self.backend.info()
+    }
+}
+
+impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
+    fn load(&self, view: &KeyView<'_, C>) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+        let key = ProvingKey::load(&*self.backend, view)?;
+        Ok(Box::new(OneKey { backend: self.backend.clone(), busy: self.busy.clone(), key }))
+    }
+
+    fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        crate::bench::ntt::<C, B>(&self.backend, log_n, runs)
+    }
+
+    fn bench_msm(&self, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        if g2 {
+            crate::bench::msm::<C, C::G2, B>(&self.backend, true, log_n, runs)
+        } else {
+            crate::bench::msm::<C, C::G1, B>(&self.backend, false, log_n, runs)
+        }
+    }
+}
+
+struct OneKey<C: Curve, B: ProofBackend<C>> {
+    backend: Arc<B>,
+    busy: Arc<Mutex<()>>,
+    key: ProvingKey<C, B>,
+}
+
+impl<C: Curve, B: ProofBackend<C>> Resident<C> for OneKey<C, B> {
+    fn prove(&self, witness: &[Canonical], blinding: &Blinding<C>) -> tandem_groth16::Result<(Proof<C>, Vec<Span>)> {
+        let _busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        self.backend.take_spans()?;
+        let proof = prove(&*self.backend, &self.key, witness, blinding)?;
+        Ok((proof, self.backend.take_spans()?))
+    }
+
+    fn info(&self) -> Info {
+        self.backend.info()
+    }
+}
