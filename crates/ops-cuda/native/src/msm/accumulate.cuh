@@ -3,6 +3,7 @@
 // scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last bucket of
 // a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
 // combine_partials adds up block by block until all buckets are whole.
+#include "called_fp2.cuh"
 #include "common.cuh"
 
 namespace tandem {
@@ -13,10 +14,13 @@ constexpr uint32_t MIN_STRETCH = 4;
 
 /// Threads of a block, and blocks a multiprocessor that the register count must allow.
 template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 4; };
+#ifndef ACC_BLOCKS
+#define ACC_BLOCKS 4
+#endif
+template <> struct AccumulateTuning<Fp<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = ACC_BLOCKS; };
 template <> struct AccumulateTuning<Fp<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 3; };
 template <> struct AccumulateTuning<Fp2<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
-template <> struct AccumulateTuning<Fp2<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
+template <> struct AccumulateTuning<CalledFp2<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
 
 /// Threads of a block that keeps one XYZZ point a thread in shared memory: 32 to 48 KiB.
 template <class F> constexpr int BLOCK_OF_POINTS = sizeof(Xyzz<F>) <= 192 ? 256 : 128;
@@ -55,7 +59,10 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
     uint32_t next = a.entries[i];
     bool head = true;
     Xyzz<F> acc = Xyzz<F>::infinity();
-    while (true) {
+    for (uint32_t k = 0; k < stretch; k++) {
+        // Lanes that stored a bucket must not run apart from the others for the rest of the loop.
+        __syncwarp();
+        if (i >= end) continue;
         const uint32_t entry = next;
         if (i + 1 < end) next = a.entries[i + 1];
         const uint64_t index = uint64_t(entry & index_mask) - a.first;  // wraps to a large number below `first`
@@ -65,22 +72,20 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
             if (entry & ENTRY_NEGATIVE) p.y = p.y.neg();
             acc.add(p);
         }
-        if (++i < stop) continue;
-        // The end of a bucket, or of the stretch.
-        if (head) {
-            partial_key[2 * t] = b;
-            store16(&partial[2 * t], acc);
-        } else if (i == end) {
-            partial_key[2 * t + 1] = b;
-            store16(&partial[2 * t + 1], acc);
-        } else {
-            store16(&bucket[b], acc);
+        if (++i == stop) {
+            // The end of a bucket, or of the stretch.
+            const bool tail = i == end && !head;
+            Xyzz<F>* to = head ? &partial[2 * t] : tail ? &partial[2 * t + 1] : &bucket[b];
+            store16(to, acc);
+            if (head) partial_key[2 * t] = b;
+            if (tail) partial_key[2 * t + 1] = b;
+            if (i < end) {
+                head = false;
+                acc = Xyzz<F>::infinity();
+                b = find_bucket(a.offsets, buckets, b + 1, i);
+                stop = min(a.offsets[b + 1], end);
+            }
         }
-        if (i == end) break;
-        head = false;
-        acc = Xyzz<F>::infinity();
-        b = find_bucket(a.offsets, buckets, b + 1, i);
-        stop = min(a.offsets[b + 1], end);
     }
     if (head) {
         partial_key[2 * t + 1] = b;
@@ -115,11 +120,7 @@ __global__ void __launch_bounds__(BLOCK_OF_POINTS<F>)
         const bool take = key != NO_BUCKET && place % (2 * d) == 0 && t + d < SIZE && keys[t + d] == key;
         // No run is longer than d if none is at its start.
         if (!__syncthreads_or(take)) break;
-        if (take) {
-            Xyzz<F> own = load16(&sum[t]);
-            own.add(load16(&sum[t + d]));
-            store16(&sum[t], own);
-        }
+        if (take) add_into(&sum[t], &sum[t + d]);
         __syncthreads();
     }
     if (place != 0) return;

@@ -29,7 +29,7 @@ inline bool valid(const tandem_msm_shape& s) {
 /// Cuts arrays out of the caller's scratch memory; with no memory it only counts.
 class Arena {
   public:
-    explicit Arena(uint8_t* base) : base_(base) {}
+    explicit Arena(void* base) : base_(static_cast<char*>(base)) {}
     template <class T> T* take(size_t count) {
         T* at = base_ ? reinterpret_cast<T*>(base_ + used_) : nullptr;
         used_ += (count * sizeof(T) + 255) / 256 * 256;
@@ -38,9 +38,17 @@ class Arena {
     size_t used() const { return used_; }
 
   private:
-    uint8_t* base_;
+    char* base_;
     size_t used_ = 0;
 };
+
+/// *to += *with. One function for all kernels but the one that adds most, since its code is long. `to` and `with` may
+/// be in any memory.
+template <class F> __device__ __noinline__ void add_into(Xyzz<F>* to, const Xyzz<F>* with) {
+    Xyzz<F> own = load16(to);
+    own.add(load16(with));
+    store16(to, own);
+}
 
 /// Returns from the caller with the status of the first CUDA call that fails.
 #define TANDEM_TRY(call)                                                                                               \

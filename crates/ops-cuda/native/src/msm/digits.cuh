@@ -8,9 +8,10 @@ namespace tandem {
 namespace msm {
 
 constexpr int DIGIT_THREADS = 512;
+constexpr int ORDER_THREADS = 1024;
 /// Entries that one thread of the second sort holds in registers.
 constexpr int ORDER_ITEMS = 16;
-constexpr uint32_t ORDER_CHUNK = DIGIT_THREADS * ORDER_ITEMS;
+constexpr uint32_t ORDER_CHUNK = ORDER_THREADS * ORDER_ITEMS;
 /// Shared memory that a tile's entries may take: two blocks a multiprocessor.
 constexpr uint32_t TILE_BYTES = 96 * 1024;
 
@@ -22,22 +23,25 @@ struct DigitsLayout {
         buckets = bucket_count(s);
         uint32_t bits = 0;
         while ((uint64_t(1) << bits) < buckets) bits++;
-        // About a thousand buckets a partition, but no more than 2^11 partitions.
-        low_bits = bits <= 10 ? bits : bits <= 21 ? 10 : bits - 11;
+        // Up to 2^10 partitions, so that a tile has runs of a dozen entries for each.
+        low_bits = bits <= 10 ? bits : bits <= 20 ? 10 : bits - 10;
         partitions = div_up(buckets, 1u << low_bits);
         tile = TILE_BYTES / 8 / s.windows / 32 * 32;
         if (tile > 1024) tile = 1024;
         max_entries = uint32_t(s.scalars * s.windows);
     }
     size_t tile_shared(const tandem_msm_shape& s) const { return size_t(tile) * s.windows * 8 + partitions * 8; }
+    size_t counters_shared() const { return sizeof(uint32_t) << low_bits; }
+    size_t order_shared() const { return counters_shared() + ORDER_CHUNK * (sizeof(uint32_t) + sizeof(uint16_t)); }
 };
 
 struct DigitsScratch {
-    uint32_t *keys, *values, *partition_count, *partition_start, *partition_cursor, *item_start, *bucket_count,
+    uint16_t* keys;  // the low bits of the bucket
+    uint32_t *values, *partition_count, *partition_start, *partition_cursor, *item_start, *bucket_count,
         *bucket_cursor;
 
     DigitsScratch(Arena& arena, const DigitsLayout& l) {
-        keys = arena.take<uint32_t>(l.max_entries);
+        keys = arena.take<uint16_t>(l.max_entries);
         values = arena.take<uint32_t>(l.max_entries);
         partition_count = arena.take<uint32_t>(l.partitions);
         partition_start = arena.take<uint32_t>(l.partitions + 1);
@@ -171,7 +175,7 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
     for (uint32_t at = threadIdx.x; at < total; at += blockDim.x) {
         const uint2 e = entry[at];
         const uint32_t to = base[e.x >> l.low_bits] + at;
-        s.keys[to] = e.x;
+        s.keys[to] = uint16_t(e.x & ((1u << l.low_bits) - 1));
         s.values[to] = e.y;
     }
 }
@@ -202,7 +206,7 @@ static __global__ void __launch_bounds__(DIGIT_THREADS) count_buckets(DigitsLayo
     for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) count[b] = 0;
     __syncthreads();
 #pragma unroll 4
-    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += blockDim.x) atomicAdd(&count[s.keys[at] & mask], 1);
+    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += blockDim.x) atomicAdd(&count[s.keys[at]], 1);
     __syncthreads();
     for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x)
         if (count[b]) atomicAdd(&s.bucket_count[(item.partition << l.low_bits) + b], count[b]);
@@ -217,33 +221,53 @@ static __global__ void __launch_bounds__(256) scan_buckets(DigitsLayout l, Digit
         [&](uint32_t b, uint32_t sum) { offsets[first + b] = s.bucket_cursor[first + b] = start + sum; });
 }
 
-/// The second sort.
-static __global__ void __launch_bounds__(DIGIT_THREADS)
+/// The second sort: a stretch is put in order in shared memory and written out in runs.
+static __global__ void __launch_bounds__(ORDER_THREADS)
     order_entries(DigitsLayout l, DigitsScratch s, uint32_t* entries) {
     extern __shared__ uint32_t count[];
+    uint32_t* value = count + (1u << l.low_bits);
+    uint16_t* key = reinterpret_cast<uint16_t*>(value + ORDER_CHUNK);
     WorkItem item;
     if (!item.find(l, s, blockIdx.x)) return;
-    const uint32_t mask = (1u << l.low_bits) - 1, first = item.partition << l.low_bits;
-    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) count[b] = 0;
+    const uint32_t counters = 1u << l.low_bits, first = item.partition << l.low_bits;
+    for (uint32_t b = threadIdx.x; b < counters; b += blockDim.x) count[b] = 0;
     __syncthreads();
-    uint32_t low[ORDER_ITEMS], rank[ORDER_ITEMS];
+    uint32_t low_rank[ORDER_ITEMS];  // the rank is below 2^14, and so are the low bits
 #pragma unroll
     for (int k = 0; k < ORDER_ITEMS; k++) {
-        const uint32_t at = item.begin + k * DIGIT_THREADS + threadIdx.x;
+        const uint32_t at = item.begin + k * ORDER_THREADS + threadIdx.x;
         if (at < item.end) {
-            low[k] = s.keys[at] & mask;
-            rank[k] = atomicAdd(&count[low[k]], 1);
+            const uint32_t low = s.keys[at];
+            low_rank[k] = low << 16 | atomicAdd(&count[low], 1);
         }
     }
     __syncthreads();
-    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x)
-        if (count[b]) count[b] = atomicAdd(&s.bucket_cursor[first + b], count[b]);
+    block_scan(counters, [&](uint32_t b) { return count[b]; }, [&](uint32_t b, uint32_t sum) { count[b] = sum; });
     __syncthreads();
+    const uint32_t size = item.end - item.begin;
 #pragma unroll
     for (int k = 0; k < ORDER_ITEMS; k++) {
-        const uint32_t at = item.begin + k * DIGIT_THREADS + threadIdx.x;
-        if (at < item.end) entries[count[low[k]] + rank[k]] = s.values[at];
+        const uint32_t at = item.begin + k * ORDER_THREADS + threadIdx.x;
+        if (at < item.end) {
+            const uint32_t to = count[low_rank[k] >> 16] + (low_rank[k] & 0xffff);
+            value[to] = s.values[at];
+            key[to] = uint16_t(low_rank[k] >> 16);
+        }
     }
+    __syncthreads();
+    // Each counter becomes what takes a place in the stretch to a place among all entries.
+    for (uint32_t base = 0; base < counters; base += blockDim.x) {
+        const uint32_t b = base + threadIdx.x;
+        uint32_t begin = 0, end = 0;
+        if (b < counters) {
+            begin = count[b];
+            end = b + 1 < counters ? count[b + 1] : size;
+        }
+        __syncthreads();
+        if (end > begin) count[b] = atomicAdd(&s.bucket_cursor[first + b], end - begin) - begin;
+        __syncthreads();
+    }
+    for (uint32_t at = threadIdx.x; at < size; at += blockDim.x) entries[count[key[at]] + at] = value[at];
 }
 
 inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes) {
@@ -255,7 +279,7 @@ inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes)
 }
 
 template <class P>
-int32_t digits(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scratch_bytes, tandem_stream stream) {
+int32_t digits(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream) {
     size_t needed = 0;
     if (int32_t status = digits_scratch(args, &needed)) return status;
     if (!scratch || scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
@@ -275,10 +299,11 @@ int32_t digits(const tandem_msm_digits_args* args, uint8_t* scratch, size_t scra
     split_partitions<P><<<div_up(args->shape.scalars, l.tile), DIGIT_THREADS, l.tile_shared(args->shape), stream>>>(
         *args, l, s);
     const uint32_t items = div_up(l.max_entries, ORDER_CHUNK) + l.partitions;
-    const size_t counters = sizeof(uint32_t) << l.low_bits;
-    count_buckets<<<items, DIGIT_THREADS, counters, stream>>>(l, s);
+    TANDEM_TRY(allow_shared(count_buckets, l.counters_shared()));
+    count_buckets<<<items, DIGIT_THREADS, l.counters_shared(), stream>>>(l, s);
     scan_buckets<<<l.partitions, 256, 0, stream>>>(l, s, args->offsets);
-    order_entries<<<items, DIGIT_THREADS, counters, stream>>>(l, s, args->entries);
+    TANDEM_TRY(allow_shared(order_entries, l.order_shared()));
+    order_entries<<<items, ORDER_THREADS, l.order_shared(), stream>>>(l, s, args->entries);
     return int32_t(cudaGetLastError());
 }
 

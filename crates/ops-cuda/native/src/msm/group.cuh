@@ -29,7 +29,7 @@ template <class F> int32_t table_scratch(const tandem_msm_table_args* args, size
 }
 
 template <class F>
-int32_t table(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes, tandem_stream stream) {
+int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream) {
     size_t needed = 0;
     if (int32_t status = table_scratch<F>(args, &needed)) return status;
     if (scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
@@ -98,7 +98,7 @@ template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* 
 }
 
 template <class F>
-int32_t sum(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes, tandem_stream stream) {
+int32_t sum(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream) {
     if (!valid(args)) return TANDEM_INVALID;
     uint32_t accumulate_threads, reduce_threads;
     if (int32_t status = waves<F>(&accumulate_threads, &reduce_threads)) return status;
@@ -160,14 +160,14 @@ template <class F> int32_t finish(const tandem_msm_finish_args* args) {
     int32_t tandem_msm_table_##name##_scratch(const tandem_msm_table_args* args, size_t* bytes) {                      \
         return tandem::msm::table_scratch<field>(args, bytes);                                                         \
     }                                                                                                                  \
-    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, uint8_t* scratch, size_t scratch_bytes,         \
+    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,         \
                                     tandem_stream stream) {                                                            \
         return tandem::msm::table<field>(args, scratch, scratch_bytes, stream);                                        \
     }                                                                                                                  \
     int32_t tandem_msm_sum_##name##_scratch(const tandem_msm_sum_args* args, size_t* bytes) {                          \
         return tandem::msm::sum_scratch<field>(args, bytes);                                                           \
     }                                                                                                                  \
-    int32_t tandem_msm_sum_##name(const tandem_msm_sum_args* args, uint8_t* scratch, size_t scratch_bytes,             \
+    int32_t tandem_msm_sum_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,             \
                                   tandem_stream stream) {                                                              \
         return tandem::msm::sum<field>(args, scratch, scratch_bytes, stream);                                          \
     }                                                                                                                  \

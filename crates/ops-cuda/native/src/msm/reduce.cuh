@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(128) sum_chunks(ReduceLayout d, const Xyzz<F>*
         stride = 1u << d.l;
     }
     Xyzz<F> sum = load16(from);
-    for (uint32_t k = 1; k < 1u << d.m; k++) sum.add(load16(from + size_t(k) * stride));
+    for (uint32_t k = 1; k < 1u << d.m; k++) add_into(&sum, from + size_t(k) * stride);
     store16(to, sum);
 }
 
@@ -62,11 +62,7 @@ __global__ void __launch_bounds__(128) sum_chunks(ReduceLayout d, const Xyzz<F>*
 template <class F> __device__ __forceinline__ void tree_sum(Xyzz<F>* sum, uint32_t width) {
     for (uint32_t d = width / 2; d > 0; d /= 2) {
         __syncthreads();
-        if (threadIdx.x % width < d) {
-            Xyzz<F> own = load16(&sum[threadIdx.x]);
-            own.add(load16(&sum[threadIdx.x + d]));
-            store16(&sum[threadIdx.x], own);
-        }
+        if (threadIdx.x % width < d) add_into(&sum[threadIdx.x], &sum[threadIdx.x + d]);
     }
 }
 
@@ -100,7 +96,7 @@ __global__ void __launch_bounds__(BLOCK_OF_POINTS<F>)
         // For a bit, the k-th index that has it.
         const uint32_t low = (1u << bit) - 1;
         const uint32_t index = point == 0 ? k : ((k & ~low) << 1 | (k & low) | 1u << bit);
-        own.add(load16(&from[index]));
+        add_into(&own, &from[index]);
     }
     store16(&sum[threadIdx.x], own);
     tree_sum(sum, SIZE);

@@ -1,0 +1,234 @@
+//! Multi-scalar multiplication. How it is computed: native/src/msm.
+
+mod plan;
+
+use crate::backend::{Cuda, CudaBuf};
+use crate::ffi;
+use ark_ff::AdditiveGroup;
+use plan::{Field, Shape};
+use tandem_cuda::DeviceBuffer;
+use tandem_ops::{Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars, Unaligned};
+use zeroize::Zeroize;
+
+/// How the scalars of a request are taken apart and its points held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MsmPlan {
+    curve: CurveId,
+    request: MsmRequest,
+    /// `None` where there are no scalars.
+    shape: Option<Shape>,
+}
+
+/// The non-zero digits of a vector of scalars, ordered by bucket.
+pub struct MsmDigits {
+    plan: MsmPlan,
+    lane: Lane,
+    entries: DeviceBuffer<u32>,
+    /// Where the entries of each bucket begin.
+    offsets: DeviceBuffer<u32>,
+}
+
+/// A set of points with its multiples, level after level.
+pub struct MsmBases<G: Group> {
+    plan: MsmPlan,
+    set: usize,
+    lane: Lane,
+    table: DeviceBuffer<G::Point>,
+}
+
+/// Launchers of a group.
+struct Launchers {
+    table_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_table_args, *mut usize) -> i32,
+    table: unsafe extern "C" fn(*const ffi::tandem_msm_table_args, *mut c_void, usize, tandem_stream) -> i32,
+    sum_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut usize) -> i32,
+    sum: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
+    finish: unsafe extern "C" fn(*const ffi::tandem_msm_finish_args) -> i32,
+}
+
+use std::ffi::c_void;
+use tandem_cuda::ffi::tandem_stream;
+
+macro_rules! launchers {
+    ($table_scratch:ident $table:ident $sum_scratch:ident $sum:ident $finish:ident) => {
+        Launchers {
+            table_scratch: ffi::$table_scratch,
+            table: ffi::$table,
+            sum_scratch: ffi::$sum_scratch,
+            sum: ffi::$sum,
+            finish: ffi::$finish,
+        }
+    };
+}
+
+impl Launchers {
+    fn of<G: Group>() -> Self {
+        match (G::Curve::ID, is_g2::<G>()) {
+            (CurveId::Bn254, false) => launchers!(
+                tandem_msm_table_bn254_g1_scratch tandem_msm_table_bn254_g1
+                tandem_msm_sum_bn254_g1_scratch tandem_msm_sum_bn254_g1 tandem_msm_finish_bn254_g1
+            ),
+            (CurveId::Bn254, true) => launchers!(
+                tandem_msm_table_bn254_g2_scratch tandem_msm_table_bn254_g2
+                tandem_msm_sum_bn254_g2_scratch tandem_msm_sum_bn254_g2 tandem_msm_finish_bn254_g2
+            ),
+            (CurveId::Bls12_381, false) => launchers!(
+                tandem_msm_table_bls12_381_g1_scratch tandem_msm_table_bls12_381_g1
+                tandem_msm_sum_bls12_381_g1_scratch tandem_msm_sum_bls12_381_g1 tandem_msm_finish_bls12_381_g1
+            ),
+            (CurveId::Bls12_381, true) => launchers!(
+                tandem_msm_table_bls12_381_g2_scratch tandem_msm_table_bls12_381_g2
+                tandem_msm_sum_bls12_381_g2_scratch tandem_msm_sum_bls12_381_g2 tandem_msm_finish_bls12_381_g2
+            ),
+        }
+    }
+}
+
+fn is_g2<G: Group>() -> bool {
+    G::NAME == <G::Curve as Curve>::G2::NAME
+}
+
+fn check_curve<C: Curve>(op: &'static str, plan: &MsmPlan) -> Result<()> {
+    if plan.curve == C::ID {
+        return Ok(());
+    }
+    Err(Error::invalid(op, format!("a plan for {}, used for {}", plan.curve, C::ID)))
+}
+
+impl<C: Curve> Digits<C> for Cuda {
+    type Plan = MsmPlan;
+    type Digits = MsmDigits;
+
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<MsmPlan> {
+        self.lane("plan MSM", lane)?;
+        Ok(MsmPlan { curve: C::ID, request: request.clone(), shape: plan::plan(request, Field::of::<C>())? })
+    }
+
+    fn digits(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
+        const OP: &str = "digits";
+        check_curve::<C>(OP, plan)?;
+        let (ptr, len, lane, montgomery) = match scalars {
+            Scalars::Canonical(buf) => (scalar_ptr(buf), buf.len(), buf.lane(), 0),
+            Scalars::Mont(buf) => (scalar_ptr(buf), buf.len(), buf.lane(), 1),
+        };
+        if len != plan.request.scalars {
+            return Err(Error::invalid(OP, format!("{len} scalars for a plan of {}", plan.request.scalars)));
+        }
+        let ctx = self.lane(OP, lane)?;
+        let Some(shape) = &plan.shape else {
+            let (entries, offsets) = (ctx.alloc(OP, 0)?, ctx.alloc(OP, 0)?);
+            return Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets });
+        };
+        let entries = ctx.alloc(OP, shape.entries().unwrap_or(u64::MAX) as usize)?;
+        let offsets = ctx.alloc(OP, shape.buckets() as usize + 1)?;
+        let args = ffi::tandem_msm_digits_args {
+            shape: shape.raw(),
+            scalars: ptr,
+            montgomery,
+            entries: entries.ptr().raw(),
+            offsets: offsets.ptr().raw(),
+        };
+        let (query, launch): (
+            unsafe extern "C" fn(*const ffi::tandem_msm_digits_args, *mut usize) -> i32,
+            unsafe extern "C" fn(*const ffi::tandem_msm_digits_args, *mut c_void, usize, tandem_stream) -> i32,
+        ) = match C::ID {
+            CurveId::Bn254 => (ffi::tandem_msm_digits_bn254_scratch, ffi::tandem_msm_digits_bn254),
+            CurveId::Bls12_381 => (ffi::tandem_msm_digits_bls12_381_scratch, ffi::tandem_msm_digits_bls12_381),
+        };
+        // SAFETY: all pointers are live buffers of this lane with the room that the header asks for.
+        ctx.launch_with_scratch(
+            OP,
+            |bytes| unsafe { query(&args, bytes) },
+            |scratch, bytes, stream| unsafe { launch(&args, scratch, bytes, stream) },
+        )?;
+        Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets })
+    }
+}
+
+fn scalar_ptr<T: tandem_ops::Wire>(buf: &CudaBuf<T>) -> *const ffi::tandem_scalar {
+    const { assert!(size_of::<T>() == size_of::<ffi::tandem_scalar>()) };
+    buf.ptr().cast().raw()
+}
+
+impl<G: Group> Msm<G> for Cuda {
+    type Bases = MsmBases<G>;
+
+    fn load(&self, lane: Lane, plan: &MsmPlan, set: usize, points: Unaligned<'_, G::Point>) -> Result<MsmBases<G>> {
+        const OP: &str = "load points";
+        check_curve::<G::Curve>(OP, plan)?;
+        let Some(of) = plan.request.sets.get(set) else {
+            return Err(Error::invalid(OP, format!("set {set} of a plan of {} sets", plan.request.sets.len())));
+        };
+        if of.g2 != is_g2::<G>() || of.points != points.len() {
+            let group = if of.g2 { "G2" } else { "G1" };
+            let reason = format!("{} points of {} for a set of {} of {group}", points.len(), G::NAME, of.points);
+            return Err(Error::invalid(OP, reason));
+        }
+        let ctx = self.lane(OP, lane)?;
+        let levels = plan.shape.map_or(0, |shape| shape.levels as usize);
+        let len = of.points.checked_mul(levels).ok_or_else(|| Error::invalid(OP, "too many points"))?;
+        let mut table = ctx.alloc_public::<G::Point>(OP, len)?;
+        if let (Some(shape), 1..) = (plan.shape, of.points) {
+            ctx.upload(OP, &mut table, 0, points)?;
+            let args = ffi::tandem_msm_table_args {
+                shape: shape.raw(),
+                points: of.points as u64,
+                table: table.ptr().cast().raw(),
+            };
+            let launchers = Launchers::of::<G>();
+            // SAFETY: the table has room for `levels` times the points, of which the first are written.
+            ctx.launch_with_scratch(
+                OP,
+                |bytes| unsafe { (launchers.table_scratch)(&args, bytes) },
+                |scratch, bytes, stream| unsafe { (launchers.table)(&args, scratch, bytes, stream) },
+            )?;
+        }
+        Ok(MsmBases { plan: plan.clone(), set, lane, table })
+    }
+
+    fn msm(&self, bases: &MsmBases<G>, digits: &MsmDigits) -> Result<Pending<G::Ark>> {
+        const OP: &str = "msm";
+        if bases.plan != digits.plan || bases.lane != digits.lane {
+            return Err(Error::invalid(OP, "points and digits are of different plans or lanes"));
+        }
+        let ctx = self.lane(OP, bases.lane)?;
+        let set = bases.plan.request.sets[bases.set];
+        let (Some(shape), 1..) = (bases.plan.shape, set.points) else {
+            return Ok(Pending::ready(G::Ark::ZERO));
+        };
+        let launchers = Launchers::of::<G>();
+        // x, y, zz and zzz: twice the coordinates of an affine point.
+        let sums = ctx.alloc::<u64>(OP, shape.sums() * 2 * size_of::<G::Point>() / size_of::<u64>())?;
+        let args = ffi::tandem_msm_sum_args {
+            shape: shape.raw(),
+            first: set.first as u64,
+            points: set.points as u64,
+            table: bases.table.ptr().cast().raw(),
+            entries: digits.entries.ptr().raw(),
+            offsets: digits.offsets.ptr().raw(),
+            sums: sums.ptr().raw(),
+        };
+        // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
+        ctx.launch_with_scratch(
+            OP,
+            |bytes| unsafe { (launchers.sum_scratch)(&args, bytes) },
+            |scratch, bytes, stream| unsafe { (launchers.sum)(&args, scratch, bytes, stream) },
+        )?;
+        let sums = ctx.download(OP, &sums)?;
+        Ok(Pending::new(move || {
+            let mut sums = sums.wait()?;
+            let mut point = <G::Point as bytemuck::Zeroable>::zeroed();
+            let args = ffi::tandem_msm_finish_args {
+                shape: shape.raw(),
+                sums: sums.as_ptr(),
+                point: bytemuck::bytes_of_mut(&mut point).as_mut_ptr().cast(),
+            };
+            // SAFETY: the sums are all there, and a point is what the function writes.
+            let status = unsafe { (launchers.finish)(&args) };
+            sums.zeroize();
+            match status {
+                ffi::TANDEM_OK => Ok(G::to_ark(&point).into()),
+                code => Err(Error::invalid(OP, format!("the sums cannot be put together ({code})"))),
+            }
+        }))
+    }
+}

@@ -1,0 +1,258 @@
+//! How to take scalars apart and how to hold points: a pure function of the request.
+
+use crate::ffi;
+use tandem_ops::{Curve, Error, Group, MsmRequest, Result};
+
+const OP: &str = "plan MSM";
+
+/// A wider window has more buckets than any sum needs.
+const MAX_WINDOW_BITS: u32 = 24;
+/// What the native code takes, see `valid` in native/src/msm/common.cuh.
+const MAX_BUCKETS: u64 = 1 << 24;
+const MAX_BUCKET_SETS: u32 = 128;
+const MAX_WINDOWS: u32 = 128;
+const MAX_ENTRIES: u64 = 0xffff_0000;
+/// An entry has 31 bits for the level and the index.
+const ENTRY_BITS: u32 = 31;
+
+/// What differs from curve to curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field {
+    /// Bits of the largest scalar, once the smaller of k and r - k stands for k.
+    pub(crate) bits: u32,
+    /// Bytes of a point of G1 and of G2.
+    pub(crate) point_bytes: [u64; 2],
+}
+
+impl Field {
+    pub(crate) fn of<C: Curve>() -> Self {
+        use ark_ff::{BigInteger, PrimeField};
+        Field {
+            bits: C::Fr::MODULUS_MINUS_ONE_DIV_TWO.num_bits(),
+            point_bytes: [size_of::<<C::G1 as Group>::Point>() as u64, size_of::<<C::G2 as Group>::Point>() as u64],
+        }
+    }
+}
+
+/// The windows of a scalar, and where each of them goes: window j to bucket set j % `bucket_sets` and level
+/// j / `bucket_sets` of the table of points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) scalars: u64,
+    pub(crate) window_bits: u32,
+    pub(crate) windows: u32,
+    pub(crate) bucket_sets: u32,
+    pub(crate) levels: u32,
+    pub(crate) index_bits: u32,
+}
+
+impl Shape {
+    /// The shape with windows of `window_bits`, and as many levels, up to `levels`, as are of use.
+    fn new(scalars: u64, bits: u32, window_bits: u32, levels: u32) -> Self {
+        // One bit more than the scalar has: a window above half its range carries into the next, and the last one,
+        // with at most window_bits - 1 bits of the scalar, must not.
+        let windows = bits / window_bits + 1;
+        let bucket_sets = windows.div_ceil(levels.clamp(1, windows));
+        let levels = windows.div_ceil(bucket_sets);
+        let index_bits = scalars.next_power_of_two().trailing_zeros();
+        Shape { scalars, window_bits, windows, bucket_sets, levels, index_bits }
+    }
+
+    fn is_possible(&self) -> bool {
+        self.bucket_sets <= MAX_BUCKET_SETS
+            && self.windows <= MAX_WINDOWS
+            && self.buckets() <= MAX_BUCKETS
+            && self.index_bits < ENTRY_BITS
+            && u64::from(self.levels) <= 1 << (ENTRY_BITS - self.index_bits)
+            && self.entries().is_some_and(|entries| entries < MAX_ENTRIES)
+    }
+
+    /// Room for the non-zero digits of all scalars.
+    pub(crate) fn entries(&self) -> Option<u64> {
+        self.scalars.checked_mul(self.windows.into())
+    }
+
+    /// A signed digit has half as many absolute values as a digit.
+    pub(crate) fn buckets(&self) -> u64 {
+        u64::from(self.bucket_sets) << (self.window_bits - 1)
+    }
+
+    /// Partial sums that are left for the host.
+    pub(crate) fn sums(&self) -> usize {
+        (self.bucket_sets * self.window_bits) as usize
+    }
+
+    pub(crate) fn raw(&self) -> ffi::tandem_msm_shape {
+        ffi::tandem_msm_shape {
+            scalars: self.scalars,
+            window_bits: self.window_bits,
+            windows: self.windows,
+            bucket_sets: self.bucket_sets,
+            levels: self.levels,
+            index_bits: self.index_bits,
+        }
+    }
+}
+
+/// The shape that is expected to be fastest among those whose tables fit into the request's memory. `None` where there
+/// are no scalars.
+pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> {
+    for (i, set) in request.sets.iter().enumerate() {
+        if set.first.checked_add(set.points).is_none_or(|end| end > request.scalars) {
+            let reason = format!(
+                "set {i} has {} points from scalar {} on, of {} scalars",
+                set.points, set.first, request.scalars
+            );
+            return Err(Error::invalid(OP, reason));
+        }
+    }
+    if request.scalars == 0 {
+        return Ok(None);
+    }
+    let bytes = request.sets.iter().fold(0u64, |sum, set| {
+        sum.saturating_add((set.points as u64).saturating_mul(field.point_bytes[usize::from(set.g2)]))
+    });
+    if bytes > request.memory_bytes {
+        let reason = format!("the points take {bytes} bytes, {} bytes may be taken", request.memory_bytes);
+        return Err(Error::invalid(OP, reason));
+    }
+    let scalars = request.scalars as u64;
+    let index_bits = scalars.checked_next_power_of_two().map_or(64, u64::trailing_zeros);
+    let levels = |room: u32| (request.memory_bytes / bytes.max(1)).min(1 << room).min(u64::from(MAX_WINDOWS)) as u32;
+    let shapes = (2..=MAX_WINDOW_BITS)
+        .filter(|_| index_bits < ENTRY_BITS)
+        .map(|c| Shape::new(scalars, field.bits, c, levels(ENTRY_BITS - index_bits)))
+        .filter(Shape::is_possible);
+    let best = shapes.min_by(|a, b| cost(a, request).total_cmp(&cost(b, request)));
+    best.map(Some).ok_or_else(|| Error::invalid(OP, format!("{scalars} scalars are more than one sum can have")))
+}
+
+/// Expected time in mixed additions of G1.
+fn cost(shape: &Shape, request: &MsmRequest) -> f64 {
+    use crate::tuning::msm as tuning;
+    let (windows, buckets) = (f64::from(shape.windows), shape.buckets() as f64);
+    let sums: f64 = request
+        .sets
+        .iter()
+        .map(|set| {
+            let weight = if set.g2 { tuning::G2_COST } else { 1.0 };
+            weight * (set.points as f64 * windows + buckets * tuning::BUCKET_COST)
+        })
+        .sum();
+    sums + shape.scalars as f64 * windows * tuning::ENTRY_COST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ark_ff::{BigInteger, PrimeField};
+    use tandem_ops::{Bls12_381, Bn254, MsmSet};
+
+    const BN254: Field = Field { bits: 253, point_bytes: [64, 128] };
+    const BLS12_381: Field = Field { bits: 254, point_bytes: [96, 192] };
+
+    fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
+        MsmRequest { scalars, sets: vec![MsmSet { g2: false, first: 0, points: scalars }], memory_bytes }
+    }
+
+    #[test]
+    fn fields() {
+        assert_eq!(Field::of::<Bn254>(), BN254);
+        assert_eq!(Field::of::<Bls12_381>(), BLS12_381);
+    }
+
+    /// The signed digits of the largest scalar, and of one with all windows full, leave no carry.
+    fn windows_hold_every_scalar<C: Curve>() {
+        for c in 2..=MAX_WINDOW_BITS {
+            let bits = Field::of::<C>().bits;
+            let shape = Shape::new(1, bits, c, 128);
+            let mut full = C::Fr::MODULUS_MINUS_ONE_DIV_TWO;
+            full.0 = [u64::MAX; 4];
+            full >>= 256 - bits;
+            for mut scalar in [C::Fr::MODULUS_MINUS_ONE_DIV_TWO, full] {
+                let mut carry = 0;
+                for _ in 0..shape.windows {
+                    let digit = (scalar.0[0] & ((1 << c) - 1)) + carry;
+                    carry = u64::from(digit > 1 << (c - 1));
+                    scalar >>= c;
+                }
+                assert!(carry == 0 && scalar.is_zero(), "{} windows of {c} bits", shape.windows);
+            }
+        }
+    }
+
+    #[test]
+    fn no_carry_is_lost() {
+        windows_hold_every_scalar::<Bn254>();
+        windows_hold_every_scalar::<Bls12_381>();
+    }
+
+    #[test]
+    fn every_window_has_one_place() {
+        for levels in 1..=20 {
+            let shape = Shape::new(1000, 253, 16, levels);
+            assert!(shape.levels <= levels);
+            let places: std::collections::HashSet<_> =
+                (0..shape.windows).map(|j| (j % shape.bucket_sets, j / shape.bucket_sets)).collect();
+            assert_eq!(places.len(), shape.windows as usize);
+            assert!(places.iter().all(|&(_, level)| level < shape.levels));
+        }
+    }
+
+    #[test]
+    fn tables_fit_the_memory() {
+        for field in [BN254, BLS12_381] {
+            for log_n in 0..=27 {
+                let scalars = (1usize << log_n) + (log_n as usize % 3) - 1;
+                for times in [1, 2, 3, 7, 20, 1000] {
+                    let sets = vec![
+                        MsmSet { g2: false, first: 0, points: scalars },
+                        MsmSet { g2: true, first: scalars / 3, points: scalars / 2 },
+                    ];
+                    let bytes = |set: &MsmSet| set.points as u64 * field.point_bytes[usize::from(set.g2)];
+                    let once: u64 = sets.iter().map(bytes).sum();
+                    let request = MsmRequest { scalars, sets, memory_bytes: once * times };
+                    let Some(shape) = plan(&request, field).unwrap() else {
+                        assert_eq!(scalars, 0);
+                        continue;
+                    };
+                    assert!(shape.is_possible() && u64::from(shape.levels) * once <= request.memory_bytes.max(once));
+                    assert!(shape.windows * shape.window_bits > field.bits);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_memory_means_fewer_bucket_sets() {
+        let shape = |times| plan(&one_set(1 << 20, (64 << 20) * times), BN254).unwrap().unwrap();
+        assert_eq!(shape(1).levels, 1);
+        assert!(shape(4).bucket_sets < shape(1).bucket_sets);
+        assert_eq!(shape(64).bucket_sets, 1);
+    }
+
+    #[test]
+    fn larger_sums_have_wider_windows() {
+        let bits = |log_n: u32| plan(&one_set(1 << log_n, u64::MAX), BN254).unwrap().unwrap().window_bits;
+        let all: Vec<u32> = (4..=26).map(bits).collect();
+        assert!(all.is_sorted() && all[0] < 12 && all[all.len() - 1] > 19, "{all:?}");
+    }
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        let refused = |request: &MsmRequest| plan(request, BN254).unwrap_err().to_string();
+        assert!(refused(&one_set(1 << 20, 1000)).contains("67108864 bytes"));
+        assert!(refused(&one_set(1 << 40, u64::MAX)).contains("more than one sum can have"));
+        for (first, points) in [(6, 5), (11, 0), (usize::MAX, 2)] {
+            let sets = vec![MsmSet { g2: true, first, points }];
+            assert!(refused(&MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX }).contains("of 10 scalars"));
+        }
+    }
+
+    #[test]
+    fn takes_empty_sets() {
+        assert_eq!(plan(&one_set(0, 0), BN254).unwrap(), None);
+        let sets = vec![MsmSet { g2: false, first: 10, points: 0 }];
+        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0 }, BN254).unwrap().is_some());
+    }
+}
