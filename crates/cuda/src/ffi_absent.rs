@@ -1,5 +1,5 @@
 //! What stands for the functions of a build without nvcc: tandem_cuda.h, made by `cargo xtask bindgen`. Not to be edited.
-#![allow(missing_docs, non_camel_case_types, dead_code, clippy::missing_safety_doc)]
+#![allow(missing_docs, non_camel_case_types, dead_code, unreachable_pub, clippy::missing_safety_doc)]
 
 /// Done.
 pub const TANDEM_OK: i32 = 0;

@@ -1,5 +1,5 @@
 //! What stands for the functions of a build without nvcc: tandem_ops.h, made by `cargo xtask bindgen`. Not to be edited.
-#![allow(missing_docs, non_camel_case_types, dead_code, clippy::missing_safety_doc)]
+#![allow(missing_docs, non_camel_case_types, dead_code, unreachable_pub, clippy::missing_safety_doc)]
 
 pub use tandem_cuda::ffi::tandem_stream;
 
@@ -100,13 +100,13 @@ pub struct tandem_ntt_factors_args {
 
 /// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
 /// upper bits to the lower ones, or, reversed, the other way; the input is in natural order, or, reversed, in
-/// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `out` to be
-/// other memory than `in` where there is more than one pass. Only the output of the pass with `last` is below the modulus.
+/// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `output` to be
+/// other memory than `input` where there is more than one pass. Only the output of the pass with `last` is below the modulus.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_pass_args {
-    pub in_: *const tandem_scalar,
-    pub out: *mut tandem_scalar,
+    pub input: *const tandem_scalar,
+    pub output: *mut tandem_scalar,
     pub stages: *const tandem_ntt_factor,
     /// What tandem_ntt_factors_* made for this pass, or null to compute them from the powers.
     pub factors: *const tandem_ntt_factor,
@@ -146,6 +146,26 @@ pub struct tandem_ntt_scale_args {
     pub split: u32,
     pub log_n: u32,
     pub reversed: u32,
+}
+
+/// The matrix by rows: row i has the entries starts[i] .. starts[i + 1], each a column and an index into values, which
+/// are in Montgomery form times 2^256. `order` holds the numbers of all rows: first those that one thread each does,
+/// then those that one warp each does, then those that one block each does. output[i] = row i times x, whose elements
+/// are integers; output[rows .. output_length] = 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_spmv_args {
+    pub starts: *const u32,
+    pub column: *const u32,
+    pub value: *const u32,
+    pub values: *const tandem_scalar,
+    pub order: *const u32,
+    pub rows: u64,
+    pub thread_rows: u64,
+    pub warp_rows: u64,
+    pub x: *const tandem_scalar,
+    pub output: *mut tandem_scalar,
+    pub output_length: u64,
 }
 
 /// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
@@ -282,6 +302,14 @@ pub unsafe extern "C" fn tandem_ntt_scale_bls12_381(
     _args: *const tandem_ntt_scale_args,
     _stream: tandem_stream,
 ) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_spmv_bn254(_args: *const tandem_spmv_args, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_spmv_bls12_381(_args: *const tandem_spmv_args, _stream: tandem_stream) -> i32 {
     NOT_BUILT
 }
 
@@ -511,8 +539,8 @@ const _: () = {
 
 const _: () = {
     assert!(size_of::<tandem_ntt_pass_args>() == 88);
-    assert!(core::mem::offset_of!(tandem_ntt_pass_args, in_) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_pass_args, out) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, input) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, output) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, stages) == 16);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, factors) == 24);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, powers) == 32);
@@ -546,6 +574,21 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, split) == 16);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, log_n) == 20);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, reversed) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_spmv_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_spmv_args, starts) == 0);
+    assert!(core::mem::offset_of!(tandem_spmv_args, column) == 8);
+    assert!(core::mem::offset_of!(tandem_spmv_args, value) == 16);
+    assert!(core::mem::offset_of!(tandem_spmv_args, values) == 24);
+    assert!(core::mem::offset_of!(tandem_spmv_args, order) == 32);
+    assert!(core::mem::offset_of!(tandem_spmv_args, rows) == 40);
+    assert!(core::mem::offset_of!(tandem_spmv_args, thread_rows) == 48);
+    assert!(core::mem::offset_of!(tandem_spmv_args, warp_rows) == 56);
+    assert!(core::mem::offset_of!(tandem_spmv_args, x) == 64);
+    assert!(core::mem::offset_of!(tandem_spmv_args, output) == 72);
+    assert!(core::mem::offset_of!(tandem_spmv_args, output_length) == 80);
 };
 
 const _: () = {

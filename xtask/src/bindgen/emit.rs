@@ -23,7 +23,7 @@ pub(super) fn rust(header: &str, items: &[Item], known: &Types, side: Side) -> S
     };
     let mut out = format!(
         "//! {what} {header}, made by `cargo xtask bindgen`. Not to be edited.\n\
-         #![allow(missing_docs, non_camel_case_types, dead_code, clippy::missing_safety_doc)]\n\n",
+         #![allow(missing_docs, non_camel_case_types, dead_code, unreachable_pub, clippy::missing_safety_doc)]\n\n",
     );
     for path in imports(items, known) {
         let _ = writeln!(out, "pub use {path};");

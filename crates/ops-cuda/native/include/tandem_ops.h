@@ -103,11 +103,11 @@ typedef struct tandem_ntt_factors_args {
 
 /// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
 /// upper bits to the lower ones, or, reversed, the other way; the input is in natural order, or, reversed, in
-/// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `out` to be
-/// other memory than `in` where there is more than one pass. Only the output of the pass with `last` is below the modulus.
+/// bit-reversed order, and the output in the other one, unless the last pass has `reorder`, which needs `output` to be
+/// other memory than `input` where there is more than one pass. Only the output of the pass with `last` is below the modulus.
 typedef struct tandem_ntt_pass_args {
-    const tandem_scalar* in;
-    tandem_scalar* out;
+    const tandem_scalar* input;
+    tandem_scalar* output;
     const tandem_ntt_factor* stages;
     /// What tandem_ntt_factors_* made for this pass, or null to compute them from the powers.
     const tandem_ntt_factor* factors;
@@ -157,6 +157,29 @@ int32_t tandem_ntt_factors_bls12_381(const tandem_ntt_factors_args* args, tandem
 int32_t tandem_ntt_pass_bls12_381(const tandem_ntt_pass_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_bls12_381(const tandem_ntt_tiny_args* args, tandem_stream stream);
 int32_t tandem_ntt_scale_bls12_381(const tandem_ntt_scale_args* args, tandem_stream stream);
+
+// ---- spmv: a sparse matrix times a vector
+
+/// The matrix by rows: row i has the entries starts[i] .. starts[i + 1], each a column and an index into values, which
+/// are in Montgomery form times 2^256. `order` holds the numbers of all rows: first those that one thread each does,
+/// then those that one warp each does, then those that one block each does. output[i] = row i times x, whose elements
+/// are integers; output[rows .. output_length] = 0.
+typedef struct tandem_spmv_args {
+    const uint32_t* starts;
+    const uint32_t* column;
+    const uint32_t* value;
+    const tandem_scalar* values;
+    const uint32_t* order;
+    uint64_t rows;
+    uint64_t thread_rows;
+    uint64_t warp_rows;
+    const tandem_scalar* x;
+    tandem_scalar* output;
+    uint64_t output_length;
+} tandem_spmv_args;
+
+int32_t tandem_spmv_bn254(const tandem_spmv_args* args, tandem_stream stream);
+int32_t tandem_spmv_bls12_381(const tandem_spmv_args* args, tandem_stream stream);
 
 // ---- msm: multi-scalar multiplication
 

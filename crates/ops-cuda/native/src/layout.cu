@@ -41,8 +41,8 @@ static_assert(offsetof(tandem_ntt_factors_args, odd) == 68, "tandem_ntt_factors_
 static_assert(offsetof(tandem_ntt_factors_args, inverse) == 72, "tandem_ntt_factors_args.inverse");
 
 static_assert(sizeof(tandem_ntt_pass_args) == 88, "size of tandem_ntt_pass_args");
-static_assert(offsetof(tandem_ntt_pass_args, in) == 0, "tandem_ntt_pass_args.in");
-static_assert(offsetof(tandem_ntt_pass_args, out) == 8, "tandem_ntt_pass_args.out");
+static_assert(offsetof(tandem_ntt_pass_args, input) == 0, "tandem_ntt_pass_args.input");
+static_assert(offsetof(tandem_ntt_pass_args, output) == 8, "tandem_ntt_pass_args.output");
 static_assert(offsetof(tandem_ntt_pass_args, stages) == 16, "tandem_ntt_pass_args.stages");
 static_assert(offsetof(tandem_ntt_pass_args, factors) == 24, "tandem_ntt_pass_args.factors");
 static_assert(offsetof(tandem_ntt_pass_args, powers) == 32, "tandem_ntt_pass_args.powers");
@@ -72,6 +72,19 @@ static_assert(offsetof(tandem_ntt_scale_args, powers) == 8, "tandem_ntt_scale_ar
 static_assert(offsetof(tandem_ntt_scale_args, split) == 16, "tandem_ntt_scale_args.split");
 static_assert(offsetof(tandem_ntt_scale_args, log_n) == 20, "tandem_ntt_scale_args.log_n");
 static_assert(offsetof(tandem_ntt_scale_args, reversed) == 24, "tandem_ntt_scale_args.reversed");
+
+static_assert(sizeof(tandem_spmv_args) == 88, "size of tandem_spmv_args");
+static_assert(offsetof(tandem_spmv_args, starts) == 0, "tandem_spmv_args.starts");
+static_assert(offsetof(tandem_spmv_args, column) == 8, "tandem_spmv_args.column");
+static_assert(offsetof(tandem_spmv_args, value) == 16, "tandem_spmv_args.value");
+static_assert(offsetof(tandem_spmv_args, values) == 24, "tandem_spmv_args.values");
+static_assert(offsetof(tandem_spmv_args, order) == 32, "tandem_spmv_args.order");
+static_assert(offsetof(tandem_spmv_args, rows) == 40, "tandem_spmv_args.rows");
+static_assert(offsetof(tandem_spmv_args, thread_rows) == 48, "tandem_spmv_args.thread_rows");
+static_assert(offsetof(tandem_spmv_args, warp_rows) == 56, "tandem_spmv_args.warp_rows");
+static_assert(offsetof(tandem_spmv_args, x) == 64, "tandem_spmv_args.x");
+static_assert(offsetof(tandem_spmv_args, output) == 72, "tandem_spmv_args.output");
+static_assert(offsetof(tandem_spmv_args, output_length) == 80, "tandem_spmv_args.output_length");
 
 static_assert(sizeof(tandem_msm_shape) == 32, "size of tandem_msm_shape");
 static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");

@@ -9,6 +9,8 @@
 namespace tandem {
 
 constexpr uint32_t VECTOR_THREADS = 256;
+/// Fills any GPU several times over; the loop over the grid takes the rest.
+constexpr uint64_t VECTOR_BLOCKS = 4096;
 
 template <class F> struct Vector {
     F* out;
@@ -61,9 +63,9 @@ template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_
     v.c = reinterpret_cast<const F*>(args->c);
     std::memcpy(&v.k, &args->k, sizeof v.k);
     v.n = args->n;
-    // Enough blocks to fill any GPU several times over; the loop over the grid takes the rest.
     uint64_t blocks = (args->n + VECTOR_THREADS - 1) / VECTOR_THREADS;
-    operation.kernel<<<uint32_t(blocks < 65536 ? blocks : 65536), VECTOR_THREADS, 0, stream>>>(v);
+    if (blocks > VECTOR_BLOCKS) blocks = VECTOR_BLOCKS;
+    operation.kernel<<<uint32_t(blocks), VECTOR_THREADS, 0, stream>>>(v);
     return int32_t(cudaGetLastError());
 }
 

@@ -1,0 +1,200 @@
+//! Memory, streams and events of a real GPU. Where there is none each test is passed over, or fails if
+//! `TANDEM_REQUIRE_GPU=1`.
+
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+use tandem_cuda::{testing, Device, DeviceBuffer, Downloads, Pool, Staging, Stream};
+
+const SLOT: usize = 1 << 16;
+
+struct Gpu {
+    device: Device,
+    stream: Arc<Stream>,
+    pool: Arc<Pool>,
+    staging: Staging,
+    downloads: Arc<Downloads>,
+}
+
+fn gpu() -> Option<Gpu> {
+    let device = *testing::gpus().first()?;
+    Some(Gpu {
+        device,
+        stream: Arc::new(Stream::new(device).unwrap()),
+        pool: Arc::new(Pool::new(device).unwrap()),
+        staging: Staging::new(3, SLOT, |to, from| to.copy_from_slice(from)),
+        downloads: Arc::default(),
+    })
+}
+
+impl Gpu {
+    fn upload(&self, bytes: &[u8], wipe: bool) -> DeviceBuffer<u8> {
+        let mut buffer = self.pool.alloc(&self.stream, bytes.len(), wipe).unwrap();
+        self.staging.upload(&mut buffer, 0, bytes).unwrap();
+        buffer
+    }
+
+    fn download(&self, buffer: &DeviceBuffer<u8>) -> Vec<u8> {
+        self.downloads.start(buffer).unwrap().wait().unwrap()
+    }
+}
+
+fn random(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+#[test]
+fn bytes_come_back() {
+    let Some(gpu) = gpu() else { return };
+    for len in [0, 1, 2, 4095, SLOT - 1, SLOT, SLOT + 1, 3 * SLOT, 10 * SLOT + 7] {
+        let mut bytes = random(len, len as u64);
+        let mut buffer = gpu.upload(&bytes, true);
+        assert_eq!((buffer.len(), buffer.is_empty()), (len, len == 0));
+        assert!(gpu.download(&buffer) == bytes, "{len} bytes");
+        // A piece in the middle, at an odd place.
+        if len > 10 {
+            let piece = random(len - 10, 99);
+            gpu.staging.upload(&mut buffer, 7, &piece).unwrap();
+            bytes[7..len - 3].copy_from_slice(&piece);
+            buffer.zero(1..3).unwrap();
+            bytes[1..3].fill(0);
+            assert!(gpu.download(&buffer) == bytes, "{len} bytes, rewritten");
+        }
+    }
+}
+
+#[test]
+fn the_source_may_be_reused_at_once() {
+    let Some(gpu) = gpu() else { return };
+    let mut source = random(9 * SLOT + 1, 1);
+    let expected = source.clone();
+    let buffer = gpu.upload(&source, true);
+    source.fill(0xee);
+    gpu.staging.wipe();
+    assert!(gpu.download(&buffer) == expected);
+}
+
+#[test]
+fn secrets_are_overwritten_before_the_memory_is_used_again() {
+    let Some(gpu) = gpu() else { return };
+    let secret = random(1 << 20, 2);
+    let reused = |wipe: bool| {
+        let buffer = gpu.upload(&secret, wipe);
+        let old = buffer.ptr().raw();
+        drop(buffer);
+        let again: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, secret.len(), false).unwrap();
+        assert_eq!(again.ptr().raw(), old, "the pool gives the same memory again, or this test shows nothing");
+        gpu.download(&again)
+    };
+    assert!(reused(false) == secret, "without wiping, the old contents are there");
+    assert!(reused(true) == vec![0; secret.len()]);
+}
+
+#[test]
+fn too_much_memory_is_an_error_that_passes() {
+    let Some(gpu) = gpu() else { return };
+    for len in [1 << 50, usize::MAX] {
+        let error = gpu.pool.alloc::<u64>(&gpu.stream, len, true).unwrap_err();
+        assert!(error.is_out_of_memory(), "{error}");
+        assert!(error.to_string().contains("cudaErrorMemoryAllocation"), "{error}");
+    }
+    let bytes = random(1000, 3);
+    assert!(gpu.download(&gpu.upload(&bytes, true)) == bytes);
+}
+
+#[test]
+fn freed_memory_can_be_had_in_another_shape() {
+    let Some(gpu) = gpu() else { return };
+    let free = gpu.pool.free_bytes().unwrap() as usize;
+    let many: Vec<DeviceBuffer<u8>> =
+        (0..6).map(|_| gpu.pool.alloc(&gpu.stream, free / 10, false).unwrap()).collect();
+    assert!(gpu.pool.info().unwrap().used >= (free / 10 * 6) as u64);
+    drop(many);
+    gpu.stream.synchronize().unwrap();
+    assert_eq!(gpu.pool.info().unwrap().used, 0);
+    assert!(gpu.pool.info().unwrap().reserved >= (free / 10 * 6) as u64, "the pool keeps it");
+    let one: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, free / 10 * 8, false).unwrap();
+    drop(one);
+}
+
+#[test]
+fn copies_between_streams_keep_their_order() {
+    let Some(gpu) = gpu() else { return };
+    let other = Arc::new(Stream::new(gpu.device).unwrap());
+    for round in 0..20 {
+        let bytes = random(5 * SLOT + round, round as u64);
+        let source = gpu.upload(&bytes, true);
+        let mut target: DeviceBuffer<u8> = gpu.pool.alloc(&other, bytes.len() + 2, true).unwrap();
+        target.fill(0..bytes.len() + 2, 0x5a).unwrap();
+        target.copy_from(1, &source, 0..bytes.len()).unwrap();
+        // Wiped and given to the next one, in the order of its stream: after the copy.
+        drop(source);
+        let mut expected = vec![0x5a; bytes.len() + 2];
+        expected[1..=bytes.len()].copy_from_slice(&bytes);
+        assert!(gpu.download(&target) == expected, "round {round}");
+    }
+}
+
+#[test]
+fn ranges_past_the_end_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    let mut buffer = gpu.upload(&random(10, 4), true);
+    let other = gpu.upload(&random(10, 5), true);
+    assert!(buffer.zero(0..11).is_err());
+    assert!(buffer.zero(std::ops::Range { start: 4, end: 3 }).is_err());
+    assert!(buffer.copy_from(1, &other, 0..10).is_err());
+    assert!(buffer.copy_from(usize::MAX, &other, 0..2).is_err());
+    assert!(buffer.copy_from(0, &other, 5..11).is_err());
+    assert!(gpu.staging.upload(&mut buffer, 1, &[0; 10]).is_err());
+    assert!(gpu.staging.upload(&mut buffer, usize::MAX, &[0; 10]).is_err());
+    let mut words: DeviceBuffer<u32> = gpu.pool.alloc(&gpu.stream, 4, true).unwrap();
+    assert!(gpu.staging.upload(&mut words, 0, &[0; 7]).is_err(), "no whole number of elements");
+    assert_eq!(gpu.download(&buffer), random(10, 4));
+}
+
+#[test]
+fn downloads_may_be_abandoned_and_overlap() {
+    let Some(gpu) = gpu() else { return };
+    let many: Vec<Vec<u8>> = (0..8).map(|i| random(SLOT + i, i as u64)).collect();
+    let buffers: Vec<_> = many.iter().map(|bytes| gpu.upload(bytes, true)).collect();
+    drop(gpu.downloads.start(&buffers[0]).unwrap());
+    let started: Vec<_> = buffers.iter().map(|buffer| gpu.downloads.start(buffer).unwrap()).collect();
+    drop(buffers);
+    for (download, bytes) in started.into_iter().zip(&many) {
+        assert!(download.wait().unwrap() == *bytes);
+    }
+}
+
+#[test]
+fn events_tell_the_time_of_work() {
+    let Some(gpu) = gpu() else { return };
+    let mut buffer: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, 1 << 28, false).unwrap();
+    let start = gpu.stream.record_timed().unwrap();
+    for value in 0..16 {
+        buffer.fill(0..1 << 28, value).unwrap();
+    }
+    let end = gpu.stream.record_timed().unwrap();
+    end.synchronize().unwrap();
+    assert!(start.is_done().unwrap() && end.is_done().unwrap());
+    // 4 GiB take between a tenth of a millisecond (40 TB/s) and a second.
+    let ms = start.elapsed_ms(&end).unwrap();
+    assert!((0.1..1000.0).contains(&ms), "{ms} ms");
+}
+
+#[test]
+fn threads_share_a_stream() {
+    let Some(gpu) = gpu() else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let gpu = &gpu;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let bytes = random(2 * SLOT + thread * 31 + round, (thread * 100 + round) as u64);
+                    assert!(gpu.download(&gpu.upload(&bytes, true)) == bytes);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,170 @@
+//! The backend on a real GPU: what conformance cannot ask of every backend. Where there is no GPU each test is passed
+//! over, or fails if `TANDEM_REQUIRE_GPU=1`.
+
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tandem_ops::{Backend, Bls12_381, Bn254, Buffer, Curve, DeviceKind, Error, Lane, Mont, VecOps};
+use tandem_ops_cuda::Cuda;
+
+fn cuda() -> Option<Cuda> {
+    let devices = tandem_cuda::testing::gpus();
+    (!devices.is_empty()).then(|| Cuda::open(&devices[..1]).unwrap())
+}
+
+fn random<C: Curve>(len: usize, seed: u64) -> Vec<C::Fr> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..len).map(|_| ark_ff::UniformRand::rand(&mut rng)).collect()
+}
+
+fn wire<C: Curve>(values: &[C::Fr]) -> Vec<Mont> {
+    values.iter().map(|&x| C::mont(x)).collect()
+}
+
+#[test]
+fn a_team_needs_gpus() {
+    let Err(error) = Cuda::open(&[]) else { panic!("a team of none was opened") };
+    assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    assert_eq!(error.to_string().contains("built without CUDA"), tandem_ops_cuda::built_with().is_none(), "{error}");
+    if let Some(&device) = tandem_cuda::testing::gpus().first() {
+        assert!(Cuda::open(&[device, device]).is_err());
+    }
+}
+
+#[test]
+fn says_what_it_is() {
+    let Some(cuda) = cuda() else { return };
+    let info = cuda.info();
+    assert_eq!((info.kind, info.lane_names.len(), cuda.lanes()), (DeviceKind::Cuda, 1, 1));
+    assert!(info.lane_names[0].contains("(cuda:0)") && info.free_bytes[0] > 1 << 30, "{info:?}");
+}
+
+#[test]
+fn memory_is_zero_then_what_was_written() {
+    let Some(cuda) = cuda() else { return };
+    // Dirty memory first, so that zeros are not there by chance.
+    let mut bytes = vec![0u8; 40 << 20];
+    ChaCha8Rng::seed_from_u64(1).fill_bytes(&mut bytes);
+    drop(cuda.upload(Lane(0), &bytes).unwrap());
+    let mut buf = cuda.alloc::<u8>(Lane(0), bytes.len()).unwrap();
+    assert!(cuda.download(&buf).unwrap().wait().unwrap().iter().all(|&b| b == 0));
+    cuda.write(&mut buf, 3, &bytes[3..]).unwrap();
+    let got = cuda.download(&buf).unwrap();
+    // The download is of the contents at this point.
+    cuda.write(&mut buf, 0, &bytes[..3]).unwrap();
+    let got = got.wait().unwrap();
+    assert!(got[..3] == [0; 3] && got[3..] == bytes[3..]);
+    assert!(cuda.download(&buf).unwrap().wait().unwrap() == bytes);
+
+    let copy = cuda.copy(&buf, 5..bytes.len() - 1, Lane(0)).unwrap();
+    drop(buf);
+    assert!(cuda.download(&copy).unwrap().wait().unwrap() == bytes[5..bytes.len() - 1]);
+}
+
+#[test]
+fn misuse_is_an_error() {
+    let Some(cuda) = cuda() else { return };
+    let mut buf = cuda.alloc::<Mont>(Lane(0), 4).unwrap();
+    let short = cuda.alloc::<Mont>(Lane(0), 3).unwrap();
+    let value = Mont([1, 2, 3, 4]);
+    let errors = [
+        cuda.alloc::<Mont>(Lane(1), 4).err(),
+        cuda.write(&mut buf, 1, &[value; 4]).err(),
+        cuda.write(&mut buf, usize::MAX, &[value; 2]).err(),
+        cuda.copy(&buf, 2..5, Lane(0)).err(),
+        cuda.copy(&buf, std::ops::Range { start: 3, end: 2 }, Lane(0)).err(),
+        cuda.copy(&buf, 0..4, Lane(7)).err(),
+        VecOps::<Bn254>::add(&cuda, &mut buf, &short).err(),
+        VecOps::<Bn254>::mul_sub(&cuda, &mut buf, &short, &short).err(),
+    ];
+    for (i, error) in errors.iter().enumerate() {
+        assert!(matches!(error, Some(Error::Invalid { .. })), "case {i}: {error:?}");
+    }
+    match cuda.alloc::<Mont>(Lane(0), 1 << 45).err() {
+        Some(Error::OutOfMemory { wanted, free, device, .. }) => {
+            assert_eq!(wanted, 32 << 45);
+            assert!(free > 0 && free < wanted && device.contains("cuda:0"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(cuda.download(&buf).unwrap().wait().unwrap(), [Mont::default(); 4]);
+    cuda.synchronize().unwrap();
+}
+
+#[test]
+fn spans_follow_each_other() {
+    let Some(cuda) = cuda() else { return };
+    let a = wire::<Bn254>(&random::<Bn254>(1 << 16, 1));
+    let mut a = cuda.upload(Lane(0), &a).unwrap();
+    let b = cuda.copy(&a, 0..1 << 16, Lane(0)).unwrap();
+    let whole = cuda.begin(Lane(0), "whole");
+    for name in ["first", "second"] {
+        let span = cuda.begin(Lane(0), name);
+        for _ in 0..100 {
+            VecOps::<Bn254>::mul(&cuda, &mut a, &b).unwrap();
+        }
+        cuda.end(span);
+    }
+    cuda.end(whole);
+    let never_ended = cuda.begin(Lane(0), "open");
+    let spans = cuda.take_spans().unwrap();
+    assert_eq!(spans.iter().map(|s| s.name).collect::<Vec<_>>(), ["first", "second", "whole"]);
+    let [first, second, whole] = &spans[..] else { panic!("{spans:?}") };
+    assert!(first.start_us >= 0.0 && first.duration_us > 10.0, "{spans:?}");
+    // Events resolve about half a microsecond.
+    assert!(second.start_us >= first.start_us + first.duration_us - 1.0, "{spans:?}");
+    assert!(whole.duration_us >= first.duration_us + second.duration_us - 2.0, "{spans:?}");
+    cuda.end(never_ended);
+    cuda.end(never_ended);
+    assert_eq!(cuda.take_spans().unwrap().len(), 1);
+}
+
+fn arithmetic<C: Curve>() {
+    let Some(cuda) = cuda() else { return };
+    let upload = |values: &[C::Fr]| cuda.upload(Lane(0), &wire::<C>(values)).unwrap();
+    for n in [0, 1, 2, 255, 256, 257, 1 << 14, (1 << 20) + 3] {
+        // The largest size is for the loop over the grid, and repeats its values to be quick.
+        let part = n.min(1 << 14);
+        let [a, b, c] = [1, 2, 3].map(|seed| {
+            let some = random::<C>(part, seed);
+            (0..n).map(|i| some[i % part.max(1)]).collect::<Vec<_>>()
+        });
+        let k = random::<C>(1, 4)[0];
+        let (db, dc) = (upload(&b), upload(&c));
+        let check = |name: &str, run: &dyn Fn(&mut _), expected: &dyn Fn(usize) -> C::Fr| {
+            let mut buf = upload(&a);
+            run(&mut buf);
+            let got = cuda.download(&buf).unwrap().wait().unwrap();
+            assert_eq!(got.len(), n);
+            let expected = |i: usize| C::mont(expected(i));
+            // The first `part` decide all.
+            let first: Vec<Mont> = (0..part).map(expected).collect();
+            assert!((0..n).all(|i| got[i] == first[i % part]), "{name} of {n}");
+        };
+        check("add", &|x| VecOps::<C>::add(&cuda, x, &db).unwrap(), &|i| a[i] + b[i]);
+        check("sub", &|x| VecOps::<C>::sub(&cuda, x, &db).unwrap(), &|i| a[i] - b[i]);
+        check("mul", &|x| VecOps::<C>::mul(&cuda, x, &db).unwrap(), &|i| a[i] * b[i]);
+        check("scale", &|x| VecOps::<C>::scale(&cuda, x, C::mont(k)).unwrap(), &|i| a[i] * k);
+        check("mul_sub", &|x| VecOps::<C>::mul_sub(&cuda, x, &db, &dc).unwrap(), &|i| a[i] * b[i] - c[i]);
+
+        let da = upload(&a);
+        let mut integers = cuda.alloc(Lane(0), n).unwrap();
+        VecOps::<C>::to_canonical(&cuda, &da, &mut integers).unwrap();
+        let got = cuda.download(&integers).unwrap().wait().unwrap();
+        let first: Vec<_> = (0..part).map(|i| C::canonical(a[i])).collect();
+        assert!((0..n).all(|i| got[i] == first[i % part]), "to_canonical of {n}");
+        let mut back = cuda.alloc(Lane(0), n).unwrap();
+        VecOps::<C>::to_mont(&cuda, &integers, &mut back).unwrap();
+        assert!(cuda.download(&back).unwrap().wait().unwrap() == wire::<C>(&a), "to_mont of {n}");
+        assert_eq!(back.len(), n);
+    }
+}
+
+#[test]
+fn arithmetic_bn254() {
+    arithmetic::<Bn254>();
+}
+
+#[test]
+fn arithmetic_bls12_381() {
+    arithmetic::<Bls12_381>();
+}
