@@ -32,11 +32,12 @@ impl Output {
         let fail = |doing: &str, e| Err(FormatError::io(asked, doing, e));
         // Renaming onto a symbolic link would replace the link, not the file that it names.
         let destination = fs::canonicalize(asked).unwrap_or_else(|_| asked.into());
-        match fs::metadata(&destination) {
-            Ok(kind) if kind.is_dir() => {
+        let old = fs::metadata(&destination);
+        match &old {
+            Ok(old) if old.is_dir() => {
                 return fail("write", io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, expected a file"));
             }
-            Ok(kind) if !kind.is_file() => {
+            Ok(old) if !old.is_file() => {
                 return match OpenOptions::new().write(true).open(&destination) {
                     Ok(file) => Ok(Self { destination, temporary: None, file: BufWriter::with_capacity(BUFFER, file) }),
                     Err(e) => fail("write", e),
@@ -57,6 +58,10 @@ impl Output {
         match OpenOptions::new().write(true).create_new(true).open(&temporary) {
             Ok(file) => {
                 unfinished.push(temporary.clone());
+                // A file that was closed to others stays so. Where the permissions cannot be set, the usual ones apply.
+                if let Ok(old) = old {
+                    let _ = file.set_permissions(old.permissions());
+                }
                 let file = BufWriter::with_capacity(BUFFER, file);
                 Ok(Self { destination, temporary: Some(temporary), file })
             }

@@ -115,7 +115,11 @@ impl<C: Curve> VerificationKey<C> {
         check_protocol(&text.protocol)?;
         check_curve::<C>(&text.curve)?;
         if text.ic.len() as u64 != text.n_public.saturating_add(1) {
-            let problem = format!("expected {} points, one more than nPublic, found {}", u128::from(text.n_public) + 1, text.ic.len());
+            let problem = format!(
+                "expected {} points, one more than nPublic, found {}",
+                u128::from(text.n_public) + 1,
+                text.ic.len()
+            );
             return Err(at_member("IC", problem));
         }
         let convert = Convert::<C>::new();
