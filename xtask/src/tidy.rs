@@ -1,8 +1,302 @@
-//! Checks the rules of the house that a program can check.
+//! Checks the rules of the house that a program can check (ARCHITECTURE.md has all of them).
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Lines that a file may have.
+const MOST_LINES: usize = 650;
+/// Words that stand for work that is not done. Written in pieces, so that this file passes.
+const UNDONE: [&str; 6] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X "),
+    concat!("unimplement", "ed!"),
+    concat!("to", "do!("),
+    concat!("#[ign", "ore"),
+];
+/// Where `unsafe` may stand: two crates, the one function that maps files, and the programs around other people's code.
+const UNSAFE: [&str; 4] = ["crates/cuda/", "crates/ops-cuda/", "crates/formats/src/mapped.rs", "bench/peers/"];
+/// What a launcher never does: allocate, wait, choose a device, print, throw.
+const NO_LAUNCHER: [&str; 14] = [
+    "cudaMalloc",
+    "cudaHostAlloc",
+    "cudaFree",
+    "cudaDeviceSynchronize",
+    "cudaStreamSynchronize",
+    "cudaEventSynchronize",
+    "cudaSetDevice",
+    "cudaStreamCreate",
+    "cudaMemcpy(",
+    "cudaMemset(",
+    "cudaMallocManaged",
+    "printf",
+    "std::cout",
+    "throw ",
+];
+/// Which packages of ours a crate may depend on, outside its tests.
+const DEPENDENCIES: [(&str, &[&str]); 12] = [
+    ("cuda-build", &[]),
+    ("cuda", &["cuda-build"]),
+    ("ops", &[]),
+    ("ops-cuda", &["cuda", "cuda-build", "ops"]),
+    ("conformance", &["ops"]),
+    ("formats", &["ops"]),
+    ("witness", &["formats", "ops"]),
+    ("groth16", &["ops"]),
+    ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
+    ("app", &["cuda", "engine", "formats", "groth16", "ops", "ops-cuda", "witness"]),
+    ("fabric", &["cuda", "cuda-build"]),
+    ("py", &["engine", "formats"]),
+];
 
 /// Reports every broken rule.
-pub(crate) fn run(_root: &Path) -> Result<(), String> {
-    Ok(())
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let files = files(root)?;
+    let mut broken = Vec::new();
+    for (path, text) in &files {
+        broken.extend(file(path, text).into_iter().map(|reason| format!("{path}: {reason}")));
+    }
+    broken.extend(dependencies(&files));
+    broken.extend(records(&files));
+    broken.extend(primitives(&files));
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(broken.join("\n"))
+}
+
+/// Every text file that belongs to the repository, by its path from the root.
+fn files(root: &Path) -> Result<BTreeMap<String, String>, String> {
+    const KINDS: [&str; 15] =
+        ["rs", "cu", "cuh", "h", "cpp", "c", "toml", "md", "sh", "py", "js", "mjs", "yml", "yaml", "circom"];
+    let mut out = BTreeMap::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let at = root.join(&folder);
+        for entry in std::fs::read_dir(&at).map_err(|e| format!("{}: {e}", at.display()))? {
+            let entry = entry.map_err(|e| format!("{}: {e}", at.display()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = folder.join(&name);
+            let kind = entry.file_type().map_err(|e| format!("{}: {e}", path.display()))?;
+            if kind.is_dir() {
+                if !["target", "node_modules", "corpus", "artifacts"].contains(&name.as_str()) && !name.starts_with('.') {
+                    folders.push(path);
+                }
+            } else if kind.is_file() && path.extension().is_some_and(|e| KINDS.iter().any(|k| e == *k)) {
+                // A file that someone removes meanwhile, or that is no text, is none of ours.
+                if let Ok(text) = std::fs::read_to_string(root.join(&path)) {
+                    out.insert(path.display().to_string(), text);
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The rules for one file.
+fn file(path: &str, text: &str) -> Vec<String> {
+    let mut broken = Vec::new();
+    let is_code = [".rs", ".cu", ".cuh", ".h", ".cpp", ".c", ".sh", ".py", ".js", ".mjs"].iter().any(|e| path.ends_with(e));
+    let is_generated = path.ends_with("/ffi.rs") || path.ends_with("/ffi_absent.rs");
+    let lines = text.lines().count();
+    if is_code && !is_generated && lines > MOST_LINES {
+        broken.push(format!("{lines} lines; no file has more than {MOST_LINES}"));
+    }
+    for word in UNDONE.iter().filter(|word| text.contains(**word)) {
+        broken.push(format!("{word:?} stands for work that is not done"));
+    }
+    if path.ends_with(".rs") {
+        rust(path, text, is_generated, &mut broken);
+    }
+    if path.starts_with("crates/ops-cuda/native/src/") || path.starts_with("crates/ops-cuda/native/include/") {
+        for (number, line) in code(text) {
+            for word in NO_LAUNCHER.iter().filter(|word| line.contains(**word)) {
+                broken.push(format!("line {number}: a launcher does not call {word:?}"));
+            }
+        }
+    }
+    broken
+}
+
+fn rust(path: &str, text: &str, is_generated: bool, broken: &mut Vec<String>) {
+    let in_crates = path.starts_with("crates/");
+    if in_crates && !path.starts_with("crates/cuda/") && !is_generated {
+        for (number, line) in code(text) {
+            if let Some(name) = runtime_name(line) {
+                broken.push(format!("line {number}: {name} belongs into crates/cuda or under native/"));
+            }
+        }
+    }
+    if UNSAFE.iter().any(|allowed| path.starts_with(allowed)) || path.starts_with("xtask/") {
+        return;
+    }
+    for (number, line) in code(text) {
+        if line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe") {
+            broken.push(format!("line {number}: unsafe is for crates/cuda, crates/ops-cuda and the mapping of files"));
+        }
+    }
+    let is_root = in_crates && (path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs"));
+    let forbids = text.contains("#![forbid(unsafe_code)]");
+    if is_root && !forbids && !(path.starts_with("crates/formats/") && text.contains("#![deny(unsafe_code)]")) {
+        broken.push("has no #![forbid(unsafe_code)]".into());
+    }
+}
+
+/// The lines of a source without what follows `//`.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(i, line)| (i + 1, line.split("//").next().unwrap_or("")))
+}
+
+/// A name of the CUDA runtime's functions and types, such as cudaMalloc, as a word outside a string.
+fn runtime_name(line: &str) -> Option<&str> {
+    // What lies between quotes is at the odd places.
+    let outside = line.split('"').step_by(2);
+    outside.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_')).find(|word| {
+        word.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    })
+}
+
+/// Dependencies point one way, and every version stands in the root manifest.
+fn dependencies(files: &BTreeMap<String, String>) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (path, text) in files {
+        let Some(name) = path.strip_prefix("crates/").and_then(|p| p.strip_suffix("/Cargo.toml")) else { continue };
+        let Some((_, allowed)) = DEPENDENCIES.iter().find(|(known, _)| *known == name) else {
+            broken.push(format!("{path}: xtask/src/tidy.rs does not say what crates/{name} may depend on"));
+            continue;
+        };
+        let mut section = "";
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if line.starts_with('[') {
+                section = line;
+                continue;
+            }
+            if !section.contains("dependencies") {
+                continue;
+            }
+            let dependency = line.split(['.', ' ', '=']).next().unwrap_or("");
+            if !line.contains("workspace = true") {
+                broken.push(format!("{path}: the version of {dependency} belongs into the root Cargo.toml"));
+            }
+            let ours = dependency.strip_prefix("tandem-");
+            if section != "[dev-dependencies]" && ours.is_some_and(|ours| !allowed.contains(&ours)) {
+                broken.push(format!("{path}: crates/{name} does not depend on {dependency}"));
+            }
+        }
+    }
+    broken
+}
+
+/// Every decision record is numbered, and no number is used twice.
+fn records(files: &BTreeMap<String, String>) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut seen = BTreeMap::new();
+    for (path, text) in files {
+        let Some(name) = path.strip_prefix("docs/adr/") else { continue };
+        let number = name.split('-').next().unwrap_or("");
+        if number.len() != 4 || !number.bytes().all(|b| b.is_ascii_digit()) {
+            broken.push(format!("{path}: the name of a record begins with four digits and a dash"));
+        } else if !text.starts_with(&format!("# {number}: ")) {
+            broken.push(format!("{path}: the first line of a record is \"# {number}: \" and its title"));
+        } else if let Some(other) = seen.insert(number.to_string(), path) {
+            broken.push(format!("{path}: {other} has the same number"));
+        }
+    }
+    broken
+}
+
+/// A primitive has one name everywhere.
+fn primitives(files: &BTreeMap<String, String>) -> Vec<String> {
+    let folders = |prefix: &str| {
+        let mut names: Vec<&str> =
+            files.keys().filter_map(|p| p.strip_prefix(prefix)?.split_once('/').map(|(name, _)| name)).collect();
+        names.dedup();
+        names
+    };
+    let mut broken = Vec::new();
+    let mut names = folders("crates/ops-cuda/src/");
+    names.extend(folders("crates/ops-cuda/native/src/"));
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        for place in ["crates/ops/src", "crates/ops-cuda/src", "crates/ops-cuda/native/src", "crates/conformance/src"] {
+            let exists = files.keys().any(|p| {
+                p.starts_with(&format!("{place}/{name}/")) || *p == format!("{place}/{name}.rs")
+            });
+            if !exists {
+                broken.push(format!("{place}/{name} is missing: a primitive has one name everywhere"));
+            }
+        }
+    }
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn house_is_tidy() {
+        if let Err(broken) = run(&crate::root()) {
+            panic!("{broken}");
+        }
+    }
+
+    fn tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+        files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect()
+    }
+
+    #[test]
+    fn finds_what_is_wrong_with_a_file() {
+        let cases = [
+            ("crates/ops/src/a.rs", "x\n".repeat(651), "651 lines"),
+            ("crates/ops/src/a.rs", format!("// {}: later", UNDONE[0]), "not done"),
+            ("crates/ops/src/a.rs", "let x = unsafe { f() };".into(), "line 1: unsafe is for"),
+            ("crates/ops-cuda/src/a.rs", "\nlet x = cudaMalloc(8);".into(), "line 2: cudaMalloc belongs"),
+            ("crates/ops/src/lib.rs", "//! x".into(), "forbid"),
+            ("crates/ops-cuda/native/src/a.cu", "    cudaDeviceSynchronize();".into(), "a launcher does not"),
+        ];
+        for (path, text, expected) in cases {
+            let broken = file(path, &text);
+            assert!(broken.len() == 1 && broken[0].contains(expected), "{path}: {broken:?}");
+        }
+        let fine = [
+            ("crates/cuda/src/a.rs", "unsafe { cudaMalloc(8) }"),
+            ("crates/ops/src/a.rs", "// unsafe cudaMalloc\nlet a = \"cudaErrorNoDevice\"; let cuda = 1; cuda_x();"),
+            ("crates/formats/src/mapped.rs", "unsafe { map() }"),
+            ("crates/ops-cuda/native/src/a.cu", "cudaMemsetAsync(p, 0, n, s); // no cudaMalloc"),
+            ("crates/ops/src/lib.rs", "#![forbid(unsafe_code)]"),
+        ];
+        for (path, text) in fine {
+            assert!(file(path, text).is_empty(), "{path}: {:?}", file(path, text));
+        }
+    }
+
+    #[test]
+    fn finds_dependencies_that_point_back() {
+        let wrong = tree(&[
+            ("crates/ops/Cargo.toml", "[dependencies]\ntandem-cuda.workspace = true\n"),
+            ("crates/groth16/Cargo.toml", "[dev-dependencies]\ntandem-cuda.workspace = true\nrand = \"1\"\n"),
+            ("crates/other/Cargo.toml", ""),
+        ]);
+        let broken = dependencies(&wrong);
+        assert_eq!(broken.len(), 3, "{broken:?}");
+        assert!(broken[0].contains("version of rand"), "{broken:?}");
+        assert!(broken[1].contains("crates/ops does not depend on tandem-cuda"), "{broken:?}");
+        assert!(broken[2].contains("crates/other"), "{broken:?}");
+    }
+
+    #[test]
+    fn finds_records_and_primitives_out_of_order() {
+        let records_wrong = tree(&[
+            ("docs/adr/0001-a.md", "# 0001: A"),
+            ("docs/adr/0001-b.md", "# 0001: B"),
+            ("docs/adr/0002-c.md", "# C"),
+            ("docs/adr/notes.md", "# Notes"),
+        ]);
+        assert_eq!(records(&records_wrong).len(), 3);
+        let half = tree(&[("crates/ops-cuda/src/sort/mod.rs", ""), ("crates/ops/src/sort.rs", "")]);
+        let broken = primitives(&half);
+        assert_eq!(broken.len(), 2, "{broken:?}");
+    }
 }

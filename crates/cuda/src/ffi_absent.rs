@@ -69,13 +69,10 @@ pub struct tandem_cuda_properties {
     pub memory_pools: i32,
 }
 
-/// The CUDA version that the driver supports and the one of this runtime, 1000 * major + 10 * minor. A machine
-/// without a driver gives 0 for the driver.
 pub unsafe extern "C" fn tandem_cuda_versions(_driver: *mut i32, _runtime: *mut i32) -> i32 {
     NOT_BUILT
 }
 
-/// Number of devices. Not to be read after an error.
 pub unsafe extern "C" fn tandem_cuda_device_count(_count: *mut i32) -> i32 {
     NOT_BUILT
 }
@@ -84,32 +81,26 @@ pub unsafe extern "C" fn tandem_cuda_device_properties(_device: i32, _properties
     NOT_BUILT
 }
 
-/// Makes `device` the calling thread's current one.
 pub unsafe extern "C" fn tandem_cuda_set_device(_device: i32) -> i32 {
     NOT_BUILT
 }
 
-/// Bytes of the device's memory that no process holds, and all of them.
 pub unsafe extern "C" fn tandem_cuda_memory_info(_device: i32, _free_bytes: *mut u64, _total_bytes: *mut u64) -> i32 {
     NOT_BUILT
 }
 
-/// Whether kernels and copies on `device` reach the memory of `peer` without the host.
 pub unsafe extern "C" fn tandem_cuda_can_access_peer(_device: i32, _peer: i32, _can: *mut i32) -> i32 {
     NOT_BUILT
 }
 
-/// Name of a status such as cudaErrorMemoryAllocation; never null.
 pub unsafe extern "C" fn tandem_cuda_error_name(_status: i32) -> *const core::ffi::c_char {
     c"not built".as_ptr()
 }
 
-/// What a status means, in words; never null.
 pub unsafe extern "C" fn tandem_cuda_error_text(_status: i32) -> *const core::ffi::c_char {
     c"not built".as_ptr()
 }
 
-/// A stream that does not wait for the default stream.
 pub unsafe extern "C" fn tandem_cuda_stream_create(_device: i32, _stream: *mut tandem_stream) -> i32 {
     NOT_BUILT
 }
@@ -118,17 +109,14 @@ pub unsafe extern "C" fn tandem_cuda_stream_destroy(_stream: tandem_stream) -> i
     NOT_BUILT
 }
 
-/// Blocks until the stream has done all it was told.
 pub unsafe extern "C" fn tandem_cuda_stream_synchronize(_stream: tandem_stream) -> i32 {
     NOT_BUILT
 }
 
-/// Work that the stream is told after this starts when the event has happened.
 pub unsafe extern "C" fn tandem_cuda_stream_wait(_stream: tandem_stream, _event: tandem_event) -> i32 {
     NOT_BUILT
 }
 
-/// `timed` is 1 for an event that tandem_cuda_event_elapsed can use.
 pub unsafe extern "C" fn tandem_cuda_event_create(_device: i32, _timed: i32, _event: *mut tandem_event) -> i32 {
     NOT_BUILT
 }
@@ -137,17 +125,14 @@ pub unsafe extern "C" fn tandem_cuda_event_destroy(_event: tandem_event) -> i32 
     NOT_BUILT
 }
 
-/// The event happens when the stream has done all it was told before. Both belong to one device.
 pub unsafe extern "C" fn tandem_cuda_event_record(_event: tandem_event, _stream: tandem_stream) -> i32 {
     NOT_BUILT
 }
 
-/// 0 if the event has happened, else TANDEM_CUDA_NOT_READY.
 pub unsafe extern "C" fn tandem_cuda_event_query(_event: tandem_event) -> i32 {
     NOT_BUILT
 }
 
-/// Blocks, without spinning, until the event has happened.
 pub unsafe extern "C" fn tandem_cuda_event_synchronize(_event: tandem_event) -> i32 {
     NOT_BUILT
 }
@@ -160,7 +145,6 @@ pub unsafe extern "C" fn tandem_cuda_event_elapsed(
     NOT_BUILT
 }
 
-/// A pool that keeps what is freed for the next allocation.
 pub unsafe extern "C" fn tandem_cuda_pool_create(_device: i32, _pool: *mut tandem_pool) -> i32 {
     NOT_BUILT
 }
@@ -169,7 +153,6 @@ pub unsafe extern "C" fn tandem_cuda_pool_destroy(_pool: tandem_pool) -> i32 {
     NOT_BUILT
 }
 
-/// Bytes that the pool has taken from the device, and those of them that are in use.
 pub unsafe extern "C" fn tandem_cuda_pool_info(
     _pool: tandem_pool,
     _reserved_bytes: *mut u64,
@@ -178,12 +161,10 @@ pub unsafe extern "C" fn tandem_cuda_pool_info(
     NOT_BUILT
 }
 
-/// Gives memory that is not in use back to the device.
 pub unsafe extern "C" fn tandem_cuda_pool_trim(_pool: tandem_pool) -> i32 {
     NOT_BUILT
 }
 
-/// The contents are undefined.
 pub unsafe extern "C" fn tandem_cuda_alloc(
     _pool: tandem_pool,
     _bytes: usize,
@@ -193,12 +174,10 @@ pub unsafe extern "C" fn tandem_cuda_alloc(
     NOT_BUILT
 }
 
-/// Frees when the stream gets there.
 pub unsafe extern "C" fn tandem_cuda_free(_memory: *mut u8, _stream: tandem_stream) -> i32 {
     NOT_BUILT
 }
 
-/// Page-locked host memory that every device can copy from and to. The contents are undefined.
 pub unsafe extern "C" fn tandem_cuda_host_alloc(_bytes: usize, _memory: *mut *mut u8) -> i32 {
     NOT_BUILT
 }
@@ -216,7 +195,6 @@ pub unsafe extern "C" fn tandem_cuda_memset(
     NOT_BUILT
 }
 
-/// `from` is host memory; where it is page-locked, it must stay as it is until the stream has got there.
 pub unsafe extern "C" fn tandem_cuda_copy_to_device(
     _to: *mut u8,
     _from: *const u8,
@@ -226,7 +204,6 @@ pub unsafe extern "C" fn tandem_cuda_copy_to_device(
     NOT_BUILT
 }
 
-/// `to` is page-locked host memory.
 pub unsafe extern "C" fn tandem_cuda_copy_to_host(
     _to: *mut u8,
     _from: *const u8,

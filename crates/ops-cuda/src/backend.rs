@@ -33,10 +33,6 @@ impl<T: Wire> CudaBuf<T> {
     pub(crate) fn ptr(&self) -> DevicePtr<T> {
         self.memory.ptr()
     }
-
-    pub(crate) fn memory(&self) -> &DeviceBuffer<T> {
-        &self.memory
-    }
 }
 
 impl Cuda {

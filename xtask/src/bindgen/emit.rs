@@ -115,7 +115,9 @@ fn functions(out: &mut String, items: &[Item], side: Side) {
             Side::Built => ("    ", "pub fn", ";", ""),
             Side::Absent => ("", "pub unsafe extern \"C\" fn", " {", "_"),
         };
-        docs(out, indent, doc);
+        if side == Side::Built {
+            docs(out, indent, doc);
+        }
         let list: Vec<String> =
             parameters.iter().map(|p| format!("{underscore}{}: {}", rust_name(&p.name), rust_type(&p.ty))).collect();
         let line = format!("{indent}{start} {name}({}) -> {returns}{end}", list.join(", "));

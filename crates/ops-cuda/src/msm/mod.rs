@@ -226,7 +226,7 @@ impl<G: Group> Msm<G> for Cuda {
             let status = unsafe { (launchers.finish)(&args) };
             sums.zeroize();
             match status {
-                ffi::TANDEM_OK => Ok(G::to_ark(&point).into()),
+                tandem_cuda::ffi::TANDEM_OK => Ok(G::to_ark(&point).into()),
                 code => Err(Error::invalid(OP, format!("the sums cannot be put together ({code})"))),
             }
         }))
