@@ -6,8 +6,12 @@ use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use ark_ff::AdditiveGroup;
 use plan::{Field, Shape};
+use std::ffi::c_void;
+use tandem_cuda::ffi::{tandem_stream, TANDEM_OK};
 use tandem_cuda::DeviceBuffer;
-use tandem_ops::{Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars, Unaligned};
+use tandem_ops::{
+    Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars, Unaligned,
+};
 use zeroize::Zeroize;
 
 /// How the scalars of a request are taken apart and its points held.
@@ -44,9 +48,6 @@ struct Launchers {
     sum: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
     finish: unsafe extern "C" fn(*const ffi::tandem_msm_finish_args) -> i32,
 }
-
-use std::ffi::c_void;
-use tandem_cuda::ffi::tandem_stream;
 
 macro_rules! launchers {
     ($table_scratch:ident $table:ident $sum_scratch:ident $sum:ident $finish:ident) => {
@@ -226,7 +227,7 @@ impl<G: Group> Msm<G> for Cuda {
             let status = unsafe { (launchers.finish)(&args) };
             sums.zeroize();
             match status {
-                tandem_cuda::ffi::TANDEM_OK => Ok(G::to_ark(&point).into()),
+                TANDEM_OK => Ok(G::to_ark(&point).into()),
                 code => Err(Error::invalid(OP, format!("the sums cannot be put together ({code})"))),
             }
         }))

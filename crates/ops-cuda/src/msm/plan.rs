@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn more_memory_means_fewer_bucket_sets() {
-        let shape = |times| plan(&one_set(1 << 20, (64 << 20) * times), BN254).unwrap().unwrap();
+        let shape = |times| plan(&one_set(1 << 20, (64u64 << 20) * times), BN254).unwrap().unwrap();
         assert_eq!(shape(1).levels, 1);
         assert!(shape(4).bucket_sets < shape(1).bucket_sets);
         assert_eq!(shape(64).bucket_sets, 1);

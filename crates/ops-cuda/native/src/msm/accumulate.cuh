@@ -1,6 +1,6 @@
 #pragma once
-// Entries to buckets: a segmented sum in which every thread adds the same number of consecutive entries, however the
-// scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last bucket of
+// Entries to buckets: a segmented sum in which every thread adds consecutive entries, as many as its neighbours, however
+// the scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last bucket of
 // a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
 // combine_partials adds up block by block until all buckets are whole.
 #include "called_fp2.cuh"
@@ -11,6 +11,36 @@ namespace msm {
 
 /// Entries that are worth a thread.
 constexpr uint32_t MIN_STRETCH = 4;
+/// Warps of a multiprocessor do not progress evenly: with one wave of equal stretches the last warps run alone for a
+/// fifth of the time. So most entries go to a first wave of threads, and shorter stretches to two more, which fill in.
+constexpr uint32_t FIRST_PERCENT = 70, SECOND_PERCENT = 21;
+/// Entries a thread from which on three waves pay for their partial sums.
+constexpr uint32_t MIN_THREE_WAVES = 96;
+
+/// The entries of one thread.
+struct Stretch {
+    uint32_t begin, end, length;
+
+    /// `wave` threads in each of `waves` waves, 1 or 3.
+    __device__ __forceinline__ Stretch(uint32_t total, uint32_t wave, uint32_t waves, uint32_t thread) {
+        const auto share = [&](uint64_t entries) { return max(uint32_t((entries + wave - 1) / wave), MIN_STRETCH); };
+        length = waves == 1 ? share(total) : share(uint64_t(total) * FIRST_PERCENT / 100);
+        uint64_t from = 0;
+        if (thread >= wave) {
+            thread -= wave;
+            from = uint64_t(wave) * length;
+            length = share(uint64_t(total) * SECOND_PERCENT / 100);
+            if (thread >= wave) {
+                thread -= wave;
+                from += uint64_t(wave) * length;
+                length = share(from < total ? total - from : 0);
+            }
+        }
+        from += uint64_t(thread) * length;
+        begin = uint32_t(from < total ? from : total);
+        end = uint32_t(from + length < total ? from + length : total);
+    }
+};
 
 /// Threads of a block, and blocks a multiprocessor that the register count must allow.
 template <class F> struct AccumulateTuning;
@@ -38,28 +68,27 @@ __device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_
 
 template <class F>
 __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning<F>::BLOCKS)
-    accumulate(tandem_msm_sum_args a, uint32_t buckets, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
+    accumulate(tandem_msm_sum_args a, uint32_t buckets, uint32_t waves, Xyzz<F>* bucket, uint32_t* partial_key,
+               Xyzz<F>* partial) {
     const Affine<F>* table = reinterpret_cast<const Affine<F>*>(a.table);
-    const uint32_t threads = gridDim.x * blockDim.x, t = blockIdx.x * blockDim.x + threadIdx.x;
-    const uint32_t total = a.offsets[buckets];
-    const uint32_t stretch = max((total + threads - 1) / threads, MIN_STRETCH);
-    const uint64_t begin = uint64_t(t) * stretch;
-    if (begin >= total) {
+    const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
+    const Stretch stretch(a.offsets[buckets], gridDim.x / waves * blockDim.x, waves, t);
+    const uint32_t end = stretch.end;
+    uint32_t i = stretch.begin;
+    if (i == end) {
         for (uint32_t k = 0; k < 2; k++) {
             partial_key[2 * t + k] = NO_BUCKET;
             store16(&partial[2 * t + k], Xyzz<F>::infinity());
         }
         return;
     }
-    uint32_t i = uint32_t(begin);
-    const uint32_t end = min(i + stretch, total);
     const uint32_t index_mask = (1u << a.shape.index_bits) - 1;
     uint32_t b = find_bucket(a.offsets, buckets, 0, i);
     uint32_t stop = min(a.offsets[b + 1], end);
     uint32_t next = a.entries[i];
     bool head = true;
     Xyzz<F> acc = Xyzz<F>::infinity();
-    for (uint32_t k = 0; k < stretch; k++) {
+    for (uint32_t k = 0; k < stretch.length; k++) {
         // Lanes that stored a bucket must not run apart from the others for the rest of the loop.
         __syncwarp();
         if (i >= end) continue;

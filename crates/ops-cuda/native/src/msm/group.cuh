@@ -51,7 +51,7 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
 template <class F> struct SumPlan {
     static constexpr uint32_t BLOCK = AccumulateTuning<F>::THREADS;
     static constexpr uint32_t COMBINE = BLOCK_OF_POINTS<F>;
-    uint32_t buckets = 0, threads = 0;
+    uint32_t buckets = 0, waves = 1, threads = 0;
     ReduceLayout reduce;
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
@@ -63,7 +63,8 @@ template <class F> struct SumPlan {
     SumPlan(Arena& arena, const tandem_msm_shape& s, uint32_t wave_threads, uint32_t reduce_threads)
         : buckets(bucket_count(s)), reduce(s, reduce_threads) {
         const uint32_t useful = div_up(s.scalars * s.windows, MIN_STRETCH * BLOCK) * BLOCK;
-        threads = useful < wave_threads ? useful : wave_threads;
+        if (s.scalars * s.windows >= uint64_t(wave_threads) * MIN_THREE_WAVES) waves = 3;
+        threads = useful < wave_threads ? useful : waves * wave_threads;
         bucket = arena.take<Xyzz<F>>(buckets);
         const size_t slots[2] = {size_t(2) * threads, size_t(2) * div_up(2 * threads, COMBINE)};
         for (int k = 0; k < 2; k++) {
@@ -108,7 +109,8 @@ int32_t sum(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes
 
     // Zero is infinity: buckets that get no entry.
     TANDEM_TRY(cudaMemsetAsync(p.bucket, 0, p.buckets * sizeof(Xyzz<F>), stream));
-    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, 0, stream>>>(*args, p.buckets, p.bucket, p.partial_key[0], p.partial[0]);
+    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, 0, stream>>>(*args, p.buckets, p.waves, p.bucket, p.partial_key[0],
+                                                               p.partial[0]);
 
     TANDEM_TRY(allow_shared(combine_partials<F>, p.combine_shared()));
     uint32_t count = 2 * p.threads, blocks;
