@@ -1,7 +1,9 @@
-// Checks the fields and groups on their host path against vectors that tests/t0.rs makes with arkworks.
+// Checks the fields and groups against vectors that tests/t0.rs makes with arkworks: on their host path or, built with
+// TANDEM_EMULATE_PTX, on the device's carry chains with the instructions emulated.
 //
-// usage: vectors FILE. The file is a sequence of sections: kind, instance and number of cases as uint32_t, then the cases,
-// whose layouts are the structs below. Prints a line per section with what it checked; exits with 1 on the first mismatch.
+// usage: vectors FILE. The file is a sequence of sections: kind, instance and number of cases as uint32_t, then the
+// cases, whose layouts are the structs below. Prints a line per section with what it checked; exits with 1 on the first
+// mismatch.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -5,7 +5,7 @@
 namespace tandem {
 
 /// a * b - c * d with merged reductions.
-template <class F> TANDEM_HD F mul_sub(const F& a, const F& b, const F& c, const F& d) {
+template <class F> TANDEM_HD F mul_sub(F a, F b, F c, F d) {
     using W = typename F::WideType;
     return (W::mul(a, b) - W::mul(c, d)).reduce();
 }
@@ -18,7 +18,7 @@ template <class F> struct alignas(16) Affine {
     static TANDEM_HD Affine infinity() { return {F::zero(), F::zero()}; }
     TANDEM_HD bool is_infinity() const { return x.is_zero() && y.is_zero(); }
     TANDEM_HD Affine neg() const { return {x, y.neg()}; }
-    friend TANDEM_HD bool operator==(const Affine& a, const Affine& b) { return a.x == b.x && a.y == b.y; }
+    friend TANDEM_HD bool operator==(Affine a, Affine b) { return a.x == b.x && a.y == b.y; }
 };
 
 /// The point (x / zz, y / zzz) with zz^3 = zzz^2; infinity has zz = 0, so memory filled with zero holds infinity.
@@ -28,14 +28,14 @@ template <class F> struct alignas(16) Xyzz {
 
     static TANDEM_HD Xyzz infinity() { return {F::zero(), F::zero(), F::zero(), F::zero()}; }
     TANDEM_HD bool is_infinity() const { return zz.is_zero(); }
-    static TANDEM_HD Xyzz from_affine(const Affine<F>& p) {
+    static TANDEM_HD Xyzz from_affine(Affine<F> p) {
         if (p.is_infinity()) return infinity();
         return {p.x, p.y, F::one(), F::one()};
     }
     TANDEM_HD Xyzz neg() const { return {x, y.neg(), zz, zzz}; }
 
-    /// 2p for an affine p that is not infinity (mdbl-2008-s-1).
-    static TANDEM_HD Xyzz dbl_affine(const Affine<F>& p) {
+    /// 2p for an affine p that is not infinity (mdbl-2008-s-1). Not inlined: additions need it rarely.
+    static TANDEM_HD_NOINLINE Xyzz dbl_affine(Affine<F> p) {
         F u = p.y.dbl();
         F v = u.sqr();
         F w = u * v;
@@ -46,14 +46,14 @@ template <class F> struct alignas(16) Xyzz {
         return {x3, mul_sub(m, s - x3, w, p.y), v, w};
     }
     /// 2 * this (dbl-2008-s-1); infinity stays infinity.
-    TANDEM_HD Xyzz dbl() const {
+    TANDEM_HD_NOINLINE Xyzz dbl() const {
         Xyzz r = dbl_affine({x, y});
         r.zz *= zz;
         r.zzz *= zzz;
         return r;
     }
     /// this += p, for any two points (madd-2008-s, 8M + 2S with one reduction less).
-    TANDEM_HD void add(const Affine<F>& p) {
+    TANDEM_HD void add(Affine<F> p) {
         if (p.is_infinity()) return;
         if (is_infinity()) {
             *this = {p.x, p.y, F::one(), F::one()};
@@ -68,7 +68,7 @@ template <class F> struct alignas(16) Xyzz {
         finish_add(dx, dy, x, y);
     }
     /// this += q, for any two points (add-2008-s, 12M + 2S with one reduction less).
-    TANDEM_HD void add(const Xyzz& q) {
+    TANDEM_HD void add(Xyzz q) {
         if (q.is_infinity()) return;
         if (is_infinity()) {
             *this = q;
@@ -95,7 +95,7 @@ template <class F> struct alignas(16) Xyzz {
 
   private:
     /// The end of both additions: the points over the common zz, zzz are (u, s) and (u + dx, s + dy).
-    TANDEM_HD void finish_add(const F& dx, const F& dy, const F& u, const F& s) {
+    TANDEM_HD void finish_add(F dx, F dy, F u, F s) {
         F pp = dx.sqr();
         F ppp = dx * pp;
         F q = u * pp;
@@ -114,12 +114,12 @@ template <class F> struct alignas(16) Jacobian {
 
     static TANDEM_HD Jacobian infinity() { return {F::zero(), F::zero(), F::zero()}; }
     TANDEM_HD bool is_infinity() const { return z.is_zero(); }
-    static TANDEM_HD Jacobian from_affine(const Affine<F>& p) {
+    static TANDEM_HD Jacobian from_affine(Affine<F> p) {
         if (p.is_infinity()) return infinity();
         return {p.x, p.y, F::one()};
     }
     /// The same point: with z = zz, the coordinates x * zz and y * zzz have the denominators zz^2 and zz^3.
-    static TANDEM_HD Jacobian from_xyzz(const Xyzz<F>& p) { return {p.x * p.zz, p.y * p.zzz, p.zz}; }
+    static TANDEM_HD Jacobian from_xyzz(Xyzz<F> p) { return {p.x * p.zz, p.y * p.zzz, p.zz}; }
     TANDEM_HD Jacobian neg() const { return {x, y.neg(), z}; }
 
     /// 2 * this (dbl-2009-l); infinity stays infinity.
@@ -134,7 +134,7 @@ template <class F> struct alignas(16) Jacobian {
         return {x3, e * (d - x3) - c8, (y * z).dbl()};
     }
     /// this += p, for any two points (madd).
-    TANDEM_HD void add(const Affine<F>& p) {
+    TANDEM_HD void add(Affine<F> p) {
         if (p.is_infinity()) return;
         if (is_infinity()) {
             *this = from_affine(p);
@@ -144,7 +144,7 @@ template <class F> struct alignas(16) Jacobian {
         add_scaled(x, y, p.x * zz, p.y * (z * zz), z);
     }
     /// this += q, for any two points.
-    TANDEM_HD void add(const Jacobian& q) {
+    TANDEM_HD void add(Jacobian q) {
         if (q.is_infinity()) return;
         if (is_infinity()) {
             *this = q;
@@ -162,7 +162,7 @@ template <class F> struct alignas(16) Jacobian {
 
   private:
     /// this = (u1, s1) + (u2, s2), both over the common denominator w.
-    TANDEM_HD void add_scaled(const F& u1, const F& s1, const F& u2, const F& s2, const F& w) {
+    TANDEM_HD void add_scaled(F u1, F s1, F u2, F s2, F w) {
         F h = u2 - u1;
         F r = s2 - s1;
         if (h.is_zero()) {

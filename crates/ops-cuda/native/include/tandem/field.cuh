@@ -1,11 +1,14 @@
 #pragma once
 // Prime fields. An `Fp` holds value * 2^(32 N) mod p (Montgomery form), always below p.
+//
+// Arguments are passed by value: a reference into memory would have its limbs loaded one by one between the steps of a
+// carry chain, and ptxas then makes two instructions of each product instead of one.
 #include "limbs_device.cuh"
 #include "limbs_host.cuh"
 
 namespace tandem {
 
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(TANDEM_EMULATE_PTX)
 namespace limbs = limbs_device;
 #else
 namespace limbs = limbs_host;
@@ -32,20 +35,20 @@ template <class P> struct alignas(16) Fp {
         TANDEM_UNROLL for (int i = 0; i < N; i++) any |= limb[i];
         return any == 0;
     }
-    friend TANDEM_HD bool operator==(const Fp& a, const Fp& b) {
+    friend TANDEM_HD bool operator==(Fp a, Fp b) {
         uint32_t any = 0;
         TANDEM_UNROLL for (int i = 0; i < N; i++) any |= a.limb[i] ^ b.limb[i];
         return any == 0;
     }
-    friend TANDEM_HD bool operator!=(const Fp& a, const Fp& b) { return !(a == b); }
+    friend TANDEM_HD bool operator!=(Fp a, Fp b) { return !(a == b); }
 
-    friend TANDEM_HD Fp operator+(const Fp& a, const Fp& b) {
+    friend TANDEM_HD Fp operator+(Fp a, Fp b) {
         Fp r;
         limbs::add<N>(r.limb, a.limb, b.limb);
         limbs::reduce_once<P>(r.limb);
         return r;
     }
-    friend TANDEM_HD Fp operator-(const Fp& a, const Fp& b) {
+    friend TANDEM_HD Fp operator-(Fp a, Fp b) {
         constexpr Limbs<N> p = P::modulus();
         Fp r, add;
         uint32_t mask = limbs::sub<N>(r.limb, a.limb, b.limb);
@@ -53,34 +56,28 @@ template <class P> struct alignas(16) Fp {
         limbs::add<N>(r.limb, r.limb, add.limb);
         return r;
     }
-    friend TANDEM_HD Fp operator*(const Fp& a, const Fp& b) {
+    friend TANDEM_HD Fp operator*(Fp a, Fp b) {
         Fp r;
         limbs::mont_mul<P>(r.limb, a.limb, b.limb);
         return r;
     }
-    TANDEM_HD Fp& operator+=(const Fp& b) { return *this = *this + b; }
-    TANDEM_HD Fp& operator-=(const Fp& b) { return *this = *this - b; }
-    TANDEM_HD Fp& operator*=(const Fp& b) { return *this = *this * b; }
+    TANDEM_HD Fp& operator+=(Fp b) { return *this = *this + b; }
+    TANDEM_HD Fp& operator-=(Fp b) { return *this = *this - b; }
+    TANDEM_HD Fp& operator*=(Fp b) { return *this = *this * b; }
 
-    TANDEM_HD Fp sqr() const {
-        uint32_t wide[2 * N];
-        limbs::sqr_wide<N>(wide, limb);
-        Fp r;
-        limbs::mont_reduce<P>(r.limb, wide);
-        return r;
-    }
+    TANDEM_HD Fp sqr() const { return Wide<P>::sqr(*this).reduce(); }
     TANDEM_HD Fp dbl() const { return *this + *this; }
     TANDEM_HD Fp neg() const { return zero() - *this; }
 
     /// a + b without reduction, as a factor of one product with a reduced factor.
-    static TANDEM_HD Fp add_lazy(const Fp& a, const Fp& b) {
+    static TANDEM_HD Fp add_lazy(Fp a, Fp b) {
         Fp r;
         limbs::add<N>(r.limb, a.limb, b.limb);
         return r;
     }
 
     /// Montgomery product of raw limbs: a * b / 2^(32 N). A Mont2 value times a canonical one is in Montgomery form.
-    static TANDEM_HD Fp mul2(const Fp& a, const Fp& b) { return a * b; }
+    static TANDEM_HD Fp mul2(Fp a, Fp b) { return a * b; }
     /// The integer that the element is, in the limbs of an Fp.
     TANDEM_HD Fp to_canonical() const {
         uint32_t wide[2 * N];
@@ -93,7 +90,7 @@ template <class P> struct alignas(16) Fp {
         return r;
     }
     /// The element that an integer below p is.
-    static TANDEM_HD Fp from_canonical(const Fp& integer) { return integer * from_limbs(P::r2()); }
+    static TANDEM_HD Fp from_canonical(Fp integer) { return integer * from_limbs(P::r2()); }
 
     /// 1 / value, and 0 for 0: value^(p - 2).
     TANDEM_HD_NOINLINE Fp inverse() const {
@@ -132,30 +129,30 @@ template <class P> struct alignas(16) Wide {
     uint32_t limb[2 * N];
 
     /// a * b. Either factor may be a sum by `Fp::add_lazy`.
-    static TANDEM_HD Wide mul(const Fp<P>& a, const Fp<P>& b) {
+    static TANDEM_HD Wide mul(Fp<P> a, Fp<P> b) {
         Wide r;
         limbs::mul_wide<N>(r.limb, a.limb, b.limb);
         return r;
     }
-    static TANDEM_HD Wide sqr(const Fp<P>& a) {
+    static TANDEM_HD Wide sqr(Fp<P> a) {
         Wide r;
         limbs::sqr_wide<N>(r.limb, a.limb);
         return r;
     }
     /// The sum as integers; the caller knows that it fits.
-    friend TANDEM_HD Wide operator+(const Wide& a, const Wide& b) {
+    friend TANDEM_HD Wide operator+(Wide a, Wide b) {
         Wide r;
         limbs::add<2 * N>(r.limb, a.limb, b.limb);
         return r;
     }
     /// The difference as integers; the caller knows that a >= b.
-    static TANDEM_HD Wide sub_exact(const Wide& a, const Wide& b) {
+    static TANDEM_HD Wide sub_exact(Wide a, Wide b) {
         Wide r;
         limbs::sub<2 * N>(r.limb, a.limb, b.limb);
         return r;
     }
     /// a - b, plus p * 2^(32 N) if that is negative. For a and b below p * 2^(32 N), so is the result.
-    friend TANDEM_HD Wide operator-(const Wide& a, const Wide& b) {
+    friend TANDEM_HD Wide operator-(Wide a, Wide b) {
         constexpr Limbs<N> p = P::modulus();
         Wide r;
         Fp<P> add;
@@ -165,8 +162,9 @@ template <class P> struct alignas(16) Wide {
         return r;
     }
     TANDEM_HD Fp<P> reduce() const {
+        Wide a = *this;
         Fp<P> r;
-        limbs::mont_reduce<P>(r.limb, limb);
+        limbs::mont_reduce<P>(r.limb, a.limb);
         return r;
     }
 };

@@ -16,15 +16,15 @@ template <class P> struct alignas(16) Fp2 {
     static TANDEM_HD Fp2 zero() { return {Base::zero(), Base::zero()}; }
     static TANDEM_HD Fp2 one() { return {Base::one(), Base::zero()}; }
     TANDEM_HD bool is_zero() const { return c0.is_zero() && c1.is_zero(); }
-    friend TANDEM_HD bool operator==(const Fp2& a, const Fp2& b) { return a.c0 == b.c0 && a.c1 == b.c1; }
-    friend TANDEM_HD bool operator!=(const Fp2& a, const Fp2& b) { return !(a == b); }
+    friend TANDEM_HD bool operator==(Fp2 a, Fp2 b) { return a.c0 == b.c0 && a.c1 == b.c1; }
+    friend TANDEM_HD bool operator!=(Fp2 a, Fp2 b) { return !(a == b); }
 
-    friend TANDEM_HD Fp2 operator+(const Fp2& a, const Fp2& b) { return {a.c0 + b.c0, a.c1 + b.c1}; }
-    friend TANDEM_HD Fp2 operator-(const Fp2& a, const Fp2& b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
-    friend TANDEM_HD Fp2 operator*(const Fp2& a, const Fp2& b) { return Wide2<P>::mul(a, b).reduce(); }
-    TANDEM_HD Fp2& operator+=(const Fp2& b) { return *this = *this + b; }
-    TANDEM_HD Fp2& operator-=(const Fp2& b) { return *this = *this - b; }
-    TANDEM_HD Fp2& operator*=(const Fp2& b) { return *this = *this * b; }
+    friend TANDEM_HD Fp2 operator+(Fp2 a, Fp2 b) { return {a.c0 + b.c0, a.c1 + b.c1}; }
+    friend TANDEM_HD Fp2 operator-(Fp2 a, Fp2 b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
+    friend TANDEM_HD Fp2 operator*(Fp2 a, Fp2 b) { return Wide2<P>::mul(a, b).reduce(); }
+    TANDEM_HD Fp2& operator+=(Fp2 b) { return *this = *this + b; }
+    TANDEM_HD Fp2& operator-=(Fp2 b) { return *this = *this - b; }
+    TANDEM_HD Fp2& operator*=(Fp2 b) { return *this = *this * b; }
 
     /// (c0 + c1)(c0 - c1) + 2 c0 c1 u.
     TANDEM_HD Fp2 sqr() const { return {Base::add_lazy(c0, c1) * (c0 - c1), (c0 * c1).dbl()}; }
@@ -32,7 +32,7 @@ template <class P> struct alignas(16) Fp2 {
     TANDEM_HD Fp2 neg() const { return {c0.neg(), c1.neg()}; }
 
     TANDEM_HD Fp2 to_canonical() const { return {c0.to_canonical(), c1.to_canonical()}; }
-    static TANDEM_HD Fp2 from_canonical(const Fp2& a) {
+    static TANDEM_HD Fp2 from_canonical(Fp2 a) {
         return {Base::from_canonical(a.c0), Base::from_canonical(a.c1)};
     }
 
@@ -47,7 +47,7 @@ template <class P> struct alignas(16) Fp2 {
 template <class P> struct alignas(16) Wide2 {
     Wide<P> c0, c1;
 
-    static TANDEM_HD Wide2 mul(const Fp2<P>& a, const Fp2<P>& b) {
+    static TANDEM_HD Wide2 mul(Fp2<P> a, Fp2<P> b) {
         // The lazy sums are below 2p and their product below 4p^2, which must fit the double width.
         static_assert(P::BITS + 2 <= 32 * P::N, "no room for lazy sums");
         Wide<P> v0 = Wide<P>::mul(a.c0, b.c0);
@@ -56,7 +56,7 @@ template <class P> struct alignas(16) Wide2 {
         Wide<P> cross = Wide<P>::sub_exact(Wide<P>::sub_exact(sums, v0), v1);
         return {v0 - v1, cross};
     }
-    friend TANDEM_HD Wide2 operator-(const Wide2& a, const Wide2& b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
+    friend TANDEM_HD Wide2 operator-(Wide2 a, Wide2 b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
     TANDEM_HD Fp2<P> reduce() const { return {c0.reduce(), c1.reduce()}; }
 };
 

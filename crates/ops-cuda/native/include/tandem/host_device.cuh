@@ -4,13 +4,18 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__CUDACC__)
+// Everything is inlined on the device, where calls cost registers; the host compiler is left to choose.
+#if defined(__CUDA_ARCH__)
 #define TANDEM_HD __host__ __device__ __forceinline__
 #define TANDEM_HD_NOINLINE __host__ __device__ __noinline__
 #define TANDEM_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define TANDEM_HD __host__ __device__ inline
+#define TANDEM_HD_NOINLINE __host__ __device__ inline
+#define TANDEM_UNROLL
 #else
 #define TANDEM_HD inline
-#define TANDEM_HD_NOINLINE
+#define TANDEM_HD_NOINLINE inline
 #define TANDEM_UNROLL
 #endif
 
