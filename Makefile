@@ -1,0 +1,30 @@
+# The commands of this repository. `make demo` and `make test` are all that most people need.
+#
+#   make demo         build the program and prove a real circuit on the best device there is
+#   make test         tiers T0 to T5: everything that needs no GPU
+#   make gpu-bundle   one folder with the tests for a machine with a GPU (tiers T6 and T7)
+#   make fmt          format the Rust sources
+#   make lint         formatting, clippy and the rules of the house, as `make test` checks them
+
+.PHONY: demo test gpu-bundle fmt lint tools
+
+demo:
+	@sh scripts/demo.sh
+
+test:
+	@bash scripts/test.sh
+
+gpu-bundle: tools
+	sh scripts/gpu-bundle.sh
+
+fmt:
+	cargo fmt --all
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo xtask tidy
+	cargo xtask bindgen --check
+
+tools:
+	sh scripts/install-nvcc.sh

@@ -1,0 +1,190 @@
+//! A circuit that circom compiled, and modules that pretend to be one.
+
+use tandem_witness::{calculate, Inputs, Limits, Witness};
+
+/// `c <== a * b` (tests/e2e/circuits/multiplier.circom), compiled by circom 2.2.3 for BN254.
+const MULTIPLIER: &[u8] = include_bytes!("data/multiplier.wasm");
+
+/// The prime of BN254's scalars plus four.
+const P_PLUS_4: &str = "21888242871839275222246405745257275088548364400416034343698204186575808495621";
+
+fn run(wasm: &[u8], json: &str) -> Result<Witness, String> {
+    let inputs = Inputs::from_json(json.as_bytes()).map_err(|e| e.to_string())?;
+    calculate(wasm, &inputs, Limits { memory_bytes: 64 << 20, steps: 10_000_000 }).map_err(|e| e.to_string())
+}
+
+/// The wires of the multiplier are 1, c, a, b.
+fn product(json: &str) -> u64 {
+    let witness = run(MULTIPLIER, json).unwrap();
+    assert_eq!((witness.prime().len(), witness.len(), witness.is_empty()), (32, 4, false));
+    let wires: Vec<_> = witness.values().chunks(32).collect();
+    assert_eq!((wires[0][0], &wires[0][1..]), (1, &[0; 31][..]));
+    assert!(wires[1][8..].iter().all(|&byte| byte == 0));
+    u64::from_le_bytes(wires[1][..8].try_into().unwrap())
+}
+
+#[test]
+fn a_circuit_of_circom_is_computed() {
+    assert_eq!(product(r#"{"a": 3, "b": 11}"#), 33);
+    assert_eq!(product(r#"{"a": ["0x03"], "b": "11"}"#), 33);
+    assert_eq!(product(r#"{"b": true, "a": [[7]]}"#), 7);
+    assert_eq!(product(r#"{"a": -3, "b": "-5"}"#), 15);
+    assert_eq!(product(r#"{"a": 0, "b": -5}"#), 0);
+    assert_eq!(product(&format!(r#"{{"a": "{P_PLUS_4}", "b": 2}}"#)), 8);
+}
+
+#[test]
+fn wrong_inputs_are_named() {
+    for (json, expected) in [
+        (r#"{"a": 3}"#, "the circuit needs 2 input values and only 1 are given: a (1); add the missing signals"),
+        ("{}", "the circuit needs 2 input values and only 0 are given: none; add the missing signals"),
+        (r#"{"a": 3, "b": 1, "x": 1}"#, "signal x is not an input of the circuit; remove or rename it"),
+        (r#"{"a": [3, 4], "b": 1}"#, "signal a: too many values, expected 1, found 2"),
+        (r#"{"a": [], "b": 1}"#, "signal a: too few values, expected 1, found 0"),
+        (r#"{"a": "three", "b": 1}"#, "signal a: value 0 is not an integer in decimal or after 0x"),
+        (r#"{"a": "", "b": 1}"#, "signal a: value 0 is not a number"),
+        (r#"{"c": 3, "b": 1}"#, "signal c is not an input of the circuit; remove or rename it"),
+        (r#"{"a": {"b": 1}, "b": 1}"#, "signal a.b is not an input of the circuit; remove or rename it"),
+    ] {
+        assert_eq!(run(MULTIPLIER, json).unwrap_err(), expected, "{json}");
+    }
+}
+
+#[test]
+fn every_cut_and_many_changes_of_a_module_are_survived() {
+    for length in (0..MULTIPLIER.len()).step_by(97).chain(0..64) {
+        let error = run(&MULTIPLIER[..length], r#"{"a": 3, "b": 11}"#).unwrap_err();
+        assert!(error.starts_with("not a circuit that circom 2 compiled"), "{length}: {error}");
+    }
+    let mut failures = 0;
+    for place in (8..MULTIPLIER.len()).step_by(61) {
+        let mut wasm = MULTIPLIER.to_vec();
+        wasm[place] ^= 1 << (place % 8);
+        // A change in a constant that is not used leaves the result right; anything else is an error in one line.
+        if let Err(error) = run(&wasm, r#"{"a": 3, "b": 11}"#) {
+            assert!(!error.contains('\n') && error.len() < 1000, "{place}: {error}");
+            failures += 1;
+        }
+    }
+    assert!(failures > 100, "{failures}");
+}
+
+/// A module with the exports of a circuit with one wire; parts can be replaced.
+fn fake(replace: &[(&str, &str)]) -> Vec<u8> {
+    let mut text = r#"(module
+        (import "runtime" "exceptionHandler" (func $exception (param i32)))
+        (import "runtime" "printErrorMessage" (func $print))
+        (import "runtime" "writeBufferMessage" (func $write))
+        (import "runtime" "showSharedRWMemory" (func $show))
+        (memory (export "memory") 1)
+        (func (export "getMessageChar") (result i32) (i32.const 0))
+        (func (export "getVersion") (result i32) (i32.const 2))
+        (func (export "getFieldNumLen32") (result i32) (i32.const 1))
+        (func (export "getRawPrime") (i32.store (i32.const 0) (i32.const 97)))
+        (func (export "writeSharedRWMemory") (param i32 i32))
+        (func (export "readSharedRWMemory") (param i32) (result i32) (i32.load (i32.const 0)))
+        (func (export "init") (param i32))
+        (func (export "getInputSignalSize") (param i32 i32) (result i32) (i32.const 1))
+        (func (export "getInputSize") (result i32) (i32.const 0))
+        (func (export "setInputSignal") (param i32 i32 i32))
+        (func (export "getWitnessSize") (result i32) (i32.const 1))
+        (func (export "getWitness") (param i32) (i32.store (i32.const 0) (i32.const 5))))"#
+        .to_string();
+    for (from, to) in replace {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    wat::parse_str(text).unwrap()
+}
+
+#[test]
+fn a_module_that_is_no_circuit_is_refused() {
+    let witness = run(&fake(&[]), "{}").unwrap();
+    assert_eq!((witness.prime(), witness.values()), (&[97, 0, 0, 0][..], &[5, 0, 0, 0][..]));
+
+    let with_import = r#"(import "env" "open" (func (param i32))) (memory (export "memory") 1)"#;
+    let memory_import = r#"(import "env" "memory" (memory 1)) (memory (export "memory") 1)"#;
+    for (change, expected) in [
+        ((r#"(memory (export "memory") 1)"#, with_import), "it imports env.open; circom 2 imports only"),
+        ((r#"(memory (export "memory") 1)"#, memory_import), "not a circuit that circom 2 compiled"),
+        (("\"getVersion\"", "\"version\""), "its export getVersion is missing or has another type"),
+        (
+            ("(result i32) (i32.const 2)", "(result i64) (i64.const 2)"),
+            "its export getVersion is missing or has another",
+        ),
+        (("(result i32) (i32.const 2)", "(result i32) (i32.const 1)"), "it was made by circom 1"),
+        (
+            ("\"getFieldNumLen32\") (result i32) (i32.const 1)", "\"getFieldNumLen32\") (result i32) (i32.const 17)"),
+            "its field has 17 limbs",
+        ),
+        (
+            ("\"getFieldNumLen32\") (result i32) (i32.const 1)", "\"getFieldNumLen32\") (result i32) (i32.const -1)"),
+            "its field has -1 limbs",
+        ),
+        (("(i32.const 97)", "(i32.const 96)"), "its field's modulus is not an odd prime"),
+        (
+            ("\"getWitnessSize\") (result i32) (i32.const 1)", "\"getWitnessSize\") (result i32) (i32.const -1)"),
+            "it reports 4294967295 witness values",
+        ),
+        (
+            ("\"getWitnessSize\") (result i32) (i32.const 1)", "\"getWitnessSize\") (result i32) (i32.const 0)"),
+            "it reports 0 witness values",
+        ),
+        (
+            ("(i32.store (i32.const 0) (i32.const 5))", "(i32.store (i32.const 0) (i32.const 97))"),
+            "witness value 0 is not below the field's modulus",
+        ),
+        (("(memory (export \"memory\") 1)", "(memory (export \"memory\") 1) (func $s) (start $s)"), "not a circuit"),
+        (("(memory (export \"memory\") 1)", "(memory (export \"memory\") 1025)"), "more than the 64 MiB of memory"),
+    ] {
+        let error = run(&fake(&[change]), "{}").unwrap_err();
+        assert!(error.contains(expected), "{change:?}: {error}");
+    }
+    assert!(run(b"", "{}").unwrap_err().contains("magic number"));
+    assert!(run(b"\x7fELF\x02\x01\x01\0", "{}").unwrap_err().contains("magic number"));
+}
+
+#[test]
+fn a_module_that_misbehaves_is_stopped() {
+    let init = "(func (export \"init\") (param i32))";
+    let body = |code: &str| format!("(func $i (export \"init\") (param i32) {code})");
+    for (code, expected) in [
+        ("(loop (br 0))", "it was stopped after 10000000 steps"),
+        ("(call $i (local.get 0))", "the circuit's program failed"),
+        ("unreachable", "the circuit's program failed"),
+        ("(i32.store (i32.const 65536) (i32.const 0))", "the circuit's program failed"),
+        ("(call $exception (i32.const 5))", "it ran out of memory"),
+        ("(call $exception (i32.const 99))", "it stopped with the unknown code 99"),
+        ("(call $exception (i32.const 4))", "the inputs do not satisfy the circuit: an assertion failed"),
+        ("(loop (call $write) (br 0))", "it was stopped after"),
+        ("(loop (call $print) (br 0))", "it was stopped after"),
+        ("(loop (call $show) (br 0))", "it was stopped after"),
+    ] {
+        let error = run(&fake(&[(init, &body(code))]), "{}").unwrap_err();
+        assert!(error.contains(expected), "{code}: {error}");
+    }
+    // Growing fails inside the module, as the standard says; the limit holds.
+    let grow = "(drop (memory.grow (i32.const 1023))) (i32.store (memory.grow (i32.const 1)) (i32.const 0))";
+    let error = run(&fake(&[(init, &body(grow))]), "{}").unwrap_err();
+    assert!(error.contains("the circuit's program failed"), "{error}");
+}
+
+#[test]
+fn messages_of_log_statements_are_collected() {
+    // Each call of getMessageChar gives the next of "hi" 0 "\n" 0.
+    let module = fake(&[
+        (
+            "(func (export \"getMessageChar\") (result i32) (i32.const 0))",
+            "(global $g (mut i32) (i32.const 0)) (data (i32.const 100) \"hi\\00\\n\\00\")
+             (func (export \"getMessageChar\") (result i32)
+               (global.set $g (i32.add (global.get $g) (i32.const 1)))
+               (i32.load8_u (i32.add (global.get $g) (i32.const 99))))",
+        ),
+        (
+            "(func (export \"init\") (param i32))",
+            "(func (export \"init\") (param i32) (i32.store (i32.const 0) (i32.const 255))
+               (call $write) (call $show) (call $write))",
+        ),
+    ]);
+    assert_eq!(run(&module, "{}").unwrap().messages(), ["hi 0xff"]);
+}
