@@ -79,7 +79,8 @@ fn files(root: &Path) -> Result<BTreeMap<String, String>, String> {
             let path = folder.join(&name);
             let kind = entry.file_type().map_err(|e| format!("{}: {e}", path.display()))?;
             if kind.is_dir() {
-                if !["target", "node_modules", "corpus", "artifacts"].contains(&name.as_str()) && !name.starts_with('.') {
+                if !["target", "node_modules", "corpus", "artifacts"].contains(&name.as_str()) && !name.starts_with('.')
+                {
                     folders.push(path);
                 }
             } else if kind.is_file() && path.extension().is_some_and(|e| KINDS.iter().any(|k| e == *k)) {
@@ -96,7 +97,8 @@ fn files(root: &Path) -> Result<BTreeMap<String, String>, String> {
 /// The rules for one file.
 fn file(path: &str, text: &str) -> Vec<String> {
     let mut broken = Vec::new();
-    let is_code = [".rs", ".cu", ".cuh", ".h", ".cpp", ".c", ".sh", ".py", ".js", ".mjs"].iter().any(|e| path.ends_with(e));
+    let is_code =
+        [".rs", ".cu", ".cuh", ".h", ".cpp", ".c", ".sh", ".py", ".js", ".mjs"].iter().any(|e| path.ends_with(e));
     let is_generated = path.ends_with("/ffi.rs") || path.ends_with("/ffi_absent.rs");
     let lines = text.lines().count();
     if is_code && !is_generated && lines > MOST_LINES {
@@ -151,9 +153,9 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn runtime_name(line: &str) -> Option<&str> {
     // What lies between quotes is at the odd places.
     let outside = line.split('"').step_by(2);
-    outside.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_')).find(|word| {
-        word.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
-    })
+    outside
+        .flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .find(|word| word.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())))
 }
 
 /// Dependencies point one way, and every version stands in the root manifest.
@@ -220,9 +222,8 @@ fn primitives(files: &BTreeMap<String, String>) -> Vec<String> {
     names.dedup();
     for name in names {
         for place in ["crates/ops/src", "crates/ops-cuda/src", "crates/ops-cuda/native/src", "crates/conformance/src"] {
-            let exists = files.keys().any(|p| {
-                p.starts_with(&format!("{place}/{name}/")) || *p == format!("{place}/{name}.rs")
-            });
+            let exists =
+                files.keys().any(|p| p.starts_with(&format!("{place}/{name}/")) || *p == format!("{place}/{name}.rs"));
             if !exists {
                 broken.push(format!("{place}/{name} is missing: a primitive has one name everywhere"));
             }

@@ -36,7 +36,17 @@ fn needs_only_the_c_and_cxx_libraries() {
         .filter_map(|line| line.split(['[', ']']).nth(1))
         .collect();
     assert!(needed.iter().any(|name| name.starts_with("libc.so")), "{text}");
-    let common = ["libc", "libm", "libgcc_s", "libstdc++", "libdl", "librt", "libpthread", "ld-linux-x86-64", "ld-linux-aarch64"];
+    let common = [
+        "libc",
+        "libm",
+        "libgcc_s",
+        "libstdc++",
+        "libdl",
+        "librt",
+        "libpthread",
+        "ld-linux-x86-64",
+        "ld-linux-aarch64",
+    ];
     for name in &needed {
         let stem = name.split(".so").next().unwrap_or(name);
         assert!(common.contains(&stem), "the program needs {name}, of {needed:?}");

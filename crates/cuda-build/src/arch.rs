@@ -65,13 +65,35 @@ pub fn parse(text: &str) -> Result<Vec<Arch>, String> {
     text.split(',').map(|item| one(item.trim())).collect()
 }
 
-/// `TANDEM_CUDA_ARCHS`. Where it is not set, the release list in a release build; a debug build is for tests, and
+/// The architectures of this machine's GPUs, as the driver tells them.
+fn native() -> Result<Vec<Arch>, String> {
+    let output = std::process::Command::new("nvidia-smi")
+        .args(["--query-gpu=compute_cap", "--format=csv,noheader"])
+        .output()
+        .map_err(|e| format!("TANDEM_CUDA_ARCHS=native: nvidia-smi cannot be run: {e}"))?;
+    capabilities(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The architectures of lines such as `9.0`, those that are too old left out.
+fn capabilities(text: &str) -> Result<Vec<Arch>, String> {
+    let mut numbers: Vec<u32> = text.lines().filter_map(|line| line.trim().replace('.', "").parse().ok()).collect();
+    numbers.retain(|number| *number >= OLDEST);
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.is_empty() {
+        return Err(format!("TANDEM_CUDA_ARCHS=native: nvidia-smi names no usable GPU: {:?}", text.trim()));
+    }
+    Ok(numbers.into_iter().map(sass).collect())
+}
+
+/// `TANDEM_CUDA_ARCHS`, of which `native` means this machine's. Where it is not set, the release list in a release build; a debug build is for tests, and
 /// holds the one architecture that they run on.
 ///
 /// # Errors
 /// As [`parse`].
 pub fn from_env() -> Result<Vec<Arch>, String> {
     match std::env::var("TANDEM_CUDA_ARCHS") {
+        Ok(text) if text.trim() == "native" => native(),
         Ok(text) if !text.trim().is_empty() => parse(&text),
         _ if std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") => Ok(vec![sass(90)]),
         _ => Ok(RELEASE.to_vec()),
@@ -94,6 +116,14 @@ mod tests {
             let reason = parse(text).unwrap_err();
             assert!(reason.contains("TANDEM_CUDA_ARCHS") && reason.contains("80,90,90+ptx"), "{reason}");
         }
+    }
+
+    #[test]
+    fn reads_what_nvidia_smi_prints() {
+        assert_eq!(capabilities("9.0\n8.6\n9.0\n7.5\n").unwrap(), [sass(86), sass(90)]);
+        assert_eq!(capabilities("12.0\n").unwrap(), [sass(120)]);
+        assert!(capabilities("NVIDIA-SMI has failed\n").unwrap_err().contains("has failed"));
+        assert!(capabilities("7.5").is_err());
     }
 
     #[test]

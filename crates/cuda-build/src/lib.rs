@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `TANDEM_NVCC` | the nvcc to use; `none` builds without CUDA |
 //! | `CUDA_HOME`, `CUDA_PATH` | a toolkit folder |
-//! | `TANDEM_CUDA_ARCHS` | GPU architectures, such as `90` or `80,90,90+ptx`, instead of the release list |
+//! | `TANDEM_CUDA_ARCHS` | GPU architectures, such as `90` or `80,90,90+ptx`, or `native` for this machine's |
 //! | `TANDEM_REQUIRE_NVCC` | `1`: fail where there is no usable nvcc |
 #![forbid(unsafe_code)]
 

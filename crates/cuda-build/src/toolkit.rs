@@ -174,6 +174,19 @@ mod tests {
     }
 
     #[test]
+    fn missing_says_where_it_looked_and_what_to_do() {
+        let mut missing = Missing { asked_for: false, declined: false, found: Vec::new() };
+        for part in ["$CUDA_HOME", "$PATH", ".cuda", "scripts/install-nvcc.sh"] {
+            assert!(missing.to_string().contains(part), "{missing}");
+        }
+        missing.found = vec!["/a/nvcc is broken".into(), "/b/nvcc is too old".into()];
+        let text = missing.to_string();
+        assert!(text.starts_with("/a/nvcc is broken; /b/nvcc is too old (scripts"), "{text}");
+        missing.declined = true;
+        assert_eq!(missing.to_string(), "TANDEM_NVCC=none");
+    }
+
+    #[test]
     fn reads_the_version() {
         assert_eq!(version("Cuda compilation tools, release 13.0, V13.0.88\nBuild x"), Some((13, 0)));
         assert_eq!(version("Cuda compilation tools, release 12.8, V12.8.1"), Some((12, 8)));

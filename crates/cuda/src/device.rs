@@ -58,13 +58,16 @@ pub struct Found {
 /// The oldest compute capability that is used.
 const OLDEST: (u32, u32) = (8, 0);
 
+/// A version, such as (13, 0).
+pub type Version = (u32, u32);
+
 /// nvcc's version and the architectures compiled for, or `None` in a build without nvcc.
 pub fn built_with() -> Option<(&'static str, &'static str)> {
     Some((option_env!("TANDEM_NVCC_VERSION")?, option_env!("TANDEM_CUDA_ARCHS_BUILT")?))
 }
 
 /// The CUDA versions of the driver (`None` where there is none) and of the runtime in this program.
-pub fn versions() -> Option<(Option<(u32, u32)>, (u32, u32))> {
+pub fn versions() -> Option<(Option<Version>, Version)> {
     let (mut driver, mut runtime) = (0, 0);
     // SAFETY: both are valid to write to.
     check("versions", None, unsafe { ffi::tandem_cuda_versions(&mut driver, &mut runtime) }).ok()?;
@@ -103,7 +106,7 @@ fn found(index: u32, built: &str) -> std::result::Result<Found, String> {
 }
 
 /// Puts the runtime's refusal to count devices into words.
-fn no_devices(error: &Error, versions: Option<(Option<(u32, u32)>, (u32, u32))>) -> String {
+fn no_devices(error: &Error, versions: Option<(Option<Version>, Version)>) -> String {
     let reason = match error.code {
         // cudaErrorInsufficientDriver
         35 => match versions {
@@ -217,9 +220,7 @@ impl Device {
     pub fn memory_info(self) -> Result<(u64, u64)> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both are valid to write to.
-        check("memory info", Some(self), unsafe {
-            ffi::tandem_cuda_memory_info(self.raw(), &mut free, &mut total)
-        })?;
+        check("memory info", Some(self), unsafe { ffi::tandem_cuda_memory_info(self.raw(), &mut free, &mut total) })?;
         Ok((free, total))
     }
 
@@ -249,7 +250,8 @@ mod tests {
     #[test]
     fn knows_which_code_runs_where() {
         let release = "80,86,89,90,100,120,90+ptx";
-        for capability in [(8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1), (13, 0)] {
+        for capability in [(8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1), (13, 0)]
+        {
             assert!(has_code(capability, release), "{capability:?}");
         }
         assert!(!has_code((7, 5), release));

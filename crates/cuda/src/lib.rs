@@ -22,7 +22,7 @@ pub mod ffi;
 #[path = "ffi_absent.rs"]
 pub mod ffi;
 
-pub use device::{built_with, probe, versions, Device, Found, Properties};
+pub use device::{built_with, probe, versions, Device, Found, Properties, Version};
 pub use error::{Error, Result};
 pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
 pub use staging::{Download, Downloads, Fill, Staging};

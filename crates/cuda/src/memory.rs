@@ -32,7 +32,7 @@ impl<T> DevicePtr<T> {
 
     /// The address `count` elements further on. Nothing is checked; the launcher's lengths decide what is used.
     #[must_use]
-    pub fn add(self, count: usize) -> Self {
+    pub fn offset(self, count: usize) -> Self {
         let bytes = count.wrapping_mul(size_of::<T>());
         DevicePtr { address: self.address.wrapping_add(bytes), of: PhantomData }
     }
@@ -112,8 +112,7 @@ impl Pool {
     /// # Errors
     /// More than the address space or the device has; the device failed.
     pub fn alloc<T: Pod>(self: &Arc<Self>, stream: &Arc<Stream>, len: usize, wipe: bool) -> Result<DeviceBuffer<T>> {
-        let mut buffer =
-            DeviceBuffer { ptr: DevicePtr::NULL, len, wipe, stream: stream.clone(), _pool: self.clone() };
+        let mut buffer = DeviceBuffer { ptr: DevicePtr::NULL, len, wipe, stream: stream.clone(), _pool: self.clone() };
         let too_large = || Error::new("allocate memory", Some(self.device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         if bytes == 0 {
@@ -122,9 +121,7 @@ impl Pool {
         let mut address = std::ptr::null_mut();
         let mut attempt = || {
             // SAFETY: pool and stream are alive and of one device; `address` is valid to write to.
-            stream.call("allocate memory", |raw| unsafe {
-                ffi::tandem_cuda_alloc(self.raw, bytes, raw, &mut address)
-            })
+            stream.call("allocate memory", |raw| unsafe { ffi::tandem_cuda_alloc(self.raw, bytes, raw, &mut address) })
         };
         if let Err(error) = attempt() {
             if !error.is_out_of_memory() {
@@ -220,16 +217,13 @@ impl<T: Pod> DeviceBuffer<T> {
         }
         if Arc::ptr_eq(&self.stream, &from.stream) {
             // SAFETY: both spans lie in buffers of this stream; two buffers do not overlap.
-            return self
-                .stream
-                .call(op, |raw| unsafe { ffi::tandem_cuda_copy_on_device(target, source, bytes, raw) });
+            return self.stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_on_device(target, source, bytes, raw) });
         }
         from.stream.wait(&self.stream.record()?)?;
         let (to, here) = (self.stream.device().raw(), from.stream.device().raw());
         // SAFETY: both spans lie in live buffers. The target's stream has been waited for and waits below, so that
         // neither buffer is changed or freed before the copy is done.
-        from.stream
-            .call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, to, source, here, bytes, raw) })?;
+        from.stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, to, source, here, bytes, raw) })?;
         self.stream.wait(&from.stream.record()?)
     }
 
@@ -238,7 +232,7 @@ impl<T: Pod> DeviceBuffer<T> {
         if range.start > range.end || range.end > self.len {
             return Err(self.invalid(op));
         }
-        Ok((self.ptr.add(range.start).cast().raw(), range.len() * size_of::<T>()))
+        Ok((self.ptr.offset(range.start).cast().raw(), range.len() * size_of::<T>()))
     }
 
     pub(crate) fn invalid(&self, op: &'static str) -> Error {

@@ -5,7 +5,7 @@
 //! kept ([`Downloads`]). Both may hold secrets and are overwritten after use.
 
 use crate::error::{check, Error, Result};
-use crate::{ffi, DeviceBuffer, Event, Stream};
+use crate::{ffi, Device, DeviceBuffer, Event, Stream};
 use bytemuck::Pod;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -20,10 +20,12 @@ struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    fn new(len: usize) -> Result<Self> {
+    /// For copies of `device`, which becomes current: the runtime would else start the first one.
+    fn new(device: Device, len: usize) -> Result<Self> {
+        device.make_current()?;
         let mut memory = std::ptr::null_mut();
         // SAFETY: `memory` is valid to write to.
-        check("allocate page-locked memory", None, unsafe { ffi::tandem_cuda_host_alloc(len, &mut memory) })?;
+        check("allocate page-locked memory", Some(device), unsafe { ffi::tandem_cuda_host_alloc(len, &mut memory) })?;
         // SAFETY: `len` bytes have just been allocated there. They are made zero because a slice needs defined bytes.
         unsafe { memory.write_bytes(0, len) };
         Ok(Pinned { memory, len })
@@ -102,7 +104,7 @@ impl Staging {
         }
         let mut ring = lock(&self.slots);
         for (index, chunk) in from.chunks(self.slot_bytes).enumerate() {
-            let slot = self.next(&mut ring)?;
+            let slot = self.next(&mut ring, to.stream().device())?;
             slot.wait()?;
             slot.dirty = slot.dirty.max(chunk.len());
             (self.fill)(&mut slot.memory.bytes()[..chunk.len()], chunk);
@@ -124,11 +126,11 @@ impl Staging {
         Ok(())
     }
 
-    fn next<'a>(&self, ring: &'a mut (Vec<Slot>, usize)) -> Result<&'a mut Slot> {
+    fn next<'a>(&self, ring: &'a mut (Vec<Slot>, usize), device: Device) -> Result<&'a mut Slot> {
         let (slots, turn) = ring;
         let index = *turn;
         if index == slots.len() {
-            slots.push(Slot { memory: Pinned::new(self.slot_bytes)?, dirty: 0, copied: None });
+            slots.push(Slot { memory: Pinned::new(device, self.slot_bytes)?, dirty: 0, copied: None });
         }
         *turn = (index + 1) % self.count;
         Ok(&mut slots[index])
@@ -182,7 +184,7 @@ impl Downloads {
             return Ok(download);
         }
         let stream: &Stream = from.stream();
-        let block = self.take(bytes)?;
+        let block = self.take(stream.device(), bytes)?;
         let memory = block.memory;
         download.block = Some(block);
         // SAFETY: the block has at least `bytes` bytes, and is neither touched nor freed before the event below has
@@ -199,7 +201,7 @@ impl Downloads {
         Ok(download)
     }
 
-    fn take(&self, bytes: usize) -> Result<Pinned> {
+    fn take(&self, device: Device, bytes: usize) -> Result<Pinned> {
         let mut idle = lock(&self.idle);
         let fitting = (0..idle.len()).filter(|&i| idle[i].len >= bytes).min_by_key(|&i| idle[i].len);
         match fitting {
@@ -207,8 +209,8 @@ impl Downloads {
             None => {
                 drop(idle);
                 let too_large =
-                    || Error::new("allocate page-locked memory", None, ffi::TANDEM_CUDA_OUT_OF_MEMORY);
-                Pinned::new(bytes.max(LEAST_BLOCK).checked_next_power_of_two().ok_or_else(too_large)?)
+                    || Error::new("allocate page-locked memory", Some(device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
+                Pinned::new(device, bytes.max(LEAST_BLOCK).checked_next_power_of_two().ok_or_else(too_large)?)
             }
         }
     }

@@ -108,8 +108,7 @@ fn too_much_memory_is_an_error_that_passes() {
 fn freed_memory_can_be_had_in_another_shape() {
     let Some(gpu) = gpu() else { return };
     let free = gpu.pool.free_bytes().unwrap() as usize;
-    let many: Vec<DeviceBuffer<u8>> =
-        (0..6).map(|_| gpu.pool.alloc(&gpu.stream, free / 10, false).unwrap()).collect();
+    let many: Vec<DeviceBuffer<u8>> = (0..6).map(|_| gpu.pool.alloc(&gpu.stream, free / 10, false).unwrap()).collect();
     assert!(gpu.pool.info().unwrap().used >= (free / 10 * 6) as u64);
     drop(many);
     gpu.stream.synchronize().unwrap();

@@ -68,9 +68,9 @@ impl Cuda {
 
     /// A lane's GPU.
     pub(crate) fn lane(&self, op: &'static str, lane: Lane) -> Result<&Arc<LaneCtx>> {
-        self.lanes.get(lane.0).ok_or_else(|| {
-            Error::invalid(op, format!("lane {} of a team of {} GPUs", lane.0, self.lanes.len()))
-        })
+        self.lanes
+            .get(lane.0)
+            .ok_or_else(|| Error::invalid(op, format!("lane {} of a team of {} GPUs", lane.0, self.lanes.len())))
     }
 
     /// A buffer of a lane with undefined contents, which the caller will write.

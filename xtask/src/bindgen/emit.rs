@@ -156,7 +156,8 @@ fn asserts(out: &mut String, items: &[Item]) {
 /// A name that C allows and Rust keeps for itself gets an underscore.
 fn rust_name(name: &str) -> String {
     let taken = ["as", "fn", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "self", "type"];
-    let more = ["crate", "dyn", "trait", "unsafe", "use", "where", "yield", "box", "final", "override", "priv", "async"];
+    let more =
+        ["crate", "dyn", "trait", "unsafe", "use", "where", "yield", "box", "final", "override", "priv", "async"];
     let end = if taken.contains(&name) || more.contains(&name) { "_" } else { "" };
     format!("{name}{end}")
 }

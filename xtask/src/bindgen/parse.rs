@@ -230,13 +230,7 @@ impl Parser<'_> {
         }
     }
 
-    fn line(
-        &mut self,
-        line: &str,
-        doc: Vec<String>,
-        types: &Types,
-        open: &mut bool,
-    ) -> Result<Option<Item>, String> {
+    fn line(&mut self, line: &str, doc: Vec<String>, types: &Types, open: &mut bool) -> Result<Option<Item>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["#pragma", "once"] | ["#ifdef", "__cplusplus"] | ["#endif"] => Ok(None),
