@@ -1,7 +1,7 @@
 //! One GPU with its stream and its memory, as the primitives use it.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Staging, Stream};
 use tandem_ops::{Error, Lane, Result, Unaligned, Wire};
@@ -22,6 +22,8 @@ pub(crate) struct LaneCtx {
     pool: Arc<Pool>,
     staging: Staging,
     downloads: Arc<Downloads>,
+    /// What transforms keep in the GPU's memory.
+    pub(crate) ntt: Mutex<crate::ntt::Tables>,
 }
 
 impl LaneCtx {
@@ -34,6 +36,7 @@ impl LaneCtx {
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, fill),
             downloads: Arc::default(),
+            ntt: Mutex::default(),
         })
     }
 
@@ -122,7 +125,7 @@ impl LaneCtx {
     }
 
     fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
-        if error.is_out_of_memory() {
+        if error.is_out_of_memory() && wanted > 0 {
             return Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() };
         }
         if error.code == tandem_cuda::ffi::TANDEM_INVALID {

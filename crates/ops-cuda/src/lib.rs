@@ -6,7 +6,9 @@
 mod backend;
 mod lane;
 mod msm;
+mod ntt;
 mod spans;
+mod spmv;
 mod tuning;
 mod vector;
 
@@ -18,4 +20,5 @@ pub(crate) mod ffi;
 
 pub use backend::{Cuda, CudaBuf};
 pub use msm::{MsmBases, MsmDigits, MsmPlan};
+pub use spmv::CudaMatrix;
 pub use tandem_cuda::{built_with, probe, Device, Found, Properties};

@@ -1,0 +1,88 @@
+#pragma once
+// Checks of the arguments and launches.
+#include "tables.cuh"
+
+namespace tandem {
+namespace ntt {
+
+constexpr uint32_t MAX_LOG_N = 32;
+
+inline uint32_t blocks(uint64_t threads, uint32_t block) { return uint32_t((threads + block - 1) / block); }
+
+inline int32_t status() { return int32_t(cudaGetLastError()); }
+
+/// `bits` index bits below a root of order 2^order_bits whose powers are split in two tables.
+inline bool valid_powers(const tandem_ntt_factor* powers, uint32_t order_bits, uint32_t split, uint32_t bits) {
+    return powers && split <= 16 && order_bits <= 2 * split && bits <= order_bits;
+}
+
+template <class P> int32_t pass(const tandem_ntt_pass_args* args, tandem_stream stream) {
+    const tandem_ntt_pass_args& a = *args;
+    if (!a.input || !a.output || !a.stages || a.log_n > MAX_LOG_N) return TANDEM_INVALID;
+    if (a.log_rows < MIN_LOG_N || a.log_rows > MAX_LOG_ROWS || a.low + a.log_rows > a.log_n) return TANDEM_INVALID;
+    // A block that holds the whole transform has read everything before it writes.
+    if (a.reorder && a.input == a.output && a.log_rows < a.log_n) return TANDEM_INVALID;
+    if (a.reorder && a.low != (a.reversed ? a.log_n - a.log_rows : 0)) return TANDEM_INVALID;
+    const uint32_t bits = a.reversed ? a.low + a.log_rows : a.log_n - a.low;
+    if (a.multiply && !a.factors && !valid_powers(a.powers, a.order_bits, a.split, bits + a.odd)) return TANDEM_INVALID;
+    // A block of fewer elements than the usual where there are not that many.
+    const uint32_t log_elements = a.log_n < LOG_BLOCK + LOG_HELD ? a.log_n : LOG_BLOCK + LOG_HELD;
+    pass_kernel<P><<<1u << (a.log_n - log_elements), 1u << (log_elements - LOG_HELD), 32u << log_elements, stream>>>(a);
+    return status();
+}
+
+template <class P> int32_t powers(const tandem_ntt_powers_args* args, tandem_stream stream) {
+    if (!args->powers || args->split > 16) return TANDEM_INVALID;
+    powers_kernel<P><<<blocks(uint64_t(2) << args->split, 128), 128, 0, stream>>>(*args);
+    return status();
+}
+
+template <class P> int32_t stages(const tandem_ntt_stages_args* args, tandem_stream stream) {
+    if (!args->stages || !valid_powers(args->powers, args->order_bits, args->split, MAX_LOG_ROWS)) return TANDEM_INVALID;
+    stages_kernel<P><<<blocks(STAGE_NODES * STAGE_BLOCKS, 128), 128, 0, stream>>>(*args);
+    return status();
+}
+
+template <class P> int32_t factors(const tandem_ntt_factors_args* args, tandem_stream stream) {
+    const tandem_ntt_factors_args& a = *args;
+    if (!a.factors || a.bits > MAX_LOG_N || a.log_rows > a.bits) return TANDEM_INVALID;
+    if (!valid_powers(a.powers, a.order_bits, a.split, a.bits + a.odd)) return TANDEM_INVALID;
+    factors_kernel<P><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
+    return status();
+}
+
+template <class P> int32_t tiny(const tandem_ntt_tiny_args* args, tandem_stream stream) {
+    if (!args->data || args->log_n > 2) return TANDEM_INVALID;
+    tiny_kernel<P><<<1, 32, 0, stream>>>(*args);
+    return status();
+}
+
+template <class P> int32_t scale(const tandem_ntt_scale_args* args, tandem_stream stream) {
+    if (!args->data || !valid_powers(args->powers, 2 * args->split, args->split, args->log_n)) return TANDEM_INVALID;
+    scale_kernel<P><<<blocks(uint64_t(1) << args->log_n, 256), 256, 0, stream>>>(*args);
+    return status();
+}
+
+}  // namespace ntt
+}  // namespace tandem
+
+/// The functions of tandem_ops.h for the scalar field `field` under the name `curve`.
+#define TANDEM_NTT_DEFINE(curve, field)                                                                                \
+    int32_t tandem_ntt_powers_##curve(const tandem_ntt_powers_args* args, tandem_stream stream) {                      \
+        return tandem::ntt::powers<tandem::field>(args, stream);                                                       \
+    }                                                                                                                  \
+    int32_t tandem_ntt_stages_##curve(const tandem_ntt_stages_args* args, tandem_stream stream) {                      \
+        return tandem::ntt::stages<tandem::field>(args, stream);                                                       \
+    }                                                                                                                  \
+    int32_t tandem_ntt_factors_##curve(const tandem_ntt_factors_args* args, tandem_stream stream) {                    \
+        return tandem::ntt::factors<tandem::field>(args, stream);                                                      \
+    }                                                                                                                  \
+    int32_t tandem_ntt_pass_##curve(const tandem_ntt_pass_args* args, tandem_stream stream) {                          \
+        return tandem::ntt::pass<tandem::field>(args, stream);                                                         \
+    }                                                                                                                  \
+    int32_t tandem_ntt_tiny_##curve(const tandem_ntt_tiny_args* args, tandem_stream stream) {                          \
+        return tandem::ntt::tiny<tandem::field>(args, stream);                                                         \
+    }                                                                                                                  \
+    int32_t tandem_ntt_scale_##curve(const tandem_ntt_scale_args* args, tandem_stream stream) {                        \
+        return tandem::ntt::scale<tandem::field>(args, stream);                                                        \
+    }

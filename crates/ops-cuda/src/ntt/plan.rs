@@ -1,0 +1,176 @@
+//! Which passes over memory a transform takes. Pure: tested without a GPU.
+
+use crate::ffi::{TANDEM_NTT_MAX_LOG_ROWS, TANDEM_NTT_MIN_LOG_ROWS};
+use crate::tuning::ntt::{TABLES_SHARE, TABLE_SHARE};
+use tandem_ops::{Direction, Order};
+
+const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
+const MAX_BITS: u32 = TANDEM_NTT_MAX_LOG_ROWS as u32;
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) log_n: u32,
+    pub(crate) direction: Direction,
+    /// Over the odd coset; of forward transforms only.
+    pub(crate) odd: bool,
+    pub(crate) input: Order,
+    pub(crate) output: Order,
+}
+
+/// Where the factors of a pass come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Factors {
+    /// There are none.
+    None,
+    /// A table of 2^bits of them.
+    Table {
+        bits: u32,
+        /// Whether they hold the 1/n of an inverse transform.
+        scaled: bool,
+    },
+    /// From the powers of the root, at the cost of a second product.
+    Powers,
+}
+
+/// One pass, over the bits `low..low + log_rows` of the elements' places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
+    pub(crate) low: u32,
+    pub(crate) log_rows: u32,
+    pub(crate) factors: Factors,
+}
+
+/// How a transform of no fewer than 2^[`MIN_BITS`] elements is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// From the lower bits to the upper ones: the input is in bit-reversed order.
+    pub(crate) reversed: bool,
+    /// The output is to be in the order of the input, so the last pass moves every element to another place.
+    pub(crate) reorder: bool,
+    pub(crate) passes: Vec<Pass>,
+}
+
+/// Bytes that the tables of a GPU with `memory` bytes may take together.
+pub(crate) fn tables_bytes(memory: u64) -> u64 {
+    memory / TABLES_SHARE
+}
+
+/// The passes of a transform on a GPU with `memory` bytes; `None` for fewer than 2^[`MIN_BITS`] elements.
+pub(crate) fn plan(shape: &Shape, memory: u64) -> Option<Plan> {
+    let Shape { log_n, direction, odd, input, output } = *shape;
+    if log_n < MIN_BITS {
+        return None;
+    }
+    let reversed = input == Order::BitReversed;
+    let count = log_n.div_ceil(MAX_BITS);
+    let mut passes = Vec::with_capacity(count as usize);
+    let mut done = 0;
+    for i in 0..count {
+        // As equal as can be, the longer ones first: those have the fewer products to do before them.
+        let log_rows = log_n / count + u32::from(i < log_n % count);
+        let low = if reversed { done } else { log_n - done - log_rows };
+        done += log_rows;
+        // The second pass has factors in any case, and its table is small unless it is the last.
+        let scaled = direction == Direction::Inverse && i == 1.min(count - 1);
+        // All bits up to here are the point's or this pass's.
+        let factors = if i == 0 && !odd && !scaled {
+            Factors::None
+        } else if scaled || 64u64 << done <= tables_bytes(memory) / TABLE_SHARE {
+            Factors::Table { bits: done, scaled }
+        } else {
+            Factors::Powers
+        };
+        passes.push(Pass { low, log_rows, factors });
+    }
+    Some(Plan { reversed, reorder: input == output, passes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H200: u64 = 150_000_000_000;
+
+    fn shapes() -> impl Iterator<Item = Shape> {
+        let orders = [Order::Natural, Order::BitReversed];
+        (0..=32).flat_map(move |log_n| {
+            let kinds = [(Direction::Forward, false), (Direction::Forward, true), (Direction::Inverse, false)];
+            kinds.into_iter().flat_map(move |(direction, odd)| {
+                orders.into_iter().flat_map(move |input| {
+                    orders.into_iter().map(move |output| Shape { log_n, direction, odd, input, output })
+                })
+            })
+        })
+    }
+
+    #[test]
+    fn passes_cover_every_bit_once_in_the_order_of_the_input() {
+        for shape in shapes() {
+            let Some(plan) = plan(&shape, H200) else {
+                assert!(shape.log_n < MIN_BITS);
+                continue;
+            };
+            let mut bits: Vec<(u32, u32)> = plan.passes.iter().map(|p| (p.low, p.low + p.log_rows)).collect();
+            if !plan.reversed {
+                bits.reverse();
+            }
+            let mut at = 0;
+            for (low, high) in bits {
+                assert_eq!(low, at, "{shape:?}");
+                assert!((MIN_BITS..=MAX_BITS).contains(&(high - low)), "{shape:?}");
+                at = high;
+            }
+            assert_eq!(at, shape.log_n, "{shape:?}");
+            assert_eq!(plan.reversed, shape.input == Order::BitReversed);
+            assert_eq!(plan.reorder, shape.input == shape.output);
+        }
+    }
+
+    #[test]
+    fn factors_are_where_they_must_be_and_an_inverse_is_scaled_once() {
+        for memory in [4 << 30, 24 << 30, H200] {
+            for shape in shapes() {
+                let Some(plan) = plan(&shape, memory) else { continue };
+                let mut done = 0;
+                for (i, pass) in plan.passes.iter().enumerate() {
+                    done += pass.log_rows;
+                    match pass.factors {
+                        Factors::None => assert!(i == 0 && !shape.odd, "{shape:?}"),
+                        Factors::Table { bits, .. } => assert_eq!(bits, done, "{shape:?}"),
+                        Factors::Powers => assert!(i > 0, "{shape:?}"),
+                    }
+                }
+                let scaled = plan.passes.iter().filter(|p| matches!(p.factors, Factors::Table { scaled: true, .. }));
+                assert_eq!(scaled.count(), usize::from(shape.direction == Direction::Inverse), "{shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn tables_stay_within_their_bound() {
+        for memory in [4 << 30, 24 << 30, H200] {
+            for shape in shapes() {
+                for pass in plan(&shape, memory).into_iter().flat_map(|p| p.passes) {
+                    if let Factors::Table { bits, .. } = pass.factors {
+                        assert!(64u64 << bits <= tables_bytes(memory), "{shape:?} on {memory} bytes");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_transforms_on_small_gpus_do_without_tables() {
+        let shape = Shape {
+            log_n: 24,
+            direction: Direction::Forward,
+            odd: true,
+            input: Order::BitReversed,
+            output: Order::Natural,
+        };
+        let last = |memory| plan(&shape, memory).and_then(|p| p.passes.last().map(|p| p.factors));
+        assert_eq!(last(H200), Some(Factors::Table { bits: 24, scaled: false }));
+        assert_eq!(last(8 << 30), Some(Factors::Powers));
+    }
+}

@@ -1,0 +1,180 @@
+//! The tables of factors in a GPU's memory: made when they are first needed, and kept.
+
+use super::plan::{tables_bytes, Factors, Pass};
+use crate::ffi;
+use crate::lane::LaneCtx;
+use ark_ff::{FftField, Field};
+use std::collections::HashMap;
+use tandem_cuda::DeviceBuffer;
+use tandem_ops::{Curve, CurveId, Mont, Result};
+
+const OP: &str = "ntt";
+
+/// A `tandem_ntt_factor`.
+pub(super) type Factor = [u64; 8];
+const _: () = assert!(size_of::<Factor>() == size_of::<ffi::tandem_ntt_factor>());
+
+pub(super) fn scalar(x: Mont) -> ffi::tandem_scalar {
+    ffi::tandem_scalar { limb: x.0 }
+}
+
+/// The address of a table for an argument.
+pub(super) fn address(table: &DeviceBuffer<Factor>) -> *mut ffi::tandem_ntt_factor {
+    table.ptr().cast().raw()
+}
+
+/// Which factors a table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    curve: CurveId,
+    bits: u32,
+    log_rows: u32,
+    reversed: bool,
+    odd: bool,
+    inverse: bool,
+    /// log n of the 1/n that they hold, else 0.
+    scaled: u32,
+}
+
+/// What every transform over a curve's scalar field needs.
+struct FieldTables {
+    /// Powers of the root of unity of the highest order, of which all others are powers.
+    powers: DeviceBuffer<Factor>,
+    /// The factors inside of passes, of forward and inverse transforms.
+    stages: [DeviceBuffer<Factor>; 2],
+}
+
+/// The tables of one GPU. They are roots of unity: nothing secret.
+#[derive(Default)]
+pub(crate) struct Tables {
+    fields: HashMap<CurveId, FieldTables>,
+    /// Each with the time of its last use.
+    factors: HashMap<Key, (u64, DeviceBuffer<Factor>)>,
+    time: u64,
+}
+
+/// What the root of unity of the highest order is.
+pub(super) struct Order2 {
+    /// Its order is 2^bits.
+    pub(super) bits: u32,
+    /// Powers are kept as the first 2^split and every 2^split-th.
+    pub(super) split: u32,
+}
+
+pub(super) fn order<C: Curve>() -> Order2 {
+    let bits = <C::Fr as FftField>::TWO_ADICITY;
+    Order2 { bits, split: bits.div_ceil(2) }
+}
+
+/// The first 2^split powers of `base`, then every 2^split-th.
+pub(super) fn powers<C: Curve>(ctx: &LaneCtx, base: C::Fr, split: u32) -> Result<DeviceBuffer<Factor>> {
+    let table = ctx.alloc_public::<Factor>(OP, 2 << split)?;
+    let args = ffi::tandem_ntt_powers_args { powers: address(&table), base: scalar(C::mont(base)), split };
+    let launcher = match C::ID {
+        CurveId::Bn254 => ffi::tandem_ntt_powers_bn254,
+        CurveId::Bls12_381 => ffi::tandem_ntt_powers_bls12_381,
+    };
+    // SAFETY: the table has 2 * 2^split factors of the lane whose stream this is.
+    ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+    Ok(table)
+}
+
+impl Tables {
+    /// The powers of the curve's root of unity, and the factors inside of passes.
+    pub(super) fn field<C: Curve>(
+        &mut self,
+        ctx: &LaneCtx,
+        inverse: bool,
+    ) -> Result<(&DeviceBuffer<Factor>, &DeviceBuffer<Factor>)> {
+        if !self.fields.contains_key(&C::ID) {
+            let Order2 { bits, split } = order::<C>();
+            let root = C::root_of_unity(bits).ok_or_else(|| tandem_ops::Error::invalid(OP, "no root of unity"))?;
+            let powers = powers::<C>(ctx, root, split)?;
+            let stages = |inverse: u32| {
+                let table = ctx.alloc_public::<Factor>(OP, ffi::TANDEM_NTT_STAGE_FACTORS as usize)?;
+                let args = ffi::tandem_ntt_stages_args {
+                    stages: address(&table),
+                    powers: address(&powers),
+                    order_bits: bits,
+                    split,
+                    inverse,
+                };
+                let launcher = match C::ID {
+                    CurveId::Bn254 => ffi::tandem_ntt_stages_bn254,
+                    CurveId::Bls12_381 => ffi::tandem_ntt_stages_bls12_381,
+                };
+                // SAFETY: the table has the number of factors that the header says; the powers are those of the root
+                // of order 2^bits.
+                ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+                Ok(table)
+            };
+            let stages = [stages(0)?, stages(1)?];
+            self.fields.insert(C::ID, FieldTables { powers, stages });
+        }
+        let field = &self.fields[&C::ID];
+        Ok((&field.powers, &field.stages[usize::from(inverse)]))
+    }
+
+    /// The table before a pass of a transform of 2^log_n elements; `None` if the pass has none, or if there is no
+    /// memory for it and the pass can do without.
+    pub(super) fn factors<C: Curve>(
+        &mut self,
+        ctx: &LaneCtx,
+        pass: &Pass,
+        log_n: u32,
+        (reversed, odd, inverse): (bool, bool, bool),
+    ) -> Result<Option<*mut ffi::tandem_ntt_factor>> {
+        let Factors::Table { bits, scaled } = pass.factors else { return Ok(None) };
+        let scaled = if scaled { log_n } else { 0 };
+        let key = Key { curve: C::ID, bits, log_rows: pass.log_rows, reversed, odd, inverse, scaled };
+        self.time += 1;
+        if let Some((last_use, table)) = self.factors.get_mut(&key) {
+            *last_use = self.time;
+            return Ok(Some(address(table)));
+        }
+        self.make_room(64 << bits, tables_bytes(ctx.properties.memory_bytes));
+        let table = match ctx.alloc_public::<Factor>(OP, 1 << bits) {
+            Err(tandem_ops::Error::OutOfMemory { .. }) if scaled == 0 => return Ok(None),
+            table => table?,
+        };
+        let Order2 { bits: order_bits, split } = order::<C>();
+        let (powers, _) = self.field::<C>(ctx, inverse)?;
+        let scale = C::Fr::from(2u64).pow([u64::from(scaled)]).inverse().unwrap_or(C::Fr::ONE);
+        let args = ffi::tandem_ntt_factors_args {
+            factors: address(&table),
+            powers: address(powers),
+            scale: scalar(C::mont(scale)),
+            order_bits,
+            split,
+            bits,
+            log_rows: pass.log_rows,
+            reversed: reversed.into(),
+            odd: odd.into(),
+            inverse: inverse.into(),
+        };
+        let launcher = match C::ID {
+            CurveId::Bn254 => ffi::tandem_ntt_factors_bn254,
+            CurveId::Bls12_381 => ffi::tandem_ntt_factors_bls12_381,
+        };
+        // SAFETY: the table has 2^bits factors; the powers are those of the root of order 2^order_bits.
+        ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+        let at = address(&table);
+        self.factors.insert(key, (self.time, table));
+        Ok(Some(at))
+    }
+
+    /// Drops the tables that were used longest ago until `bytes` more fit into `bound`. Their memory is freed in the
+    /// stream's order, after the transforms that read it.
+    fn make_room(&mut self, bytes: u64, bound: u64) {
+        let held = |tables: &HashMap<Key, (u64, DeviceBuffer<Factor>)>| -> u64 {
+            tables.values().map(|(_, table)| table.bytes() as u64).sum()
+        };
+        while held(&self.factors) + bytes > bound {
+            let Some(oldest) = self.factors.iter().min_by_key(|(_, (last_use, _))| *last_use).map(|(key, _)| *key)
+            else {
+                return;
+            };
+            self.factors.remove(&oldest);
+        }
+    }
+}
