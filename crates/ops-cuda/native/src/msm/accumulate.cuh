@@ -3,7 +3,7 @@
 // the scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last bucket of
 // a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
 // combine_partials adds up block by block until all buckets are whole.
-#include "called_fp2.cuh"
+#include "called.cuh"
 #include "common.cuh"
 
 namespace tandem {
@@ -44,14 +44,81 @@ struct Stretch {
 
 /// Threads of a block, and blocks a multiprocessor that the register count must allow.
 template <class F> struct AccumulateTuning;
-#ifndef ACC_BLOCKS
-#define ACC_BLOCKS 4
-#endif
-template <> struct AccumulateTuning<Fp<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = ACC_BLOCKS; };
-template <> struct AccumulateTuning<Fp<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 3; };
-template <> struct AccumulateTuning<Fp2<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
-template <> struct AccumulateTuning<CalledFp2<Bls12381Fp>> { static constexpr int THREADS = 128, BLOCKS = 2; };
+template <> struct AccumulateTuning<Fp<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 4; };
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> { static constexpr int THREADS = 128, BLOCKS = 3; };
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> { static constexpr int THREADS = 128, BLOCKS = 2; };
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> { static constexpr int THREADS = 128, BLOCKS = 2; };
 
+/// A sum in XYZZ coordinates of which zz and zzz lie in shared memory, so that more warps find registers. They are read
+/// again for each use; 16-byte pieces of the threads lie side by side.
+template <class F> struct Accumulator {
+    static constexpr int THREADS = AccumulateTuning<F>::THREADS, PIECES = sizeof(F) / 16;
+    static constexpr int SHARED = 2 * PIECES * THREADS;  // in units of 16 bytes
+    F x, y;
+    bool empty = true;
+    uint32_t own;
+
+    __device__ __forceinline__ explicit Accumulator(uint4* shared)
+        : x(F::zero()), y(F::zero()), own(uint32_t(__cvta_generic_to_shared(shared + threadIdx.x))) {}
+
+    /// this += p, for any two points (madd-2008-s, as in curve.cuh).
+    __device__ __forceinline__ void add(Affine<F> p) {
+        if (p.is_infinity()) return;
+        if (empty) {
+            set({p.x, p.y, F::one(), F::one()});
+            return;
+        }
+        const F dx = p.x * load(0) - x;
+        const F dy = p.y * load(1) - y;
+        if (dx.is_zero()) {
+            if (dy.is_zero()) set(Xyzz<F>::dbl_affine(p));
+            else empty = true;
+            return;
+        }
+        const F pp = dx.sqr();
+        store(0, load(0) * pp);
+        const F ppp = dx * pp;
+        store(1, load(1) * ppp);
+        const F q = x * pp;
+        x = dy.sqr() - ppp - q.dbl();
+        y = mul_sub(dy, q - x, y, ppp);
+    }
+    /// The sum, which is then infinity again.
+    __device__ __forceinline__ Xyzz<F> take() {
+        if (empty) return Xyzz<F>::infinity();
+        empty = true;
+        return {x, y, load(0), load(1)};
+    }
+
+  private:
+    __device__ __forceinline__ void set(Xyzz<F> p) {
+        x = p.x;
+        y = p.y;
+        store(0, p.zz);
+        store(1, p.zzz);
+        empty = false;
+    }
+    __device__ __forceinline__ F load(int which) const {
+        F value;
+        uint4* to = reinterpret_cast<uint4*>(&value);
+#pragma unroll
+        for (int k = 0; k < PIECES; k++)
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(to[k].x), "=r"(to[k].y), "=r"(to[k].z), "=r"(to[k].w)
+                         : "r"(own + (which * PIECES + k) * THREADS * 16));
+        return value;
+    }
+    __device__ __forceinline__ void store(int which, F value) const {
+        const uint4* from = reinterpret_cast<const uint4*>(&value);
+#pragma unroll
+        for (int k = 0; k < PIECES; k++)
+            asm volatile("st.shared.v4.u32 [%4], {%0, %1, %2, %3};" ::"r"(from[k].x), "r"(from[k].y), "r"(from[k].z),
+                         "r"(from[k].w), "r"(own + (which * PIECES + k) * THREADS * 16));
+    }
+};
+
+/// Partial sums that a block of combine_partials takes: few, so that several blocks fit a multiprocessor's registers.
+constexpr int COMBINE = 128;
 /// Threads of a block that keeps one XYZZ point a thread in shared memory: 32 to 48 KiB.
 template <class F> constexpr int BLOCK_OF_POINTS = sizeof(Xyzz<F>) <= 192 ? 256 : 128;
 
@@ -87,7 +154,8 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
     uint32_t stop = min(a.offsets[b + 1], end);
     uint32_t next = a.entries[i];
     bool head = true;
-    Xyzz<F> acc = Xyzz<F>::infinity();
+    __shared__ uint4 denominators[Accumulator<F>::SHARED];
+    Accumulator<F> sum(denominators);
     for (uint32_t k = 0; k < stretch.length; k++) {
         // Lanes that stored a bucket must not run apart from the others for the rest of the loop.
         __syncwarp();
@@ -99,18 +167,17 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
             const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
             Affine<F> p = load16_readonly(&table[level * a.points + index]);
             if (entry & ENTRY_NEGATIVE) p.y = p.y.neg();
-            acc.add(p);
+            sum.add(p);
         }
         if (++i == stop) {
             // The end of a bucket, or of the stretch.
             const bool tail = i == end && !head;
             Xyzz<F>* to = head ? &partial[2 * t] : tail ? &partial[2 * t + 1] : &bucket[b];
-            store16(to, acc);
+            store16(to, sum.take());
             if (head) partial_key[2 * t] = b;
             if (tail) partial_key[2 * t + 1] = b;
             if (i < end) {
                 head = false;
-                acc = Xyzz<F>::infinity();
                 b = find_bucket(a.offsets, buckets, b + 1, i);
                 stop = min(a.offsets[b + 1], end);
             }
@@ -122,13 +189,13 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
     }
 }
 
-/// Adds neighbours of the same bucket: one block takes blockDim.x partial sums in order of bucket and leaves two, its
+/// Adds neighbours of the same bucket: one block takes COMBINE partial sums in order of bucket and leaves two, its
 /// first and its last; buckets between those are whole. With one block all of them are.
 template <class F>
-__global__ void __launch_bounds__(BLOCK_OF_POINTS<F>)
+__global__ void __launch_bounds__(COMBINE)
     combine_partials(uint32_t count, const uint32_t* key_in, const Xyzz<F>* in, uint32_t* key_out, Xyzz<F>* out,
                      Xyzz<F>* bucket) {
-    constexpr uint32_t SIZE = BLOCK_OF_POINTS<F>;
+    constexpr uint32_t SIZE = COMBINE;
     extern __shared__ uint4 point_memory[];
     Xyzz<F>* sum = reinterpret_cast<Xyzz<F>*>(point_memory);
     uint32_t* keys = reinterpret_cast<uint32_t*>(sum + SIZE);

@@ -1,4 +1,4 @@
-// Sums over G1 of BLS12_381.
+// Sums over G1 of BLS12-381.
 #include "group.cuh"
 
-TANDEM_MSM_GROUP(bls12_381_g1, tandem::Bls12381G1::Field)
+TANDEM_MSM_GROUP(bls12_381_g1, tandem::msm::Called<tandem::Fp<tandem::Bls12381Fp>>)

@@ -1,4 +1,4 @@
-// Digits of scalars of BLS12_381's scalar field.
+// Digits of scalars of BLS12-381's scalar field.
 #include "digits.cuh"
 
 int32_t tandem_msm_digits_bls12_381_scratch(const tandem_msm_digits_args* args, size_t* bytes) {

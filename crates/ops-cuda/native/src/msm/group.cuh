@@ -50,18 +50,18 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
 /// Sizes and scratch memory of a sum.
 template <class F> struct SumPlan {
     static constexpr uint32_t BLOCK = AccumulateTuning<F>::THREADS;
-    static constexpr uint32_t COMBINE = BLOCK_OF_POINTS<F>;
+    static constexpr uint32_t POINTS = BLOCK_OF_POINTS<F>;
     uint32_t buckets = 0, waves = 1, threads = 0;
     ReduceLayout reduce;
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
 
-    static size_t point_shared() { return COMBINE * sizeof(Xyzz<F>); }
+    static size_t point_shared() { return POINTS * sizeof(Xyzz<F>); }
     static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
 
     /// `wave_threads` of `accumulate`, `reduce_threads` of `sum_chunks`.
     SumPlan(Arena& arena, const tandem_msm_shape& s, uint32_t wave_threads, uint32_t reduce_threads)
-        : buckets(bucket_count(s)), reduce(s, reduce_threads) {
+        : buckets(bucket_count(s)), reduce(s, reduce_threads, POINTS) {
         const uint32_t useful = div_up(s.scalars * s.windows, MIN_STRETCH * BLOCK) * BLOCK;
         if (s.scalars * s.windows >= uint64_t(wave_threads) * MIN_THREE_WAVES) waves = 3;
         threads = useful < wave_threads ? useful : waves * wave_threads;
@@ -115,8 +115,8 @@ int32_t sum(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes
     TANDEM_TRY(allow_shared(combine_partials<F>, p.combine_shared()));
     uint32_t count = 2 * p.threads, blocks;
     for (int from = 0;; from ^= 1) {
-        blocks = div_up(count, p.COMBINE);
-        combine_partials<F><<<blocks, p.COMBINE, p.combine_shared(), stream>>>(
+        blocks = div_up(count, COMBINE);
+        combine_partials<F><<<blocks, COMBINE, p.combine_shared(), stream>>>(
             count, p.partial_key[from], p.partial[from], p.partial_key[from ^ 1], p.partial[from ^ 1], p.bucket);
         if (blocks == 1) break;
         count = 2 * blocks;
@@ -127,10 +127,10 @@ int32_t sum(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes
     TANDEM_TRY(allow_shared(sum_groups<F>, p.point_shared()));
     const Groups<F> rows{p.chunk_rows, p.rows, uint32_t(d.chunks()), d.l - d.m};
     const Groups<F> columns{p.chunk_columns, p.columns, uint32_t(d.chunks()), d.h - d.m};
-    if ((1u << rows.log_group) > p.COMBINE) return TANDEM_INVALID;
-    sum_groups<F><<<2 * div_up(d.chunks(), p.COMBINE), p.COMBINE, p.point_shared(), stream>>>(rows, columns);
+    if ((1u << rows.log_group) > p.POINTS) return TANDEM_INVALID;
+    sum_groups<F><<<2 * div_up(d.chunks(), p.POINTS), p.POINTS, p.point_shared(), stream>>>(rows, columns);
     TANDEM_TRY(allow_shared(sum_bits<F>, p.point_shared()));
-    sum_bits<F><<<dim3(d.sets, d.q + 1), p.COMBINE, p.point_shared(), stream>>>(
+    sum_bits<F><<<dim3(d.sets, d.q + 1), p.POINTS, p.point_shared(), stream>>>(
         d, p.rows, p.columns, reinterpret_cast<Xyzz<F>*>(args->sums));
     return int32_t(cudaGetLastError());
 }

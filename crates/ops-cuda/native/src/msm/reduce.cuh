@@ -13,14 +13,14 @@ namespace msm {
 struct ReduceLayout {
     uint32_t sets, q, l, h, m;
 
-    /// `threads` is what fills the device once.
-    ReduceLayout(const tandem_msm_shape& s, uint32_t threads) {
+    /// `threads` is what fills the device once; about three times as many even out. Groups of chunks fit `block`.
+    ReduceLayout(const tandem_msm_shape& s, uint32_t threads, uint32_t block) {
         sets = s.bucket_sets;
         q = s.window_bits - 1;
         l = (q + 1) / 2;
         h = q - l;
         m = 0;
-        while (m < h && (uint64_t(2 * sets) << q >> m) > threads) m++;
+        while (m < h && ((uint64_t(2 * sets) << q >> m) > 3 * threads || 1u << (l - m) > block)) m++;
     }
     /// Chunks of rows; as many of columns.
     size_t chunks() const { return size_t(sets) << (q - m); }
