@@ -1,2 +1,73 @@
-//! tandem
-fn main() {}
+//! The program `tandem`: reads the command line, calls the engine, says what happened.
+//!
+//! Results go to stdout or the named files, everything else to stderr. Exit status: 0 done; 1 the proof is not valid;
+//! 2 bad usage or bad input; 3 the device failed; 130 interrupted. An output file appears whole or not at all.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod cli;
+mod commands;
+mod doctor;
+mod failure;
+mod files;
+mod inspect;
+mod interrupt;
+mod progress;
+mod report;
+mod trace;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use failure::{Failure, Outcome};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    interrupt::install();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.show();
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Outcome {
+    let session = commands::Session::new(&cli.common)?;
+    match &cli.command {
+        Command::Prove(args) => commands::prove(&session, args),
+        Command::Fullprove(args) => commands::fullprove(&session, args),
+        Command::Witness(args) => commands::witness(&session, args),
+        Command::Verify(args) => commands::verify(&session, args),
+        Command::Setup(args) => commands::setup(&session, args),
+        Command::ExportVkey(args) => commands::export_vkey(&session, args),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Doctor(args) => doctor::run(&session, args),
+        Command::Bench { what } => bench::run(&session, what),
+        Command::Completions { shell } => cli::completions(*shell),
+    }?;
+    session.finish()
+}
+
+/// Help and version are no errors; a usage error is one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(2),
+        };
+    }
+    let text = error.to_string();
+    let problem = text.split("\n\nUsage:").next().unwrap_or(&text).split("\n\nFor more information").next();
+    let words: Vec<&str> = problem.unwrap_or(&text).split_whitespace().collect();
+    let line = words.join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    // clap shows the whole help where the command is missing.
+    let line = if line.len() > 400 { "a command is missing or unknown" } else { line };
+    Failure::input(format!("{}; see tandem --help", line.trim_end_matches('.'))).show();
+    ExitCode::from(2)
+}

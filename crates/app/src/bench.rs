@@ -1,0 +1,248 @@
+//! `tandem bench`: times of primitives and of whole proofs, as a table and as rows of JSON.
+
+use crate::cli::{self, BenchOptions};
+use crate::commands::{Opened, Session};
+use crate::failure::{Failure, Outcome};
+use crate::report;
+use serde_json::json;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tandem_engine::{CurveId, Key, KeyCheck, Stage, Synthetic, Witness};
+
+pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
+    let opened = session.open()?;
+    match what {
+        cli::Bench::Ntt(options) => primitive(session, &opened, options, "ntt", |log_n, runs| {
+            opened.engine.bench_ntt(options.curve.into(), log_n, runs)
+        }),
+        cli::Bench::Msm { g2, options } => {
+            let what = if *g2 { "msm_g2" } else { "msm_g1" };
+            primitive(session, &opened, options, what, |log_n, runs| {
+                opened.engine.bench_msm(options.curve.into(), *g2, log_n, runs)
+            })
+        }
+        cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
+            of_files(session, &opened, options, zkey, witness)
+        }
+        cli::Bench::Groth16 { dense, options, .. } => synthetic(session, &opened, options, *dense),
+    }
+}
+
+/// The middle and the least of some durations.
+fn median_and_min(seconds: &[f64]) -> (f64, f64) {
+    let mut sorted = seconds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => (f64::NAN, f64::NAN),
+        n if n % 2 == 1 => (sorted[n / 2], sorted[0]),
+        n => ((sorted[n / 2 - 1] + sorted[n / 2]) / 2.0, sorted[0]),
+    }
+}
+
+fn header(unit: &str) -> Vec<String> {
+    ["size", "median ms", "min ms", unit].map(String::from).to_vec()
+}
+
+fn line(log_n: u32, median: f64, min: f64, rate: f64) -> Vec<String> {
+    vec![format!("2^{log_n}"), format!("{:.3}", median * 1e3), format!("{:.3}", min * 1e3), format!("{rate:.2}")]
+}
+
+fn title(session: &Session, opened: &Opened, what: &str, curve: CurveId, runs: u32) {
+    let lanes = opened.engine.report().lanes.join(", ");
+    session.note(&format!("{what}, {curve}, {lanes}, {runs} runs after one to warm up; results checked"));
+}
+
+/// A primitive whose results the engine checks before it measures.
+fn primitive(
+    session: &Session,
+    opened: &Opened,
+    options: &BenchOptions,
+    what: &'static str,
+    measure: impl Fn(u32, usize) -> tandem_engine::Result<Vec<f64>>,
+) -> Outcome {
+    let rows = Rows::open(session, opened, options)?;
+    title(session, opened, what, options.curve.into(), options.runs);
+    let mut table = vec![header("million/s")];
+    for log_n in options.log_n.clone() {
+        tandem_engine::Progress::start(&session.bars, what, 0);
+        let seconds = session.trace.step(what, || measure(log_n, options.runs as usize))?;
+        session.bars.clear();
+        let (median, min) = median_and_min(&seconds);
+        rows.append(what, options.curve.into(), log_n, &seconds, None)?;
+        table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
+    }
+    rows.table(&table, "")
+}
+
+fn synthetic(session: &Session, opened: &Opened, options: &BenchOptions, dense: f64) -> Outcome {
+    let rows = Rows::open(session, opened, options)?;
+    title(session, opened, "groth16", options.curve.into(), options.runs);
+    let mut table = vec![header("proofs/s")];
+    let mut stages = String::new();
+    for log_n in options.log_n.clone() {
+        let circuit = Synthetic { curve: options.curve.into(), log_size: log_n, dense };
+        let (key, witness) = session.trace.step("make key", || opened.engine.synthetic_key(circuit, &session.bars))?;
+        stages = prove_often(session, opened, options, &rows, &key, &witness, &mut table)?;
+    }
+    rows.table(&table, &stages)
+}
+
+fn of_files(session: &Session, opened: &Opened, options: &BenchOptions, zkey: &Path, wtns: &Path) -> Outcome {
+    let rows = Rows::open(session, opened, options)?;
+    let witness = Witness::read(wtns)?;
+    title(session, opened, "groth16", witness.curve(), options.runs);
+    let key = session.trace.step("load key", || opened.engine.load_key(zkey, KeyCheck::Once, &session.bars))?;
+    let mut table = vec![header("proofs/s")];
+    let stages = prove_often(session, opened, options, &rows, &key, &witness, &mut table)?;
+    rows.table(&table, &stages)
+}
+
+/// Proves again and again with a resident key. Every proof is verified by the engine; one that the CPU had to make instead
+/// of the device is no measurement. Returns the stages of the last proof as a table.
+fn prove_often(
+    session: &Session,
+    opened: &Opened,
+    options: &BenchOptions,
+    rows: &Rows<'_>,
+    key: &Key,
+    witness: &Witness,
+    table: &mut Vec<Vec<String>>,
+) -> Outcome<String> {
+    if let Some(note) = key.note() {
+        return Err(Failure::device(format!("nothing to measure on this device: {note}")));
+    }
+    let mut seconds = Vec::new();
+    let mut stages: Vec<Stage> = Vec::new();
+    for run in 0..=options.runs {
+        let proved = session.trace.step("prove", || opened.engine.prove(key, witness, &session.bars))?;
+        if let Some(problem) = proved.fallback {
+            return Err(Failure::device(format!("nothing to measure: {problem}")));
+        }
+        if run > 0 {
+            seconds.push(proved.seconds);
+        }
+        if run == options.runs {
+            session.trace.stages(&proved.stages);
+            session.trace.spans(&proved.spans, opened.at);
+        }
+        stages = proved.stages;
+    }
+    session.bars.clear();
+    let log_n = key.info().domain.trailing_zeros();
+    let (median, min) = median_and_min(&seconds);
+    rows.append("groth16", key.info().curve, log_n, &seconds, Some(&stages))?;
+    table.push(line(log_n, median, min, 1.0 / median));
+    Ok(format!("stages of the last proof (2^{log_n}):\n{}", report::stages(&stages)))
+}
+
+/// Where the rows for machines go.
+struct Rows<'a> {
+    session: &'a Session,
+    device: String,
+    file: Option<&'a Path>,
+}
+
+impl<'a> Rows<'a> {
+    /// Opens the file once, so that a wrong path costs no time.
+    fn open(session: &'a Session, opened: &Opened, options: &'a BenchOptions) -> Outcome<Self> {
+        let file = options.json.as_deref();
+        let device = opened.engine.report().lanes.join(", ");
+        let rows = Self { session, device, file };
+        if rows.file.is_some() && !rows.to_stdout() {
+            rows.write("")?;
+        }
+        Ok(rows)
+    }
+
+    fn to_stdout(&self) -> bool {
+        self.file == Some(Path::new("-"))
+    }
+
+    fn append(&self, what: &str, curve: CurveId, log_n: u32, seconds: &[f64], stages: Option<&[Stage]>) -> Outcome {
+        let (median, min) = median_and_min(seconds);
+        let mut row = json!({
+            "what": what,
+            "curve": curve.snarkjs_name(),
+            "device": self.device,
+            "log_n": log_n,
+            "ms_median": report::round(median * 1e3),
+            "ms_min": report::round(min * 1e3),
+            "runs": seconds.len(),
+            "commit": env!("TANDEM_COMMIT_BUILT"),
+            "date": date(SystemTime::now()),
+            "command": std::env::args().collect::<Vec<_>>().join(" "),
+        });
+        if let Some(stages) = stages {
+            row["stages"] = report::stages_json(stages);
+        }
+        self.write(&format!("{row}\n"))
+    }
+
+    /// Whole lines are appended with one write each.
+    fn write(&self, text: &str) -> Outcome {
+        match self.file {
+            None => Ok(()),
+            Some(_) if self.to_stdout() => report::result(text),
+            Some(path) => OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .map_err(|e| Failure::file(path, format!("cannot append: {e}"))),
+        }
+    }
+
+    fn table(&self, rows: &[Vec<String>], more: &str) -> Outcome {
+        let text = format!("{}{more}", report::table(rows));
+        if self.to_stdout() {
+            self.session.note(text.trim_end());
+            return Ok(());
+        }
+        report::result(&text)
+    }
+}
+
+/// The date in UTC, such as 2026-01-31T12:00:00Z.
+fn date(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Years are counted from 1 March, so that the leap day comes last; 400 years have 146,097 days.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // As `date -u -d @N` says.
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median_and_min(&[3.0, 1.0, 2.0]), (2.0, 1.0));
+        assert_eq!(median_and_min(&[4.0, 1.0, 2.0, 3.0]), (2.5, 1.0));
+    }
+}

@@ -1,0 +1,333 @@
+//! The command line.
+
+use crate::failure::{Failure, Outcome};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use tandem_engine::{CurveId, DeviceChoice};
+
+/// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
+#[derive(Parser)]
+#[command(name = "tandem", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit status: 0 done; 1 the proof is not valid; 2 bad usage or bad input; 3 the device failed.\n\n\
+    Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json\n\n\
+    'tandem <command> --help' shows an example of each command."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Args)]
+pub(crate) struct Common {
+    /// Where to compute: auto (all usable GPUs, else the CPU), cpu, cuda, cuda:0,1, or sim:N for N pretend GPUs
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub(crate) device: DeviceChoice,
+    /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Say nothing but errors on stderr
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Make a proof from a key and a witness
+    #[command(after_help = "The proof is verified before it is written.\n\n\
+        Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json --device cuda:0")]
+    Prove(Prove),
+    /// Compute the witness and make a proof
+    #[command(after_help = "Example:\n  tandem fullprove input.json circuit.wasm circuit.zkey proof.json public.json")]
+    Fullprove(Fullprove),
+    /// Compute a witness with the WebAssembly that circom made
+    #[command(after_help = "Example:\n  tandem witness circuit.wasm input.json witness.wtns")]
+    Witness(Witness),
+    /// Check a proof: prints OK, or INVALID with exit status 1
+    #[command(after_help = "Example:\n  tandem verify verification_key.json public.json proof.json")]
+    Verify(Verify),
+    /// Make a test key for a circuit, quickly; NOT for production
+    #[command(
+        after_help = "Whoever makes such a key can know the secret behind it and forge proofs. Use it for tests and benches;\n\
+        use a ceremony (snarkjs groth16 setup, zkey contribute) for a key that must be trusted.\n\n\
+        Example:\n  tandem setup circuit.r1cs circuit.zkey"
+    )]
+    Setup(Setup),
+    /// Write the verification key of a proving key
+    #[command(after_help = "Example:\n  tandem export-vkey circuit.zkey verification_key.json")]
+    ExportVkey(ExportVkey),
+    /// Say what a zkey, wtns, r1cs or ptau file holds; never shows a value of a witness
+    #[command(after_help = "Example:\n  tandem inspect circuit.zkey --json")]
+    Inspect(Inspect),
+    /// Say what was built in, what was found, and why a GPU is not used
+    #[command(after_help = "Example:\n  tandem doctor")]
+    Doctor(Doctor),
+    /// Measure, after checking that the results are right
+    Bench {
+        #[command(subcommand)]
+        what: Bench,
+    },
+    /// Print the completions of a shell
+    #[command(after_help = "Example:\n  tandem completions bash > ~/.local/share/bash-completion/completions/tandem")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct Prove {
+    /// The proving key
+    pub(crate) zkey: PathBuf,
+    /// The witness
+    pub(crate) witness: PathBuf,
+    /// Where to write the proof
+    pub(crate) proof: PathBuf,
+    /// Where to write the public signals
+    pub(crate) public: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: ProveOptions,
+}
+
+#[derive(Args)]
+pub(crate) struct Fullprove {
+    /// The circuit's inputs
+    pub(crate) input: PathBuf,
+    /// The circuit as WebAssembly
+    pub(crate) wasm: PathBuf,
+    /// The proving key
+    pub(crate) zkey: PathBuf,
+    /// Where to write the proof
+    pub(crate) proof: PathBuf,
+    /// Where to write the public signals
+    pub(crate) public: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: ProveOptions,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Args)]
+pub(crate) struct ProveOptions {
+    /// Check every point of the key even if this key has been checked before
+    #[arg(long)]
+    pub(crate) check_key: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Machine-readable output.
+#[derive(Args)]
+pub(crate) struct Json {
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Witness {
+    /// The circuit as WebAssembly
+    pub(crate) wasm: PathBuf,
+    /// The circuit's inputs
+    pub(crate) input: PathBuf,
+    /// Where to write the witness
+    pub(crate) witness: PathBuf,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Bounds of the circuit's program.
+#[derive(Args)]
+pub(crate) struct Limits {
+    /// Stop the circuit's program after this many million steps
+    #[arg(long, value_name = "MILLIONS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) max_steps: u64,
+    /// Give the circuit's program at most this much memory
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub(crate) max_memory: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct Verify {
+    /// The verification key
+    pub(crate) vkey: PathBuf,
+    /// The public signals
+    pub(crate) public: PathBuf,
+    /// The proof
+    pub(crate) proof: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Setup {
+    /// The circuit's constraints
+    pub(crate) r1cs: PathBuf,
+    /// Where to write the proving key
+    pub(crate) zkey: PathBuf,
+    /// Draw the secret from this text, so that the same text gives the same key
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) seed: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportVkey {
+    /// The proving key
+    pub(crate) zkey: PathBuf,
+    /// Where to write the verification key
+    pub(crate) vkey: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Inspect {
+    /// The file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// What to measure.
+#[derive(Subcommand)]
+pub(crate) enum Bench {
+    /// Number-theoretic transforms
+    #[command(after_help = "Example:\n  tandem bench ntt --curve bn254 --log-n 16..20")]
+    Ntt(BenchOptions),
+    /// Multi-scalar multiplications in G1 or G2
+    #[command(after_help = "Example:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl")]
+    Msm {
+        /// Sum points of G2
+        #[arg(long)]
+        g2: bool,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Whole proofs: of circuits made up for the size, or of a key and a witness
+    #[command(
+        after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 circuit.zkey witness.wtns --runs 10"
+    )]
+    Groth16 {
+        /// A proving key; without one, circuits are made up
+        #[arg(requires = "witness", conflicts_with_all = ["log_n", "curve"])]
+        zkey: Option<PathBuf>,
+        /// Its witness
+        witness: Option<PathBuf>,
+        /// Share of the made-up circuit's wires that hold values of full size; the others hold bits
+        #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+        dense: f64,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct BenchOptions {
+    /// The curve
+    #[arg(long, value_enum, default_value = "bn254")]
+    pub(crate) curve: Curve,
+    /// Binary logarithm of the size, or a range such as 16..20 with both ends
+    #[arg(long, value_name = "RANGE", default_value = "16", value_parser = range)]
+    pub(crate) log_n: RangeInclusive<u32>,
+    /// How often each size is measured
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Append one JSON row for each size to this file, or print it on stdout for -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// A curve as users write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Curve {
+    /// BN254, the curve of Ethereum's precompiles
+    #[value(name = "bn254", alias = "bn128")]
+    Bn254,
+    /// BLS12-381
+    #[value(name = "bls12-381", alias = "bls12381")]
+    Bls12381,
+}
+
+impl From<Curve> for CurveId {
+    fn from(curve: Curve) -> Self {
+        match curve {
+            Curve::Bn254 => CurveId::Bn254,
+            Curve::Bls12381 => CurveId::Bls12_381,
+        }
+    }
+}
+
+fn device(text: &str) -> Result<DeviceChoice, String> {
+    text.parse().map_err(|e: tandem_engine::Error| e.to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|x| (0.0..=1.0).contains(x)).ok_or_else(|| "expected a number from 0 to 1".into())
+}
+
+/// `18`, or `16..20` with both ends.
+fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let number = |t: &str| t.parse::<u32>().ok().filter(|n| *n <= 32);
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    match (number(low), number(high.trim_start_matches('='))) {
+        (Some(low), Some(high)) if low <= high => Ok(low..=high),
+        _ => Err("expected a number from 0 to 32, or a range such as 16..20".into()),
+    }
+}
+
+/// Prints the completions of a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tandem", &mut text);
+    crate::report::result(&String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let path = path.trim();
+            if command.has_subcommands() {
+                command.get_subcommands().for_each(|c| check(c, path));
+            } else {
+                let help = command.get_after_help().map(|h| h.to_string()).unwrap_or_default();
+                assert!(
+                    help.contains("Example") && help.contains(&format!("  {path} ")) || help.ends_with(path),
+                    "{path}"
+                );
+            }
+        }
+        check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn ranges_are_read() {
+        assert_eq!(range("18"), Ok(18..=18));
+        assert_eq!(range("16..20"), Ok(16..=20));
+        assert_eq!(range("16..=20"), Ok(16..=20));
+        for text in ["", "..", "20..16", "33", "a", "1..2..3", "-1"] {
+            assert!(range(text).is_err(), "{text}");
+        }
+    }
+}

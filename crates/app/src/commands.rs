@@ -1,0 +1,281 @@
+//! The commands that prove, verify and make files.
+
+use crate::cli::{self, Common};
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, Outputs};
+use crate::progress::Bars;
+use crate::report;
+use crate::trace::Trace;
+use serde_json::json;
+use std::path::Path;
+use tandem_engine::{CurveId, DeviceChoice, Engine, KeyCheck, KeyInfo, Proved, Stage, Witness};
+use tandem_formats::{FileKind, Wtns};
+use tandem_ops::wire::Canonical;
+use zeroize::Zeroizing;
+
+/// Bytes of a circuit's WebAssembly. The largest known circuits have tens of MiB.
+const WASM_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of a circuit's inputs.
+const INPUT_BYTES_MAX: u64 = 1 << 30;
+
+/// What the commands share: the common options, progress and the trace.
+pub(crate) struct Session {
+    pub(crate) device: DeviceChoice,
+    pub(crate) quiet: bool,
+    pub(crate) bars: Bars,
+    pub(crate) trace: Trace,
+    trace_file: Option<Outputs>,
+}
+
+impl Session {
+    /// Opens the trace's file, if one is asked for, so that a wrong path costs no work.
+    pub(crate) fn new(common: &Common) -> Outcome<Self> {
+        Ok(Self {
+            device: common.device.clone(),
+            quiet: common.quiet,
+            bars: Bars::new(common.quiet),
+            trace: Trace::new(),
+            trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file], &[])).transpose()?,
+        })
+    }
+
+    /// A remark on stderr, unless the user wants quiet.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.bars.clear();
+            report::note(text);
+        }
+    }
+
+    /// Opens the device; says what `auto` took.
+    pub(crate) fn open(&self) -> Outcome<Opened> {
+        let at = self.trace.now();
+        let engine = self.trace.step("open device", || Engine::open(&self.device))?;
+        let report = engine.report();
+        if self.device == DeviceChoice::Auto {
+            let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };
+            self.note(&format!("device: {}{why}", report.lanes.join(", ")));
+        }
+        Ok(Opened { engine, at })
+    }
+
+    /// Writes the trace, if one is asked for.
+    pub(crate) fn finish(self) -> Outcome {
+        self.bars.clear();
+        self.trace_file.map_or(Ok(()), |file| file.commit(&[&self.trace.to_json()]))
+    }
+}
+
+/// An engine and when it was opened, in seconds of the trace.
+pub(crate) struct Opened {
+    pub(crate) engine: Engine,
+    pub(crate) at: f64,
+}
+
+pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
+    let outputs = Outputs::open(&[&args.proof, &args.public], &[&args.zkey, &args.witness])?;
+    let witness = session.trace.step("read witness", || Witness::read(&args.witness))?;
+    prove_and_write(session, &args.zkey, &witness, outputs, &args.options, Vec::new())
+}
+
+pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
+    let outputs = Outputs::open(&[&args.proof, &args.public], &[&args.zkey, &args.wasm, &args.input])?;
+    let begun = session.trace.now();
+    let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
+    let witness = Witness::from_values(curve, values.iter().map(|v| v.0).collect())?;
+    drop(values);
+    let stage = Stage { name: "witness", lane: None, seconds: session.trace.now() - begun };
+    prove_and_write(session, &args.zkey, &witness, outputs, &args.options, vec![stage])
+}
+
+fn prove_and_write(
+    session: &Session,
+    zkey: &Path,
+    witness: &Witness,
+    outputs: Outputs,
+    options: &cli::ProveOptions,
+    mut stages: Vec<Stage>,
+) -> Outcome {
+    let opened = session.open()?;
+    let check = if options.check_key { KeyCheck::Always } else { KeyCheck::Once };
+    let key = session.trace.step("load key", || opened.engine.load_key(zkey, check, &session.bars))?;
+    session.trace.stages(key.stages());
+    if let Some(note) = key.note() {
+        session.note(&format!("note: {note}"));
+    }
+    let proved = session.trace.step("prove", || opened.engine.prove(&key, witness, &session.bars))?;
+    session.trace.stages(&proved.stages);
+    session.trace.spans(&proved.spans, opened.at);
+    outputs.commit(&[&proved.proof_json, &proved.public_json])?;
+    session.bars.clear();
+
+    if let Some(problem) = &proved.fallback {
+        // Said even with --quiet: the proof is good, the device is not.
+        report::note(&format!("warning: {problem}"));
+    }
+    stages.extend_from_slice(key.stages());
+    stages.extend_from_slice(&proved.stages);
+    if options.json.json {
+        return report::result(&proved_json(&proved, key.info(), &stages).to_string());
+    }
+    session.note(&describe_proof(&proved, key.info(), &stages));
+    Ok(())
+}
+
+fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
+    format!(
+        "proved and verified in {} on {} ({}, {} variables, domain 2^{})\n{}",
+        report::seconds(proved.seconds),
+        proved.device,
+        proved.curve,
+        key.variables,
+        key.domain.trailing_zeros(),
+        report::stages(stages).trim_end()
+    )
+}
+
+fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
+    json!({
+        "curve": proved.curve.snarkjs_name(),
+        "device": proved.device,
+        "variables": key.variables,
+        "publics": key.publics,
+        "domain": key.domain,
+        "seconds": report::round(proved.seconds),
+        "stages": report::stages_json(stages),
+        "fallback": proved.fallback,
+    })
+}
+
+pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
+    Outputs::check(&[&args.witness], &[&args.wasm, &args.input])?;
+    let mut output = tandem_formats::Output::create(&args.witness)?;
+    let begun = session.trace.now();
+    let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
+    Wtns::write(&mut output, curve, &values).map_err(|e| output.error(e))?;
+    tandem_formats::output::commit([output])?;
+    let seconds = session.trace.now() - begun;
+    if args.json.json {
+        let json = json!({"curve": curve.snarkjs_name(), "values": values.len(), "seconds": report::round(seconds)});
+        return report::result(&json.to_string());
+    }
+    session.note(&format!("witness of {} values ({curve}) in {}", values.len(), report::seconds(seconds)));
+    Ok(())
+}
+
+/// Runs the circuit's program and names the file that is at fault if it fails.
+fn compute_witness(
+    session: &Session,
+    wasm: &Path,
+    input: &Path,
+    limits: &cli::Limits,
+) -> Outcome<(CurveId, Zeroizing<Vec<Canonical>>)> {
+    let code = files::read(wasm, WASM_BYTES_MAX)?;
+    match FileKind::of(&code) {
+        Some(FileKind::Wasm) => {}
+        found => {
+            let found = found.map_or("a file of unknown type", FileKind::describe);
+            let problem =
+                format!("this is {found}, expected {}; check the order of the arguments", FileKind::Wasm.describe());
+            return Err(Failure::file(wasm, problem));
+        }
+    }
+    let blame = |error: tandem_witness::Error| match error {
+        tandem_witness::Error::Circuit(why) => Failure::file(wasm, why),
+        tandem_witness::Error::Inputs(why) => Failure::file(input, why),
+    };
+    let text = files::read(input, INPUT_BYTES_MAX)?;
+    let inputs = tandem_witness::Inputs::from_json(&text).map_err(blame)?;
+    drop(text);
+    let limits = tandem_witness::Limits {
+        memory_bytes: (limits.max_memory as usize) << 20,
+        steps: limits.max_steps.saturating_mul(1_000_000),
+    };
+    tandem_engine::Progress::start(&session.bars, "witness", 0);
+    let witness = session.trace.step("witness", || tandem_witness::calculate(&code, &inputs, limits)).map_err(blame)?;
+    session.bars.clear();
+    for line in witness.messages() {
+        session.note(&format!("circuit: {line}"));
+    }
+    let curve = tandem_formats::curve_of_scalar(witness.prime()).ok_or_else(|| {
+        Failure::file(
+            wasm,
+            "the circuit is over another field than BN254's or BLS12-381's; compile it with -p bn128 or -p bls12381",
+        )
+    })?;
+    let mut values = Zeroizing::new(Vec::with_capacity(witness.len()));
+    values.extend(witness.values().chunks_exact(32).map(canonical));
+    Ok((curve, values))
+}
+
+/// The integer of 32 little-endian bytes.
+fn canonical(bytes: &[u8]) -> Canonical {
+    let mut limbs = [0u64; 4];
+    for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
+        *limb = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+    }
+    Canonical(limbs)
+}
+
+pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {
+    let result = session.trace.step("verify", || tandem_engine::verify(&args.vkey, &args.public, &args.proof));
+    let why = match result {
+        Ok(()) => None,
+        Err(tandem_engine::Error::InvalidProof(why)) => Some(why),
+        Err(other) => return Err(other.into()),
+    };
+    match (&why, args.json.json) {
+        (_, true) => report::result(&json!({"valid": why.is_none(), "reason": why}).to_string())?,
+        (None, false) => report::result("OK")?,
+        (Some(why), false) => {
+            report::result("INVALID")?;
+            session.note(why);
+        }
+    }
+    if why.is_some() {
+        return Err(Failure::invalid());
+    }
+    Ok(())
+}
+
+pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
+    Outputs::check(&[&args.zkey], &[&args.r1cs])?;
+    let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
+    let made = session.trace.step("setup", || tandem_engine::setup(&args.r1cs, &args.zkey, &options, &session.bars))?;
+    session.trace.stages(&made.stages);
+    session.bars.clear();
+    let key = &made.key;
+    if args.json.json {
+        return report::result(
+            &json!({
+                "curve": key.curve.snarkjs_name(),
+                "constraints": made.constraints,
+                "variables": key.variables,
+                "publics": key.publics,
+                "domain": key.domain,
+                "bytes": key.file_bytes,
+                "production": false,
+                "stages": report::stages_json(&made.stages),
+            })
+            .to_string(),
+        );
+    }
+    session.note(&format!(
+        "{}: a TEST key ({}, {} constraints, domain 2^{}, {})\n{}",
+        args.zkey.display(),
+        key.curve,
+        made.constraints,
+        key.domain.trailing_zeros(),
+        report::bytes(key.file_bytes),
+        report::stages(&made.stages).trim_end()
+    ));
+    // Said even with --quiet.
+    report::note("warning: not for production: whoever ran this can know the key's secret and forge proofs");
+    Ok(())
+}
+
+pub(crate) fn export_vkey(session: &Session, args: &cli::ExportVkey) -> Outcome {
+    let output = Outputs::open(&[&args.vkey], &[&args.zkey])?;
+    let text = session.trace.step("export", || tandem_engine::export_vkey(&args.zkey))?;
+    output.commit(&[&text])
+}

@@ -1,0 +1,78 @@
+//! `--trace`: what ran when, in the Chrome trace format (chrome://tracing, ui.perfetto.dev).
+//!
+//! Names are constants of the program: a trace holds nothing of a witness.
+
+use serde_json::{json, Value};
+use std::sync::Mutex;
+use std::time::Instant;
+use tandem_engine::{Span, Stage};
+
+/// Collects events; the host is process 0, lane `n` of the device is process `n + 1`.
+pub(crate) struct Trace {
+    begun: Instant,
+    events: Mutex<Vec<Value>>,
+}
+
+impl Trace {
+    pub(crate) fn new() -> Self {
+        Self { begun: Instant::now(), events: Mutex::new(vec![name(0, "host")]) }
+    }
+
+    /// Runs and records one step of the host.
+    pub(crate) fn step<T>(&self, what: &'static str, run: impl FnOnce() -> T) -> T {
+        let start = self.begun.elapsed();
+        let result = run();
+        let duration = self.begun.elapsed() - start;
+        self.push(event(0, 0, what, start.as_secs_f64() * 1e6, duration.as_secs_f64() * 1e6));
+        result
+    }
+
+    /// Records the host's stages of a step that has just ended, one after the other, on a row of their own.
+    pub(crate) fn stages(&self, stages: &[Stage]) {
+        let host: Vec<_> = stages.iter().filter(|s| s.lane.is_none()).collect();
+        let total: f64 = host.iter().map(|s| s.seconds).sum();
+        let mut at = (self.begun.elapsed().as_secs_f64() - total).max(0.0);
+        for stage in host {
+            self.push(event(0, 1, stage.name, at * 1e6, stage.seconds * 1e6));
+            at += stage.seconds;
+        }
+    }
+
+    /// Records the device's spans. Their clock started with the backend, `opened` after this trace.
+    pub(crate) fn spans(&self, spans: &[Span], opened: f64) {
+        let mut lanes: Vec<usize> = spans.iter().map(|s| s.lane.0).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        for lane in lanes {
+            self.push(name(lane + 1, &format!("lane {lane}")));
+        }
+        for span in spans {
+            self.push(event(span.lane.0 + 1, 0, span.name, opened * 1e6 + span.start_us, span.duration_us));
+        }
+    }
+
+    /// Seconds since the trace began.
+    pub(crate) fn now(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// The file's text.
+    pub(crate) fn to_json(&self) -> String {
+        let events = self.events.lock().map(|e| e.clone()).unwrap_or_default();
+        json!({"displayTimeUnit": "ms", "traceEvents": events}).to_string()
+    }
+
+    fn push(&self, event: Value) {
+        if let Ok(mut events) = self.events.lock() {
+            events.push(event);
+        }
+    }
+}
+
+fn event(process: usize, thread: usize, name: &str, start_us: f64, duration_us: f64) -> Value {
+    json!({"ph": "X", "pid": process, "tid": thread, "name": name, "ts": start_us, "dur": duration_us})
+}
+
+fn name(process: usize, name: &str) -> Value {
+    json!({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}})
+}

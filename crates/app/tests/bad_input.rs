@@ -1,0 +1,422 @@
+//! Hostile and mistaken input: exit status 2, one line that names the file, nothing written.
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::files::{self, element, patched, sections, squarings, wtns, BLS12_381_R, BN254_R};
+use support::{demo, expect, names, root, run_in, tandem, text};
+
+/// A folder with the demo's files and room for outputs.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["membership.zkey", "membership.wtns", "membership.vkey.json", "membership.input.json"] {
+            fs::copy(demo(name), folder.path().join(name.replace("membership.", "good."))).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path().join(name), bytes).unwrap();
+    }
+
+    /// Runs a command that must be refused with one line that has `parts`, and must leave the folder as it was.
+    #[track_caller]
+    fn refused(&self, args: &[&str], parts: &[&str]) {
+        self.fails(2, args, parts);
+    }
+
+    #[track_caller]
+    fn fails(&self, status: i32, args: &[&str], parts: &[&str]) {
+        let before = names(self.path());
+        let (stdout, stderr) = run_in(self.path(), status, args);
+        assert_eq!(stdout, "", "{args:?}");
+        assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.len() < 1000, "{args:?}: {stderr}");
+        for part in parts {
+            assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
+        }
+        assert_eq!(names(self.path()), before, "{args:?}: {stderr}");
+    }
+
+    #[track_caller]
+    fn prove_refused(&self, zkey: &str, wtns: &str, parts: &[&str]) {
+        self.refused(&["prove", zkey, wtns, "p.json", "u.json", "--device", "cpu"], parts);
+    }
+}
+
+fn good(name: &str) -> Vec<u8> {
+    fs::read(demo(&format!("membership.{name}"))).unwrap()
+}
+
+#[test]
+fn files_cut_at_every_section_border() {
+    let place = Place::new();
+    let borders = |file: &[u8]| {
+        let all = sections(file).into_iter().flat_map(|(_, head, start, length)| {
+            [head, head + 4, start, start + length / 2, (start + length).saturating_sub(1)]
+        });
+        all.chain([0, 3, 4, 8, 11]).filter(|&cut| cut < file.len()).collect::<Vec<_>>()
+    };
+    let zkey = good("zkey");
+    for cut in borders(&zkey) {
+        place.write("cut", &zkey[..cut]);
+        place.prove_refused("cut", "good.wtns", &["cut: "]);
+    }
+    let witness = good("wtns");
+    for cut in borders(&witness) {
+        place.write("cut", &witness[..cut]);
+        place.prove_refused("good.zkey", "cut", &["cut: "]);
+    }
+    let r1cs = fs::read(root().join("crates/app/tests/data/multiplier.r1cs")).unwrap();
+    for cut in borders(&r1cs) {
+        // Without the last section, the map to labels, it would still be a circuit, but the head counts three.
+        place.write("cut", &r1cs[..cut]);
+        place.refused(&["setup", "cut", "new.zkey"], &["cut: "]);
+    }
+}
+
+#[test]
+fn tables_of_sections_that_lie() {
+    let place = Place::new();
+    let zkey = good("zkey");
+    let (_, head, _, length) = sections(&zkey)[3];
+    for wrong in [u64::MAX, u64::MAX - 11, 1 << 63, length as u64 + 1, length as u64 - 1, 0, zkey.len() as u64] {
+        let mut bytes = zkey.clone();
+        bytes[head + 4..head + 12].copy_from_slice(&wrong.to_le_bytes());
+        place.write("bad", &bytes);
+        place.prove_refused("bad", "good.wtns", &["bad: "]);
+    }
+    // A number of a section that occurs twice, one that is missing, and counts that no file has.
+    for (at, value) in [(head, 3u32), (head, 99), (8, 0), (8, 1), (8, u32::MAX), (4, 77)] {
+        let mut bytes = zkey.clone();
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        place.write("bad", &bytes);
+        place.prove_refused("bad", "good.wtns", &["bad: "]);
+    }
+    let longer = [&zkey[..], b"more"].concat();
+    place.write("bad", &longer);
+    place.prove_refused("bad", "good.wtns", &["bad: "]);
+}
+
+#[test]
+fn witnesses_that_do_not_belong() {
+    let place = Place::new();
+    let witness = good("wtns");
+    place.write("bad", &wtns(&BN254_R, &[element(1), element(2)]));
+    place.prove_refused("good.zkey", "bad", &["bad: "]);
+
+    let mut other_field = witness.clone();
+    let at = sections(&witness)[0].2 + 4;
+    other_field[at..at + 32].copy_from_slice(&BLS12_381_R);
+    place.write("bad", &other_field);
+    place.prove_refused("good.zkey", "bad", &["BN254", "BLS12-381"]);
+    other_field[at..at + 32].copy_from_slice(&element(97));
+    place.write("bad", &other_field);
+    place.prove_refused("good.zkey", "bad", &["bad: ", "modulus"]);
+
+    place.write("bad", &patched(&witness, 2, 5 * 32, &BN254_R));
+    place.prove_refused("good.zkey", "bad", &["bad: ", "5"]);
+    place.write("bad", &patched(&witness, 2, 5 * 32, &[0xff; 32]));
+    place.prove_refused("good.zkey", "bad", &["bad: "]);
+    place.write("bad", &patched(&witness, 2, 0, &element(2)));
+    place.prove_refused("good.zkey", "bad", &["bad: "]);
+}
+
+#[test]
+fn a_witness_that_does_not_satisfy_the_circuit() {
+    let place = Place::new();
+    let witness = good("wtns");
+    let count = sections(&witness)[1].3 / 32;
+    // A public value, one in the middle and the last one.
+    for wire in [1, count / 2, count - 1] {
+        place.write("bad", &patched(&witness, 2, wire * 32, &element(12_345)));
+        place.prove_refused("good.zkey", "bad", &["does not satisfy"]);
+    }
+}
+
+#[test]
+fn files_of_the_wrong_kind_in_every_position() {
+    let place = Place::new();
+    let wasm = root().join("crates/witness/tests/data/multiplier.wasm");
+    fs::copy(wasm, place.path().join("good.wasm")).unwrap();
+    place.write("empty", b"");
+    place.write("noise", &[0x5a; 5000]);
+    let r1cs = root().join("crates/app/tests/data/multiplier.r1cs");
+    fs::copy(r1cs, place.path().join("good.r1cs")).unwrap();
+    let all = ["good.zkey", "good.wtns", "good.vkey.json", "good.wasm", "good.r1cs", "good.input.json", "empty", "noise"];
+    let others = |good: &'static str| all.into_iter().filter(move |name| *name != good);
+    for wrong in others("good.zkey") {
+        place.prove_refused(wrong, "good.wtns", &[wrong]);
+        place.refused(&["export-vkey", wrong, "v.json"], &[wrong]);
+    }
+    for wrong in others("good.wtns") {
+        place.prove_refused("good.zkey", wrong, &[wrong]);
+    }
+    for wrong in others("good.wasm") {
+        place.refused(&["witness", wrong, "good.input.json", "w.wtns"], &[wrong]);
+    }
+    for wrong in others("good.input.json") {
+        place.refused(&["witness", "good.wasm", wrong, "w.wtns"], &[wrong]);
+    }
+    for wrong in others("good.r1cs") {
+        place.refused(&["setup", wrong, "new.zkey"], &[wrong]);
+    }
+    for wrong in others("good.vkey.json") {
+        place.refused(&["verify", wrong, "good.input.json", "good.input.json"], &[wrong]);
+    }
+    for wrong in all {
+        place.refused(&["verify", "good.vkey.json", wrong, wrong], &[wrong]);
+    }
+    for wrong in ["empty", "noise", "good.wasm", "good.input.json"] {
+        place.refused(&["inspect", wrong], &[wrong]);
+    }
+}
+
+#[test]
+fn keys_with_wrong_numbers_and_points() {
+    let place = Place::new();
+    let zkey = good("zkey");
+    // Header of BN254: u32 n8 | p | u32 n8 | r | u32 variables | u32 publics | u32 domain | points.
+    let (variables, publics, domain, alpha) = (72, 76, 80, 84);
+    let word = |value: u32| value.to_le_bytes();
+    for (what, section, offset, bytes) in [
+        ("base field", 2, 4, &[0x55; 32][..]),
+        ("scalar field", 2, 40, &[0x55; 32]),
+        ("size of the base field", 2, 0, &word(48)),
+        ("variables", 2, variables, &word(u32::MAX)),
+        ("variables", 2, variables, &word(0)),
+        ("publics", 2, publics, &word(u32::MAX)),
+        ("publics", 2, publics, &word(5075)),
+        ("domain", 2, domain, &word(8191)),
+        ("domain", 2, domain, &word(0)),
+        ("domain", 2, domain, &word(1 << 14)),
+        ("domain above the 2-adicity", 2, domain, &word(1 << 29)),
+        ("domain", 2, domain, &word(u32::MAX)),
+        ("protocol", 1, 0, &word(2)),
+        ("coordinate above p", 2, alpha, &[0xff; 32]),
+        ("coordinate above p", 5, 64 * 9, &[0xff; 32]),
+        ("number of coefficients", 4, 0, &word(u32::MAX)),
+        ("matrix of a coefficient", 4, 4, &word(2)),
+        ("row of a coefficient", 4, 8, &word(1 << 13)),
+        ("wire of a coefficient", 4, 12, &word(u32::MAX)),
+        ("value of a coefficient", 4, 16, &BN254_R),
+        ("alpha off the curve", 2, alpha, &element(5)),
+        ("IC point off the curve", 3, 0, &element(5)),
+        ("A point off the curve", 5, 64 * 70, &element(5)),
+        ("B1 point off the curve", 6, 64 * 70, &element(5)),
+        ("B2 point off the curve", 7, 128 * 70, &element(5)),
+        ("C point off the curve", 8, 64 * 70, &element(5)),
+        ("H point off the curve", 9, 64 * 70, &element(5)),
+    ] {
+        let bad = patched(&zkey, section, offset, bytes);
+        assert!(bad != zkey, "{what}");
+        place.write("bad", &bad);
+        place.prove_refused("bad", "good.wtns", &["bad: "]);
+    }
+}
+
+#[test]
+fn files_that_are_missing_or_unreadable() {
+    let place = Place::new();
+    place.prove_refused("none.zkey", "good.wtns", &["none.zkey: "]);
+    place.prove_refused("good.zkey", "none.wtns", &["none.wtns: "]);
+    place.refused(&["verify", "none", "none", "none"], &["none: "]);
+    place.refused(&["inspect", "none"], &["none: "]);
+    // A file that opens and cannot be read, whoever asks.
+    let unreadable = "/proc/self/mem";
+    place.prove_refused(unreadable, "good.wtns", &[unreadable]);
+    place.prove_refused("good.zkey", unreadable, &[unreadable]);
+    place.refused(&["witness", unreadable, "good.input.json", "w"], &[unreadable]);
+    fs::create_dir(place.path().join("folder")).unwrap();
+    place.prove_refused("folder", "good.wtns", &["folder: "]);
+    place.prove_refused("good.zkey", "folder", &["folder: "]);
+    place.refused(&["setup", "folder", "new.zkey"], &["folder: "]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let place = Place::new();
+    let prove = |proof: &str, public: &str, parts: &[&str]| {
+        place.refused(&["prove", "good.zkey", "good.wtns", proof, public, "--device", "cpu"], parts);
+    };
+    prove("none/p.json", "u.json", &["none/p.json: "]);
+    prove("p.json", "none/u.json", &["none/u.json: "]);
+    prove("p.json", "p.json", &["p.json: ", "two outputs"]);
+    prove("p.json", "./p.json", &["p.json: ", "two outputs"]);
+    prove("good.zkey", "u.json", &["good.zkey: ", "replace the input"]);
+    prove("p.json", "./good.wtns", &["good.wtns: ", "replace the input"]);
+    fs::create_dir(place.path().join("folder")).unwrap();
+    prove("folder", "u.json", &["folder: "]);
+    prove("", "u.json", &[]);
+    // A full disk: nothing of the pair appears, and what was there stays.
+    place.write("u.json", b"old");
+    prove("/dev/full", "u.json", &["/dev/full: ", "No space left"]);
+    assert_eq!(fs::read(place.path().join("u.json")).unwrap(), b"old");
+    place.refused(&["export-vkey", "good.zkey", "/dev/full"], &["/dev/full: "]);
+}
+
+#[test]
+fn a_disk_that_fills_up_half_way() {
+    let place = Place::new();
+    let (r1cs, _) = squarings(2000);
+    place.write("big.r1cs", &r1cs);
+    let before = names(place.path());
+    // 8 blocks of 1 KiB for each file; with the signal ignored, writing fails as on a full disk.
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let program = support::binary();
+    let args = ["-c", script, "bash", text(&program), "setup", "big.r1cs", "new.zkey"];
+    let output = Command::new("bash").current_dir(place.path()).args(args).output().unwrap();
+    let (_, stderr) = expect(2, output, &args);
+    assert!(stderr.contains("new.zkey: ") && stderr.lines().count() == 1, "{stderr}");
+    assert_eq!(names(place.path()), before);
+}
+
+#[test]
+fn circuits_that_cannot_be_set_up() {
+    let place = Place::new();
+    let r1cs = fs::read(root().join("crates/app/tests/data/multiplier.r1cs")).unwrap();
+    // Header: u32 n8 | r | u32 wires | u32 outputs | u32 inputs | u32 private | u64 labels | u32 constraints.
+    let word = |value: u32| value.to_le_bytes();
+    for (offset, bytes) in [
+        (0, &word(48)[..]),
+        (4, &[0x55; 32]),
+        (36, &word(0)),
+        (36, &word(1)),
+        (40, &word(u32::MAX)),
+        (44, &word(4)),
+        (60, &word(u32::MAX)),
+        (60, &word(2)),
+    ] {
+        place.write("bad", &patched(&r1cs, 1, offset, bytes));
+        place.refused(&["setup", "bad", "new.zkey"], &["bad: "]);
+    }
+    // The first constraint: u32 terms | u32 wire | 32 bytes of value.
+    for (offset, bytes) in [(0, &word(u32::MAX)[..]), (4, &word(4)), (8, &BN254_R)] {
+        place.write("bad", &patched(&r1cs, 2, offset, bytes));
+        place.refused(&["setup", "bad", "new.zkey"], &["bad: "]);
+    }
+}
+
+#[test]
+fn proofs_and_public_signals_that_are_malformed() {
+    let place = Place::new();
+    let args = ["prove", "good.zkey", "good.wtns", "p.json", "u.json", "--device", "cpu", "--quiet"];
+    run_in(place.path(), 0, &args);
+    let (stdout, _) = run_in(place.path(), 0, &["verify", "good.vkey.json", "u.json", "p.json"]);
+    assert_eq!(stdout, "OK\n");
+    let proof = fs::read_to_string(place.path().join("p.json")).unwrap();
+    for (from, to) in [("groth16", "plonk"), ("bn128", "bls12381"), ("\"pi_b\"", "\"pi_x\""), ("[", "{")] {
+        assert!(proof.contains(from));
+        place.write("bad", proof.replace(from, to).as_bytes());
+        place.refused(&["verify", "good.vkey.json", "u.json", "bad"], &["bad: "]);
+    }
+    let huge = format!("[\"{}\"]", "9".repeat(78));
+    for publics in ["", "[", "{}", "[null]", "[\"x\"]", "[\"-1\"]", "[]", "[\"1\", \"2\"]", &huge] {
+        place.write("bad", publics.as_bytes());
+        place.refused(&["verify", "good.vkey.json", "bad", "p.json"], &["bad"]);
+    }
+}
+
+#[test]
+fn usage_errors_are_one_line() {
+    let place = Place::new();
+    for (args, part) in [
+        (&[][..], "--help"),
+        (&["prov"], "prov"),
+        (&["prove"], "required"),
+        (&["prove", "a", "b", "c"], "required"),
+        (&["prove", "a", "b", "c", "d", "e"], "unexpected"),
+        (&["verify", "a", "b", "c", "--fast"], "--fast"),
+        (&["doctor", "--device", "gpu"], "no such kind"),
+        (&["doctor", "--device", "sim:0"], "must be 1 to"),
+        (&["bench", "ntt", "--log-n", "20..18"], "expected a number"),
+        (&["bench", "ntt", "--curve", "p256"], "p256"),
+        (&["bench", "groth16", "only.zkey"], "required"),
+        (&["witness", "a", "b", "c", "--max-memory", "0"], "--max-memory"),
+    ] {
+        place.refused(args, &[part]);
+    }
+    let trace = ["export-vkey", "good.zkey", "v.json", "--trace", "none/t.json"];
+    place.refused(&trace, &["none/t.json: "]);
+}
+
+#[test]
+fn circuits_and_inputs_of_the_witness_command() {
+    let place = Place::new();
+    let wasm = fs::read(root().join("crates/witness/tests/data/multiplier.wasm")).unwrap();
+    place.write("good.wasm", &wasm);
+    for (json, part) in [
+        ("", "not JSON"),
+        ("[]", "expected an object"),
+        (r#"{"a": 1}"#, "needs 2 input values"),
+        (r#"{"a": 1, "b": 2, "c": 3}"#, "signal c"),
+        (r#"{"a": [1, 2], "b": 2}"#, "signal a: too many"),
+        (r#"{"a": "one", "b": 2}"#, "signal a"),
+        (r#"{"a": 1.5, "b": 2}"#, "signal a"),
+        (r#"{"a": 9007199254740993, "b": 2}"#, "write it as a string"),
+    ] {
+        place.write("bad", json.as_bytes());
+        place.refused(&["witness", "good.wasm", "bad", "w.wtns"], &["bad: ", part]);
+    }
+    place.write("in.json", br#"{"a": 3, "b": 5}"#);
+    place.write("bad", &wasm[..wasm.len() / 2]);
+    place.refused(&["witness", "bad", "in.json", "w.wtns"], &["bad: ", "not a circuit"]);
+    let args = ["fullprove", "in.json", "good.wasm", "good.zkey", "p.json", "u.json", "--device", "cpu"];
+    place.refused(&args, &["expected 5075"]);
+    // `/dev/stdout` takes a witness, too.
+    let args = ["witness", "good.wasm", "in.json", "/dev/stdout", "--quiet"];
+    let output = tandem().current_dir(place.path()).args(args).output().unwrap();
+    assert!(output.stdout == files::wtns(&BN254_R, &[element(1), element(15), element(3), element(5)]));
+}
+
+/// Starts a command, waits until `ready` or for two seconds at most, and interrupts it.
+fn interrupted(folder: &Path, signal: &str, args: &[&str], ready: impl Fn(&[String]) -> bool) -> (Option<i32>, Duration) {
+    let mut child = tandem().current_dir(folder).args(args).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) && !ready(&names(folder)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = Instant::now();
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(killed.success(), "it had ended already: {args:?}");
+    (child.wait().unwrap().code(), sent.elapsed())
+}
+
+#[test]
+fn interrupts_leave_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().into();
+    let (r1cs, witness) = squarings((1 << 16) - 10);
+    fs::File::create(path.join("a.r1cs")).unwrap().write_all(&r1cs).unwrap();
+    fs::write(path.join("a.wtns"), witness).unwrap();
+    let under_way = |names: &[String]| names.iter().any(|name| name.ends_with(".part"));
+
+    for signal in ["-INT", "-TERM"] {
+        let (status, took) = interrupted(&path, signal, &["setup", "a.r1cs", "a.zkey"], under_way);
+        assert_eq!(status, Some(130));
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        assert_eq!(names(&path), ["a.r1cs", "a.wtns"]);
+    }
+    run_in(&path, 0, &["setup", "a.r1cs", "a.zkey", "--seed", "a test", "--quiet"]);
+    let args = ["prove", "a.zkey", "a.wtns", "p.json", "u.json", "--device", "cpu"];
+    let (status, took) = interrupted(&path, "-INT", &args, under_way);
+    assert_eq!(status, Some(130));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(names(&path), ["a.r1cs", "a.wtns", "a.zkey"]);
+    // Left alone, the same command proves.
+    run_in(&path, 0, &[&args[..], &["--quiet"]].concat());
+    assert_eq!(text(&path.join("p.json")).is_empty(), false);
+}
