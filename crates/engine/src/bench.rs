@@ -1,6 +1,8 @@
-//! Single primitives, for measurements.
+//! Single primitives, for measurements. One result of each is checked before anything is timed.
 
 use crate::{Error, Result};
+use ark_ec::PrimeGroup;
+use ark_ff::Zero;
 use std::time::Instant;
 use tandem_ops::{
     Backend, Buffer, Canonical, Coset, Curve, Direction, Group, Lane, Msm, MsmRequest, MsmSet, NttOp, Order,
@@ -25,10 +27,15 @@ fn integers(n: usize) -> Vec<Canonical> {
     bytes.chunks_exact(32).map(|c| Canonical([limb(c, 0), limb(c, 1), limb(c, 2), limb(c, 3) >> 11])).collect()
 }
 
+fn element<C: Curve>(value: &Canonical) -> C::Fr {
+    C::Fr::from(ark_ff::BigInt(value.0))
+}
+
 /// One forward transform, elements in natural order in and bit-reversed out, without the transfer.
 pub(crate) fn ntt<C: Curve, B: ProofBackend<C>>(backend: &B, log_n: u32, runs: usize) -> Result<Vec<f64>> {
     let n = check(log_n)?;
-    let input = backend.upload(Lane(0), &integers(n))?;
+    let values = integers(n);
+    let input = backend.upload(Lane(0), &values)?;
     let mut data = backend.alloc(Lane(0), n)?;
     backend.to_mont(&input, &mut data)?;
     drop(input);
@@ -38,6 +45,14 @@ pub(crate) fn ntt<C: Curve, B: ProofBackend<C>>(backend: &B, log_n: u32, runs: u
         input: Order::Natural,
         output: Order::BitReversed,
     };
+    backend.ntt(&mut data, op)?;
+    // Value 1, which stands at the place n / 2, is the polynomial's value at w.
+    let got = backend.download(&backend.copy(&data, n / 2..n / 2 + 1, Lane(0))?)?.wait()?;
+    let root = C::root_of_unity(log_n).ok_or_else(|| Error::input(format!("size 2^{log_n}: above the 2-adicity")))?;
+    let expected = values.iter().rev().fold(C::Fr::zero(), |sum, v| sum * root + element::<C>(v));
+    if got.first() != Some(&C::mont(expected)) {
+        return Err(Error::Device(format!("a transform of 2^{log_n} elements is wrong: nothing to measure")));
+    }
     timed(backend, runs, || backend.ntt(&mut data, op))
 }
 
@@ -50,7 +65,8 @@ pub(crate) fn msm<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
 ) -> Result<Vec<f64>> {
     let n = check(log_n)?;
     let points = tandem_groth16::setup::sequence::<G>(n);
-    let scalars = backend.upload(Lane(0), &integers(n))?;
+    let values = integers(n);
+    let scalars = backend.upload(Lane(0), &values)?;
     let free = backend.info().free_bytes.first().copied().unwrap_or(0);
     // Half for the points; the rest for digits and buckets.
     let request =
@@ -58,10 +74,16 @@ pub(crate) fn msm<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
     let plan = backend.plan(Lane(0), &request)?;
     let bases = Msm::<G>::load(backend, Lane(0), &plan, 0, points.as_slice().into())?;
     drop(points);
-    timed(backend, runs, || {
+    let sum = || {
         let digits = backend.digits(&plan, Scalars::Canonical(&scalars))?;
-        Msm::<G>::msm(backend, &bases, &digits)?.wait().map(drop)
-    })
+        Msm::<G>::msm(backend, &bases, &digits)?.wait()
+    };
+    // Point i is (i + 2) g.
+    let factor: C::Fr = values.iter().zip(2u64..).map(|(v, i)| element::<C>(v) * C::Fr::from(i)).sum();
+    if sum()? != G::Ark::generator() * factor {
+        return Err(Error::Device(format!("a sum of 2^{log_n} points is wrong: nothing to measure")));
+    }
+    timed(backend, runs, || sum().map(drop))
 }
 
 /// Seconds of each run, after one that does not count.
