@@ -1,7 +1,7 @@
 #pragma once
-// Entries to buckets: a segmented sum in which every thread adds consecutive entries, as many as its neighbours, however
-// the scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last bucket of
-// a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
+// Entries to buckets: a segmented sum in which every thread adds consecutive entries, as many as its neighbours,
+// however the scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last
+// bucket of a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
 // combine_partials adds up block by block until all buckets are whole.
 #include "called.cuh"
 #include "common.cuh"

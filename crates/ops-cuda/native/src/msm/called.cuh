@@ -1,6 +1,6 @@
 #pragma once
-// A field whose products are called and not inlined. An addition of points has ten of them; in fields of many limbs that
-// is more code than the instruction cache holds, and minutes of compilation.
+// A field whose products are called and not inlined. An addition of points has ten of them; in fields of many limbs
+// that is more code than the instruction cache holds, and minutes of compilation.
 #include "tandem/curve.cuh"
 
 namespace tandem {

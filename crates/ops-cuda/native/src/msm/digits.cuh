@@ -1,7 +1,7 @@
 #pragma once
-// Scalars to entries ordered by bucket, in two counting sorts: tiles of scalars are split by the high bits of the bucket
-// into partitions, then each partition is ordered by the low bits. Entries of one bucket come in any order, which
-// changes no sum. Zero digits never become entries.
+// Scalars to entries ordered by bucket, in two counting sorts: tiles of scalars are split by the high bits of the
+// bucket into partitions, then each partition is ordered by the low bits. Entries of one bucket come in any order,
+// which changes no sum. Zero digits never become entries.
 #include "common.cuh"
 
 namespace tandem {
@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
     __syncthreads();
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.shape.scalars;
          i += uint64_t(gridDim.x) * blockDim.x)
-        for_each_digit<P>(a, uint32_t(i), [&](uint32_t bucket, uint32_t) { atomicAdd(&count[bucket >> l.low_bits], 1); });
+        for_each_digit<P>(a, uint32_t(i),
+                          [&](uint32_t bucket, uint32_t) { atomicAdd(&count[bucket >> l.low_bits], 1); });
     __syncthreads();
     for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x)
         if (count[p]) atomicAdd(&counts[p], count[p]);
@@ -158,7 +159,8 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
     const uint64_t begin = uint64_t(blockIdx.x) * l.tile;
     const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
     for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        for_each_digit<P>(a, uint32_t(i), [&](uint32_t bucket, uint32_t) { atomicAdd(&cursor[bucket >> l.low_bits], 1); });
+        for_each_digit<P>(a, uint32_t(i),
+                          [&](uint32_t bucket, uint32_t) { atomicAdd(&cursor[bucket >> l.low_bits], 1); });
     __syncthreads();
     uint32_t total = block_scan(
         l.partitions, [&](uint32_t p) { return cursor[p]; },

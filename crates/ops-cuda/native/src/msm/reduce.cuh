@@ -2,8 +2,8 @@
 // Buckets to sums: sum of (k + 1) * B_k over the 2^q buckets of each set.
 //
 // The buckets of a set are a matrix of 2^h rows and 2^l columns. Row sums R and column sums C cost two additions a
-// bucket, in chunks of 2^m buckets a thread. Then sum of k * B_k = 2^l * (sum of i * R_i) + (sum of j * C_j), and each of
-// these is the sum over bits b of 2^b * (sum of those whose index has bit b). So q + 1 points a set are left, with the
+// bucket, in chunks of 2^m buckets a thread. Then sum of k * B_k = 2^l * (sum of i * R_i) + (sum of j * C_j), and each
+// of these is the sum over bits b of 2^b * (sum of those whose index has bit b). So q + 1 points a set are left, with the
 // powers of two as their weights: the sum of all buckets, and one for each bit of k.
 #include "accumulate.cuh"
 
@@ -34,7 +34,8 @@ template <class F> struct Groups {
 };
 
 template <class F>
-__global__ void __launch_bounds__(128) sum_chunks(ReduceLayout d, const Xyzz<F>* bucket, Xyzz<F>* rows, Xyzz<F>* columns) {
+__global__ void __launch_bounds__(128)
+    sum_chunks(ReduceLayout d, const Xyzz<F>* bucket, Xyzz<F>* rows, Xyzz<F>* columns) {
     const uint32_t chunks = d.sets << (d.q - d.m);
     uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= 2 * chunks) return;
@@ -79,7 +80,7 @@ template <class F> __global__ void __launch_bounds__(BLOCK_OF_POINTS<F>) sum_gro
     if (at < g.count && at % (1u << g.log_group) == 0) store16(&g.out[at >> g.log_group], load16(&sum[threadIdx.x]));
 }
 
-/// The points that are left: blockIdx.x is the set, blockIdx.y the point of the set: 0 for the sum of all, 1 + b for bit b.
+/// The points that are left: blockIdx.x is the set, blockIdx.y its point, 0 for the sum of all and 1 + b for bit b.
 template <class F>
 __global__ void __launch_bounds__(BLOCK_OF_POINTS<F>)
     sum_bits(ReduceLayout d, const Xyzz<F>* rows, const Xyzz<F>* columns, Xyzz<F>* sums) {

@@ -12,7 +12,8 @@ constexpr uint32_t TABLE_CHUNK = 1u << 19;
 
 template <class F>
 __global__ void __launch_bounds__(128)
-    double_points(const Affine<F>* in, Affine<F>* out, uint32_t count, uint32_t doublings, Xyzz<F>* doubled, F* before) {
+    double_points(const Affine<F>* in, Affine<F>* out, uint32_t count, uint32_t doublings, Xyzz<F>* doubled,
+                  F* before) {
     const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
     F product = F::one();
     for (uint32_t i = t; i < count; i += stride) {
