@@ -7,8 +7,8 @@
 //   msm skew  <log2 size> <c>[/sets]   times of all distributions
 #include "common.cuh"
 
-#include <cstring>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #if defined(BN254_G1) || defined(BN254_G2)
