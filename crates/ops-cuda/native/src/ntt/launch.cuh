@@ -38,7 +38,8 @@ template <class P> int32_t powers(const tandem_ntt_powers_args* args, tandem_str
 }
 
 template <class P> int32_t stages(const tandem_ntt_stages_args* args, tandem_stream stream) {
-    if (!args->stages || !valid_powers(args->powers, args->order_bits, args->split, MAX_LOG_ROWS)) return TANDEM_INVALID;
+    if (!args->stages) return TANDEM_INVALID;
+    if (!valid_powers(args->powers, args->order_bits, args->split, MAX_LOG_ROWS)) return TANDEM_INVALID;
     stages_kernel<P><<<blocks(STAGE_NODES * STAGE_BLOCKS, 128), 128, 0, stream>>>(*args);
     return status();
 }

@@ -4,9 +4,9 @@
 //
 // A block takes 4 elements a thread, as columns of 2^log_rows rows each: it copies them to shared memory, multiplies
 // them by the factors that lie between this pass and the one before, and goes through rounds of up to two stages, in
-// which every thread holds 4 elements in registers. A stage at bit b maps the elements (x, y) whose rows differ in bit b
-// alone to (x + z y, x - z y), where z depends on the row's bits above b: rows go in in natural order and come out in
-// bit-reversed order. Where a pass is to go the other way, its rows are copied in and out in bit-reversed order.
+// which every thread holds 4 elements in registers. A stage at bit b maps the elements (x, y) whose rows differ in
+// bit b alone to (x + z y, x - z y), where z depends on the row's bits above b: rows go in in natural order and come
+// out in bit-reversed order. Where a pass is to go the other way, its rows are copied in and out in bit-reversed order.
 //
 // The number of threads that exchange elements between two rounds is 2^(bits left - 2), and they are neighbours: up to
 // 7 bits they are of one warp, so that most exchanges need no barrier of the block.
@@ -20,7 +20,7 @@ namespace ntt {
 constexpr uint32_t LOG_HELD = 2, HELD = 1 << LOG_HELD;
 constexpr uint32_t LOG_BLOCK = 7, MAX_LOG_ROWS = LOG_BLOCK + LOG_HELD, MIN_LOG_N = 3;
 static_assert(MAX_LOG_ROWS == TANDEM_NTT_MAX_LOG_ROWS && MIN_LOG_N == TANDEM_NTT_MIN_LOG_ROWS, "as the header says");
-/// Blocks that share a multiprocessor: 96 registers a thread are enough to hold everything, and 20 warps hide latencies.
+/// Blocks that share a multiprocessor, which leaves 96 registers a thread; measured beside 4 and 6.
 constexpr uint32_t BLOCKS = 5;
 /// Stage factors: node n of 3, of the heap of 1 and 2 that a round of two stages uses, for each setting of the bits
 /// above, in quarters of 16 bytes so that neighbouring threads read neighbouring quarters.
@@ -38,8 +38,9 @@ TANDEM_HD uint32_t reverse_bits(uint32_t x, uint32_t bits) {
 }
 
 /// The exponent of the root of order 2^(bits of the place), or of order twice that for the odd coset, by which the
-/// element at `place` is multiplied before a pass. `rows_first`: the bits of the place are those above the pass, then
-/// the row; else the row, then those below it. Whichever those are, they are the point's, and the row is the coefficient's.
+/// element at `place` is multiplied before a pass. The place has the row's bits and those of all passes before, which
+/// are above the row, or below it if the passes go upwards (`reversed`). The passes before have made their bits the
+/// point's, low ones first; the row is still the coefficient's.
 TANDEM_HD uint64_t factor_exponent(uint64_t place, uint32_t bits, uint32_t log_rows, bool reversed, bool odd) {
     const uint32_t known_bits = bits - log_rows;
     uint32_t row, known;
@@ -71,8 +72,8 @@ struct Places {
 };
 
 /// Where the block keeps row `row` of its column `column`, in 16-byte words; the upper half of the element lies
-/// `elements` words further, at the place with bit 2 turned over. Rows and columns whose numbers differ by powers of two
-/// fall into different banks.
+/// `elements` words further, at the place with bit 2 turned over. Rows and columns whose numbers differ by powers of
+/// two fall into different banks.
 __device__ __forceinline__ uint32_t kept_at(uint32_t column, uint32_t row, uint32_t log_rows) {
     const uint32_t at = column << log_rows | row;
     return at ^ ((row >> 3 ^ row >> 6 ^ row >> 9 ^ column) & 7);
@@ -90,7 +91,8 @@ template <class P> __device__ __forceinline__ void keep(uint4* shared, uint32_t 
     shared[elements + (at ^ 4)] = reinterpret_cast<uint4*>(x.limb)[1];
 }
 
-template <class P> __device__ __forceinline__ Factor<P> stage_factor(const uint4* stages, uint32_t node, uint32_t block) {
+template <class P>
+__device__ __forceinline__ Factor<P> stage_factor(const uint4* stages, uint32_t node, uint32_t block) {
     Factor<P> f;
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) {
@@ -132,7 +134,8 @@ __device__ __forceinline__ Fp<P> multiply_power(Fp<P> x, const Factor<P>* powers
 }
 
 /// Multiplies the element from `place` by its factor before the pass.
-template <class P> __device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const tandem_ntt_pass_args& args, uint64_t place) {
+template <class P>
+__device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const tandem_ntt_pass_args& args, uint64_t place) {
     const uint32_t bits = args.reversed ? args.low + args.log_rows : args.log_n - args.low;
     const uint64_t index = args.reversed ? place & ((uint64_t(1) << bits) - 1) : place >> args.low;
     if (args.factors) return multiply(x, load16_readonly(reinterpret_cast<const Factor<P>*>(args.factors) + index));
@@ -142,7 +145,8 @@ template <class P> __device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, con
     return multiply_power(x, reinterpret_cast<const Factor<P>*>(args.powers), args.split, exponent);
 }
 
-template <class P> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const tandem_ntt_pass_args args) {
+template <class P>
+__global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const tandem_ntt_pass_args args) {
     extern __shared__ uint4 shared[];
     const uint32_t log_rows = args.log_rows, elements = blockDim.x * HELD;
     const uint32_t rows = 1u << log_rows, columns = elements >> log_rows;
@@ -152,8 +156,8 @@ template <class P> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pas
     const Places from{log_rows, log_columns, args.low, reversed, reorder && !reversed};
     const uint64_t first_column = uint64_t(blockIdx.x) * columns;
 
-    // Copy in, by halves of elements: neighbouring threads take neighbouring rows if those are neighbours in memory, else
-    // neighbouring columns.
+    // Copy in, by halves of elements: neighbouring threads take neighbouring rows if those are neighbours in memory,
+    // else neighbouring columns.
 #pragma unroll
     for (uint32_t i = 0; i < 2 * HELD; i++) {
         const uint32_t unit = i * blockDim.x + threadIdx.x, e = unit >> 1, half = unit & 1;
@@ -172,14 +176,15 @@ template <class P> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pas
     const uint32_t thread = threadIdx.x & (rows / HELD - 1), column = threadIdx.x >> (log_rows - LOG_HELD);
 #pragma unroll 1
     for (uint32_t left = log_rows;;) {
-        // The thread holds rows block * 2^window + k * 2^below + rest for k in 0..8.
+        // The thread holds rows block * 2^(below + 2) + k * 2^below + rest for k in 0..4.
         const uint32_t below = left > LOG_HELD ? left - LOG_HELD : 0;
         const uint32_t block = thread >> below, rest = thread & ((1u << below) - 1);
         const uint32_t row = block << (below + LOG_HELD) | rest;
         const bool first_round = left == log_rows;
         Fp<P> x[HELD];
 #pragma unroll
-        for (uint32_t k = 0; k < HELD; k++) x[k] = kept<P>(shared, elements, kept_at(column, row | k << below, log_rows));
+        for (uint32_t k = 0; k < HELD; k++)
+            x[k] = kept<P>(shared, elements, kept_at(column, row | k << below, log_rows));
         if (first_round && args.multiply) {
             const uint64_t base = from.column(first_column + column);
 #pragma unroll

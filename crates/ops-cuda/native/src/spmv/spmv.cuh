@@ -17,7 +17,8 @@ template <class P> __device__ __forceinline__ bool is_one(const Fp<P>& x) {
 }
 
 /// The share of thread `lane` of `lanes` in a row's sum.
-template <class P> __device__ Fp<P> partial_sum(const tandem_spmv_args& args, uint32_t row, uint32_t lane, uint32_t lanes) {
+template <class P>
+__device__ Fp<P> partial_sum(const tandem_spmv_args& args, uint32_t row, uint32_t lane, uint32_t lanes) {
     const Fp<P>* values = reinterpret_cast<const Fp<P>*>(args.values);
     const Fp<P>* x = reinterpret_cast<const Fp<P>*>(args.x);
     // Below p * 2^256 at all times.
