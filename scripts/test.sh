@@ -32,8 +32,9 @@ step "npm packages" packages
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "bindings are up to date" cargo xtask bindgen --check
-# T4 looks at the program as it is released.
+# T4 and T5 run the program as it is released.
 step "release program" cargo build --release --locked -p tandem
+export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 step "tests" cargo test --workspace --locked --no-fail-fast
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
 

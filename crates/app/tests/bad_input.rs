@@ -156,7 +156,8 @@ fn files_of_the_wrong_kind_in_every_position() {
     place.write("noise", &[0x5a; 5000]);
     let r1cs = root().join("crates/app/tests/data/multiplier.r1cs");
     fs::copy(r1cs, place.path().join("good.r1cs")).unwrap();
-    let all = ["good.zkey", "good.wtns", "good.vkey.json", "good.wasm", "good.r1cs", "good.input.json", "empty", "noise"];
+    let all =
+        ["good.zkey", "good.wtns", "good.vkey.json", "good.wasm", "good.r1cs", "good.input.json", "empty", "noise"];
     let others = |good: &'static str| all.into_iter().filter(move |name| *name != good);
     for wrong in others("good.zkey") {
         place.prove_refused(wrong, "good.wtns", &[wrong]);
@@ -383,7 +384,12 @@ fn circuits_and_inputs_of_the_witness_command() {
 }
 
 /// Starts a command, waits until `ready` or for two seconds at most, and interrupts it.
-fn interrupted(folder: &Path, signal: &str, args: &[&str], ready: impl Fn(&[String]) -> bool) -> (Option<i32>, Duration) {
+fn interrupted(
+    folder: &Path,
+    signal: &str,
+    args: &[&str],
+    ready: impl Fn(&[String]) -> bool,
+) -> (Option<i32>, Duration) {
     let mut child = tandem().current_dir(folder).args(args).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(2) && !ready(&names(folder)) {

@@ -29,7 +29,8 @@ fn packages() -> PathBuf {
 /// Runs node; fails the test unless it succeeds. Returns the last line of stdout.
 #[track_caller]
 fn node(args: &[&str]) -> String {
-    let output = Command::new("node").current_dir(root()).args(args).output().expect("node cannot be started; install it");
+    let output =
+        Command::new("node").current_dir(root()).args(args).output().expect("node cannot be started; install it");
     let (stdout, _) = expect(0, output, args);
     stdout.trim_end().lines().last().unwrap_or_default().to_string()
 }
@@ -207,7 +208,11 @@ fn membership_of_depth_20() {
 
 #[test]
 fn eddsa_poseidon() {
-    check("eddsa", compiled("tests/e2e/circuits/eddsa.circom", "bn128"), input_file("tests/e2e/circuits/eddsa.input.json"));
+    check(
+        "eddsa",
+        compiled("tests/e2e/circuits/eddsa.circom", "bn128"),
+        input_file("tests/e2e/circuits/eddsa.input.json"),
+    );
 }
 
 #[test]
@@ -217,7 +222,11 @@ fn sha256_of_512_bits() {
 
 #[test]
 fn sha256_of_256_bits_on_bls12_381() {
-    check("sha256_256-bls12381", compiled("tests/e2e/circuits/sha256_256.circom", "bls12381"), json!({"in": bits(256)}));
+    check(
+        "sha256_256-bls12381",
+        compiled("tests/e2e/circuits/sha256_256.circom", "bls12381"),
+        json!({"in": bits(256)}),
+    );
 }
 
 #[test]
