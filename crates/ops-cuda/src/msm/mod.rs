@@ -135,10 +135,11 @@ impl<C: Curve> Digits<C> for Cuda {
             CurveId::Bn254 => (ffi::tandem_msm_digits_bn254_scratch, ffi::tandem_msm_digits_bn254),
             CurveId::Bls12_381 => (ffi::tandem_msm_digits_bls12_381_scratch, ffi::tandem_msm_digits_bls12_381),
         };
-        // SAFETY: all pointers are live buffers of this lane with the room that the header asks for.
         ctx.launch_with_scratch(
             OP,
+            // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
             |bytes| unsafe { query(&args, bytes) },
+            // SAFETY: all pointers are live buffers of this lane with the room that the header asks for.
             |scratch, bytes, stream| unsafe { launch(&args, scratch, bytes, stream) },
         )?;
         Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets })
@@ -176,10 +177,11 @@ impl<G: Group> Msm<G> for Cuda {
                 table: table.ptr().cast().raw(),
             };
             let launchers = Launchers::of::<G>();
-            // SAFETY: the table has room for `levels` times the points, of which the first are written.
             ctx.launch_with_scratch(
                 OP,
+                // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
                 |bytes| unsafe { (launchers.table_scratch)(&args, bytes) },
+                // SAFETY: the table has room for `levels` times the points, of which the first are written.
                 |scratch, bytes, stream| unsafe { (launchers.table)(&args, scratch, bytes, stream) },
             )?;
         }
@@ -208,10 +210,11 @@ impl<G: Group> Msm<G> for Cuda {
             offsets: digits.offsets.ptr().raw(),
             sums: sums.ptr().raw(),
         };
-        // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
         ctx.launch_with_scratch(
             OP,
+            // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
             |bytes| unsafe { (launchers.sum_scratch)(&args, bytes) },
+            // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
             |scratch, bytes, stream| unsafe { (launchers.sum)(&args, scratch, bytes, stream) },
         )?;
         let sums = ctx.download(OP, &sums)?;
