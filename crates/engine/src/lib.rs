@@ -10,8 +10,10 @@ mod cache;
 mod device;
 mod error;
 mod files;
+mod gpus;
 mod key;
 mod open;
+mod synthetic;
 mod team;
 mod witness;
 

@@ -1,5 +1,6 @@
 //! The engine: which device, chosen once.
 
+use crate::gpus;
 use crate::key::{self, Place, Source};
 use crate::team::{AnyCurve, AnyTeam, OneTeam};
 use crate::{CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Synthetic, Witness};
@@ -34,16 +35,15 @@ impl Engine {
             DeviceChoice::Cpu => Ok(Self::with(OneTeam::new(Cpu::new(1)), named, false)),
             // One pretend GPU is the CPU itself.
             DeviceChoice::Sim(lanes) => Ok(Self::with(OneTeam::new(Cpu::new(*lanes)), named, false)),
-            DeviceChoice::Cuda(wanted) => gpus(wanted).and_then(|gpus| open_gpus(&gpus, named, false)),
+            DeviceChoice::Cuda(wanted) => {
+                Ok(Self::with(OneTeam::new(gpus::open(&gpus::choose(wanted)?)?), named, false))
+            }
             DeviceChoice::Auto => {
-                let opened = gpus(&[]).and_then(|gpus| {
-                    let why = match gpus.len() {
-                        1 => "the one usable GPU".into(),
-                        n => format!("all {n} usable GPUs"),
-                    };
-                    open_gpus(&gpus, why, true)
-                });
-                opened.or_else(|why| Ok(Self::with(OneTeam::new(Cpu::new(1)), why.to_string(), true)))
+                let opened = gpus::choose(&[]).and_then(|choice| Ok((gpus::open(&choice)?, choice.why)));
+                Ok(match opened {
+                    Ok((team, why)) => Self::with(OneTeam::new(team), why, true),
+                    Err(no_gpu) => Self::with(OneTeam::new(Cpu::new(1)), no_gpu.to_string(), true),
+                })
             }
         }
     }
@@ -92,14 +92,7 @@ impl Engine {
     /// # Errors
     /// The size is out of range or does not fit.
     pub fn synthetic_key(&self, circuit: Synthetic, progress: &dyn Progress) -> Result<(Key, Witness)> {
-        if !SYNTHETIC_LOG_SIZES.contains(&circuit.log_size) || !(0.0..=1.0).contains(&circuit.dense) {
-            let (least, most) = (SYNTHETIC_LOG_SIZES.start(), SYNTHETIC_LOG_SIZES.end());
-            let Synthetic { log_size, dense, .. } = circuit;
-            return Err(Error::input(format!(
-                "a circuit of size 2^{log_size} with dense share {dense}: expected 2^{least} to 2^{most} and 0 to 1"
-            )));
-        }
-        let circuit_of = synthetic::Synthetic::of_domain(circuit.log_size, circuit.dense);
+        let circuit_of = circuit.circuit()?;
         match circuit.curve {
             CurveId::Bn254 => self.synthetic::<Bn254>(circuit_of, progress),
             CurveId::Bls12_381 => self.synthetic::<Bls12_381>(circuit_of, progress),
@@ -152,18 +145,4 @@ impl Engine {
             CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(g2, log_n, runs),
         }
     }
-}
-
-/// Sizes of synthetic circuits.
-const SYNTHETIC_LOG_SIZES: std::ops::RangeInclusive<u32> = 2..=24;
-
-/// A GPU that was found.
-struct Gpu;
-
-fn gpus(_wanted: &[u32]) -> Result<Vec<Gpu>> {
-    Err(Error::Device("no GPU is wired".into()))
-}
-
-fn open_gpus(_gpus: &[Gpu], _why: String, _auto: bool) -> Result<Engine> {
-    Err(Error::Device("no GPU is wired".into()))
 }

@@ -121,7 +121,9 @@ pub struct Budget {
 /// Shares `free` bytes of a lane between its two groups of points, in proportion to the plain size of the points,
 /// after what a proof itself needs has been set aside.
 pub fn budget(free: u64, shape: Shape, witness_points: u64, quotient_points: u64, lanes: usize) -> Budget {
-    let left = free.saturating_sub(working_set(shape, lanes));
+    /// Buckets, partial sums, and what a runtime keeps for itself; less where there is little at all.
+    const OVERHEAD: u64 = 512 << 20;
+    let left = free.saturating_sub(working_set(shape, lanes)).saturating_sub(OVERHEAD.min(free / 8));
     let total = (witness_points + quotient_points).max(1);
     let witness = (u128::from(left) * u128::from(witness_points) / u128::from(total)) as u64;
     Budget { witness, quotient: left - witness }
@@ -133,12 +135,10 @@ pub fn working_set(shape: Shape, lanes: usize) -> u64 {
     const SCALAR: u64 = 32;
     /// 26 windows of a 4-byte key and a 4-byte index, twice.
     const DIGITS: u64 = 26 * 8 * 2;
-    /// Buckets, partial sums, and what a runtime keeps for itself.
-    const FIXED: u64 = 512 << 20;
     let (variables, domain) = (shape.variables as u64, shape.domain as u64);
     let scalars = variables.max(domain).div_ceil(lanes.max(1) as u64);
     // On one lane the digits of the quotient are taken when only one of the vectors is left.
-    (variables + 4 * domain) * SCALAR + scalars * DIGITS + FIXED
+    (variables + 4 * domain) * SCALAR + scalars * DIGITS
 }
 
 #[cfg(test)]
@@ -203,9 +203,14 @@ mod tests {
     #[test]
     fn the_budget_is_what_is_left_and_never_more() {
         let need = working_set(SHAPE, 1);
-        assert_eq!(budget(need - 1, SHAPE, 3, 1, 1), Budget { witness: 0, quotient: 0 });
-        assert_eq!(budget(need + 400, SHAPE, 3, 1, 1), Budget { witness: 300, quotient: 100 });
+        assert_eq!(budget(need, SHAPE, 3, 1, 1), Budget { witness: 0, quotient: 0 });
+        // An eighth is kept back from little memory, half a GiB from much.
+        let free = 8 * (need + 400);
+        assert_eq!(budget(free, SHAPE, 3, 1, 1), {
+            let left = free - need - free / 8;
+            Budget { witness: left * 3 / 4, quotient: left - left * 3 / 4 }
+        });
         let huge = budget(u64::MAX, SHAPE, u64::MAX / 4, u64::MAX / 4, 8);
-        assert_eq!(huge.witness + huge.quotient, u64::MAX - working_set(SHAPE, 8));
+        assert_eq!(huge.witness + huge.quotient, u64::MAX - working_set(SHAPE, 8) - (512 << 20));
     }
 }

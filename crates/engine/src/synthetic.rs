@@ -1,0 +1,81 @@
+//! Synthetic circuits as files, for other tools and for measurements of the whole way from a file.
+
+use crate::{Error, Result, Synthetic};
+use std::io;
+use std::path::Path;
+use tandem_formats::{output, Output, R1csHeader, R1csWriter, Wtns};
+use tandem_groth16::setup::{Circuit, Terms};
+use tandem_groth16::synthetic;
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId};
+use zeroize::Zeroizing;
+
+/// Sizes of synthetic circuits.
+const LOG_SIZES: std::ops::RangeInclusive<u32> = 2..=24;
+
+impl Synthetic {
+    /// The circuit, checked to be one.
+    pub(crate) fn circuit(self) -> Result<synthetic::Synthetic> {
+        let Synthetic { log_size, dense, .. } = self;
+        if LOG_SIZES.contains(&log_size) && (0.0..=1.0).contains(&dense) {
+            return Ok(synthetic::Synthetic::of_domain(log_size, dense));
+        }
+        let (least, most) = (LOG_SIZES.start(), LOG_SIZES.end());
+        Err(Error::input(format!(
+            "a circuit of size 2^{log_size} with dense share {dense}: expected 2^{least} to 2^{most} and 0 to 1"
+        )))
+    }
+
+    /// Writes the circuit and a witness that satisfies it; both files appear whole or neither does.
+    ///
+    /// # Errors
+    /// The size is out of range; a file cannot be written.
+    pub fn write(self, r1cs: &Path, wtns: &Path) -> Result<()> {
+        match self.curve {
+            CurveId::Bn254 => write::<Bn254>(&self.circuit()?, r1cs, wtns),
+            CurveId::Bls12_381 => write::<Bls12_381>(&self.circuit()?, r1cs, wtns),
+        }
+    }
+}
+
+fn write<C: Curve>(circuit: &synthetic::Synthetic, r1cs: &Path, wtns: &Path) -> Result<()> {
+    let prover_error = |e| Error::prover(e, Path::new(""));
+    let circuit_of: &dyn Circuit<C> = circuit;
+    // of_domain has at most 2^24 rows, so that all counts fit.
+    let variables = circuit_of.variables() as u32;
+    let header = R1csHeader {
+        curve: C::ID,
+        n_vars: variables,
+        n_pub_out: circuit_of.publics() as u32,
+        n_pub_in: 0,
+        n_prv_in: 1,
+        n_labels: variables.into(),
+        n_constraints: circuit_of.constraints() as u32,
+    };
+    let mut terms = 0;
+    circuit_of
+        .walk(&mut |row| {
+            terms += (row.a.len() + row.b.len() + row.c.len()) as u64;
+            Ok(())
+        })
+        .map_err(prover_error)?;
+
+    let mut witness_file = Output::create(wtns)?;
+    let witness = Zeroizing::new(circuit.witness::<C>(0).map_err(prover_error)?);
+    Wtns::write(&mut witness_file, C::ID, &witness).map_err(|e| witness_file.error(e))?;
+    drop(witness);
+
+    let failed = |e: io::Error| Error::input(format!("{}: cannot write: {e}", r1cs.display()));
+    let mut writer = R1csWriter::new(Output::create(r1cs)?, &header, terms).map_err(failed)?;
+    let canonical = |terms: &Terms<C>| -> Vec<(u32, Canonical)> {
+        terms.iter().map(|&(wire, value)| (wire, C::canonical(value))).collect()
+    };
+    circuit_of
+        .walk(&mut |row| {
+            let [a, b, c] = [canonical(&row.a), canonical(&row.b), canonical(&row.c)];
+            let write_failed = |e| tandem_groth16::Error::Output(format!("{}: cannot write: {e}", r1cs.display()));
+            writer.constraint([&a, &b, &c]).map_err(write_failed)
+        })
+        .map_err(prover_error)?;
+    let circuit_file = writer.finish((0..variables as usize).map(|i| i as u64)).map_err(failed)?;
+    Ok(output::commit([witness_file, circuit_file])?)
+}

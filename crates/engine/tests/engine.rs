@@ -1,0 +1,366 @@
+//! Keys, proofs and files end to end, and what happens when a device errs.
+
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tandem_engine::{
+    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Progress, SetupOptions, Silent,
+    Synthetic, Witness,
+};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{
+    Backend, Bn254, Canonical, Curve, DeviceKind, Digits, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp,
+    Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+};
+
+/// A folder with the files of a synthetic circuit and its key.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(curve: CurveId) -> Self {
+        // Tests share one cache folder, which is not the user's.
+        static SET: std::sync::Once = std::sync::Once::new();
+        SET.call_once(|| std::env::set_var("TANDEM_CACHE_DIR", std::env::temp_dir().join("tandem-engine-tests")));
+        let files = Self(tempfile::tempdir().unwrap());
+        let circuit = Synthetic { curve, log_size: 5, dense: 0.5 };
+        circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();
+        let options = SetupOptions { seed: Some("a test".into()) };
+        let report = setup(&files.at("r1cs"), &files.at("zkey"), &options, &Silent).unwrap();
+        assert_eq!((report.constraints, report.key.domain, report.key.publics), (30, 32, 1));
+        assert_eq!(report.key.file_bytes, fs::metadata(files.at("zkey")).unwrap().len());
+        fs::write(files.at("vkey"), export_vkey(&files.at("zkey")).unwrap()).unwrap();
+        files
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn key(&self, engine: &Engine) -> Key {
+        engine.load_key(&self.at("zkey"), KeyCheck::Once, &Silent).unwrap()
+    }
+
+    fn witness(&self) -> Witness {
+        Witness::read(&self.at("wtns")).unwrap()
+    }
+
+    /// The values of the witness, changed by `change`.
+    fn changed(&self, change: impl FnOnce(&mut Vec<[u64; 4]>)) -> Vec<[u64; 4]> {
+        let bytes = fs::read(self.at("wtns")).unwrap();
+        // The values end the file.
+        let mut values: Vec<[u64; 4]> =
+            bytes[bytes.len() % 32..].chunks_exact(32).map(bytemuck::pod_read_unaligned).collect();
+        let one = values.iter().position(|v| *v == [1, 0, 0, 0]).unwrap();
+        values.drain(..one);
+        change(&mut values);
+        values
+    }
+}
+
+const CURVES: [CurveId; 2] = [CurveId::Bn254, CurveId::Bls12_381];
+
+#[test]
+fn files_are_proved_and_verified() {
+    for curve in CURVES {
+        let files = Files::new(curve);
+        for device in ["cpu", "sim:1", "sim:3"] {
+            let engine = Engine::open(&device.parse().unwrap()).unwrap();
+            let key = files.key(&engine);
+            assert_eq!((key.info().curve, key.info().variables), (curve, 32));
+            let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+            assert_eq!(proved.fallback, None);
+            let names: Vec<_> = proved.stages.iter().map(|s| s.name).collect();
+            for name in ["read witness", "sparse product A", "MSM B2", "MSM H", "verify"] {
+                assert!(names.contains(&name), "{names:?}");
+            }
+            fs::write(files.at("proof"), &proved.proof_json).unwrap();
+            fs::write(files.at("public"), &proved.public_json).unwrap();
+            verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
+
+            // The last digit of the public value.
+            let mut other = proved.public_json.clone().into_bytes();
+            *other.iter_mut().rfind(|byte| byte.is_ascii_digit()).unwrap() ^= 1;
+            fs::write(files.at("public"), other).unwrap();
+            let refused = verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap_err();
+            assert!(matches!(refused, Error::InvalidProof(_)), "{refused}");
+            fs::write(files.at("public"), "[]").unwrap();
+            let refused = verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap_err();
+            assert!(matches!(&refused, Error::BadInput(text) if text.contains("0 public values")), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_file() {
+    let files = Files::new(CurveId::Bn254);
+    let make = |seed: Option<&str>| {
+        let options = SetupOptions { seed: seed.map(String::from) };
+        setup(&files.at("r1cs"), &files.at("other"), &options, &Silent).unwrap();
+        fs::read(files.at("other")).unwrap()
+    };
+    let first = fs::read(files.at("zkey")).unwrap();
+    assert_eq!(make(Some("a test")), first);
+    assert_ne!(make(Some("another")), first);
+    assert_ne!(make(None), make(None));
+}
+
+/// Says stop at the n-th question.
+struct StopAt(AtomicU32);
+
+impl Progress for StopAt {
+    fn cancelled(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::Relaxed) == 0
+    }
+}
+
+#[test]
+fn an_interrupted_setup_leaves_no_file() {
+    let files = Files::new(CurveId::Bn254);
+    for questions in [0, 1, 4] {
+        let stop = StopAt(AtomicU32::new(questions));
+        let error = setup(&files.at("r1cs"), &files.at("late"), &SetupOptions::default(), &stop).unwrap_err();
+        assert!(matches!(error, Error::Interrupted) && error.exit_status() == 130);
+        let mut names: Vec<_> =
+            fs::read_dir(files.0.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["r1cs", "vkey", "wtns", "zkey"]);
+    }
+}
+
+#[test]
+fn witnesses_at_fault_are_named() {
+    let files = Files::new(CurveId::Bn254);
+    for device in ["cpu", "sim:2"] {
+        let engine = Engine::open(&device.parse().unwrap()).unwrap();
+        let key = files.key(&engine);
+        let refused = |values: Vec<[u64; 4]>, curve, reason: &str| {
+            let witness = Witness::from_values(curve, values).unwrap();
+            let error = engine.prove(&key, &witness, &Silent).err().unwrap();
+            assert!(error.to_string().contains(reason), "{error}");
+            assert_eq!(error.exit_status(), 2);
+        };
+        let bn254 = CurveId::Bn254;
+        refused(files.changed(|v| v[9][0] ^= 2), bn254, "does not satisfy the circuit");
+        refused(files.changed(|v| v[1][0] ^= 1), bn254, "does not satisfy the circuit");
+        refused(files.changed(|v| v[0][0] = 2), bn254, "value 0 of the witness is not 1");
+        refused(files.changed(|v| v.truncate(31)), bn254, "31 values");
+        refused(files.changed(|_| ()), CurveId::Bls12_381, "a witness for BLS12-381; the key is for BN254");
+        assert_eq!(engine.wrong_proofs(), 0);
+        // What was changed above is right as it stands.
+        let good = Witness::from_values(bn254, files.changed(|_| ())).unwrap();
+        engine.prove(&key, &good, &Silent).unwrap();
+    }
+    let above = <<Bn254 as Curve>::Fr as ark_ff::PrimeField>::MODULUS.0;
+    let error = Witness::from_values(CurveId::Bn254, vec![[1, 0, 0, 0], above]).err().unwrap();
+    assert!(error.to_string().contains("value 1"), "{error}");
+}
+
+#[test]
+fn a_key_with_a_bad_point_is_refused_every_time() {
+    let files = Files::new(CurveId::Bn254);
+    let mut bytes = fs::read(files.at("zkey")).unwrap();
+    // Section 7 (B2) is the last but one; the last is section 10, with 12 bytes of head and 68 of content.
+    let last_point = bytes.len() - 80 - 1;
+    bytes[last_point - 40] ^= 1;
+    fs::write(files.at("zkey"), bytes).unwrap();
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    for check in [KeyCheck::Once, KeyCheck::Once, KeyCheck::Always] {
+        let error = engine.load_key(&files.at("zkey"), check, &Silent).err().unwrap();
+        assert!(error.to_string().contains("section B2 (7) is not on the curve"), "{error}");
+        assert_eq!(error.exit_status(), 2);
+    }
+}
+
+#[test]
+fn files_that_are_missing_or_of_another_kind_are_named() {
+    let files = Files::new(CurveId::Bn254);
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    for (name, errors) in [("missing", "missing"), ("wtns", "wtns"), ("r1cs", "r1cs"), ("vkey", "vkey")] {
+        let error = engine.load_key(&files.at(name), KeyCheck::Once, &Silent).err().unwrap();
+        assert!(error.to_string().contains(errors) && error.exit_status() == 2, "{error}");
+    }
+    for name in ["missing", "zkey", "r1cs"] {
+        let error = Witness::read(&files.at(name)).err().unwrap();
+        assert!(error.to_string().contains(name) && error.exit_status() == 2, "{error}");
+    }
+    let error = setup(&files.at("wtns"), &files.at("new"), &SetupOptions::default(), &Silent).unwrap_err();
+    assert!(error.to_string().contains("wtns") && !files.at("new").exists(), "{error}");
+    let error = setup(&files.at("r1cs"), &files.at("no/new"), &SetupOptions::default(), &Silent).unwrap_err();
+    assert!(error.to_string().contains("no/new") && error.exit_status() == 2, "{error}");
+}
+
+#[test]
+fn sizes_out_of_range_are_refused() {
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    for (log_size, dense) in [(1, 0.5), (25, 0.5), (5, -0.1), (5, 1.5), (5, f64::NAN)] {
+        let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense };
+        assert_eq!(engine.synthetic_key(circuit, &Silent).err().unwrap().exit_status(), 2);
+    }
+    assert!(engine.bench_ntt(CurveId::Bn254, 0, 1).is_err() && engine.bench_msm(CurveId::Bn254, true, 60, 1).is_err());
+    assert_eq!(engine.bench_ntt(CurveId::Bls12_381, 4, 3).unwrap().len(), 3);
+    assert_eq!(engine.bench_msm(CurveId::Bn254, true, 4, 2).unwrap().len(), 2);
+    assert_eq!(engine.bench_msm(CurveId::Bls12_381, false, 4, 2).unwrap().len(), 2);
+}
+
+#[test]
+fn synthetic_keys_prove_without_files() {
+    for curve in CURVES {
+        let engine = Engine::open(&DeviceChoice::Sim(2)).unwrap();
+        let circuit = Synthetic { curve, log_size: 6, dense: 0.3 };
+        let (key, witness) = engine.synthetic_key(circuit, &Silent).unwrap();
+        let proved = engine.prove(&key, &witness, &Silent).unwrap();
+        assert_eq!((key.info().domain, proved.fallback), (64, None));
+    }
+}
+
+/// A CPU that calls itself a GPU and adds the generator to some of its sums.
+struct Faulty {
+    cpu: Cpu,
+    sums: AtomicU64,
+    /// Whether the sum with this number, counted from 0, is wrong.
+    wrong: fn(u64) -> bool,
+}
+
+impl Faulty {
+    fn new(wrong: fn(u64) -> bool) -> Self {
+        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong }
+    }
+}
+
+impl Backend for Faulty {
+    type Buf<T: Wire> = <Cpu as Backend>::Buf<T>;
+    fn info(&self) -> Info {
+        Info { kind: DeviceKind::Cuda, lane_names: vec!["Faulty GPU (cuda:7)".into()], ..self.cpu.info() }
+    }
+    fn lanes(&self) -> usize {
+        1
+    }
+    fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<Self::Buf<T>> {
+        self.cpu.alloc(lane, len)
+    }
+    fn write<T: Wire>(&self, dst: &mut Self::Buf<T>, at: usize, src: &[T]) -> Result<()> {
+        self.cpu.write(dst, at, src)
+    }
+    fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {
+        self.cpu.copy(src, range, lane)
+    }
+    fn download<T: Wire>(&self, src: &Self::Buf<T>) -> Result<Pending<Vec<T>>> {
+        self.cpu.download(src)
+    }
+    fn synchronize(&self) -> Result<()> {
+        self.cpu.synchronize()
+    }
+    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
+        self.cpu.begin(lane, name)
+    }
+    fn end(&self, span: SpanId) {
+        self.cpu.end(span);
+    }
+    fn take_spans(&self) -> Result<Vec<Span>> {
+        self.cpu.take_spans()
+    }
+}
+
+impl<C: Curve> Ntt<C> for Faulty {
+    fn ntt(&self, data: &mut Self::Buf<Mont>, op: NttOp) -> Result<()> {
+        Ntt::<C>::ntt(&self.cpu, data, op)
+    }
+}
+
+impl<C: Curve> VecOps<C> for Faulty {
+    fn add(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::add(&self.cpu, a, b)
+    }
+    fn sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::sub(&self.cpu, a, b)
+    }
+    fn mul(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::mul(&self.cpu, a, b)
+    }
+    fn scale(&self, a: &mut Self::Buf<Mont>, k: Mont) -> Result<()> {
+        VecOps::<C>::scale(&self.cpu, a, k)
+    }
+    fn mul_sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>, c: &Self::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::mul_sub(&self.cpu, a, b, c)
+    }
+    fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()> {
+        VecOps::<C>::to_canonical(&self.cpu, a, out)
+    }
+    fn to_mont(&self, a: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::to_mont(&self.cpu, a, out)
+    }
+}
+
+impl<C: Curve> SpMv<C> for Faulty {
+    type Matrix = <Cpu as SpMv<C>>::Matrix;
+    fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<Self::Matrix> {
+        SpMv::<C>::load_matrix(&self.cpu, lane, matrix)
+    }
+    fn spmv(&self, matrix: &Self::Matrix, x: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
+        SpMv::<C>::spmv(&self.cpu, matrix, x, out)
+    }
+}
+
+impl<C: Curve> Digits<C> for Faulty {
+    type Plan = <Cpu as Digits<C>>::Plan;
+    type Digits = <Cpu as Digits<C>>::Digits;
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
+        Digits::<C>::plan(&self.cpu, lane, request)
+    }
+    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+        let scalars = match scalars {
+            Scalars::Canonical(s) => Scalars::Canonical(s),
+            Scalars::Mont(s) => Scalars::Mont(s),
+        };
+        Digits::<C>::digits(&self.cpu, plan, scalars)
+    }
+}
+
+impl<G: Group> Msm<G> for Faulty {
+    type Bases = <Cpu as Msm<G>>::Bases;
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+        Msm::<G>::load(&self.cpu, lane, plan, set, points)
+    }
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+        let sum = Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?;
+        let wrong = (self.wrong)(self.sums.fetch_add(1, Ordering::Relaxed));
+        let error = if wrong { <G::Ark as ark_ec::PrimeGroup>::generator() } else { ark_ff::AdditiveGroup::ZERO };
+        Ok(Pending::ready(sum + error))
+    }
+}
+
+#[test]
+fn a_wrong_sum_is_caught_made_again_and_reported() {
+    for curve in CURVES {
+        let files = Files::new(curve);
+        // A proof has five sums; each of them is wrong in one of five proofs, and the sixth proof is right.
+        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0));
+        let key = files.key(&engine);
+        for proof in 0..6 {
+            let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+            fs::write(files.at("proof"), &proved.proof_json).unwrap();
+            fs::write(files.at("public"), &proved.public_json).unwrap();
+            verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
+            match proved.fallback {
+                Some(report) => {
+                    assert!(proof < 5, "{report}");
+                    assert!(report.contains("Faulty GPU (cuda:7) failed its check"), "{report}");
+                    assert!(proved.device.starts_with("CPU"), "{}", proved.device);
+                    assert_eq!(engine.wrong_proofs(), proof + 1);
+                }
+                None => assert_eq!((proof, engine.wrong_proofs()), (5, 5)),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_witness_is_not_blamed_on_the_device() {
+    let files = Files::new(CurveId::Bn254);
+    let engine = Engine::on_backend(Faulty::new(|_| false));
+    let key = files.key(&engine);
+    let bad = Witness::from_values(CurveId::Bn254, files.changed(|v| v[9][0] ^= 2)).unwrap();
+    let error = engine.prove(&key, &bad, &Silent).err().unwrap();
+    assert!(error.to_string().contains("does not satisfy") && engine.wrong_proofs() == 0, "{error}");
+}
