@@ -1,1 +1,171 @@
-//! tandem-conformance
+//! One suite for every backend.
+//!
+//! [`suite!`] makes the tests of one backend. Every primitive is compared with its naive definition at small sizes
+//! and at single elements of large ones, and with [`Cpu`](tandem_ops::cpu::Cpu) at all elements. A part of the suite
+//! counts what it compared, and every part first asks the backend what it is, so that a suite that ran nothing, or
+//! ran on something else, does not pass. [`Dual`] compares two backends at every operation of any program.
+//!
+//! `TANDEM_CONFORMANCE_LOG_N` sets the largest size, 2^14 if unset; a GPU takes 20 and more.
+#![forbid(unsafe_code)]
+
+mod dual;
+mod faulty;
+mod memory;
+mod msm;
+mod ntt;
+mod samples;
+mod spmv;
+mod vector;
+
+pub use dual::{Dual, Pair};
+pub use faulty::{Fault, Faulty};
+
+use std::fmt::Display;
+use tandem_ops::{cpu::Cpu, Backend, Buffer, DeviceKind, Error, Lane, Wire};
+
+/// A check that failed, in words.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+/// Outcome of a part of the suite.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// The suite on one backend. Each part can be run by itself.
+pub struct Suite<'a, B: Backend> {
+    backend: &'a B,
+    reference: Cpu,
+    log_n: u32,
+    checks: u64,
+}
+
+impl<'a, B: Backend> Suite<'a, B> {
+    /// A suite up to the size 2^`log_n`.
+    ///
+    /// # Errors
+    /// The backend is not of this kind, or does not describe its lanes.
+    pub fn new(backend: &'a B, kind: DeviceKind, log_n: u32) -> Outcome<Self> {
+        let info = backend.info();
+        if info.kind != kind {
+            return Err(Failure(format!("the suite is for {kind:?}, this backend is {:?}", info.kind)));
+        }
+        if backend.lanes() == 0 || [info.lane_names.len(), info.free_bytes.len()] != [backend.lanes(); 2] {
+            return Err(Failure(format!("{} lanes, described as {info:?}", backend.lanes())));
+        }
+        Ok(Suite { backend, reference: Cpu::new(1), log_n, checks: 0 })
+    }
+
+    /// How many comparisons were made.
+    pub fn checks(&self) -> u64 {
+        self.checks
+    }
+
+    fn that(&mut self, holds: bool, what: impl Display) -> Outcome {
+        self.checks += 1;
+        if holds {
+            Ok(())
+        } else {
+            Err(Failure(what.to_string()))
+        }
+    }
+
+    /// Checks that `buf` holds `expected`.
+    fn holds<T: Wire>(&mut self, buf: &B::Buf<T>, expected: &[T], what: impl Display) -> Outcome {
+        let got = self.backend.download(buf)?.wait()?;
+        let first = got.iter().zip(expected).position(|(a, b)| a != b);
+        let same = first.is_none() && got.len() == expected.len() && buf.len() == expected.len();
+        let place = first.unwrap_or(got.len().min(expected.len()));
+        self.that(same, format_args!("{what}: wrong from element {place} of {}", expected.len()))
+    }
+
+    /// Checks that an operation was refused for what the caller did.
+    fn refused<T>(&mut self, result: tandem_ops::Result<T>, what: impl Display) -> Outcome {
+        match result {
+            Err(Error::Invalid { .. }) => self.that(true, what),
+            Err(other) => self.that(false, format_args!("{what}: expected an Invalid error, got: {other}")),
+            Ok(_) => self.that(false, format_args!("{what}: was accepted")),
+        }
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = Lane> {
+        (0..self.backend.lanes()).map(Lane)
+    }
+}
+
+/// The largest size of a run, as its logarithm: `TANDEM_CONFORMANCE_LOG_N`, or 14.
+pub fn largest() -> u32 {
+    std::env::var("TANDEM_CONFORMANCE_LOG_N").ok().and_then(|v| v.parse().ok()).unwrap_or(14).clamp(4, 26)
+}
+
+/// Runs one part of the suite as a test: panics with the failure, or if the part compared nothing. Without a backend
+/// it says why there is none.
+pub fn run_part<B: Backend>(
+    name: &str,
+    kind: DeviceKind,
+    backend: Result<B, String>,
+    part: impl FnOnce(&mut Suite<'_, B>) -> Outcome,
+) {
+    let backend = match backend {
+        Ok(backend) => backend,
+        Err(reason) => return println!("{name}: skipped: {reason}"),
+    };
+    let outcome = Suite::new(&backend, kind, largest()).and_then(|mut suite| {
+        part(&mut suite)?;
+        suite.backend.synchronize()?;
+        Ok(suite.checks())
+    });
+    match outcome {
+        Ok(0) => panic!("{name}: nothing was compared"),
+        Ok(checks) => println!("{name}: {checks} comparisons on {}", backend.info().lane_names.join(", ")),
+        Err(Failure(what)) => panic!("{name} on {}: {what}", backend.info().lane_names.join(", ")),
+    }
+}
+
+/// The tests of one backend: `suite!(name, kind, backend)`. `backend` is evaluated for each test and gives a
+/// `Result<B, String>`, the error being the reason to skip it.
+#[macro_export]
+macro_rules! suite {
+    ($name:ident, $kind:expr, $backend:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            $crate::suite!(@part $name, $kind, $backend, memory);
+            $crate::suite!(@part $name, $kind, $backend, vector, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, spmv, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
+        }
+    };
+    (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {
+        #[test]
+        fn $part() {
+            let name = concat!(stringify!($name), " ", stringify!($part));
+            $crate::run_part(name, $kind, $backend, |suite| suite.$part());
+        }
+    };
+    (@part $name:ident, $kind:expr, $backend:expr, $part:ident, $($curve:ident),+) => {
+        mod $part {
+            #[allow(unused_imports)]
+            use super::*;
+            $(
+                #[allow(non_snake_case)]
+                #[test]
+                fn $curve() {
+                    let name = concat!(stringify!($name), " ", stringify!($part), " ", stringify!($curve));
+                    $crate::run_part(name, $kind, $backend, |suite| suite.$part::<$crate::curves::$curve>());
+                }
+            )+
+        }
+    };
+}
+
+/// The curves that a suite runs on.
+pub mod curves {
+    pub use tandem_ops::{Bls12_381, Bn254};
+}

@@ -1,0 +1,232 @@
+//! Two backends as one.
+
+use std::ops::Range;
+use tandem_ops::{
+    Backend, Buffer, Canonical, Curve, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp, Pending,
+    Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+};
+
+/// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
+/// becomes a search for the first operation that goes wrong. It blocks at every operation.
+///
+/// It is of the first backend's kind and has its spans; it has the lanes that both have.
+pub struct Dual<L, R> {
+    left: L,
+    right: R,
+}
+
+/// A value of each of the two.
+#[derive(Debug, Clone)]
+pub struct Pair<A, B>(A, B);
+
+impl<T: Wire, A: Buffer<T>, B: Buffer<T>> Buffer<T> for Pair<A, B> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn lane(&self) -> Lane {
+        self.0.lane()
+    }
+}
+
+type Bufs<L, R, T> = Pair<<L as Backend>::Buf<T>, <R as Backend>::Buf<T>>;
+
+impl<L: Backend, R: Backend> Dual<L, R> {
+    /// The two as one.
+    pub fn new(left: L, right: R) -> Self {
+        Dual { left, right }
+    }
+
+    fn check_lane(&self, op: &'static str, lane: Lane) -> Result<()> {
+        if lane.0 >= self.lanes() {
+            return Err(Error::invalid(op, format!("lane {} of a device with {}", lane.0, self.lanes())));
+        }
+        Ok(())
+    }
+
+    fn disagree(&self, op: &'static str, index: usize) -> Error {
+        let name = |info: Info| info.lane_names.first().cloned().unwrap_or_default();
+        Error::Disagree { op, left: name(self.left.info()), right: name(self.right.info()), index }
+    }
+
+    /// Both results. To refuse what the other accepts is to disagree; where a device failed, that is the error.
+    fn both<A, B>(&self, op: &'static str, left: Result<A>, right: Result<B>) -> Result<Pair<A, B>> {
+        match (left, right) {
+            (Ok(left), Ok(right)) => Ok(Pair(left, right)),
+            (Err(error), Err(_)) => Err(error),
+            (Err(Error::Invalid { .. }), Ok(_)) | (Ok(_), Err(Error::Invalid { .. })) => Err(self.disagree(op, 0)),
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        }
+    }
+
+    fn compare<T: Wire>(&self, op: &'static str, buf: &Bufs<L, R, T>) -> Result<Vec<T>> {
+        let (left, right) = (self.left.download(&buf.0)?.wait()?, self.right.download(&buf.1)?.wait()?);
+        let differ = left.iter().zip(&right).position(|(a, b)| a != b);
+        match differ.or((left.len() != right.len()).then_some(left.len().min(right.len()))) {
+            Some(index) => Err(self.disagree(op, index)),
+            None => Ok(left),
+        }
+    }
+
+    /// The buffer that both made.
+    fn made<T: Wire>(&self, op: &'static str, l: Result<L::Buf<T>>, r: Result<R::Buf<T>>) -> Result<Bufs<L, R, T>> {
+        let buf = self.both(op, l, r)?;
+        if buf.0.lane() != buf.1.lane() {
+            return Err(self.disagree(op, 0));
+        }
+        self.compare(op, &buf)?;
+        Ok(buf)
+    }
+
+    /// What both did to `buf`.
+    fn done<T: Wire>(&self, op: &'static str, l: Result<()>, r: Result<()>, buf: &Bufs<L, R, T>) -> Result<()> {
+        self.both(op, l, r)?;
+        self.compare(op, buf).map(drop)
+    }
+}
+
+impl<L: Backend, R: Backend> Backend for Dual<L, R> {
+    type Buf<T: Wire> = Bufs<L, R, T>;
+
+    fn info(&self) -> Info {
+        let (mut left, right) = (self.left.info(), self.right.info());
+        left.lane_names = left.lane_names.iter().zip(&right.lane_names).map(|(l, r)| format!("{l} | {r}")).collect();
+        left.free_bytes = left.free_bytes.iter().zip(&right.free_bytes).map(|(l, r)| *l.min(r)).collect();
+        left
+    }
+
+    fn lanes(&self) -> usize {
+        self.left.lanes().min(self.right.lanes())
+    }
+
+    fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<Self::Buf<T>> {
+        self.check_lane("alloc", lane)?;
+        self.made("alloc", self.left.alloc(lane, len), self.right.alloc(lane, len))
+    }
+
+    fn write<T: Wire>(&self, dst: &mut Self::Buf<T>, at: usize, src: &[T]) -> Result<()> {
+        let (l, r) = (self.left.write(&mut dst.0, at, src), self.right.write(&mut dst.1, at, src));
+        self.done("write", l, r, dst)
+    }
+
+    fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Self::Buf<T>> {
+        self.check_lane("upload", lane)?;
+        self.made("upload", self.left.upload(lane, src), self.right.upload(lane, src))
+    }
+
+    fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {
+        self.check_lane("copy", lane)?;
+        self.made("copy", self.left.copy(&src.0, range.clone(), lane), self.right.copy(&src.1, range, lane))
+    }
+
+    fn download<T: Wire>(&self, src: &Self::Buf<T>) -> Result<Pending<Vec<T>>> {
+        self.compare("download", src).map(Pending::ready)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.both("synchronize", self.left.synchronize(), self.right.synchronize()).map(drop)
+    }
+
+    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
+        self.left.begin(lane, name)
+    }
+
+    fn end(&self, span: SpanId) {
+        self.left.end(span);
+    }
+
+    fn take_spans(&self) -> Result<Vec<Span>> {
+        self.left.take_spans()
+    }
+}
+
+impl<C: Curve, L: Ntt<C>, R: Ntt<C>> Ntt<C> for Dual<L, R> {
+    fn ntt(&self, data: &mut Self::Buf<Mont>, op: NttOp) -> Result<()> {
+        let (l, r) = (self.left.ntt(&mut data.0, op), self.right.ntt(&mut data.1, op));
+        self.done("ntt", l, r, data)
+    }
+}
+
+impl<C: Curve, L: VecOps<C>, R: VecOps<C>> VecOps<C> for Dual<L, R> {
+    fn add(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
+        let (l, r) = (self.left.add(&mut a.0, &b.0), self.right.add(&mut a.1, &b.1));
+        self.done("add", l, r, a)
+    }
+    fn sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
+        let (l, r) = (self.left.sub(&mut a.0, &b.0), self.right.sub(&mut a.1, &b.1));
+        self.done("sub", l, r, a)
+    }
+    fn mul(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
+        let (l, r) = (self.left.mul(&mut a.0, &b.0), self.right.mul(&mut a.1, &b.1));
+        self.done("mul", l, r, a)
+    }
+    fn scale(&self, a: &mut Self::Buf<Mont>, k: Mont) -> Result<()> {
+        let (l, r) = (self.left.scale(&mut a.0, k), self.right.scale(&mut a.1, k));
+        self.done("scale", l, r, a)
+    }
+    fn mul_sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>, c: &Self::Buf<Mont>) -> Result<()> {
+        let (l, r) = (self.left.mul_sub(&mut a.0, &b.0, &c.0), self.right.mul_sub(&mut a.1, &b.1, &c.1));
+        self.done("mul_sub", l, r, a)
+    }
+    fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()> {
+        let (l, r) = (self.left.to_canonical(&a.0, &mut out.0), self.right.to_canonical(&a.1, &mut out.1));
+        self.done("to_canonical", l, r, out)
+    }
+    fn to_mont(&self, a: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
+        let (l, r) = (self.left.to_mont(&a.0, &mut out.0), self.right.to_mont(&a.1, &mut out.1));
+        self.done("to_mont", l, r, out)
+    }
+}
+
+impl<C: Curve, L: SpMv<C>, R: SpMv<C>> SpMv<C> for Dual<L, R> {
+    type Matrix = Pair<L::Matrix, R::Matrix>;
+
+    fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<Self::Matrix> {
+        self.check_lane("load_matrix", lane)?;
+        let op = "load_matrix";
+        self.both(op, self.left.load_matrix(lane, matrix), self.right.load_matrix(lane, matrix))
+    }
+
+    fn spmv(&self, matrix: &Self::Matrix, x: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
+        let l = self.left.spmv(&matrix.0, &x.0, &mut out.0);
+        let r = self.right.spmv(&matrix.1, &x.1, &mut out.1);
+        self.done("spmv", l, r, out)
+    }
+}
+
+impl<C: Curve, L: Digits<C>, R: Digits<C>> Digits<C> for Dual<L, R> {
+    type Plan = Pair<L::Plan, R::Plan>;
+    type Digits = Pair<L::Digits, R::Digits>;
+
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
+        self.check_lane("plan", lane)?;
+        self.both("plan", self.left.plan(lane, request), self.right.plan(lane, request))
+    }
+
+    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+        let (left, right) = match scalars {
+            Scalars::Canonical(k) => (Scalars::Canonical(&k.0), Scalars::Canonical(&k.1)),
+            Scalars::Mont(k) => (Scalars::Mont(&k.0), Scalars::Mont(&k.1)),
+        };
+        self.both("digits", self.left.digits(&plan.0, left), self.right.digits(&plan.1, right))
+    }
+}
+
+impl<G: Group, L: Msm<G>, R: Msm<G>> Msm<G> for Dual<L, R> {
+    type Bases = Pair<L::Bases, R::Bases>;
+
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+        self.check_lane("load", lane)?;
+        let left = self.left.load(lane, &plan.0, set, points);
+        self.both("load", left, self.right.load(lane, &plan.1, set, points))
+    }
+
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+        let (left, right) = (self.left.msm(&bases.0, &digits.0), self.right.msm(&bases.1, &digits.1));
+        let Pair(left, right) = self.both("msm", left, right)?;
+        let (left, right) = (left.wait()?, right.wait()?);
+        if left != right {
+            return Err(self.disagree("msm", 0));
+        }
+        Ok(Pending::ready(left))
+    }
+}

@@ -1,0 +1,265 @@
+//! A backend that is wrong in one way, to show that the suite and [`Dual`](crate::Dual) notice.
+
+use ark_ec::PrimeGroup;
+use std::ops::Range;
+use tandem_ops::{
+    cpu::{self, Cpu},
+    Backend, Buffer, Canonical, Curve, Digits, Direction, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp, Order,
+    Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+};
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// Fresh memory is not zero.
+    Alloc,
+    /// `write` changes a bit.
+    Write,
+    /// `copy` changes a bit.
+    Copy,
+    /// `copy` to another lane stays on the lane.
+    CopyLane,
+    /// `download` changes a bit.
+    Download,
+    /// A past-the-end write is accepted and ignored.
+    PastTheEnd,
+    /// Spans are lost.
+    Spans,
+    /// `add` changes a bit.
+    Add,
+    /// `sub` changes a bit.
+    Sub,
+    /// `mul` changes a bit.
+    Mul,
+    /// `scale` changes a bit.
+    Scale,
+    /// `mul_sub` changes a bit.
+    MulSub,
+    /// `to_canonical` changes a bit.
+    ToCanonical,
+    /// `to_mont` changes a bit.
+    ToMont,
+    /// Every transform changes a bit.
+    Ntt,
+    /// Only the inverse over the odd coset, both orders bit-reversed, of 2^12 elements changes a bit.
+    NttOneForm,
+    /// Transforms of lengths that are no power of two are accepted.
+    NttLength,
+    /// `spmv` changes a bit.
+    Spmv,
+    /// `spmv` leaves what is beyond the rows as it was.
+    SpmvTail,
+    /// Sums in G1 have a point too much.
+    MsmG1,
+    /// Sums in G2 have a point too much.
+    MsmG2,
+    /// A sum in G1 over exactly 256 points has a point too much.
+    MsmOneSize,
+    /// A plan accepts sets that reach past the scalars.
+    Plan,
+}
+
+impl Fault {
+    /// All but [`Fault::None`], each with the part of the suite that is to notice it.
+    pub const ALL: [(Fault, &'static str); 23] = [
+        (Fault::Alloc, "memory"),
+        (Fault::Write, "memory"),
+        (Fault::Copy, "memory"),
+        (Fault::CopyLane, "memory"),
+        (Fault::Download, "memory"),
+        (Fault::PastTheEnd, "memory"),
+        (Fault::Spans, "memory"),
+        (Fault::Add, "vector"),
+        (Fault::Sub, "vector"),
+        (Fault::Mul, "vector"),
+        (Fault::Scale, "vector"),
+        (Fault::MulSub, "vector"),
+        (Fault::ToCanonical, "vector"),
+        (Fault::ToMont, "vector"),
+        (Fault::Ntt, "ntt"),
+        (Fault::NttOneForm, "ntt"),
+        (Fault::NttLength, "ntt"),
+        (Fault::Spmv, "spmv"),
+        (Fault::SpmvTail, "spmv"),
+        (Fault::MsmG1, "msm"),
+        (Fault::MsmG2, "msm"),
+        (Fault::MsmOneSize, "msm"),
+        (Fault::Plan, "msm"),
+    ];
+}
+
+/// The CPU with a fault.
+pub struct Faulty {
+    cpu: Cpu,
+    fault: Fault,
+}
+
+/// Points of a set, and how many.
+pub struct Counted<T>(T, usize);
+
+impl Faulty {
+    /// A device of so many lanes with this fault.
+    pub fn new(lanes: usize, fault: Fault) -> Self {
+        Faulty { cpu: Cpu::new(lanes), fault }
+    }
+
+    /// Changes the lowest bit of the last element, if this is the fault.
+    fn flip<T: Wire>(&self, fault: Fault, buf: &mut cpu::Buf<T>) -> Result<()> {
+        if self.fault == fault && !buf.is_empty() {
+            let mut last = buf.as_slice()[buf.len() - 1];
+            bytemuck::bytes_of_mut(&mut last)[0] ^= 1;
+            self.cpu.write(buf, buf.len() - 1, &[last])?;
+        }
+        Ok(())
+    }
+}
+
+impl Backend for Faulty {
+    type Buf<T: Wire> = cpu::Buf<T>;
+
+    fn info(&self) -> Info {
+        self.cpu.info()
+    }
+    fn lanes(&self) -> usize {
+        self.cpu.lanes()
+    }
+    fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<cpu::Buf<T>> {
+        let mut buf = self.cpu.alloc(lane, len)?;
+        self.flip(Fault::Alloc, &mut buf)?;
+        Ok(buf)
+    }
+    fn write<T: Wire>(&self, dst: &mut cpu::Buf<T>, at: usize, src: &[T]) -> Result<()> {
+        let done = self.cpu.write(dst, at, src);
+        self.flip(Fault::Write, dst)?;
+        if self.fault == Fault::PastTheEnd {
+            return Ok(());
+        }
+        done
+    }
+    fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
+        let lane = if self.fault == Fault::CopyLane { src.lane() } else { lane };
+        let mut buf = self.cpu.copy(src, range, lane)?;
+        self.flip(Fault::Copy, &mut buf)?;
+        Ok(buf)
+    }
+    fn download<T: Wire>(&self, src: &cpu::Buf<T>) -> Result<Pending<Vec<T>>> {
+        let mut changed = self.cpu.copy(src, 0..src.len(), src.lane())?;
+        self.flip(Fault::Download, &mut changed)?;
+        self.cpu.download(&changed)
+    }
+    fn synchronize(&self) -> Result<()> {
+        self.cpu.synchronize()
+    }
+    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
+        self.cpu.begin(lane, name)
+    }
+    fn end(&self, span: SpanId) {
+        if self.fault != Fault::Spans {
+            self.cpu.end(span);
+        }
+    }
+    fn take_spans(&self) -> Result<Vec<Span>> {
+        self.cpu.take_spans()
+    }
+}
+
+impl<C: Curve> Ntt<C> for Faulty {
+    fn ntt(&self, data: &mut cpu::Buf<Mont>, op: NttOp) -> Result<()> {
+        let done = Ntt::<C>::ntt(&self.cpu, data, op);
+        if self.fault == Fault::NttLength && !data.len().is_power_of_two() {
+            return Ok(());
+        }
+        self.flip(Fault::Ntt, data)?;
+        let reversed = op.input == Order::BitReversed && op.output == Order::BitReversed;
+        if op.direction == Direction::Inverse && op.coset == tandem_ops::Coset::Odd && reversed && data.len() == 1 << 12
+        {
+            self.flip(Fault::NttOneForm, data)?;
+        }
+        done
+    }
+}
+
+impl<C: Curve> VecOps<C> for Faulty {
+    fn add(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::add(&self.cpu, a, b).and_then(|()| self.flip(Fault::Add, a))
+    }
+    fn sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::sub(&self.cpu, a, b).and_then(|()| self.flip(Fault::Sub, a))
+    }
+    fn mul(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::mul(&self.cpu, a, b).and_then(|()| self.flip(Fault::Mul, a))
+    }
+    fn scale(&self, a: &mut cpu::Buf<Mont>, k: Mont) -> Result<()> {
+        VecOps::<C>::scale(&self.cpu, a, k).and_then(|()| self.flip(Fault::Scale, a))
+    }
+    fn mul_sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>, c: &cpu::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::mul_sub(&self.cpu, a, b, c).and_then(|()| self.flip(Fault::MulSub, a))
+    }
+    fn to_canonical(&self, a: &cpu::Buf<Mont>, out: &mut cpu::Buf<Canonical>) -> Result<()> {
+        VecOps::<C>::to_canonical(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToCanonical, out))
+    }
+    fn to_mont(&self, a: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
+        VecOps::<C>::to_mont(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToMont, out))
+    }
+}
+
+impl<C: Curve> SpMv<C> for Faulty {
+    type Matrix = Counted<<Cpu as SpMv<C>>::Matrix>;
+
+    fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<Self::Matrix> {
+        Ok(Counted(SpMv::<C>::load_matrix(&self.cpu, lane, matrix)?, matrix.rows()))
+    }
+    fn spmv(&self, matrix: &Self::Matrix, x: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
+        let before = out.as_slice().to_vec();
+        SpMv::<C>::spmv(&self.cpu, &matrix.0, x, out)?;
+        if self.fault == Fault::SpmvTail {
+            self.cpu.write(out, matrix.1, &before[matrix.1..])?;
+        }
+        self.flip(Fault::Spmv, out)
+    }
+}
+
+impl<C: Curve> Digits<C> for Faulty {
+    type Plan = <Cpu as Digits<C>>::Plan;
+    type Digits = <Cpu as Digits<C>>::Digits;
+
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
+        let plan = Digits::<C>::plan(&self.cpu, lane, request);
+        match self.fault {
+            Fault::Plan if plan.is_err() => {
+                Digits::<C>::plan(&self.cpu, lane, &MsmRequest { sets: vec![], ..request.clone() })
+            }
+            _ => plan,
+        }
+    }
+    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+        let scalars = match scalars {
+            Scalars::Canonical(k) => Scalars::Canonical(k),
+            Scalars::Mont(k) => Scalars::Mont(k),
+        };
+        Digits::<C>::digits(&self.cpu, plan, scalars)
+    }
+}
+
+impl<G: Group> Msm<G> for Faulty {
+    type Bases = Counted<<Cpu as Msm<G>>::Bases>;
+
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+        Ok(Counted(Msm::<G>::load(&self.cpu, lane, plan, set, points)?, points.len()))
+    }
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+        let mut sum = Msm::<G>::msm(&self.cpu, &bases.0, digits)?.wait()?;
+        let wrong = match self.fault {
+            Fault::MsmG1 => G::NAME == "G1",
+            Fault::MsmG2 => G::NAME == "G2",
+            Fault::MsmOneSize => G::NAME == "G1" && bases.1 == 256,
+            _ => false,
+        };
+        if wrong {
+            sum += G::Ark::generator();
+        }
+        Ok(Pending::ready(sum))
+    }
+}

@@ -1,0 +1,128 @@
+//! Buffers, copies, and spans.
+
+use crate::{samples, Outcome, Suite};
+use tandem_ops::{Backend, Bn254, Buffer, Canonical, Curve, Lane, Mont, Point, Wire};
+
+const SIZES: [usize; 9] = [0, 1, 2, 3, 31, 32, 33, 257, 4097];
+
+impl<B: Backend> Suite<'_, B> {
+    /// Memory: what goes in comes out, at any offset and from any lane to any other; nothing goes past an end.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn memory(&mut self) -> Outcome {
+        let rng = &mut samples::rng(1);
+        let elements = samples::elements::<Bn254>(4097, rng);
+        let scalars: Vec<Mont> = samples::mont::<Bn254>(&elements);
+        let points: Vec<Point<24>> =
+            scalars.chunks_exact(6).map(|c| bytemuck::pod_read_unaligned(bytemuck::cast_slice(c))).collect();
+        for lane in self.lanes() {
+            self.round_trips(lane, &scalars)?;
+            self.round_trips(lane, &samples::canonical::<Bn254>(&elements))?;
+            self.round_trips(lane, &points)?;
+        }
+        self.order(&scalars)?;
+        self.past_the_ends(&scalars)?;
+        self.spans()
+    }
+
+    fn round_trips<T: Wire>(&mut self, lane: Lane, values: &[T]) -> Outcome {
+        let backend = self.backend;
+        for n in SIZES.into_iter().filter(|&n| n <= values.len()) {
+            let values = &values[..n];
+            let fresh = backend.alloc::<T>(lane, n)?;
+            self.that(fresh.len() == n && fresh.is_empty() == (n == 0) && fresh.lane() == lane, "alloc: its buffer")?;
+            let zeros = vec![<T as bytemuck::Zeroable>::zeroed(); n];
+            self.holds(&fresh, &zeros, format_args!("alloc of {n}"))?;
+
+            let full = backend.upload(lane, values)?;
+            self.that(full.lane() == lane, "upload: the buffer's lane")?;
+            self.holds(&full, values, format_args!("upload of {n}"))?;
+            // Memory that was used before is handed out as zeros again.
+            drop((fresh, full));
+            let fresh = backend.alloc::<T>(lane, n)?;
+            self.holds(&fresh, &zeros, format_args!("alloc of {n} after use"))?;
+            let full = backend.upload(lane, values)?;
+
+            for (from, to) in [(0, n), (0, n / 2), (n / 3, n), (n / 3, n / 2), (n, n)] {
+                for target in self.lanes() {
+                    let part = backend.copy(&full, from.min(to)..to, target)?;
+                    self.that(part.lane() == target, "copy: the buffer's lane")?;
+                    let what = format_args!("copy of {from}..{to} of {n} from lane {} to {}", lane.0, target.0);
+                    self.holds(&part, &values[from.min(to)..to], what)?;
+                }
+                let mut written = backend.alloc::<T>(lane, n)?;
+                backend.write(&mut written, from.min(to), &values[from.min(to)..to])?;
+                let mut expected = zeros.clone();
+                expected[from.min(to)..to].copy_from_slice(&values[from.min(to)..to]);
+                self.holds(&written, &expected, format_args!("write of {from}..{to} of {n}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Operations take effect in the order of the calls, and what was passed in may be reused at once.
+    fn order(&mut self, values: &[Mont]) -> Outcome {
+        let lane = Lane(self.backend.lanes() - 1);
+        let mut source = values.to_vec();
+        let mut buf = self.backend.upload(lane, &source)?;
+        let before = self.backend.download(&buf)?;
+        let kept = self.backend.copy(&buf, 0..values.len(), Lane(0))?;
+        source.fill(Mont([1; 4]));
+        self.backend.write(&mut buf, 0, &source)?;
+        let same = before.wait()? == values;
+        self.that(same, "download: has what was written after it")?;
+        self.holds(&kept, values, "copy: what was there at the time")?;
+        self.holds(&buf, &source, "write over an upload")
+    }
+
+    fn past_the_ends(&mut self, values: &[Mont]) -> Outcome {
+        let backend = self.backend;
+        let nowhere = Lane(backend.lanes());
+        self.refused(backend.alloc::<Mont>(nowhere, 1), "alloc on a lane that is not there")?;
+        self.refused(backend.upload(nowhere, values), "upload to a lane that is not there")?;
+        for n in [0, 1, 33] {
+            let mut buf = backend.upload(Lane(0), &values[..n])?;
+            self.refused(backend.copy(&buf, 0..n, nowhere), "copy to a lane that is not there")?;
+            for at in [1, n + 1, usize::MAX - 1, usize::MAX] {
+                let what = format_args!("write of {} at {at} of {n}", n.max(1));
+                self.refused(backend.write(&mut buf, at, &values[..n.max(1)]), what)?;
+            }
+            #[allow(clippy::reversed_empty_ranges)]
+            for range in [0..n + 1, n + 1..n + 1, 1..0, n..usize::MAX, usize::MAX..usize::MAX] {
+                self.refused(backend.copy(&buf, range.clone(), Lane(0)), format_args!("copy of {range:?} of {n}"))?;
+            }
+            self.holds(&buf, &values[..n], "a buffer after refused operations")?;
+        }
+        // More than any machine has: refused in whatever way, but refused.
+        let refused = backend.alloc::<Canonical>(Lane(0), 1 << 58).is_err()
+            && backend.alloc::<Mont>(Lane(0), usize::MAX).is_err();
+        self.that(refused, "alloc of more bytes than there are")
+    }
+
+    fn spans(&mut self) -> Outcome {
+        let backend = self.backend;
+        backend.take_spans()?;
+        for lane in self.lanes() {
+            let outer = backend.begin(lane, "outer");
+            let inner = backend.begin(lane, "inner");
+            let buf = backend.upload(lane, &[Bn254::mont(5u64.into()); 1000])?;
+            backend.end(inner);
+            drop(buf);
+            backend.end(outer);
+            backend.end(outer);
+        }
+        let spans = backend.take_spans()?;
+        for lane in self.lanes() {
+            let of = |name| spans.iter().filter(move |s| s.lane == lane && s.name == name).collect::<Vec<_>>();
+            let (outer, inner) = (of("outer"), of("inner"));
+            self.that(outer.len() == 1 && inner.len() == 1, "spans: each is there once")?;
+            // Device clocks count in half microseconds.
+            let nested =
+                inner[0].start_us >= outer[0].start_us - 1.0 && inner[0].duration_us <= outer[0].duration_us + 1.0;
+            self.that(nested && inner[0].duration_us >= 0.0, "spans: the inner is within the outer")?;
+        }
+        let none = backend.take_spans()?.is_empty();
+        self.that(none, "spans: taken once")
+    }
+}

@@ -1,0 +1,181 @@
+//! Multi-scalar multiplication.
+
+use crate::samples::{self, Fr, POINTS, SCALARS};
+use crate::{Outcome, Suite};
+use ark_ec::PrimeGroup;
+use tandem_ops::{naive, Backend, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet};
+use tandem_ops::{ProofBackend, Scalars, Unaligned};
+
+/// Points of one set, and their logarithms.
+struct Set<G: Group> {
+    first: usize,
+    points: Vec<G::Point>,
+    logs: Vec<Fr<G>>,
+}
+
+impl<G: Group> Set<G> {
+    fn new(kind: &str, first: usize, n: usize, seed: u64) -> Self {
+        let (points, logs) = samples::points::<G>(kind, n, &mut samples::rng(seed));
+        Set { first, points, logs }
+    }
+
+    fn spec(&self) -> MsmSet {
+        MsmSet { g2: G::NAME == "G2", first: self.first, points: self.points.len() }
+    }
+
+    fn own<'s, T>(&self, scalars: &'s [T]) -> &'s [T] {
+        &scalars[self.first..self.first + self.points.len()]
+    }
+}
+
+impl<B: Backend> Suite<'_, B> {
+    /// Sums over both groups.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn msm<C: Curve>(&mut self) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        // Every distribution over every sequence, against the definition.
+        for points in POINTS {
+            for (i, scalars) in SCALARS.into_iter().enumerate() {
+                let n = [1, 2, 3, 9, 17][i % 5];
+                self.sums::<C>(points, scalars, n, true)?;
+            }
+        }
+        for n in [0, 1, 2, 3, 31, 32, 33, 255, 256, 257] {
+            self.sums::<C>("different", "random", n, false)?;
+            self.sums::<C>("with infinities", "like a witness", n, false)?;
+        }
+        for scalars in SCALARS {
+            self.sums::<C>("different", scalars, 600, false)?;
+        }
+        let n = 1 << self.log_n;
+        let large =
+            [("different", "random"), ("different", "like a witness"), ("equal", "equal"), ("opposites", "one")];
+        for (i, (points, scalars)) in large.into_iter().enumerate() {
+            self.sums::<C>(points, scalars, [n, n - 1, n / 2 + 1, n / 2][i], false)?;
+        }
+        self.mismatches::<C>()
+    }
+
+    /// Four sets that share their scalars: one of all, one without the first, one in the middle, in both groups, and
+    /// one of no points; in both forms of scalars, on every lane.
+    fn sums<C: Curve>(&mut self, points: &str, scalars: &str, n: usize, by_definition: bool) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        let what = format!("{n} {scalars} scalars, {points} points");
+        let values = samples::scalars::<C>(scalars, n, &mut samples::rng(n as u64));
+        let (canonical, mont) = (samples::canonical::<C>(&values), samples::mont::<C>(&values));
+        let all = Set::<C::G1>::new(points, 0, n, 1);
+        let rest = Set::<C::G1>::new(points, n.min(1), n - n.min(1), 2);
+        let middle = Set::<C::G2>::new(points, n / 3, n / 2, 3);
+        let none = Set::<C::G2>::new(points, n, 0, 4);
+        let sets = vec![all.spec(), rest.spec(), middle.spec(), none.spec()];
+        let backend = self.backend;
+        let free = backend.info().free_bytes;
+        for lane in self.lanes() {
+            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes: free[lane.0] / 2 };
+            let plan = Digits::<C>::plan(backend, lane, &request)?;
+            let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&all.points[..]))?;
+            let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&rest.points[..]))?;
+            let middle_bases = Msm::<C::G2>::load(backend, lane, &plan, 2, Unaligned::from(&middle.points[..]))?;
+            let none_bases = Msm::<C::G2>::load(backend, lane, &plan, 3, Unaligned::from(&none.points[..]))?;
+            let (as_integers, as_mont) = (backend.upload(lane, &canonical)?, backend.upload(lane, &mont)?);
+            for form in [Scalars::Canonical(&as_integers), Scalars::Mont(&as_mont)] {
+                let digits = Digits::<C>::digits(backend, &plan, form)?;
+                // All are enqueued before any is waited for.
+                let sums = (
+                    Msm::<C::G1>::msm(backend, &all_bases, &digits)?,
+                    Msm::<C::G1>::msm(backend, &rest_bases, &digits)?,
+                    Msm::<C::G2>::msm(backend, &middle_bases, &digits)?,
+                    Msm::<C::G2>::msm(backend, &none_bases, &digits)?,
+                );
+                drop(digits);
+                self.sum(&all, &canonical, &values, sums.0.wait()?, by_definition, &what)?;
+                self.sum(&rest, &canonical, &values, sums.1.wait()?, by_definition, &what)?;
+                self.sum(&middle, &canonical, &values, sums.2.wait()?, by_definition, &what)?;
+                self.sum(&none, &canonical, &values, sums.3.wait()?, by_definition, &what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sum<G: Group>(
+        &mut self,
+        set: &Set<G>,
+        canonical: &[Canonical],
+        values: &[Fr<G>],
+        got: G::Ark,
+        by_definition: bool,
+        what: &str,
+    ) -> Outcome {
+        let what = format!("{what}: set of {} from {} on in {}", set.points.len(), set.first, G::NAME);
+        let log: Fr<G> = set.own(values).iter().zip(&set.logs).map(|(k, l)| *k * l).sum();
+        self.that(got == G::Ark::generator() * log, &what)?;
+        if by_definition {
+            let expected = naive::msm::<G>(&set.points, set.own(canonical));
+            self.that(got == expected, format_args!("{what}, by doubling and adding"))?;
+        }
+        Ok(())
+    }
+
+    fn mismatches<C: Curve>(&mut self) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        let backend = self.backend;
+        let memory_bytes = backend.info().free_bytes[0] / 2;
+        let (first, last) = (Lane(0), Lane(backend.lanes() - 1));
+        let ask = |scalars, sets: &[(bool, usize, usize)]| {
+            let sets = sets.iter().map(|&(g2, first, points)| MsmSet { g2, first, points }).collect();
+            MsmRequest { scalars, sets, memory_bytes }
+        };
+        let plan = |request: &MsmRequest| Digits::<C>::plan(backend, first, request);
+        for (start, points) in [(0, 11), (1, 10), (11, 0), (usize::MAX, 1), (1, usize::MAX)] {
+            let what = format_args!("a plan for {points} points from {start} on of 10");
+            self.refused(plan(&ask(10, &[(false, 0, 10), (true, start, points)])), what)?;
+        }
+        let tight = MsmRequest { memory_bytes: 10, ..ask(10, &[(false, 0, 10)]) };
+        self.that(plan(&tight).is_err(), "a plan for 10 points in 10 bytes was accepted")?;
+        let nowhere = Digits::<C>::plan(backend, Lane(backend.lanes()), &ask(1, &[]));
+        self.refused(nowhere, "a plan for a lane that is not there")?;
+
+        let this = plan(&ask(10, &[(false, 0, 10), (true, 0, 10)]))?;
+        let other = plan(&ask(10, &[(false, 1, 9)]))?;
+        let g1 = Set::<C::G1>::new("different", 0, 10, 1).points;
+        let g2 = Set::<C::G2>::new("different", 0, 10, 1).points;
+        let load = |lane, set, n| Msm::<C::G1>::load(backend, lane, &this, set, Unaligned::from(&g1[..n]));
+        self.refused(load(first, 0, 9), "9 points for a set of 10")?;
+        self.refused(load(first, 2, 10), "points for a set that is not there")?;
+        self.refused(load(first, 1, 10), "points of G1 for a set of G2")?;
+        self.refused(load(Lane(backend.lanes()), 0, 10), "points for a lane that is not there")?;
+        let swapped = Msm::<C::G2>::load(backend, first, &this, 0, Unaligned::from(&g2[..]));
+        self.refused(swapped, "points of G2 for a set of G1")?;
+        let bases = load(first, 0, 10)?;
+
+        let scalars = samples::canonical::<C>(&samples::scalars::<C>("random", 11, &mut samples::rng(1)));
+        for n in [0, 9, 11] {
+            let short = backend.upload(first, &scalars[..n])?;
+            let refused = Digits::<C>::digits(backend, &this, Scalars::Canonical(&short));
+            self.refused(refused, format_args!("{n} scalars for a plan of 10"))?;
+        }
+        let full = backend.upload(first, &scalars[..10])?;
+        let foreign = Digits::<C>::digits(backend, &other, Scalars::Canonical(&full))?;
+        self.refused(Msm::<C::G1>::msm(backend, &bases, &foreign), "points and digits of different plans")?;
+        if first != last {
+            let there = backend.upload(last, &scalars[..10])?;
+            // Either step may be the one to notice.
+            let digits = Digits::<C>::digits(backend, &this, Scalars::Canonical(&there));
+            let refused = digits.and_then(|digits| Msm::<C::G1>::msm(backend, &bases, &digits));
+            self.refused(refused, "points and digits of different lanes")?;
+        }
+        // After all that was refused, the same objects still work.
+        let digits = Digits::<C>::digits(backend, &this, Scalars::Canonical(&full))?;
+        let got = Msm::<C::G1>::msm(backend, &bases, &digits)?.wait()?;
+        let same = got == naive::msm::<C::G1>(&g1, &scalars[..10]);
+        self.that(same, "a sum after refused operations")
+    }
+}

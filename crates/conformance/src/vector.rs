@@ -1,0 +1,92 @@
+//! Element-wise arithmetic.
+
+use crate::{samples, Outcome, Suite};
+use ark_ff::UniformRand;
+use tandem_ops::{Backend, Canonical, Curve, Lane, Mont, VecOps};
+
+impl<B: Backend> Suite<'_, B> {
+    /// Element-wise arithmetic.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn vector<C: Curve>(&mut self) -> Outcome
+    where
+        B: VecOps<C>,
+    {
+        for lane in self.lanes() {
+            for n in [0, 1, 2, 3, 31, 32, 33, 255, 256, 257, (1 << self.log_n) - 1, 1 << self.log_n] {
+                self.arithmetic::<C>(lane, n)?;
+            }
+        }
+        self.unequal::<C>()
+    }
+
+    fn arithmetic<C: Curve>(&mut self, lane: Lane, n: usize) -> Outcome
+    where
+        B: VecOps<C>,
+    {
+        let backend = self.backend;
+        let rng = &mut samples::rng(n as u64);
+        let mut input = || samples::elements::<C>(n, rng);
+        let (a, mut b, c) = (input(), input(), input());
+        // Sums and differences that are zero are among them.
+        b.iter_mut().zip(&a).step_by(11).for_each(|(b, a)| *b = *a);
+        b.iter_mut().zip(&a).skip(1).step_by(11).for_each(|(b, a)| *b = -*a);
+        let k = C::Fr::rand(rng);
+        let upload = |x: &[C::Fr]| backend.upload(lane, &samples::mont::<C>(x));
+        let (b_buf, c_buf) = (upload(&b)?, upload(&c)?);
+
+        type Op<'a, B, F> =
+            (&'static str, &'a dyn Fn(&mut <B as Backend>::Buf<Mont>) -> tandem_ops::Result<()>, Vec<F>);
+        let each = |f: &dyn Fn(usize) -> C::Fr| (0..n).map(f).collect::<Vec<_>>();
+        let ops: [Op<'_, B, C::Fr>; 5] = [
+            ("add", &|a| VecOps::<C>::add(backend, a, &b_buf), each(&|i| a[i] + b[i])),
+            ("sub", &|a| VecOps::<C>::sub(backend, a, &b_buf), each(&|i| a[i] - b[i])),
+            ("mul", &|a| VecOps::<C>::mul(backend, a, &b_buf), each(&|i| a[i] * b[i])),
+            ("scale", &|a| VecOps::<C>::scale(backend, a, C::mont(k)), each(&|i| a[i] * k)),
+            ("mul_sub", &|a| VecOps::<C>::mul_sub(backend, a, &b_buf, &c_buf), each(&|i| a[i] * b[i] - c[i])),
+        ];
+        for (name, op, expected) in ops {
+            let mut a = upload(&a)?;
+            op(&mut a)?;
+            self.holds(&a, &samples::mont::<C>(&expected), format_args!("{name} of {n}"))?;
+        }
+        self.holds(&b_buf, &samples::mont::<C>(&b), "the right operand afterwards")?;
+
+        let mut integers = backend.upload(lane, &vec![Canonical([3; 4]); n])?;
+        VecOps::<C>::to_canonical(backend, &b_buf, &mut integers)?;
+        self.holds(&integers, &samples::canonical::<C>(&b), format_args!("to_canonical of {n}"))?;
+        let mut back = backend.upload(lane, &vec![Mont([3; 4]); n])?;
+        VecOps::<C>::to_mont(backend, &integers, &mut back)?;
+        self.holds(&back, &samples::mont::<C>(&b), format_args!("to_mont of {n}"))
+    }
+
+    fn unequal<C: Curve>(&mut self) -> Outcome
+    where
+        B: VecOps<C>,
+    {
+        let backend = self.backend;
+        let values = samples::mont::<C>(&samples::elements::<C>(5, &mut samples::rng(1)));
+        let last = Lane(backend.lanes() - 1);
+        let mut others = vec![(Lane(0), 4), (Lane(0), 0), (Lane(0), 6)];
+        if last != Lane(0) {
+            others.push((last, 5));
+        }
+        for (lane, n) in others {
+            let what = |op| format!("{op} of 5 elements of lane 0 with {n} of lane {}", lane.0);
+            let mut a = backend.upload(Lane(0), &values)?;
+            let same = backend.upload(Lane(0), &values)?;
+            let other = backend.alloc::<Mont>(lane, n)?;
+            let mut integers = backend.alloc::<Canonical>(lane, n)?;
+            self.refused(VecOps::<C>::add(backend, &mut a, &other), what("add"))?;
+            self.refused(VecOps::<C>::sub(backend, &mut a, &other), what("sub"))?;
+            self.refused(VecOps::<C>::mul(backend, &mut a, &other), what("mul"))?;
+            self.refused(VecOps::<C>::mul_sub(backend, &mut a, &other, &same), what("mul_sub"))?;
+            self.refused(VecOps::<C>::mul_sub(backend, &mut a, &same, &other), what("mul_sub"))?;
+            self.refused(VecOps::<C>::to_canonical(backend, &a, &mut integers), what("to_canonical"))?;
+            self.refused(VecOps::<C>::to_mont(backend, &integers, &mut a), what("to_mont"))?;
+            self.holds(&a, &values, "a vector after refused operations")?;
+        }
+        Ok(())
+    }
+}

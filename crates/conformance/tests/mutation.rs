@@ -1,0 +1,90 @@
+//! The suite can fail: it passes a backend without a fault and notices every fault there is, and where it is asked to
+//! run on something that it is not meant for, it refuses.
+
+use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Suite};
+use tandem_ops::{cpu::Cpu, Backend, Bn254, Coset, DeviceKind, Direction, Error, Lane, Mont, Ntt, NttOp, Order};
+
+fn run(part: &str, fault: Fault) -> Outcome<u64> {
+    let backend = Faulty::new(2, fault);
+    let mut suite = Suite::new(&backend, DeviceKind::Sim, 12)?;
+    match part {
+        "memory" => suite.memory(),
+        "vector" => suite.vector::<Bn254>(),
+        "ntt" => suite.ntt::<Bn254>(),
+        "spmv" => suite.spmv::<Bn254>(),
+        "msm" => suite.msm::<Bn254>(),
+        other => panic!("no part of the name {other}"),
+    }?;
+    Ok(suite.checks())
+}
+
+fn notices(part: &str) {
+    match run(part, Fault::None) {
+        Ok(checks) => assert!(checks > 50, "{part} made {checks} comparisons"),
+        Err(Failure(what)) => panic!("{part} fails without a fault: {what}"),
+    }
+    for (fault, _) in Fault::ALL.into_iter().filter(|(_, noticed_by)| *noticed_by == part) {
+        assert!(run(part, fault).is_err(), "{part} does not notice the fault {fault:?}");
+    }
+}
+
+#[test]
+fn memory() {
+    notices("memory");
+}
+
+#[test]
+fn vector() {
+    notices("vector");
+}
+
+#[test]
+fn ntt() {
+    notices("ntt");
+}
+
+#[test]
+fn spmv() {
+    notices("spmv");
+}
+
+#[test]
+fn msm() {
+    notices("msm");
+}
+
+#[test]
+fn the_guard_refuses_another_kind_of_device() {
+    assert!(Suite::new(&Cpu::new(1), DeviceKind::Cuda, 4).is_err());
+    assert!(Suite::new(&Cpu::new(1), DeviceKind::Sim, 4).is_err());
+    assert!(Suite::new(&Cpu::new(2), DeviceKind::Cpu, 4).is_err());
+    assert!(Suite::new(&Cpu::new(2), DeviceKind::Sim, 4).is_ok());
+}
+
+#[test]
+#[should_panic(expected = "the suite is for Cuda")]
+fn a_part_on_another_kind_of_device_panics() {
+    tandem_conformance::run_part("cuda memory", DeviceKind::Cuda, Ok(Cpu::new(1)), |suite| suite.memory());
+}
+
+#[test]
+#[should_panic(expected = "nothing was compared")]
+fn a_part_that_compares_nothing_panics() {
+    tandem_conformance::run_part("empty", DeviceKind::Cpu, Ok(Cpu::new(1)), |_| Ok(()));
+}
+
+#[test]
+fn dual_names_the_operation_and_the_element() {
+    let dual = Dual::new(Cpu::new(1), Faulty::new(1, Fault::Ntt));
+    let values: Vec<Mont> = (1..9).map(|i| Mont([i, 0, 0, 0])).collect();
+    let mut buf = dual.upload(Lane(0), &values).unwrap();
+    let op =
+        NttOp { direction: Direction::Forward, coset: Coset::Odd, input: Order::Natural, output: Order::BitReversed };
+    let error = Ntt::<Bn254>::ntt(&dual, &mut buf, op).unwrap_err();
+    assert!(matches!(error, Error::Disagree { op: "ntt", index: 7, .. }), "{error}");
+    // One accepts what the other refuses.
+    let dual = Dual::new(Cpu::new(1), Faulty::new(1, Fault::PastTheEnd));
+    let mut buf = dual.upload(Lane(0), &values).unwrap();
+    let error = dual.write(&mut buf, 8, &values).unwrap_err();
+    assert!(matches!(error, Error::Disagree { op: "write", .. }), "{error}");
+}
