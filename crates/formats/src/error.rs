@@ -9,7 +9,10 @@ pub type Result<T> = std::result::Result<T, FormatError>;
 /// Why a file could not be read or written. Its `Display` is one line: the file, the place in it, what was expected,
 /// what was found, and what to do.
 #[derive(Debug)]
-pub struct FormatError {
+pub struct FormatError(Box<Fields>);
+
+#[derive(Debug)]
+struct Fields {
     path: Option<PathBuf>,
     place: Option<Place>,
     problem: String,
@@ -55,54 +58,55 @@ pub(crate) const DAMAGED: &str = "the file is damaged: copy, download or make it
 impl FormatError {
     /// An error at a place of a file.
     pub(crate) fn at(place: Place, problem: impl Into<String>) -> Self {
-        Self { path: None, place: Some(place), problem: problem.into(), advice: Some(DAMAGED), source: None }
+        let (place, problem) = (Some(place), problem.into());
+        Self(Box::new(Fields { path: None, place, problem, advice: Some(DAMAGED), source: None }))
     }
 
     /// An error about a file as a whole.
     pub(crate) fn whole(problem: impl Into<String>, advice: Option<&'static str>) -> Self {
-        Self { path: None, place: None, problem: problem.into(), advice, source: None }
+        Self(Box::new(Fields { path: None, place: None, problem: problem.into(), advice, source: None }))
     }
 
     /// An operating system's refusal.
     pub(crate) fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {
         let problem = format!("cannot {doing}: {source}");
-        Self { path: Some(path.into()), place: None, problem, advice: None, source: Some(source) }
+        Self(Box::new(Fields { path: Some(path.into()), place: None, problem, advice: None, source: Some(source) }))
     }
 
     /// The same with other advice.
     pub(crate) fn advise(mut self, advice: &'static str) -> Self {
-        self.advice = Some(advice);
+        self.0.advice = Some(advice);
         self
     }
 
     /// The same, naming the file, unless it already names one.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Self {
-        self.path.get_or_insert_with(|| path.into());
+        self.0.path.get_or_insert_with(|| path.into());
         self
     }
 
     /// The file, where it is known.
     pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+        self.0.path.as_deref()
     }
 
     /// The place in the file, where there is one.
     pub fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
+        self.0.place.as_ref()
     }
 }
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
+        if let Some(path) = &self.0.path {
             write!(f, "{}: ", path.display())?;
         }
-        if let Some(place) = self.place.as_ref().filter(|&p| *p != Place::default()) {
+        if let Some(place) = self.0.place.as_ref().filter(|&p| *p != Place::default()) {
             write!(f, "{place}: ")?;
         }
-        f.write_str(&self.problem)?;
-        if let Some(advice) = self.advice {
+        f.write_str(&self.0.problem)?;
+        if let Some(advice) = self.0.advice {
             write!(f, "; {advice}")?;
         }
         Ok(())
@@ -111,7 +115,7 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|e| e as _)
+        self.0.source.as_ref().map(|e| e as _)
     }
 }
 

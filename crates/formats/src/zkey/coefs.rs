@@ -133,6 +133,11 @@ impl<'a> Coefs<'a> {
     fn read_part(&self, bytes: &[u8], first_index: usize, seed: u64) -> Result<Part> {
         let mut part = Part { sorted: true, ..Part::default() };
         let mut distinct = Distinct::new(seed);
+        for rows in &mut part.matrices {
+            // About half of the entries each; what is missing is added on the way.
+            rows.column.reserve(bytes.len() / ENTRY / 2);
+            rows.value.reserve(bytes.len() / ENTRY / 2);
+        }
         for (i, entry) in bytes.chunks_exact(ENTRY).enumerate() {
             let coef = Coef::read(entry);
             if let Some(problem) = self.problem(&coef) {
@@ -256,6 +261,10 @@ impl Distinct {
     }
 
     fn index_of(&mut self, value: Mont2) -> u32 {
+        // Most coefficients of a circuit are 1 or -1, which are among the first: a comparison is cheaper than a hash.
+        if let Some(index) = self.values.iter().take(4).position(|v| *v == value) {
+            return index as u32;
+        }
         let next = self.values.len() as u32;
         let index = *self.index.entry(Key(value.0)).or_insert(next);
         if index == next {

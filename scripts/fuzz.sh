@@ -1,0 +1,45 @@
+#!/bin/sh
+# Runs each fuzz target of the file readers for a bounded time: scripts/fuzz.sh [SECONDS] [TARGET...]
+#
+# The readers forbid unsafe code, so no address sanitizer is needed, and without one neither are the nightly compiler and
+# cargo-fuzz: the coverage that libFuzzer steers by is a flag of LLVM that the stable compiler passes on. The targets are
+# in the layout of cargo-fuzz all the same: `cargo +nightly fuzz run zkey` works where it is installed, too.
+#
+# New inputs gather in fuzz/corpus/TARGET, and one that fails lies in fuzz/artifacts/TARGET; neither is kept in git.
+set -eu
+cd "$(dirname "$0")/.."
+
+seconds=${1:-60}
+[ $# -gt 0 ] && shift
+all="zkey wtns r1cs ptau vkey_json proof_json public_json"
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+# The target is named so that the flags reach the crates and not their build scripts.
+RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1" \
+    cargo build --release --locked --quiet --manifest-path fuzz/Cargo.toml --target "$host" \
+    --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
+
+seeds=crates/formats/tests/data
+for target in ${*:-$all}; do
+    corpus=fuzz/corpus/$target
+    artifacts=fuzz/artifacts/$target
+    mkdir -p "$corpus" "$artifacts"
+    case $target in
+    vkey_json | proof_json | public_json) kind=${target%_json}.json ;;
+    *) kind=$target ;;
+    esac
+    for seed in "$seeds"/*."$kind"; do
+        cp "$seed" "$corpus/seed-$(basename "$seed")"
+    done
+    echo "fuzz $target: $seconds s"
+    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
+        -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$artifacts/" "$corpus" \
+        >"$artifacts/last.log" 2>&1; then
+        tail -n 30 "$artifacts/last.log" >&2
+        echo "fuzz $target: failed; the input lies in $artifacts" >&2
+        exit 1
+    fi
+    grep -E 'number_of_executed_units|peak_rss_mb' "$artifacts/last.log"
+done
