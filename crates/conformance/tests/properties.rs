@@ -1,0 +1,150 @@
+//! What holds for all inputs, at random sizes and values.
+
+use ark_ec::PrimeGroup;
+use ark_ff::UniformRand;
+use proptest::prelude::*;
+use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
+use tandem_ops::{
+    cpu::Cpu, naive, Backend, Bls12_381, Bn254, Buffer, Coset, Curve, Digits, Direction, Group, Lane, Mont, Msm,
+    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, SpMv, SparseRows, Unaligned, VecOps,
+};
+
+const LANE: Lane = Lane(0);
+
+fn random<C: Curve>(n: usize, rng: &mut ChaCha8Rng) -> Vec<C::Fr> {
+    (0..n).map(|_| C::Fr::rand(rng)).collect()
+}
+
+fn mont<C: Curve>(x: &[C::Fr]) -> Vec<Mont> {
+    x.iter().map(|&x| C::mont(x)).collect()
+}
+
+fn form(bits: u8, g: Mont) -> NttOp {
+    let order = |bit: u8| if bits >> bit & 1 == 0 { Order::Natural } else { Order::BitReversed };
+    NttOp {
+        direction: if bits & 1 == 0 { Direction::Forward } else { Direction::Inverse },
+        coset: [Coset::Subgroup, Coset::Odd, Coset::Shift(g)][usize::from(bits >> 3) % 3],
+        input: order(1),
+        output: order(2),
+    }
+}
+
+/// transform(a + k b) = transform(a) + k transform(b), and what the inverse makes of it is a + k b again.
+fn transforms_are_linear<C: Curve>(log_n: u32, bits: u8, seed: u64) {
+    let (cpu, mut rng) = (Cpu::new(1), ChaCha8Rng::seed_from_u64(seed));
+    let (a, b) = (random::<C>(1 << log_n, &mut rng), random::<C>(1 << log_n, &mut rng));
+    let (k, op) = (C::Fr::rand(&mut rng), form(bits, C::mont(C::Fr::rand(&mut rng))));
+    let transform = |x: &[C::Fr], op| {
+        let mut buf = cpu.upload(LANE, &mont::<C>(x)).unwrap();
+        Ntt::<C>::ntt(&cpu, &mut buf, op).unwrap();
+        buf
+    };
+    let sum: Vec<_> = a.iter().zip(&b).map(|(a, b)| *a + k * b).collect();
+    let mut whole = transform(&sum, op);
+    let (mut left, mut right) = (transform(&a, op), transform(&b, op));
+    VecOps::<C>::scale(&cpu, &mut right, C::mont(k)).unwrap();
+    VecOps::<C>::add(&cpu, &mut left, &right).unwrap();
+    assert_eq!(whole.as_slice(), left.as_slice());
+
+    let direction = if op.direction == Direction::Forward { Direction::Inverse } else { Direction::Forward };
+    let back = NttOp { direction, input: op.output, output: op.input, ..op };
+    Ntt::<C>::ntt(&cpu, &mut whole, back).unwrap();
+    assert_eq!(whole.as_slice(), mont::<C>(&sum));
+}
+
+/// A product of polynomials by transforms is their product.
+fn transforms_multiply<C: Curve>(log_n: u32, seed: u64) {
+    let (cpu, mut rng) = (Cpu::new(1), ChaCha8Rng::seed_from_u64(seed));
+    let n = 1usize << log_n;
+    let (a, b) = (random::<C>(n / 2, &mut rng), random::<C>(n / 2, &mut rng));
+    let mut expected = vec![C::Fr::from(0u64); n];
+    for (i, a) in a.iter().enumerate() {
+        b.iter().enumerate().for_each(|(j, b)| expected[i + j] += *a * b);
+    }
+    let (n_order, r_order) = (Order::Natural, Order::BitReversed);
+    let values = |x: &[C::Fr]| {
+        let mut buf = cpu.alloc(LANE, n).unwrap();
+        cpu.write(&mut buf, 0, &mont::<C>(x)).unwrap();
+        let op = NttOp { direction: Direction::Forward, coset: Coset::Odd, input: n_order, output: r_order };
+        Ntt::<C>::ntt(&cpu, &mut buf, op).unwrap();
+        buf
+    };
+    let (mut product, b) = (values(&a), values(&b));
+    VecOps::<C>::mul(&cpu, &mut product, &b).unwrap();
+    let op = NttOp { direction: Direction::Inverse, coset: Coset::Odd, input: r_order, output: n_order };
+    Ntt::<C>::ntt(&cpu, &mut product, op).unwrap();
+    assert_eq!(product.len(), n);
+    assert_eq!(product.as_slice(), mont::<C>(&expected));
+}
+
+/// sum((k + m s) P) = sum(k P) + m sum(s P)
+fn sums_are_linear<G: Group>(n: usize, seed: u64) {
+    let (cpu, mut rng) = (Cpu::new(1), ChaCha8Rng::seed_from_u64(seed));
+    let points: Vec<G::Point> =
+        (0..n).map(|_| G::from_ark(&(G::Ark::generator() * <G::Curve as Curve>::Fr::rand(&mut rng)).into())).collect();
+    let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: n }];
+    let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX };
+    let plan = Digits::<G::Curve>::plan(&cpu, LANE, &request).unwrap();
+    let bases = Msm::<G>::load(&cpu, LANE, &plan, 0, Unaligned::from(&points[..])).unwrap();
+    let sum = |k: &[<G::Curve as Curve>::Fr]| {
+        let scalars = cpu.upload(LANE, &mont::<G::Curve>(k)).unwrap();
+        let digits = Digits::<G::Curve>::digits(&cpu, &plan, Scalars::Mont(&scalars)).unwrap();
+        Msm::<G>::msm(&cpu, &bases, &digits).unwrap().wait().unwrap()
+    };
+    let (k, s) = (random::<G::Curve>(n, &mut rng), random::<G::Curve>(n, &mut rng));
+    let m = <G::Curve as Curve>::Fr::from(u64::from(rng.next_u32() % 5));
+    let both: Vec<_> = k.iter().zip(&s).map(|(k, s)| *k + m * s).collect();
+    assert_eq!(sum(&both), sum(&k) + sum(&s) * m);
+}
+
+fn sparse_is_dense<C: Curve>(rows: usize, columns: usize, seed: u64) {
+    let (cpu, mut rng) = (Cpu::new(1), ChaCha8Rng::seed_from_u64(seed));
+    let values = random::<C>(5, &mut rng).into_iter().map(C::mont2).collect();
+    let mut m = SparseRows { columns, starts: vec![0], values, ..SparseRows::default() };
+    for _ in 0..rows {
+        for _ in 0..rng.next_u32() % 4 {
+            m.column.push(rng.next_u32() % columns as u32);
+            m.value.push(rng.next_u32() % 5);
+        }
+        m.starts.push(m.column.len() as u32);
+    }
+    let x: Vec<_> =
+        (0..columns).map(|i| if i % 3 == 0 { C::Fr::from(i as u64 % 2) } else { C::Fr::rand(&mut rng) }).collect();
+    let canonical: Vec<_> = x.iter().map(|&x| C::canonical(x)).collect();
+    let loaded = SpMv::<C>::load_matrix(&cpu, LANE, &m).unwrap();
+    let mut out = cpu.alloc(LANE, rows).unwrap();
+    SpMv::<C>::spmv(&cpu, &loaded, &cpu.upload(LANE, &canonical).unwrap(), &mut out).unwrap();
+    assert_eq!(out.as_slice(), mont::<C>(&naive::spmv::<C>(&m, &x)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn transforms(log_n in 0u32..13, bits in 0u8..24, seed: u64) {
+        transforms_are_linear::<Bn254>(log_n, bits, seed);
+        transforms_are_linear::<Bls12_381>(log_n, bits, seed);
+    }
+
+    #[test]
+    fn products_of_polynomials(log_n in 1u32..8, seed: u64) {
+        transforms_multiply::<Bn254>(log_n, seed);
+        transforms_multiply::<Bls12_381>(log_n, seed);
+    }
+
+    #[test]
+    fn sparse_products(rows in 0usize..60, columns in 1usize..40, seed: u64) {
+        sparse_is_dense::<Bn254>(rows, columns, seed);
+        sparse_is_dense::<Bls12_381>(rows, columns, seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sums(n in 0usize..70, seed: u64) {
+        sums_are_linear::<tandem_ops::G1<Bn254>>(n, seed);
+        sums_are_linear::<tandem_ops::G2<Bls12_381>>(n, seed);
+    }
+}
