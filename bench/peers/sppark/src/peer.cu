@@ -199,6 +199,7 @@ static void msm(int log_min, int log_max) {
         scalar_t* device;
         check(cudaMalloc(&device, n * sizeof(scalar_t)), "device memory");
         check(cudaMemcpy(device, scalars, n * sizeof(scalar_t), cudaMemcpyHostToDevice), "upload");
+        check(cudaDeviceSynchronize(), "upload");
         gpu_ptr_t<scalar_t> resident(device);  // takes the memory over
         auto resident_call = [&] {
             RustError status = msm.invoke(sum, preloaded, n, resident, false);
@@ -246,7 +247,11 @@ static void ntt(int log_n) {
     auto transform = [&](NTT::InputOutputOrder order) {
         NTT::Base_dev_ptr(stream, data, log_n, order, NTT::Direction::forward, NTT::Type::standard);
     };
-    auto upload = [&] { check(cudaMemcpy(data, input.data(), n * sizeof(fr_t), cudaMemcpyHostToDevice), "upload"); };
+    // From pageable memory cudaMemcpy may return before the data has arrived, and sppark's streams do not wait for it.
+    auto upload = [&] {
+        check(cudaMemcpy(data, input.data(), n * sizeof(fr_t), cudaMemcpyHostToDevice), "upload");
+        check(cudaDeviceSynchronize(), "upload");
+    };
     auto download = [&] {
         check(cudaStreamSynchronize(stream), "transform");
         check(cudaMemcpy(output.data(), data, n * sizeof(fr_t), cudaMemcpyDeviceToHost), "download");
@@ -301,8 +306,13 @@ static void ntt(int log_n) {
 }
 
 extern "C" int peer_main(int log_min, int log_max) {
-    for (int log_n = log_min; log_n <= log_max; log_n++) ntt(log_n);
-    msm(log_min, log_max);
-    return 0;
+    try {
+        for (int log_n = log_min; log_n <= log_max; log_n++) ntt(log_n);
+        msm(log_min, log_max);
+        return 0;
+    } catch (const std::exception& e) {
+        fprintf(stderr, "sppark %s: %s\n", CURVE, e.what());
+        return 3;
+    }
 }
 #endif
