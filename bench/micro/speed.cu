@@ -1,6 +1,6 @@
 // Fields and groups: throughput on one GPU against the bound.
 //
-// The bound is the rate of IMAD.WIDE, which is 32 per SM and clock on sm_90, at 1.98 GHz. An operation's cost is counted
+// The bound is the rate of IMAD.WIDE: 32 per SM and clock on sm_90, at 1.98 GHz. An operation's cost is counted
 // in wide multiplications ("weq"): n^2 of a product, n (n + 1) / 2 of a square, n^2 + n / 2 of a Montgomery reduction.
 #include "common.cuh"
 
