@@ -12,7 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use tandem_ops::{Curve, Group, Mont2};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A linear combination of wires.
 pub type Terms<C> = Vec<(u32, <C as Curve>::Fr)>;
@@ -338,7 +338,7 @@ fn root<C: Curve>(log: u32) -> Result<C::Fr> {
 }
 
 /// The Lagrange basis of the doubled domain at tau, at its odd points, over delta.
-fn quotient_basis<C: Curve>(secret: &Secret<C>, domain: usize) -> Result<Vec<C::Fr>> {
+fn quotient_basis<C: Curve>(secret: &Secret<C>, domain: usize) -> Result<Zeroizing<Vec<C::Fr>>> {
     let odd = root::<C>(domain.ilog2() + 1)?;
     let half = invert(C::Fr::from(2u64))?;
     // Of all 2n points, those are odd * (odd^2)^i. The doubled domain's vanishing polynomial at tau is
@@ -348,12 +348,12 @@ fn quotient_basis<C: Curve>(secret: &Secret<C>, domain: usize) -> Result<Vec<C::
 }
 
 /// `factor` * L_i(tau) for the points x_i = g step^i, i below n, that are the roots of X^n - g^n:
-/// L_i(tau) = (tau^n - g^n) / (n g^n) * x_i / (tau - x_i).
-fn lagrange<F: PrimeField>(tau: F, g: F, step: F, n: usize, factor: F) -> Result<Vec<F>> {
+/// L_i(tau) = (tau^n - g^n) / (n g^n) * x_i / (tau - x_i). They tell of tau: wiped when dropped.
+fn lagrange<F: PrimeField>(tau: F, g: F, step: F, n: usize, factor: F) -> Result<Zeroizing<Vec<F>>> {
     const PIECE: usize = 1 << 12;
     let gn = g.pow([n as u64]);
     let scale = factor * (tau.pow([n as u64]) - gn) * invert(F::from(n as u64) * gn)?;
-    let mut basis = vec![F::ZERO; n];
+    let mut basis = Zeroizing::new(vec![F::ZERO; n]);
     basis.par_chunks_mut(PIECE).enumerate().for_each(|(piece, out)| {
         let mut x = g * step.pow([(piece * PIECE) as u64]);
         let mut points = Vec::with_capacity(out.len());
