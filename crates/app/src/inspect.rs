@@ -3,7 +3,7 @@
 use crate::cli;
 use crate::failure::{Failure, Outcome};
 use crate::report;
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 use tandem_engine::CurveId;
 use tandem_formats::zkey::{self, ContributionKind};
 use tandem_formats::{FileKind, FormatError, MappedFile, PtauHeader, R1cs, VerificationKey, Wtns, Zkey};
@@ -23,14 +23,18 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
         };
         return Err(Failure::file(&args.file, format!("{problem}; check the name")));
     };
-    facts.insert("file_bytes".into(), json!(file.len()));
+    facts.push(("file_bytes", json!(file.len())));
     if args.json.json {
-        return report::result(&Value::Object(facts).to_string());
+        let object = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        return report::result(&Value::Object(object).to_string());
     }
     let rows: Vec<_> =
         facts.iter().map(|(name, value)| format!("{:24} {}", name.replace('_', " "), plain(value))).collect();
     report::result(&rows.join("\n"))
 }
+
+/// Names and values, in the order in which they are shown.
+type Facts = Vec<(&'static str, Value)>;
 
 /// Strings without quotes; others as JSON.
 fn plain(value: &Value) -> String {
@@ -41,7 +45,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn facts(bytes: &[u8]) -> Result<Option<Map<String, Value>>, FormatError> {
+fn facts(bytes: &[u8]) -> Result<Option<Facts>, FormatError> {
     let facts = match FileKind::of(bytes) {
         Some(FileKind::Zkey) => match zkey::curve(bytes)? {
             CurveId::Bn254 => of_zkey::<Bn254>(bytes)?,
@@ -49,33 +53,37 @@ fn facts(bytes: &[u8]) -> Result<Option<Map<String, Value>>, FormatError> {
         },
         Some(FileKind::Wtns) => {
             let witness = Wtns::parse(bytes)?;
-            json!({"kind": "witness", "curve": witness.curve.to_string(), "values": witness.values.len()})
+            vec![
+                ("kind", json!("witness")),
+                ("curve", json!(witness.curve.to_string())),
+                ("values", json!(witness.values.len())),
+            ]
         }
         Some(FileKind::R1cs) => {
             let r1cs = R1cs::parse(bytes)?;
             let h = &r1cs.header;
-            json!({
-                "kind": "constraint system (r1cs)",
-                "curve": h.curve.to_string(),
-                "constraints": h.n_constraints,
-                "wires": h.n_vars,
-                "public_outputs": h.n_pub_out,
-                "public_inputs": h.n_pub_in,
-                "private_inputs": h.n_prv_in,
-                "labels": h.n_labels,
-                "custom_gate_uses": r1cs.custom_gate_uses,
-            })
+            vec![
+                ("kind", json!("constraint system (r1cs)")),
+                ("curve", json!(h.curve.to_string())),
+                ("constraints", json!(h.n_constraints)),
+                ("wires", json!(h.n_vars)),
+                ("public_outputs", json!(h.n_pub_out)),
+                ("public_inputs", json!(h.n_pub_in)),
+                ("private_inputs", json!(h.n_prv_in)),
+                ("labels", json!(h.n_labels)),
+                ("custom_gate_uses", json!(r1cs.custom_gate_uses)),
+            ]
         }
         Some(FileKind::Ptau) => {
             let h = PtauHeader::parse(bytes)?;
-            json!({
-                "kind": "powers of tau (ptau)",
-                "curve": h.curve.to_string(),
-                "power": h.power,
-                "ceremony_power": h.ceremony_power,
-                "prepared_for_phase_2": h.is_prepared,
-                "contributions": h.n_contributions,
-            })
+            vec![
+                ("kind", json!("powers of tau (ptau)")),
+                ("curve", json!(h.curve.to_string())),
+                ("power", json!(h.power)),
+                ("ceremony_power", json!(h.ceremony_power)),
+                ("prepared_for_phase_2", json!(h.is_prepared)),
+                ("contributions", json!(h.n_contributions)),
+            ]
         }
         Some(FileKind::Json) => match tandem_formats::json::curve(bytes)? {
             CurveId::Bn254 => of_vkey::<Bn254>(bytes)?,
@@ -83,13 +91,10 @@ fn facts(bytes: &[u8]) -> Result<Option<Map<String, Value>>, FormatError> {
         },
         _ => return Ok(None),
     };
-    match facts {
-        Value::Object(facts) => Ok(Some(facts)),
-        _ => Ok(None),
-    }
+    Ok(Some(facts))
 }
 
-fn of_zkey<C: Curve>(bytes: &[u8]) -> Result<Value, FormatError> {
+fn of_zkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
     let key = Zkey::<C>::parse(bytes)?;
     let matrices = key.coefs.matrices()?;
     let contributions: Option<Vec<String>> = key.contributions.as_ref().map(|c| {
@@ -102,20 +107,24 @@ fn of_zkey<C: Curve>(bytes: &[u8]) -> Result<Value, FormatError> {
     });
     let hash: Option<String> =
         key.contributions.as_ref().map(|c| c.circuit_hash.iter().map(|byte| format!("{byte:02x}")).collect());
-    Ok(json!({
-        "kind": "Groth16 proving key (zkey)",
-        "curve": C::ID.to_string(),
-        "variables": key.header.n_vars,
-        "publics": key.header.n_public,
-        "domain": key.header.domain_size,
-        "entries_of_a": matrices.a.column.len(),
-        "entries_of_b": matrices.b.column.len(),
-        "circuit_hash": hash,
-        "contributions": contributions,
-    }))
+    Ok(vec![
+        ("kind", json!("Groth16 proving key (zkey)")),
+        ("curve", json!(C::ID.to_string())),
+        ("variables", json!(key.header.n_vars)),
+        ("publics", json!(key.header.n_public)),
+        ("domain", json!(key.header.domain_size)),
+        ("entries_of_a", json!(matrices.a.column.len())),
+        ("entries_of_b", json!(matrices.b.column.len())),
+        ("circuit_hash", json!(hash)),
+        ("contributions", json!(contributions)),
+    ])
 }
 
-fn of_vkey<C: Curve>(bytes: &[u8]) -> Result<Value, FormatError> {
+fn of_vkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
     let key = VerificationKey::<C>::parse(bytes)?;
-    Ok(json!({"kind": "verification key", "curve": C::ID.to_string(), "publics": key.ic.len() - 1}))
+    Ok(vec![
+        ("kind", json!("verification key")),
+        ("curve", json!(C::ID.to_string())),
+        ("publics", json!(key.ic.len() - 1)),
+    ])
 }

@@ -16,6 +16,7 @@ mod progress;
 mod report;
 mod trace;
 
+use clap::error::ErrorKind;
 use clap::Parser;
 use cli::{Cli, Command};
 use failure::{Failure, Outcome};
@@ -62,12 +63,13 @@ fn usage(error: &clap::Error) -> ExitCode {
         };
     }
     let text = error.to_string();
-    let problem = text.split("\n\nUsage:").next().unwrap_or(&text).split("\n\nFor more information").next();
-    let words: Vec<&str> = problem.unwrap_or(&text).split_whitespace().collect();
-    let line = words.join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line);
-    // clap shows the whole help where the command is missing.
-    let line = if line.len() > 400 { "a command is missing or unknown" } else { line };
-    Failure::input(format!("{}; see tandem --help", line.trim_end_matches('.'))).show();
+    let problem = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => "a command is missing",
+        _ => text.split("\n\nUsage:").next().unwrap_or(&text),
+    };
+    let problem = problem.split("\n\nFor more information").next().unwrap_or(problem);
+    let line = problem.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line).trim_end_matches('.');
+    Failure::input(format!("{line}; see tandem --help")).show();
     ExitCode::from(2)
 }

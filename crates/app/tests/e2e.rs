@@ -175,7 +175,7 @@ fn semaphore(depth: usize) {
     let siblings: Value = (0..depth).map(|i| json!((i + 7).to_string())).collect();
     let input = json!({
         "secret": "0x1234567890abcdef1234567890abcdef", "merkleProofLength": depth, "merkleProofIndex": 1,
-        "merkleProofSiblings": siblings, "message": "42", "scope": "-1",
+        "merkleProofSiblings": siblings, "message": "42", "scope": "-2",
     });
     check(
         &format!("semaphore-{depth}"),
