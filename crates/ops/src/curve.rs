@@ -137,16 +137,19 @@ pub struct G1<C>(std::marker::PhantomData<C>);
 #[derive(Debug, Clone, Copy)]
 pub struct G2<C>(std::marker::PhantomData<C>);
 
+#[inline]
 fn limbs<P: MontConfig<N>, const N: usize>(x: &Fp<MontBackend<P, N>, N>) -> [u64; N] {
     (x.0).0
 }
 
+#[inline]
 fn element<P: MontConfig<N>, const N: usize>(limbs: &[u64]) -> Fp<MontBackend<P, N>, N> {
     let mut own = [0; N];
     own.copy_from_slice(limbs);
     Fp::new_unchecked(BigInt(own))
 }
 
+#[inline]
 fn limbs2<C: Fp2Config<Fp = Fp<MontBackend<P, N>, N>>, P: MontConfig<N>, const N: usize>(
     x: &Fp2<C>,
 ) -> ([u64; N], [u64; N]) {
@@ -161,9 +164,11 @@ macro_rules! curve {
             type G1 = G1<$name>;
             type G2 = G2<$name>;
             type Pairing = $ark::$name;
+            #[inline]
             fn mont(x: Self::Fr) -> Mont {
                 Mont(limbs(&x))
             }
+            #[inline]
             fn from_mont(x: Mont) -> Self::Fr {
                 element(&x.0)
             }
@@ -175,12 +180,14 @@ macro_rules! curve {
             type Ark = $ark::G1Projective;
             const NAME: &'static str = "G1";
 
+            #[inline]
             fn to_ark(p: &Self::Point) -> $ark::G1Affine {
                 if p.0 == [0; $g1] {
                     return $ark::G1Affine::identity();
                 }
                 $ark::G1Affine::new_unchecked(element(&p.0[..$n]), element(&p.0[$n..]))
             }
+            #[inline]
             fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> $ark::G1Affine {
                 $ark::G1Affine::new_unchecked(x, y)
             }
@@ -206,6 +213,7 @@ macro_rules! curve {
             type Ark = $ark::G2Projective;
             const NAME: &'static str = "G2";
 
+            #[inline]
             fn to_ark(p: &Self::Point) -> $ark::G2Affine {
                 if p.0 == [0; $g2] {
                     return $ark::G2Affine::identity();
@@ -213,6 +221,7 @@ macro_rules! curve {
                 let at = |i: usize| element(&p.0[i * $n..(i + 1) * $n]);
                 $ark::G2Affine::new_unchecked($ark::Fq2::new(at(0), at(1)), $ark::Fq2::new(at(2), at(3)))
             }
+            #[inline]
             fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> $ark::G2Affine {
                 $ark::G2Affine::new_unchecked(x, y)
             }

@@ -234,13 +234,12 @@ fn piece<G: Group>(
             break;
         }
     }
-    let mut sums: Vec<_> = sorted[range]
-        .iter()
-        .map(|t| {
-            let p = points[t.index()];
-            Xy { x: p.x, y: if t.is_negative() { -p.y } else { p.y } }
-        })
-        .collect();
+    // Two passes and no branch on the sign: the loads from all over the points overlap.
+    let terms = &sorted[range];
+    let mut sums: Vec<_> = terms.iter().map(|t| points[t.index()]).collect();
+    for (sum, term) in sums.iter_mut().zip(terms) {
+        sum.y = [sum.y, -sum.y][usize::from(term.is_negative())];
+    }
     add_in_pairs(&mut sums, &mut counts);
 
     // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.
