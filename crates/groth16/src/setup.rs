@@ -293,7 +293,7 @@ fn evaluate<C: Curve>(
 /// Reports rows in steps that cost nothing, and asks whether to stop.
 fn tick(row: usize, progress: &dyn Progress) -> Result<()> {
     const STEP: usize = 1 << 14;
-    if row % STEP == 0 {
+    if row.is_multiple_of(STEP) {
         progress.advance(STEP as u64);
         if progress.cancelled() {
             return Err(Error::Interrupted);
