@@ -88,14 +88,17 @@ fn setup_on<C: Curve>(
     progress: &dyn Progress,
 ) -> Result<SetupReport> {
     let started = Instant::now();
-    let prover_error = |e| Error::prover(e, r1cs_path);
+    let prover_error = |e| match e {
+        tandem_groth16::Error::Output(why) => Error::input(format!("{}: {why}", zkey.display())),
+        other => Error::prover(other, r1cs_path),
+    };
     let secret = match &options.seed {
         Some(seed) => Secret::<C>::from_seed(blake3::derive_key("tandem setup seed", seed.as_bytes())),
         None => Secret::random().map_err(prover_error)?,
     };
     let mut sink = FileSink::<C> { output: Some(Output::create(zkey)?), writer: None };
     let shape = setup::setup(&FileCircuit(r1cs), &secret, &mut sink, progress).map_err(prover_error)?;
-    let output = sink.finish()?;
+    let output = sink.finish().map_err(prover_error)?;
     let made = stage("make key", started);
     output::commit([output])?;
     let key = KeyInfo {
@@ -166,16 +169,15 @@ impl<C: Curve> FileSink<C> {
     }
 
     /// A key made here has no hash of a ceremony: it stays zero, and no contribution is claimed.
-    fn finish(mut self) -> Result<Output> {
-        let fail = |e: std::io::Error| Error::input(format!("cannot write the key: {e}"));
-        let mut writer = self.writer.take().ok_or_else(|| Error::input("cannot write the key: it is empty"))?;
-        writer.no_contributions(&[0; 64]).map_err(fail)?;
-        writer.finish().map_err(fail)
+    fn finish(mut self) -> tandem_groth16::Result<Output> {
+        self.write(|writer| writer.no_contributions(&[0; 64]))?;
+        let writer = self.writer.take().ok_or_else(|| tandem_groth16::Error::Output("the key is empty".into()))?;
+        writer.finish().map_err(write_error)
     }
 }
 
 fn write_error(error: std::io::Error) -> tandem_groth16::Error {
-    tandem_groth16::Error::Output(format!("cannot write the key: {error}"))
+    tandem_groth16::Error::Output(format!("cannot write: {error}"))
 }
 
 impl<C: Curve> KeySink<C> for FileSink<C> {

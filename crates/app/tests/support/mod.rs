@@ -1,29 +1,29 @@
 //! What the tests of the program share: running it, and running other people's tools.
 #![allow(dead_code)] // each test program uses its own part
 
-pub mod files;
+pub(crate) mod files;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The repository's root.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// A file of the demo.
-pub fn demo(name: &str) -> PathBuf {
+pub(crate) fn demo(name: &str) -> PathBuf {
     root().join("demo").join(name)
 }
 
 /// The program that was built for the tests, or the one that `TANDEM_BINARY` names, such as that of a release.
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     std::env::var_os("TANDEM_BINARY").map_or(env!("CARGO_BIN_EXE_tandem").into(), PathBuf::from)
 }
 
 /// The program, with a cache folder of the tests' own.
-pub fn tandem() -> Command {
+pub(crate) fn tandem() -> Command {
     let mut command = Command::new(binary());
     command.env("TANDEM_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     command
@@ -31,18 +31,18 @@ pub fn tandem() -> Command {
 
 /// Runs the program; fails the test unless it ends with `status`. Returns stdout and stderr.
 #[track_caller]
-pub fn run(status: i32, args: &[&str]) -> (String, String) {
+pub(crate) fn run(status: i32, args: &[&str]) -> (String, String) {
     expect(status, tandem().args(args).output().unwrap(), args)
 }
 
 /// The same in a folder.
 #[track_caller]
-pub fn run_in(folder: &Path, status: i32, args: &[&str]) -> (String, String) {
+pub(crate) fn run_in(folder: &Path, status: i32, args: &[&str]) -> (String, String) {
     expect(status, tandem().current_dir(folder).args(args).output().unwrap(), args)
 }
 
 #[track_caller]
-pub fn expect(status: i32, output: Output, what: &[&str]) -> (String, String) {
+pub(crate) fn expect(status: i32, output: Output, what: &[&str]) -> (String, String) {
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(status), "{what:?}\nstdout: {stdout}\nstderr: {stderr}");
@@ -50,7 +50,7 @@ pub fn expect(status: i32, output: Output, what: &[&str]) -> (String, String) {
 }
 
 /// The names of the files in a folder, hidden ones too, sorted.
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -58,6 +58,6 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 /// A path as an argument.
-pub fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
