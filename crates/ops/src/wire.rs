@@ -62,7 +62,7 @@ pub struct Unaligned<'a, T: Wire> {
 impl<'a, T: Wire> Unaligned<'a, T> {
     /// Views `bytes` as values of `T`; `None` if the length is no multiple of the size of `T`.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
-        (bytes.len() % size_of::<T>() == 0).then_some(Self { bytes, of: PhantomData })
+        bytes.len().is_multiple_of(size_of::<T>()).then_some(Self { bytes, of: PhantomData })
     }
 
     /// How many values there are.

@@ -89,8 +89,8 @@ impl Term {
         Term(self.0 ^ u32::from(turn))
     }
 
-    /// The same point counted from another first one.
-    pub(super) fn from_first(self, first: usize) -> Self {
+    /// The same point, its index counted from `first`.
+    pub(super) fn relative_to(self, first: usize) -> Self {
         Term(self.0 - ((first as u32) << 1))
     }
 }

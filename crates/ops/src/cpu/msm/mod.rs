@@ -171,11 +171,11 @@ impl<G: Group> Msm<G> for Cpu {
             let before = |index| terms.partition_point(|t| t.index() < index);
             before(first)..before(first + bases.points.len())
         };
-        let unit_terms = units[own(units)].iter().filter(|t| finite(t)).map(|t| t.from_first(first));
+        let unit_terms = units[own(units)].iter().filter(|t| finite(t)).map(|t| t.relative_to(first));
         let unit_terms: Zeroizing<Vec<_>> = Zeroizing::new(unit_terms.collect());
         let range = own(others);
         let pairs = others[range.clone()].iter().zip(&magnitudes[range]).filter(|(t, _)| finite(t));
-        let (terms, values): (Vec<_>, Vec<_>) = pairs.map(|(t, m)| (t.from_first(first), *m)).unzip();
+        let (terms, values): (Vec<_>, Vec<_>) = pairs.map(|(t, m)| (t.relative_to(first), *m)).unzip();
         let (terms, values) = (Zeroizing::new(terms), Zeroizing::new(values));
 
         let (one, other) = rayon::join(
