@@ -153,6 +153,7 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let begun = session.trace.now();
     let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
     Wtns::write(&mut output, curve, &values).map_err(|e| output.error(e))?;
+    crate::interrupt::check()?;
     tandem_formats::output::commit([output])?;
     let seconds = session.trace.now() - begun;
     if args.json.json {

@@ -35,8 +35,9 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the files' texts, in the order of [`Outputs::open`].
+    /// Writes the files' texts, in the order of [`Outputs::open`]; nothing after Ctrl-C, even if the work got done.
     pub(crate) fn commit(mut self, texts: &[&str]) -> Outcome {
+        crate::interrupt::check()?;
         for (file, text) in self.files.iter_mut().zip(texts) {
             file.write_all(text.as_bytes()).map_err(|e| file.error(e))?;
         }

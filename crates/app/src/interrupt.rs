@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: no file is left, the exit status is 130.
 
+use crate::failure::Outcome;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -28,6 +29,14 @@ pub(crate) fn install() {
 /// Whether the user has asked to stop.
 pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
+}
+
+/// Fails if the user has asked to stop.
+pub(crate) fn check() -> Outcome {
+    if asked() {
+        return Err(tandem_engine::Error::Interrupted.into());
+    }
+    Ok(())
 }
 
 fn leave() -> ! {
