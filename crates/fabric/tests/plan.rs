@@ -1,0 +1,230 @@
+//! Jobs that are refused, plans that are wrong, exports, and how long planning takes.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use support::{gbs, graph, planned};
+use tandem_fabric::plan::{check, plan, Gain, Operation, Plan, Request, Step, Witness};
+use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
+use tandem_fabric::Ratio;
+
+fn dgx1v() -> Topology {
+    Topology::preset("dgx1-v100").unwrap()
+}
+
+#[track_caller]
+fn refused(request: &Request, part: &str) {
+    let error = plan(&dgx1v(), request).unwrap_err().to_string();
+    assert!(error.contains(part) && !error.contains('\n'), "expected {part:?} in {error:?}");
+}
+
+#[test]
+fn bad_jobs_are_refused() {
+    for (operation, _) in Operation::ALL {
+        refused(&Request::new(operation, &[]), "the job has 0");
+        refused(&Request::new(operation, &[0, 8]), "there is no GPU 8 in dgx1-v100; expected 0 to 7");
+        refused(&Request::new(operation, &[0, 0]), "GPU 0 is in the job twice");
+        refused(&Request::new(operation, &[0, 1]).with_helpers(&[1]), "GPU 1 is in the helpers and in the job");
+        refused(&Request::new(operation, &[0, 1]).with_helpers(&[2, 2]), "GPU 2 is in the helpers twice");
+        if !operation.uses_host() {
+            refused(&Request::new(operation, &[3]), "the job has 1");
+        }
+    }
+    refused(&Request::new(Operation::Send, &[0, 1, 2]), "exactly 2");
+    refused(&Request { root: Some(5), ..Request::new(Operation::Broadcast, &[0, 1]) }, "GPU 5, is not in the job");
+    refused(&Request { root: Some(0), ..Request::new(Operation::AllGather, &[0, 1]) }, "has no root");
+    let lone = graph(2, &[(0, 1, 1, 1)]);
+    let error = plan(&lone, &Request::new(Operation::Upload, &[0])).unwrap_err().to_string();
+    assert!(error.contains("no CPU"), "{error}");
+}
+
+/// The checker finds every kind of damage.
+#[test]
+fn damaged_plans_are_found() {
+    let t = dgx1v();
+    let good = planned(&t, &Request::new(Operation::Broadcast, &[0, 1, 6]).with_helpers(&[2, 3, 4, 5, 7]));
+    let damaged = |damage: &dyn Fn(&mut Plan)| {
+        let mut plan = good.clone();
+        damage(&mut plan);
+        assert_ne!(plan, good);
+        check(&t, &plan).unwrap_err().to_string()
+    };
+    let faster = |p: &mut Plan| p.rate = p.rate.plus(Ratio::ONE).unwrap();
+    assert!(damaged(&faster).contains("above the bound"));
+    let looser = |p: &mut Plan| p.bound = p.bound.plus(Ratio::ONE).unwrap();
+    assert!(damaged(&looser).contains("not what its witness says"));
+    assert!(damaged(&|p| p.witness = Witness::Cut(vec![1, 6])).contains("does not part the job"));
+    assert!(damaged(&|p| p.loads.clear()).contains("loads"));
+    fn trees(p: &mut Plan) -> &mut Vec<tandem_fabric::plan::Tree> {
+        match &mut p.steps[0] {
+            Step::Spread(trees) => trees,
+            other => panic!("{other:?}"),
+        }
+    }
+    // The loads are given anew, so that only the steps are wrong.
+    let structural = |damage: &dyn Fn(&mut Plan)| {
+        damaged(&|p| {
+            damage(p);
+            reload(&t, p);
+        })
+    };
+    let found = structural(&|p| drop(trees(p)[0].paths.pop()));
+    assert!(found.contains("does not span"), "{found}");
+    let found = structural(&|p| drop(trees(p).pop()));
+    assert!(found.contains("shares"), "{found}");
+    let found = structural(&|p| {
+        let path = trees(p)[0].paths[0].clone();
+        trees(p)[0].paths.push(path);
+    });
+    assert!(found.contains("does not join") || found.contains("would carry"), "{found}");
+    let found = structural(&|p| p.request.helpers.clear());
+    assert!(found.contains("link") || found.contains("bound"), "{found}");
+    let found = structural(&|p| trees(p)[0].root = 2);
+    assert!(found.contains("root") || found.contains("join"), "{found}");
+    let found = structural(&|p| p.steps = vec![Step::Send(Vec::new())]);
+    assert!(found.contains("shares") || found.contains("not of the operation"), "{found}");
+}
+
+/// Fills in the loads of changed steps, where the links exist.
+fn reload(t: &Topology, plan: &mut Plan) {
+    let mut sums: BTreeMap<(usize, usize), Ratio> = BTreeMap::new();
+    for step in &plan.steps {
+        if let Step::Spread(trees) | Step::Collect(trees) = step {
+            for tree in trees {
+                for hop in tree.paths.iter().flat_map(|p| p.windows(2)) {
+                    let sum = sums.entry((hop[0], hop[1])).or_insert(Ratio::ZERO);
+                    *sum = sum.plus(tree.share).unwrap();
+                }
+            }
+        }
+    }
+    let capacity = |a: usize, b: usize| {
+        let of = |l: &&Link| l.kind == LinkKind::NvLink && (l.a.min(l.b), l.a.max(l.b)) == (a.min(b), a.max(b));
+        t.links().iter().find(of).unwrap().forth.mbs()
+    };
+    let load = |((from, to), share): ((usize, usize), Ratio)| tandem_fabric::plan::Load {
+        from,
+        to,
+        rate: share.times(plan.rate).unwrap(),
+        capacity: capacity(from, to),
+    };
+    plan.loads = sums.into_iter().map(load).collect();
+}
+
+#[test]
+fn what_helpers_bring_is_said() {
+    let t = dgx1v();
+    let plan = planned(&t, &Request::new(Operation::Broadcast, &[0, 1]).with_helpers(&[2, 3]));
+    assert_eq!((plan.rate, &plan.gain), (gbs(80, 1), &Gain::Over(gbs(20, 1))));
+    let text = plan.to_text(&t);
+    assert!(text.contains("rate   80 GB/s") && text.contains("gain   4.00 times the 20 GB/s"), "{text}");
+    let t = Topology::preset("hgx-h200").unwrap();
+    let plan = planned(&t, &Request::new(Operation::AllReduce, &[0, 1]).with_helpers(&[2, 3]));
+    let text = plan.to_text(&t);
+    assert!(text.contains("no gain possible: with the helpers the links"), "{text}");
+    assert!(plan.to_json(&t)["gain"]["none"].is_string());
+}
+
+/// Rates unlike each other, by direction too, with relays that are entered by more than leaves them.
+#[test]
+fn odd_rates() {
+    let t = graph(5, &[(0, 1, 1, 7), (1, 2, 1000, 3), (2, 3, 999_983, 17), (3, 4, 13, 1), (4, 0, 5, 5), (1, 3, 2, 11)]);
+    for (operation, _) in Operation::ALL.iter().filter(|(op, _)| !op.uses_host()) {
+        for helpers in [&[][..], &[2, 3, 4]] {
+            planned(&t, &Request::new(*operation, &[0, 1]).with_helpers(helpers));
+        }
+        if *operation != Operation::Send {
+            planned(&t, &Request::new(*operation, &[0, 1, 2, 3, 4]));
+        }
+    }
+}
+
+#[test]
+fn exports() {
+    let t = dgx1v();
+    let request = Request::new(Operation::Broadcast, &[0, 1]).with_helpers(&[2, 3]);
+    let plan = planned(&t, &request);
+    let json = plan.to_json(&t);
+    assert_eq!((json["gbs"].as_f64(), json["is_best"].as_bool()), (Some(80.0), Some(true)));
+    let xml = plan.to_tree_xml(&t).unwrap();
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let root = document.root_element();
+    let chunks = |node: roxmltree::Node<'_, '_>| node.attribute("nchunks").unwrap().parse::<u32>().unwrap();
+    let trees: Vec<_> = root.children().filter(|n| n.has_tag_name("tree")).collect();
+    assert_eq!(trees.iter().map(|t| chunks(*t)).sum::<u32>(), chunks(root));
+    assert!(trees.iter().all(|t| t.children().filter(|n| n.has_tag_name("send")).count() == 1));
+    // Four chains of GPUs, as Blink+ drew them.
+    let graph = plan.to_nccl_graph(&t).unwrap();
+    let document = roxmltree::Document::parse(&graph).unwrap();
+    let channels: Vec<Vec<u32>> = document
+        .descendants()
+        .filter(|n| n.has_tag_name("channel"))
+        .map(|c| c.children().filter_map(|g| g.attribute("dev")).map(|d| u32::from_str_radix(d, 16).unwrap()).collect())
+        .collect();
+    assert_eq!(channels.len(), 4);
+    assert!(channels.iter().all(|c| c[0] == 0 && c[c.len() - 1] == 1), "{channels:?}");
+    let svg = plan.to_svg(&t);
+    roxmltree::Document::parse(&svg).unwrap();
+    assert!(svg.contains("broadcast of GPUs 0, 1 at 80.0 GB/s"), "{svg}");
+    // Two GPUs make a ring; what branches is refused.
+    let pair = Topology::preset("h200-pair").unwrap();
+    let ring = planned(&pair, &Request::new(Operation::AllGather, &[0, 1])).to_nccl_graph(&pair).unwrap();
+    assert!(ring.contains("id=\"0\" pattern=\"4\"") && ring.contains("nchannels=\"1\""), "{ring}");
+    let branching = planned(&t, &Request::new(Operation::AllToAll, &[0, 1, 2]));
+    assert!(branching.to_nccl_graph(&t).unwrap_err().to_string().contains("no trees"));
+    for (operation, _) in Operation::ALL {
+        let gpus: &[usize] = if operation == Operation::Send { &[0, 6] } else { &[0, 3, 5, 6] };
+        let plan = planned(&t, &Request::new(operation, gpus).with_helpers(&[1, 2]));
+        roxmltree::Document::parse(&plan.to_tree_xml(&t).unwrap()).unwrap();
+        assert!(plan.to_text(&t).contains("links in use"));
+        assert_eq!(plan.to_json(&t)["operation"], operation.name());
+    }
+}
+
+/// `n` GPUs on a switch.
+fn switched(n: usize) -> Topology {
+    let device = |name: String, kind| Device { name, kind, attributes: BTreeMap::new() };
+    let mut devices: Vec<_> = (0..n).map(|i| device(format!("GPU{i}"), DeviceKind::Gpu)).collect();
+    devices.push(device("NVSwitch0".into(), DeviceKind::NvSwitch));
+    let rate = Rate::from_gbs(370.8).unwrap();
+    let link = |g| Link { a: g, b: n, kind: LinkKind::NvLink, count: 18, forth: rate, back: rate };
+    Topology::new("switch", devices, (0..n).map(link).collect()).unwrap()
+}
+
+/// Two DGX-1V side by side, GPU `i` joined to GPU `i + 8`; an irregular graph of 16.
+fn two_boxes() -> Topology {
+    let one = dgx1v();
+    let mut links = Vec::new();
+    for l in one.links().iter().filter(|l| l.kind == LinkKind::NvLink) {
+        let gbs = l.forth.gbs() as u32;
+        links.push((l.a, l.b, gbs, gbs));
+        links.push((l.a + 8, l.b + 8, gbs, gbs));
+    }
+    links.extend((0..8).map(|i| (i, i + 8, 12, 12)));
+    graph(16, &links)
+}
+
+/// Sixteen GPUs. The limit here is for unoptimised builds on a busy machine; the release figures are in docs/guide/fabric-planning.md.
+#[test]
+fn sixteen_gpus_take_little_time() {
+    let mesh: Vec<_> = (0..16).flat_map(|a| (a + 1..16).map(move |b| (a, b, 20, 20))).collect();
+    let all: Vec<usize> = (0..16).collect();
+    for (name, t) in [("switch", switched(16)), ("two boxes", two_boxes()), ("mesh", graph(16, &mesh))] {
+        for (operation, _) in Operation::ALL.iter().filter(|(op, _)| !op.uses_host() && *op != Operation::Send) {
+            let start = Instant::now();
+            let plan = plan(&t, &Request::new(*operation, &all)).unwrap();
+            let took = start.elapsed();
+            println!(
+                "{name} {}: {:.1} GB/s, {:.3} s, best: {}",
+                operation.name(),
+                plan.gbs(),
+                took.as_secs_f64(),
+                plan.is_best()
+            );
+            check(&t, &plan).unwrap();
+            assert!(plan.is_best(), "{name} {operation:?}");
+            assert!(took < Duration::from_secs(20), "{name} {operation:?}: {took:?}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Random graphs of up to 7 GPUs against exhaustion.
+
+mod support;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use support::{graph, planned, Brute};
+use tandem_fabric::plan::{Operation, Request};
+use tandem_fabric::Ratio;
+
+type Links = Vec<(usize, usize, u32, u32)>;
+
+/// GPUs, links, the job's size (its GPUs are the first after a shuffle), the order.
+fn case(is_symmetric: bool) -> impl Strategy<Value = (usize, Links, usize, Vec<usize>)> {
+    (2usize..=7).prop_flat_map(move |n| {
+        let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
+        let rates = proptest::collection::vec((0u32..=5, 1u32..=5), pairs.len());
+        let links = rates.prop_map(move |rates| {
+            let link = |(&(a, b), (forth, back)): (&(usize, usize), (u32, u32))| {
+                (forth > 0).then_some((a, b, forth, if is_symmetric { forth } else { back }))
+            };
+            pairs.iter().zip(rates).filter_map(link).collect::<Links>()
+        });
+        (Just(n), links, 2..=n, Just((0..n).collect::<Vec<_>>()).prop_shuffle())
+    })
+}
+
+fn run(cases: u32, is_symmetric: bool, test: impl Fn(usize, &Links, &[usize], &[usize])) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[if is_symmetric { 7 } else { 11 }; 32]);
+    TestRunner::new_with_rng(config, rng)
+        .run(&case(is_symmetric), |(n, links, k, order)| {
+            let (job, helpers) = order.split_at(k);
+            test(n, &links, job, helpers);
+            Ok(())
+        })
+        .unwrap();
+}
+
+const TREES: [Operation; 4] = [Operation::Broadcast, Operation::Reduce, Operation::AllGather, Operation::ReduceScatter];
+
+/// With links that carry as much back as forth, trees reach the least cut, with and without helpers.
+#[test]
+fn symmetric_graphs_equal_exhaustion() {
+    run(150, true, |n, links, job, helpers| {
+        let t = graph(n, links);
+        for helpers in [&[], helpers] {
+            let request = |operation| Request::new(operation, job).with_helpers(helpers);
+            let brute = Brute::new(&t, &request(Operation::Broadcast));
+            for operation in TREES {
+                let request = request(operation);
+                let expected = match operation {
+                    Operation::ReduceScatter => brute.all_gather(),
+                    _ => brute.of(operation, &request).unwrap(),
+                };
+                assert_eq!(planned(&t, &request).rate, expected, "{request:?} {links:?}");
+            }
+        }
+    });
+}
+
+/// Without relays this holds for any rates.
+#[test]
+fn directed_graphs_equal_exhaustion() {
+    run(100, false, |n, links, job, _| {
+        let t = graph(n, links);
+        for operation in [Operation::Broadcast, Operation::Reduce, Operation::AllGather] {
+            let request = Request::new(operation, job);
+            let expected = Brute::new(&t, &request).of(operation, &request).unwrap();
+            assert_eq!(planned(&t, &request).rate, expected, "{request:?} {links:?}");
+        }
+        let send = Request::new(Operation::Send, &job[..2]).with_helpers(&job[2..]);
+        assert_eq!(planned(&t, &send).rate, Brute::new(&t, &send).broadcast(job[0]), "{links:?}");
+    });
+}
+
+/// With relays whose links differ by direction the bound holds, and a plan that misses it says so.
+#[test]
+fn directed_relays_stay_below_the_bound() {
+    run(100, false, |n, links, job, helpers| {
+        let t = graph(n, links);
+        for operation in TREES {
+            let request = Request::new(operation, job).with_helpers(helpers);
+            let plan = planned(&t, &request);
+            if let Some(bound) = Brute::new(&t, &request).of(operation, &request) {
+                assert!(plan.bound == bound && plan.rate <= bound, "{request:?} {links:?}");
+            }
+            assert_eq!(plan.is_best(), plan.rate == plan.bound);
+        }
+    });
+}
+
+/// Without helpers, all-reduce packs as many spanning trees as partitions allow (Tutte, Nash-Williams).
+#[test]
+fn all_reduce_equals_exhaustion() {
+    run(150, true, |n, links, job, helpers| {
+        let t = graph(n, links);
+        let request = Request::new(Operation::AllReduce, job);
+        let expected = Brute::new(&t, &request).all_reduce();
+        assert_eq!(planned(&t, &request).rate, expected, "{request:?} {links:?}");
+        let request = request.with_helpers(helpers);
+        let plan = planned(&t, &request);
+        assert!(plan.rate <= Brute::new(&t, &request).all_reduce(), "{request:?} {links:?}");
+    });
+}
+
+/// The linear program of all-to-all always proves itself; a cut never allows less.
+#[test]
+fn all_to_all_proves_itself() {
+    run(60, false, |n, links, job, helpers| {
+        let t = graph(n, links);
+        let request = Request::new(Operation::AllToAll, job).with_helpers(helpers);
+        let plan = planned(&t, &request);
+        assert!(plan.is_best(), "{request:?} {links:?}");
+        // A cut with k of N GPUs inside lets k (N - k) pairs pass; all-gather's is looser by N - k.
+        let gather = Brute::new(&t, &request).all_gather();
+        assert!(plan.rate <= gather, "{request:?} {links:?}");
+        assert!(plan.rate >= Ratio::ZERO);
+    });
+}

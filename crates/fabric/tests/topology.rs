@@ -1,0 +1,235 @@
+//! Topologies: the formats, there and back, and what they refuse.
+
+mod support;
+
+use std::time::{Duration, Instant};
+use support::planned;
+use tandem_fabric::plan::{Operation, Request};
+use tandem_fabric::topology::{DeviceKind, LinkKind, Rate, Topology, PRESETS};
+use tandem_fabric::Ratio;
+
+const BLINK: &str = include_str!("data/dgx1v-nccl.xml");
+const BRIDGES: &str = include_str!("data/bridges-smi.txt");
+
+#[test]
+fn json_is_exact_both_ways() {
+    for (name, _) in PRESETS {
+        let t = Topology::preset(name).unwrap();
+        let text = t.to_json();
+        assert_eq!(Topology::from_json(&text).unwrap(), t, "{name}");
+        assert_eq!(Topology::read(text.as_bytes()).unwrap().to_json(), text, "{name}");
+    }
+    // Every rate of three decimals survives.
+    for mbs in [1u32, 7, 333, 1001, 20_600, 370_800, 123_456_789, 999_999_999, 1_000_000_000] {
+        let rate = Rate::from_gbs(f64::from(mbs) / 1000.0).unwrap();
+        assert_eq!(rate.mbs(), i64::from(mbs));
+        assert_eq!(Rate::from_gbs(rate.to_string().parse().unwrap()), Some(rate));
+    }
+}
+
+/// The file that Blink+ ships describes the DGX-1 of the preset.
+#[test]
+fn nccl_xml_of_a_dgx1v() {
+    let t = Topology::read(BLINK.as_bytes()).unwrap();
+    let preset = Topology::preset("dgx1-v100").unwrap();
+    assert_eq!(t.gpus().len(), 8);
+    let nvlinks = |t: &Topology| {
+        let place = |d: usize| t.gpus().iter().position(|g| *g == d).unwrap();
+        let mut all: Vec<_> = t
+            .links()
+            .iter()
+            .filter(|l| l.kind == LinkKind::NvLink)
+            .map(|l| (place(l.a.min(l.b)), place(l.a.max(l.b)), l.count, l.forth, l.back))
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(nvlinks(&t), nvlinks(&preset));
+    let count = |kind| t.devices().iter().filter(|d| d.kind == kind).count();
+    assert_eq!((count(DeviceKind::Cpu), count(DeviceKind::PcieSwitch)), (2, 4));
+    // Written and read again it is the same.
+    let xml = t.to_nccl_xml().unwrap();
+    assert_eq!(Topology::from_nccl_xml(&xml).unwrap(), t);
+    assert!(xml.contains("<nvlink target=\"0000:0b:00.0\" count=\"2\" tclass=\"0x030200\"/>"), "{xml}");
+    assert!(xml.contains("affinity=\"0000,0fffff00,000fffff\""), "{xml}");
+}
+
+/// Plans do not change on the way through NCCL's XML, which holds counts, not rates.
+#[test]
+fn presets_survive_nccl_xml() {
+    for (name, _) in PRESETS.iter().filter(|(name, _)| *name != "h200-pair") {
+        let t = Topology::preset(name).unwrap();
+        let again = Topology::from_nccl_xml(&t.to_nccl_xml().unwrap()).unwrap();
+        let n = t.gpus().len();
+        assert_eq!(again.gpus().len(), n, "{name}");
+        for operation in [Operation::AllGather, Operation::Upload] {
+            let all: Vec<usize> = (0..n).collect();
+            let request = Request { pcie: true, ..Request::new(operation, &all) };
+            assert_eq!(planned(&t, &request).rate, planned(&again, &request).rate, "{name} {operation:?}");
+        }
+    }
+    let text = "{\"format\":\"tandem-topology\",\"version\":1,\"name\":\"x\",\"devices\":[{\"name\":\"GPU0\",\"kind\":\"gpu\"}],\"links\":[]}";
+    let error = Topology::read(text.as_bytes()).unwrap().to_nccl_xml().unwrap_err().to_string();
+    assert!(error.contains("GPU0 hangs on no CPU"), "{error}");
+}
+
+#[test]
+fn smi_text_of_two_bridges() {
+    let t = Topology::read(BRIDGES.as_bytes()).unwrap();
+    assert_eq!(t.gpus().len(), 4);
+    let matrix = t.to_matrix();
+    let row = |name: &str| {
+        let line = matrix.lines().find(|l| l.starts_with(name)).unwrap();
+        line.split_whitespace().map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(row("GPU0"), ["GPU0", "X", "NV4", "SYS", "SYS"]);
+    assert_eq!(row("GPU3"), ["GPU3", "SYS", "SYS", "NV4", "X"]);
+    assert!(planned(&t, &Request::new(Operation::Broadcast, &[0, 2])).rate.is_zero());
+    assert_eq!(planned(&t, &Request::new(Operation::Broadcast, &[0, 1])).rate, Ratio::whole(80_000));
+}
+
+/// The matrix that we print is one that we read; switches and PCIe relations come back.
+#[test]
+fn matrices_of_presets_are_read() {
+    for (name, links) in [("dgx1-v100", "NV2"), ("hgx-h100", "NV18"), ("hgx-a100", "NV12"), ("h100-mesh4", "NV6")] {
+        let t = Topology::preset(name).unwrap();
+        let matrix = t.to_matrix();
+        assert!(matrix.contains(links), "{matrix}");
+        let words = |m: &str, n: usize| {
+            let lines = m.lines().skip(2).take(n + 1);
+            lines.map(|l| l.split_whitespace().map(String::from).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        let n = t.gpus().len();
+        let table: String = matrix.lines().skip(2).take(n + 1).map(|l| format!("{l}\n")).collect();
+        let again = Topology::read(table.as_bytes()).unwrap();
+        assert_eq!(words(&again.to_matrix(), n), words(&matrix, n), "{name}");
+        let all: Vec<usize> = (0..n).collect();
+        let rate = |t: &Topology| planned(t, &Request::new(Operation::AllGather, &all)).rate;
+        if name != "h100-mesh4" {
+            assert_eq!(rate(&again), rate(&t), "{name}");
+        }
+    }
+}
+
+#[test]
+fn drawings_show_every_device() {
+    for (name, _) in PRESETS {
+        let t = Topology::preset(name).unwrap();
+        let svg = t.to_svg();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let texts: Vec<_> = document.descendants().filter_map(|n| n.text()).collect();
+        assert!(t.devices().iter().all(|d| texts.contains(&d.name.as_str())), "{name}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+    }
+}
+
+#[track_caller]
+fn refused(text: &str, parts: &[&str]) {
+    let start = Instant::now();
+    let error = Topology::read(text.as_bytes()).unwrap_err().to_string();
+    for part in parts {
+        assert!(error.contains(part), "expected {part:?} in {error:?}");
+    }
+    assert!(!error.contains('\n') && error.len() < 600, "{error:?}");
+    assert!(start.elapsed() < Duration::from_secs(5), "{error:?}");
+}
+
+fn json(links: &str) -> String {
+    format!(
+        "{{\"format\": \"tandem-topology\", \"version\": 1, \"name\": \"two\",\n\"devices\": [{{\"name\": \"GPU0\", \"kind\": \"gpu\"}}, {{\"name\": \"GPU1\", \"kind\": \"gpu\"}}],\n\"links\": [{links}]}}"
+    )
+}
+
+fn link(a: &str, b: &str, forth: &str, back: &str) -> String {
+    format!("{{\"a\": \"{a}\", \"b\": \"{b}\", \"kind\": \"nvlink\", \"gbs_ab\": {forth}, \"gbs_ba\": {back}}}")
+}
+
+#[test]
+fn bad_json_is_refused() {
+    let good = link("GPU0", "GPU1", "20", "20");
+    Topology::read(json(&good).as_bytes()).unwrap();
+    refused(&json(&link("GPU0", "GPU7", "20", "20")), &["links[0]", "GPU7", "there is no device"]);
+    for rate in ["0", "-1", "1e-9", "1e7", "-0.0"] {
+        refused(&json(&link("GPU0", "GPU1", rate, "20")), &["links[0]", "gbs_ab", "GB/s from 0.001"]);
+        refused(&json(&link("GPU0", "GPU1", "20", rate)), &["links[0]", "gbs_ba"]);
+    }
+    for rate in ["NaN", "Infinity", "1e999", "\"20\"", "null"] {
+        refused(&json(&link("GPU0", "GPU1", rate, "20")), &["line 3, column"]);
+    }
+    refused(&json(&link("GPU0", "GPU0", "20", "20")), &["links[0]", "two different devices"]);
+    refused(&json(&format!("{good},{}", link("GPU1", "GPU0", "1", "1"))), &["links[1]", "already a nvlink link"]);
+    refused(&json(&good).replace("GPU1\", \"kind", "GPU0\", \"kind"), &["devices[1]", "is taken"]);
+    refused(&json(&good).replace("\"gpu\"", "\"fpga\""), &["devices[0]", "gpu, cpu", "fpga"]);
+    refused(&json(&good).replace("\"nvlink\"", "\"ethernet\""), &["links[0]", "nvlink, pcie", "ethernet"]);
+    refused(&json(&good).replace("\"nvlink\"", "\"socket\""), &["links[0]", "socket cannot join gpu and gpu"]);
+    refused(&json(&good).replace("\"version\": 1", "\"version\": 2"), &["format", "version 2"]);
+    refused(&json(&good).replace("\"version\"", "\"verzion\""), &["line 1", "verzion"]);
+    refused(&json(&good).replace("\"two\"", "\"\""), &["name", "1 to 255"]);
+    refused(&json(&good).replace("\"two\"", "\"a\\u001bb\""), &["name", "printable"]);
+    refused(&json(&good).replace("\"kind\": \"nvlink\"", "\"kind\": \"nvlink\", \"count\": 0"), &["count from 1"]);
+    refused(
+        "{\"format\": \"tandem-topology\", \"version\": 1, \"name\": \"x\", \"devices\": [], \"links\": []}",
+        &["GPU"],
+    );
+    refused(&"[".repeat(1000), &["line 1", "expected our JSON"]);
+    refused(&format!("{{\"a\":{}", "[".repeat(100_000)), &["line 1"]);
+    refused("", &["line 1", "nvidia-smi"]);
+    refused(&" ".repeat(5 << 20), &["size", "at most"]);
+    let many: Vec<String> = (0..65).map(|i| format!("{{\"name\": \"GPU{i}\", \"kind\": \"gpu\"}}")).collect();
+    let text = format!(
+        "{{\"format\": \"tandem-topology\", \"version\": 1, \"name\": \"x\", \"devices\": [{}], \"links\": []}}",
+        many.join(",")
+    );
+    refused(&text, &["GPUs", "at most 64, found 65"]);
+    assert!(Topology::read(&[0xff, 0xfe, 0]).unwrap_err().to_string().contains("byte 0"));
+    // What ends early is refused, wherever.
+    let whole = Topology::preset("h200-pair").unwrap().to_json();
+    for end in 0..whole.trim_end().len() {
+        assert!(Topology::read(&whole.as_bytes()[..end]).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn bad_xml_is_refused() {
+    refused("<system version=\"1\">", &["line 1", "not XML"]);
+    refused("<graphs version=\"1\"/>", &["line 1", "<system"]);
+    refused("<system version=\"2\"/>", &["version 1"]);
+    refused("<system version=\"1\"/>", &["at least one GPU"]);
+    refused(&BLINK.replacen("target=\"0000:0b:00.0\"", "target=\"0000:ff:00.0\"", 1), &["line 8", "0000:ff:00.0"]);
+    refused(&BLINK.replacen("count=\"2\"", "count=\"3\"", 1), &["3 NVLinks from GPU0 to GPU3 but 2 back"]);
+    refused(&BLINK.replacen("count=\"2\"", "count=\"0\"", 1), &["line 8", "count"]);
+    refused(&BLINK.replacen("count=\"2\"", "count=\"-2\"", 1), &["line 8", "count", "-2"]);
+    refused(&BLINK.replacen("dev=\"1\" sm", "dev=\"0\" sm", 1), &["already a GPU with dev 0"]);
+    refused(&BLINK.replacen("sm=\"70\"", "", 1), &["line 5", "attribute sm"]);
+    refused(&"<a>".repeat(200_000), &["line 1", "levels"]);
+    let deep = format!(
+        "<system version=\"1\"><cpu numaid=\"0\">{}{}</cpu></system>",
+        "<pci class=\"0x060400\">".repeat(30),
+        "</pci>".repeat(30)
+    );
+    refused(&deep, &["levels"]);
+    let wide = format!(
+        "<system version=\"1\"><cpu numaid=\"0\">{}</cpu></system>",
+        "<pci class=\"0x060400\"/>".repeat(50_000)
+    );
+    refused(&wide, &["at most"]);
+    let bomb = "<!DOCTYPE s [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><system version=\"1\">&b;</system>";
+    refused(bomb, &["not XML"]);
+    let text = Topology::read(BLINK.as_bytes()).unwrap().to_nccl_xml().unwrap();
+    for end in (0..text.trim_end().len()).step_by(7) {
+        assert!(Topology::read(&text.as_bytes()[..end]).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn bad_matrices_are_refused() {
+    refused("hello", &["line 1"]);
+    refused("GPU0 GPU1\nGPU0 X NV1\n", &["GPU1", "expected a row"]);
+    refused("GPU0 GPU1\nGPU0 X NV1\nGPU1 NV2 X\n", &["line 3", "differs"]);
+    refused("GPU0 GPU1\nGPU0 X NV1\nGPU1 NV1\n", &["line 3", "expected 2 columns, found 1"]);
+    refused("GPU0 GPU1\nGPU0 X NV1\nGPU1 NV1 NV1\n", &["line 3", "column GPU1"]);
+    refused("GPU0 GPU1\nGPU0 X NVx\nGPU1 NVx X\n", &["line 2", "NVx"]);
+    refused("GPU0 GPU1\nGPU0 X NV99999999999\nGPU1 NV99999999999 X\n", &["line 2"]);
+    refused("GPU0 GPU1\nGPU0 X NV1\nGPU0 X NV1\n", &["line 3", "one row"]);
+    refused("GPU0 GPU2\nGPU0 X NV1\n", &["line 1", "without gaps"]);
+}
