@@ -15,13 +15,13 @@ cargo build --release -p tandem
 target=${CARGO_TARGET_DIR:-target}
 strip -o "$bundle/tandem" "$target/release/tandem"
 
-# One line for each test executable: its name and its path. T0 and T4 need compilers, which the other machine lacks.
+# One line for each test executable: its name and its path. T0 and T4 need compilers, and the CPU suite ran here.
 cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-conformance \
     >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
         case $name in
-        t0* | t4*) ;;
+        t0* | t4* | cpu | mutation | properties | tandem_conformance) ;;
         *) strip -o "$bundle/tests/$name" "$path" ;;
         esac
     done
@@ -36,6 +36,15 @@ for key in demo/*.zkey tests/e2e/fixtures/*.zkey; do
     fi
 done
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
+
+# Benches, and the peers that were built (bench/peers/sppark/build.sh).
+cp bench/gpu.sh bench/compare.py "$bundle/"
+for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381; do
+    if [ -x "$peer" ]; then
+        mkdir -p "$bundle/peers"
+        strip -o "$bundle/peers/$(basename "$peer")" "$peer"
+    fi
+done
 
 size=$(du -sm "$bundle" | cut -f1)
 echo "gpu-bundle: $bundle, $size MiB, $(ls "$bundle/tests" | wc -l) test programs, for $TANDEM_CUDA_ARCHS"

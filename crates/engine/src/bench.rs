@@ -31,7 +31,7 @@ fn element<C: Curve>(value: &Canonical) -> C::Fr {
     C::Fr::from(ark_ff::BigInt(value.0))
 }
 
-/// One forward transform, elements in natural order in and bit-reversed out, without the transfer.
+/// One forward transform, elements in natural order in and bit-reversed out, without the transfer, by the device's clock.
 pub(crate) fn ntt<C: Curve, B: ProofBackend<C>>(backend: &B, log_n: u32, runs: usize) -> Result<Vec<f64>> {
     let n = check(log_n)?;
     let values = integers(n);
@@ -53,10 +53,17 @@ pub(crate) fn ntt<C: Curve, B: ProofBackend<C>>(backend: &B, log_n: u32, runs: u
     if got.first() != Some(&C::mont(expected)) {
         return Err(Error::Device(format!("a transform of 2^{log_n} elements is wrong: nothing to measure")));
     }
-    timed(backend, runs, || backend.ntt(&mut data, op))
+    backend.take_spans()?;
+    for _ in 0..=runs {
+        let span = backend.begin(Lane(0), "transform");
+        backend.ntt(&mut data, op)?;
+        backend.end(span);
+    }
+    // The first run warms up.
+    Ok(backend.take_spans()?.iter().skip(1).map(|span| span.duration_us / 1e6).collect())
 }
 
-/// One sum: digits of scalars that lie on the device, and the sum itself, on the first lane.
+/// One sum: digits of scalars that lie on the device, and the sum itself, on the first lane, until the host has the result.
 pub(crate) fn msm<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
     backend: &B,
     g2: bool,

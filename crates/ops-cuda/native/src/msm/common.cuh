@@ -67,10 +67,17 @@ template <class Kernel> cudaError_t wave(Kernel kernel, int block, size_t shared
     return status;
 }
 
-/// Lets `kernel` use more than 48 KiB of shared memory.
+/// Lets the kernel have that much dynamic shared memory. The limit is always set to all that a block can have: it belongs
+/// to the kernel, not to the launch, and a host thread that needs less must not lower it between another's call and launch.
 template <class Kernel> cudaError_t allow_shared(Kernel kernel, size_t bytes) {
     if (bytes <= 48 * 1024) return cudaSuccess;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+    int device = 0, most = 0;
+    cudaFuncAttributes attributes;
+    if (cudaError_t e = cudaGetDevice(&device)) return e;
+    if (cudaError_t e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return e;
+    if (cudaError_t e = cudaFuncGetAttributes(&attributes, kernel)) return e;
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                most - int(attributes.sharedSizeBytes));
 }
 
 inline uint32_t div_up(uint64_t a, uint64_t b) { return uint32_t((a + b - 1) / b); }

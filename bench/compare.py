@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Prints rows of `tandem bench` beside those of peers: python3 bench/compare.py rows.jsonl
+
+Rows with a "peer" are theirs. The ratio is their time over ours: above 1, ours is faster.
+"""
+import json
+import sys
+
+CURVES = {"bn128": "BN254", "bn254": "BN254", "bls12381": "BLS12-381", "bls12_381": "BLS12-381"}
+# What of ours does the work of what of theirs. Sums: scalars on the device, result on the host. Transforms: natural
+# order in, bit-reversed out.
+SAME = {("msm_g1", None): ("msm_resident", None), ("ntt", None): ("ntt", "NR")}
+
+
+def main(path):
+    with open(path, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file if line.strip()]
+    theirs = {}
+    for row in rows:
+        if "peer" in row:
+            theirs[row["what"], row.get("order"), CURVES[row["curve"]], row["log_n"]] = row
+    print(f"{'':<10} {'curve':<10} {'size':>5} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  peer")
+    for row in sorted((r for r in rows if "peer" not in r), key=lambda r: (r["what"], r["curve"], r["log_n"])):
+        curve = CURVES[row["curve"]]
+        what, order = SAME.get((row["what"], None), (None, None))
+        peer = theirs.get((what, order, curve, row["log_n"]))
+        line = f"{row['what']:<10} {curve:<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
+        if peer:
+            line += f" {peer['ms']:>10.3f} {peer['ms'] / row['ms_median']:>7.2f}  {peer['peer']}"
+        print(line)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: compare.py ROWS.jsonl")
+    main(sys.argv[1])
