@@ -83,7 +83,7 @@ fn follow(over: &mut BTreeMap<(usize, usize), i64>, need: &mut [i64], u: usize) 
     }
 }
 
-/// All-to-all: the ways, in MB/s (the same sum for each ordered pair), and a price of each edge that proves it best if `is_exact`.
+/// All-to-all: the ways, in MB/s (the same sum for each ordered pair), and a price of each edge, which bounds it.
 pub(crate) struct Exchange {
     pub(crate) ways: Vec<Way>,
     pub(crate) prices: Vec<(usize, usize, Ratio)>,
@@ -135,16 +135,8 @@ pub(crate) fn exchange(net: &Net) -> Option<Exchange> {
             return Some(Exchange { ways: ways(&[(paths, rate)])?, prices: priced(&prices) });
         }
     }
-    match lp::pack(&capacity, column) {
-        Some(packing) => Some(Exchange { ways: ways(&packing.columns)?, prices: priced(&packing.prices) }),
-        None => {
-            let prices = vec![Ratio::ONE; edges.len()];
-            let (paths, loads) = column(&prices)?;
-            let rates = loads.iter().map(|&(e, load)| Ratio::new(capacity[e].into(), load.into()));
-            let rate = rates.collect::<Option<Vec<_>>>()?.into_iter().min()?;
-            Some(Exchange { ways: ways(&[(paths, rate)])?, prices: priced(&prices) })
-        }
-    }
+    let packing = lp::pack(&capacity, column)?;
+    Some(Exchange { ways: ways(&packing.columns)?, prices: priced(&packing.prices) })
 }
 
 /// What all capacity costs over what the cheapest column costs: no packing is greater.

@@ -49,8 +49,12 @@ impl Plan {
         }
         let _ = writeln!(out, "\n\nrate   {}", gbs(self.rate));
         let limit = bottleneck(topology, request, &self.witness, self.bound);
-        let verdict =
-            if self.is_best() { "reached: no plan is faster" } else { "not reached: there may be a faster plan" };
+        let verdict = if self.is_best() {
+            "reached: no plan is faster".to_string()
+        } else {
+            let gap = (self.bound.to_f64() / self.rate.to_f64() - 1.0) * 100.0;
+            format!("not reached: a plan may be faster, by {gap:.2} % at most")
+        };
         let _ = writeln!(out, "bound  {} ({verdict}); {limit}", gbs(self.bound));
         match &self.gain {
             Gain::NotAsked => {}

@@ -146,7 +146,7 @@ fn undirected(net: &Net, roots: &Roots) -> Option<(Forest, Vec<Vec<Vec<usize>>>)
     };
     let packing = lp::pack(&capacity, tree)?;
     let common = packing.columns.iter().try_fold(1i128, |l, (_, y)| (l / gcd(l, y.den())).checked_mul(y.den()))?;
-    let common = i64::try_from(common).ok().filter(|c| *c < 1 << 20)?;
+    let common = i64::try_from(common).ok().filter(|c| *c <= 1 << 20)?;
     let mut grown = Vec::new();
     for (tree, y) in packing.columns.iter().filter(|(_, y)| !y.is_zero()) {
         let weight = i64::try_from(y.num() * (i128::from(common) / y.den())).ok()?;
