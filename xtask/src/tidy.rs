@@ -44,7 +44,7 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("witness", &["formats", "ops"]),
     ("groth16", &["ops"]),
     ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
-    ("app", &["cuda", "engine", "formats", "groth16", "ops", "ops-cuda", "witness"]),
+    ("app", &["cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "witness"]),
     ("fabric", &["cuda", "cuda-build"]),
     ("py", &["engine", "formats"]),
 ];

@@ -5,6 +5,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use tandem_engine::{CurveId, DeviceChoice};
+use tandem_fabric::plan::Operation;
+use tandem_fabric::topology::PRESETS;
 
 /// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
@@ -66,6 +68,13 @@ pub(crate) enum Command {
     /// Say what was built in, what was found, and why a GPU is not used
     #[command(after_help = "Example:\n  tandem doctor")]
     Doctor(Doctor),
+    /// Show the GPUs, switches and links of a machine, with GB/s
+    #[command(after_help = "Examples:\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json")]
+    Topo(Topo),
+    /// Plan how to move data over all links, and prove that nothing is faster
+    #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
+        Example:\n  tandem plan broadcast --gpus 0,1 --helpers 2,3 --preset dgx1-v100")]
+    Plan(Plan),
     /// Measure, after checking that the results are right
     Bench {
         #[command(subcommand)]
@@ -200,6 +209,88 @@ pub(crate) struct Doctor {
     pub(crate) json: Json,
 }
 
+/// Where a topology comes from.
+#[derive(Args)]
+pub(crate) struct Source {
+    /// A machine known by name
+    #[arg(long, value_name = "NAME", value_parser = PRESETS.map(|(name, _)| name), conflicts_with = "from")]
+    pub(crate) preset: Option<String>,
+    /// A file: our JSON, NCCL topology XML, or the text of nvidia-smi topo -m
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Topo {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) format: TopoFormat,
+}
+
+#[derive(Args)]
+#[group(multiple = false)]
+pub(crate) struct TopoFormat {
+    /// Print our JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print NCCL topology XML, for NCCL_TOPO_FILE
+    #[arg(long)]
+    pub(crate) nccl_xml: bool,
+    /// Print a drawing
+    #[arg(long)]
+    pub(crate) svg: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Plan {
+    /// What to do with the data
+    #[arg(value_parser = Operation::ALL.map(|(_, name)| name))]
+    pub(crate) operation: String,
+    /// The GPUs of the job, such as 0,1
+    #[arg(long, value_name = "GPUS", required = true, value_delimiter = ',')]
+    pub(crate) gpus: Vec<usize>,
+    /// Other GPUs that may forward, such as 2,3, or all
+    #[arg(long, value_name = "GPUS", value_parser = helpers)]
+    pub(crate) helpers: Option<Helpers>,
+    /// The GPU where a broadcast begins or a reduce ends; the job's first unless given
+    #[arg(long, value_name = "GPU")]
+    pub(crate) root: Option<usize>,
+    /// Let data between GPUs also take PCIe and host memory
+    #[arg(long)]
+    pub(crate) pcie: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) format: PlanFormat,
+}
+
+#[derive(Args)]
+#[group(multiple = false)]
+pub(crate) struct PlanFormat {
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print a drawing
+    #[arg(long)]
+    pub(crate) svg: bool,
+    /// Print the trees as XML, in the manner of ForestColl
+    #[arg(long)]
+    pub(crate) xml: bool,
+    /// Print rings or chains for NCCL_GRAPH_FILE
+    #[arg(long)]
+    pub(crate) nccl_graph: bool,
+}
+
+/// GPUs that may forward.
+#[derive(Debug, Clone)]
+pub(crate) enum Helpers {
+    /// All that are not in the job.
+    All,
+    /// These.
+    Listed(Vec<usize>),
+}
+
 /// What to measure.
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -271,6 +362,14 @@ impl From<Curve> for CurveId {
 
 fn device(text: &str) -> Result<DeviceChoice, String> {
     text.parse().map_err(|e: tandem_engine::Error| e.to_string())
+}
+
+fn helpers(text: &str) -> Result<Helpers, String> {
+    if text == "all" {
+        return Ok(Helpers::All);
+    }
+    let list: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+    list.map(Helpers::Listed).map_err(|_| "expected numbers of GPUs such as 2,3, or all".into())
 }
 
 fn share(text: &str) -> Result<f64, String> {

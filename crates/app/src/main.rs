@@ -12,8 +12,10 @@ mod failure;
 mod files;
 mod inspect;
 mod interrupt;
+mod plan;
 mod progress;
 mod report;
+mod topo;
 mod trace;
 
 use clap::error::ErrorKind;
@@ -48,6 +50,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::ExportVkey(args) => commands::export_vkey(&session, args),
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(&session, args),
+        Command::Topo(args) => topo::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Bench { what } => bench::run(&session, what),
         Command::Completions { shell } => cli::completions(*shell),
     }?;

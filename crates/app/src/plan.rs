@@ -1,0 +1,27 @@
+//! `tandem plan`: the best way to move data over a topology, and why it is best.
+
+use crate::cli::{self, Helpers, PlanFormat};
+use crate::failure::{Failure, Outcome};
+use crate::{report, topo};
+use tandem_fabric::plan::{check, plan, Operation, Request};
+
+pub(crate) fn run(args: &cli::Plan) -> Outcome {
+    let refused = |e: tandem_fabric::Error| Failure::input(e.to_string());
+    let topology = topo::open(&args.source)?;
+    let operation = Operation::from_name(&args.operation).ok_or_else(|| Failure::input("unknown operation"))?;
+    let helpers = match &args.helpers {
+        None => Vec::new(),
+        Some(Helpers::Listed(list)) => list.clone(),
+        Some(Helpers::All) => (0..topology.gpus().len()).filter(|g| !args.gpus.contains(g)).collect(),
+    };
+    let request = Request { operation, gpus: args.gpus.clone(), helpers, root: args.root, pcie: args.pcie };
+    let plan = plan(&topology, &request).map_err(refused)?;
+    check(&topology, &plan).map_err(|e| Failure::device(format!("the planner made a mistake: {e}")))?;
+    report::result(&match args.format {
+        PlanFormat { json: true, .. } => plan.to_json(&topology).to_string(),
+        PlanFormat { svg: true, .. } => plan.to_svg(&topology),
+        PlanFormat { xml: true, .. } => plan.to_tree_xml(&topology).map_err(refused)?,
+        PlanFormat { nccl_graph: true, .. } => plan.to_nccl_graph(&topology).map_err(refused)?,
+        _ => plan.to_text(&topology),
+    })
+}

@@ -1,0 +1,122 @@
+//! `tandem topo` and `tandem plan`: what they print, and what they refuse.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::{run, run_in};
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[track_caller]
+fn refused(args: &[&str], parts: &[&str]) {
+    let (stdout, stderr) = run(2, args);
+    assert_eq!(stdout, "", "{args:?}");
+    assert!(stderr.lines().count() == 1 && stderr.starts_with("error: ") && stderr.len() < 1000, "{args:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
+    }
+}
+
+#[test]
+fn a_topology_in_every_format_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |args: &[&str]| run_in(folder.path(), 0, args).0;
+    let preset = ["topo", "--preset", "dgx1-v100"];
+    let matrix = at(&preset);
+    assert!(matrix.contains("GPU0  X     NV1   NV1   NV2   NV2   SYS"), "{matrix}");
+    assert!(matrix.contains("GPU0  X     20.0  20.0  40.0  40.0  -"), "{matrix}");
+    for format in ["--json", "--nccl-xml"] {
+        let text = at(&[&preset[..], &[format]].concat());
+        fs::write(folder.path().join("machine"), &text).unwrap();
+        let rest = |m: &str| m.lines().skip(1).take(20).collect::<Vec<_>>().join("\n");
+        assert_eq!(rest(&at(&["topo", "--from", "machine"])), rest(&matrix), "{format}");
+        let plan = at(&["plan", "all-gather", "--gpus", "0,1,2,3,4,5,6,7", "--from", "machine", "--json"]);
+        assert_eq!(json(&plan)["mbs"], "960000/7", "{format}");
+    }
+    assert!(at(&["topo", "--preset", "hgx-h200", "--svg"]).starts_with("<svg "));
+}
+
+#[test]
+fn a_plan_in_every_format() {
+    let plan = ["plan", "broadcast", "--gpus", "0,1", "--helpers", "2,3", "--preset", "dgx1-v100"];
+    let with = |option: &str| run(0, &[&plan[..], &[option]].concat()).0;
+    let (text, stderr) = run(0, &plan);
+    assert_eq!(stderr, "");
+    assert!(text.contains("rate   80 GB/s\nbound  80 GB/s (reached"), "{text}");
+    let value = json(&with("--json"));
+    assert_eq!(
+        (&value["mbs"], &value["bound_mbs"], &value["is_best"]),
+        (&"80000".into(), &"80000".into(), &true.into())
+    );
+    assert!(with("--xml").starts_with("<trees collective=\"broadcast\" ngpus=\"2\" nchunks=\"4\">"));
+    assert_eq!(with("--nccl-graph").matches("<channel>").count(), 4);
+    assert!(with("--svg").contains("</svg>"));
+    let (all, _) = run(0, &["plan", "broadcast", "--gpus", "0,1", "--helpers", "all", "--preset", "dgx1-v100"]);
+    assert!(all.contains("rate   120 GB/s"), "{all}");
+    let (none, _) = run(0, &["plan", "all-reduce", "--gpus", "0,1", "--helpers", "all", "--preset", "hgx-h200"]);
+    assert!(none.contains("no gain possible"), "{none}");
+    let (upload, _) = run(0, &["plan", "upload", "--gpus", "0", "--helpers", "1", "--preset", "h200-pair"]);
+    assert!(upload.contains("rate   109.8 GB/s"), "{upload}");
+}
+
+#[test]
+fn bad_jobs_are_refused() {
+    let plan = |rest: &[&str], parts: &[&str]| {
+        refused(&[&["plan", "all-gather", "--preset", "dgx1-v100"][..], rest].concat(), parts);
+    };
+    plan(&[], &["--gpus"]);
+    plan(&["--gpus", ""], &["--gpus"]);
+    plan(&["--gpus", "0"], &["at least 2 GPUs", "has 1"]);
+    plan(&["--gpus", "0,0"], &["GPU 0", "twice"]);
+    plan(&["--gpus", "0,8"], &["no GPU 8", "0 to 7"]);
+    plan(&["--gpus", "0,-1"], &["-1"]);
+    plan(&["--gpus", "0,1", "--helpers", "1,2"], &["GPU 1", "helpers and in the job"]);
+    plan(&["--gpus", "0,1", "--helpers", "2,2"], &["GPU 2", "twice"]);
+    plan(&["--gpus", "0,1", "--helpers", "some"], &["some", "or all"]);
+    plan(&["--gpus", "0,1", "--root", "0"], &["no root"]);
+    plan(&["--gpus", "0,1", "--json", "--svg"], &["--json", "--svg"]);
+    refused(&["plan", "gossip", "--gpus", "0,1", "--preset", "dgx1-v100"], &["gossip", "broadcast"]);
+    refused(&["plan", "send", "--gpus", "0,1,2", "--preset", "dgx1-v100"], &["exactly 2"]);
+    refused(
+        &["plan", "all-to-all", "--gpus", "0,1", "--preset", "dgx1-v100", "--nccl-graph"],
+        &["rings and chains only"],
+    );
+    refused(&["plan", "broadcast", "--gpus", "0,1"], &["not built yet", "--preset", "--from"]);
+}
+
+#[test]
+fn what_is_no_topology_is_refused() {
+    refused(&["topo"], &["not built yet", "--preset", "--from"]);
+    refused(&["topo", "--preset", "dgx9"], &["dgx9", "dgx1-v100"]);
+    refused(&["topo", "--preset", "dgx1-v100", "--from", "x"], &["--from"]);
+    refused(&["topo", "--from", "no/such/file"], &["no/such/file", "cannot open"]);
+    let folder = tempfile::tempdir().unwrap();
+    let two = |links: &str| {
+        format!(
+            "{{\"format\":\"tandem-topology\",\"version\":1,\"name\":\"t\",\"devices\":[{{\"name\":\"GPU0\",\"kind\":\"gpu\"}},{{\"name\":\"GPU1\",\"kind\":\"gpu\"}}],\"links\":[{links}]}}"
+        )
+    };
+    let link = |a: &str, b: &str, rate: &str| {
+        format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"kind\":\"nvlink\",\"gbs_ab\":{rate},\"gbs_ba\":1}}")
+    };
+    let cases: [(String, &[&str]); 9] = [
+        ("hello".into(), &["line 1", "expected our JSON"]),
+        (String::new(), &["line 1"]),
+        ("{}".into(), &["line 1", "format"]),
+        ("<system version=\"1\"/>".into(), &["at least one GPU"]),
+        (two(&link("GPU0", "GPU5", "1")), &["links[0]", "GPU5"]),
+        (two(&link("GPU0", "GPU1", "0")), &["links[0]", "gbs_ab"]),
+        (two(&link("GPU0", "GPU1", "-3")), &["links[0]", "gbs_ab", "-3"]),
+        (two(&link("GPU0", "GPU1", "NaN")), &["line 1, column"]),
+        (two(&link("GPU0", "GPU1", "1e999")), &["line 1, column"]),
+    ];
+    for (text, parts) in cases {
+        let file = folder.path().join("machine");
+        fs::write(&file, text).unwrap();
+        let name: &Path = &file;
+        refused(&["topo", "--from", name.to_str().unwrap()], &[&[name.to_str().unwrap()][..], parts].concat());
+    }
+}
