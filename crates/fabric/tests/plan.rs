@@ -205,26 +205,44 @@ fn two_boxes() -> Topology {
     graph(16, &links)
 }
 
-/// Sixteen GPUs. The limit here is for unoptimised builds on a busy machine; the release figures are in docs/guide/fabric-planning.md.
+/// The same graph with rates at random, from 1 to 99 GB/s.
+fn uneven_boxes() -> Topology {
+    let even = two_boxes();
+    let mut seed = 5u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        1 + (seed >> 16) % 99
+    };
+    let links: Vec<_> = even.links().iter().map(|l| (l.a, l.b, next())).map(|(a, b, r)| (a, b, r, r)).collect();
+    graph(16, &links)
+}
+
+/// Sixteen GPUs, all or twelve of them with four helpers. The limit here is for unoptimised builds on a busy machine; the release figures are in docs/guide/fabric-planning.md.
 #[test]
 fn sixteen_gpus_take_little_time() {
     let mesh: Vec<_> = (0..16).flat_map(|a| (a + 1..16).map(move |b| (a, b, 20, 20))).collect();
     let all: Vec<usize> = (0..16).collect();
-    for (name, t) in [("switch", switched(16)), ("two boxes", two_boxes()), ("mesh", graph(16, &mesh))] {
+    let machines = [
+        ("switch", switched(16), 16),
+        ("two boxes", two_boxes(), 16),
+        ("mesh", graph(16, &mesh), 16),
+        ("uneven boxes", uneven_boxes(), 16),
+        ("uneven boxes, helpers", uneven_boxes(), 12),
+    ];
+    for (name, t, n) in machines {
+        let (job, helpers) = all.split_at(n);
         for (operation, _) in Operation::ALL.iter().filter(|(op, _)| !op.uses_host() && *op != Operation::Send) {
             let start = Instant::now();
-            let plan = plan(&t, &Request::new(*operation, &all)).unwrap();
-            let took = start.elapsed();
-            println!(
-                "{name} {}: {:.1} GB/s, {:.3} s, best: {}",
-                operation.name(),
-                plan.gbs(),
-                took.as_secs_f64(),
-                plan.is_best()
-            );
+            let plan = plan(&t, &Request::new(*operation, job).with_helpers(helpers)).unwrap();
+            let took = start.elapsed().as_secs_f64();
+            let gap = plan.bound.to_f64() / plan.rate.to_f64() - 1.0;
+            println!("{name} {}: {:.1} GB/s, {took:.3} s, gap {gap:.1e}", operation.name(), plan.gbs());
             check(&t, &plan).unwrap();
-            assert!(plan.is_best(), "{name} {operation:?}");
-            assert!(took < Duration::from_secs(20), "{name} {operation:?}: {took:?}");
+            // On uneven graphs all-to-all may fall back to rounded numbers, and all-reduce with helpers may miss its bound.
+            let is_rounded = name.starts_with("uneven") && *operation == Operation::AllToAll;
+            let is_open = n < 16 && *operation == Operation::AllReduce;
+            assert!(plan.is_best() || is_rounded && gap < 1e-3 || is_open && gap < 0.2, "{name} {operation:?}: {gap}");
+            assert!(took < 20.0, "{name} {operation:?}: {took} s");
         }
     }
 }

@@ -233,3 +233,36 @@ fn bad_matrices_are_refused() {
     refused("GPU0 GPU1\nGPU0 X NV1\nGPU0 X NV1\n", &["line 3", "one row"]);
     refused("GPU0 GPU2\nGPU0 X NV1\n", &["line 1", "without gaps"]);
 }
+
+/// Files with damaged bytes are read or refused; nothing panics.
+#[test]
+fn damaged_files_do_no_harm() {
+    let json = Topology::preset("bridge-pairs").unwrap().to_json();
+    let mut seed = 1u64;
+    let mut next = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    for text in [BLINK, BRIDGES, &json] {
+        let mut refused = 0;
+        for _ in 0..600 {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..=next(3) {
+                let at = next(bytes.len());
+                match next(3) {
+                    0 => bytes[at] = next(256) as u8,
+                    1 => drop(bytes.drain(at..(at + next(40)).min(bytes.len()))),
+                    _ => bytes.insert(at, b"<>\"'/{}[]0-9eE.N\t"[next(17)]),
+                }
+            }
+            match Topology::read(&bytes) {
+                Ok(t) => assert!(!t.gpus().is_empty()),
+                Err(e) => {
+                    refused += 1;
+                    assert!(!e.to_string().contains('\n'), "{e}");
+                }
+            }
+        }
+        assert!(refused > 50, "{refused}");
+    }
+}

@@ -98,19 +98,19 @@ fn covering(net: &Net, mut parts: Vec<Vec<usize>>, is_apart: bool) -> Vec<Vec<us
     parts
 }
 
-/// The least bound of these families of sets; each set takes the relays that make what enters it least.
+/// The least bound of these families of sets; each set takes the fewest relays that make what enters it least.
 fn best_witness(
     topology: &Topology,
     request: &Request,
     net: &Net,
     all: &[Vec<Vec<usize>>],
 ) -> Result<(Ratio, Witness)> {
+    let reversed = net.reversed();
     let mut best: Option<(Ratio, Witness)> = None;
     for parts in all.iter().filter(|p| p.len() > 1) {
         let grown = parts.iter().map(|part| {
             let others: Vec<usize> = net.job.iter().copied().filter(|v| !part.contains(v)).collect();
-            let outside = net.cut(&others, part).1;
-            net.devices(&outside.iter().map(|o| !o).collect::<Vec<_>>())
+            net.devices(&reversed.cut(part, &others).1)
         });
         let witness = Witness::Parts(grown.collect());
         let rate = bound(topology, request, &witness)?;
