@@ -42,7 +42,7 @@ pub(crate) fn pack<T: Clone>(
 }
 
 fn exact<T: Clone>(capacity: &[i64], cheapest: &mut impl FnMut(&[Ratio]) -> Option<Column<T>>) -> Option<Packing<T>> {
-    let state = solve::<T, Ratio>(capacity, cheapest)?;
+    let (state, true) = solve::<T, Ratio>(capacity, cheapest)? else { return None };
     let prices = state.prices()?;
     let columns: Vec<(T, Ratio)> = state.columns().map(|(column, y)| (column.0.clone(), y)).collect();
     let all = prices.iter().chain(columns.iter().map(|(_, y)| y));
@@ -51,7 +51,8 @@ fn exact<T: Clone>(capacity: &[i64], cheapest: &mut impl FnMut(&[Ratio]) -> Opti
 }
 
 fn rounded<T: Clone>(capacity: &[i64], cheapest: &mut impl FnMut(&[Ratio]) -> Option<Column<T>>) -> Option<Packing<T>> {
-    let state = solve::<T, f64>(capacity, cheapest)?;
+    // Also what was found before the steps ran out is a packing, and its prices a bound.
+    let (state, _) = solve::<T, f64>(capacity, cheapest)?;
     let columns: Vec<(Column<T>, f64)> = state.columns().map(|(column, y)| (column.clone(), y.max(0.0))).collect();
     let mut loads = vec![0.0; capacity.len()];
     for (column, y) in &columns {
@@ -72,6 +73,8 @@ trait Number: Copy {
     fn over(self, o: Self) -> Option<Self>;
     /// The sign; of floating point, zero for what rounding may have left.
     fn sign(self) -> Ordering;
+    /// Whether this is at least 1; in floating point, or so near that the packing is as good as best.
+    fn reaches_one(self) -> bool;
     fn fraction(self) -> Option<Ratio>;
 }
 
@@ -90,6 +93,9 @@ impl Number for Ratio {
     }
     fn sign(self) -> Ordering {
         self.num().cmp(&0)
+    }
+    fn reaches_one(self) -> bool {
+        self >= Self::ONE
     }
     fn fraction(self) -> Option<Ratio> {
         Some(self)
@@ -115,6 +121,9 @@ impl Number for f64 {
         }
         self.total_cmp(&0.0)
     }
+    fn reaches_one(self) -> bool {
+        self >= 1.0 - 1e-7
+    }
     fn fraction(self) -> Option<Ratio> {
         Ratio::new((self.max(0.0) * (1i64 << 40) as f64).round() as i128, 1 << 40)
     }
@@ -131,10 +140,11 @@ struct State<T, N> {
     basis: Vec<Option<Column<T>>>,
 }
 
+/// The last basis, and whether it is optimal.
 fn solve<T: Clone, N: Number>(
     capacity: &[i64],
     cheapest: &mut impl FnMut(&[Ratio]) -> Option<Column<T>>,
-) -> Option<State<T, N>> {
+) -> Option<(State<T, N>, bool)> {
     let m = capacity.len();
     let unit = |i| (0..m).map(|j| N::from(i64::from(i == j))).collect();
     let mut state: State<T, N> = State {
@@ -149,16 +159,18 @@ fn solve<T: Clone, N: Number>(
             Some(i) => (None, vec![(i, 1)]),
             None => {
                 let column = cheapest(&prices.iter().map(|p| p.fraction()).collect::<Option<Vec<_>>>()?)?;
-                if minus(dot(&prices, &column.1)?, N::from(1))?.sign().is_ge() {
-                    return Some(state);
+                if dot(&prices, &column.1)?.reaches_one() {
+                    return Some((state, true));
                 }
                 let takes = column.1.clone();
                 (Some(column), takes)
             }
         };
-        state.exchange(entering.0, &entering.1)?;
+        if state.exchange(entering.0, &entering.1).is_none() {
+            break;
+        }
     }
-    None
+    Some((state, false))
 }
 
 fn dot<N: Number>(row: &[N], takes: &[(usize, i64)]) -> Option<N> {

@@ -145,12 +145,16 @@ fn undirected(net: &Net, roots: &Roots) -> Option<(Forest, Vec<Vec<Vec<usize>>>)
         (tree.len() + 1 == net.job.len()).then_some((tree, takes))
     };
     let packing = lp::pack(&capacity, tree)?;
-    let common = packing.columns.iter().try_fold(1i128, |l, (_, y)| (l / gcd(l, y.den())).checked_mul(y.den()))?;
-    let common = i64::try_from(common).ok().filter(|c| *c <= 1 << 20)?;
+    let exact = packing.columns.iter().try_fold(1i128, |l, (_, y)| (l / gcd(l, y.den())).checked_mul(y.den()));
+    // Where weights in the common denominator would outgrow 64 bits, they are rounded down.
+    let most = i128::from(i64::MAX / 64) / capacity.iter().map(|&c| i128::from(c)).sum::<i128>().max(1);
+    let common = i64::try_from(exact.filter(|l| *l <= most).unwrap_or(most.min(1 << 30))).ok()?;
     let mut grown = Vec::new();
-    for (tree, y) in packing.columns.iter().filter(|(_, y)| !y.is_zero()) {
-        let weight = i64::try_from(y.num() * (i128::from(common) / y.den())).ok()?;
-        grown.push(rooted(&net, tree.iter().map(|&e| edges[e]).collect(), weight));
+    for (tree, y) in &packing.columns {
+        let weight = i64::try_from(y.num().checked_mul(common.into())? / y.den()).ok()?;
+        if weight > 0 {
+            grown.push(rooted(&net, tree.iter().map(|&e| edges[e]).collect(), weight));
+        }
     }
     let pieces = pieces.scaled(common, 1);
     let trees: Vec<Packed> =
