@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Args)]
 pub(crate) struct Common {
-    /// Where to compute: auto (all usable GPUs, else the CPU), cpu, cuda, cuda:0,1, or sim:N for N pretend GPUs
+    /// Where to compute: auto (the first usable GPU, else the CPU), cpu, cuda (all GPUs), cuda:0,1, or sim:N for N pretend GPUs
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub(crate) device: DeviceChoice,
     /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)

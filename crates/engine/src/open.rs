@@ -39,7 +39,7 @@ impl Engine {
                 Ok(Self::with(OneTeam::new(gpus::open(&gpus::choose(wanted)?)?), named, false))
             }
             DeviceChoice::Auto => {
-                let opened = gpus::choose(&[]).and_then(|choice| Ok((gpus::open(&choice)?, choice.why)));
+                let opened = gpus::choose_one().and_then(|choice| Ok((gpus::open(&choice)?, choice.why)));
                 Ok(match opened {
                     Ok((team, why)) => Self::with(OneTeam::new(team), why, true),
                     Err(no_gpu) => Self::with(OneTeam::new(Cpu::new(1)), no_gpu.to_string(), true),
