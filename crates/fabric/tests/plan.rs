@@ -3,7 +3,7 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use support::{gbs, graph, planned};
 use tandem_fabric::plan::{check, plan, Gain, Operation, Plan, Request, Step, Witness};
 use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
