@@ -15,7 +15,7 @@ for curve in bn254 bls12_381; do
         cat "$out/sppark-$curve.jsonl" >>"$rows"
     fi
     for what in ntt msm; do
-        "$here/tandem" -q --device cuda:0 bench $what --curve "$(echo $curve | tr _ -)" --log-n "18..$top" --json "$rows" \
+        "$here/tandem" -q --device cuda:0 bench $what --curve "$(echo $curve | tr _ -)" --log-n "18..$top" --runs 10 --json "$rows" \
             >"$out/bench-$what-$curve.txt" 2>&1 || { echo "bench $what $curve failed:"; tail -3 "$out/bench-$what-$curve.txt"; }
     done
 done
