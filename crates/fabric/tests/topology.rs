@@ -8,7 +8,7 @@ use tandem_fabric::plan::{Operation, Request};
 use tandem_fabric::topology::{DeviceKind, LinkKind, Rate, Topology, PRESETS};
 use tandem_fabric::Ratio;
 
-const BLINK: &str = include_str!("data/dgx1v-nccl.xml");
+const DGX1V: &str = include_str!("data/dgx1v-nccl.xml");
 const BRIDGES: &str = include_str!("data/bridges-smi.txt");
 
 #[test]
@@ -27,10 +27,10 @@ fn json_is_exact_both_ways() {
     }
 }
 
-/// The file that Blink+ ships describes the DGX-1 of the preset.
+/// A topology in the form of NCCL's dumps, NICs included, that describes the DGX-1 of the preset.
 #[test]
 fn nccl_xml_of_a_dgx1v() {
-    let t = Topology::read(BLINK.as_bytes()).unwrap();
+    let t = Topology::read(DGX1V.as_bytes()).unwrap();
     let preset = Topology::preset("dgx1-v100").unwrap();
     assert_eq!(t.gpus().len(), 8);
     let nvlinks = |t: &Topology| {
@@ -50,8 +50,8 @@ fn nccl_xml_of_a_dgx1v() {
     // Written and read again it is the same.
     let xml = t.to_nccl_xml().unwrap();
     assert_eq!(Topology::from_nccl_xml(&xml).unwrap(), t);
-    assert!(xml.contains("<nvlink target=\"0000:0b:00.0\" count=\"2\" tclass=\"0x030200\"/>"), "{xml}");
-    assert!(xml.contains("affinity=\"0000,0fffff00,000fffff\""), "{xml}");
+    assert!(xml.contains("<nvlink target=\"0000:1b:00.0\" count=\"2\" tclass=\"0x030200\"/>"), "{xml}");
+    assert!(xml.contains("affinity=\"0000,000fffff,00000fff\""), "{xml}");
 }
 
 /// Plans do not change on the way through NCCL's XML, which holds counts, not rates.
@@ -195,12 +195,12 @@ fn bad_xml_is_refused() {
     refused("<graphs version=\"1\"/>", &["line 1", "<system"]);
     refused("<system version=\"2\"/>", &["version 1"]);
     refused("<system version=\"1\"/>", &["at least one GPU"]);
-    refused(&BLINK.replacen("target=\"0000:0b:00.0\"", "target=\"0000:ff:00.0\"", 1), &["line 8", "0000:ff:00.0"]);
-    refused(&BLINK.replacen("count=\"2\"", "count=\"3\"", 1), &["3 NVLinks from GPU0 to GPU3 but 2 back"]);
-    refused(&BLINK.replacen("count=\"2\"", "count=\"0\"", 1), &["line 8", "count"]);
-    refused(&BLINK.replacen("count=\"2\"", "count=\"-2\"", 1), &["line 8", "count", "-2"]);
-    refused(&BLINK.replacen("dev=\"1\" sm", "dev=\"0\" sm", 1), &["already a GPU with dev 0"]);
-    refused(&BLINK.replacen("sm=\"70\"", "", 1), &["line 5", "attribute sm"]);
+    refused(&DGX1V.replacen("target=\"0000:1b:00.0\"", "target=\"0000:ff:00.0\"", 1), &["line 8", "0000:ff:00.0"]);
+    refused(&DGX1V.replacen("count=\"2\"", "count=\"3\"", 1), &["3 NVLinks from GPU0 to GPU3 but 2 back"]);
+    refused(&DGX1V.replacen("count=\"2\"", "count=\"0\"", 1), &["line 8", "count"]);
+    refused(&DGX1V.replacen("count=\"2\"", "count=\"-2\"", 1), &["line 8", "count", "-2"]);
+    refused(&DGX1V.replacen("dev=\"1\" sm", "dev=\"0\" sm", 1), &["already a GPU with dev 0"]);
+    refused(&DGX1V.replacen("sm=\"70\"", "", 1), &["line 5", "attribute sm"]);
     refused(&"<a>".repeat(200_000), &["line 1", "levels"]);
     let deep = format!(
         "<system version=\"1\"><cpu numaid=\"0\">{}{}</cpu></system>",
@@ -215,7 +215,7 @@ fn bad_xml_is_refused() {
     refused(&wide, &["at most"]);
     let bomb = "<!DOCTYPE s [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><system version=\"1\">&b;</system>";
     refused(bomb, &["not XML"]);
-    let text = Topology::read(BLINK.as_bytes()).unwrap().to_nccl_xml().unwrap();
+    let text = Topology::read(DGX1V.as_bytes()).unwrap().to_nccl_xml().unwrap();
     for end in (0..text.trim_end().len()).step_by(7) {
         assert!(Topology::read(&text.as_bytes()[..end]).is_err(), "{end}");
     }
@@ -243,7 +243,7 @@ fn damaged_files_do_no_harm() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % n
     };
-    for text in [BLINK, BRIDGES, &json] {
+    for text in [DGX1V, BRIDGES, &json] {
         let mut refused = 0;
         for _ in 0..600 {
             let mut bytes = text.as_bytes().to_vec();
