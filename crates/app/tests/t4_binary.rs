@@ -90,5 +90,5 @@ fn refuses_a_gpu_that_is_not_there() {
     let output = tandem(&["doctor", "--device", "cuda:0"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("GPU") || text.contains("CUDA"), "{text}");
+    assert!(text.contains("NVIDIA") || text.contains("CUDA"), "{text}");
 }
