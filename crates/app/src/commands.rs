@@ -50,7 +50,12 @@ impl Session {
     /// Opens the device; says what `auto` took.
     pub(crate) fn open(&self) -> Outcome<Opened> {
         let at = self.trace.now();
-        let engine = self.trace.step("open device", || Engine::open(&self.device))?;
+        let engine = self.trace.step("open device", || Engine::open(&self.device)).map_err(|e| match e {
+            tandem_engine::Error::Device(why) => {
+                Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
+            }
+            other => other.into(),
+        })?;
         let report = engine.report();
         if self.device == DeviceChoice::Auto {
             let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };
