@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 export TANDEM_REQUIRE_NVCC=1
 # The architecture of the machine that will run it.
 export TANDEM_CUDA_ARCHS="${TANDEM_CUDA_ARCHS:-90}"
-most_mib=55
+# What the tool that carries it takes; TANDEM_BUNDLE_MIB says otherwise.
+most_mib=${TANDEM_BUNDLE_MIB:-55}
 bundle=.build/gpu-bundle
 rm -rf "$bundle"
 mkdir -p "$bundle/tests" "$bundle/fixtures"
@@ -28,13 +29,6 @@ sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/mes
 rm "$bundle/messages"
 [ -n "$(ls "$bundle/tests")" ] || { echo "gpu-bundle: no test executable was built" >&2; exit 1; }
 
-# Circuits with a key, a witness and a verification key of one name.
-for key in demo/*.zkey tests/e2e/fixtures/*.zkey; do
-    stem=${key%.zkey}
-    if [ -f "$stem.zkey" ] && [ -f "$stem.wtns" ] && [ -f "$stem.vkey.json" ]; then
-        cp "$stem.zkey" "$stem.wtns" "$stem.vkey.json" "$bundle/fixtures/"
-    fi
-done
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 
 # Benches, and the peers that were built (bench/peers/sppark/build.sh).
@@ -44,6 +38,21 @@ for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381; do
         mkdir -p "$bundle/peers"
         strip -o "$bundle/peers/$(basename "$peer")" "$peer"
     fi
+done
+
+# Circuits with a key, a witness and a verification key: the demo, and those that the end-to-end tests left behind
+# (`make test` first), smaller ones before larger, as far as there is room.
+cp demo/membership.zkey demo/membership.wtns demo/membership.vkey.json "$bundle/fixtures/"
+for folder in $(ls -dSL "$target"/tmp/e2e/*/circuit.zkey 2>/dev/null | tac | xargs -r -n 1 dirname); do
+    name=$(basename "$folder")
+    key_mib=$(($(stat -L -c %s "$folder/circuit.zkey") / 1048576 + 2))
+    if [ $(($(du -sm "$bundle" | cut -f1) + key_mib)) -gt "$most_mib" ]; then
+        echo "gpu-bundle: no room for $name ($key_mib MiB)" >&2
+        continue
+    fi
+    cp -L "$folder/circuit.zkey" "$bundle/fixtures/$name.zkey"
+    cp "$folder/ours.wtns" "$bundle/fixtures/$name.wtns"
+    cp "$folder/ours.vkey.json" "$bundle/fixtures/$name.vkey.json"
 done
 
 size=$(du -sm "$bundle" | cut -f1)

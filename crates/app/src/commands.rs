@@ -49,13 +49,14 @@ impl Session {
 
     /// Opens the device; says what `auto` took.
     pub(crate) fn open(&self) -> Outcome<Opened> {
-        let at = self.trace.now();
         let engine = self.trace.step("open device", || Engine::open(&self.device)).map_err(|e| match e {
             tandem_engine::Error::Device(why) => {
                 Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
             }
             other => other.into(),
         })?;
+        // The backend's clock starts when the device is ready, at the end of the step.
+        let at = self.trace.now();
         let report = engine.report();
         if self.device == DeviceChoice::Auto {
             let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };

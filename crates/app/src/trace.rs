@@ -27,9 +27,10 @@ impl Trace {
         result
     }
 
-    /// Records the host's stages of a step that has just ended, one after the other, on a row of their own.
+    /// Records the host's stages of a step that has just ended, one after the other, on a row of their own. Reading the
+    /// witness, which a proof's stages name too, came before as a step.
     pub(crate) fn stages(&self, stages: &[Stage]) {
-        let host: Vec<_> = stages.iter().filter(|s| s.lane.is_none()).collect();
+        let host: Vec<_> = stages.iter().filter(|s| s.lane.is_none() && s.name != "read witness").collect();
         let total: f64 = host.iter().map(|s| s.seconds).sum();
         let mut at = (self.begun.elapsed().as_secs_f64() - total).max(0.0);
         for stage in host {

@@ -82,7 +82,10 @@ fn check(name: &str, key: Key, input: Value) {
         }
         Key::Ready { zkey, wasm } => {
             let of_package = |path: String| text(&packages().join(path)).to_string();
-            (of_package(zkey), of_package(wasm))
+            let zkey = of_package(zkey);
+            // The folder then has what `make gpu-bundle` takes along: key, witness and verification key.
+            std::os::unix::fs::symlink(&zkey, file("circuit.zkey")).unwrap();
+            (zkey, of_package(wasm))
         }
     };
     fs::write(file("input.json"), input.to_string()).unwrap();
