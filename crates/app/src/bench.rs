@@ -9,25 +9,61 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tandem_engine::{CurveId, Key, KeyCheck, Stage, Synthetic, Witness};
+use tandem_engine::{CurveId, Engine, Key, KeyCheck, Stage, Synthetic, Witness};
 
 pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
-    let opened = session.open()?;
     match what {
-        cli::Bench::Ntt(options) => primitive(session, &opened, options, "ntt", |log_n, runs| {
-            opened.engine.bench_ntt(options.curve.into(), log_n, runs)
+        cli::Bench::Ntt(options) => primitive(session, options, "ntt", |engine, log_n, runs| {
+            engine.bench_ntt(options.curve.into(), log_n, runs)
         }),
         cli::Bench::Msm { g2, options } => {
             let what = if *g2 { "msm_g2" } else { "msm_g1" };
-            primitive(session, &opened, options, what, |log_n, runs| {
-                opened.engine.bench_msm(options.curve.into(), *g2, log_n, runs)
+            primitive(session, options, what, |engine, log_n, runs| {
+                engine.bench_msm(options.curve.into(), *g2, log_n, runs)
             })
         }
         cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
-            of_files(session, &opened, options, zkey, witness)
+            of_files(session, &session.open()?, options, zkey, witness)
         }
-        cli::Bench::Groth16 { dense, options, .. } => synthetic(session, &opened, options, *dense),
+        cli::Bench::Groth16 { dense, options, .. } => synthetic(session, &session.open()?, options, *dense),
+        cli::Bench::Setup { dense, keep, options } => setup(session, options, *dense, keep.as_deref()),
     }
+}
+
+/// Test keys of made-up circuits, from file to file.
+fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Path>) -> Outcome {
+    let rows = Rows::open(session, "CPU".into(), options)?;
+    let temporary = match keep {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
+    };
+    let folder = keep.or(temporary.as_ref().map(|t| t.path())).unwrap_or(Path::new("."));
+    let curve = options.curve.into();
+    session.note(&format!("setup, {curve}, CPU, {} runs; circuits and keys in {}", options.runs, folder.display()));
+    let mut table = vec![["size", "median ms", "min ms", "constraints/s", "key"].map(String::from).to_vec()];
+    for log_n in options.log_n.clone() {
+        let file = |extension: &str| folder.join(format!("n{log_n}.{extension}"));
+        let (r1cs, zkey) = (file("r1cs"), file("zkey"));
+        session
+            .trace
+            .step("write circuit", || Synthetic { curve, log_size: log_n, dense }.write(&r1cs, &file("wtns")))?;
+        let mut seconds = Vec::new();
+        let mut bytes = 0;
+        for _ in 0..options.runs {
+            let made = session.trace.step("setup", || {
+                tandem_engine::setup(&r1cs, &zkey, &tandem_engine::SetupOptions::default(), &session.bars)
+            })?;
+            session.bars.clear();
+            bytes = made.key.file_bytes;
+            seconds.push(made.stages.iter().map(|stage| stage.seconds).sum());
+        }
+        let (median, min) = median_and_min(&seconds);
+        rows.append("setup", curve, log_n, &seconds, None)?;
+        let mut cells = line(log_n, median, min, (1u64 << log_n) as f64 / median);
+        cells.push(report::bytes(bytes));
+        table.push(cells);
+    }
+    rows.table(&table, "")
 }
 
 /// The middle and the least of some durations.
@@ -57,17 +93,17 @@ fn title(session: &Session, opened: &Opened, what: &str, curve: CurveId, runs: u
 /// A primitive whose results the engine checks before it measures.
 fn primitive(
     session: &Session,
-    opened: &Opened,
     options: &BenchOptions,
     what: &'static str,
-    measure: impl Fn(u32, usize) -> tandem_engine::Result<Vec<f64>>,
+    measure: impl Fn(&Engine, u32, usize) -> tandem_engine::Result<Vec<f64>>,
 ) -> Outcome {
-    let rows = Rows::open(session, opened, options)?;
+    let opened = &session.open()?;
+    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options)?;
     title(session, opened, what, options.curve.into(), options.runs);
     let mut table = vec![header("million/s")];
     for log_n in options.log_n.clone() {
         tandem_engine::Progress::start(&session.bars, what, 0);
-        let seconds = session.trace.step(what, || measure(log_n, options.runs as usize))?;
+        let seconds = session.trace.step(what, || measure(&opened.engine, log_n, options.runs as usize))?;
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
         rows.append(what, options.curve.into(), log_n, &seconds, None)?;
@@ -77,7 +113,7 @@ fn primitive(
 }
 
 fn synthetic(session: &Session, opened: &Opened, options: &BenchOptions, dense: f64) -> Outcome {
-    let rows = Rows::open(session, opened, options)?;
+    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options)?;
     title(session, opened, "groth16", options.curve.into(), options.runs);
     let mut table = vec![header("proofs/s")];
     let mut stages = String::new();
@@ -90,7 +126,7 @@ fn synthetic(session: &Session, opened: &Opened, options: &BenchOptions, dense: 
 }
 
 fn of_files(session: &Session, opened: &Opened, options: &BenchOptions, zkey: &Path, wtns: &Path) -> Outcome {
-    let rows = Rows::open(session, opened, options)?;
+    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options)?;
     let witness = Witness::read(wtns)?;
     title(session, opened, "groth16", witness.curve(), options.runs);
     let key = session.trace.step("load key", || opened.engine.load_key(zkey, KeyCheck::Once, &session.bars))?;
@@ -146,9 +182,8 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Opens the file once, so that a wrong path costs no time.
-    fn open(session: &'a Session, opened: &Opened, options: &'a BenchOptions) -> Outcome<Self> {
+    fn open(session: &'a Session, device: String, options: &'a BenchOptions) -> Outcome<Self> {
         let file = options.json.as_deref();
-        let device = opened.engine.report().lanes.join(", ");
         let rows = Self { session, device, file };
         if rows.file.is_some() && !rows.to_stdout() {
             rows.write("")?;

@@ -322,6 +322,19 @@ pub(crate) enum Bench {
         #[command(flatten)]
         options: BenchOptions,
     },
+    /// Test keys of circuits made up for the size, on the CPU
+    #[command(after_help = "Examples:\n  tandem bench setup --log-n 14..16 --runs 1\n  \
+                            tandem bench setup --log-n 20 --runs 1 --keep circuits")]
+    Setup {
+        /// Share of the circuit's wires that hold values of full size; the others hold bits
+        #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+        dense: f64,
+        /// Keep circuit, witness and key of each size in this folder, as n16.r1cs, n16.wtns and n16.zkey
+        #[arg(long, value_name = "FOLDER")]
+        keep: Option<PathBuf>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
 }
 
 #[derive(Args)]
