@@ -35,5 +35,5 @@ rm -rf .cuda
 mv "$work/cuda" .cuda
 touch .cuda/complete
 # Cargo looks again for nvcc when a build script changes.
-touch crates/cuda/build.rs crates/ops-cuda/build.rs
+touch crates/cuda/build.rs crates/fabric/build.rs crates/ops-cuda/build.rs
 .cuda/nvidia/cu13/bin/nvcc --version | tail -2 >&2

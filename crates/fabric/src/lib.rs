@@ -1,11 +1,21 @@
 //! The fabric of a machine: which links join its GPUs ([`topology`]), and the best way to move data over all of them
 //! ([`plan`]). Both layers are pure: nothing here asks a device.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod error;
 pub mod plan;
 mod ratio;
 pub mod topology;
+
+/// The C functions themselves.
+#[cfg(tandem_nvcc)]
+#[allow(unsafe_code)]
+pub mod ffi;
+/// The C functions of a build without nvcc.
+#[cfg(not(tandem_nvcc))]
+#[allow(unsafe_code)]
+#[path = "ffi_absent.rs"]
+pub mod ffi;
 
 pub use error::{Error, Result};
 pub use ratio::Ratio;

@@ -29,8 +29,9 @@ struct Import {
 }
 
 const CUDA: Import = Import { header: "tandem_cuda.h", krate: "crates/cuda", path: "tandem_cuda::ffi" };
-const UNITS: [Unit; 2] = [
+const UNITS: [Unit; 3] = [
     Unit { krate: "crates/cuda", header: CUDA.header, imports: &[] },
+    Unit { krate: "crates/fabric", header: "tandem_fabric.h", imports: &[CUDA] },
     Unit { krate: "crates/ops-cuda", header: "tandem_ops.h", imports: &[CUDA] },
 ];
 
