@@ -93,6 +93,10 @@ typedef struct tandem_team_state {
     uint64_t round;
     /// By PE of the team: the barriers that it has told this PE to have reached. Written by that PE alone.
     uint64_t arrived[32];
+    /// Blocks of this PE's kernel that have reached a barrier of whole grids.
+    uint64_t grid_arrived;
+    /// Barriers of whole grids that this PE has left.
+    uint64_t grid_round;
 } tandem_team_state;
 
 /// A team as one of its PEs sees it. Kernels get it by value.

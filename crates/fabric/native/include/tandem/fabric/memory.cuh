@@ -54,6 +54,21 @@ TANDEM_PTX_ACCESS(TANDEM_REG_R, "u32", uint32_t, uint32_t)
 TANDEM_PTX_ACCESS(TANDEM_REG_L, "u64", uint64_t, uint64_t)
 #undef TANDEM_PTX_ACCESS
 
+/// Two words by one access of 16 bytes, aligned to 16. A relaxed access of 128 bits is in the memory model of PTX.
+__device__ __forceinline__ void store_pair(uint64_t* at, uint64_t first, uint64_t second) {
+    asm volatile("{\n\t.reg .b128 pair;\n\tmov.b128 pair, {%1, %2};\n\tst.relaxed.sys.global.b128 [%0], pair;\n\t}" ::"l"(
+                     global(at)),
+                 "l"(first), "l"(second)
+                 : "memory");
+}
+
+__device__ __forceinline__ void load_pair(const uint64_t* at, uint64_t& first, uint64_t& second) {
+    asm volatile("{\n\t.reg .b128 pair;\n\tld.relaxed.sys.global.b128 pair, [%2];\n\tmov.b128 {%0, %1}, pair;\n\t}"
+                 : "=l"(first), "=l"(second)
+                 : "l"(global(at))
+                 : "memory");
+}
+
 /// Names of the read-modify-write operations; each is a set of overloads made below.
 struct Add {};
 struct And {};

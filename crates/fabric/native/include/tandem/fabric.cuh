@@ -1,0 +1,19 @@
+#pragma once
+// The fabric inside kernels, for CUDA C++ and, with threads for PEs, for any C++17 compiler. Header only.
+//
+// A kernel takes a tandem_team by value. Addresses are the caller's own; the PE says whose memory is meant:
+//
+//     #include "tandem/fabric.cuh"
+//     namespace fabric = tandem::fabric;
+//
+//     __global__ void shift(tandem_team team, int* slot) {
+//         fabric::p(team, slot, int(team.me), (team.me + 1) % team.size);
+//     }
+//
+// docs/contracts/signals.md has the memory order of each operation.
+#include "fabric/array.cuh"
+#include "fabric/atomic.cuh"
+#include "fabric/barrier.cuh"
+#include "fabric/signal.cuh"
+#include "fabric/transfer.cuh"
+#include "fabric/wait.cuh"

@@ -1,0 +1,130 @@
+#pragma once
+// Addresses of other PEs, the clock of waits, and what is written when something goes wrong.
+#include "memory.cuh"
+
+#if !defined(__CUDACC__)
+#include <chrono>
+#include <thread>
+#endif
+
+namespace tandem {
+namespace fabric {
+
+/// Stands for a PE that is not known.
+constexpr uint32_t ANY_PE = TANDEM_FABRIC_ANY_PE;
+
+/// Whether accesses are checked against the end of what is mapped: builds with TANDEM_FABRIC_CHECKS.
+#if defined(TANDEM_FABRIC_CHECKS)
+constexpr bool CHECKS = true;
+#else
+constexpr bool CHECKS = false;
+#endif
+
+namespace detail {
+
+TANDEM_FABRIC_FN uint64_t window_of(const tandem_team& team, uint32_t pe) {
+    return team.heap + team.world[pe] * team.window;
+}
+
+TANDEM_FABRIC_FN tandem_team_state* state_of(const tandem_team& team, uint32_t pe) {
+    return reinterpret_cast<tandem_team_state*>(window_of(team, pe) + team.state);
+}
+
+/// Nanoseconds of a clock that only goes forward.
+TANDEM_FABRIC_FN uint64_t now_ns() {
+#if defined(__CUDA_ARCH__)
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+#elif !defined(__CUDACC__)
+    return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+#else
+    return 0;
+#endif
+}
+
+/// Writes this PE's record if it is the first, and tells every PE of the team. Later waits return at once.
+TANDEM_FABRIC_RARE void report(const tandem_team& team, uint32_t what, uint32_t peer, uint64_t place, uint64_t seen,
+                               uint64_t wanted) {
+    if (fetch<Exchange, Order::relaxed>(&state_of(team, team.me)->faulted, 1u) == 0 && team.fault != nullptr) {
+        tandem_fault* record = team.fault;
+        store<Order::relaxed>(&record->waiter, team.me);
+        store<Order::relaxed>(&record->peer, peer);
+        store<Order::relaxed>(&record->place, place);
+        store<Order::relaxed>(&record->seen, seen);
+        store<Order::relaxed>(&record->wanted, wanted);
+        store<Order::release>(&record->what, what);
+    }
+    for (uint32_t pe = 0; pe < team.size; pe++) store<Order::relaxed>(&state_of(team, pe)->poisoned, 1u);
+}
+
+/// Whether some PE of the team has had a fault.
+TANDEM_FABRIC_FN bool is_poisoned(const tandem_team& team) {
+    return load<Order::relaxed>(&state_of(team, team.me)->poisoned) != 0;
+}
+
+/// The address at `pe` of memory outside the windows, or 0 if it is not registered.
+TANDEM_FABRIC_RARE uint64_t registered(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
+    for (uint32_t i = 0; i < team.region_count; i++) {
+        const tandem_region& region = team.regions[i];
+        const uint64_t mine = region.at[team.world[team.me]];
+        const uint64_t offset = at - mine;
+        if (mine == 0 || offset >= region.bytes) continue;
+        if (CHECKS && bytes > region.bytes - offset) return 0;
+        const uint64_t theirs = region.at[team.world[pe]];
+        return theirs == 0 ? 0 : theirs + offset;
+    }
+    return 0;
+}
+
+/// The address at `pe` of `bytes` bytes that this PE has at `at`. 0, and a fault, where there are none: memory that is
+/// not symmetric, a PE that the team does not have, and with TANDEM_FABRIC_CHECKS also a range that leaves the mapped
+/// part of the window or the region.
+TANDEM_FABRIC_FN uint64_t reach(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
+    uint64_t there = 0;
+    if (pe < team.size) {
+        const uint64_t offset = at - window_of(team, team.me);
+        if (offset >= team.window) {
+            there = registered(team, at, bytes, pe);
+        } else {
+            there = window_of(team, pe) + offset;
+            if (CHECKS && (bytes > team.mapped || offset > team.mapped - bytes)) there = 0;
+        }
+    }
+    if (there == 0) {
+        // The place of a fault is that of the peer; where there is no such place, the caller's address.
+        const uint64_t offset = at - window_of(team, team.me);
+        const bool inside = pe < team.size && offset < team.window;
+        report(team, TANDEM_FAULT_BOUNDS, pe, inside ? window_of(team, pe) + offset : at, 0, bytes);
+    }
+    return there;
+}
+
+template <class T> TANDEM_FABRIC_FN T* reach(const tandem_team& team, const T* at, size_t count, uint32_t pe) {
+    return reinterpret_cast<T*>(reach(team, reinterpret_cast<uint64_t>(at), count * sizeof(T), pe));
+}
+
+}  // namespace detail
+
+/// Where `pe` has what this PE has at `at`: an address for ordinary reads and writes. Null for memory that is not
+/// symmetric or a PE that the team does not have.
+template <class T> TANDEM_FABRIC_FN T* remote_ptr(const tandem_team& team, T* at, uint32_t pe) {
+    return const_cast<T*>(detail::reach(team, at, 1, pe));
+}
+
+/// What this PE did to the memory of others before is ordered before what it does after, except that a later read may
+/// come before an earlier write. Of the calling thread; for what other threads did, meet them first.
+TANDEM_FABRIC_FN void fence(const tandem_team&) { detail::fence_acq_rel(); }
+
+/// All that this thread wrote to others before can be read by everyone; later reads come after it.
+TANDEM_FABRIC_FN void quiet(const tandem_team&) { detail::fence_seq_cst(); }
+
+/// The same for all that the threads of a group wrote.
+template <class Group> TANDEM_FABRIC_FN void quiet(const tandem_team& team, Group group) {
+    // Every thread waits for its own writes; then all threads go on.
+    quiet(team);
+    group.sync();
+}
+
+}  // namespace fabric
+}  // namespace tandem
