@@ -18,11 +18,11 @@ strip -o "$bundle/tandem" "$target/release/tandem"
 
 # One line for each test executable: its name and its path. T0 and T4 need compilers, and the CPU suite ran here.
 cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-conformance \
-    >"$bundle/messages"
+    -p tandem-engine >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
         case $name in
-        t0* | t4* | cpu | mutation | properties | tandem_conformance) ;;
+        t0* | t4* | cpu | mutation | properties | tandem_conformance | engine | tandem_engine) ;;
         *) strip -o "$bundle/tests/$name" "$path" ;;
         esac
     done

@@ -1,0 +1,121 @@
+//! Whole proofs on real GPUs: the same bytes as the CPU's where the blinding is the same, and a thousand of random
+//! circuits that all verify. Where there is no GPU each test is passed over, or fails if `TANDEM_REQUIRE_GPU=1`.
+
+use ark_ff::UniformRand;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tandem_groth16::setup::{setup, Secret};
+use tandem_groth16::synthetic::Synthetic;
+use tandem_groth16::{prove, Blinding, OwnedKey, PreparedKey, Proof, ProvingKey, Silent};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{Backend, Bls12_381, Bn254, Canonical, Curve, ProofBackend};
+use tandem_ops_cuda::Cuda;
+
+/// The first GPU alone and, where there are more, all of them.
+fn teams() -> Vec<Cuda> {
+    let gpus = tandem_cuda::testing::gpus();
+    let counts = [1, gpus.len()];
+    let counts = if gpus.len() < 2 { &counts[..gpus.len()] } else { &counts[..] };
+    counts.iter().map(|&n| Cuda::open(&gpus[..n]).unwrap()).collect()
+}
+
+fn below(rng: &mut ChaCha8Rng, end: usize) -> usize {
+    rng.next_u32() as usize % end
+}
+
+/// A circuit with fewer than `most` constraints and any share of wires of full size; none and all are frequent.
+fn circuit(rng: &mut ChaCha8Rng, most: usize) -> Synthetic {
+    let constraints = 1 + below(rng, most);
+    let dense = (f64::from(rng.next_u32() % 121) / 100.0 - 0.1).clamp(0.0, 1.0);
+    Synthetic { constraints, publics: below(rng, constraints.min(20)), dense }
+}
+
+fn key<C: Curve>(circuit: &Synthetic, rng: &mut ChaCha8Rng) -> OwnedKey<C> {
+    let mut seed = [0; 32];
+    rng.fill_bytes(&mut seed);
+    let mut key = OwnedKey::default();
+    setup::<C>(circuit, &Secret::from_seed(seed), &mut key, &Silent).unwrap();
+    key
+}
+
+fn proof<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &OwnedKey<C>,
+    witness: &[Canonical],
+    blinding: &Blinding<C>,
+) -> Proof<C> {
+    let resident = ProvingKey::load(backend, &key.view().unwrap()).unwrap();
+    prove(backend, &resident, witness, blinding).unwrap()
+}
+
+fn bytes<C: Curve>(proof: &Proof<C>) -> Vec<u8> {
+    [bytemuck::bytes_of(&proof.a), bytemuck::bytes_of(&proof.b), bytemuck::bytes_of(&proof.c)].concat()
+}
+
+fn gpus_make_the_proofs_of_the_cpu<C: Curve>(seed: u64) {
+    let teams = teams();
+    if teams.is_empty() {
+        return;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let cpu = Cpu::new(1);
+    let mut circuits: Vec<_> = [1, 2, 3, 8, 30, 30, 300, 300, 5000, 40_000].map(|n| circuit(&mut rng, n)).to_vec();
+    // Both sides of a power of two, all wires of full size, and bits alone.
+    circuits.extend([(4095, 0, 1.0), (4096, 1, 0.0), (4097, 2, 0.5)].map(|(constraints, publics, dense)| Synthetic {
+        constraints,
+        publics,
+        dense,
+    }));
+    for circuit in circuits {
+        let key = key::<C>(&circuit, &mut rng);
+        let witness = circuit.witness::<C>(rng.next_u64()).unwrap();
+        let (r, s) = (C::Fr::rand(&mut rng), C::Fr::rand(&mut rng));
+        let expected = proof(&cpu, &key, &witness, &Blinding::fixed(r, s));
+        let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
+        verifier.verify(&witness[1..=circuit.publics], &expected).unwrap();
+        for team in &teams {
+            let made = proof(team, &key, &witness, &Blinding::fixed(r, s));
+            assert_eq!(bytes(&made), bytes(&expected), "{circuit:?} on {} GPUs", team.lanes());
+        }
+    }
+}
+
+#[test]
+fn gpus_make_the_proofs_of_the_cpu_on_bn254() {
+    gpus_make_the_proofs_of_the_cpu::<Bn254>(1);
+}
+
+#[test]
+fn gpus_make_the_proofs_of_the_cpu_on_bls12_381() {
+    gpus_make_the_proofs_of_the_cpu::<Bls12_381>(2);
+}
+
+/// `keys` random circuits and ten proofs of each, with blinding from the operating system; returns how many verified.
+fn random_proofs<C: Curve>(team: &Cuda, keys: usize, seed: u64) -> usize {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut verified = 0;
+    for _ in 0..keys {
+        let circuit = circuit(&mut rng, 600);
+        let key = key::<C>(&circuit, &mut rng);
+        let view = key.view().unwrap();
+        let verifier = PreparedKey::new(&view.verifying_key()).unwrap();
+        let resident = ProvingKey::<C, Cuda>::load(team, &view).unwrap();
+        for _ in 0..10 {
+            let witness = circuit.witness::<C>(rng.next_u64()).unwrap();
+            let proof = prove(team, &resident, &witness, &Blinding::random().unwrap()).unwrap();
+            let verdict = verifier.verify(&witness[1..=circuit.publics], &proof);
+            assert_eq!(verdict, Ok(()), "proof {verified}, {circuit:?} on {} GPUs", team.lanes());
+            verified += 1;
+        }
+    }
+    verified
+}
+
+/// On all GPUs; nothing here tries a proof twice.
+#[test]
+fn a_thousand_proofs_of_random_circuits_verify() {
+    let Some(team) = teams().pop() else { return };
+    let verified = random_proofs::<Bn254>(&team, 50, 3) + random_proofs::<Bls12_381>(&team, 50, 4);
+    println!("{verified} proofs on {} GPUs verified", team.lanes());
+    assert_eq!(verified, 1000);
+}
