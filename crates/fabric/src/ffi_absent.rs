@@ -105,6 +105,10 @@ pub struct tandem_team_state {
     pub round: u64,
     /// By PE of the team: the barriers that it has told this PE to have reached. Written by that PE alone.
     pub arrived: [u64; 32],
+    /// Blocks of this PE's kernel that have reached a barrier of whole grids.
+    pub grid_arrived: u64,
+    /// Barriers of whole grids that this PE has left.
+    pub grid_round: u64,
 }
 
 /// A team as one of its PEs sees it. Kernels get it by value.
@@ -250,11 +254,13 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_team_state>() == 272);
+    assert!(size_of::<tandem_team_state>() == 288);
     assert!(core::mem::offset_of!(tandem_team_state, faulted) == 0);
     assert!(core::mem::offset_of!(tandem_team_state, poisoned) == 4);
     assert!(core::mem::offset_of!(tandem_team_state, round) == 8);
     assert!(core::mem::offset_of!(tandem_team_state, arrived) == 16);
+    assert!(core::mem::offset_of!(tandem_team_state, grid_arrived) == 272);
+    assert!(core::mem::offset_of!(tandem_team_state, grid_round) == 280);
 };
 
 const _: () = {
