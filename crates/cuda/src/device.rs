@@ -237,6 +237,20 @@ impl Device {
         Ok(can == 1)
     }
 
+    /// How fast the way to the memory of `peer` is among those of this machine (0 is the fastest), and whether atomic
+    /// operations work over it.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn peer_attributes(self, peer: Device) -> Result<(u32, bool)> {
+        let (mut rank, mut atomics) = (0, 0);
+        // SAFETY: both are valid to write to.
+        check("peer attributes", Some(self), unsafe {
+            ffi::tandem_cuda_peer_attributes(self.raw(), peer.raw(), &mut rank, &mut atomics)
+        })?;
+        Ok((u32::try_from(rank).unwrap_or(0), atomics == 1))
+    }
+
     #[cfg(test)]
     pub(crate) fn for_tests(index: u32) -> Self {
         Device(index)

@@ -82,6 +82,9 @@ unsafe extern "C" {
     pub fn tandem_cuda_memory_info(device: i32, free_bytes: *mut u64, total_bytes: *mut u64) -> i32;
     /// Whether kernels and copies on `device` reach the memory of `peer` without the host.
     pub fn tandem_cuda_can_access_peer(device: i32, peer: i32, can: *mut i32) -> i32;
+    /// What the runtime says of the way from `device` to `peer`: its performance rank (0 is the fastest of the machine), and
+    /// whether atomic operations work over it.
+    pub fn tandem_cuda_peer_attributes(device: i32, peer: i32, rank: *mut i32, atomics: *mut i32) -> i32;
     /// Name of a status such as cudaErrorMemoryAllocation; never null.
     pub fn tandem_cuda_error_name(status: i32) -> *const core::ffi::c_char;
     /// What a status means, in words; never null.
@@ -110,6 +113,8 @@ unsafe extern "C" {
     pub fn tandem_cuda_pool_info(pool: tandem_pool, reserved_bytes: *mut u64, used_bytes: *mut u64) -> i32;
     /// Gives memory that is not in use back to the device.
     pub fn tandem_cuda_pool_trim(pool: tandem_pool) -> i32;
+    /// Lets kernels and copies of `device` reach the pool's memory, what it holds and what it will hold.
+    pub fn tandem_cuda_pool_share(pool: tandem_pool, device: i32) -> i32;
     /// The contents are undefined.
     pub fn tandem_cuda_alloc(pool: tandem_pool, bytes: usize, stream: tandem_stream, memory: *mut *mut u8) -> i32;
     /// Frees when the stream gets there.
@@ -117,6 +122,8 @@ unsafe extern "C" {
     /// Page-locked host memory that every device can copy from and to. The contents are undefined.
     pub fn tandem_cuda_host_alloc(bytes: usize, memory: *mut *mut u8) -> i32;
     pub fn tandem_cuda_host_free(memory: *mut u8) -> i32;
+    /// 1 if the byte at `memory` is page-locked, by tandem_cuda_host_alloc or by whoever owns it.
+    pub fn tandem_cuda_host_is_locked(memory: *const u8, locked: *mut i32) -> i32;
     pub fn tandem_cuda_memset(memory: *mut u8, value: i32, bytes: usize, stream: tandem_stream) -> i32;
     /// `from` is host memory; where it is page-locked, it must stay as it is until the stream has got there.
     pub fn tandem_cuda_copy_to_device(to: *mut u8, from: *const u8, bytes: usize, stream: tandem_stream) -> i32;

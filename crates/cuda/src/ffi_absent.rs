@@ -93,6 +93,15 @@ pub unsafe extern "C" fn tandem_cuda_can_access_peer(_device: i32, _peer: i32, _
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_cuda_peer_attributes(
+    _device: i32,
+    _peer: i32,
+    _rank: *mut i32,
+    _atomics: *mut i32,
+) -> i32 {
+    NOT_BUILT
+}
+
 pub unsafe extern "C" fn tandem_cuda_error_name(_status: i32) -> *const core::ffi::c_char {
     c"not built".as_ptr()
 }
@@ -165,6 +174,10 @@ pub unsafe extern "C" fn tandem_cuda_pool_trim(_pool: tandem_pool) -> i32 {
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_cuda_pool_share(_pool: tandem_pool, _device: i32) -> i32 {
+    NOT_BUILT
+}
+
 pub unsafe extern "C" fn tandem_cuda_alloc(
     _pool: tandem_pool,
     _bytes: usize,
@@ -183,6 +196,10 @@ pub unsafe extern "C" fn tandem_cuda_host_alloc(_bytes: usize, _memory: *mut *mu
 }
 
 pub unsafe extern "C" fn tandem_cuda_host_free(_memory: *mut u8) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_host_is_locked(_memory: *const u8, _locked: *mut i32) -> i32 {
     NOT_BUILT
 }
 

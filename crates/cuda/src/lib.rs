@@ -10,6 +10,9 @@
 mod device;
 mod error;
 mod memory;
+pub mod nccl;
+pub mod nvml;
+mod pinned;
 mod staging;
 mod stream;
 pub mod testing;
@@ -25,5 +28,6 @@ pub mod ffi;
 pub use device::{built_with, probe, versions, Device, Found, Properties, Version};
 pub use error::{Error, Result};
 pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
+pub use pinned::{is_pinned, Pinned};
 pub use staging::{Download, Downloads, Fill, Staging};
 pub use stream::{Event, Stream};

@@ -95,6 +95,15 @@ impl Pool {
         Ok(info)
     }
 
+    /// Lets kernels and copies of `peer` reach this pool's memory.
+    ///
+    /// # Errors
+    /// The driver refuses it, as where the two devices have no way to each other.
+    pub fn share(&self, peer: Device) -> Result<()> {
+        // SAFETY: the pool is alive.
+        check("share memory pool", Some(self.device), unsafe { ffi::tandem_cuda_pool_share(self.raw, peer.raw()) })
+    }
+
     /// Bytes that could still be allocated: what no process holds and what the pool keeps unused.
     ///
     /// # Errors

@@ -4,47 +4,10 @@
 //! pages is slow. So uploads go through a ring of page-locked slots ([`Staging`]), downloads through blocks that are
 //! kept ([`Downloads`]). Both may hold secrets and are overwritten after use.
 
-use crate::error::{check, Error, Result};
-use crate::{ffi, Device, DeviceBuffer, Event, Stream};
+use crate::error::{Error, Result};
+use crate::{ffi, Device, DeviceBuffer, Event, Pinned, Stream};
 use bytemuck::Pod;
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// Page-locked host memory, overwritten with zeros before it is freed.
-#[derive(Debug)]
-struct Pinned {
-    memory: *mut u8,
-    len: usize,
-}
-
-// SAFETY: the memory belongs to this value alone.
-unsafe impl Send for Pinned {}
-
-impl Pinned {
-    /// For copies of `device`, which becomes current: the runtime would else start the first one.
-    fn new(device: Device, len: usize) -> Result<Self> {
-        device.make_current()?;
-        let mut memory = std::ptr::null_mut();
-        // SAFETY: `memory` is valid to write to.
-        check("allocate page-locked memory", Some(device), unsafe { ffi::tandem_cuda_host_alloc(len, &mut memory) })?;
-        // SAFETY: `len` bytes have just been allocated there. They are made zero because a slice needs defined bytes.
-        unsafe { memory.write_bytes(0, len) };
-        Ok(Pinned { memory, len })
-    }
-
-    /// The bytes; no copy from or to them may be queued.
-    fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `len` defined bytes, borrowed like the value that owns them.
-        unsafe { std::slice::from_raw_parts_mut(self.memory, self.len) }
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        self.bytes().fill(0);
-        // SAFETY: the memory is this value's own and not used after this.
-        let _ = unsafe { ffi::tandem_cuda_host_free(self.memory) };
-    }
-}
 
 /// A mutex that a panicking thread has left is used all the same: what it guards here is only memory to overwrite.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -112,7 +75,7 @@ impl Staging {
             // before the event below has happened, nor freed (Drop).
             to.stream().call(op, |raw| unsafe {
                 let place = target.add(index * self.slot_bytes);
-                ffi::tandem_cuda_copy_to_device(place, slot.memory.memory, chunk.len(), raw)
+                ffi::tandem_cuda_copy_to_device(place, slot.memory.address(), chunk.len(), raw)
             })?;
             slot.copied = Some(match to.stream().record() {
                 Ok(event) => event,
@@ -185,7 +148,7 @@ impl Downloads {
         }
         let stream: &Stream = from.stream();
         let block = self.take(stream.device(), bytes)?;
-        let memory = block.memory;
+        let memory = block.address();
         download.block = Some(block);
         // SAFETY: the block has at least `bytes` bytes, and is neither touched nor freed before the event below has
         // happened; the source is a live buffer of this stream.
@@ -203,7 +166,7 @@ impl Downloads {
 
     fn take(&self, device: Device, bytes: usize) -> Result<Pinned> {
         let mut idle = lock(&self.idle);
-        let fitting = (0..idle.len()).filter(|&i| idle[i].len >= bytes).min_by_key(|&i| idle[i].len);
+        let fitting = (0..idle.len()).filter(|&i| idle[i].len() >= bytes).min_by_key(|&i| idle[i].len());
         match fitting {
             Some(index) => Ok(idle.swap_remove(index)),
             None => {
@@ -218,7 +181,7 @@ impl Downloads {
     fn give_back(&self, mut block: Pinned, dirty: usize) {
         block.bytes()[..dirty].fill(0);
         let mut idle = lock(&self.idle);
-        if block.len <= KEPT_BLOCK && idle.len() < KEPT_BLOCKS {
+        if block.len() <= KEPT_BLOCK && idle.len() < KEPT_BLOCKS {
             idle.push(block);
         }
     }

@@ -75,6 +75,9 @@ int32_t tandem_cuda_set_device(int32_t device);
 int32_t tandem_cuda_memory_info(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
 /// Whether kernels and copies on `device` reach the memory of `peer` without the host.
 int32_t tandem_cuda_can_access_peer(int32_t device, int32_t peer, int32_t* can);
+/// What the runtime says of the way from `device` to `peer`: its performance rank (0 is the fastest of the machine), and
+/// whether atomic operations work over it.
+int32_t tandem_cuda_peer_attributes(int32_t device, int32_t peer, int32_t* rank, int32_t* atomics);
 
 /// Name of a status such as cudaErrorMemoryAllocation; never null.
 const char* tandem_cuda_error_name(int32_t status);
@@ -107,6 +110,8 @@ int32_t tandem_cuda_pool_destroy(tandem_pool pool);
 int32_t tandem_cuda_pool_info(tandem_pool pool, uint64_t* reserved_bytes, uint64_t* used_bytes);
 /// Gives memory that is not in use back to the device.
 int32_t tandem_cuda_pool_trim(tandem_pool pool);
+/// Lets kernels and copies of `device` reach the pool's memory, what it holds and what it will hold.
+int32_t tandem_cuda_pool_share(tandem_pool pool, int32_t device);
 /// The contents are undefined.
 int32_t tandem_cuda_alloc(tandem_pool pool, size_t bytes, tandem_stream stream, uint8_t** memory);
 /// Frees when the stream gets there.
@@ -115,6 +120,8 @@ int32_t tandem_cuda_free(uint8_t* memory, tandem_stream stream);
 /// Page-locked host memory that every device can copy from and to. The contents are undefined.
 int32_t tandem_cuda_host_alloc(size_t bytes, uint8_t** memory);
 int32_t tandem_cuda_host_free(uint8_t* memory);
+/// 1 if the byte at `memory` is page-locked, by tandem_cuda_host_alloc or by whoever owns it.
+int32_t tandem_cuda_host_is_locked(const uint8_t* memory, int32_t* locked);
 
 int32_t tandem_cuda_memset(uint8_t* memory, int32_t value, size_t bytes, tandem_stream stream);
 /// `from` is host memory; where it is page-locked, it must stay as it is until the stream has got there.

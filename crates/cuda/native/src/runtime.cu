@@ -78,6 +78,14 @@ int32_t tandem_cuda_can_access_peer(int32_t device, int32_t peer, int32_t* can) 
     return status(cudaDeviceCanAccessPeer(can, device, peer));
 }
 
+int32_t tandem_cuda_peer_attributes(int32_t device, int32_t peer, int32_t* rank, int32_t* atomics) {
+    cudaError_t error = cudaDeviceGetP2PAttribute(rank, cudaDevP2PAttrPerformanceRank, device, peer);
+    if (error == cudaSuccess) {
+        error = cudaDeviceGetP2PAttribute(atomics, cudaDevP2PAttrNativeAtomicSupported, device, peer);
+    }
+    return status(error);
+}
+
 const char* tandem_cuda_error_name(int32_t code) {
     switch (code) {
         case TANDEM_NOT_BUILT: return "TANDEM_NOT_BUILT";
@@ -158,6 +166,14 @@ int32_t tandem_cuda_pool_info(tandem_pool pool, uint64_t* reserved_bytes, uint64
 
 int32_t tandem_cuda_pool_trim(tandem_pool pool) { return status(cudaMemPoolTrimTo(pool, 0)); }
 
+int32_t tandem_cuda_pool_share(tandem_pool pool, int32_t device) {
+    cudaMemAccessDesc access = {};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = device;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    return status(cudaMemPoolSetAccess(pool, &access, 1));
+}
+
 int32_t tandem_cuda_alloc(tandem_pool pool, size_t bytes, tandem_stream stream, uint8_t** memory) {
     void* out = nullptr;
     cudaError_t error = cudaMallocFromPoolAsync(&out, bytes, pool, stream);
@@ -175,6 +191,13 @@ int32_t tandem_cuda_host_alloc(size_t bytes, uint8_t** memory) {
 }
 
 int32_t tandem_cuda_host_free(uint8_t* memory) { return status(cudaFreeHost(memory)); }
+
+int32_t tandem_cuda_host_is_locked(const uint8_t* memory, int32_t* locked) {
+    cudaPointerAttributes attributes = {};
+    cudaError_t error = cudaPointerGetAttributes(&attributes, memory);
+    *locked = attributes.type == cudaMemoryTypeHost;
+    return status(error);
+}
 
 int32_t tandem_cuda_memset(uint8_t* memory, int32_t value, size_t bytes, tandem_stream stream) {
     return status(cudaMemsetAsync(memory, value, bytes, stream));
