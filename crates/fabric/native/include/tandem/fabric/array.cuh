@@ -53,7 +53,7 @@ template <class T> class GlobalArray {
   public:
     /// `part` is this PE's part, in symmetric memory at the same offset of every PE, with room for
     /// part_for(length, block, team.size) elements. `block` is not 0.
-    GlobalArray(const tandem_team& team, T* part, uint64_t length, uint64_t block)
+    TANDEM_FABRIC_FN GlobalArray(const tandem_team& team, T* part, uint64_t length, uint64_t block)
         : team_(team), part_(part), length_(length), block_(block), pes_(team.size) {}
 
     TANDEM_FABRIC_FN const tandem_team& team() const { return team_; }

@@ -28,6 +28,8 @@ enum class Order { relaxed, acquire, release, acq_rel };
 
 /// One thread on its own. Every operation takes a group as its last argument; this is the default.
 struct Thread {
+    /// Threads that read and write neighbouring addresses together.
+    static constexpr uint32_t LANES = 1;
     TANDEM_FABRIC_FN uint32_t rank() const { return 0; }
     TANDEM_FABRIC_FN uint32_t size() const { return 1; }
     TANDEM_FABRIC_FN void sync() const {}
@@ -38,6 +40,7 @@ struct Thread {
 
 /// The 32 threads of a warp, which call together with the same arguments.
 struct Warp {
+    static constexpr uint32_t LANES = 32;
     __device__ __forceinline__ uint32_t rank() const {
         uint32_t lane;
         asm("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -45,11 +48,17 @@ struct Warp {
     }
     __device__ __forceinline__ uint32_t size() const { return 32; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
-    __device__ __forceinline__ bool all(bool mine) const { return __all_sync(0xffffffffu, mine); }
+    __device__ __forceinline__ bool all(bool mine) const {
+        const bool all = __all_sync(0xffffffffu, mine);
+        // A vote orders no memory.
+        __syncwarp();
+        return all;
+    }
 };
 
 /// The threads of a block, which call together with the same arguments.
 struct Block {
+    static constexpr uint32_t LANES = 32;
     __device__ __forceinline__ uint32_t rank() const {
         return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     }

@@ -21,9 +21,9 @@ template <Order O> TANDEM_FABRIC_FN void raise(uint64_t* there, Signal op, uint6
 
 }  // namespace detail
 
-/// Sets or adds to a signal of `pe`. A release unless the template argument says relaxed: what the calling thread did
-/// before, or saw done, is seen by who waits for the value.
-template <Order O = Order::release>
+/// Sets or adds to a signal of `pe`. Relaxed unless the template argument says release: then what the calling thread did
+/// before, or saw done, is seen by who waits for the value. A release waits for the writes before it.
+template <Order O = Order::relaxed>
 TANDEM_FABRIC_FN void signal_op(const tandem_team& team, uint64_t* signal, Signal op, uint64_t value, uint32_t pe) {
     uint64_t* there = detail::reach(team, signal, 1, pe);
     if (there != nullptr) detail::raise<O>(there, op, value);
@@ -42,7 +42,7 @@ TANDEM_FABRIC_FN void put_signal(const tandem_team& team, T* to, const T* from, 
     put(team, to, from, count, pe, group);
     // The barrier orders the writes of the group before the release of the one thread.
     group.sync();
-    if (group.rank() == 0) signal_op(team, signal, op, value, pe);
+    if (group.rank() == 0) signal_op<Order::release>(team, signal, op, value, pe);
 }
 
 /// Waits until a signal of this PE compares as wanted; acquire. `from` is the PE that is to send it, for the fault.

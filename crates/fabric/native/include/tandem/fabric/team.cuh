@@ -121,8 +121,9 @@ TANDEM_FABRIC_FN void quiet(const tandem_team&) { detail::fence_seq_cst(); }
 
 /// The same for all that the threads of a group wrote.
 template <class Group> TANDEM_FABRIC_FN void quiet(const tandem_team& team, Group group) {
-    // Every thread waits for its own writes; then all threads go on.
-    quiet(team);
+    // The fence of the one thread is for what all wrote before they met.
+    group.sync();
+    if (group.rank() == 0) quiet(team);
     group.sync();
 }
 

@@ -12,71 +12,113 @@ namespace detail {
 
 #if defined(__CUDA_ARCH__)
 
-/// Vectors that each thread has in flight. One read from a peer takes about a microsecond, so that bandwidth is
-/// what is in flight over that time.
+/// Units that each thread has in flight. One read from a peer takes about a microsecond, so that bandwidth is what is
+/// in flight over that time.
 constexpr uint32_t IN_FLIGHT = 8;
 
-/// Copies `count` units, the threads of the group side by side.
-template <class Unit, class Group>
-__device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t count, Group group) {
-    const uint64_t step = group.size();
-    uint64_t i = group.rank();
-    for (; i + (IN_FLIGHT - 1) * step < count; i += IN_FLIGHT * step) {
-        Unit units[IN_FLIGHT];
-#pragma unroll
-        for (uint32_t k = 0; k < IN_FLIGHT; k++) units[k] = from[i + k * step];
-#pragma unroll
-        for (uint32_t k = 0; k < IN_FLIGHT; k++) to[i + k * step] = units[k];
-    }
-    // What is left: all reads before the first write again.
-    Unit units[IN_FLIGHT];
-#pragma unroll
-    for (uint32_t k = 0; k < IN_FLIGHT; k++) {
-        if (i + k * step < count) units[k] = from[i + k * step];
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < IN_FLIGHT; k++) {
-        if (i + k * step < count) to[i + k * step] = units[k];
+/// A unit of the source. What lies at a peer is read at system scope: the first-level cache may have an old copy.
+template <bool PEER, class Unit> __device__ __forceinline__ Unit read_unit(const Unit* from) {
+    if constexpr (!PEER) {
+        return *from;
+    } else if constexpr (sizeof(Unit) == 16) {
+        Unit unit;
+        asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(unit.x), "=r"(unit.y), "=r"(unit.z), "=r"(unit.w)
+                     : "l"(global(from))
+                     : "memory");
+        return unit;
+    } else {
+        return load<Order::relaxed>(from);
     }
 }
 
-/// The same by units as wide as both addresses allow; bytes is a multiple of ALIGNMENT, as are both addresses.
-template <size_t ALIGNMENT, class Group>
-__device__ __forceinline__ void copy(uint64_t to, uint64_t from, uint64_t bytes, Group group) {
-    using Narrow = typename std::conditional<
-        ALIGNMENT == 1, uint8_t,
-        typename std::conditional<ALIGNMENT == 2, uint16_t,
-                                  typename std::conditional<ALIGNMENT == 4, uint32_t, uint64_t>::type>::type>::type;
-    if (((to ^ from) & 15) != 0) {
-        copy_units(reinterpret_cast<Narrow*>(to), reinterpret_cast<const Narrow*>(from), bytes / sizeof(Narrow), group);
+/// A unit of the target. What lies at a peer is global memory; here the target may be shared memory too.
+template <bool PEER, class Unit> __device__ __forceinline__ void write_unit(Unit* to, Unit unit) {
+    if constexpr (PEER && sizeof(Unit) == 16) {
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(to)), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                     "r"(unit.w)
+                     : "memory");
+    } else {
+        *to = unit;
+    }
+}
+
+/// Copies `count` units. Each warp takes IN_FLIGHT rows of as many units as it has threads, then the next ones that no
+/// other warp has: within them an address is a constant away from the first.
+template <bool PEER, class Unit, class Group>
+__device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t count, Group group) {
+    constexpr uint32_t LANES = Group::LANES;
+    const uint32_t warps = group.size() / LANES, rank = group.rank();
+    if (LANES > 1 && warps == 0) {
+        for (uint64_t i = rank; i < count; i += group.size()) to[i] = read_unit<PEER>(from + i);
         return;
     }
-    uint64_t head = 0;
-    if (ALIGNMENT < 16) {
-        head = (16 - (to & 15)) & 15;
-        head = head < bytes ? head : bytes;
-        for (uint64_t i = group.rank(); i < head / sizeof(Narrow); i += group.size()) {
-            reinterpret_cast<Narrow*>(to)[i] = reinterpret_cast<const Narrow*>(from)[i];
+    const uint32_t lane = rank % LANES, warp = rank / LANES;
+    // Threads beyond the last full warp have nothing to do.
+    if (warp >= warps) return;
+    for (uint64_t row = uint64_t(warp) * (LANES * IN_FLIGHT); row < count; row += uint64_t(warps) * (LANES * IN_FLIGHT)) {
+        const uint64_t left = count - row;
+        const Unit* source = from + row + lane;
+        Unit* target = to + row + lane;
+        Unit units[IN_FLIGHT];
+        if (left >= LANES * IN_FLIGHT) {
+#pragma unroll
+            for (uint32_t k = 0; k < IN_FLIGHT; k++) units[k] = read_unit<PEER>(source + k * LANES);
+#pragma unroll
+            for (uint32_t k = 0; k < IN_FLIGHT; k++) write_unit<!PEER>(target + k * LANES, units[k]);
+        } else {
+#pragma unroll
+            for (uint32_t k = 0; k < IN_FLIGHT; k++) {
+                if (lane + k * LANES < uint32_t(left)) units[k] = read_unit<PEER>(source + k * LANES);
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < IN_FLIGHT; k++) {
+                if (lane + k * LANES < uint32_t(left)) write_unit<!PEER>(target + k * LANES, units[k]);
+            }
         }
     }
-    const uint64_t body = (bytes - head) & ~uint64_t(15);
-    copy_units(reinterpret_cast<uint4*>(to + head), reinterpret_cast<const uint4*>(from + head), body / 16, group);
-    if (ALIGNMENT < 16) {
-        const uint64_t done = head + body;
-        for (uint64_t i = group.rank(); i < (bytes - done) / sizeof(Narrow); i += group.size()) {
-            reinterpret_cast<Narrow*>(to + done)[i] = reinterpret_cast<const Narrow*>(from + done)[i];
-        }
+}
+
+/// The unsigned integer of 1, 2, 4 or 8 bytes.
+template <size_t BYTES> struct Wide { using type = uint64_t; };
+template <> struct Wide<1> { using type = uint8_t; };
+template <> struct Wide<2> { using type = uint16_t; };
+template <> struct Wide<4> { using type = uint32_t; };
+
+/// Copies `bytes` by units of 16 bytes where the addresses allow it, else of ALIGNMENT bytes, of which both addresses
+/// and the number of bytes are multiples.
+template <bool PEER, size_t ALIGNMENT, class Group>
+__device__ __forceinline__ void copy(uint64_t to, uint64_t from, uint64_t bytes, Group group) {
+    using Narrow = typename Wide<ALIGNMENT>::type;
+    if (ALIGNMENT >= 16 || ((to | from | bytes) & 15) == 0) {
+        copy_units<PEER>(reinterpret_cast<uint4*>(to), reinterpret_cast<const uint4*>(from), bytes / 16, group);
+        return;
     }
+    if (((to ^ from) & 15) != 0 || bytes < 32) {
+        copy_units<PEER>(reinterpret_cast<Narrow*>(to), reinterpret_cast<const Narrow*>(from), bytes / sizeof(Narrow),
+                         group);
+        return;
+    }
+    // The two ends by narrow units, at most 15 bytes each.
+    const uint64_t head = (16 - (to & 15)) & 15, body = (bytes - head) & ~uint64_t(15), tail = bytes - head - body;
+    for (uint64_t i = group.rank(); i < (head + tail) / sizeof(Narrow); i += group.size()) {
+        const uint64_t at = i * sizeof(Narrow) < head ? i * sizeof(Narrow) : i * sizeof(Narrow) + body;
+        *reinterpret_cast<Narrow*>(to + at) = read_unit<PEER>(reinterpret_cast<const Narrow*>(from + at));
+    }
+    copy_units<PEER>(reinterpret_cast<uint4*>(to + head), reinterpret_cast<const uint4*>(from + head), body / 16, group);
 }
 
 template <class T> constexpr size_t COPY_ALIGNMENT = alignof(T) < 16 ? alignof(T) : 16;
 
 #endif
 
-template <class T, class Group> TANDEM_FABRIC_FN void copy_elements(T* to, const T* from, size_t count, Group group) {
+/// PEER says that the source is at a peer.
+template <bool PEER, class T, class Group>
+TANDEM_FABRIC_FN void copy_elements(T* to, const T* from, size_t count, Group group) {
     static_assert(std::is_trivially_copyable<T>::value, "elements move as bytes");
 #if defined(__CUDA_ARCH__)
-    copy<COPY_ALIGNMENT<T>>(reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), count * sizeof(T), group);
+    copy<PEER, COPY_ALIGNMENT<T>>(reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), count * sizeof(T),
+                                  group);
 #else
     // An even part for each thread of the group.
     const size_t begin = count * group.rank() / group.size(), end = count * (group.rank() + 1) / group.size();
@@ -91,7 +133,7 @@ template <class T, class Group = Thread>
 TANDEM_FABRIC_FN void put(const tandem_team& team, T* to, const T* from, size_t count, uint32_t pe, Group group = {}) {
     if (count == 0) return;
     T* there = detail::reach(team, to, count, pe);
-    if (there != nullptr) detail::copy_elements(there, from, count, group);
+    if (there != nullptr) detail::copy_elements<false>(there, from, count, group);
 }
 
 /// Reads `count` elements of the object `from` of `pe` into this PE's `to`.
@@ -99,7 +141,7 @@ template <class T, class Group = Thread>
 TANDEM_FABRIC_FN void get(const tandem_team& team, T* to, const T* from, size_t count, uint32_t pe, Group group = {}) {
     if (count == 0) return;
     const T* there = detail::reach(team, from, count, pe);
-    if (there != nullptr) detail::copy_elements(to, there, count, group);
+    if (there != nullptr) detail::copy_elements<true>(to, there, count, group);
 }
 
 /// Writes one element. Of 1, 2, 4 or 8 bytes it is a single relaxed access: who reads it meanwhile gets the old value
