@@ -1,9 +1,10 @@
 //! The fabric of a machine: which links join its GPUs ([`topology`]), and the best way to move data over all of them
-//! ([`plan`]). Both layers are pure: nothing here asks a device.
+//! ([`plan`]). Both layers are pure; [`probe`] asks the machine.
 #![deny(unsafe_code)]
 
 mod error;
 pub mod plan;
+pub mod probe;
 mod ratio;
 pub mod topology;
 

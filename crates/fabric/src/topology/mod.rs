@@ -297,25 +297,25 @@ fn printable(place: &str, text: &str) -> Result<()> {
 
 /// Collects devices and links for readers and presets.
 #[derive(Default)]
-struct Builder {
+pub(crate) struct Builder {
     devices: Vec<Device>,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
 }
 
 impl Builder {
-    fn device(&mut self, name: impl Into<String>, kind: DeviceKind, attributes: &[(&str, &str)]) -> usize {
+    pub(crate) fn device(&mut self, name: impl Into<String>, kind: DeviceKind, attributes: &[(&str, &str)]) -> usize {
         let attributes = attributes.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         self.devices.push(Device { name: name.into(), kind, attributes });
         self.devices.len() - 1
     }
 
     /// A link that carries `rate` each way.
-    fn link(&mut self, a: usize, b: usize, kind: LinkKind, count: u32, rate: Rate) {
+    pub(crate) fn link(&mut self, a: usize, b: usize, kind: LinkKind, count: u32, rate: Rate) {
         self.links.push(Link { a, b, kind, count, forth: rate, back: rate });
     }
 
     /// Links every pair of NUMA nodes.
-    fn sockets(&mut self, cpus: &[usize], rate: Rate) {
+    pub(crate) fn sockets(&mut self, cpus: &[usize], rate: Rate) {
         for (i, &a) in cpus.iter().enumerate() {
             for &b in &cpus[i + 1..] {
                 self.link(a, b, LinkKind::Socket, 1, rate);
@@ -323,7 +323,7 @@ impl Builder {
         }
     }
 
-    fn build(self, name: &str) -> Result<Topology> {
+    pub(crate) fn build(self, name: &str) -> Result<Topology> {
         Topology::new(name, self.devices, self.links)
     }
 }
