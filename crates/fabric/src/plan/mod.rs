@@ -40,7 +40,7 @@ use routes::Way;
 pub const MAX_JOB: usize = 32;
 
 /// What is to be done with the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// From the root to all.
     Broadcast,

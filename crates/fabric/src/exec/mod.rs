@@ -1,0 +1,11 @@
+//! Carrying plans out.
+//!
+//! A [`schedule()`] turns a plan into a table of transfers, [`check()`] proves the table right, and [`predict()`] says how long it takes at
+//! the topology's rates. All three are pure.
+
+mod check;
+mod schedule;
+
+pub use check::{check, predict};
+pub use schedule::{direct, schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
+pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};

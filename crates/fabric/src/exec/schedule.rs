@@ -1,0 +1,594 @@
+//! From a plan to a table of transfers.
+//!
+//! A [`Transfer`] is done by one node, chunk by chunk: it waits for what its sources need and for room at its targets, writes the
+//! combination of its sources to every target, and tells those who wait. Everything that a plan can ask for is such a
+//! table; the interpreters ([`super::sim`] and the CUDA ones) know nothing of trees.
+//!
+//! | node | what it is |
+//! |---|---|
+//! | 0 to n - 1 | the PEs of the job, in the order of the request |
+//! | then | its helpers, in the order of the request |
+//! | last | host memory |
+
+use crate::plan::{Operation, Plan, Request, Step, Tree};
+use crate::topology::{DeviceKind, Topology};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Bytes of all staging rings of a node together.
+pub const MAX_STAGING: u64 = 64 << 20;
+/// Bytes of data that a collective may move to or from one PE.
+pub const MAX_BYTES: u64 = 1 << 46;
+/// Chunks and parts begin at multiples of this in their buffers, so that they can be moved in whole vectors.
+pub const GRAIN: u64 = 16;
+
+/// A collective operation as far as it shapes the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// What is done.
+    pub operation: Operation,
+    /// Where a broadcast begins or a reduction ends, as a place in the job.
+    pub root: usize,
+    /// Bytes of one part: what each PE gives to an all-gather, gets from a reduce-scatter, an upload or a download, sends to each in
+    /// an all-to-all; of the whole buffer for the others.
+    pub part: u64,
+    /// Bytes of an element, which is never torn apart: 1, 2, 4 or 8.
+    pub unit: u64,
+    /// Whether the input of a PE lies where its own part of the output does.
+    pub in_place: bool,
+}
+
+/// Choices that have no influence on the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Transfers that a node may do at the same time; trees are split into lanes to have as many, where they are large enough.
+    pub lanes: usize,
+    /// Bytes of a chunk; less where rings would outgrow [`MAX_STAGING`].
+    pub chunk: u64,
+    /// Chunks that fit into a ring.
+    pub slots: u64,
+}
+
+/// Which memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// What the caller gave to the node.
+    Input,
+    /// What the caller gets.
+    Output,
+    /// The ring of a channel.
+    Ring(usize),
+}
+
+/// Where a transfer's data is: chunk `c` at `at + c * chunk`, in a ring at `c % slots * chunk` of the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Spot {
+    /// Whose memory.
+    pub node: usize,
+    /// Which.
+    pub place: Place,
+    /// The first byte of the first chunk.
+    pub at: u64,
+    /// A source: to wait for before a chunk is read. A target: to tell when a chunk is there.
+    pub channel: Option<usize>,
+}
+
+/// Staging memory for a few chunks, between the transfer that fills it and the one that empties it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ring {
+    /// Whose memory.
+    pub node: usize,
+    /// Its first byte in that node's staging memory.
+    pub at: u64,
+}
+
+/// Two counters: of chunks that are there, and, where there is a ring, of chunks that were read and may be overwritten.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Channel {
+    /// The node that counts up when a chunk is there.
+    pub from: usize,
+    /// The node that waits for it.
+    pub to: usize,
+    /// The chunks that pass in all.
+    pub chunks: u64,
+    /// Where they lie in between; without a ring they lie in the output, and nothing is overwritten.
+    pub ring: Option<Ring>,
+    /// The devices that the chunks pass, both ends included; empty where no plan says it.
+    pub path: Vec<usize>,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Transfer {
+    /// The node that does it.
+    pub at: usize,
+    /// What is combined; one source is copied.
+    pub sources: Vec<Spot>,
+    /// What gets the result.
+    pub targets: Vec<Spot>,
+    /// Channels that are told of each chunk besides those of the targets: of nodes whose input was read.
+    pub tells: Vec<usize>,
+    /// How much it is in all.
+    pub bytes: u64,
+}
+
+/// The table.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// What it does.
+    pub call: Call,
+    /// PEs of the job.
+    pub pes: usize,
+    /// Helpers; host memory is the node after them.
+    pub helpers: usize,
+    /// Bytes of a chunk.
+    pub chunk: u64,
+    /// Chunks in a ring.
+    pub slots: u64,
+    /// What is done.
+    pub transfers: Vec<Transfer>,
+    /// What it is ordered by.
+    pub channels: Vec<Channel>,
+    /// Bytes of staging memory that each node needs.
+    pub staging: Vec<u64>,
+}
+
+impl Schedule {
+    /// The node that is host memory.
+    pub fn host(&self) -> usize {
+        self.pes + self.helpers
+    }
+
+    /// The chunks of a transfer.
+    pub fn chunks(&self, transfer: &Transfer) -> u64 {
+        transfer.bytes.div_ceil(self.chunk)
+    }
+
+    /// Where chunk `c` of a transfer lies in the memory of a spot's place (of a ring: in the node's staging memory).
+    pub fn offset(&self, spot: &Spot, c: u64) -> u64 {
+        match spot.place {
+            Place::Input | Place::Output => spot.at + c * self.chunk,
+            Place::Ring(channel) => self.channels[channel].ring.map_or(0, |r| r.at) + c % self.slots * self.chunk,
+        }
+    }
+}
+
+/// Checks a call's sizes.
+pub(crate) fn checked(call: &Call, pes: usize) -> Result<()> {
+    let job = |text: String| Err(Error::Job(text));
+    if !matches!(call.unit, 1 | 2 | 4 | 8) {
+        return job(format!("an element has 1, 2, 4 or 8 bytes, not {}", call.unit));
+    }
+    if !call.part.is_multiple_of(call.unit) {
+        return job(format!("{} bytes are not a whole number of elements of {}", call.part, call.unit));
+    }
+    if call.part.checked_mul(pes.max(1) as u64).is_none_or(|all| all > MAX_BYTES) {
+        return job(format!("expected at most {MAX_BYTES} bytes on a PE, found {} for each of {pes}", call.part));
+    }
+    if call.root >= pes {
+        return job(format!("the root, PE {}, is not one of the team's {pes}", call.root));
+    }
+    if call.in_place && matches!(call.operation, Operation::AllToAll | Operation::Upload | Operation::Download) {
+        return job(format!("{} cannot be done in place", call.operation.name()));
+    }
+    Ok(())
+}
+
+/// Cuts `[0, bytes)` by weights into ranges that begin at multiples of [`GRAIN`]; some may be empty.
+pub(crate) fn cut(bytes: u64, weights: &[f64]) -> Vec<(u64, u64)> {
+    let all: f64 = weights.iter().sum();
+    let (mut sum, mut from) = (0.0, 0);
+    let mut out = Vec::with_capacity(weights.len());
+    for (i, weight) in weights.iter().enumerate() {
+        sum += weight;
+        let exact = (bytes as f64 * (sum / all)) as u64 / GRAIN * GRAIN;
+        let to = if i + 1 == weights.len() { bytes } else { exact.clamp(from, bytes) };
+        out.push((from, to));
+        from = to;
+    }
+    out
+}
+
+/// The table of a plan for this call.
+///
+/// # Errors
+/// The plan is for another operation or moves nothing; sizes beyond the maxima; rings so many that they do not fit.
+pub fn schedule(topology: &Topology, plan: &Plan, call: &Call, shape: &Shape) -> Result<Schedule> {
+    let request = &plan.request;
+    let pes = request.gpus.len();
+    checked(call, pes)?;
+    if request.operation != call.operation {
+        let (planned, called) = (request.operation.name(), call.operation.name());
+        return Err(Error::Job(format!("the plan is for {planned}, the call for {called}")));
+    }
+    let root = request.root.map_or(Some(0), |root| request.gpus.iter().position(|&g| g == root));
+    if matches!(call.operation, Operation::Broadcast | Operation::Reduce) && root != Some(call.root) {
+        return Err(Error::Job(format!("the plan's root is not PE {}", call.root)));
+    }
+    if plan.rate.is_zero() {
+        return Err(Error::Job(format!(
+            "the plan for {} moves nothing: the GPUs are not joined",
+            call.operation.name()
+        )));
+    }
+    if shape.chunk == 0 || !shape.chunk.is_multiple_of(GRAIN) || shape.slots == 0 || shape.lanes == 0 {
+        return Err(Error::Job(format!("a chunk is a multiple of {GRAIN} bytes; chunks, slots and lanes are not 0")));
+    }
+    // As many lanes as the busiest node may have.
+    let mut lanes = shape.lanes;
+    loop {
+        let mut builder = Builder::new(topology, request, call, lanes)?;
+        builder.steps(plan)?;
+        let busiest = builder.busiest();
+        if lanes == 1 || busiest <= shape.lanes {
+            return builder.finish(shape);
+        }
+        lanes = (lanes * shape.lanes / busiest).clamp(1, lanes - 1);
+    }
+}
+
+/// Bytes below which a lane is not worth its flags.
+const LEAST_LANE: u64 = 16 << 10;
+
+struct Builder<'a> {
+    call: &'a Call,
+    topology: &'a Topology,
+    /// The devices of the job and of the helpers.
+    devices: Vec<usize>,
+    pes: usize,
+    lanes: usize,
+    transfers: Vec<Transfer>,
+    channels: Vec<Channel>,
+}
+
+/// A node on a way, and the devices from the node before it.
+#[derive(Clone)]
+struct Stop {
+    node: usize,
+    path: Vec<usize>,
+}
+
+/// A range of the data that takes the same way, and where it begins in inputs and outputs.
+#[derive(Clone, Copy)]
+struct Stream {
+    bytes: u64,
+    input: u64,
+    output: u64,
+}
+
+impl<'a> Builder<'a> {
+    fn new(topology: &'a Topology, request: &Request, call: &'a Call, lanes: usize) -> Result<Self> {
+        let (mut devices, helpers, _) = request.devices(topology)?;
+        let pes = devices.len();
+        devices.extend(helpers);
+        Ok(Self { call, topology, devices, pes, lanes, transfers: Vec::new(), channels: Vec::new() })
+    }
+
+    fn host(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// The nodes of a path: switches are part of the links, and CPUs with what lies between them are host memory.
+    fn stops(&self, path: &[usize]) -> Result<Vec<Stop>> {
+        let mut out: Vec<Stop> = Vec::with_capacity(path.len());
+        let mut since = 0;
+        for (i, &device) in path.iter().enumerate() {
+            let node = match self.topology.devices().get(device).map(|d| d.kind) {
+                Some(DeviceKind::Gpu) => self.devices.iter().position(|&d| d == device),
+                Some(DeviceKind::Cpu) => Some(self.host()),
+                Some(DeviceKind::NvSwitch | DeviceKind::PcieSwitch) => continue,
+                None => None,
+            };
+            let node =
+                node.ok_or_else(|| Error::Job(format!("the plan names device {device}, which is not part of it")))?;
+            if out.last().is_none_or(|last| last.node != node) {
+                out.push(Stop { node, path: path[since..=i].to_vec() });
+                since = i;
+            }
+        }
+        if out.len() < 2 {
+            return Err(Error::Job("a path of the plan joins nothing".into()));
+        }
+        Ok(out)
+    }
+
+    /// Host memory does nothing itself: what leaves it is fetched.
+    fn worker(&self, from: usize, to: usize) -> usize {
+        if from == self.host() {
+            to
+        } else {
+            from
+        }
+    }
+
+    fn transfer(&mut self, at: usize, sources: Vec<Spot>, targets: Vec<Spot>, bytes: u64) {
+        self.transfers.push(Transfer { at, sources, targets, tells: Vec::new(), bytes });
+    }
+
+    /// Adds the hops after the first of `nodes`; returns the target of the first, and the spot where the last hop arrives: the
+    /// output of the last node, or a ring in it.
+    fn way(&mut self, stops: &[Stop], stream: &Stream, is_ringed: bool) -> (Spot, Spot) {
+        let mut first = None;
+        let mut last = self.output(stops[0].node, stream);
+        for (i, hop) in stops.windows(2).enumerate() {
+            let (u, v) = (hop[0].node, hop[1].node);
+            let done_by = self.worker(u, v);
+            let is_last = i + 2 == stops.len();
+            // Who reads what this hop brings: the next hop's worker, or the node itself.
+            let reader = if is_last { v } else { self.worker(v, stops[i + 2].node) };
+            let is_ring = !is_last || is_ringed;
+            let ring = is_ring.then_some(Ring { node: v, at: 0 });
+            // The number of chunks is known when their size is; until then the bytes stand for it.
+            let path = hop[1].path.clone();
+            self.channels.push(Channel { from: done_by, to: reader, chunks: stream.bytes, ring, path });
+            let channel = self.channels.len() - 1;
+            let place = if is_ring { Place::Ring(channel) } else { Place::Output };
+            let at = if is_ring { 0 } else { stream.output };
+            let target = Spot { node: v, place, at, channel: Some(channel) };
+            if first.is_none() {
+                first = Some(target);
+            } else {
+                self.transfer(done_by, vec![last], vec![target], stream.bytes);
+            }
+            last = target;
+        }
+        (first.unwrap_or(last), last)
+    }
+
+    fn input(&self, node: usize, stream: &Stream) -> Spot {
+        Spot { node, place: Place::Input, at: stream.input, channel: None }
+    }
+
+    fn output(&self, node: usize, stream: &Stream) -> Spot {
+        Spot { node, place: Place::Output, at: stream.output, channel: None }
+    }
+
+    /// One tree: combined towards the root where `collect` has paths, then copied from it where `spread` has.
+    fn tree(&mut self, root: usize, collect: &[Vec<Stop>], spread: &[Vec<Stop>], stream: &Stream) {
+        let mut arriving: BTreeMap<usize, Vec<Spot>> = BTreeMap::new();
+        for path in collect {
+            let from = path[0].node;
+            let (first, last) = self.way(path, stream, true);
+            let mut sources = vec![self.input(from, stream)];
+            sources.extend(arriving.remove(&from).unwrap_or_default());
+            self.transfer(from, sources, vec![first], stream.bytes);
+            arriving.entry(path[path.len() - 1].node).or_default().push(last);
+        }
+        // What each node sends on, and where it has it from.
+        let mut have: BTreeMap<usize, Spot> = BTreeMap::new();
+        let mut targets: BTreeMap<usize, Vec<Spot>> = BTreeMap::new();
+        for path in spread {
+            let (first, last) = self.way(path, stream, false);
+            targets.entry(path[0].node).or_default().push(first);
+            have.insert(path[path.len() - 1].node, last);
+        }
+        let mut sources = vec![self.input(root, stream)];
+        sources.extend(arriving.remove(&root).unwrap_or_default());
+        let mut own = targets.remove(&root).unwrap_or_default();
+        // A copy of the root's own input is left out where it is already there.
+        if sources.len() > 1 || !self.call.in_place {
+            own.insert(0, self.output(root, stream));
+        }
+        if !own.is_empty() {
+            self.transfer(root, sources, own, stream.bytes);
+        }
+        for (node, targets) in targets {
+            let source = have.get(&node).copied().unwrap_or_else(|| self.output(node, stream));
+            self.transfer(node, vec![source], targets, stream.bytes);
+        }
+    }
+
+    /// A range split into lanes.
+    fn split(&self, stream: &Stream, share: f64, trees: usize) -> Vec<Stream> {
+        let wanted = ((self.lanes as f64 * share * trees as f64) as u64).max(1);
+        let lanes = wanted.min(stream.bytes.div_ceil(LEAST_LANE)).max(1);
+        let ranges = cut(stream.bytes, &vec![1.0; lanes as usize]);
+        let lane = |(from, to): (u64, u64)| Stream {
+            bytes: to - from,
+            input: stream.input + from,
+            output: stream.output + from,
+        };
+        ranges.into_iter().filter(|(from, to)| from < to).map(lane).collect()
+    }
+
+    fn steps(&mut self, plan: &Plan) -> Result<()> {
+        match plan.steps.as_slice() {
+            [Step::Collect(trees)] => self.trees(trees, &[]),
+            [Step::Spread(trees)] => self.trees(&[], trees),
+            [Step::Collect(first), Step::Spread(second)] => self.trees(first, second),
+            [Step::Send(routes)] => {
+                let mut groups: BTreeMap<(usize, usize), Vec<(f64, Vec<Stop>)>> = BTreeMap::new();
+                for route in routes {
+                    let stops = self.stops(&route.path)?;
+                    let ends = (stops[0].node, stops[stops.len() - 1].node);
+                    groups.entry(ends).or_default().push((route.share.to_f64(), stops));
+                }
+                if self.call.operation == Operation::AllToAll {
+                    (0..self.pes).for_each(|i| {
+                        groups.insert((i, i), vec![(1.0, vec![Stop { node: i, path: Vec::new() }])]);
+                    });
+                }
+                let routes = groups.values().map(Vec::len).sum();
+                for ((from, to), ways) in groups {
+                    let part = self.call.part;
+                    let (input, output) = match self.call.operation {
+                        Operation::AllToAll => (to as u64 * part, from as u64 * part),
+                        Operation::Upload => (to as u64 * part, 0),
+                        Operation::Download => (0, from as u64 * part),
+                        _ => (0, 0),
+                    };
+                    let weights: Vec<f64> = ways.iter().map(|w| w.0).collect();
+                    for ((weight, stops), (begin, end)) in ways.iter().zip(cut(part, &weights)) {
+                        let stream = Stream { bytes: end - begin, input: input + begin, output: output + begin };
+                        for lane in self.split(&stream, *weight, routes) {
+                            let from = stops[0].node;
+                            let at = stops.get(1).map_or(from, |next| self.worker(from, next.node));
+                            let (first, _) = self.way(stops, &lane, false);
+                            let sources = vec![self.input(from, &lane)];
+                            self.transfer(at, sources, vec![first], lane.bytes);
+                        }
+                    }
+                }
+                Ok(())
+            }
+            _ => Err(Error::Job("the plan has steps that no operation has".into())),
+        }
+    }
+
+    /// Trees of a collection and of a spreading; where there are both, they belong together in order.
+    fn trees(&mut self, collect: &[Tree], spread: &[Tree]) -> Result<()> {
+        let count = collect.len().max(spread.len());
+        let shape = if collect.is_empty() { spread } else { collect };
+        if !collect.is_empty() && !spread.is_empty() {
+            let is_pair = |(a, b): (&Tree, &Tree)| a.root == b.root && a.share == b.share;
+            if collect.len() != spread.len() || !collect.iter().zip(spread).all(is_pair) {
+                return Err(Error::Job("the trees of the plan's two steps are not the same".into()));
+            }
+        }
+        // All-reduce is one range for all trees; the others have one for the trees of each root.
+        let is_one = self.call.operation == Operation::AllReduce;
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (i, tree) in shape.iter().enumerate() {
+            groups.entry(if is_one { 0 } else { tree.root }).or_default().push(i);
+        }
+        for members in groups.into_values() {
+            let weights: Vec<f64> = members.iter().map(|&i| shape[i].share.to_f64()).collect();
+            for (&i, (begin, end)) in members.iter().zip(cut(self.call.part, &weights)) {
+                let root = self.devices.iter().position(|&d| d == shape[i].root).filter(|&r| r < self.pes);
+                let root = root.ok_or_else(|| Error::Job("a tree's root is not in the job".into()))?;
+                let (input, output) = match self.call.operation {
+                    Operation::AllGather => (0, root as u64 * self.call.part),
+                    Operation::ReduceScatter => (root as u64 * self.call.part, 0),
+                    _ => (0, 0),
+                };
+                let stream = Stream { bytes: end - begin, input: input + begin, output: output + begin };
+                let stops = |trees: &[Tree]| -> Result<Vec<Vec<Stop>>> {
+                    trees.get(i).map_or(Ok(Vec::new()), |t| t.paths.iter().map(|p| self.stops(p)).collect())
+                };
+                let (up, down) = (stops(collect)?, stops(spread)?);
+                for lane in self.split(&stream, shape[i].share.to_f64(), count) {
+                    self.tree(root, &up, &down, &lane);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Transfers of the node that has most.
+    fn busiest(&self) -> usize {
+        let mut count = vec![0; self.host() + 1];
+        self.transfers.iter().for_each(|t| count[t.at] += 1);
+        count.into_iter().max().unwrap_or(0)
+    }
+
+    /// Chooses the size of a chunk, and lays out the rings.
+    fn finish(mut self, shape: &Shape) -> Result<Schedule> {
+        let mut rings = vec![0u64; self.host() + 1];
+        self.channels.iter().filter_map(|c| c.ring).for_each(|r| rings[r.node] += 1);
+        let most = rings.iter().copied().max().unwrap_or(0).max(1);
+        let longest = self.transfers.iter().map(|t| t.bytes).max().unwrap_or(0);
+        let fits = MAX_STAGING / (most * shape.slots) / GRAIN * GRAIN;
+        if fits == 0 {
+            let rings = most * shape.slots;
+            return Err(Error::Job(format!("{rings} chunks of staging do not fit into {MAX_STAGING} bytes")));
+        }
+        let chunk = shape.chunk.min(fits).min(longest.next_multiple_of(GRAIN)).max(GRAIN);
+        let mut staging = vec![0; self.host() + 1];
+        for channel in &mut self.channels {
+            channel.chunks = channel.chunks.div_ceil(chunk);
+            if let Some(ring) = &mut channel.ring {
+                ring.at = staging[ring.node];
+                staging[ring.node] += chunk * shape.slots;
+            }
+        }
+        Ok(Schedule {
+            call: *self.call,
+            pes: self.pes,
+            helpers: self.devices.len() - self.pes,
+            chunk,
+            slots: shape.slots,
+            transfers: self.transfers,
+            channels: self.channels,
+            staging,
+        })
+    }
+}
+
+/// The table where every PE reads and writes the memory of every other: no relays, no rings and no order.
+/// Each PE does an even part of the work of a reduction to all; otherwise the PE that has the data writes it.
+///
+/// # Errors
+/// Sizes beyond the maxima, or an operation on host memory.
+pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
+    checked(call, pes)?;
+    let job = |text: &str| Err(Error::Job(text.into()));
+    if call.operation.uses_host() {
+        return job("host memory takes a plan");
+    }
+    if call.operation == Operation::Send && pes != 2 {
+        return job("a send joins exactly 2 PEs");
+    }
+    let part = call.part;
+    let all: Vec<usize> = (0..pes).collect();
+    // (worker, inputs and their offset, outputs and their offset, bytes)
+    let mut rows: Vec<(usize, Vec<usize>, u64, Vec<usize>, u64, u64)> = Vec::new();
+    for me in 0..pes {
+        let own = me as u64 * part;
+        let others = |skip: bool| all.iter().copied().filter(|&v| !skip || v != me).collect::<Vec<_>>();
+        match call.operation {
+            Operation::Broadcast if me == call.root => rows.push((me, vec![me], 0, others(call.in_place), 0, part)),
+            Operation::Reduce if me == call.root => rows.push((me, all.clone(), 0, vec![me], 0, part)),
+            Operation::AllReduce => {
+                let (begin, end) = cut(part, &vec![1.0; pes])[me];
+                rows.push((me, all.clone(), begin, all.clone(), begin, end - begin));
+            }
+            Operation::AllGather => rows.push((me, vec![me], 0, others(call.in_place), own, part)),
+            Operation::ReduceScatter => rows.push((me, all.clone(), own, vec![me], 0, part)),
+            Operation::AllToAll => {
+                all.iter().for_each(|&to| rows.push((me, vec![me], to as u64 * part, vec![to], own, part)));
+            }
+            Operation::Send if me == 0 => rows.push((0, vec![0], 0, vec![1], 0, part)),
+            _ => {}
+        }
+    }
+    let mut channels: Vec<Channel> = Vec::new();
+    let mut transfers = Vec::new();
+    let per_node = rows.iter().filter(|r| r.0 == rows[0].0).count().max(1);
+    let wanted = (lanes / per_node).max(1) as u64;
+    for (at, inputs, input, outputs, output, bytes) in rows {
+        if outputs.is_empty() {
+            continue;
+        }
+        let lanes = wanted.min(bytes.div_ceil(LEAST_LANE)).max(1) as usize;
+        for (begin, end) in cut(bytes, &vec![1.0; lanes]).into_iter().filter(|(begin, end)| begin < end) {
+            // Its own input comes first, then the others in turn, so that not all read from one.
+            let turned = |list: &[usize]| {
+                let mut list = list.to_vec();
+                list.sort_by_key(|&v| (v + pes - at) % pes);
+                list
+            };
+            let mut told: BTreeMap<usize, usize> = BTreeMap::new();
+            let mut tell = |node: usize| {
+                (node != at).then(|| {
+                    *told.entry(node).or_insert_with(|| {
+                        channels.push(Channel { from: at, to: node, chunks: 1, ring: None, path: Vec::new() });
+                        channels.len() - 1
+                    })
+                })
+            };
+            let targets: Vec<Spot> = turned(&outputs)
+                .into_iter()
+                .map(|node| Spot { node, place: Place::Output, at: output + begin, channel: tell(node) })
+                .collect();
+            let source = |node: usize| Spot { node, place: Place::Input, at: input + begin, channel: None };
+            let sources: Vec<Spot> = turned(&inputs).into_iter().map(source).collect();
+            // Who is read from and not written to must know when that is over.
+            let read = turned(&inputs).into_iter().filter(|node| !outputs.contains(node));
+            let tells = read.filter_map(&mut tell).collect();
+            transfers.push(Transfer { at, sources, targets, tells, bytes: end - begin });
+        }
+    }
+    let longest = transfers.iter().map(|t: &Transfer| t.bytes).max().unwrap_or(0);
+    let chunk = longest.next_multiple_of(GRAIN).max(GRAIN);
+    Ok(Schedule { call: *call, pes, helpers: 0, chunk, slots: 1, transfers, channels, staging: vec![0; pes + 1] })
+}
