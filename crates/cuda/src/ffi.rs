@@ -40,6 +40,20 @@ pub struct CUmemPoolHandle_st {
 /// A cudaMemPool_t.
 pub type tandem_pool = *mut CUmemPoolHandle_st;
 
+#[repr(C)]
+pub struct CUgraphExec_st {
+    _opaque: [u8; 0],
+}
+/// A cudaGraphExec_t.
+pub type tandem_graph = *mut CUgraphExec_st;
+
+#[repr(C)]
+pub struct tandem_kernel_st {
+    _opaque: [u8; 0],
+}
+/// The address of a __global__ function of this program, as the runtime's launch functions take it.
+pub type tandem_kernel = *mut tandem_kernel_st;
+
 /// What a device is.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -136,6 +150,42 @@ unsafe extern "C" {
         from: *const u8,
         from_device: i32,
         bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    /// What the stream is told from here on is written down and not done. The thread may do anything meanwhile.
+    pub fn tandem_cuda_capture_begin(stream: tandem_stream) -> i32;
+    /// Ends that; the graph can be launched.
+    pub fn tandem_cuda_capture_end(stream: tandem_stream, graph: *mut tandem_graph) -> i32;
+    pub fn tandem_cuda_graph_launch(graph: tandem_graph, stream: tandem_stream) -> i32;
+    /// A graph that is running is freed when it is done.
+    pub fn tandem_cuda_graph_destroy(graph: tandem_graph) -> i32;
+    /// What the sizes and places of the functions below are multiples of. Makes `device` current, which starts it.
+    /// cudaErrorNotSupported where the device or the driver has no virtual memory management.
+    pub fn tandem_cuda_granularity(device: i32, bytes: *mut u64) -> i32;
+    /// Addresses that have no memory yet.
+    pub fn tandem_cuda_reserve(bytes: u64, address: *mut u64) -> i32;
+    pub fn tandem_cuda_unreserve(address: u64, bytes: u64) -> i32;
+    /// Puts memory of `device` behind reserved addresses, for kernels and copies of the `user_count` devices in `users`.
+    /// Leaves nothing behind where it fails. The contents are undefined.
+    pub fn tandem_cuda_map(address: u64, bytes: u64, device: i32, users: *const i32, user_count: i32) -> i32;
+    /// Takes away what one call of tandem_cuda_map has put there.
+    pub fn tandem_cuda_unmap(address: u64, bytes: u64) -> i32;
+    /// Blocks of the kernel that are on the device at once when it is otherwise idle. Also loads the kernel's code.
+    pub fn tandem_cuda_resident_blocks(
+        device: i32,
+        kernel: tandem_kernel,
+        threads: i32,
+        shared_bytes: usize,
+        blocks: *mut u64,
+    ) -> i32;
+    /// Launches so that all blocks are on the device at once, or fails. `arguments` are the addresses of the kernel's
+    /// arguments, which are copied.
+    pub fn tandem_cuda_launch_cooperative(
+        kernel: tandem_kernel,
+        blocks: i32,
+        threads: i32,
+        shared_bytes: usize,
+        arguments: *mut *mut u8,
         stream: tandem_stream,
     ) -> i32;
 }

@@ -40,6 +40,20 @@ pub struct CUmemPoolHandle_st {
 /// A cudaMemPool_t.
 pub type tandem_pool = *mut CUmemPoolHandle_st;
 
+#[repr(C)]
+pub struct CUgraphExec_st {
+    _opaque: [u8; 0],
+}
+/// A cudaGraphExec_t.
+pub type tandem_graph = *mut CUgraphExec_st;
+
+#[repr(C)]
+pub struct tandem_kernel_st {
+    _opaque: [u8; 0],
+}
+/// The address of a __global__ function of this program, as the runtime's launch functions take it.
+pub type tandem_kernel = *mut tandem_kernel_st;
+
 /// What a device is.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -245,6 +259,69 @@ pub unsafe extern "C" fn tandem_cuda_copy_peer(
     _from: *const u8,
     _from_device: i32,
     _bytes: usize,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_capture_begin(_stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_capture_end(_stream: tandem_stream, _graph: *mut tandem_graph) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_graph_launch(_graph: tandem_graph, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_graph_destroy(_graph: tandem_graph) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_granularity(_device: i32, _bytes: *mut u64) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_reserve(_bytes: u64, _address: *mut u64) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_unreserve(_address: u64, _bytes: u64) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_map(
+    _address: u64,
+    _bytes: u64,
+    _device: i32,
+    _users: *const i32,
+    _user_count: i32,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_unmap(_address: u64, _bytes: u64) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_resident_blocks(
+    _device: i32,
+    _kernel: tandem_kernel,
+    _threads: i32,
+    _shared_bytes: usize,
+    _blocks: *mut u64,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_cuda_launch_cooperative(
+    _kernel: tandem_kernel,
+    _blocks: i32,
+    _threads: i32,
+    _shared_bytes: usize,
+    _arguments: *mut *mut u8,
     _stream: tandem_stream,
 ) -> i32 {
     NOT_BUILT

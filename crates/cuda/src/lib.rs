@@ -9,10 +9,13 @@
 
 mod device;
 mod error;
+mod graph;
+mod kernel;
 mod memory;
 pub mod nccl;
 pub mod nvml;
 mod pinned;
+mod reserved;
 mod staging;
 mod stream;
 pub mod testing;
@@ -27,7 +30,10 @@ pub mod ffi;
 
 pub use device::{built_with, probe, versions, Device, Found, Properties, Version};
 pub use error::{Error, Result};
+pub use graph::Graph;
+pub use kernel::{Grid, Kernel};
 pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
 pub use pinned::{is_pinned, Pinned};
-pub use staging::{Download, Downloads, Fill, Staging};
+pub use reserved::{Reserved, MOST_USERS};
+pub use staging::{Download, Downloads, Staging, Upload, Workers};
 pub use stream::{Event, Stream};

@@ -5,31 +5,34 @@
 //! kept ([`Downloads`]). Both may hold secrets and are overwritten after use.
 
 use crate::error::{Error, Result};
-use crate::{ffi, Device, DeviceBuffer, Event, Pinned, Stream};
+use crate::{ffi, is_pinned, Device, DeviceBuffer, DevicePtr, Event, Pinned, Stream};
 use bytemuck::Pod;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A mutex that a panicking thread has left is used all the same: what it guards here is only memory to overwrite.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Copies bytes in memory; several threads may share the work.
-pub type Fill = fn(to: &mut [u8], from: &[u8]);
+/// Calls a function on several threads at once and returns when all have come back from it.
+pub type Workers = fn(&(dyn Fn() + Sync));
 
-/// A ring of page-locked slots for uploads to the buffers of one stream.
+/// A ring of page-locked slots for uploads to the buffers of one device.
 #[derive(Debug)]
 pub struct Staging {
-    /// The slots that exist, and the number of the next one to use.
-    slots: Mutex<(Vec<Slot>, usize)>,
-    count: usize,
+    slots: Vec<Mutex<Slot>>,
     slot_bytes: usize,
-    fill: Fill,
+    /// The slot that the next upload begins with.
+    next: AtomicUsize,
+    workers: Workers,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Slot {
-    memory: Pinned,
+    /// Made when it is first needed.
+    memory: Option<Pinned>,
     /// Bytes at its start that hold what was uploaded last.
     dirty: usize,
     /// Happens when they have been copied.
@@ -43,80 +46,150 @@ impl Slot {
             None => Ok(()),
         }
     }
-}
 
-impl Staging {
-    /// A ring of `slots` slots of `slot_bytes` each, which are made when they are first needed.
-    pub fn new(slots: usize, slot_bytes: usize, fill: Fill) -> Self {
-        Staging { slots: Mutex::default(), count: slots.max(1), slot_bytes: slot_bytes.max(1), fill }
-    }
-
-    /// Copies `from` to the elements of `to` from `at` on, in the order of its stream. `from` may be reused when this
-    /// returns; it blocks while all slots are on their way.
-    ///
-    /// # Errors
-    /// `from` is not a whole number of elements or reaches past the end of `to`; no page-locked memory; the device
-    /// failed.
-    pub fn upload<T: Pod>(&self, to: &mut DeviceBuffer<T>, at: usize, from: &[u8]) -> Result<()> {
-        let op = "copy to device";
-        let count = from.len() / size_of::<T>().max(1);
-        let end = at.checked_add(count).ok_or_else(|| to.invalid(op))?;
-        let (target, bytes) = to.span(op, &(at..end))?;
-        if bytes != from.len() {
-            return Err(to.invalid(op));
-        }
-        let mut ring = lock(&self.slots);
-        for (index, chunk) in from.chunks(self.slot_bytes).enumerate() {
-            let slot = self.next(&mut ring, to.stream().device())?;
-            slot.wait()?;
-            slot.dirty = slot.dirty.max(chunk.len());
-            (self.fill)(&mut slot.memory.bytes()[..chunk.len()], chunk);
-            // SAFETY: the chunk's place lies in the span of `to`, whose stream this is. The slot is not touched again
-            // before the event below has happened, nor freed (Drop).
-            to.stream().call(op, |raw| unsafe {
-                let place = target.add(index * self.slot_bytes);
-                ffi::tandem_cuda_copy_to_device(place, slot.memory.address(), chunk.len(), raw)
-            })?;
-            slot.copied = Some(match to.stream().record() {
-                Ok(event) => event,
-                Err(error) => {
-                    // Without an event, only the end of all work says that the slot is free.
-                    to.stream().synchronize()?;
-                    return Err(error);
-                }
-            });
+    /// Copies `from` to the device's memory at `to`, in the order of `stream`, by way of this slot of `bytes` bytes.
+    fn send(&mut self, stream: &Stream, to: DevicePtr<u8>, from: &[u8], bytes: usize) -> Result<()> {
+        self.wait()?;
+        let memory = match &mut self.memory {
+            Some(memory) => memory,
+            none => none.insert(Pinned::new(stream.device(), bytes)?),
+        };
+        self.dirty = self.dirty.max(from.len());
+        memory.bytes()[..from.len()].copy_from_slice(from);
+        let source = memory.address();
+        // SAFETY: `Upload` holds the place to write to. The slot is not touched again before the event below has happened,
+        // nor freed (Drop).
+        stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to.raw(), source, from.len(), raw) })?;
+        match stream.record() {
+            Ok(event) => self.copied = Some(event),
+            Err(error) => {
+                // Without an event, only the end of all work says that the slot is free.
+                stream.synchronize()?;
+                return Err(error);
+            }
         }
         Ok(())
     }
+}
 
-    fn next<'a>(&self, ring: &'a mut (Vec<Slot>, usize), device: Device) -> Result<&'a mut Slot> {
-        let (slots, turn) = ring;
-        let index = *turn;
-        if index == slots.len() {
-            slots.push(Slot { memory: Pinned::new(device, self.slot_bytes)?, dirty: 0, copied: None });
+const OP: &str = "copy to device";
+
+/// A copy from the host to elements of a buffer, which [`Upload::run`] makes.
+#[derive(Debug)]
+pub struct Upload<'a> {
+    ring: &'a Staging,
+    stream: Arc<Stream>,
+    to: DevicePtr<u8>,
+    from: &'a [u8],
+    /// The buffer is written to.
+    buffer: PhantomData<&'a mut ()>,
+}
+
+impl Staging {
+    /// A ring of `slots` slots of `slot_bytes` each, which are made when they are first needed. `workers` lends threads.
+    pub fn new(slots: usize, slot_bytes: usize, workers: Workers) -> Self {
+        let slots = (0..slots.max(1)).map(|_| Mutex::default()).collect();
+        Staging { slots, slot_bytes: slot_bytes.max(1), next: AtomicUsize::new(0), workers }
+    }
+
+    /// The copy of `from` to the elements of `to` from `at` on, in the order of its stream.
+    ///
+    /// # Errors
+    /// `from` is not a whole number of elements or reaches past the end of `to`.
+    pub fn upload<'a, T: Pod>(&'a self, to: &'a mut DeviceBuffer<T>, at: usize, from: &'a [u8]) -> Result<Upload<'a>> {
+        let count = from.len() / size_of::<T>().max(1);
+        let end = at.checked_add(count).ok_or_else(|| to.invalid(OP))?;
+        let (_, bytes) = to.span(OP, &(at..end))?;
+        if bytes != from.len() {
+            return Err(to.invalid(OP));
         }
-        *turn = (index + 1) % self.count;
-        Ok(&mut slots[index])
+        let target = to.ptr().offset(at).cast();
+        Ok(Upload { ring: self, stream: to.stream().clone(), to: target, from, buffer: PhantomData })
     }
 
     /// Overwrites what has been copied. Never blocks: a slot that is on its way is left for the next time.
     pub fn wipe(&self) {
-        let mut ring = lock(&self.slots);
-        for slot in &mut ring.0 {
-            if slot.copied.as_ref().is_none_or(|event| event.is_done().unwrap_or(true)) {
-                slot.copied = None;
-                let dirty = std::mem::take(&mut slot.dirty);
-                slot.memory.bytes()[..dirty].fill(0);
+        let next = AtomicUsize::new(0);
+        (self.workers)(&|| {
+            while let Some(slot) = self.slots.get(next.fetch_add(1, Relaxed)) {
+                // Whoever holds it is about to use it, and to wipe it afterwards.
+                let Ok(mut slot) = slot.try_lock() else { continue };
+                let Slot { memory: Some(memory), dirty, copied } = &mut *slot else { continue };
+                if *dirty > 0 && copied.as_ref().is_none_or(|event| event.is_done().unwrap_or(true)) {
+                    *copied = None;
+                    memory.bytes()[..std::mem::take(dirty)].fill(0);
+                }
             }
+        });
+    }
+}
+
+impl Upload<'_> {
+    /// Makes all these copies, side by side: their sources may be reused when this returns. Page-locked sources are copied
+    /// as they are, others through the rings' slots, which several threads fill and which may have to be waited for.
+    ///
+    /// # Errors
+    /// No page-locked memory; a device failed.
+    pub fn run(uploads: &[Upload<'_>]) -> Result<()> {
+        let (locked, paged): (Vec<_>, Vec<_>) = uploads.iter().partition(|u| is_pinned(u.from));
+        let started: Vec<Result<Event>> = locked.iter().map(|upload| upload.start()).collect();
+        let staged = Self::stage(&paged);
+        for (upload, event) in locked.iter().zip(started) {
+            // Where there is no event, only the end of all work says that the source is free.
+            event.and_then(|event| event.synchronize()).or_else(|error| upload.stream.synchronize().and(Err(error)))?;
+        }
+        staged
+    }
+
+    /// Enqueues the copy of a page-locked source.
+    fn start(&self) -> Result<Event> {
+        let (to, from) = (self.to.raw(), self.from);
+        // SAFETY: the target is in the borrowed buffer, whose stream this is; `run` waits for the copy before it returns.
+        self.stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, from.as_ptr(), from.len(), raw) })?;
+        self.stream.record()
+    }
+
+    /// Copies through the rings. Threads take turns among the uploads, so that all links are busy.
+    fn stage(uploads: &[&Upload<'_>]) -> Result<()> {
+        let chunks = |upload: &Upload<'_>| upload.from.len().div_ceil(upload.ring.slot_bytes);
+        let Some(most) = uploads.iter().map(|u| chunks(u)).max() else { return Ok(()) };
+        let first: Vec<usize> = uploads.iter().map(|u| u.ring.next.fetch_add(chunks(u), Relaxed)).collect();
+        let next = AtomicUsize::new(0);
+        let failed = Mutex::new(None);
+        let work = || loop {
+            let turn = next.fetch_add(1, Relaxed);
+            let (index, which) = (turn / uploads.len(), turn % uploads.len());
+            if index >= most || lock(&failed).is_some() {
+                return;
+            }
+            let Upload { ring, stream, to, from, .. } = uploads[which];
+            let at = index * ring.slot_bytes;
+            if at >= from.len() {
+                continue;
+            }
+            let chunk = &from[at..from.len().min(at + ring.slot_bytes)];
+            let slot = &ring.slots[first[which].wrapping_add(index) % ring.slots.len()];
+            if let Err(error) = lock(slot).send(stream, to.offset(at), chunk, ring.slot_bytes) {
+                lock(&failed).get_or_insert(error);
+            }
+        };
+        if most * uploads.len() == 1 {
+            work();
+        } else {
+            (uploads[0].ring.workers)(&work);
+        }
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        for slot in &mut lock(&self.slots).0 {
+        for slot in &self.slots {
             // A failed device copies no more.
-            let _ = slot.wait();
+            let _ = lock(slot).wait();
         }
     }
 }

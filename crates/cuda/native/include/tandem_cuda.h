@@ -36,6 +36,11 @@ typedef struct CUevent_st* tandem_event;
 /// A cudaMemPool_t.
 typedef struct CUmemPoolHandle_st* tandem_pool;
 
+/// A cudaGraphExec_t.
+typedef struct CUgraphExec_st* tandem_graph;
+/// The address of a __global__ function of this program, as the runtime's launch functions take it.
+typedef struct tandem_kernel_st* tandem_kernel;
+
 /// What a device is.
 typedef struct tandem_cuda_properties {
     /// Name, ended by 0.
@@ -131,6 +136,34 @@ int32_t tandem_cuda_copy_to_host(uint8_t* to, const uint8_t* from, size_t bytes,
 int32_t tandem_cuda_copy_on_device(uint8_t* to, const uint8_t* from, size_t bytes, tandem_stream stream);
 int32_t tandem_cuda_copy_peer(uint8_t* to, int32_t to_device, const uint8_t* from, int32_t from_device, size_t bytes,
                               tandem_stream stream);
+
+/// What the stream is told from here on is written down and not done. The thread may do anything meanwhile.
+int32_t tandem_cuda_capture_begin(tandem_stream stream);
+/// Ends that; the graph can be launched.
+int32_t tandem_cuda_capture_end(tandem_stream stream, tandem_graph* graph);
+int32_t tandem_cuda_graph_launch(tandem_graph graph, tandem_stream stream);
+/// A graph that is running is freed when it is done.
+int32_t tandem_cuda_graph_destroy(tandem_graph graph);
+
+/// What the sizes and places of the functions below are multiples of. Makes `device` current, which starts it.
+/// cudaErrorNotSupported where the device or the driver has no virtual memory management.
+int32_t tandem_cuda_granularity(int32_t device, uint64_t* bytes);
+/// Addresses that have no memory yet.
+int32_t tandem_cuda_reserve(uint64_t bytes, uint64_t* address);
+int32_t tandem_cuda_unreserve(uint64_t address, uint64_t bytes);
+/// Puts memory of `device` behind reserved addresses, for kernels and copies of the `user_count` devices in `users`.
+/// Leaves nothing behind where it fails. The contents are undefined.
+int32_t tandem_cuda_map(uint64_t address, uint64_t bytes, int32_t device, const int32_t* users, int32_t user_count);
+/// Takes away what one call of tandem_cuda_map has put there.
+int32_t tandem_cuda_unmap(uint64_t address, uint64_t bytes);
+
+/// Blocks of the kernel that are on the device at once when it is otherwise idle. Also loads the kernel's code.
+int32_t tandem_cuda_resident_blocks(int32_t device, tandem_kernel kernel, int32_t threads, size_t shared_bytes,
+                                    uint64_t* blocks);
+/// Launches so that all blocks are on the device at once, or fails. `arguments` are the addresses of the kernel's
+/// arguments, which are copied.
+int32_t tandem_cuda_launch_cooperative(tandem_kernel kernel, int32_t blocks, int32_t threads, size_t shared_bytes,
+                                       uint8_t** arguments, tandem_stream stream);
 
 #ifdef __cplusplus
 }
