@@ -168,21 +168,35 @@ constexpr int host_order(Order order, bool, bool) {
 #endif
 
 struct Add {
-    template <class T> static T apply(T* at, T value, int order) { return __atomic_fetch_add(at, value, order); }
+    template <int ORDER, class T> static T apply(T* at, T value) { return __atomic_fetch_add(at, value, ORDER); }
 };
+// A loop of our own: what GCC 12.2 makes of a used __atomic_fetch_and, _or or _xor at -O1 and above can overwrite the
+// register that holds the address (x86-64).
+template <int ORDER, class T, class F> static T exchange_until(T* at, F change) {
+    T old = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(at, &old, change(old), true, ORDER, __ATOMIC_RELAXED)) {
+    }
+    return old;
+}
 struct And {
-    template <class T> static T apply(T* at, T value, int order) { return __atomic_fetch_and(at, value, order); }
+    template <int ORDER, class T> static T apply(T* at, T value) {
+        return exchange_until<ORDER>(at, [=](T old) { return T(old & value); });
+    }
 };
 struct Or {
-    template <class T> static T apply(T* at, T value, int order) { return __atomic_fetch_or(at, value, order); }
+    template <int ORDER, class T> static T apply(T* at, T value) {
+        return exchange_until<ORDER>(at, [=](T old) { return T(old | value); });
+    }
 };
 struct Xor {
-    template <class T> static T apply(T* at, T value, int order) { return __atomic_fetch_xor(at, value, order); }
+    template <int ORDER, class T> static T apply(T* at, T value) {
+        return exchange_until<ORDER>(at, [=](T old) { return T(old ^ value); });
+    }
 };
 struct Exchange {
-    template <class T> static T apply(T* at, T value, int order) {
+    template <int ORDER, class T> static T apply(T* at, T value) {
         T old;
-        __atomic_exchange(at, &value, &old, order);
+        __atomic_exchange(at, &value, &old, ORDER);
         return old;
     }
 };
@@ -223,7 +237,7 @@ template <class Operation, Order O, class T> TANDEM_FABRIC_FN T fetch(T* at, T v
     return bit_cast<T>(ptx_fetch(Operation(), std::integral_constant<Order, O>(), reinterpret_cast<bits_of<T>*>(at),
                                  bit_cast<bits_of<T>>(value)));
 #else
-    return Operation::apply(at, value, host_order(O, true, true));
+    return Operation::template apply<host_order(O, true, true)>(at, value);
 #endif
 }
 
@@ -235,7 +249,7 @@ template <class Operation, Order O, class T> TANDEM_FABRIC_FN void change(T* at,
     ptx_change(Operation(), std::integral_constant<Order, O>(), reinterpret_cast<bits_of<T>*>(at),
                bit_cast<bits_of<T>>(value));
 #else
-    Operation::apply(at, value, host_order(O, true, true));
+    Operation::template apply<host_order(O, true, true)>(at, value);
 #endif
 }
 
