@@ -8,6 +8,7 @@ use crate::report;
 use crate::trace::Trace;
 use serde_json::json;
 use std::path::Path;
+use std::time::Instant;
 use tandem_engine::{CurveId, DeviceChoice, Engine, KeyCheck, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::{FileKind, Wtns};
 use tandem_ops::wire::Canonical;
@@ -86,11 +87,11 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
 
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
     let outputs = Outputs::open(&[&args.proof, &args.public], &[&args.zkey, &args.wasm, &args.input])?;
-    let begun = session.trace.now();
+    let begun = Instant::now();
     let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
     let witness = Witness::from_values(curve, values.iter().map(|v| v.0).collect())?;
     drop(values);
-    let stage = Stage { name: "witness", lane: None, seconds: session.trace.now() - begun };
+    let stage = Stage { name: "witness", lane: None, begun: None, seconds: begun.elapsed().as_secs_f64() };
     prove_and_write(session, &args.zkey, &witness, outputs, &args.options, vec![stage])
 }
 

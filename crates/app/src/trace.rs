@@ -27,15 +27,13 @@ impl Trace {
         result
     }
 
-    /// Records the host's stages of a step that has just ended, one after the other, on a row of their own. Reading the
-    /// witness, which a proof's stages name too, came before as a step.
+    /// Records the host's stages whose beginning is known, on a row of their own.
     pub(crate) fn stages(&self, stages: &[Stage]) {
-        let host: Vec<_> = stages.iter().filter(|s| s.lane.is_none() && s.name != "read witness").collect();
-        let total: f64 = host.iter().map(|s| s.seconds).sum();
-        let mut at = (self.begun.elapsed().as_secs_f64() - total).max(0.0);
-        for stage in host {
-            self.push(event(0, 1, stage.name, at * 1e6, stage.seconds * 1e6));
-            at += stage.seconds;
+        for stage in stages {
+            if let Some(begun) = stage.begun {
+                let start = begun.saturating_duration_since(self.begun).as_secs_f64();
+                self.push(event(0, 1, stage.name, start * 1e6, stage.seconds * 1e6));
+            }
         }
     }
 

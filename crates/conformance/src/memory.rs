@@ -21,6 +21,7 @@ impl<B: Backend> Suite<'_, B> {
             self.round_trips(lane, &samples::canonical::<Bn254>(&elements))?;
             self.round_trips(lane, &points)?;
         }
+        self.uploads_to_all(&scalars)?;
         self.order(&scalars)?;
         self.past_the_ends(&scalars)?;
         self.spans()
@@ -59,6 +60,26 @@ impl<B: Backend> Suite<'_, B> {
             }
         }
         Ok(())
+    }
+
+    /// One source for several lanes, in any order of them.
+    fn uploads_to_all(&mut self, values: &[Mont]) -> Outcome {
+        let mut lanes: Vec<Lane> = self.lanes().collect();
+        for n in SIZES {
+            lanes.reverse();
+            let mut source = values[..n].to_vec();
+            let bufs = self.backend.upload_to_all(&lanes, &source)?;
+            source.fill(Mont::default());
+            self.that(
+                bufs.iter().map(|buf| buf.lane()).eq(lanes.iter().copied()),
+                "upload to all: the buffers' lanes",
+            )?;
+            for buf in &bufs {
+                self.holds(buf, &values[..n], format_args!("upload of {n} to all lanes"))?;
+            }
+        }
+        let none = self.backend.upload_to_all(&[], values)?;
+        self.that(none.is_empty(), "upload to no lane")
     }
 
     /// Operations take effect in the order of the calls, and what was passed in may be reused at once.

@@ -131,7 +131,9 @@ impl Upload<'_> {
     /// # Errors
     /// No page-locked memory; a device failed.
     pub fn run(uploads: &[Upload<'_>]) -> Result<()> {
-        let (locked, paged): (Vec<_>, Vec<_>) = uploads.iter().partition(|u| is_pinned(u.from));
+        // The runtime would else start the first device to answer.
+        let is_locked = |u: &&Upload<'_>| u.stream.device().make_current().is_ok() && is_pinned(u.from);
+        let (locked, paged): (Vec<_>, Vec<_>) = uploads.iter().partition(is_locked);
         let started: Vec<Result<Event>> = locked.iter().map(|upload| upload.start()).collect();
         let staged = Self::stage(&paged);
         for (upload, event) in locked.iter().zip(started) {

@@ -4,7 +4,7 @@
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
-use tandem_cuda::{testing, Device, DeviceBuffer, Downloads, Pool, Staging, Stream};
+use tandem_cuda::{testing, Device, DeviceBuffer, Downloads, Pinned, Pool, Staging, Stream, Upload};
 
 const SLOT: usize = 1 << 16;
 
@@ -16,13 +16,17 @@ struct Gpu {
     downloads: Arc<Downloads>,
 }
 
+fn four_threads(work: &(dyn Fn() + Sync)) {
+    std::thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(work)));
+}
+
 fn gpu() -> Option<Gpu> {
     let device = *testing::gpus().first()?;
     Some(Gpu {
         device,
         stream: Arc::new(Stream::new(device).unwrap()),
         pool: Arc::new(Pool::new(device).unwrap()),
-        staging: Staging::new(3, SLOT, |to, from| to.copy_from_slice(from)),
+        staging: Staging::new(3, SLOT, four_threads),
         downloads: Arc::default(),
     })
 }
@@ -30,7 +34,7 @@ fn gpu() -> Option<Gpu> {
 impl Gpu {
     fn upload(&self, bytes: &[u8], wipe: bool) -> DeviceBuffer<u8> {
         let mut buffer = self.pool.alloc(&self.stream, bytes.len(), wipe).unwrap();
-        self.staging.upload(&mut buffer, 0, bytes).unwrap();
+        Upload::run(&[self.staging.upload(&mut buffer, 0, bytes).unwrap()]).unwrap();
         buffer
     }
 
@@ -56,7 +60,7 @@ fn bytes_come_back() {
         // A piece in the middle, at an odd place.
         if len > 10 {
             let piece = random(len - 10, 99);
-            gpu.staging.upload(&mut buffer, 7, &piece).unwrap();
+            Upload::run(&[gpu.staging.upload(&mut buffer, 7, &piece).unwrap()]).unwrap();
             bytes[7..len - 3].copy_from_slice(&piece);
             buffer.zero(1..3).unwrap();
             bytes[1..3].fill(0);
@@ -74,6 +78,26 @@ fn the_source_may_be_reused_at_once() {
     source.fill(0xee);
     gpu.staging.wipe();
     assert!(gpu.download(&buffer) == expected);
+}
+
+#[test]
+fn page_locked_sources_are_copied_as_they_are_and_others_beside_them() {
+    let Some(gpu) = gpu() else { return };
+    let mut locked = Pinned::new(gpu.device, 5 * SLOT + 3).unwrap();
+    locked.bytes().copy_from_slice(&random(5 * SLOT + 3, 5));
+    let expected = [locked.bytes().to_vec(), random(7 * SLOT + 1, 6), random(1, 7)];
+    let mut buffers = expected.each_ref().map(|bytes| gpu.pool.alloc(&gpu.stream, bytes.len(), true).unwrap());
+    {
+        let [a, b, c] = &mut buffers;
+        let sources: [&[u8]; 3] = [locked.bytes(), &expected[1], &expected[2]];
+        let prepare = |(to, from)| gpu.staging.upload(to, 0, from).unwrap();
+        Upload::run(&[a, b, c].into_iter().zip(sources).map(prepare).collect::<Vec<_>>()).unwrap();
+    }
+    locked.bytes().fill(0xee);
+    for (buffer, expected) in buffers.iter().zip(&expected) {
+        assert!(gpu.download(buffer) == *expected);
+    }
+    Upload::run(&[]).unwrap();
 }
 
 #[test]

@@ -9,8 +9,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_formats::{json, zkey, MappedFile, Zkey};
 use tandem_groth16::check::check_points;
-use tandem_groth16::{Blinding, KeyPoints, KeyView, OwnedKey, PreparedKey, Proof, Refusal, Shape};
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, DeviceKind, Info, Span};
+use tandem_groth16::{
+    Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof, Refusal, Shape, Witness as Values,
+};
+use tandem_ops::{Bls12_381, Bn254, Curve, CurveId, DeviceKind, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -28,6 +30,7 @@ pub(crate) struct Place<'a> {
     pub(crate) cpu: Option<Arc<dyn AnyTeam>>,
     /// Whether the user left the choice of device to the engine, so that the CPU may take over.
     pub(crate) auto: bool,
+    pub(crate) layout: Layout,
     pub(crate) wrong_proofs: Arc<AtomicU64>,
 }
 
@@ -101,7 +104,7 @@ impl<C: Curve> Source<C> {
 
 /// One stage of the host, from `started` to now.
 pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
-    Stage { name, lane: None, seconds: started.elapsed().as_secs_f64() }
+    Stage { name, lane: None, begun: Some(started), seconds: started.elapsed().as_secs_f64() }
 }
 
 /// Opens a key file and loads it.
@@ -140,10 +143,10 @@ pub(crate) fn load<C: AnyCurve>(
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
-        let (resident, note) = match (C::team(place.team).load(view), &place.cpu) {
+        let (resident, note) = match (C::team(place.team).load(view, place.layout), &place.cpu) {
             (Err(tandem_groth16::Error::Backend(error)), Some(cpu)) if place.auto => {
                 let note = format!("the key stays on the CPU: {error}");
-                (C::team(&**cpu).load(view).map_err(prover_error)?, Some(note))
+                (C::team(&**cpu).load(view, Layout::Auto).map_err(prover_error)?, Some(note))
             }
             (loaded, _) => (loaded.map_err(prover_error)?, None),
         };
@@ -174,19 +177,22 @@ pub(crate) fn load<C: AnyCurve>(
 /// A proof that was made, and what became of it.
 struct Attempt<C: Curve> {
     proof: Proof<C>,
+    verdict: std::result::Result<(), Refusal>,
     stages: Vec<Stage>,
     spans: Vec<Span>,
-    verdict: std::result::Result<(), Refusal>,
 }
 
 impl<C: AnyCurve> CurveKey<C> {
-    fn attempt(&self, resident: &dyn Resident<C>, witness: &[Canonical]) -> tandem_groth16::Result<Attempt<C>> {
-        let (proof, spans) = resident.prove(witness, &Blinding::random()?)?;
+    fn attempt(&self, resident: &dyn Resident<C>, witness: &Values<C>) -> tandem_groth16::Result<Attempt<C>> {
+        let (made, spans) = resident.prove(&self.verifier, witness, &Blinding::random()?)?;
         let mut stages = stages_of(&spans);
-        let started = Instant::now();
-        let verdict = self.verifier.verify(&witness[1..=self.publics], &proof);
-        stages.push(stage("verify", started));
-        Ok(Attempt { proof, stages, spans, verdict })
+        stages.extend(made.host.iter().map(|span| Stage {
+            name: span.name,
+            lane: None,
+            begun: Some(span.begun),
+            seconds: span.seconds,
+        }));
+        Ok(Attempt { proof: made.proof, verdict: made.verdict, stages, spans })
     }
 
     /// The key on the CPU, loaded when it is first asked for.
@@ -198,7 +204,8 @@ impl<C: AnyCurve> CurveKey<C> {
             return Ok(&**loaded);
         }
         let prover_error = |e| Error::prover(e, &self.path);
-        let loaded = self.source.with(&self.path, |view| C::team(&**cpu).load(view).map_err(prover_error))?;
+        let loaded =
+            self.source.with(&self.path, |view| C::team(&**cpu).load(view, Layout::Auto).map_err(prover_error))?;
         // Where another thread was faster, its key is taken.
         Ok(&**self.on_cpu.get_or_init(|| loaded))
     }
@@ -225,12 +232,11 @@ impl<C: AnyCurve> CurveKey<C> {
 impl<C: AnyCurve> AnyKey for CurveKey<C> {
     fn prove(&self, witness: &Witness) -> Result<Proved> {
         let name = witness.name();
-        if witness.curve() != C::ID {
+        let Some(values) = C::values(&witness.values) else {
             let (has, key) = (witness.curve(), C::ID);
             return Err(Error::input(format!("{name}: a witness for {has}; the key is for {key}")));
-        }
+        };
         let started = Instant::now();
-        let values = &witness.values.values;
         let first = self.attempt(&*self.resident, values);
         let fallback = self.report(&first, witness)?;
         let mut info = self.resident.info();
@@ -255,13 +261,13 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
                 second
             }
         };
-        let mut stages = vec![Stage { name: "read witness", lane: None, seconds: witness.seconds }];
+        let mut stages = vec![Stage { name: "read witness", lane: None, begun: None, seconds: witness.seconds }];
         stages.extend(attempt.stages);
         let Proof { a, b, c } = attempt.proof;
         Ok(Proved {
             curve: C::ID,
             proof_json: json::Proof::<C> { a, b, c }.to_json(),
-            public_json: json::public_to_json(&values[1..=self.publics]),
+            public_json: json::public_to_json(&values.values()[1..=self.publics]),
             stages,
             spans: attempt.spans,
             device: device_name(&info),
@@ -288,7 +294,7 @@ fn stages_of(spans: &[Span]) -> Vec<Stage> {
         let seconds = span.duration_us / 1e6;
         match stages.iter_mut().find(|s| s.name == span.name && s.lane == Some(span.lane.0)) {
             Some(stage) => stage.seconds += seconds,
-            None => stages.push(Stage { name: span.name, lane: Some(span.lane.0), seconds }),
+            None => stages.push(Stage { name: span.name, lane: Some(span.lane.0), begun: None, seconds }),
         }
     }
     stages

@@ -5,6 +5,8 @@
 //! is verified before [`Engine::prove`] returns it; one that fails is made again on the CPU, and reported.
 #![forbid(unsafe_code)]
 
+use std::time::Instant;
+
 mod bench;
 mod cache;
 mod device;
@@ -22,7 +24,7 @@ pub use error::{Error, Result};
 pub use files::{export_vkey, setup, verify};
 pub use key::Key;
 pub use open::Engine;
-pub use tandem_groth16::{Progress, Silent};
+pub use tandem_groth16::{Layout, Progress, Silent};
 pub use tandem_ops::{CurveId, DeviceKind, Lane, Span};
 pub use witness::Witness;
 
@@ -54,6 +56,8 @@ pub struct Stage {
     pub name: &'static str,
     /// Lane it ran on; `None` for work of the host.
     pub lane: Option<usize>,
+    /// When the host began it; `None` for work of a lane, and where nobody noted it.
+    pub begun: Option<Instant>,
     /// How long it took.
     pub seconds: f64,
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 use tandem_groth16::setup::{setup, Secret};
-use tandem_groth16::{synthetic, OwnedKey};
+use tandem_groth16::{synthetic, Layout, OwnedKey};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, DeviceKind, ProofBackend};
 use zeroize::Zeroizing;
@@ -20,6 +20,7 @@ pub struct Engine {
     /// The CPU, where it is not the team itself.
     cpu: Option<Arc<dyn AnyTeam>>,
     auto: bool,
+    layout: Layout,
     report: DeviceReport,
     wrong_proofs: Arc<AtomicU64>,
 }
@@ -61,7 +62,14 @@ impl Engine {
             DeviceKind::Cuda | DeviceKind::Sim => Some(Arc::new(OneTeam::new(Cpu::new(1)))),
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        Self { team: Box::new(team), cpu, auto, report, wrong_proofs: Arc::default() }
+        Self { team: Box::new(team), cpu, auto, layout: Layout::Auto, report, wrong_proofs: Arc::default() }
+    }
+
+    /// Lays proofs out over the lanes as `layout` says, with the keys that are loaded from now on.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
     }
 
     /// What was opened.
@@ -76,7 +84,13 @@ impl Engine {
     }
 
     fn place(&self) -> Place<'_> {
-        Place { team: &*self.team, cpu: self.cpu.clone(), auto: self.auto, wrong_proofs: self.wrong_proofs.clone() }
+        Place {
+            team: &*self.team,
+            cpu: self.cpu.clone(),
+            auto: self.auto,
+            layout: self.layout,
+            wrong_proofs: self.wrong_proofs.clone(),
+        }
     }
 
     /// Opens, checks and loads a `.zkey`.

@@ -1,9 +1,10 @@
 //! Backends without their types.
 
+use crate::witness::AnyValues;
 use crate::Result;
 use std::sync::{Arc, Mutex, PoisonError};
-use tandem_groth16::{prove, Blinding, KeyView, Proof, ProvingKey};
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Info, ProofBackend, Span};
+use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
+use tandem_ops::{Bls12_381, Bn254, Curve, Info, ProofBackend, Span};
 
 /// A backend that proves on both curves.
 pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
@@ -15,11 +16,19 @@ pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
 pub(crate) trait AnyCurve: Curve {
     /// The team as this curve sees it.
     fn team(team: &dyn AnyTeam) -> &dyn Team<Self>;
+    /// The values, if they are of this curve.
+    fn values(values: &AnyValues) -> Option<&Witness<Self>>;
 }
 
 impl AnyCurve for Bn254 {
     fn team(team: &dyn AnyTeam) -> &dyn Team<Self> {
         team
+    }
+    fn values(values: &AnyValues) -> Option<&Witness<Self>> {
+        match values {
+            AnyValues::Bn254(values) => Some(values),
+            AnyValues::Bls12_381(_) => None,
+        }
     }
 }
 
@@ -27,12 +36,18 @@ impl AnyCurve for Bls12_381 {
     fn team(team: &dyn AnyTeam) -> &dyn Team<Self> {
         team
     }
+    fn values(values: &AnyValues) -> Option<&Witness<Self>> {
+        match values {
+            AnyValues::Bls12_381(values) => Some(values),
+            AnyValues::Bn254(_) => None,
+        }
+    }
 }
 
 /// A backend as one curve sees it.
 pub(crate) trait Team<C: Curve>: Send + Sync {
     /// Loads a key.
-    fn load(&self, view: &KeyView<'_, C>) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
+    fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
     /// See [`crate::Engine::bench_ntt`].
     fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>>;
     /// See [`crate::Engine::bench_msm`].
@@ -41,8 +56,13 @@ pub(crate) trait Team<C: Curve>: Send + Sync {
 
 /// A key on a backend.
 pub(crate) trait Resident<C: Curve>: Send + Sync {
-    /// One proof, not verified, and what ran when.
-    fn prove(&self, witness: &[Canonical], blinding: &Blinding<C>) -> tandem_groth16::Result<(Proof<C>, Vec<Span>)>;
+    /// One proof, right or wrong, and what ran when.
+    fn prove(
+        &self,
+        verifier: &PreparedKey<C>,
+        witness: &Witness<C>,
+        blinding: &Blinding<C>,
+    ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)>;
     /// What it runs on.
     fn info(&self) -> Info;
 }
@@ -66,8 +86,8 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
-    fn load(&self, view: &KeyView<'_, C>) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
-        let key = ProvingKey::load(&*self.backend, view)?;
+    fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+        let key = ProvingKey::load(&*self.backend, view, layout)?;
         Ok(Box::new(OneKey { backend: self.backend.clone(), busy: self.busy.clone(), key }))
     }
 
@@ -91,11 +111,16 @@ struct OneKey<C: Curve, B: ProofBackend<C>> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> Resident<C> for OneKey<C, B> {
-    fn prove(&self, witness: &[Canonical], blinding: &Blinding<C>) -> tandem_groth16::Result<(Proof<C>, Vec<Span>)> {
+    fn prove(
+        &self,
+        verifier: &PreparedKey<C>,
+        witness: &Witness<C>,
+        blinding: &Blinding<C>,
+    ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
         let _busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         self.backend.take_spans()?;
-        let proof = prove(&*self.backend, &self.key, witness, blinding)?;
-        Ok((proof, self.backend.take_spans()?))
+        let made = prove_verified(&*self.backend, &self.key, verifier, witness, blinding)?;
+        Ok((made, self.backend.take_spans()?))
     }
 
     fn info(&self) -> Info {

@@ -4,12 +4,13 @@ use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tandem_formats::Wtns;
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId};
+use tandem_groth16::Witness as Values;
+use tandem_ops::{Bls12_381, Bn254, Canonical, CurveId};
 use zeroize::Zeroizing;
 
 /// The values of a circuit's wires. A secret: wiped when dropped.
 pub struct Witness {
-    pub(crate) values: Wtns,
+    pub(crate) values: AnyValues,
     pub(crate) path: PathBuf,
     pub(crate) seconds: f64,
 }
@@ -21,7 +22,8 @@ impl Witness {
     /// [`Error::BadInput`] that names the file and the place in it.
     pub fn read(path: &Path) -> Result<Witness> {
         let started = Instant::now();
-        let values = Wtns::open(path)?;
+        let Wtns { curve, values } = Wtns::open(path)?;
+        let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, path))?;
         Ok(Witness { values, path: path.into(), seconds: started.elapsed().as_secs_f64() })
     }
 
@@ -43,30 +45,27 @@ impl Witness {
         values: Zeroizing<Vec<Canonical>>,
         started: Instant,
     ) -> Result<Witness> {
-        let below = match curve {
-            CurveId::Bn254 => |x: &Canonical| Bn254::from_canonical(*x).is_some(),
-            CurveId::Bls12_381 => |x: &Canonical| Bls12_381::from_canonical(*x).is_some(),
-        };
-        if let Some(at) = values.iter().position(|x| !below(x)) {
-            return Err(Error::input(format!("value {at} of the witness is not below the scalar modulus of {curve}")));
-        }
-        let seconds = started.elapsed().as_secs_f64();
-        Ok(Witness { values: Wtns { curve, values }, path: PathBuf::new(), seconds })
+        let path = PathBuf::new();
+        let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, &path))?;
+        Ok(Witness { values, path, seconds: started.elapsed().as_secs_f64() })
     }
 
     /// The curve whose scalar field the values belong to.
     pub fn curve(&self) -> CurveId {
-        self.values.curve
+        match self.values {
+            AnyValues::Bn254(_) => CurveId::Bn254,
+            AnyValues::Bls12_381(_) => CurveId::Bls12_381,
+        }
     }
 
     /// Number of values.
     pub fn len(&self) -> usize {
-        self.values.values.len()
+        self.values.as_slice().len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.values.values.is_empty()
+        self.values.as_slice().is_empty()
     }
 
     /// Where it came from, for messages.
@@ -75,6 +74,28 @@ impl Witness {
             "the witness".into()
         } else {
             self.path.display().to_string()
+        }
+    }
+}
+
+/// Values of either curve.
+pub(crate) enum AnyValues {
+    Bn254(Values<Bn254>),
+    Bls12_381(Values<Bls12_381>),
+}
+
+impl AnyValues {
+    fn new(curve: CurveId, values: Zeroizing<Vec<Canonical>>) -> tandem_groth16::Result<Self> {
+        Ok(match curve {
+            CurveId::Bn254 => AnyValues::Bn254(Values::new(values)?),
+            CurveId::Bls12_381 => AnyValues::Bls12_381(Values::new(values)?),
+        })
+    }
+
+    fn as_slice(&self) -> &[Canonical] {
+        match self {
+            AnyValues::Bn254(values) => values.values(),
+            AnyValues::Bls12_381(values) => values.values(),
         }
     }
 }

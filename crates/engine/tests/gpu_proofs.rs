@@ -6,10 +6,13 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;
-use tandem_groth16::{prove, Blinding, OwnedKey, PreparedKey, Proof, ProvingKey, Silent};
+use tandem_groth16::{
+    prove, prove_verified, Blinding, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Silent, Witness,
+};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Backend, Bls12_381, Bn254, Canonical, Curve, ProofBackend};
+use tandem_ops::{Backend, Bls12_381, Bn254, Curve, ProofBackend};
 use tandem_ops_cuda::Cuda;
+use zeroize::Zeroizing;
 
 /// The first GPU alone and, where there are more, all of them.
 fn teams() -> Vec<Cuda> {
@@ -38,13 +41,18 @@ fn key<C: Curve>(circuit: &Synthetic, rng: &mut ChaCha8Rng) -> OwnedKey<C> {
     key
 }
 
+fn witness<C: Curve>(circuit: &Synthetic, rng: &mut ChaCha8Rng) -> Witness<C> {
+    Witness::new(Zeroizing::new(circuit.witness::<C>(rng.next_u64()).unwrap())).unwrap()
+}
+
 fn proof<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &OwnedKey<C>,
-    witness: &[Canonical],
+    layout: Layout,
+    witness: &Witness<C>,
     blinding: &Blinding<C>,
 ) -> Proof<C> {
-    let resident = ProvingKey::load(backend, &key.view().unwrap()).unwrap();
+    let resident = ProvingKey::load(backend, &key.view().unwrap(), layout).unwrap();
     prove(backend, &resident, witness, blinding).unwrap()
 }
 
@@ -68,14 +76,16 @@ fn gpus_make_the_proofs_of_the_cpu<C: Curve>(seed: u64) {
     }));
     for circuit in circuits {
         let key = key::<C>(&circuit, &mut rng);
-        let witness = circuit.witness::<C>(rng.next_u64()).unwrap();
+        let witness = witness::<C>(&circuit, &mut rng);
         let (r, s) = (C::Fr::rand(&mut rng), C::Fr::rand(&mut rng));
-        let expected = proof(&cpu, &key, &witness, &Blinding::fixed(r, s));
+        let expected = proof(&cpu, &key, Layout::Auto, &witness, &Blinding::fixed(r, s));
         let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
-        verifier.verify(&witness[1..=circuit.publics], &expected).unwrap();
+        verifier.verify(&witness.values()[1..=circuit.publics], &expected).unwrap();
         for team in &teams {
-            let made = proof(team, &key, &witness, &Blinding::fixed(r, s));
-            assert_eq!(bytes(&made), bytes(&expected), "{circuit:?} on {} GPUs", team.lanes());
+            for layout in [Layout::Roles, Layout::Split] {
+                let made = proof(team, &key, layout, &witness, &Blinding::fixed(r, s));
+                assert_eq!(bytes(&made), bytes(&expected), "{circuit:?} on {} GPUs, {layout:?}", team.lanes());
+            }
         }
     }
 }
@@ -99,12 +109,13 @@ fn random_proofs<C: Curve>(team: &Cuda, keys: usize, seed: u64) -> usize {
         let key = key::<C>(&circuit, &mut rng);
         let view = key.view().unwrap();
         let verifier = PreparedKey::new(&view.verifying_key()).unwrap();
-        let resident = ProvingKey::<C, Cuda>::load(team, &view).unwrap();
+        let layout = [Layout::Roles, Layout::Split][below(&mut rng, 2)];
+        let resident = ProvingKey::<C, Cuda>::load(team, &view, layout).unwrap();
         for _ in 0..10 {
-            let witness = circuit.witness::<C>(rng.next_u64()).unwrap();
-            let proof = prove(team, &resident, &witness, &Blinding::random().unwrap()).unwrap();
-            let verdict = verifier.verify(&witness[1..=circuit.publics], &proof);
-            assert_eq!(verdict, Ok(()), "proof {verified}, {circuit:?} on {} GPUs", team.lanes());
+            let witness = witness::<C>(&circuit, &mut rng);
+            let blinding = Blinding::random().unwrap();
+            let made = prove_verified(team, &resident, &verifier, &witness, &blinding).unwrap();
+            assert_eq!(made.verdict, Ok(()), "proof {verified}, {circuit:?} on {} GPUs, {layout:?}", team.lanes());
             verified += 1;
         }
     }

@@ -47,7 +47,8 @@ pub fn check_point<G: Group>(point: &G::Point) -> std::result::Result<(), Fault>
     }
 }
 
-fn check_curve<G: Group>(point: &G::Point) -> std::result::Result<(), Fault> {
+/// Checks that a point's coordinates are below the modulus and satisfy the curve's equation.
+pub(crate) fn check_curve<G: Group>(point: &G::Point) -> std::result::Result<(), Fault> {
     type Base<G> = <<<G as Group>::Ark as CurveGroup>::BaseField as Field>::BasePrimeField;
     let modulus = Base::<G>::MODULUS;
     let modulus: &[u64] = modulus.as_ref();

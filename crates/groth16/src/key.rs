@@ -1,6 +1,6 @@
 //! Keys: as a file holds them, and resident on a backend.
 
-use crate::plan::{self, Schedule, Shape, Sum};
+use crate::plan::{self, Layout, Schedule, Shape, Sum};
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
 use tandem_ops::{Coset, Curve, Digits, Lane, Msm, MsmRequest, MsmSet, ProofBackend, SpMv, SparseRows, Unaligned};
@@ -140,34 +140,37 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
-    /// Loads a key onto all lanes of `backend`. Its points are taken to be good ([`crate::check::check_points`]).
+    /// Loads a key onto the lanes of `backend`, laid out as `layout` says. Its points are taken to be good
+    /// ([`crate::check::check_points`]).
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
-    pub fn load(backend: &B, view: &KeyView<'_, C>) -> Result<Self> {
+    pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout) -> Result<Self> {
         view.check_sizes()?;
         let (shape, lanes) = (view.shape, backend.lanes());
-        let schedule = plan::schedule(shape, lanes);
+        let schedule = plan::schedule(C::ID, shape, lanes, layout);
         let matrix_a = backend.load_matrix(schedule.chains.a, view.matrix_a)?;
         let matrix_b = backend.load_matrix(schedule.chains.b, view.matrix_b)?;
         backend.synchronize()?;
 
         let free = backend.info().free_bytes;
+        let (g1, g2) = (size_of::<P1<C>>(), size_of::<P2<C>>());
         let budgets: Vec<_> = (0..lanes)
             .map(|i| {
-                let bytes = |shares: &[plan::Share], each: usize| {
-                    shares.iter().filter(|s| s.lane == Lane(i)).map(|s| s.range.len() as u64 * each as u64).sum()
-                };
-                let (g1, g2) = (size_of::<P1<C>>(), size_of::<P2<C>>());
+                let lane = Lane(i);
+                let sums = schedule.witness.iter().filter(|w| w.share.lane == lane).flat_map(|w| &w.sums);
+                let witness = sums.map(|part| part.points.len() * if part.set.g2 { g2 } else { g1 }).sum::<usize>();
+                let quotient =
+                    schedule.quotient.iter().filter(|s| s.lane == lane).map(|s| s.range.len() * g1).sum::<usize>();
                 let free = free.get(i).copied().unwrap_or(0);
-                plan::budget(free, shape, bytes(&schedule.witness, 3 * g1 + g2), bytes(&schedule.quotient, g1), lanes)
+                plan::budget(free, shape, witness as u64, quotient as u64, schedule.scalars(lane))
             })
             .collect();
 
         let witness = schedule
             .witness
             .iter()
-            .map(|share| Self::load_witness(backend, view, share, budgets[share.lane.0].witness))
+            .map(|sums| Self::load_witness(backend, view, sums, budgets[sums.share.lane.0].witness))
             .collect::<Result<_>>()?;
         let quotient = schedule
             .quotient
@@ -182,10 +185,10 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     fn load_witness(
         backend: &B,
         view: &KeyView<'_, C>,
-        share: &plan::Share,
+        sums: &plan::LaneSums,
         memory_bytes: u64,
     ) -> Result<WitnessShare<C, B>> {
-        let parts = plan::sums(view.shape, share);
+        let plan::LaneSums { share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
         let plan =
             Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars: share.range.len(), sets, memory_bytes })?;

@@ -1,13 +1,15 @@
 //! Groth16 proofs as a schedule over any [`tandem_ops::Backend`].
 //!
-//! The key is a [`KeyView`] where it lies and a [`ProvingKey`] on a backend; [`prove`] makes a [`Proof`] of a witness,
-//! and [`PreparedKey::verify`] checks it. The equations are those of snarkjs's keys, whose section H holds the odd
+//! The key is a [`KeyView`] where it lies and a [`ProvingKey`] on a backend; [`prove`] makes a [`Proof`] of a
+//! [`Witness`], and [`PreparedKey::verify`] checks it; [`prove_verified`] does both at once. The equations are those of snarkjs's keys, whose section H holds the odd
 //! coset's Lagrange basis at tau, so that the quotient is never written as coefficients: its sum over H is the sum of
 //! a*b - c on the odd coset.
 #![forbid(unsafe_code)]
 
+mod blinding;
 pub mod check;
 mod error;
+mod finish;
 mod fixed_base;
 mod key;
 mod owned;
@@ -16,15 +18,20 @@ mod progress;
 mod prove;
 pub mod setup;
 pub mod synthetic;
+mod tuning;
 mod verify;
+mod witness;
 
+pub use blinding::Blinding;
 pub use error::{Error, Result};
+pub use finish::HostSpan;
 pub use key::{KeyPoints, KeyView, ProvingKey, VerifyingKey};
 pub use owned::OwnedKey;
-pub use plan::Shape;
+pub use plan::{Layout, Shape};
 pub use progress::{Progress, Silent};
-pub use prove::{prove, Blinding, Proof};
+pub use prove::{prove, prove_verified, Made, Proof};
 pub use verify::{PreparedKey, Refusal};
+pub use witness::Witness;
 
 use tandem_ops::{Curve, Group};
 

@@ -1,15 +1,12 @@
 //! The proof.
 
+use crate::finish::{HostSpan, Sums};
 use crate::plan::{Chains, Sum};
-use crate::{Error, ProvingKey, Result, P1, P2};
-use ark_ec::CurveGroup;
-use ark_ff::{AdditiveGroup, PrimeField};
-use rayon::prelude::*;
+use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Result, Witness, P1, P2};
+use std::ops::Range;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Group, Lane, Mont, Msm, NttOp, Order, Pending,
-    ProofBackend, Scalars,
+    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, Order, ProofBackend, Scalars,
 };
-use zeroize::Zeroize;
 
 /// A proof.
 #[derive(Debug, Clone, Copy)]
@@ -28,102 +25,111 @@ impl<C: Curve> PartialEq for Proof<C> {
     }
 }
 
-/// The two random scalars that keep a proof from telling anything of its witness. Wiped when dropped.
-pub struct Blinding<C: Curve> {
-    r: C::Fr,
-    s: C::Fr,
-}
-
-impl<C: Curve> Blinding<C> {
-    /// Draws both from the operating system.
-    ///
-    /// # Errors
-    /// [`Error::Random`].
-    pub fn random() -> Result<Self> {
-        Ok(Self { r: random_scalar::<C>()?, s: random_scalar::<C>()? })
-    }
-
-    /// Takes these two. A proof with known blinding gives its witness away: for tests that compare proofs only.
-    #[doc(hidden)]
-    pub fn fixed(r: C::Fr, s: C::Fr) -> Self {
-        Self { r, s }
-    }
-}
-
-impl<C: Curve> Drop for Blinding<C> {
-    fn drop(&mut self) {
-        self.r.zeroize();
-        self.s.zeroize();
-    }
-}
-
-/// A scalar of which all values are equally likely: bits of the modulus's length are drawn until they are below it.
-fn random_scalar<C: Curve>() -> Result<C::Fr> {
-    let bits = C::Fr::MODULUS_BIT_SIZE;
-    let mut limbs = [0u64; 4];
-    loop {
-        getrandom::fill(bytemuck::bytes_of_mut(&mut limbs)).map_err(|e| Error::Random(e.to_string()))?;
-        limbs[3] &= u64::MAX >> (256 - bits);
-        let scalar = C::from_canonical(Canonical(limbs));
-        limbs.zeroize();
-        if let Some(scalar) = scalar {
-            return Ok(scalar);
-        }
-    }
-}
-
 /// Makes a proof. It is not verified here, and a witness that does not satisfy the circuit is not noticed: whoever
-/// returns proofs calls [`crate::PreparedKey::verify`] on each.
+/// returns proofs calls [`prove_verified`], or [`PreparedKey::verify`] on each.
 ///
 /// # Errors
-/// [`Error::Witness`] for one of another length, without its leading 1, or with a value that is not below the
-/// modulus; [`Error::Backend`].
+/// [`Error::Witness`] for one of another length; [`Error::Backend`].
 pub fn prove<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
-    witness: &[Canonical],
+    witness: &Witness<C>,
     blinding: &Blinding<C>,
 ) -> Result<Proof<C>> {
-    check_witness::<C>(witness, key.shape.variables)?;
-    let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
-    let on_a = timed(backend, a, "upload witness", || backend.upload(a, witness))?;
-    let on_b = if a == b { None } else { Some(backend.copy(&on_a, 0..witness.len(), b)?) };
+    let mut host = Vec::new();
+    let proof = enqueue(backend, key, witness, &mut host)?.finish(key, blinding, &mut host)?;
+    backend.synchronize()?;
+    Ok(proof)
+}
 
-    // The sums over the witness first, G2 before G1: what is left of them for the host is done while the lanes
-    // transform, and their digits are gone before the vectors of the transforms are made.
-    let mut sums: Vec<PendingSum<C>> = Vec::new();
-    for part in &key.witness {
-        let (lane, range) = (part.share.lane, part.share.range.clone());
-        let own;
-        let scalars = if lane == a && range.len() == witness.len() {
-            &on_a
-        } else {
-            own = backend.copy(&on_a, range, lane)?;
-            &own
-        };
-        let digits = timed(backend, lane, "witness digits", || {
-            Digits::<C>::digits(backend, &part.plan, Scalars::Canonical(scalars))
-        })?;
-        if let Some(bases) = &part.b2 {
-            let sum = timed(backend, lane, "MSM B2", || Msm::<C::G2>::msm(backend, bases, &digits))?;
-            sums.push(PendingSum::G2(sum));
-        }
-        for (sum, bases) in &part.g1 {
-            let pending = timed(backend, lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits))?;
-            sums.push(PendingSum::G1(Some(*sum), pending));
-        }
+/// A proof that has been verified, and how the host's time was spent.
+#[derive(Debug)]
+pub struct Made<C: Curve> {
+    /// The proof, right or wrong.
+    pub proof: Proof<C>,
+    /// What the verifier says of it, as [`PreparedKey::verify`] would.
+    pub verdict: std::result::Result<(), Refusal>,
+    /// What the host did when.
+    pub host: Vec<HostSpan>,
+}
+
+/// Makes a proof and verifies it, for the most part while the lanes still work on it. `verifier` is of the same key.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    verifier: &PreparedKey<C>,
+    witness: &Witness<C>,
+    blinding: &Blinding<C>,
+) -> Result<Made<C>> {
+    let mut host = Vec::new();
+    let sums = enqueue(backend, key, witness, &mut host)?;
+    let (proof, verdict) = sums.finish_verified(key, verifier, witness, blinding, &mut host)?;
+    HostSpan::of(&mut host, "wait for the lanes", || backend.synchronize())?;
+    Ok(Made { proof, verdict, host })
+}
+
+/// Tells the lanes all that the sums of the proof take: first the transforms, whose results other lanes may wait for,
+/// then the sums over the witness, then those over the quotient.
+fn enqueue<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    witness: &Witness<C>,
+    host: &mut Vec<HostSpan>,
+) -> Result<Sums<C>> {
+    let (has, expected) = (witness.values().len(), key.shape.variables);
+    if has != expected {
+        return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {expected} wires")));
     }
+    let lanes = &key.schedule.whole;
+    let wires = HostSpan::of(host, "upload witness", || {
+        let spans: Vec<_> = lanes.iter().map(|&lane| backend.begin(lane, "upload witness")).collect();
+        let wires = backend.upload_to_all(lanes, witness.values());
+        spans.into_iter().for_each(|span| backend.end(span));
+        wires
+    })?;
+    HostSpan::of(host, "enqueue", || {
+        let quotient = quotient(backend, key, &wires)?;
+        let mut sums = Sums::default();
+        sum_witness(backend, key, &wires, &mut sums)?;
+        drop(wires);
+        for (part, values) in key.quotient.iter().zip(&quotient) {
+            let lane = part.share.lane;
+            let digits = timed(backend, lane, "quotient digits", || {
+                Digits::<C>::digits(backend, &part.plan, Scalars::Mont(values))
+            })?;
+            sums.c.push(timed(backend, lane, "MSM H", || Msm::<C::G1>::msm(backend, &part.bases, &digits))?);
+        }
+        Ok(sums)
+    })
+}
 
+/// The buffer of `wires` on `lane`, if there is one.
+fn on<B: Backend>(wires: &[B::Buf<Canonical>], lane: Lane) -> Option<&B::Buf<Canonical>> {
+    wires.iter().find(|buf| buf.lane() == lane)
+}
+
+/// a*b - c on the odd coset: the share of each lane that sums over it.
+fn quotient<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    wires: &[B::Buf<Canonical>],
+) -> Result<Vec<B::Buf<Mont>>> {
+    let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
+    let (Some(on_a), Some(on_b)) = (on::<B>(wires, a), on::<B>(wires, b)) else {
+        return Err(tandem_ops::Error::invalid("prove", "the schedule takes no witness to the transforms").into());
+    };
     let n = key.shape.domain;
     let mut va = backend.alloc::<Mont>(a, n)?;
     let mut vb = backend.alloc::<Mont>(b, n)?;
-    timed(backend, a, "sparse product A", || backend.spmv(&key.matrix_a, &on_a, &mut va))?;
-    timed(backend, b, "sparse product B", || backend.spmv(&key.matrix_b, on_b.as_ref().unwrap_or(&on_a), &mut vb))?;
-    drop((on_a, on_b));
+    timed(backend, a, "sparse product A", || backend.spmv(&key.matrix_a, on_a, &mut va))?;
+    timed(backend, b, "sparse product B", || backend.spmv(&key.matrix_b, on_b, &mut vb))?;
 
     // On the rows c = a*b, for any witness that satisfies the circuit.
-    let mut vc = backend.copy(&va, 0..n, c_inverse)?;
-    let copy_of_b = if b == c_inverse { None } else { Some(backend.copy(&vb, 0..n, c_inverse)?) };
+    let mut vc = copied(backend, &va, 0..n, c_inverse)?;
+    let copy_of_b = if b == c_inverse { None } else { Some(copied(backend, &vb, 0..n, c_inverse)?) };
     timed(backend, c_inverse, "a*b", || backend.mul(&mut vc, copy_of_b.as_ref().unwrap_or(&vb)))?;
     drop(copy_of_b);
 
@@ -136,59 +142,81 @@ pub fn prove<C: Curve, B: ProofBackend<C>>(
     transform(&mut vb, "inverse NTT b", to_coefficients)?;
     transform(&mut vc, "inverse NTT c", to_coefficients)?;
     if c_inverse != c_forward {
-        vc = backend.copy(&vc, 0..n, c_forward)?;
+        vc = copied(backend, &vc, 0..n, c_forward)?;
     }
     transform(&mut va, "coset NTT a", to_odd_coset)?;
     transform(&mut vb, "coset NTT b", to_odd_coset)?;
     transform(&mut vc, "coset NTT c", to_odd_coset)?;
 
-    for part in &key.quotient {
-        let (lane, range) = (part.share.lane, part.share.range.clone());
-        let values = if range.len() == n && [a, b, c_forward].iter().all(|&l| l == lane) {
-            timed(backend, lane, "a*b - c", || backend.mul_sub(&mut va, &vb, &vc))?;
-            None
-        } else {
-            let mut pa = backend.copy(&va, range.clone(), lane)?;
-            let pb = backend.copy(&vb, range.clone(), lane)?;
-            let pc = backend.copy(&vc, range, lane)?;
-            timed(backend, lane, "a*b - c", || backend.mul_sub(&mut pa, &pb, &pc))?;
-            Some(pa)
-        };
-        let digits = timed(backend, lane, "quotient digits", || {
-            Digits::<C>::digits(backend, &part.plan, Scalars::Mont(values.as_ref().unwrap_or(&va)))
-        })?;
-        let pending = timed(backend, lane, "MSM H", || Msm::<C::G1>::msm(backend, &part.bases, &digits))?;
-        sums.push(PendingSum::G1(None, pending));
-    }
-    drop((va, vb, vc));
-
-    let mut total = Totals::zero();
-    for sum in sums {
-        match sum {
-            PendingSum::G2(part) => add(&mut total.b2, part)?,
-            PendingSum::G1(Some(Sum::A), part) => add(&mut total.a, part)?,
-            PendingSum::G1(Some(Sum::B1), part) => add(&mut total.b1, part)?,
-            PendingSum::G1(_, part) => add(&mut total.c, part)?,
+    let shares = key.quotient.iter().map(|part| (part.share.lane, part.share.range.clone()));
+    if [b, c_forward].iter().all(|&lane| lane == a) {
+        timed(backend, a, "a*b - c", || backend.mul_sub(&mut va, &vb, &vc))?;
+        drop((vb, vc));
+        if let [whole] = &key.quotient[..] {
+            if whole.share.lane == a && whole.share.range.len() == n {
+                return Ok(vec![va]);
+            }
         }
+        return shares.map(|(lane, range)| copied(backend, &va, range, lane)).collect();
     }
-    backend.synchronize()?;
-    Ok(total.finish(key, blinding))
+    let share = |(lane, range): (Lane, Range<usize>)| {
+        let mut pa = copied(backend, &va, range.clone(), lane)?;
+        let pb = copied(backend, &vb, range.clone(), lane)?;
+        let pc = copied(backend, &vc, range, lane)?;
+        timed(backend, lane, "a*b - c", || backend.mul_sub(&mut pa, &pb, &pc))?;
+        Ok(pa)
+    };
+    shares.map(share).collect()
 }
 
-/// Checks what can be checked of a witness without the circuit.
-fn check_witness<C: Curve>(witness: &[Canonical], variables: usize) -> Result<()> {
-    if witness.len() != variables {
-        let has = witness.len();
-        return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {variables} wires")));
+/// The sums over the witness, on each lane those that it has points of.
+fn sum_witness<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    wires: &[B::Buf<Canonical>],
+    sums: &mut Sums<C>,
+) -> Result<()> {
+    for part in &key.witness {
+        let (lane, range) = (part.share.lane, part.share.range.clone());
+        let own;
+        let scalars = match (on::<B>(wires, lane), wires.first()) {
+            (Some(whole), _) if range.len() == whole.len() => whole,
+            (Some(from), _) | (None, Some(from)) => {
+                own = copied(backend, from, range, lane)?;
+                &own
+            }
+            (None, None) => return Err(tandem_ops::Error::invalid("prove", "no lane has the witness").into()),
+        };
+        let digits = timed(backend, lane, "witness digits", || {
+            Digits::<C>::digits(backend, &part.plan, Scalars::Canonical(scalars))
+        })?;
+        // G2 takes longest to put together, and the verifier waits for A and B, so that B2 goes first.
+        if let Some(bases) = &part.b2 {
+            sums.b2.push(timed(backend, lane, "MSM B2", || Msm::<C::G2>::msm(backend, bases, &digits))?);
+        }
+        for (sum, bases) in &part.g1 {
+            let pending = timed(backend, lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits))?;
+            match sum {
+                Sum::A => sums.a.push(pending),
+                Sum::B1 => sums.b1.push(pending),
+                Sum::L | Sum::B2 => sums.c.push(pending),
+            }
+        }
     }
-    if witness.first() != Some(&Canonical([1, 0, 0, 0])) {
-        return Err(Error::Witness("value 0 of the witness is not 1, as that of every circuit is".into()));
+    Ok(())
+}
+
+/// A copy, with a span where it goes from lane to lane.
+fn copied<B: Backend, T: tandem_ops::Wire>(
+    backend: &B,
+    from: &B::Buf<T>,
+    range: Range<usize>,
+    lane: Lane,
+) -> Result<B::Buf<T>> {
+    if from.lane() == lane {
+        return Ok(backend.copy(from, range, lane)?);
     }
-    let below = |x: &Canonical| x.0.iter().rev().cmp(C::Fr::MODULUS.0.iter().rev()).is_lt();
-    match witness.par_iter().position_first(|x| !below(x)) {
-        Some(at) => Err(Error::Witness(format!("value {at} of the witness is not below the modulus of {}", C::ID))),
-        None => Ok(()),
-    }
+    timed(backend, from.lane(), "copy to lane", || backend.copy(from, range, lane))
 }
 
 /// Runs `work` within a span on the lane's timeline.
@@ -204,54 +232,11 @@ fn timed<B: Backend, T>(
     Ok(result?)
 }
 
-fn add<A: CurveGroup>(total: &mut A, part: Pending<A>) -> Result<()> {
-    let part: A = part.wait()?;
-    *total += part;
-    Ok(())
-}
-
 fn name(sum: Sum) -> &'static str {
     match sum {
         Sum::B2 => "MSM B2",
         Sum::A => "MSM A",
         Sum::B1 => "MSM B1",
         Sum::L => "MSM L",
-    }
-}
-
-/// A lane's part of a sum; `None` is the sum over H.
-enum PendingSum<C: Curve> {
-    G1(Option<Sum>, Pending<<C::G1 as Group>::Ark>),
-    G2(Pending<<C::G2 as Group>::Ark>),
-}
-
-/// The sums over all lanes. That over H only ever occurs with that over L: `c` is both.
-struct Totals<C: Curve> {
-    a: <C::G1 as Group>::Ark,
-    b1: <C::G1 as Group>::Ark,
-    b2: <C::G2 as Group>::Ark,
-    c: <C::G1 as Group>::Ark,
-}
-
-impl<C: Curve> Totals<C> {
-    fn zero() -> Self {
-        let (g1, g2) = (AdditiveGroup::ZERO, AdditiveGroup::ZERO);
-        Self { a: g1, b1: g1, b2: g2, c: g1 }
-    }
-
-    /// A = alpha + sum A + r delta; B = beta + sum B + s delta; C = sum L + sum H + s A + r B - r s delta.
-    fn finish<B: ProofBackend<C>>(self, key: &ProvingKey<C, B>, blinding: &Blinding<C>) -> Proof<C> {
-        let (r, s) = (blinding.r, blinding.s);
-        let points = &key.points;
-        let delta1 = C::G1::to_ark(&points.delta1);
-        let a = self.a + C::G1::to_ark(&points.alpha1) + delta1 * r;
-        let b1 = self.b1 + C::G1::to_ark(&points.beta1) + delta1 * s;
-        let b2 = self.b2 + C::G2::to_ark(&points.beta2) + C::G2::to_ark(&points.delta2) * s;
-        let c = self.c + a * s + b1 * r - delta1 * (r * s);
-        Proof {
-            a: C::G1::from_ark(&a.into_affine()),
-            b: C::G2::from_ark(&b2.into_affine()),
-            c: C::G1::from_ark(&c.into_affine()),
-        }
     }
 }

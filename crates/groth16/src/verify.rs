@@ -1,8 +1,8 @@
 //! Verification of proofs.
 
-use crate::check::{check_point, Fault};
-use crate::{Error, Proof, Result, VerifyingKey};
-use ark_ec::pairing::{Pairing, PairingOutput};
+use crate::check::{check_curve, check_point, Fault};
+use crate::{Error, Proof, Result, VerifyingKey, P1, P2};
+use ark_ec::pairing::{MillerLoopOutput, Pairing, PairingOutput};
 use ark_ec::VariableBaseMSM;
 use ark_ec::{AffineRepr, CurveGroup};
 use tandem_ops::{Canonical, Curve, Group};
@@ -42,6 +42,22 @@ pub enum Refusal {
     /// The pairing equation does not hold.
     #[error("the pairing equation does not hold")]
     Equation,
+}
+
+/// A factor of the equation's left side before the final exponentiation, or why there is none.
+pub(crate) type Factor<C> = std::result::Result<MillerLoopOutput<<C as Curve>::Pairing>, Refusal>;
+
+/// The quick half of the check of a proof's point, without which nothing is computed with it.
+fn on_curve<'p, G: Group>(name: &'static str, point: &'p G::Point) -> std::result::Result<&'p G::Point, Refusal> {
+    check_curve::<G>(point).map_err(|fault| Refusal::Point { name, fault })?;
+    Ok(point)
+}
+
+fn in_subgroup<G: Group>(name: &'static str, point: &G::Point) -> std::result::Result<(), Refusal> {
+    if G::is_in_subgroup(point) {
+        return Ok(());
+    }
+    Err(Refusal::Point { name, fault: Fault::Subgroup })
 }
 
 impl<C: Curve> PreparedKey<C> {
@@ -87,26 +103,58 @@ impl<C: Curve> PreparedKey<C> {
     /// # Errors
     /// The reason to refuse the proof.
     pub fn verify(&self, publics: &[Canonical], proof: &Proof<C>) -> std::result::Result<(), Refusal> {
+        let (of_inputs, (of_ab, of_c)) = rayon::join(
+            || self.of_inputs(publics),
+            || rayon::join(|| self.of_ab(&proof.a, &proof.b), || self.of_c(&proof.c)),
+        );
+        self.conclude(of_inputs, of_ab, of_c)
+    }
+
+    /// What the public values add to the equation.
+    pub(crate) fn of_inputs(&self, publics: &[Canonical]) -> Factor<C> {
         if publics.len() + 1 != self.ic.len() {
             return Err(Refusal::PublicCount { has: publics.len(), expected: self.ic.len() - 1 });
         }
-        let point = |name, check: std::result::Result<(), Fault>| check.map_err(|fault| Refusal::Point { name, fault });
-        point("pi_a", check_point::<C::G1>(&proof.a))?;
-        point("pi_b", check_point::<C::G2>(&proof.b))?;
-        point("pi_c", check_point::<C::G1>(&proof.c))?;
         let mut scalars = Vec::with_capacity(publics.len());
         for (i, x) in publics.iter().enumerate() {
             scalars.push(C::from_canonical(*x).ok_or(Refusal::PublicRange(i))?);
         }
         let inputs = <C::G1 as Group>::Ark::msm_unchecked(&self.ic[1..], &scalars) + self.ic[0];
-        let left = C::Pairing::multi_pairing(
-            [C::G1::to_ark(&proof.a), inputs.into_affine(), C::G1::to_ark(&proof.c)],
-            [G2Prepared::<C>::from(C::G2::to_ark(&proof.b)), self.minus_gamma.clone(), self.minus_delta.clone()],
+        Ok(C::Pairing::multi_miller_loop([inputs.into_affine()], [self.minus_gamma.clone()]))
+    }
+
+    /// What A and B add to it.
+    pub(crate) fn of_ab(&self, a: &P1<C>, b: &P2<C>) -> Factor<C> {
+        let a = on_curve::<C::G1>("pi_a", a)?;
+        let b = on_curve::<C::G2>("pi_b", b)?;
+        let (checked, factor) = rayon::join(
+            || in_subgroup::<C::G1>("pi_a", a).and_then(|()| in_subgroup::<C::G2>("pi_b", b)),
+            || C::Pairing::multi_miller_loop([C::G1::to_ark(a)], [G2Prepared::<C>::from(C::G2::to_ark(b))]),
         );
-        if left == self.alpha_beta {
-            Ok(())
-        } else {
-            Err(Refusal::Equation)
+        checked.map(|()| factor)
+    }
+
+    /// What C adds to it.
+    pub(crate) fn of_c(&self, c: &P1<C>) -> Factor<C> {
+        let c = on_curve::<C::G1>("pi_c", c)?;
+        let (checked, factor) = rayon::join(
+            || in_subgroup::<C::G1>("pi_c", c),
+            || C::Pairing::multi_miller_loop([C::G1::to_ark(c)], [self.minus_delta.clone()]),
+        );
+        checked.map(|()| factor)
+    }
+
+    /// Whether the equation holds, from what its parts add to it.
+    pub(crate) fn conclude(
+        &self,
+        of_inputs: Factor<C>,
+        of_ab: Factor<C>,
+        of_c: Factor<C>,
+    ) -> std::result::Result<(), Refusal> {
+        let product = of_inputs?.0 * of_ab?.0 * of_c?.0;
+        match C::Pairing::final_exponentiation(MillerLoopOutput(product)) {
+            Some(left) if left == self.alpha_beta => Ok(()),
+            _ => Err(Refusal::Equation),
         }
     }
 }

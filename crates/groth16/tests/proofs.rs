@@ -6,10 +6,12 @@ use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{
-    check, prove, Blinding, Error, OwnedKey, PreparedKey, Proof, ProvingKey, Refusal, Silent, P1, P2,
+    check, prove, prove_verified, Blinding, Error, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Refusal, Silent,
+    Witness, P1, P2,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group};
+use zeroize::Zeroizing;
 
 fn key<C: Curve>(circuit: Synthetic) -> OwnedKey<C> {
     let mut key = OwnedKey::default();
@@ -17,10 +19,23 @@ fn key<C: Curve>(circuit: Synthetic) -> OwnedKey<C> {
     key
 }
 
-fn proof<C: Curve>(key: &OwnedKey<C>, witness: &[Canonical], lanes: usize, blinding: &Blinding<C>) -> Proof<C> {
+fn checked<C: Curve>(witness: &[Canonical]) -> Result<Witness<C>, Error> {
+    Witness::new(Zeroizing::new(witness.to_vec()))
+}
+
+fn proof_as<C: Curve>(
+    key: &OwnedKey<C>,
+    witness: &[Canonical],
+    (lanes, layout): (usize, Layout),
+    blinding: &Blinding<C>,
+) -> Proof<C> {
     let backend = Cpu::new(lanes);
-    let resident = ProvingKey::load(&backend, &key.view().unwrap()).unwrap();
-    prove(&backend, &resident, witness, blinding).unwrap()
+    let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout).unwrap();
+    prove(&backend, &resident, &checked(witness).unwrap(), blinding).unwrap()
+}
+
+fn proof<C: Curve>(key: &OwnedKey<C>, witness: &[Canonical], lanes: usize, blinding: &Blinding<C>) -> Proof<C> {
+    proof_as(key, witness, (lanes, Layout::Auto), blinding)
 }
 
 const CIRCUITS: [(usize, usize, f64); 9] = [
@@ -47,8 +62,11 @@ fn proofs_verify_and_are_the_same_on_any_number_of_lanes<C: Curve>() {
         let (r, s) = (C::Fr::rand(&mut rng), C::Fr::rand(&mut rng));
         let one = proof(&key, &witness, 1, &Blinding::fixed(r, s));
         verifier.verify(inputs, &one).unwrap();
-        for lanes in 2..=4 {
-            assert_eq!(proof(&key, &witness, lanes, &Blinding::fixed(r, s)), one, "{circuit:?} on {lanes} lanes");
+        for lanes in 2..=8 {
+            for layout in [Layout::Auto, Layout::Roles, Layout::Split] {
+                let made = proof_as(&key, &witness, (lanes, layout), &Blinding::fixed(r, s));
+                assert_eq!(made, one, "{circuit:?} on {lanes} lanes, {layout:?}");
+            }
         }
         let random = proof(&key, &witness, 1, &Blinding::random().unwrap());
         verifier.verify(inputs, &random).unwrap();
@@ -159,26 +177,63 @@ fn a_wrong_witness_makes_no_valid_proof() {
     }
 }
 
+/// What is verified while it is made is what the verifier says of it afterwards.
+#[test]
+fn proofs_are_verified_while_they_are_made() {
+    let circuit = Synthetic { constraints: 40, publics: 2, dense: 0.5 };
+    let key = key::<Bls12_381>(circuit);
+    let other = self::key::<Bls12_381>(Synthetic { publics: 3, ..circuit });
+    let prepared = |key: &OwnedKey<Bls12_381>| PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
+    let (verifier, wrong_verifier) = (prepared(&key), prepared(&other));
+    let good = circuit.witness::<Bls12_381>(1).unwrap();
+    let mut bad = good.clone();
+    bad[20].0[0] ^= 1;
+    for lanes in [1, 3] {
+        let backend = Cpu::new(lanes);
+        let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Roles).unwrap();
+        let make = |verifier: &PreparedKey<Bls12_381>, witness: &[Canonical]| {
+            let blinding = Blinding::random().unwrap();
+            prove_verified(&backend, &resident, verifier, &checked(witness).unwrap(), &blinding).unwrap()
+        };
+        for (witness, expected) in [(&good, Ok(())), (&bad, Err(Refusal::Equation))] {
+            let made = make(&verifier, witness);
+            assert_eq!(made.verdict, expected);
+            assert_eq!(verifier.verify(&witness[1..3], &made.proof), expected);
+            assert!(arkworks_accepts(&key, &witness[1..3], &made.proof) == expected.is_ok());
+            assert!(made.host.windows(2).all(|w| w[0].begun <= w[1].begun), "{:?}", made.host);
+        }
+        assert_eq!(make(&wrong_verifier, &good).verdict, Err(Refusal::PublicCount { has: 2, expected: 3 }));
+    }
+}
+
 #[test]
 fn a_witness_of_the_wrong_form_is_refused() {
     let circuit = Synthetic { constraints: 40, publics: 1, dense: 0.5 };
     let key = key::<Bn254>(circuit);
     let good = circuit.witness::<Bn254>(1).unwrap();
     let backend = Cpu::new(1);
-    let resident = ProvingKey::load(&backend, &key.view().unwrap()).unwrap();
-    let refused = |witness: &[Canonical], reason: &str| {
-        let error = prove(&backend, &resident, witness, &Blinding::random().unwrap()).unwrap_err();
+    let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Auto).unwrap();
+    let is = |error: Error, reason: &str| {
         assert!(matches!(&error, Error::Witness(text) if text.contains(reason)), "{error}");
+    };
+    let refused = |witness: &[Canonical], reason: &str| {
+        let witness = checked(witness).unwrap();
+        is(prove(&backend, &resident, &witness, &Blinding::random().unwrap()).unwrap_err(), reason);
     };
     refused(&good[..good.len() - 1], "41 values; the key's circuit has 42 wires");
     refused(&[good.clone(), vec![good[1]]].concat(), "43 values");
-    refused(&[], "0 values");
+    let malformed = |witness: &[Canonical], reason: &str| {
+        is(checked::<Bn254>(witness).err().unwrap(), reason);
+    };
+    malformed(&[], "value 0");
     let mut bad = good.clone();
     bad[0].0[0] = 2;
-    refused(&bad, "value 0");
+    malformed(&bad, "value 0");
     bad = good.clone();
     bad[30] = Canonical(<ark_bn254::Fr as ark_ff::PrimeField>::MODULUS.0);
-    refused(&bad, "value 30 of the witness is not below the modulus");
+    malformed(&bad, "value 30 of the witness is not below the modulus");
+    bad[30].0[0] -= 1;
+    assert!(checked::<Bn254>(&bad).is_ok());
 }
 
 /// A point of the curve outside the subgroup.

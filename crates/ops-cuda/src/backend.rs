@@ -4,7 +4,7 @@ use crate::lane::LaneCtx;
 use crate::spans::Spans;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tandem_cuda::{Device, DeviceBuffer, DevicePtr};
+use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Upload};
 use tandem_ops::{Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};
 
 /// A team of GPUs; lane i is the i-th of them.
@@ -62,6 +62,11 @@ impl Cuda {
             }
             lanes.push(Arc::new(LaneCtx::new(Lane(i), device).map_err(device_error)?));
         }
+        for lane in &lanes {
+            for peer in lanes.iter().filter(|peer| peer.lane != lane.lane) {
+                lane.share(peer).map_err(device_error)?;
+            }
+        }
         let spans = Mutex::new(Spans::new(&lanes).map_err(device_error)?);
         Ok(Cuda { lanes, spans })
     }
@@ -116,6 +121,31 @@ impl Backend for Cuda {
         let mut buf = self.uninit("upload", lane, src.len())?;
         self.write(&mut buf, 0, src)?;
         Ok(buf)
+    }
+
+    /// Each lane gets a piece over its own link, and the others' pieces from them.
+    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &[T]) -> Result<Vec<CudaBuf<T>>> {
+        const OP: &str = "upload";
+        let mut bufs: Vec<CudaBuf<T>> =
+            lanes.iter().map(|&lane| self.uninit(OP, lane, src.len())).collect::<Result<_>>()?;
+        let pieces: Vec<Range<usize>> =
+            (0..lanes.len()).map(|i| src.len() * i / lanes.len()..src.len() * (i + 1) / lanes.len()).collect();
+        let uploads = bufs.iter_mut().zip(&pieces).map(|(buf, piece)| {
+            let from = src[piece.clone()].into();
+            self.lanes[buf.lane.0].prepare(OP, &mut buf.memory, piece.start, from)
+        });
+        let uploads: Vec<Upload<'_>> = uploads.collect::<Result<_>>()?;
+        Upload::run(&uploads).map_err(|e| self.lanes[lanes[0].0].error(OP, e))?;
+        drop(uploads);
+        for (from, piece) in pieces.iter().enumerate() {
+            for to in (0..lanes.len()).filter(|&to| to != from) {
+                let [source, target] =
+                    bufs.get_disjoint_mut([from, to]).map_err(|_| Error::invalid(OP, "a lane twice"))?;
+                let copied = target.memory.copy_from(piece.start, &source.memory, piece.clone());
+                copied.map_err(|e| self.lanes[source.lane.0].error(OP, e))?;
+            }
+        }
+        Ok(bufs)
     }
 
     fn copy<T: Wire>(&self, src: &CudaBuf<T>, range: Range<usize>, lane: Lane) -> Result<CudaBuf<T>> {

@@ -3,15 +3,16 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Staging, Stream};
+use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Staging, Stream, Upload};
 use tandem_ops::{Error, Lane, Result, Unaligned, Wire};
 
-/// Uploads go through this many slots of [`SLOT_BYTES`], so that the host fills one while others are on their way.
-const SLOTS: usize = 4;
-/// Large enough that the fixed cost of a copy is lost in it (PCIe moves it in about 0.15 ms).
-const SLOT_BYTES: usize = 8 << 20;
-/// A thread takes this many bytes at a time when it fills a slot.
-const FILL_BYTES: usize = 512 << 10;
+/// Uploads go through this many slots of [`SLOT_BYTES`].
+const SLOTS: usize = 32;
+/// PCIe moves it in 20 us: large enough that the fixed cost of a copy is lost in it, small enough that the first one
+/// starts soon.
+const SLOT_BYTES: usize = 1 << 20;
+/// Threads that fill slots: more fill them no faster.
+const FILLERS: usize = 16;
 
 /// One GPU of the team. Work goes to its one stream, memory comes from its own pool.
 pub(crate) struct LaneCtx {
@@ -34,7 +35,7 @@ impl LaneCtx {
             properties: device.properties()?,
             stream: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
-            staging: Staging::new(SLOTS, SLOT_BYTES, fill),
+            staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Arc::default(),
             ntt: Mutex::default(),
         })
@@ -74,7 +75,27 @@ impl LaneCtx {
         at: usize,
         from: Unaligned<'_, T>,
     ) -> Result<()> {
+        self.prepare(op, to, at, from).and_then(|upload| Upload::run(&[upload]).map_err(|e| self.error(op, e)))
+    }
+
+    /// The same for [`Upload::run`], which makes several at once.
+    pub(crate) fn prepare<'a, T: Wire>(
+        &'a self,
+        op: &'static str,
+        to: &'a mut DeviceBuffer<T>,
+        at: usize,
+        from: Unaligned<'a, T>,
+    ) -> Result<Upload<'a>> {
         self.staging.upload(to, at, from.as_bytes()).map_err(|e| self.error(op, e))
+    }
+
+    /// Lets the GPU of `peer` reach this lane's memory, where there is a way: copies between the two then take it, and do
+    /// not pass through the host.
+    pub(crate) fn share(&self, peer: &LaneCtx) -> tandem_cuda::Result<()> {
+        if peer.device.can_access(self.device)? {
+            self.pool.share(peer.device)?;
+        }
+        Ok(())
     }
 
     /// Starts the copy of a buffer to the host.
@@ -135,11 +156,10 @@ impl LaneCtx {
     }
 }
 
-/// Copies with as many threads as rayon has: one thread fills memory at a fraction of PCIe's rate.
-fn fill(to: &mut [u8], from: &[u8]) {
-    use rayon::prelude::*;
-    if to.len() <= FILL_BYTES {
-        return to.copy_from_slice(from);
-    }
-    to.par_chunks_mut(FILL_BYTES).zip(from.par_chunks(FILL_BYTES)).for_each(|(to, from)| to.copy_from_slice(from));
+/// Runs `work` on several threads at once: one alone copies memory at a fraction of PCIe's rate.
+fn on_threads(work: &(dyn Fn() + Sync)) {
+    rayon::in_place_scope(|scope| {
+        (1..rayon::current_num_threads().min(FILLERS)).for_each(|_| scope.spawn(|_| work()));
+        work();
+    });
 }

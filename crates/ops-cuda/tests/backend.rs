@@ -168,3 +168,28 @@ fn arithmetic_bn254() {
 fn arithmetic_bls12_381() {
     arithmetic::<Bls12_381>();
 }
+
+/// Copies from one GPU's memory to another's go over the link between them where there is one. Through the host they would
+/// not reach 60 GB/s.
+#[test]
+fn copies_between_gpus_take_their_link() {
+    let gpus = tandem_cuda::testing::gpus();
+    let [first, second, ..] = &gpus[..] else { return };
+    if !first.can_access(*second).unwrap() || !second.can_access(*first).unwrap() {
+        return;
+    }
+    let cuda = Cuda::open(&[*first, *second]).unwrap();
+    let bytes = 256 << 20;
+    for (from, to) in [(Lane(0), Lane(1)), (Lane(1), Lane(0))] {
+        let source = cuda.alloc::<u8>(from, bytes).unwrap();
+        for _ in 0..4 {
+            let span = cuda.begin(from, "copy");
+            drop(cuda.copy(&source, 0..bytes, to).unwrap());
+            cuda.end(span);
+        }
+        let fastest = cuda.take_spans().unwrap().iter().map(|s| s.duration_us).fold(f64::INFINITY, f64::min);
+        let rate = bytes as f64 / fastest / 1e3;
+        println!("lane {} to lane {}: {rate:.0} GB/s", from.0, to.0);
+        assert!(rate > 60.0, "lane {} to lane {}: {rate} GB/s", from.0, to.0);
+    }
+}

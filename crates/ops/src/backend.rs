@@ -78,6 +78,14 @@ pub trait Backend: Send + Sync + 'static {
         Ok(buf)
     }
 
+    /// A buffer with the contents of `src` on each of `lanes`, over all the ways to them at once where there are several.
+    ///
+    /// # Errors
+    /// As [`Backend::alloc`].
+    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &[T]) -> Result<Vec<Self::Buf<T>>> {
+        lanes.iter().map(|&lane| self.upload(lane, src)).collect()
+    }
+
     /// A copy of `src[range]` on `lane`, which may be another lane than the one that holds `src`.
     ///
     /// # Errors

@@ -1,0 +1,117 @@
+//! What the host does while the lanes work and when they are done: it waits for the sums, puts the proof together,
+//! and verifies it part by part as the parts come in.
+
+use crate::blinding::Terms;
+use crate::{Blinding, PreparedKey, Proof, ProvingKey, Refusal, Result, Witness, P1};
+use ark_ec::CurveGroup;
+use std::sync::OnceLock;
+use std::time::Instant;
+use tandem_ops::{Curve, Group, Pending, ProofBackend};
+
+/// What the host did when, for a trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HostSpan {
+    /// What it was.
+    pub name: &'static str,
+    /// When it began.
+    pub begun: Instant,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl HostSpan {
+    /// Runs `work` and notes when.
+    pub(crate) fn of<T>(spans: &mut Vec<HostSpan>, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let result = work();
+        spans.push(HostSpan { name, begun, seconds: begun.elapsed().as_secs_f64() });
+        result
+    }
+}
+
+/// The lanes' parts of the sums, on their way. That over H only ever occurs with that over L: `c` is both.
+pub(crate) struct Sums<C: Curve> {
+    pub(crate) a: Vec<Pending<<C::G1 as Group>::Ark>>,
+    pub(crate) b1: Vec<Pending<<C::G1 as Group>::Ark>>,
+    pub(crate) b2: Vec<Pending<<C::G2 as Group>::Ark>>,
+    pub(crate) c: Vec<Pending<<C::G1 as Group>::Ark>>,
+}
+
+impl<C: Curve> Default for Sums<C> {
+    fn default() -> Self {
+        Self { a: Vec::new(), b1: Vec::new(), b2: Vec::new(), c: Vec::new() }
+    }
+}
+
+fn total<G: CurveGroup>(terms: G, parts: Vec<Pending<G>>) -> Result<G> {
+    let mut total = terms;
+    for part in parts {
+        let part: G = part.wait()?;
+        total += part;
+    }
+    Ok(total)
+}
+
+impl<C: Curve> Sums<C> {
+    /// A = alpha + sum A + r delta; B = beta + sum B + s delta; C = sum L + sum H + s A + r B - r s delta.
+    ///
+    /// `ab` gets A and B as soon as they are there, while the lanes may still work on C.
+    fn proof(
+        self,
+        terms: Terms<C>,
+        blinding: &Blinding<C>,
+        host: &mut Vec<HostSpan>,
+        ab: impl FnOnce(P1<C>, crate::P2<C>),
+    ) -> Result<Proof<C>> {
+        let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2))?;
+        let b = C::G2::from_ark(&b2.into_affine());
+        let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a))?;
+        let a = C::G1::from_ark(&a1.into_affine());
+        ab(a, b);
+        let with_a = terms.c + a1 * blinding.s;
+        let b1 = HostSpan::of(host, "wait for B1", || total(terms.b1, self.b1))?;
+        let with_ab = with_a + b1 * blinding.r;
+        let c = HostSpan::of(host, "wait for L and H", || total(with_ab, self.c))?;
+        Ok(Proof { a, b, c: C::G1::from_ark(&c.into_affine()) })
+    }
+
+    /// The proof alone.
+    pub(crate) fn finish<B: ProofBackend<C>>(
+        self,
+        key: &ProvingKey<C, B>,
+        blinding: &Blinding<C>,
+        host: &mut Vec<HostSpan>,
+    ) -> Result<Proof<C>> {
+        self.proof(blinding.terms(&key.points), blinding, host, |_, _| ())
+    }
+
+    /// The proof and what `verifier` says of it. What it says of the public values, A and B is computed while the lanes
+    /// work.
+    pub(crate) fn finish_verified<B: ProofBackend<C>>(
+        self,
+        key: &ProvingKey<C, B>,
+        verifier: &PreparedKey<C>,
+        witness: &Witness<C>,
+        blinding: &Blinding<C>,
+        host: &mut Vec<HostSpan>,
+    ) -> Result<(Proof<C>, std::result::Result<(), Refusal>)> {
+        let publics = &witness.values()[1..=key.shape.publics];
+        let (of_inputs, of_ab) = (OnceLock::new(), OnceLock::new());
+        let (proof, verdict) = rayon::in_place_scope(|scope| {
+            let (of_inputs, of_ab) = (&of_inputs, &of_ab);
+            scope.spawn(move |_| _ = of_inputs.set(verifier.of_inputs(publics)));
+            let terms = blinding.terms(&key.points);
+            let proof = self.proof(terms, blinding, host, |a, b| {
+                scope.spawn(move |_| _ = of_ab.set(verifier.of_ab(&a, &b)));
+            })?;
+            let of_c = HostSpan::of(host, "verify C", || verifier.of_c(&proof.c));
+            Result::Ok((proof, of_c))
+        })?;
+        // The scope has waited for both.
+        let (Some(of_inputs), Some(of_ab)) = (of_inputs.into_inner(), of_ab.into_inner()) else {
+            unreachable!("the scope ended before its tasks")
+        };
+        let verdict = HostSpan::of(host, "verify", || verifier.conclude(of_inputs, of_ab, verdict));
+        Ok((proof, verdict))
+    }
+}

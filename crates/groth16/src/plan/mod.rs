@@ -1,0 +1,310 @@
+//! Which lane does what: pure decisions, made once a key.
+//!
+//! Three chains of two transforms each lead from the rows' values to the odd coset: a, b, and c = a*b, which cannot
+//! start before the values of a and b are there. Sums can be cut anywhere between two points; every lane holds the
+//! points of what it sums.
+
+mod roles;
+
+use crate::tuning::Costs;
+use std::ops::Range;
+use tandem_ops::{CurveId, Lane, MsmSet};
+
+/// The sizes of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Wires of the circuit, the constant 1 among them.
+    pub variables: usize,
+    /// Public outputs and inputs.
+    pub publics: usize,
+    /// Rows of the domain, a power of two.
+    pub domain: usize,
+}
+
+/// The lanes of the transforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chains {
+    /// Sparse product and both transforms of a.
+    pub a: Lane,
+    /// Sparse product and both transforms of b.
+    pub b: Lane,
+    /// c = a*b and its inverse transform.
+    pub c_inverse: Lane,
+    /// The transform of c to the odd coset.
+    pub c_forward: Lane,
+}
+
+impl Chains {
+    /// All on one lane.
+    fn on(lane: Lane) -> Self {
+        Chains { a: lane, b: lane, c_inverse: lane, c_forward: lane }
+    }
+}
+
+/// A lane's share of a vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// The lane.
+    pub lane: Lane,
+    /// The elements; never empty.
+    pub range: Range<usize>,
+}
+
+/// How a proof is laid out over several lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// As [`Layout::Roles`], over as many lanes as make it faster.
+    #[default]
+    Auto,
+    /// The first lane transforms and sums over the quotient; the others sum over the witness. What one has left to do
+    /// when the others are done is cut off and given to them, so that at most one sum is cut between two lanes.
+    Roles,
+    /// Transforms are placed one a lane, and every sum is split by points over all lanes.
+    Split,
+}
+
+/// What a lane sums over the witness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneSums {
+    /// The lane, and the values of the witness that it needs for its sums.
+    pub share: Share,
+    /// The sums, B2 first.
+    pub sums: Vec<SumShare>,
+}
+
+/// Who does what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The lanes of the transforms.
+    pub chains: Chains,
+    /// Lanes that get the whole witness: those of the transforms, and those that sum over all of it.
+    pub whole: Vec<Lane>,
+    /// The sums over the witness.
+    pub witness: Vec<LaneSums>,
+    /// Shares of the quotient's values, for the sum over H.
+    pub quotient: Vec<Share>,
+}
+
+impl Schedule {
+    fn new(shape: Shape, chains: Chains, witness: Vec<LaneSums>, quotient: Vec<Share>) -> Self {
+        let mut whole = vec![chains.a, chains.b];
+        whole.extend(witness.iter().filter(|w| w.share.range.len() == shape.variables).map(|w| w.share.lane));
+        whole.sort_unstable();
+        whole.dedup();
+        Schedule { chains, whole, witness, quotient }
+    }
+
+    /// Scalars that the lane takes apart at a time, at most.
+    pub fn scalars(&self, lane: Lane) -> usize {
+        let shares = self.witness.iter().map(|w| &w.share).chain(&self.quotient);
+        shares.filter(|share| share.lane == lane).map(|share| share.range.len()).max().unwrap_or(0)
+    }
+}
+
+/// Lays a proof of this shape out over up to `lanes` lanes, of which there is at least one.
+pub fn schedule(curve: CurveId, shape: Shape, lanes: usize, layout: Layout) -> Schedule {
+    match layout {
+        Layout::Auto => roles::fastest(Costs::of(curve), shape, lanes),
+        Layout::Roles => roles::roles(Costs::of(curve), shape, lanes).1,
+        Layout::Split => split(shape, lanes),
+    }
+}
+
+fn split(shape: Shape, lanes: usize) -> Schedule {
+    let chains = match lanes {
+        0 | 1 => Chains::on(Lane(0)),
+        // Three transforms each: c changes lanes between its two.
+        2 => Chains { a: Lane(0), b: Lane(1), c_inverse: Lane(0), c_forward: Lane(1) },
+        _ => Chains { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) },
+    };
+    let witness = shares(shape.variables, lanes);
+    let witness = witness.into_iter().map(|share| LaneSums { sums: sums(shape, &share), share }).collect();
+    Schedule::new(shape, chains, witness, shares(shape.domain, lanes))
+}
+
+/// Cuts `len` elements into one share a lane, as even as whole elements allow; lanes without any have none.
+pub fn shares(len: usize, lanes: usize) -> Vec<Share> {
+    let lanes = lanes.max(1);
+    // len * lanes stays far below 2^64: both are counts of things in memory.
+    let cut = |i: usize| (len as u128 * i as u128 / lanes as u128) as usize;
+    (0..lanes).map(|i| Share { lane: Lane(i), range: cut(i)..cut(i + 1) }).filter(|s| !s.range.is_empty()).collect()
+}
+
+/// One of the sums over the witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sum {
+    /// B in G2: the longest, so it goes first.
+    B2,
+    /// A in G1.
+    A,
+    /// B in G1.
+    B1,
+    /// The private wires' part of C in G1.
+    L,
+}
+
+/// The points of one sum on one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SumShare {
+    /// Which sum.
+    pub sum: Sum,
+    /// The set as the backend's plan sees it: `first` counts from the start of the lane's share of the witness.
+    pub set: MsmSet,
+    /// The points, counted in the key's section.
+    pub points: Range<usize>,
+}
+
+/// The sums that `share` of the witness takes part in, G2 first. A sum without points there is left out.
+pub fn sums(shape: Shape, share: &Share) -> Vec<SumShare> {
+    // L has no points for the constant and the public wires.
+    let hidden = shape.publics + 1;
+    [(Sum::B2, true, 0), (Sum::A, false, 0), (Sum::B1, false, 0), (Sum::L, false, hidden)]
+        .into_iter()
+        .filter_map(|(sum, g2, skipped)| {
+            let start = share.range.start.max(skipped);
+            let points = share.range.end.checked_sub(start).filter(|&n| n > 0)?;
+            let set = MsmSet { g2, first: start - share.range.start, points };
+            Some(SumShare { sum, set, points: start - skipped..start - skipped + points })
+        })
+        .collect()
+}
+
+/// How a lane's memory is shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes for the points that the witness is summed over.
+    pub witness: u64,
+    /// Bytes for the points that the quotient is summed over.
+    pub quotient: u64,
+}
+
+/// Shares `free` bytes of a lane between its two groups of points, in proportion to the plain size of the points,
+/// after what a proof itself needs, with `scalars` taken apart at a time, has been set aside.
+pub fn budget(free: u64, shape: Shape, witness_points: u64, quotient_points: u64, scalars: usize) -> Budget {
+    /// Buckets, partial sums, and what a runtime keeps for itself; less where there is little at all.
+    const OVERHEAD: u64 = 512 << 20;
+    let left = free.saturating_sub(working_set(shape, scalars)).saturating_sub(OVERHEAD.min(free / 8));
+    let total = (witness_points + quotient_points).max(1);
+    let witness = (u128::from(left) * u128::from(witness_points) / u128::from(total)) as u64;
+    Budget { witness, quotient: left - witness }
+}
+
+/// Bytes of a lane that a proof needs beside points and matrices: the witness, the vectors of the three chains and a
+/// copy of one, and the digits of `scalars`, sorted out of place.
+pub fn working_set(shape: Shape, scalars: usize) -> u64 {
+    const SCALAR: u64 = 32;
+    /// 26 windows of a 4-byte key and a 4-byte index, twice.
+    const DIGITS: u64 = 26 * 8 * 2;
+    (shape.variables as u64 + 4 * shape.domain as u64) * SCALAR + scalars as u64 * DIGITS
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const SHAPE: Shape = Shape { variables: 1000, publics: 3, domain: 1024 };
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for len in [0, 1, 2, 3, 7, 64, 1000] {
+            for lanes in 1..9 {
+                let shares = shares(len, lanes);
+                let mut next = 0;
+                for share in &shares {
+                    assert_eq!(share.range.start, next);
+                    assert!(share.range.end > next && share.lane.0 < lanes);
+                    next = share.range.end;
+                }
+                assert_eq!(next, len);
+                let sizes: Vec<_> = shares.iter().map(|s| s.range.len()).collect();
+                assert!(sizes.iter().max().unwrap_or(&0) - sizes.iter().min().unwrap_or(&0) <= 1);
+            }
+        }
+    }
+
+    /// Each point of each section is on exactly one lane, with its own scalar.
+    pub(super) fn check_schedule(shape: Shape, lanes: usize, plan: &Schedule) {
+        let mut seen: HashMap<_, Vec<Range<usize>>> = HashMap::new();
+        for LaneSums { share, sums } in &plan.witness {
+            assert!(share.lane.0 < lanes && share.range.end <= shape.variables && !sums.is_empty());
+            assert!(share.range.len() < shape.variables || plan.whole.contains(&share.lane));
+            for part in sums {
+                assert_eq!(part.points.len(), part.set.points);
+                assert!(part.set.first + part.set.points <= share.range.len() && part.set.points > 0);
+                let offset = if part.sum == Sum::L { shape.publics + 1 } else { 0 };
+                assert_eq!(share.range.start + part.set.first, part.points.start + offset);
+                assert_eq!(part.set.g2, part.sum == Sum::B2);
+                seen.entry(Some(part.sum)).or_default().push(part.points.clone());
+            }
+        }
+        for share in &plan.quotient {
+            assert!(share.lane.0 < lanes && !share.range.is_empty());
+            seen.entry(None).or_default().push(share.range.clone());
+        }
+        let private = shape.variables - 1 - shape.publics;
+        let all = [(Some(Sum::A), shape.variables), (Some(Sum::B1), shape.variables), (Some(Sum::B2), shape.variables)];
+        for (sum, points) in all.into_iter().chain([(Some(Sum::L), private), (None, shape.domain)]) {
+            let mut ranges = seen.remove(&sum).unwrap_or_default();
+            ranges.sort_by_key(|r| r.start);
+            let end = ranges.iter().fold(0, |end, r| {
+                assert_eq!(r.start, end, "{sum:?} {shape:?} on {lanes} lanes: {plan:?}");
+                r.end
+            });
+            assert_eq!(end, points, "{sum:?} {shape:?} on {lanes} lanes");
+        }
+        let Chains { a, b, c_inverse, c_forward } = plan.chains;
+        assert!([a, b, c_inverse, c_forward].iter().all(|lane| lane.0 < lanes));
+        assert!(plan.whole.contains(&a) && plan.whole.contains(&b));
+        // No lane has two shares of one vector.
+        for lane in (0..lanes).map(Lane) {
+            assert!(plan.witness.iter().filter(|w| w.share.lane == lane).count() <= 1);
+            assert!(plan.quotient.iter().filter(|q| q.lane == lane).count() <= 1);
+        }
+    }
+
+    #[test]
+    fn each_point_is_summed_with_its_own_scalar() {
+        for publics in [0, 1, 3, 250, 251, 600, 999] {
+            let shape = Shape { publics, ..SHAPE };
+            for lanes in 1..10 {
+                for curve in [CurveId::Bn254, CurveId::Bls12_381] {
+                    for layout in [Layout::Auto, Layout::Roles, Layout::Split] {
+                        check_schedule(shape, lanes, &schedule(curve, shape, lanes, layout));
+                    }
+                }
+            }
+        }
+        check_schedule(
+            Shape { variables: 1, publics: 0, domain: 1 },
+            2,
+            &schedule(CurveId::Bn254, Shape { variables: 1, publics: 0, domain: 1 }, 2, Layout::Roles),
+        );
+    }
+
+    #[test]
+    fn two_lanes_carry_three_transforms_each() {
+        for (lanes, expected) in [(1, vec![6]), (2, vec![3, 3]), (3, vec![2, 2, 2]), (5, vec![2, 2, 2, 0, 0])] {
+            let Chains { a, b, c_inverse, c_forward } = split(SHAPE, lanes).chains;
+            let mut transforms = vec![0; lanes];
+            for lane in [a, a, b, b, c_inverse, c_forward] {
+                transforms[lane.0] += 1;
+            }
+            assert_eq!(transforms, expected);
+        }
+    }
+
+    #[test]
+    fn the_budget_is_what_is_left_and_never_more() {
+        let need = working_set(SHAPE, 1024);
+        assert_eq!(budget(need, SHAPE, 3, 1, 1024), Budget { witness: 0, quotient: 0 });
+        // An eighth is kept back from little memory, half a GiB from much.
+        let free = 8 * (need + 400);
+        assert_eq!(budget(free, SHAPE, 3, 1, 1024), {
+            let left = free - need - free / 8;
+            Budget { witness: left * 3 / 4, quotient: left - left * 3 / 4 }
+        });
+        let huge = budget(u64::MAX, SHAPE, u64::MAX / 4, u64::MAX / 4, 8);
+        assert_eq!(huge.witness + huge.quotient, u64::MAX - working_set(SHAPE, 8) - (512 << 20));
+    }
+}

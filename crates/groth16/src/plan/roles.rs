@@ -1,0 +1,203 @@
+//! One lane transforms, the others sum, and all end at the same time.
+//!
+//! All the sums stand in a line: H, A, B1, L, B2. The first lane does the transforms and takes what it can of the line
+//! until a common end, the next lane goes on from there, and so on (McNaughton's rule): each lane has a piece of the line,
+//! and a sum is cut only where a piece ends. H can be summed only after the transforms, so that where many lanes share it, each
+//! fills the time before with other sums. The earliest end at which the lanes take all of the line is searched for.
+
+use super::{Chains, Lane, LaneSums, MsmSet, Range, Schedule, Shape, Share, Sum, SumShare};
+use crate::tuning::Costs;
+
+/// A sum of the line; `None` is that over H.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    sum: Option<Sum>,
+    points: usize,
+    point_cost: f64,
+    fixed_cost: f64,
+}
+
+/// A lane's part of a sum: points counted in the key's section.
+type Piece = (Option<Sum>, Range<usize>);
+
+fn line(costs: &Costs, shape: Shape) -> Vec<Item> {
+    let g1 = |sum, points| Item { sum: Some(sum), points, point_cost: 1.0, fixed_cost: costs.g1_sum };
+    let items = [
+        Item { sum: None, points: shape.domain, point_cost: costs.h_point, fixed_cost: costs.g1_sum },
+        g1(Sum::A, shape.variables),
+        g1(Sum::B1, shape.variables),
+        g1(Sum::L, shape.variables - shape.publics - 1),
+        Item { sum: Some(Sum::B2), points: shape.variables, point_cost: costs.g2_point, fixed_cost: costs.g2_sum },
+    ];
+    items.into_iter().filter(|item| item.points > 0).collect()
+}
+
+/// The pieces of each lane if all are to end by `end`; `None` if they cannot.
+fn cut(costs: &Costs, shape: Shape, lanes: usize, end: f64) -> Option<Vec<Vec<Piece>>> {
+    let transforms = costs.row * shape.domain as f64;
+    let items = line(costs, shape);
+    let mut done = vec![0; items.len()];
+    let mut pieces: Vec<Vec<Piece>> = Vec::new();
+    for lane in 0..lanes {
+        let mut left = if lane == 0 { end - transforms } else { end };
+        let mut of_lane: Vec<Piece> = Vec::new();
+        for (item, done) in items.iter().zip(&mut done).filter(|(item, done)| **done < item.points) {
+            let first_of_witness = item.sum.is_some() && !of_lane.iter().any(|(sum, _)| sum.is_some());
+            let digits = if first_of_witness { costs.digits * shape.variables as f64 } else { 0.0 };
+            // The quotient is there when the first lane has transformed.
+            let waits = item.sum.is_none() && left > end - transforms;
+            let room = if waits { end - transforms } else { left } - digits - item.fixed_cost;
+            let rest = item.points - *done;
+            let fitting = (room / item.point_cost).clamp(0.0, rest as f64) as usize;
+            // A piece is worth its fixed cost again.
+            if fitting == rest || fitting as f64 * item.point_cost >= item.fixed_cost {
+                left -= digits + item.fixed_cost + fitting as f64 * item.point_cost;
+                of_lane.push((item.sum, *done..*done + fitting));
+                *done += fitting;
+            }
+            // What is left of the line is the next lane's, but a lane that only waits for the quotient has room for more.
+            if fitting < rest && !waits {
+                break;
+            }
+        }
+        pieces.push(of_lane);
+    }
+    items.iter().zip(&done).all(|(item, &done)| done == item.points).then_some(pieces)
+}
+
+/// The earliest end, and the layout that reaches it.
+pub(super) fn roles(costs: Costs, shape: Shape, lanes: usize) -> (f64, Schedule) {
+    let one_lane = |item: Item| item.fixed_cost + item.points as f64 * item.point_cost;
+    // All on the first lane is possible by then.
+    let mut late = 1.0
+        + costs.row * shape.domain as f64
+        + costs.digits * shape.variables as f64
+        + line(&costs, shape).into_iter().map(one_lane).sum::<f64>();
+    let mut early = 0.0;
+    let mut best = cut(&costs, shape, lanes.max(1), late).unwrap_or_default();
+    for _ in 0..40 {
+        let end = (early + late) / 2.0;
+        match cut(&costs, shape, lanes.max(1), end) {
+            Some(pieces) => (late, best) = (end, pieces),
+            None => early = end,
+        }
+    }
+    let share = |(lane, pieces): (usize, &Vec<Piece>)| {
+        let range = pieces.iter().find(|(sum, _)| sum.is_none())?.1.clone();
+        Some(Share { lane: Lane(lane), range })
+    };
+    let quotient = best.iter().enumerate().filter_map(share).collect();
+    let witness = best.iter().enumerate().filter_map(|(lane, pieces)| lane_sums(shape, Lane(lane), pieces)).collect();
+    (late, Schedule::new(shape, Chains::on(Lane(0)), witness, quotient))
+}
+
+/// Over as many lanes as are worth their cost.
+pub(super) fn fastest(costs: Costs, shape: Shape, lanes: usize) -> Schedule {
+    let mut best = roles(costs, shape, 1);
+    for count in 2..=lanes {
+        let (end, schedule) = roles(costs, shape, count);
+        let end = end + costs.lane * (count - 1) as f64;
+        if end < best.0 {
+            best = (end, schedule);
+        }
+    }
+    best.1
+}
+
+fn lane_sums(shape: Shape, lane: Lane, pieces: &[Piece]) -> Option<LaneSums> {
+    let hidden = |sum: Sum| if sum == Sum::L { shape.publics + 1 } else { 0 };
+    let parts: Vec<(Sum, Range<usize>)> =
+        pieces.iter().filter_map(|(sum, points)| Some(((*sum)?, points.clone()))).collect();
+    let start = parts.iter().map(|(sum, points)| points.start + hidden(*sum)).min()?;
+    let end = parts.iter().map(|(sum, points)| points.end + hidden(*sum)).max()?;
+    let mut sums: Vec<SumShare> = parts
+        .into_iter()
+        .map(|(sum, points)| {
+            let set = MsmSet { g2: sum == Sum::B2, first: points.start + hidden(sum) - start, points: points.len() };
+            SumShare { sum, set, points }
+        })
+        .collect();
+    sums.sort_by_key(|part| part.sum != Sum::B2);
+    Some(LaneSums { share: Share { lane, range: start..end }, sums })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_schedule;
+    use super::*;
+    use tandem_ops::CurveId;
+
+    const CURVES: [CurveId; 2] = [CurveId::Bn254, CurveId::Bls12_381];
+
+    fn shape(log_n: u32) -> Shape {
+        Shape { variables: (1 << log_n) - 1, publics: 1, domain: 1 << log_n }
+    }
+
+    fn loads(costs: &Costs, shape: Shape, plan: &Schedule, lanes: usize) -> Vec<f64> {
+        let mut loads = vec![0.0; lanes];
+        loads[0] = costs.row * shape.domain as f64;
+        for share in &plan.quotient {
+            loads[share.lane.0] += costs.g1_sum + costs.h_point * share.range.len() as f64;
+        }
+        for LaneSums { share, sums } in &plan.witness {
+            loads[share.lane.0] += costs.digits * share.range.len() as f64;
+            for part in sums {
+                let (point, fixed) = if part.set.g2 { (costs.g2_point, costs.g2_sum) } else { (1.0, costs.g1_sum) };
+                loads[share.lane.0] += fixed + point * part.set.points as f64;
+            }
+        }
+        loads
+    }
+
+    #[test]
+    fn lanes_end_together() {
+        for curve in CURVES {
+            let costs = Costs::of(curve);
+            for log_n in [20, 22, 24] {
+                let shape = shape(log_n);
+                let (one, plan) = roles(costs, shape, 1);
+                assert_eq!(loads(&costs, shape, &plan, 1)[0].max(one) - one, 0.0);
+                for lanes in 2..=8 {
+                    let (end, plan) = roles(costs, shape, lanes);
+                    check_schedule(shape, lanes, &plan);
+                    let loads = loads(&costs, shape, &plan, lanes);
+                    let longest = loads.iter().copied().fold(0.0, f64::max);
+                    assert!(longest <= end * 1.0001, "{longest} {end}");
+                    // Each cut costs a sum's fixed costs, and a lane its own digits; nothing else is lost.
+                    let lost = costs.g2_sum + costs.digits * shape.variables as f64;
+                    let least = (one / lanes as f64 + lost).max(costs.row * shape.domain as f64 * 1.5);
+                    assert!(end <= least, "2^{log_n} on {lanes}: {end}, expected {least}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_are_cut_no_more_than_needed() {
+        for curve in CURVES {
+            for log_n in 10..=24 {
+                for lanes in 1..=8 {
+                    let plan = roles(Costs::of(curve), shape(log_n), lanes).1;
+                    let pieces = plan.quotient.len() + plan.witness.iter().map(|w| w.sums.len()).sum::<usize>();
+                    // One at each border of two lanes, and H on top where many share it.
+                    let cuts = if lanes > 2 { 2 * (lanes - 1) } else { lanes - 1 };
+                    assert!(pieces <= 5 + cuts, "{pieces} pieces on {lanes} lanes");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_proofs_stay_on_one_lane_and_large_ones_do_not() {
+        for curve in CURVES {
+            let lanes = |log_n| {
+                let plan = fastest(Costs::of(curve), shape(log_n), 2);
+                check_schedule(shape(log_n), 2, &plan);
+                plan.witness.iter().map(|w| w.share.lane).chain(plan.quotient.iter().map(|q| q.lane)).max()
+            };
+            assert_eq!(lanes(22), Some(Lane(1)));
+            let costs = Costs { lane: 10e6, ..Costs::of(curve) };
+            assert_eq!(fastest(costs, shape(12), 8), roles(costs, shape(12), 1).1);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Witnesses.
+
+use crate::{Error, Result};
+use ark_ff::PrimeField;
+use rayon::prelude::*;
+use std::marker::PhantomData;
+use tandem_ops::{Canonical, Curve};
+use zeroize::Zeroizing;
+
+/// The values of a circuit's wires. They are checked here, once, and not again by each proof. Wiped when dropped.
+pub struct Witness<C: Curve> {
+    values: Zeroizing<Vec<Canonical>>,
+    of: PhantomData<fn() -> C>,
+}
+
+impl<C: Curve> Witness<C> {
+    /// Takes the values of all wires, the constant 1 first.
+    ///
+    /// # Errors
+    /// [`Error::Witness`] if there is no leading 1, or a value is not below the modulus.
+    pub fn new(values: Zeroizing<Vec<Canonical>>) -> Result<Self> {
+        if values.first() != Some(&Canonical([1, 0, 0, 0])) {
+            return Err(Error::Witness("value 0 of the witness is not 1, as that of every circuit is".into()));
+        }
+        let below = |x: &Canonical| x.0.iter().rev().cmp(C::Fr::MODULUS.0.iter().rev()).is_lt();
+        match values.par_iter().position_first(|x| !below(x)) {
+            Some(at) => Err(Error::Witness(format!("value {at} of the witness is not below the modulus of {}", C::ID))),
+            None => Ok(Self { values, of: PhantomData }),
+        }
+    }
+
+    /// The values.
+    pub fn values(&self) -> &[Canonical] {
+        &self.values
+    }
+}
