@@ -121,7 +121,7 @@ impl Pool {
     /// # Errors
     /// More than the address space or the device has; the device failed.
     pub fn alloc<T: Pod>(self: &Arc<Self>, stream: &Arc<Stream>, len: usize, wipe: bool) -> Result<DeviceBuffer<T>> {
-        let mut buffer = DeviceBuffer { ptr: DevicePtr::NULL, len, wipe, stream: stream.clone(), _pool: self.clone() };
+        let mut buffer = DeviceBuffer { ptr: DevicePtr::NULL, len, wipe, stream: stream.clone(), pool: self.clone() };
         let too_large = || Error::new("allocate memory", Some(self.device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         if bytes == 0 {
@@ -161,7 +161,7 @@ pub struct DeviceBuffer<T: Pod> {
     len: usize,
     wipe: bool,
     stream: Arc<Stream>,
-    _pool: Arc<Pool>,
+    pool: Arc<Pool>,
 }
 
 impl<T: Pod> DeviceBuffer<T> {
@@ -188,6 +188,11 @@ impl<T: Pod> DeviceBuffer<T> {
     /// The stream whose order they follow.
     pub fn stream(&self) -> &Arc<Stream> {
         &self.stream
+    }
+
+    /// The pool that they come from.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     /// Overwrites the elements of `range` with zero bytes.

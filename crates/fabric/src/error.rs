@@ -1,6 +1,8 @@
-//! What can be wrong with a topology or a job.
+//! What can be wrong with a topology, a job, or the use of a team.
 
-/// Result of reading a topology or of planning.
+use crate::Fault;
+
+/// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// One line that says what was wrong, where, and what was expected.
@@ -23,10 +25,56 @@ pub enum Error {
     /// A plan breaks a rule; see [`crate::plan::check`].
     #[error("wrong plan: {0}")]
     WrongPlan(String),
+    /// A schedule breaks a rule; see [`crate::exec::check`].
+    #[error("wrong schedule: {0}")]
+    WrongSchedule(String),
+    /// A length, an index, a PE or a combination that an operation does not allow.
+    #[error("{op}: {problem}")]
+    Invalid {
+        /// The operation.
+        op: &'static str,
+        /// What was found and what was expected.
+        problem: String,
+    },
+    /// A PE had too little memory for an allocation. No PE keeps any part of it.
+    #[error("symmetric memory: PE {pe} ({device}) cannot add {wanted} bytes to its heap: {reason}")]
+    OutOfMemory {
+        /// The PE of the world.
+        pe: usize,
+        /// Its device.
+        device: String,
+        /// Bytes by which its heap had to grow.
+        wanted: u64,
+        /// What stood against it.
+        reason: String,
+    },
+    /// Two PEs do not reach each other's memory.
+    #[error("PE {from} does not reach the memory of PE {to}: {reason}")]
+    NoPeer {
+        /// The PE of the team that was to access.
+        from: usize,
+        /// The PE of the team whose memory it was to access.
+        to: usize,
+        /// Why it does not.
+        reason: String,
+    },
+    /// A kernel whose blocks wait for each other does not fit on a device at once.
+    #[error("{0}")]
+    NotResident(String),
+    /// A wait took too long, or an access went past the end. The team is unusable from then on.
+    #[error("the team is unusable: {0}")]
+    Fault(Box<Fault>),
+    /// A device failed.
+    #[error(transparent)]
+    Device(#[from] tandem_cuda::Error),
 }
 
 impl Error {
     pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Topology { place: place.into(), problem: problem.into() }
+    }
+
+    pub(crate) fn invalid(op: &'static str, problem: impl Into<String>) -> Self {
+        Self::Invalid { op, problem: problem.into() }
     }
 }

@@ -220,6 +220,9 @@ unsafe extern "C" {
     pub fn tandem_fabric_barrier(team: *const tandem_team, stream: tandem_stream) -> i32;
     pub fn tandem_fabric_strided(args: *const tandem_fabric_strided_args, stream: tandem_stream) -> i32;
     pub fn tandem_fabric_store(args: *const tandem_fabric_store_args, stream: tandem_stream) -> i32;
+    /// Loads the kernels of the functions above on the current device: the runtime would else load each when it is first
+    /// launched, and that may wait for a kernel that waits for this one.
+    pub fn tandem_fabric_preload(kernels: *mut u64) -> i32;
 }
 
 const _: () = {

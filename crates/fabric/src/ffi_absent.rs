@@ -233,6 +233,10 @@ pub unsafe extern "C" fn tandem_fabric_store(_args: *const tandem_fabric_store_a
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_fabric_preload(_kernels: *mut u64) -> i32 {
+    NOT_BUILT
+}
+
 /// TANDEM_NOT_BUILT of tandem_cuda.h.
 const NOT_BUILT: i32 = -1;
 

@@ -191,6 +191,9 @@ int32_t tandem_fabric_wait(const tandem_team* team, const tandem_fabric_wait_arg
 int32_t tandem_fabric_barrier(const tandem_team* team, tandem_stream stream);
 int32_t tandem_fabric_strided(const tandem_fabric_strided_args* args, tandem_stream stream);
 int32_t tandem_fabric_store(const tandem_fabric_store_args* args, tandem_stream stream);
+/// Loads the kernels of the functions above on the current device: the runtime would else load each when it is first
+/// launched, and that may wait for a kernel that waits for this one.
+int32_t tandem_fabric_preload(uint64_t* kernels);
 
 #ifdef __cplusplus
 }

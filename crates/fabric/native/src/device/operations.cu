@@ -17,7 +17,13 @@ template <class T> __device__ T amo(const tandem_fabric_atomic_args& args, T* wo
     using namespace detail;
     const T value = T(args.value);
     switch (args.op) {
-        case TANDEM_AMO_SET: return fetch<Exchange, Order::release>(word, value);
+        case TANDEM_AMO_SET:
+            // A link that carries no atomics carries this.
+            if (args.fetched == 0) {
+                store<Order::release>(word, value);
+                return value;
+            }
+            return fetch<Exchange, Order::release>(word, value);
         case TANDEM_AMO_ADD: return fetch<Add, Order::release>(word, value);
         case TANDEM_AMO_INC: return fetch<Add, Order::release>(word, T(1));
         case TANDEM_AMO_AND: return fetch<And, Order::release>(word, value);
@@ -149,4 +155,27 @@ extern "C" int32_t tandem_fabric_store(const tandem_fabric_store_args* args, tan
     if (args->bytes == 0) return TANDEM_OK;
     store_kernel<<<1, 1, 0, stream>>>(*args);
     return int32_t(cudaGetLastError());
+}
+
+extern "C" int32_t tandem_fabric_preload(uint64_t* kernels) {
+    const auto load = [](auto kernel) {
+        cudaFuncAttributes attributes;
+        return cudaFuncGetAttributes(&attributes, kernel);
+    };
+    const cudaError_t loaded[] = {
+        load(atomic_kernel<uint32_t>), load(atomic_kernel<uint64_t>), load(wait_kernel<uint32_t>),
+        load(wait_kernel<int32_t>),    load(wait_kernel<uint64_t>),   load(wait_kernel<int64_t>),
+        load(barrier_kernel),          load(strided_kernel<uint4>),   load(strided_kernel<uint2>),
+        load(strided_kernel<uint32_t>), load(strided_kernel<uint16_t>), load(strided_kernel<uint8_t>),
+        load(store_kernel),
+    };
+    *kernels = 0;
+    for (const cudaError_t error : loaded) {
+        if (error != cudaSuccess) {
+            (void)cudaGetLastError();
+            return int32_t(error);
+        }
+        *kernels += 1;
+    }
+    return TANDEM_OK;
 }

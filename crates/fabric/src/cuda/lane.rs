@@ -1,0 +1,124 @@
+//! A queue that is a stream.
+
+use crate::machine::{self, Mark, Recording};
+use crate::op::Op;
+use crate::team::Core;
+use crate::{ffi, Error, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+use tandem_cuda::Stream;
+
+pub(super) struct Lane {
+    stream: Arc<Stream>,
+    /// The team and the PE in it; `None` for what the host does.
+    seat: Option<(Arc<Core>, usize)>,
+    recording: Mutex<bool>,
+}
+
+impl Lane {
+    pub(super) fn new(stream: Stream, seat: Option<(Arc<Core>, usize)>) -> Self {
+        Lane { stream: Arc::new(stream), seat, recording: Mutex::new(false) }
+    }
+
+    fn handle(&self) -> Result<ffi::tandem_team> {
+        let handle = self.seat.as_ref().and_then(|(core, me)| core.handle(*me));
+        handle.ok_or_else(|| Error::invalid("queue of the host", "it is of no team, and takes no waits"))
+    }
+
+    fn is_recording(&self) -> bool {
+        *self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl machine::Lane for Lane {
+    fn push(&self, op: Op) -> Result<()> {
+        // SAFETY (of all below): whoever made the operation has checked its addresses and lengths against allocations of
+        // this world, which are not freed before this stream has got past it (World::retire); argument structs are copied
+        // by the launch.
+        let done = match op {
+            Op::Copy { bytes: 0, .. } | Op::Fill { bytes: 0, .. } => Ok(()),
+            Op::Copy { to, from, bytes } => self.stream.call("copy", |raw| {
+                // SAFETY: as above.
+                unsafe {
+                    tandem_cuda::ffi::tandem_cuda_copy_on_device(to as *mut u8, from as *const u8, bytes as usize, raw)
+                }
+            }),
+            Op::Fill { to, bytes, value } => self.stream.call("fill memory", |raw| {
+                // SAFETY: as above.
+                unsafe { tandem_cuda::ffi::tandem_cuda_memset(to as *mut u8, value.into(), bytes as usize, raw) }
+            }),
+            Op::Strided(args) => self.stream.call("strided copy", |raw| {
+                // SAFETY: as above.
+                unsafe { ffi::tandem_fabric_strided(&args, raw) }
+            }),
+            Op::Store(args) => self.stream.call("store", |raw| {
+                // SAFETY: as above.
+                unsafe { ffi::tandem_fabric_store(&args, raw) }
+            }),
+            Op::Atomic(args) => self.stream.call("atomic", |raw| {
+                // SAFETY: as above.
+                unsafe { ffi::tandem_fabric_atomic(&args, raw) }
+            }),
+            Op::Wait(args) => {
+                let team = self.handle()?;
+                // SAFETY: as above; the team's state and records live as long as the team, which this lane holds.
+                self.stream.call("wait", |raw| unsafe { ffi::tandem_fabric_wait(&team, &args, raw) })
+            }
+            Op::Barrier => {
+                let team = self.handle()?;
+                // SAFETY: as for a wait.
+                self.stream.call("barrier", |raw| unsafe { ffi::tandem_fabric_barrier(&team, raw) })
+            }
+            Op::Run(_) => return Err(Error::invalid("run a program", "the PE is a GPU, which runs kernels")),
+        };
+        Ok(done?)
+    }
+
+    fn mark(&self) -> Result<Option<Mark>> {
+        if self.is_recording() {
+            return Ok(None);
+        }
+        Ok(Some(Mark::Cuda(self.stream.record()?)))
+    }
+
+    fn wait(&self, mark: &Mark) -> Result<()> {
+        match mark {
+            Mark::Cuda(event) => Ok(self.stream.wait(event)?),
+            Mark::Sim(_) => {
+                Err(Error::invalid("wait for an event", "the event is of a pretend PE, the queue of a GPU"))
+            }
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        if self.is_recording() {
+            return Err(Error::invalid("synchronize a queue", "it is recording a graph"));
+        }
+        Ok(self.stream.synchronize()?)
+    }
+
+    fn begin(&self) -> Result<()> {
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stream.begin_capture()?;
+        *recording = true;
+        Ok(())
+    }
+
+    fn end(&self) -> Result<Recording> {
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        *recording = false;
+        Ok(Recording::Cuda(self.stream.end_capture()?))
+    }
+
+    fn replay(&self, recording: &Recording) -> Result<()> {
+        match recording {
+            Recording::Cuda(graph) => Ok(graph.launch(&self.stream)?),
+            Recording::Sim(_) => {
+                Err(Error::invalid("launch a graph", "the graph is of a pretend PE, the queue of a GPU"))
+            }
+        }
+    }
+
+    fn stream(&self) -> Option<&Arc<Stream>> {
+        Some(&self.stream)
+    }
+}

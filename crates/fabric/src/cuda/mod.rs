@@ -1,0 +1,314 @@
+//! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
+
+mod lane;
+
+use crate::fault::Record;
+use crate::machine;
+use crate::team::Seat;
+use crate::world::{Held, Links, World};
+use crate::{ffi, Error, Memory, Result};
+use bytemuck::Pod;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tandem_cuda::{Device, Pinned, Reserved, Stream};
+
+/// Pieces that the host's reads and writes go in.
+const STAGING: usize = 4 << 20;
+/// Bytes that a heap grows by at least: a mapping takes as long for 2 MiB.
+const LEAST_GROWTH: u64 = 32 << 20;
+/// Bytes of a table of regions, rounded to what addresses are aligned to.
+const TABLE: u64 = (size_of::<ffi::tandem_region>() * crate::world::MOST_REGIONS) as u64;
+
+/// GPUs and their windows.
+pub(crate) struct Machine {
+    devices: Vec<Device>,
+    window: u64,
+    granule: u64,
+    /// By PE: the devices that reach its memory, itself among them.
+    users: Vec<Vec<Device>>,
+    reserved: Reserved,
+    /// By PE: what the host reads and writes through.
+    host: Vec<Mutex<HostPath>>,
+    /// By PE: the table of regions, in a mapping of its own behind the windows.
+    tables: Vec<u64>,
+}
+
+/// A stream that nothing else uses, and page-locked memory to go through.
+struct HostPath {
+    stream: Stream,
+    slot: Pinned,
+}
+
+impl Machine {
+    /// Reserves windows of at least `window` bytes, and writes into `links` what the driver does not let PEs do.
+    pub(crate) fn new(devices: &[Device], window: u64, links: &mut Links) -> Result<Self> {
+        let op = "open a team of GPUs";
+        if let Some(i) = (1..devices.len()).find(|&i| devices[..i].contains(&devices[i])) {
+            return Err(Error::invalid(op, format!("{} is named twice", devices[i])));
+        }
+        let mut granule = 1;
+        for &device in devices {
+            let step = device.map_granularity()?;
+            granule = granule.max(step.max(1).next_power_of_two());
+            preload(device)?;
+        }
+        peers(devices, links)?;
+        let window = window.next_multiple_of(granule);
+        let table = TABLE.next_multiple_of(granule);
+        let pes = devices.len() as u64;
+        // Tables lie behind the windows, so that a window is all heap.
+        let reserved = Reserved::new(pes * (window + table))?;
+        let users =
+            |pe: usize| (0..devices.len()).filter(|&u| links.apart(u, pe).is_none()).map(|u| devices[u]).collect();
+        let mut tables = Vec::new();
+        let mut host = Vec::new();
+        for (pe, &device) in devices.iter().enumerate() {
+            let at = pes * window + pe as u64 * table;
+            reserved.map(at..at + table, device, &[device])?;
+            tables.push(reserved.address() + at);
+            host.push(Mutex::new(HostPath { stream: Stream::new(device)?, slot: Pinned::new(device, STAGING)? }));
+        }
+        let users = (0..devices.len()).map(users).collect();
+        Ok(Machine { devices: devices.to_vec(), window, granule, users, reserved, host, tables })
+    }
+
+    /// Bytes from one window to the next, which may be more than was asked for.
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn range(&self, pe: usize, from: u64, to: u64) -> std::ops::Range<u64> {
+        let start = pe as u64 * self.window;
+        start + from..start + to
+    }
+
+    fn path(&self, pe: usize) -> MutexGuard<'_, HostPath> {
+        self.host[pe].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Loads the kernels of queues, because loading one later could wait for another that waits for it.
+fn preload(device: Device) -> Result<()> {
+    device.make_current()?;
+    let mut kernels = 0;
+    // SAFETY: `kernels` is valid to write to; the device is current.
+    let status = unsafe { ffi::tandem_fabric_preload(&mut kernels) };
+    match status {
+        tandem_cuda::ffi::TANDEM_OK => Ok(()),
+        code => Err(tandem_cuda::Error::new("load kernels", Some(device), code).into()),
+    }
+}
+
+/// Says of each pair of devices that is not apart yet what the driver lets one do with the other's memory.
+fn peers(devices: &[Device], links: &mut Links) -> Result<()> {
+    for (i, &from) in devices.iter().enumerate() {
+        for (j, &to) in devices.iter().enumerate() {
+            if i == j || links.apart(i, j).is_some() {
+                continue;
+            }
+            if !from.can_access(to)? {
+                links.part(i, j, format!("the driver offers {from} no peer access to {to}"));
+            } else if !from.peer_attributes(to)?.1 {
+                links.without_atomics(i, j);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl machine::Machine for Machine {
+    fn heap(&self) -> u64 {
+        self.reserved.address()
+    }
+
+    fn granule(&self) -> u64 {
+        self.granule.max(LEAST_GROWTH).min(self.window)
+    }
+
+    fn name(&self, pe: usize) -> String {
+        self.devices[pe].to_string()
+    }
+
+    fn device(&self, pe: usize) -> Option<Device> {
+        Some(self.devices[pe])
+    }
+
+    fn map(&self, pe: usize, from: u64, to: u64) -> Result<()> {
+        let device = self.devices[pe];
+        let range = self.range(pe, from, to);
+        if let Err(error) = self.reserved.map(range.clone(), device, &self.users[pe]) {
+            if !error.is_out_of_memory() {
+                return Err(error.into());
+            }
+            let free = device.memory_info().map_or(0, |(free, _)| free);
+            let reason = format!("the device has {free} bytes free");
+            return Err(Error::OutOfMemory { pe, device: device.to_string(), wanted: to - from, reason });
+        }
+        let path = self.path(pe);
+        let zeroed = path.stream.call("fill memory", |raw| {
+            let at = (self.reserved.address() + range.start) as *mut u8;
+            // SAFETY: the bytes have just been mapped and nobody else knows of them.
+            unsafe { tandem_cuda::ffi::tandem_cuda_memset(at, 0, (to - from) as usize, raw) }
+        });
+        let zeroed = zeroed.and_then(|()| path.stream.synchronize());
+        if zeroed.is_err() {
+            let _ = self.reserved.unmap(range);
+        }
+        Ok(zeroed?)
+    }
+
+    fn unmap(&self, pe: usize, from: u64, to: u64) {
+        // Called to undo: what failed is reported.
+        let _ = self.reserved.unmap(self.range(pe, from, to));
+    }
+
+    fn write(&self, pe: usize, to: u64, from: &[u8]) -> Result<()> {
+        let mut path = self.path(pe);
+        let HostPath { stream, slot } = &mut *path;
+        for (i, piece) in from.chunks(STAGING).enumerate() {
+            slot.bytes()[..piece.len()].copy_from_slice(piece);
+            let (at, memory) = ((to as usize + i * STAGING) as *mut u8, slot.address());
+            // SAFETY: the caller has checked the range; the slot is as long as a piece, and is not touched before the
+            // stream has been waited for.
+            stream.call("copy to device", |raw| unsafe {
+                tandem_cuda::ffi::tandem_cuda_copy_to_device(at, memory, piece.len(), raw)
+            })?;
+            stream.synchronize()?;
+        }
+        wipe(slot, from.len());
+        Ok(())
+    }
+
+    fn read(&self, pe: usize, from: u64, to: &mut [u8]) -> Result<()> {
+        let mut path = self.path(pe);
+        let HostPath { stream, slot } = &mut *path;
+        let bytes = to.len();
+        for (i, piece) in to.chunks_mut(STAGING).enumerate() {
+            let (at, memory) = ((from as usize + i * STAGING) as *const u8, slot.address());
+            // SAFETY: as in `write`.
+            stream.call("copy to host", |raw| unsafe {
+                tandem_cuda::ffi::tandem_cuda_copy_to_host(memory, at, piece.len(), raw)
+            })?;
+            stream.synchronize()?;
+            piece.copy_from_slice(&slot.bytes()[..piece.len()]);
+        }
+        wipe(slot, bytes);
+        Ok(())
+    }
+
+    fn faults(&self, size: usize) -> Result<Arc<dyn machine::Faults>> {
+        let memory = Pinned::new(self.devices[0], size * size_of::<ffi::tandem_fault>())?;
+        Ok(Arc::new(Faults { memory, size }))
+    }
+
+    fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn machine::Lane>> {
+        Ok(Arc::new(lane::Lane::new(Stream::new(self.devices[pe])?, seat.map(|seat| (seat.core.clone(), seat.me)))))
+    }
+
+    fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {
+        let mut bytes = Vec::with_capacity(TABLE as usize);
+        for slot in slots {
+            bytes.extend(slot.bytes.to_ne_bytes());
+            bytes.extend(slot.at.iter().flat_map(|at| at.to_ne_bytes()));
+        }
+        self.tables.iter().enumerate().try_for_each(|(pe, &at)| self.write(pe, at, &bytes))
+    }
+
+    fn region_table(&self, pe: usize) -> Option<u64> {
+        Some(self.tables[pe])
+    }
+}
+
+/// What went through may be secret.
+fn wipe(slot: &mut Pinned, bytes: usize) {
+    slot.bytes()[..bytes.min(STAGING)].fill(0);
+}
+
+/// Records in page-locked memory, one a PE, written by kernels.
+struct Faults {
+    memory: Pinned,
+    size: usize,
+}
+
+impl Faults {
+    /// The words of 32 bits of a record.
+    fn words(&self, pe: usize) -> [&AtomicU32; WORDS] {
+        std::array::from_fn(|i| {
+            debug_assert!(pe < self.size);
+            let at = self.memory.address() as usize + pe * size_of::<ffi::tandem_fault>() + i * size_of::<u32>();
+            // SAFETY: the record lies in this value's memory, aligned to 8 as its size is a multiple of that, and lives
+            // as long as `self`. The host accesses it through these atomics alone; the device writes whole words.
+            unsafe { AtomicU32::from_ptr(at as *mut u32) }
+        })
+    }
+}
+
+const WORDS: usize = size_of::<ffi::tandem_fault>() / size_of::<u32>();
+// The order of the words below.
+const _: () = {
+    assert!(std::mem::offset_of!(ffi::tandem_fault, what) == 0 && std::mem::offset_of!(ffi::tandem_fault, waiter) == 4);
+    assert!(std::mem::offset_of!(ffi::tandem_fault, peer) == 8 && std::mem::offset_of!(ffi::tandem_fault, place) == 16);
+    assert!(
+        std::mem::offset_of!(ffi::tandem_fault, seen) == 24 && std::mem::offset_of!(ffi::tandem_fault, wanted) == 32
+    );
+};
+
+impl machine::Faults for Faults {
+    fn get(&self, pe: usize) -> Option<Record> {
+        let words = self.words(pe);
+        let what = words[0].load(Ordering::Acquire);
+        if what == ffi::TANDEM_FAULT_NONE as u32 {
+            return None;
+        }
+        let one = |i: usize| words[i].load(Ordering::Relaxed);
+        let two = |i: usize| u64::from(one(i)) | u64::from(one(i + 1)) << 32;
+        Some(Record { what, waiter: one(1), peer: one(2), place: two(4), seen: two(6), wanted: two(8) })
+    }
+
+    fn put(&self, pe: usize, record: Record) {
+        if self.get(pe).is_some() {
+            return;
+        }
+        let words = self.words(pe);
+        words[1].store(record.waiter, Ordering::Relaxed);
+        words[2].store(record.peer, Ordering::Relaxed);
+        for (i, value) in [(4, record.place), (6, record.seen), (8, record.wanted)] {
+            words[i].store(value as u32, Ordering::Relaxed);
+            words[i + 1].store((value >> 32) as u32, Ordering::Relaxed);
+        }
+        words[0].store(record.what, Ordering::Release);
+    }
+
+    fn address(&self, pe: usize) -> usize {
+        self.memory.address() as usize + pe * size_of::<ffi::tandem_fault>()
+    }
+}
+
+/// The addresses of a user's buffers, each on its PE's device and open to all of the team.
+pub(crate) fn register<T: Pod>(world: &World, members: &[usize], buffers: Vec<Memory<T>>) -> Result<([u64; 32], Held)> {
+    let op = "register memory";
+    let mut at = [0; 32];
+    let mut held = Vec::with_capacity(buffers.len());
+    for (&pe, buffer) in members.iter().zip(buffers) {
+        let Memory::Device(buffer) = buffer else {
+            return Err(Error::invalid(op, format!("host memory for PE {pe}, which is a GPU")));
+        };
+        let here = buffer.stream().device();
+        if world.machine.device(pe) != Some(here) {
+            return Err(Error::invalid(
+                op,
+                format!("memory of {here} for PE {pe}, which is {}", world.machine.name(pe)),
+            ));
+        }
+        for &other in members.iter().filter(|&&other| other != pe && world.links.apart(other, pe).is_none()) {
+            if let Some(device) = world.machine.device(other) {
+                buffer.pool().share(device)?;
+            }
+        }
+        // The buffer may still be on its way to be allocated or written in the order of its stream.
+        buffer.stream().synchronize()?;
+        at[pe] = buffer.ptr().raw() as u64;
+        held.push(buffer);
+    }
+    Ok((at, Box::new(held) as Held))
+}

@@ -1,0 +1,79 @@
+//! What goes wrong between PEs, and is found out while they run.
+
+use crate::ffi;
+use std::fmt;
+
+/// A wait that took too long, or an access past the end. The team that had it is unusable from then on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What happened.
+    pub kind: FaultKind,
+    /// The PE of the team that waited or accessed.
+    pub waiter: usize,
+    /// The PE of the team that it waited for or accessed, where that is known.
+    pub peer: Option<usize>,
+    /// Where, in words: which byte of which allocation.
+    pub place: String,
+    /// What the word was last.
+    pub seen: u64,
+    /// What was wanted; bytes for [`FaultKind::Bounds`].
+    pub wanted: u64,
+}
+
+/// The kind of a [`Fault`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A word did not become what was wanted in time.
+    Wait,
+    /// A PE did not come to a barrier in time.
+    Barrier,
+    /// An access past the end of what is mapped.
+    Bounds,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { waiter, place, seen, wanted, .. } = self;
+        let peer = self.peer.map_or("a PE that was not named".into(), |peer| format!("PE {peer}"));
+        match self.kind {
+            FaultKind::Wait => {
+                write!(f, "PE {waiter} waited in vain for {peer}: {place} was {seen}, wanted {wanted}")
+            }
+            FaultKind::Barrier => {
+                write!(f, "PE {waiter} waited in vain for {peer} at barrier {wanted}: it has come to {seen} of them")
+            }
+            FaultKind::Bounds => write!(f, "PE {waiter} accessed {wanted} bytes of {peer} past the end: {place}"),
+        }
+    }
+}
+
+/// A fault as it is recorded: the numbers of tandem_fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) what: u32,
+    pub(crate) waiter: u32,
+    pub(crate) peer: u32,
+    pub(crate) place: u64,
+    pub(crate) seen: u64,
+    pub(crate) wanted: u64,
+}
+
+impl Record {
+    /// In words; `describe` says where an address is.
+    pub(crate) fn fault(self, describe: impl FnOnce(u64) -> String) -> Fault {
+        let kind = match self.what as i32 {
+            ffi::TANDEM_FAULT_BARRIER => FaultKind::Barrier,
+            ffi::TANDEM_FAULT_BOUNDS => FaultKind::Bounds,
+            _ => FaultKind::Wait,
+        };
+        let known = self.peer < ffi::TANDEM_FABRIC_MOST_PES as u32;
+        Fault {
+            kind,
+            waiter: self.waiter as usize,
+            peer: known.then_some(self.peer as usize),
+            place: describe(self.place),
+            seen: self.seen,
+            wanted: self.wanted,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a world stands on: memory of every PE, and ordered queues of work.
+
+use crate::fault::Record;
+use crate::op::Op;
+use crate::team::Seat;
+use crate::{ffi, sim, Result};
+use std::sync::Arc;
+
+/// Memory and queues of the PEs of a world. Addresses and offsets were checked by the caller.
+pub(crate) trait Machine: Send + Sync {
+    /// The address of PE 0's window.
+    fn heap(&self) -> u64;
+    /// What memory is mapped in multiples of.
+    fn granule(&self) -> u64;
+    /// What PE `pe` is, such as `cuda:0`.
+    fn name(&self, pe: usize) -> String;
+    /// Puts memory, all zero, behind the bytes of PE `pe`'s window from `from` to `to`; all PEs that may reach it do.
+    fn map(&self, pe: usize, from: u64, to: u64) -> Result<()>;
+    /// Takes away what a call of `map` with the same arguments has put there.
+    fn unmap(&self, pe: usize, from: u64, to: u64);
+    /// Copies to PE `pe`'s memory; done when it returns.
+    fn write(&self, pe: usize, to: u64, from: &[u8]) -> Result<()>;
+    /// Copies from PE `pe`'s memory; done when it returns.
+    fn read(&self, pe: usize, from: u64, to: &mut [u8]) -> Result<()>;
+    /// Where a team of `size` PEs records its faults.
+    fn faults(&self, size: usize) -> Result<Arc<dyn Faults>>;
+    /// A queue of PE `pe`. One without a seat in a team takes no waits and no barriers.
+    fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn Lane>>;
+    /// Tells the PEs which regions there are; `slots` is by region.
+    fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()>;
+    /// The pretend PEs' memory, if they are pretend.
+    fn sim(&self) -> Option<&Arc<sim::Memory>> {
+        None
+    }
+    /// The GPU that PE `pe` is, if it is one.
+    fn device(&self, _pe: usize) -> Option<tandem_cuda::Device> {
+        None
+    }
+    /// Where kernels of PE `pe` find the table of regions; `None` if there are no kernels.
+    fn region_table(&self, _pe: usize) -> Option<u64> {
+        None
+    }
+}
+
+/// The faults of a team.
+pub(crate) trait Faults: Send + Sync {
+    /// The fault of the team's PE `pe`, if it had one.
+    fn get(&self, pe: usize) -> Option<Record>;
+    /// Records it, unless there is one already. For pretend PEs and for waits of the host.
+    fn put(&self, pe: usize, record: Record);
+    /// Where kernels of PE `pe` write it; 0 where there are none.
+    fn address(&self, _pe: usize) -> usize {
+        0
+    }
+}
+
+/// An ordered queue of work of one PE.
+pub(crate) trait Lane: Send + Sync {
+    /// Adds a step. While recording, it is only written down.
+    fn push(&self, op: Op) -> Result<()>;
+    /// A point that is reached when all steps so far are done; `None` while recording.
+    fn mark(&self) -> Result<Option<Mark>>;
+    /// Steps after this begin when the point is reached.
+    fn wait(&self, mark: &Mark) -> Result<()>;
+    /// Blocks until all steps are done.
+    fn synchronize(&self) -> Result<()>;
+    /// From here on steps are written down and not done.
+    fn begin(&self) -> Result<()>;
+    /// Ends what `begin` began.
+    fn end(&self) -> Result<Recording>;
+    /// Adds all steps that were written down. The recording must be of this queue.
+    fn replay(&self, recording: &Recording) -> Result<()>;
+    /// The stream behind the queue, if there is one.
+    fn stream(&self) -> Option<&Arc<tandem_cuda::Stream>> {
+        None
+    }
+}
+
+/// A point in a queue.
+#[derive(Debug)]
+pub(crate) enum Mark {
+    /// Of a pretend PE's.
+    Sim(sim::Ticket),
+    /// Of a stream.
+    Cuda(tandem_cuda::Event),
+}
+
+impl Mark {
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        match self {
+            Mark::Sim(ticket) => Ok(ticket.is_done()),
+            Mark::Cuda(event) => Ok(event.is_done()?),
+        }
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        match self {
+            Mark::Sim(ticket) => ticket.synchronize(),
+            Mark::Cuda(event) => return Ok(event.synchronize()?),
+        }
+        Ok(())
+    }
+}
+
+/// Steps that were written down.
+pub(crate) enum Recording {
+    /// For a pretend PE.
+    Sim(Vec<Op>),
+    /// An executable graph.
+    Cuda(tandem_cuda::Graph),
+}

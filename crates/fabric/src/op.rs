@@ -1,0 +1,30 @@
+//! What queues are told, after all checks: plain addresses and numbers, which every machine interprets.
+
+use crate::ffi;
+use crate::sim::Pe;
+use crate::Result;
+use std::sync::Arc;
+
+/// A function that runs on a pretend PE.
+type Program = Arc<dyn Fn(&Pe) -> Result<()> + Send + Sync>;
+
+/// One step of a queue. Addresses are those that every PE of the process has.
+#[derive(Clone)]
+pub enum Op {
+    /// Bytes from one place to another.
+    Copy { to: u64, from: u64, bytes: u64 },
+    /// Every byte becomes the value.
+    Fill { to: u64, bytes: u64, value: u8 },
+    /// Elements with gaps between them.
+    Strided(ffi::tandem_fabric_strided_args),
+    /// Up to 16 bytes that the operation carries.
+    Store(ffi::tandem_fabric_store_args),
+    /// A change of a word.
+    Atomic(ffi::tandem_fabric_atomic_args),
+    /// A wait for words of this PE.
+    Wait(ffi::tandem_fabric_wait_args),
+    /// A barrier of the team.
+    Barrier,
+    /// A function, on a pretend PE alone.
+    Run(Program),
+}

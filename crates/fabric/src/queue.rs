@@ -1,0 +1,209 @@
+//! Ordered queues of work of a PE, and recordings of them.
+
+use crate::machine::{Lane, Mark, Recording};
+use crate::onesided::{sealed, OneSided};
+use crate::op::Op;
+use crate::sim::Pe;
+use crate::team::Seat;
+use crate::world::Allocation;
+use crate::{ffi, Error, Result, Symmetric};
+use bytemuck::Pod;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An ordered queue of work of one PE: a CUDA stream, or a thread of a pretend PE. What it is told is done in order, and
+/// each step is complete, at the peer too, before the next begins: [`OneSided`] has most of the steps, and nothing like
+/// `fence` and `quiet` is needed between them. Queues run beside each other; signals, barriers and [`Event`]s order them.
+pub struct Queue {
+    seat: Arc<Seat>,
+    lane: Arc<dyn Lane>,
+    /// While recording: what the steps work on.
+    kept: Mutex<Option<Vec<Arc<Allocation>>>>,
+}
+
+/// A point in a queue.
+#[derive(Debug)]
+pub struct Event(Mark);
+
+impl Event {
+    /// Whether the queue has got there.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn is_done(&self) -> Result<bool> {
+        self.0.is_done()
+    }
+
+    /// Blocks until the queue has got there.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn synchronize(&self) -> Result<()> {
+        self.0.synchronize()
+    }
+}
+
+/// Steps that a queue has written down, to be done as often as one likes: a CUDA graph, or a list of a pretend PE's. It
+/// keeps the memory alive that they work on.
+pub struct Graph {
+    lane: Arc<dyn Lane>,
+    recording: Recording,
+    _kept: Vec<Arc<Allocation>>,
+}
+
+impl Queue {
+    pub(crate) fn new(seat: Arc<Seat>) -> Result<Self> {
+        let world = seat.core.world.clone();
+        let pe = seat.core.members[seat.me];
+        let lane = world.lane(|machine| machine.lane(pe, Some(seat.clone())))?;
+        Ok(Queue { seat, lane, kept: Mutex::new(None) })
+    }
+
+    /// Blocks until all that it was told is done.
+    ///
+    /// # Errors
+    /// A fault of the team; the first error of a program; the device failed.
+    pub fn synchronize(&self) -> Result<()> {
+        let result = self.lane.synchronize();
+        self.seat.core.check()?;
+        result
+    }
+
+    /// A point that is reached when all that the queue was told so far is done.
+    ///
+    /// # Errors
+    /// The queue is recording; the device failed.
+    pub fn record(&self) -> Result<Event> {
+        let recording = || Error::invalid("record an event", "the queue is recording a graph");
+        Ok(Event(self.lane.mark()?.ok_or_else(recording)?))
+    }
+
+    /// What the queue is told after this begins when `event`, of any queue of the process, is reached.
+    ///
+    /// # Errors
+    /// The queue is recording; the event is of another kind of team; the device failed.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        if self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return Err(Error::invalid("wait for an event", "the queue is recording a graph"));
+        }
+        self.lane.wait(&event.0)
+    }
+
+    /// Runs a program on a pretend PE, as a kernel runs on a GPU.
+    ///
+    /// # Errors
+    /// The PE is a GPU; the team had a fault.
+    pub fn run(&self, program: impl Fn(&Pe) -> Result<()> + Send + Sync + 'static) -> Result<()> {
+        self.seat.core.check()?;
+        if self.stream().is_some() {
+            return Err(Error::invalid("run a program", "the PE is a GPU, which runs kernels: use Queue::call"));
+        }
+        self.issue(Op::Run(Arc::new(program)), &[])
+    }
+
+    /// Calls `f` to launch kernels on the queue's stream, with the team as they get it, and makes a `Result` of the
+    /// status that it returns. In a recording, [`Queue::keep`] what they work on.
+    ///
+    /// # Errors
+    /// The PE is a pretend one; the team had a fault; the one that the status stands for.
+    pub fn call(
+        &self,
+        op: &'static str,
+        f: impl FnOnce(tandem_cuda::ffi::tandem_stream, &ffi::tandem_team) -> i32,
+    ) -> Result<()> {
+        self.seat.core.check()?;
+        let (Some(stream), Some(team)) = (self.lane.stream(), self.handle()) else {
+            return Err(Error::invalid(op, "a pretend PE has no stream: use Queue::run"));
+        };
+        Ok(stream.call(op, |raw| f(raw, &team))?)
+    }
+
+    /// The team as kernels of this PE get it; `None` for a pretend PE. It knows the memory and the regions that there
+    /// are now.
+    pub fn handle(&self) -> Option<ffi::tandem_team> {
+        self.seat.core.handle(self.seat.me)
+    }
+
+    /// The stream behind the queue; `None` for a pretend PE.
+    pub fn stream(&self) -> Option<&Arc<tandem_cuda::Stream>> {
+        self.lane.stream()
+    }
+
+    /// The address of the PE's own part.
+    ///
+    /// # Errors
+    /// The memory is of another world, or the PE has no part of it.
+    pub fn address<T: Pod>(&self, memory: &Symmetric<T>) -> Result<u64> {
+        self.seat.own("address", memory)
+    }
+
+    /// Keeps `memory` alive as long as the graph that is being recorded; for what [`Queue::call`] works on.
+    pub fn keep<T: Pod>(&self, memory: &Symmetric<T>) {
+        if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
+            kept.push(memory.memory().clone());
+        }
+    }
+
+    /// Writes down what `f` tells this queue instead of doing it.
+    ///
+    /// # Errors
+    /// The queue is recording already; the error of `f`; the device failed.
+    pub fn capture(&self, f: impl FnOnce(&Queue) -> Result<()>) -> Result<Graph> {
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.is_some() {
+                return Err(Error::invalid("capture a graph", "the queue is recording already"));
+            }
+            self.lane.begin()?;
+            *kept = Some(Vec::new());
+        }
+        // Ends the recording whatever `f` does.
+        struct End<'a>(&'a Queue, bool);
+        impl End<'_> {
+            fn now(&mut self) -> (Result<Recording>, Vec<Arc<Allocation>>) {
+                self.1 = true;
+                let recording = self.0.lane.end();
+                let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+                (recording, kept.unwrap_or_default())
+            }
+        }
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                if !self.1 {
+                    let _ = self.now();
+                }
+            }
+        }
+        let mut end = End(self, false);
+        let told = f(self);
+        let (recording, kept) = end.now();
+        told?;
+        Ok(Graph { lane: self.lane.clone(), recording: recording?, _kept: kept })
+    }
+
+    /// Does what was written down. The graph must have been captured on this queue.
+    ///
+    /// # Errors
+    /// It was not; the team had a fault; the device failed.
+    pub fn launch(&self, graph: &Graph) -> Result<()> {
+        self.seat.core.check()?;
+        if !Arc::ptr_eq(&self.lane, &graph.lane) {
+            return Err(Error::invalid("launch a graph", "it was captured on another queue"));
+        }
+        self.lane.replay(&graph.recording)
+    }
+}
+
+impl sealed::Sealed for Queue {}
+
+impl OneSided for Queue {
+    fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+
+    fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()> {
+        if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
+            kept.extend(keep.iter().map(|&memory| memory.clone()));
+        }
+        self.lane.push(op)
+    }
+}

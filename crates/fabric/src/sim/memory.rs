@@ -1,0 +1,313 @@
+//! The memory of pretend PEs.
+//!
+//! Every byte lies in an atomic word of 64 bits and is only ever accessed through it, whatever the width that was asked
+//! for. So programs that race, as programs on several PEs may, have a defined meaning here: each word is read and
+//! written whole, and what orders accesses is what the operations say.
+
+use crate::word::{apply, width};
+use std::collections::BTreeMap;
+use std::sync::atomic::{fence, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A run of bytes with consecutive addresses.
+type Block = Arc<Box<[AtomicU64]>>;
+
+const WORD: u64 = 8;
+/// Bytes that are copied at a time.
+const PIECE: usize = 4096;
+
+/// Between blocks of [`Memory::map_free`].
+const GAP: u64 = 4096;
+
+/// A block of zeros, or `bytes` if there is no memory for them.
+fn zeros(bytes: u64) -> Result<Block, u64> {
+    let words = usize::try_from(bytes / WORD).map_err(|_| bytes)?;
+    let mut block: Vec<AtomicU64> = Vec::new();
+    block.try_reserve_exact(words).map_err(|_| bytes)?;
+    block.resize_with(words, AtomicU64::default);
+    Ok(Arc::new(block.into_boxed_slice()))
+}
+
+/// Blocks by the address of their first byte, which is a multiple of 8.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    blocks: RwLock<BTreeMap<u64, Block>>,
+}
+
+/// An access to addresses that have no memory. The checks before it make this a mistake of this crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unmapped(pub(crate) u64);
+
+impl Memory {
+    /// Puts zeros at `bytes` bytes from `at` on; both are multiples of 8. The bytes, if the host has no memory for them.
+    pub(crate) fn map(&self, at: u64, bytes: u64) -> Result<(), u64> {
+        let block = zeros(bytes)?;
+        self.blocks.write().unwrap_or_else(PoisonError::into_inner).insert(at, block);
+        Ok(())
+    }
+
+    /// The same at an address from `least` on behind everything that is mapped, which it returns. Addresses of blocks do
+    /// not touch.
+    pub(crate) fn map_free(&self, least: u64, bytes: u64) -> Result<u64, u64> {
+        let block = zeros(bytes)?;
+        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
+        let end = blocks.last_key_value().map_or(0, |(&at, block)| at + block.len() as u64 * WORD);
+        let at = least.max(end + GAP).next_multiple_of(GAP);
+        blocks.insert(at, block);
+        Ok(at)
+    }
+
+    /// Takes away what `map` has put at `at`.
+    pub(crate) fn unmap(&self, at: u64) {
+        self.blocks.write().unwrap_or_else(PoisonError::into_inner).remove(&at);
+    }
+
+    /// The block that holds the byte at `at`, and which byte of it that is.
+    fn block(&self, at: u64) -> Result<(Block, usize), Unmapped> {
+        let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
+        let (&start, block) = blocks.range(..=at).next_back().ok_or(Unmapped(at))?;
+        let offset = at - start;
+        if offset >= block.len() as u64 * WORD {
+            return Err(Unmapped(at));
+        }
+        Ok((block.clone(), offset as usize))
+    }
+
+    /// Calls `f` with words and bytes of them for each piece of the range, in order: the words of a block, the first
+    /// byte in them, and which bytes of the range these are.
+    fn pieces(
+        &self,
+        at: u64,
+        bytes: usize,
+        mut f: impl FnMut(&[AtomicU64], usize, std::ops::Range<usize>),
+    ) -> Result<(), Unmapped> {
+        let mut done = 0;
+        while done < bytes {
+            let (block, offset) = self.block(at + done as u64)?;
+            let here = (block.len() * WORD as usize - offset).min(bytes - done);
+            f(&block, offset, done..done + here);
+            done += here;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, from: u64, to: &mut [u8]) -> Result<(), Unmapped> {
+        self.pieces(from, to.len(), |words, offset, range| read(words, offset, &mut to[range]))
+    }
+
+    pub(crate) fn write(&self, to: u64, from: &[u8]) -> Result<(), Unmapped> {
+        self.pieces(to, from.len(), |words, offset, range| write(words, offset, &from[range]))
+    }
+
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Unmapped> {
+        let mut piece = [0; PIECE];
+        let mut done = 0;
+        while done < bytes {
+            // Pieces end where words of the target end.
+            let room = PIECE as u64 - (to + done) % WORD;
+            let here = room.min(bytes - done) as usize;
+            self.read(from + done, &mut piece[..here])?;
+            self.write(to + done, &piece[..here])?;
+            done += here as u64;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fill(&self, to: u64, bytes: u64, value: u8) -> Result<(), Unmapped> {
+        let piece = [value; PIECE];
+        let mut done = 0;
+        while done < bytes {
+            let room = PIECE as u64 - (to + done) % WORD;
+            let here = room.min(bytes - done) as usize;
+            self.write(to + done, &piece[..here])?;
+            done += here as u64;
+        }
+        Ok(())
+    }
+
+    /// A word that can be looked at again and again.
+    pub(crate) fn word(&self, at: u64, kind: i32) -> Result<Word, Unmapped> {
+        let (block, offset) = self.block(at)?;
+        Ok(Word { block, index: offset / WORD as usize, shift: offset as u32 % WORD as u32 * 8, kind })
+    }
+}
+
+/// A word of 32 or 64 bits, aligned to its size.
+pub(crate) struct Word {
+    block: Block,
+    index: usize,
+    /// Where its bits are in the word of 64 bits: bytes are in the order of a little-endian machine.
+    shift: u32,
+    kind: i32,
+}
+
+impl Word {
+    fn part(&self, whole: u64) -> u64 {
+        match width(self.kind) {
+            4 => (whole >> self.shift) & u64::from(u32::MAX),
+            _ => whole,
+        }
+    }
+
+    /// Its bits; what came before the change that it shows is seen after this.
+    pub(crate) fn load(&self) -> u64 {
+        let whole = self.block[self.index].load(Ordering::Acquire);
+        self.part(whole)
+    }
+
+    /// Changes it as TANDEM_AMO_* says, after all that this thread did before, and returns what it was.
+    pub(crate) fn change(&self, op: i32, value: u64, expected: u64) -> u64 {
+        let change = |whole: u64| {
+            let new = apply(self.kind, op, self.part(whole), value, expected);
+            match width(self.kind) {
+                4 => (whole & !(u64::from(u32::MAX) << self.shift)) | (new << self.shift),
+                _ => new,
+            }
+        };
+        let word = &self.block[self.index];
+        // `change` gives a value for every one.
+        let old = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |whole| Some(change(whole)));
+        self.part(old.unwrap_or_else(|whole| whole))
+    }
+}
+
+/// Ends an operation: whoever sees a later one of this thread sees this one too.
+pub(crate) fn settle() {
+    fence(Ordering::SeqCst);
+}
+
+fn read(words: &[AtomicU64], offset: usize, to: &mut [u8]) {
+    let (mut index, skip) = (offset / 8, offset % 8);
+    let (head, rest) = to.split_at_mut(if skip == 0 { 0 } else { to.len().min(8 - skip) });
+    if !head.is_empty() {
+        let bytes = words[index].load(Ordering::Relaxed).to_le_bytes();
+        head.copy_from_slice(&bytes[skip..skip + head.len()]);
+        index += 1;
+    }
+    let mut chunks = rest.chunks_exact_mut(8);
+    for (chunk, word) in (&mut chunks).zip(&words[index..]) {
+        chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        index += 1;
+    }
+    let tail = chunks.into_remainder();
+    if !tail.is_empty() {
+        tail.copy_from_slice(&words[index].load(Ordering::Relaxed).to_le_bytes()[..tail.len()]);
+    }
+}
+
+fn write(words: &[AtomicU64], offset: usize, from: &[u8]) {
+    let (mut index, skip) = (offset / 8, offset % 8);
+    let (head, rest) = from.split_at(if skip == 0 { 0 } else { from.len().min(8 - skip) });
+    if !head.is_empty() {
+        write_part(&words[index], skip, head);
+        index += 1;
+    }
+    let mut chunks = rest.chunks_exact(8);
+    for (chunk, word) in (&mut chunks).zip(&words[index..]) {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(chunk);
+        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        index += 1;
+    }
+    if !chunks.remainder().is_empty() {
+        write_part(&words[index], 0, chunks.remainder());
+    }
+}
+
+/// Changes some bytes of a word and leaves the others to whoever else writes them.
+fn write_part(word: &AtomicU64, skip: usize, from: &[u8]) {
+    let change = |whole: u64| {
+        let mut bytes = whole.to_le_bytes();
+        bytes[skip..skip + from.len()].copy_from_slice(from);
+        Some(u64::from_le_bytes(bytes))
+    };
+    let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi;
+    use proptest::prelude::*;
+
+    const AT: u64 = 1 << 40;
+
+    fn bytes(memory: &Memory, len: usize) -> Vec<u8> {
+        let mut out = vec![0; len];
+        memory.read(AT, &mut out).unwrap();
+        out
+    }
+
+    proptest! {
+        /// Against an array of bytes, across blocks that touch.
+        #[test]
+        fn is_an_array_of_bytes(seed in prop::collection::vec(any::<u8>(), 10_000), steps in prop::collection::vec((0usize..10_000, 0usize..10_000, 0usize..6000, any::<bool>()), 1..20)) {
+            let memory = Memory::default();
+            for (at, len) in [(0, 4096), (4096, 8), (4104, 5896)] {
+                memory.map(AT + at, len).unwrap();
+            }
+            let mut model = seed;
+            memory.write(AT, &model).unwrap();
+            for (to, from, len, fill) in steps {
+                let len = len.min(10_000 - to.max(from));
+                if fill {
+                    memory.fill(AT + to as u64, len as u64, from as u8).unwrap();
+                    model[to..to + len].fill(from as u8);
+                } else if to + len <= from || from + len <= to {
+                    memory.copy(AT + to as u64, AT + from as u64, len as u64).unwrap();
+                    model.copy_within(from..from + len, to);
+                }
+                prop_assert!(bytes(&memory, 10_000) == model);
+            }
+        }
+    }
+
+    #[test]
+    fn unmapped_addresses_are_refused() {
+        let memory = Memory::default();
+        memory.map(AT, 16).unwrap();
+        assert_eq!(memory.write(AT + 12, &[1; 5]), Err(Unmapped(AT + 16)));
+        assert_eq!(memory.read(AT - 1, &mut [0; 1]), Err(Unmapped(AT - 1)));
+        assert_eq!(memory.read(AT + 16, &mut []), Ok(()));
+        assert!(memory.word(AT + 16, ffi::TANDEM_WORD_U32).is_err());
+        memory.unmap(AT);
+        assert_eq!(memory.fill(AT, 1, 0), Err(Unmapped(AT)));
+    }
+
+    #[test]
+    fn words_of_32_bits_share_one_of_64() {
+        let memory = Memory::default();
+        memory.map(AT, 8).unwrap();
+        memory.write(AT, &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).unwrap();
+        let [low, high] = [0, 4].map(|i| memory.word(AT + i, ffi::TANDEM_WORD_U32).unwrap());
+        assert_eq!((low.load(), high.load()), (u32::from_le_bytes([1, 0, 0, 0]).into(), u64::from(u32::MAX)));
+        assert_eq!(high.change(ffi::TANDEM_AMO_INC, 0, 0), u64::from(u32::MAX));
+        assert_eq!(bytes(&memory, 8), [1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            low.change(ffi::TANDEM_AMO_COMPARE_SWAP, 7, low.load()),
+            low.part(u32::from_le_bytes([1, 0, 0, 0]).into())
+        );
+        assert_eq!(low.load(), 7);
+    }
+
+    #[test]
+    fn threads_do_not_lose_counts_or_bytes() {
+        let memory = Memory::default();
+        memory.map(AT, 16).unwrap();
+        std::thread::scope(|scope| {
+            for i in 0..4u64 {
+                let memory = &memory;
+                scope.spawn(move || {
+                    let count = memory.word(AT + 8, ffi::TANDEM_WORD_U64).unwrap();
+                    for n in 0..1000u32 {
+                        count.change(ffi::TANDEM_AMO_ADD, 1, 0);
+                        memory.write(AT + i, &[n as u8]).unwrap();
+                    }
+                });
+            }
+        });
+        let out = bytes(&memory, 16);
+        assert_eq!(out[..8], [231, 231, 231, 231, 0, 0, 0, 0]);
+        assert_eq!(u64::from_le_bytes(out[8..].try_into().unwrap()), 4000);
+    }
+}

@@ -1,0 +1,332 @@
+//! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed.
+
+mod memory;
+mod pe;
+
+pub use pe::Pe;
+
+pub(crate) use memory::Memory;
+
+use crate::fault::Record;
+use crate::machine::{self, Mark, Recording};
+use crate::op::Op;
+use crate::team::Seat;
+use crate::world::Held;
+use crate::{ffi, Error, Result};
+use bytemuck::Pod;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Where windows begin. No address of a pretend PE is one of this process.
+const HEAP: u64 = 1 << 50;
+/// Where registered memory begins.
+const REGIONS: u64 = 1 << 56;
+/// Memory is mapped in multiples of this many bytes.
+const GRANULE: u64 = 64 << 10;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The memory of pretend PEs.
+pub(crate) struct Machine {
+    window: u64,
+    memory: Arc<Memory>,
+}
+
+impl Machine {
+    pub(crate) fn new(window: u64) -> Self {
+        Machine { window, memory: Arc::default() }
+    }
+
+    fn window_of(&self, pe: usize) -> u64 {
+        HEAP + pe as u64 * self.window
+    }
+}
+
+impl machine::Machine for Machine {
+    fn heap(&self) -> u64 {
+        HEAP
+    }
+
+    fn granule(&self) -> u64 {
+        GRANULE
+    }
+
+    fn name(&self, pe: usize) -> String {
+        format!("sim:{pe}")
+    }
+
+    fn map(&self, pe: usize, from: u64, to: u64) -> Result<()> {
+        let no_memory = |wanted| Error::OutOfMemory {
+            pe,
+            device: self.name(pe),
+            wanted,
+            reason: "the host has no memory for it".into(),
+        };
+        self.memory.map(self.window_of(pe) + from, to - from).map_err(no_memory)
+    }
+
+    fn unmap(&self, pe: usize, from: u64, _to: u64) {
+        self.memory.unmap(self.window_of(pe) + from);
+    }
+
+    fn write(&self, _pe: usize, to: u64, from: &[u8]) -> Result<()> {
+        self.memory.write(to, from).map_err(outside)?;
+        memory::settle();
+        Ok(())
+    }
+
+    fn read(&self, _pe: usize, from: u64, to: &mut [u8]) -> Result<()> {
+        memory::settle();
+        self.memory.read(from, to).map_err(outside)
+    }
+
+    fn faults(&self, size: usize) -> Result<Arc<dyn machine::Faults>> {
+        Ok(Arc::new(Faults(Mutex::new(vec![None; size]))))
+    }
+
+    fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn machine::Lane>> {
+        let shared = Arc::new(Shared::default());
+        let worker = pe::Worker { memory: self.memory.clone(), seat };
+        let (mine, name) = (shared.clone(), self.name(pe));
+        let failed = |e: std::io::Error| Error::invalid("make a queue", format!("{name}: no thread: {e}"));
+        std::thread::Builder::new().name(name.clone()).spawn(move || mine.work(&worker)).map_err(failed)?;
+        Ok(Arc::new(Lane { shared, recording: Mutex::new(None) }))
+    }
+
+    fn regions(&self, _slots: &[ffi::tandem_region]) -> Result<()> {
+        Ok(())
+    }
+
+    fn sim(&self) -> Option<&Arc<Memory>> {
+        Some(&self.memory)
+    }
+}
+
+fn outside(at: memory::Unmapped) -> Error {
+    Error::invalid("access of symmetric memory", format!("address {:#x} is not mapped", at.0))
+}
+
+/// Records by PE.
+struct Faults(Mutex<Vec<Option<Record>>>);
+
+impl machine::Faults for Faults {
+    fn get(&self, pe: usize) -> Option<Record> {
+        lock(&self.0)[pe]
+    }
+
+    fn put(&self, pe: usize, record: Record) {
+        lock(&self.0)[pe].get_or_insert(record);
+    }
+}
+
+/// A queue: its worker ends when the queue is gone and its work is done.
+struct Lane {
+    shared: Arc<Shared>,
+    recording: Mutex<Option<Vec<Op>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Jobs that were ever added, and those of them that are done.
+    added: u64,
+    done: u64,
+    /// The first error of a program since the last time that someone waited.
+    failed: Option<Error>,
+    closed: bool,
+}
+
+enum Job {
+    Op(Op),
+    Wait(Ticket),
+}
+
+/// A point in a queue: so many jobs are done.
+#[derive(Clone)]
+pub(crate) struct Ticket {
+    queue: Arc<Shared>,
+    number: u64,
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "job {}", self.number)
+    }
+}
+
+impl Ticket {
+    pub(crate) fn is_done(&self) -> bool {
+        lock(&self.queue.state).done >= self.number
+    }
+
+    pub(crate) fn synchronize(&self) {
+        let state = lock(&self.queue.state);
+        let waiting = self.queue.changed.wait_while(state, |state| state.done < self.number);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Shared {
+    fn add(&self, jobs: impl IntoIterator<Item = Job>) {
+        let mut state = lock(&self.state);
+        for job in jobs {
+            state.jobs.push_back(job);
+            state.added += 1;
+        }
+        self.changed.notify_all();
+    }
+
+    fn work(&self, worker: &pe::Worker) {
+        loop {
+            let job = {
+                let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;
+                let waiting = self.changed.wait_while(lock(&self.state), idle);
+                match waiting.unwrap_or_else(PoisonError::into_inner).jobs.pop_front() {
+                    Some(job) => job,
+                    None => return,
+                }
+            };
+            let result = match &job {
+                Job::Op(op) => worker.run(op),
+                Job::Wait(ticket) => {
+                    ticket.synchronize();
+                    Ok(())
+                }
+            };
+            let mut state = lock(&self.state);
+            state.done += 1;
+            match result {
+                // The team knows of its faults.
+                Ok(()) | Err(Error::Fault(_)) => {}
+                Err(error) => drop(state.failed.get_or_insert(error)),
+            }
+            self.changed.notify_all();
+            drop(state);
+            // Only now, and unlocked: what is freed with it looks at the queues.
+            drop(job);
+        }
+    }
+}
+
+impl machine::Lane for Lane {
+    fn push(&self, op: Op) -> Result<()> {
+        match &mut *lock(&self.recording) {
+            Some(steps) => steps.push(op),
+            None => self.shared.add([Job::Op(op)]),
+        }
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<Mark>> {
+        if lock(&self.recording).is_some() {
+            return Ok(None);
+        }
+        let number = lock(&self.shared.state).added;
+        Ok(Some(Mark::Sim(Ticket { queue: self.shared.clone(), number })))
+    }
+
+    fn wait(&self, mark: &Mark) -> Result<()> {
+        let Mark::Sim(ticket) = mark else {
+            return Err(Error::invalid("wait for an event", "the event is of a GPU, the queue of a pretend PE"));
+        };
+        self.shared.add([Job::Wait(ticket.clone())]);
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        let number = lock(&self.shared.state).added;
+        Ticket { queue: self.shared.clone(), number }.synchronize();
+        match lock(&self.shared.state).failed.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn begin(&self) -> Result<()> {
+        *lock(&self.recording) = Some(Vec::new());
+        Ok(())
+    }
+
+    fn end(&self) -> Result<Recording> {
+        Ok(Recording::Sim(lock(&self.recording).take().unwrap_or_default()))
+    }
+
+    fn replay(&self, recording: &Recording) -> Result<()> {
+        let Recording::Sim(steps) = recording else {
+            return Err(Error::invalid("launch a graph", "the graph is of a GPU, the queue of a pretend PE"));
+        };
+        match &mut *lock(&self.recording) {
+            Some(outer) => outer.extend(steps.iter().cloned()),
+            None => self.shared.add(steps.iter().cloned().map(Job::Op)),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        lock(&self.shared.state).closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Memory that a user gave: where each PE has it.
+pub(crate) struct Registered {
+    memory: Arc<Memory>,
+    at: Vec<u64>,
+    bytes: u64,
+}
+
+/// Makes blocks of the elements of each PE.
+pub(crate) fn register<T: Pod>(
+    memory: &Arc<Memory>,
+    members: &[usize],
+    buffers: Vec<crate::Memory<T>>,
+) -> Result<([u64; 32], Held)> {
+    let bytes = (buffers[0].len() * size_of::<T>()) as u64;
+    let mut at = [0; 32];
+    let mut registered = Registered { memory: memory.clone(), at: Vec::new(), bytes };
+    for (&pe, buffer) in members.iter().zip(&buffers) {
+        let crate::Memory::Host(elements) = buffer else {
+            return Err(Error::invalid("register memory", "a GPU's buffer for a pretend PE"));
+        };
+        let no_memory = |_| Error::invalid("register memory", format!("no host memory for {bytes} bytes"));
+        at[pe] = memory.map_free(REGIONS, bytes.next_multiple_of(8)).map_err(no_memory)?;
+        registered.at.push(at[pe]);
+        memory.write(at[pe], bytemuck::cast_slice(elements)).map_err(outside)?;
+    }
+    Ok((at, Box::new(registered) as Box<dyn Any + Send>))
+}
+
+impl Registered {
+    /// The elements as they are now.
+    pub(crate) fn take<T: Pod>(self) -> Result<Vec<crate::Memory<T>>> {
+        let size = size_of::<T>() as u64;
+        if size == 0 || !self.bytes.is_multiple_of(size) {
+            return Err(Error::invalid("unregister memory", "the memory was registered as another type"));
+        }
+        let one = |&at: &u64| {
+            let mut out = vec![T::zeroed(); (self.bytes / size) as usize];
+            self.memory.read(at, bytemuck::cast_slice_mut(&mut out)).map_err(outside)?;
+            Ok(crate::Memory::Host(out))
+        };
+        self.at.iter().map(one).collect()
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        for &at in &self.at {
+            self.memory.unmap(at);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What a pretend PE does with each operation.
+
+use super::memory::{self, Memory, Unmapped, Word};
+use crate::fault::Record;
+use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
+use crate::op::Op;
+use crate::team::Seat;
+use crate::word::{compares, width, Atomic, Compare, Word as Integer};
+use crate::world::Allocation;
+use crate::{ffi, Error, Result, Symmetric};
+use bytemuck::Pod;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Who does what a queue says.
+pub(super) struct Worker {
+    pub(super) memory: Arc<Memory>,
+    /// `None` for what the host does.
+    pub(super) seat: Option<Arc<Seat>>,
+}
+
+/// A pretend PE inside a program ([`crate::Queue::run`]): [`OneSided`] operations happen when they are called, as
+/// in a kernel.
+pub struct Pe {
+    memory: Arc<Memory>,
+    seat: Arc<Seat>,
+}
+
+impl Worker {
+    pub(super) fn run(&self, op: &Op) -> Result<()> {
+        let pe = self.seat.as_ref().map(|seat| Pe { memory: self.memory.clone(), seat: seat.clone() });
+        match (op, pe) {
+            (Op::Run(program), Some(pe)) => catch_unwind(AssertUnwindSafe(|| program(&pe)))
+                .unwrap_or_else(|_| Err(Error::invalid("run a program", "it panicked"))),
+            (Op::Wait(args), Some(pe)) => pe.wait(args).map(|_| ()),
+            (Op::Barrier, Some(pe)) => pe.meet(),
+            (Op::Run(_) | Op::Wait(_) | Op::Barrier, None) => {
+                Err(Error::invalid("queue of the host", "it is of no team, and takes no waits"))
+            }
+            (_, pe) => match (access(&self.memory, op), pe) {
+                (Err(at), Some(pe)) => Err(pe.unmapped(at)),
+                (result, _) => result.map_err(super::outside),
+            },
+        }
+    }
+}
+
+/// Operations that wait for nothing.
+fn access(memory: &Memory, op: &Op) -> std::result::Result<(), Unmapped> {
+    match op {
+        Op::Copy { to, from, bytes } => memory.copy(*to, *from, *bytes)?,
+        Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
+        Op::Strided(args) => {
+            for i in 0..args.count {
+                let to = args.to + i * args.to_stride * args.element;
+                let from = args.from + i * args.from_stride * args.element;
+                memory.copy(to, from, args.element)?;
+            }
+        }
+        Op::Store(args) => {
+            let value: [u8; 16] = bytemuck::cast(args.value);
+            memory.write(args.to, &value[..args.bytes as usize])?;
+        }
+        Op::Atomic(args) => {
+            change(memory, args)?;
+        }
+        Op::Wait(_) | Op::Barrier | Op::Run(_) => {}
+    }
+    memory::settle();
+    Ok(())
+}
+
+/// Changes a word after everything before, and returns what it was.
+fn change(memory: &Memory, args: &ffi::tandem_fabric_atomic_args) -> std::result::Result<u64, Unmapped> {
+    memory::settle();
+    let old = memory.word(args.word, args.kind)?.change(args.op, args.value, args.expected);
+    if args.fetched != 0 {
+        memory.write(args.fetched, &old.to_le_bytes()[..width(args.kind) as usize])?;
+    }
+    Ok(old)
+}
+
+/// How a wait ended.
+enum Ended {
+    Ready,
+    /// Another PE's wait has ended in a fault.
+    Poisoned,
+    Expired,
+}
+
+impl Pe {
+    /// The caller's own elements.
+    ///
+    /// # Errors
+    /// They are of another world; the team had a fault.
+    pub fn load<T: Pod>(&self, from: &Symmetric<T>) -> Result<Vec<T>> {
+        let at = self.seat.own("load", from)?;
+        let mut out = vec![T::zeroed(); from.len()];
+        self.memory.read(at, bytemuck::cast_slice_mut(&mut out)).map_err(|at| self.unmapped(at))?;
+        Ok(out)
+    }
+
+    /// Overwrites the caller's own elements.
+    ///
+    /// # Errors
+    /// The lengths differ; they are of another world; the team had a fault.
+    pub fn store<T: Pod>(&self, to: &Symmetric<T>, from: &[T]) -> Result<()> {
+        let at = self.seat.own("store", to)?;
+        if to.len() != from.len() {
+            return Err(Error::invalid("store", format!("{} elements to a place of {}", from.len(), to.len())));
+        }
+        self.memory.write(at, bytemuck::cast_slice(from)).map_err(|at| self.unmapped(at))
+    }
+
+    /// One element of `pe`.
+    ///
+    /// # Errors
+    /// As for [`OneSided::get`]; it is not one element.
+    pub fn g<T: Pod>(&self, from: &Symmetric<T>, pe: usize) -> Result<T> {
+        let at = self.seat.place("g", from, pe)?;
+        let mut out = [T::zeroed()];
+        if from.len() != 1 {
+            return Err(Error::invalid("g", format!("{} elements where one is needed", from.len())));
+        }
+        self.memory.read(at, bytemuck::cast_slice_mut(&mut out)).map_err(|at| self.unmapped(at))?;
+        Ok(out[0])
+    }
+
+    /// Changes a word of `pe` and returns what it was.
+    ///
+    /// # Errors
+    /// As for [`OneSided::atomic`].
+    pub fn fetch<T: Integer>(&self, word: &Symmetric<T>, atomic: Atomic<T>, pe: usize) -> Result<T> {
+        let args = atomic_args(&self.seat, "fetch", word, atomic, pe, 0)?;
+        let old = change(&self.memory, &args).map_err(|at| self.unmapped(at))?;
+        memory::settle();
+        // A little-endian word of 32 bits is the first half of one of 64.
+        Ok(bytemuck::pod_read_unaligned(&old.to_le_bytes()[..size_of::<T>()]))
+    }
+
+    /// The index of one of the caller's words that compares as wanted, once one does.
+    ///
+    /// # Errors
+    /// As for [`OneSided::wait_until_any`].
+    pub fn wait_any<T: Integer>(
+        &self,
+        words: &Symmetric<T>,
+        compare: Compare,
+        value: T,
+        from: Option<usize>,
+    ) -> Result<usize> {
+        Ok(self.wait_some(words, compare, value, from)?[0])
+    }
+
+    /// The indices of the caller's words that compare as wanted, once there is one.
+    ///
+    /// # Errors
+    /// As for [`OneSided::wait_until_some`].
+    pub fn wait_some<T: Integer>(
+        &self,
+        words: &Symmetric<T>,
+        compare: Compare,
+        value: T,
+        from: Option<usize>,
+    ) -> Result<Vec<usize>> {
+        let mode = (ffi::TANDEM_WAIT_SOME, 0);
+        let args = wait_args(&self.seat, "wait_some", words, (compare, value), from, mode)?;
+        Ok(self.wait(&args)?.into_iter().map(|i| i as usize).collect())
+    }
+
+    /// What the caller did before is seen by every PE before what it does after.
+    pub fn fence(&self) {
+        memory::settle();
+    }
+
+    /// What the caller did before is complete.
+    pub fn quiet(&self) {
+        memory::settle();
+    }
+
+    /// Waits as told, and returns the indices of the words that compare as wanted: one for TANDEM_WAIT_ANY.
+    fn wait(&self, args: &ffi::tandem_fabric_wait_args) -> Result<Vec<u64>> {
+        let word = |i: u64| self.memory.word(args.words + i * width(args.kind), args.kind);
+        let words: Vec<Word> =
+            (0..args.count).map(word).collect::<std::result::Result<_, _>>().map_err(|at| self.unmapped(at))?;
+        let is = |word: &Word| compares(args.kind, args.compare, word.load(), args.wanted);
+        let mut open = 0;
+        let ended = self.poll(|| match args.mode {
+            ffi::TANDEM_WAIT_ALL => {
+                open += words[open..].iter().take_while(|word| is(word)).count();
+                open == words.len()
+            }
+            _ => words.iter().any(is),
+        });
+        match ended {
+            Ended::Ready => {}
+            Ended::Poisoned => return Err(self.poisoned()),
+            Ended::Expired => {
+                let place = args.words + open as u64 * width(args.kind);
+                let seen = words.get(open).map_or(0, Word::load);
+                return Err(self.fault(ffi::TANDEM_FAULT_WAIT, args.from, place, seen, args.wanted));
+            }
+        }
+        if args.mode == ffi::TANDEM_WAIT_ALL {
+            return Ok(Vec::new());
+        }
+        let mut found: Vec<u64> = (0..args.count).filter(|&i| is(&words[i as usize])).collect();
+        if found.is_empty() {
+            // The words have changed again since one was seen.
+            return self.wait(args);
+        }
+        if args.mode == ffi::TANDEM_WAIT_ANY {
+            found.truncate(1);
+        }
+        if args.found != 0 {
+            let counted = (args.mode == ffi::TANDEM_WAIT_SOME).then_some(found.len() as u64);
+            let out: Vec<u64> = counted.into_iter().chain(found.iter().copied()).collect();
+            self.memory.write(args.found, bytemuck::cast_slice(&out)).map_err(|at| self.unmapped(at))?;
+        }
+        Ok(found)
+    }
+
+    /// The barrier of the device API, on the same state.
+    fn meet(&self) -> Result<()> {
+        type State = ffi::tandem_team_state;
+        let core = &self.seat.core;
+        let arrived = |at: usize, from: usize| {
+            core.state(at) + (std::mem::offset_of!(State, arrived) + from * size_of::<u64>()) as u64
+        };
+        let word = |at: u64| self.memory.word(at, ffi::TANDEM_WORD_U64).map_err(|at| self.unmapped(at));
+        let me = self.seat.me;
+        memory::settle();
+        let round = word(core.state(me) + std::mem::offset_of!(State, round) as u64)?;
+        let round = round.change(ffi::TANDEM_AMO_INC, 0, 0) + 1;
+        for pe in 0..core.members.len() {
+            word(arrived(pe, me))?.change(ffi::TANDEM_AMO_SET, round, 0);
+        }
+        for pe in 0..core.members.len() {
+            let theirs = word(arrived(me, pe))?;
+            match self.poll(|| theirs.load() >= round) {
+                Ended::Ready => {}
+                Ended::Poisoned => return Err(self.poisoned()),
+                Ended::Expired => {
+                    let seen = theirs.load();
+                    return Err(self.fault(ffi::TANDEM_FAULT_BARRIER, pe as u32, arrived(me, pe), seen, round));
+                }
+            }
+        }
+        memory::settle();
+        Ok(())
+    }
+
+    /// Calls `ready` until it is true, the team has a fault, or its timeout has passed.
+    fn poll(&self, mut ready: impl FnMut() -> bool) -> Ended {
+        let core = &self.seat.core;
+        let at = core.state(self.seat.me) + std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
+        let begun = Instant::now();
+        let mut rounds = 0u32;
+        loop {
+            if ready() {
+                memory::settle();
+                return Ended::Ready;
+            }
+            rounds = rounds.saturating_add(1);
+            // Looking at the clock costs more than looking at the word.
+            if rounds.is_multiple_of(16) {
+                if self.memory.word(at, ffi::TANDEM_WORD_U32).is_ok_and(|word| word.load() != 0) {
+                    return Ended::Poisoned;
+                }
+                if begun.elapsed() > core.timeout {
+                    return Ended::Expired;
+                }
+            }
+            if rounds < 200 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+
+    /// Records a fault of this PE and ends the waits of all.
+    fn fault(&self, what: i32, peer: u32, place: u64, seen: u64, wanted: u64) -> Error {
+        let core = &self.seat.core;
+        core.faults
+            .put(self.seat.me, Record { what: what as u32, waiter: self.seat.me as u32, peer, place, seen, wanted });
+        let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
+        for pe in 0..core.members.len() {
+            if let Ok(word) = self.memory.word(core.state(pe) + poisoned, ffi::TANDEM_WORD_U32) {
+                word.change(ffi::TANDEM_AMO_SET, 1, 0);
+            }
+        }
+        self.poisoned()
+    }
+
+    /// The error of the team's fault.
+    fn poisoned(&self) -> Error {
+        let none =
+            || Error::invalid("wait", "the team's memory says that it had a fault, and there is no record of one");
+        self.seat.core.check().err().unwrap_or_else(none)
+    }
+
+    fn unmapped(&self, at: Unmapped) -> Error {
+        self.fault(ffi::TANDEM_FAULT_BOUNDS, ffi::TANDEM_FABRIC_ANY_PE as u32, at.0, 0, 0)
+    }
+}
+
+impl sealed::Sealed for Pe {}
+
+impl OneSided for Pe {
+    fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+
+    fn issue(&self, op: Op, _keep: &[&Arc<Allocation>]) -> Result<()> {
+        Worker { memory: self.memory.clone(), seat: Some(self.seat.clone()) }.run(&op)
+    }
+}

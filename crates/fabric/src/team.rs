@@ -1,0 +1,531 @@
+//! Teams: the PEs that share memory, and what the host does with them.
+
+use crate::fault::{Fault, Record};
+use crate::machine::Faults;
+use crate::onesided::{atomic_args, wait_args};
+use crate::op::Op;
+use crate::queue::Queue;
+use crate::word::{compares, width, Atomic, Compare, Word};
+use crate::world::{Allocation, Links, World};
+use crate::{cuda, ffi, sim, Error, Result, Symmetric};
+use bytemuck::Pod;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tandem_cuda::{Device, DeviceBuffer};
+
+/// PEs that a world can have.
+pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
+
+/// How a team is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes of addresses that are kept for the heap of each PE: the most that it can ever have. 0 is 256 GiB on GPUs and
+    /// 16 GiB for pretend PEs.
+    pub window: u64,
+    /// Bytes that each heap gets at once; it grows when more is needed.
+    pub initial: u64,
+    /// A wait that takes longer ends in a [`Fault`].
+    pub timeout: Duration,
+    /// Bytes that the heap of a PE may have, for PEs that may have less than the window.
+    pub memory: Vec<(usize, u64)>,
+    /// Pairs of PEs that are treated as if the driver refused them access to each other's memory.
+    pub apart: Vec<(usize, usize)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { window: 0, initial: 0, timeout: Duration::from_secs(10), memory: Vec::new(), apart: Vec::new() }
+    }
+}
+
+/// The longest timeout; longer ones are cut to it.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+/// Where behind a team's state the word is that the host fetches to.
+const FETCHED: u64 = size_of::<ffi::tandem_team_state>().next_multiple_of(8) as u64;
+
+/// What all PEs of a team have in common.
+pub(crate) struct Core {
+    pub(crate) world: Arc<World>,
+    /// By PE of the team: which PE of the world it is.
+    pub(crate) members: Vec<usize>,
+    /// A tandem_team_state on each PE, and behind it a word for what the host fetches.
+    state: Arc<Allocation>,
+    /// Held while that word is used.
+    fetching: Mutex<()>,
+    pub(crate) faults: Arc<dyn Faults>,
+    dead: OnceLock<Fault>,
+    pub(crate) timeout: Duration,
+}
+
+/// One PE's place in a team.
+pub struct Seat {
+    pub(crate) core: Arc<Core>,
+    pub(crate) me: usize,
+}
+
+impl Seat {
+    /// The address of `memory` on the team's PE `pe`, which this PE reaches.
+    pub(crate) fn place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+        let core = &self.core;
+        core.check()?;
+        core.member(op, pe)?;
+        if let Some(reason) = core.world.links.apart(core.members[self.me], core.members[pe]) {
+            return Err(Error::NoPeer { from: self.me, to: pe, reason: reason.into() });
+        }
+        core.address(op, memory, pe)
+    }
+
+    /// The address of this PE's own part of `memory`.
+    pub(crate) fn own<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>) -> Result<u64> {
+        self.place(op, memory, self.me)
+    }
+}
+
+impl Core {
+    fn new(world: Arc<World>, members: Vec<usize>, timeout: Duration) -> Result<Arc<Self>> {
+        let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
+        let faults = world.machine.faults(members.len())?;
+        Ok(Arc::new(Core { world, members, state, fetching: Mutex::new(()), faults, dead: OnceLock::new(), timeout }))
+    }
+
+    /// The error of the fault that the team has had, if it has.
+    pub(crate) fn check(&self) -> Result<()> {
+        let fault = match self.dead.get() {
+            Some(fault) => fault,
+            None => {
+                let Some(record) = (0..self.members.len()).find_map(|pe| self.faults.get(pe)) else { return Ok(()) };
+                self.dead.get_or_init(|| record.fault(|place| self.world.describe(place)))
+            }
+        };
+        Err(Error::Fault(Box::new(fault.clone())))
+    }
+
+    pub(crate) fn member(&self, op: &'static str, pe: usize) -> Result<()> {
+        if pe < self.members.len() {
+            return Ok(());
+        }
+        Err(Error::invalid(op, format!("there is no PE {pe}; the team has {}", self.members.len())))
+    }
+
+    fn address<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+        if !Arc::ptr_eq(&memory.memory().world, &self.world) {
+            return Err(Error::invalid(op, "the memory belongs to the PEs of another world"));
+        }
+        let missing = || Error::invalid(op, format!("PE {pe} has no part of this registered memory"));
+        memory.address(self.members[pe]).ok_or_else(missing)
+    }
+
+    /// The address of the state of PE `pe`.
+    pub(crate) fn state(&self, pe: usize) -> u64 {
+        // Memory of the heap is on every PE.
+        self.state.address(self.members[pe]).unwrap_or(0)
+    }
+
+    pub(crate) fn handle(&self, me: usize) -> Option<ffi::tandem_team> {
+        let world = &self.world;
+        let mut members = [0; MOST_PES];
+        for (to, &from) in members.iter_mut().zip(&self.members) {
+            *to = from as u8;
+        }
+        let (regions, region_count) = (world.machine.region_table(self.members[me])?, world.region_count() as u32);
+        Some(ffi::tandem_team {
+            heap: world.machine.heap(),
+            window: world.window,
+            mapped: world.mapped(),
+            state: self.state.offset().unwrap_or(0),
+            timeout_ns: u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX),
+            fault: self.faults.address(me) as *mut ffi::tandem_fault,
+            regions: regions as *const ffi::tandem_region,
+            region_count,
+            me: me as u32,
+            size: self.members.len() as u32,
+            pad: 0,
+            world: members,
+        })
+    }
+
+    /// Records a fault of a wait of the host, and ends the waits of all PEs.
+    fn give_up(&self, pe: usize, record: Record) -> Result<()> {
+        self.faults.put(pe, record);
+        let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
+        for other in 0..self.members.len() {
+            self.world.machine.write(self.members[other], self.state(other) + poisoned, &1u32.to_ne_bytes())?;
+        }
+        self.check()
+    }
+}
+
+/// A set of PEs that share memory: GPUs of this machine, or pretend PEs, which are threads and host memory. The PEs are
+/// numbered from 0. A handle: clones are the same team. A team is unusable after a [`Fault`]; others go on.
+#[derive(Clone)]
+pub struct Team(Arc<Inner>);
+
+struct Inner {
+    core: Arc<Core>,
+    queues: Vec<Queue>,
+}
+
+/// A user's own memory, to be registered: a buffer of a GPU, or elements for a pretend PE.
+pub enum Memory<T: Pod> {
+    /// On a GPU. Its pool is opened to the GPUs of the team.
+    Device(DeviceBuffer<T>),
+    /// For a pretend PE.
+    Host(Vec<T>),
+}
+
+impl Team {
+    /// A team of `pes` pretend PEs.
+    ///
+    /// # Errors
+    /// None or more than [`MOST_PES`]; options that name other PEs; memory.
+    pub fn sim(pes: usize, options: Options) -> Result<Self> {
+        let (window, caps, links) = shape(pes, &options, 16 << 30)?;
+        Self::open(World::new(Box::new(sim::Machine::new(window)), window, caps, links, options.initial)?, &options)
+    }
+
+    /// A team of GPUs, one PE each in this order.
+    ///
+    /// # Errors
+    /// None, more than [`MOST_PES`], or one twice; options that name other PEs; the build or the driver offers no
+    /// virtual memory management; memory; a device failed.
+    pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
+        let (window, caps, mut links) = shape(devices.len(), &options, 256 << 30)?;
+        let machine = cuda::Machine::new(devices, window, &mut links)?;
+        let window = machine.window();
+        Self::open(World::new(Box::new(machine), window, caps, links, options.initial)?, &options)
+    }
+
+    fn open(world: Arc<World>, options: &Options) -> Result<Self> {
+        let members = (0..world.pes()).collect();
+        Self::of(Core::new(world, members, options.timeout.min(LONGEST_TIMEOUT))?)
+    }
+
+    fn of(core: Arc<Core>) -> Result<Self> {
+        let seats = (0..core.members.len()).map(|me| Arc::new(Seat { core: core.clone(), me }));
+        let queues = seats.map(Queue::new).collect::<Result<_>>()?;
+        Ok(Team(Arc::new(Inner { core, queues })))
+    }
+
+    /// A team of some of the PEs, in this order. It has its own queues, barriers and faults, and the same memory.
+    ///
+    /// # Errors
+    /// None of the PEs, one twice, or one that the team does not have; the team had a fault; memory.
+    pub fn split(&self, pes: &[usize]) -> Result<Self> {
+        let op = "split a team";
+        let core = self.core();
+        core.check()?;
+        if pes.is_empty() {
+            return Err(Error::invalid(op, "a team needs at least one PE"));
+        }
+        for (i, &pe) in pes.iter().enumerate() {
+            core.member(op, pe)?;
+            if pes[..i].contains(&pe) {
+                return Err(Error::invalid(op, format!("PE {pe} is named twice")));
+            }
+        }
+        let members = pes.iter().map(|&pe| core.members[pe]).collect();
+        Self::of(Core::new(core.world.clone(), members, core.timeout)?)
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.0.core
+    }
+
+    /// Number of PEs.
+    pub fn size(&self) -> usize {
+        self.core().members.len()
+    }
+
+    /// By PE: which PE of the world it is, that is of the team that this one was split from first.
+    pub fn members(&self) -> &[usize] {
+        &self.core().members
+    }
+
+    /// What PE `pe` is, such as `cuda:0`; empty for a PE that the team does not have.
+    pub fn name(&self, pe: usize) -> String {
+        self.members().get(pe).map_or(String::new(), |&pe| self.core().world.machine.name(pe))
+    }
+
+    /// Whether the PEs are GPUs.
+    pub fn is_cuda(&self) -> bool {
+        self.core().world.machine.sim().is_none()
+    }
+
+    /// Whether PE `from` reaches the memory of PE `to`.
+    ///
+    /// # Errors
+    /// [`Error::NoPeer`] with the reason why it does not; the team does not have them.
+    pub fn reaches(&self, from: usize, to: usize) -> Result<()> {
+        let core = self.core();
+        core.member("reaches", from)?;
+        core.member("reaches", to)?;
+        match core.world.links.apart(core.members[from], core.members[to]) {
+            None => Ok(()),
+            Some(reason) => Err(Error::NoPeer { from, to, reason: reason.into() }),
+        }
+    }
+
+    /// Bytes of each PE's heap that have memory, and those of them that are in use.
+    pub fn heap_bytes(&self) -> (u64, u64) {
+        self.core().world.sizes()
+    }
+
+    /// `len` elements of zeros on every PE of the world, at one offset. The heap grows where it must.
+    ///
+    /// # Errors
+    /// A PE has too little memory, or the window is full: then no PE keeps anything. `T` has no size; the team had a
+    /// fault; a device failed.
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
+        let op = "allocate symmetric memory";
+        self.core().check()?;
+        let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
+        match bytes {
+            Some(bytes) if size_of::<T>() > 0 => Ok(Symmetric::new(self.core().world.alloc(bytes)?, len)),
+            _ => Err(Error::invalid(op, format!("{len} elements of {} bytes", size_of::<T>()))),
+        }
+    }
+
+    /// Makes a user's memory symmetric: `buffers` has one of the same length for each PE of the team, on that PE's
+    /// device. At most 64 regions can be registered at a time. [`Team::unregister`] gives it back.
+    ///
+    /// # Errors
+    /// Another number of buffers, lengths that differ or are 0, memory of another device; too many regions; the team
+    /// had a fault; a device failed.
+    pub fn register<T: Pod>(&self, buffers: Vec<Memory<T>>) -> Result<Symmetric<T>> {
+        let op = "register memory";
+        self.core().check()?;
+        if buffers.len() != self.size() {
+            return Err(Error::invalid(op, format!("{} buffers for {} PEs", buffers.len(), self.size())));
+        }
+        let len = buffers[0].len();
+        if len == 0 || size_of::<T>() == 0 || buffers.iter().any(|buffer| buffer.len() != len) {
+            return Err(Error::invalid(op, "the buffers must have one length above 0"));
+        }
+        let bytes = len as u64 * size_of::<T>() as u64;
+        let core = self.core();
+        let (at, held) = match core.world.machine.sim() {
+            Some(memory) => sim::register(memory, &core.members, buffers)?,
+            None => cuda::register(&core.world, &core.members, buffers)?,
+        };
+        Ok(Symmetric::new(core.world.register(bytes, at, held)?, len))
+    }
+
+    /// Waits until no queue uses the region any more, and gives the memory back, by PE.
+    ///
+    /// # Errors
+    /// `memory` is not registered, or another handle to it exists; a device failed.
+    pub fn unregister<T: Pod>(&self, memory: Symmetric<T>) -> Result<Vec<Memory<T>>> {
+        let op = "unregister memory";
+        self.core().world.synchronize()?;
+        let Some(allocation) = Arc::into_inner(memory.into_memory()) else {
+            return Err(Error::invalid(op, "another handle to the memory exists"));
+        };
+        let held = allocation.release().ok_or_else(|| Error::invalid(op, "the memory is the team's own"))?;
+        let pretend = match held.downcast::<sim::Registered>() {
+            Ok(registered) => return registered.take(),
+            Err(held) => held,
+        };
+        match pretend.downcast::<Vec<DeviceBuffer<T>>>() {
+            Ok(buffers) => Ok(buffers.into_iter().map(Memory::Device).collect()),
+            Err(_) => Err(Error::invalid(op, "the memory was registered as another type")),
+        }
+    }
+
+    /// The queue of PE `pe`; [`Team::new_queue`] makes more.
+    ///
+    /// # Panics
+    /// The team does not have the PE.
+    pub fn queue(&self, pe: usize) -> &Queue {
+        &self.0.queues[pe]
+    }
+
+    /// The queues, by PE.
+    pub fn queues(&self) -> &[Queue] {
+        &self.0.queues
+    }
+
+    /// One more queue of PE `pe`, beside [`Team::queue`].
+    ///
+    /// # Errors
+    /// The team does not have the PE; the device failed.
+    pub fn new_queue(&self, pe: usize) -> Result<Queue> {
+        self.core().member("make a queue", pe)?;
+        Queue::new(Arc::new(Seat { core: self.core().clone(), me: pe }))
+    }
+
+    /// Copies `from` to PE `pe`'s elements. Done when it returns, and in no order with what queues do meanwhile.
+    ///
+    /// # Errors
+    /// The lengths differ; the team does not have the PE, or had a fault; the device failed.
+    pub fn write<T: Pod>(&self, pe: usize, to: &Symmetric<T>, from: &[T]) -> Result<()> {
+        let op = "write";
+        let at = self.host_place(op, to, pe)?;
+        if to.len() != from.len() {
+            return Err(Error::invalid(op, format!("{} elements to a place of {}", from.len(), to.len())));
+        }
+        self.core().world.machine.write(self.members()[pe], at, bytemuck::cast_slice(from))
+    }
+
+    /// PE `pe`'s elements. In no order with what queues do meanwhile: synchronize what writes them first.
+    ///
+    /// # Errors
+    /// The team does not have the PE, or had a fault; too little host memory; the device failed.
+    pub fn read<T: Pod>(&self, pe: usize, from: &Symmetric<T>) -> Result<Vec<T>> {
+        let op = "read";
+        let at = self.host_place(op, from, pe)?;
+        let mut out: Vec<T> = Vec::new();
+        let full = |_| Error::invalid(op, format!("no host memory for {} bytes", from.bytes()));
+        out.try_reserve_exact(from.len()).map_err(full)?;
+        out.resize(from.len(), T::zeroed());
+        self.core().world.machine.read(self.members()[pe], at, bytemuck::cast_slice_mut(&mut out))?;
+        Ok(out)
+    }
+
+    /// Changes a word of PE `pe` from the host and returns what it was; done when it returns.
+    ///
+    /// # Errors
+    /// `word` is not one; the team does not have the PE, or had a fault; the device failed.
+    pub fn atomic<T: Word>(&self, pe: usize, word: &Symmetric<T>, atomic: Atomic<T>) -> Result<T> {
+        self.core().member("atomic", pe)?;
+        // The PE's own queue for the host; its own memory, so that every PE is reached.
+        let seat = Seat { core: self.core().clone(), me: pe };
+        let old = self.core().state(pe) + FETCHED;
+        let args = atomic_args(&seat, "atomic", word, atomic, pe, old)?;
+        let world = &self.core().world;
+        let _alone = self.core().fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = world.service(self.members()[pe]);
+        service.push(Op::Atomic(args))?;
+        service.synchronize()?;
+        let mut out = [T::zeroed()];
+        world.machine.read(self.members()[pe], old, bytemuck::cast_slice_mut(&mut out))?;
+        Ok(out[0])
+    }
+
+    /// Blocks until every one of PE `pe`'s `words` compares with `value` as wanted.
+    ///
+    /// # Errors
+    /// A fault, if this takes longer than the team's timeout; the team does not have the PEs; the device failed.
+    pub fn wait_until<T: Word>(
+        &self,
+        pe: usize,
+        words: &Symmetric<T>,
+        compare: Compare,
+        value: T,
+        from: Option<usize>,
+    ) -> Result<()> {
+        self.core().member("wait_until", pe)?;
+        let seat = Seat { core: self.core().clone(), me: pe };
+        let args = wait_args(&seat, "wait_until", words, (compare, value), from, (ffi::TANDEM_WAIT_ALL, 0))?;
+        let begun = Instant::now();
+        loop {
+            let now = self.read(pe, words)?;
+            let open = |word: &T| !compares(T::KIND, compare as i32, word.to_bits(), value.to_bits());
+            let Some(index) = now.iter().position(open) else { return Ok(()) };
+            if begun.elapsed() > self.core().timeout {
+                let record = Record {
+                    what: ffi::TANDEM_FAULT_WAIT as u32,
+                    waiter: pe as u32,
+                    peer: args.from,
+                    place: args.words + index as u64 * width(T::KIND),
+                    seen: now[index].to_bits(),
+                    wanted: value.to_bits(),
+                };
+                return self.core().give_up(pe, record);
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    fn host_place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+        self.core().check()?;
+        self.core().member(op, pe)?;
+        self.core().address(op, memory, pe)
+    }
+
+    /// Adds a barrier to the queue of every PE.
+    ///
+    /// # Errors
+    /// The team had a fault; a device failed.
+    pub fn barrier(&self) -> Result<()> {
+        use crate::OneSided;
+        self.queues().iter().try_for_each(OneSided::barrier)
+    }
+
+    /// Blocks until the queues of all PEs ([`Team::queue`]) have done what they were told.
+    ///
+    /// # Errors
+    /// A fault of the team; the first error of a program; a device failed.
+    pub fn synchronize(&self) -> Result<()> {
+        // All of them, so that nothing runs on after an error.
+        let results: Vec<Result<()>> = self.queues().iter().map(Queue::synchronize).collect();
+        results.into_iter().collect()
+    }
+
+    /// Whether the team can be used.
+    ///
+    /// # Errors
+    /// The fault that it has had.
+    pub fn check(&self) -> Result<()> {
+        self.core().check()
+    }
+}
+
+/// Bytes between windows, what each PE's heap may have, and what PEs cannot do.
+type Shape = (u64, Vec<u64>, Links);
+
+fn shape(pes: usize, options: &Options, window: u64) -> Result<Shape> {
+    let op = "open a team";
+    if !(1..=MOST_PES).contains(&pes) {
+        return Err(Error::invalid(op, format!("{pes} PEs; a team has 1 to {MOST_PES}")));
+    }
+    /// 48-bit addresses, with room for other things.
+    const LARGEST_WINDOW: u64 = 1 << 42;
+    let window = if options.window == 0 { window } else { options.window };
+    if window > LARGEST_WINDOW {
+        return Err(Error::invalid(op, format!("a window of {window} bytes; the largest is {LARGEST_WINDOW}")));
+    }
+    let known = |pe: usize| {
+        let problem = || Error::invalid(op, format!("the options name PE {pe}; the team has {pes}"));
+        (pe < pes).then_some(pe).ok_or_else(problem)
+    };
+    // A multiple of every page size that devices have.
+    let window = window.next_multiple_of(2 << 20);
+    let mut caps = vec![window; pes];
+    for &(pe, bytes) in &options.memory {
+        caps[known(pe)?] = bytes.min(window);
+    }
+    let mut links = Links::all(pes);
+    for &(a, b) in &options.apart {
+        let (a, b) = (known(a)?, known(b)?);
+        if a == b {
+            return Err(Error::invalid(op, format!("PE {a} cannot be apart from itself")));
+        }
+        for (a, b) in [(a, b), (b, a)] {
+            links.part(a, b, "the options say so".into());
+        }
+    }
+    Ok((window, caps, links))
+}
+
+impl<T: Pod> Memory<T> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Memory::Device(buffer) => buffer.len(),
+            Memory::Host(elements) => elements.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: Pod> std::fmt::Debug for Memory<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What is in it may be secret.
+        write!(f, "{} elements of {} bytes", self.len(), size_of::<T>())
+    }
+}

@@ -1,0 +1,377 @@
+//! The symmetric memory that all teams over one set of PEs share.
+
+use crate::heap::{Fit, Heap, ALIGN};
+use crate::machine::{Lane, Machine, Mark};
+use crate::op::Op;
+use crate::{ffi, Error, Result};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Regions that can be registered at a time.
+pub(crate) const MOST_REGIONS: usize = ffi::TANDEM_FABRIC_MOST_REGIONS as usize;
+
+const NO_REGION: ffi::tandem_region = ffi::tandem_region { bytes: 0, at: [0; 32] };
+
+/// The PEs of a process that share memory, and that memory.
+pub(crate) struct World {
+    pub(crate) machine: Box<dyn Machine>,
+    /// Bytes from one PE's window to the next.
+    pub(crate) window: u64,
+    /// By PE: bytes that its heap may have.
+    caps: Vec<u64>,
+    pub(crate) links: Links,
+    /// For what the host reads and writes: one queue a PE, which waits for no other.
+    service: Vec<Arc<dyn Lane>>,
+    /// For what is freed: one queue a PE, which waits for all others.
+    janitor: Vec<Arc<dyn Lane>>,
+    heap: Mutex<Heap>,
+    /// What is free once all these points are reached.
+    leaving: Mutex<Vec<(Leaving, Vec<Mark>)>>,
+    regions: Mutex<Vec<ffi::tandem_region>>,
+    /// Every queue that was made, as long as it lives.
+    lanes: Mutex<Vec<Weak<dyn Lane>>>,
+}
+
+/// What PEs cannot do with each other's memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Links {
+    /// By PE and peer: why it does not reach the peer's memory, if it does not.
+    apart: Vec<Vec<Option<String>>>,
+    /// By PE and peer: whether it reads and writes the peer's memory, but cannot change a word of it atomically.
+    without_atomics: Vec<Vec<bool>>,
+}
+
+impl Links {
+    /// Everyone reaches everyone.
+    pub(crate) fn all(pes: usize) -> Self {
+        Links { apart: vec![vec![None; pes]; pes], without_atomics: vec![vec![false; pes]; pes] }
+    }
+
+    /// Why `from` does not reach the memory of `to`, if it does not.
+    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
+        self.apart[from][to].as_deref()
+    }
+
+    /// Whether `from` can change words of `to` atomically.
+    pub(crate) fn has_atomics(&self, from: usize, to: usize) -> bool {
+        !self.without_atomics[from][to]
+    }
+
+    pub(crate) fn part(&mut self, from: usize, to: usize, reason: String) {
+        self.apart[from][to] = Some(reason);
+    }
+
+    pub(crate) fn without_atomics(&mut self, from: usize, to: usize) {
+        self.without_atomics[from][to] = true;
+    }
+}
+
+/// Memory on every PE of a world. It is given back when the last handle to it is gone and all queues have got to where
+/// they are then.
+pub struct Allocation {
+    pub(crate) world: Arc<World>,
+    kind: Kind,
+}
+
+enum Kind {
+    /// So many bytes at this offset of every window.
+    Heap { offset: u64, bytes: u64 },
+    /// A user's memory: the slot of the region, and what keeps it alive.
+    Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<Held>> },
+}
+
+enum Leaving {
+    /// The allocation at this offset.
+    Heap(u64),
+    /// A region: its slot, and what keeps it alive.
+    Region(usize, Option<Held>),
+}
+
+/// What keeps a region alive; taken out and dropped once no queue uses it any more.
+pub(crate) type Held = Box<dyn std::any::Any + Send>;
+
+/// A mutex that a panicking thread has left is used all the same: what it guards is changed in one step.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    pub(crate) fn new(
+        machine: Box<dyn Machine>,
+        window: u64,
+        caps: Vec<u64>,
+        links: Links,
+        initial: u64,
+    ) -> Result<Arc<Self>> {
+        let lanes = || (0..caps.len()).map(|pe| machine.lane(pe, None)).collect::<Result<Vec<_>>>();
+        let (service, janitor) = (lanes()?, lanes()?);
+        let lanes = service.iter().chain(&janitor).map(Arc::downgrade).collect();
+        let world = World {
+            machine,
+            window,
+            caps,
+            links,
+            service,
+            janitor,
+            heap: Mutex::new(Heap::new(window)),
+            leaving: Mutex::default(),
+            regions: Mutex::new(vec![NO_REGION; MOST_REGIONS]),
+            lanes: Mutex::new(lanes),
+        };
+        if initial > 0 {
+            world.grow(&mut lock(&world.heap), initial)?;
+        }
+        Ok(Arc::new(world))
+    }
+
+    pub(crate) fn pes(&self) -> usize {
+        self.caps.len()
+    }
+
+    /// The address of PE `pe`'s window.
+    pub(crate) fn window_of(&self, pe: usize) -> u64 {
+        self.machine.heap() + pe as u64 * self.window
+    }
+
+    /// Bytes of each window that have memory, and those of them that are in use.
+    pub(crate) fn sizes(&self) -> (u64, u64) {
+        let heap = lock(&self.heap);
+        (heap.mapped(), heap.used())
+    }
+
+    /// Bytes of each window that have memory.
+    pub(crate) fn mapped(&self) -> u64 {
+        lock(&self.heap).mapped()
+    }
+
+    /// The queue of what the host does with PE `pe`.
+    pub(crate) fn service(&self, pe: usize) -> &Arc<dyn Lane> {
+        &self.service[pe]
+    }
+
+    /// A new queue.
+    pub(crate) fn lane(&self, make: impl FnOnce(&dyn Machine) -> Result<Arc<dyn Lane>>) -> Result<Arc<dyn Lane>> {
+        let lane = make(&*self.machine)?;
+        let mut lanes = lock(&self.lanes);
+        lanes.retain(|lane| lane.strong_count() > 0);
+        lanes.push(Arc::downgrade(&lane));
+        Ok(lane)
+    }
+
+    /// `bytes` bytes of zeros at one offset of every window.
+    pub(crate) fn alloc(self: &Arc<Self>, bytes: u64) -> Result<Arc<Allocation>> {
+        let mut heap = lock(&self.heap);
+        self.reclaim(&mut heap, false)?;
+        let offset = loop {
+            match heap.take(bytes) {
+                Fit::At(offset) => break offset,
+                Fit::Grow(to) => self.grow(&mut heap, to)?,
+                Fit::Full => {
+                    if !self.reclaim(&mut heap, true)? {
+                        return Err(Error::invalid(
+                            "allocate symmetric memory",
+                            format!(
+                                "{bytes} bytes do not fit: the window of a PE is {} bytes, of which {} are in use; \
+                                 open the team with a larger one (Options::window)",
+                                self.window,
+                                heap.used()
+                            ),
+                        ));
+                    }
+                }
+            }
+        };
+        Ok(Arc::new(Allocation { world: self.clone(), kind: Kind::Heap { offset, bytes } }))
+    }
+
+    /// Gives every PE memory up to `to`, or none of them.
+    fn grow(&self, heap: &mut Heap, to: u64) -> Result<()> {
+        let from = heap.mapped();
+        let to = to.next_multiple_of(self.machine.granule()).min(self.window);
+        for pe in 0..self.pes() {
+            let result = if to > self.caps[pe] {
+                Err(Error::OutOfMemory {
+                    pe,
+                    device: self.machine.name(pe),
+                    wanted: to - from,
+                    reason: format!("the heap has {from} bytes and may have {}", self.caps[pe]),
+                })
+            } else {
+                self.machine.map(pe, from, to)
+            };
+            if let Err(error) = result {
+                for done in 0..pe {
+                    self.machine.unmap(done, from, to);
+                }
+                return Err(error);
+            }
+        }
+        heap.grow(to);
+        Ok(())
+    }
+
+    /// Takes back what is used no longer, with `wait` all that was dropped; whether there was any.
+    fn reclaim(&self, heap: &mut Heap, wait: bool) -> Result<bool> {
+        // Taken out: who drops an allocation must not wait for this to end.
+        let leaving = std::mem::take(&mut *lock(&self.leaving));
+        let before = leaving.len();
+        let mut kept = Vec::new();
+        for (what, marks) in leaving {
+            let mut done = true;
+            for mark in &marks {
+                if wait {
+                    mark.synchronize()?;
+                }
+                done = done && mark.is_done()?;
+            }
+            match what {
+                what if !done => kept.push((what, marks)),
+                Leaving::Heap(offset) => heap.give_back(offset),
+                Leaving::Region(slot, held) => {
+                    drop(held);
+                    let mut regions = lock(&self.regions);
+                    regions[slot] = NO_REGION;
+                    self.machine.regions(&regions)?;
+                }
+            }
+        }
+        let any = kept.len() < before;
+        lock(&self.leaving).append(&mut kept);
+        Ok(any)
+    }
+
+    /// A region of `bytes` bytes at these addresses; 0 for PEs that have none of it. `held` is dropped when no queue
+    /// uses the region any more.
+    pub(crate) fn register(self: &Arc<Self>, bytes: u64, at: [u64; 32], held: Held) -> Result<Arc<Allocation>> {
+        self.reclaim(&mut lock(&self.heap), false)?;
+        let mut regions = lock(&self.regions);
+        let Some(slot) = regions.iter().position(|region| region.bytes == 0) else {
+            return Err(Error::invalid(
+                "register memory",
+                format!("{MOST_REGIONS} regions are registered, and there can be no more at a time"),
+            ));
+        };
+        regions[slot] = ffi::tandem_region { bytes, at };
+        if let Err(error) = self.machine.regions(&regions) {
+            regions[slot] = NO_REGION;
+            return Err(error);
+        }
+        let kind = Kind::Region { slot, bytes, at: Box::new(at), held: Mutex::new(Some(held)) };
+        Ok(Arc::new(Allocation { world: self.clone(), kind }))
+    }
+
+    /// Slots of the table of regions up to the last that is used.
+    pub(crate) fn region_count(&self) -> usize {
+        lock(&self.regions).iter().rposition(|region| region.bytes > 0).map_or(0, |i| i + 1)
+    }
+
+    /// Blocks until all queues have done what they were told.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let lanes: Vec<Arc<dyn Lane>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
+        lanes.iter().try_for_each(|lane| lane.synchronize())
+    }
+
+    /// Frees what `what` says after all that queues have been told so far; memory of the heap is overwritten first.
+    fn retire(&self, what: Leaving, bytes: u64) -> Result<()> {
+        let lanes: Vec<Arc<dyn Lane>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
+        let mut marks = Vec::new();
+        for lane in &lanes {
+            marks.extend(lane.mark()?);
+        }
+        if let Leaving::Heap(offset) = what {
+            let mut wiped = Vec::new();
+            for (pe, janitor) in self.janitor.iter().enumerate() {
+                for mark in &marks {
+                    janitor.wait(mark)?;
+                }
+                let to = self.window_of(pe) + offset;
+                janitor.push(Op::Fill { to, bytes: bytes.next_multiple_of(ALIGN), value: 0 })?;
+                wiped.extend(janitor.mark()?);
+            }
+            marks = wiped;
+        }
+        lock(&self.leaving).push((what, marks));
+        Ok(())
+    }
+
+    /// Where an address is, in words.
+    pub(crate) fn describe(&self, address: u64) -> String {
+        for pe in 0..self.pes() {
+            let offset = address.wrapping_sub(self.window_of(pe));
+            if offset < self.window {
+                return match lock(&self.heap).find(offset) {
+                    Some((at, bytes)) => {
+                        format!("byte {} of the {bytes} bytes at offset {at:#x} of the symmetric heap", offset - at)
+                    }
+                    None => format!("offset {offset:#x} of the symmetric heap, where nothing is allocated"),
+                };
+            }
+        }
+        for (slot, region) in lock(&self.regions).iter().enumerate() {
+            for &at in region.at.iter().filter(|&&at| at != 0) {
+                if address.wrapping_sub(at) < region.bytes {
+                    return format!("byte {} of region {slot} of {} bytes", address - at, region.bytes);
+                }
+            }
+        }
+        format!("address {address:#x}, which is not symmetric memory")
+    }
+}
+
+impl Allocation {
+    /// Its bytes on each PE.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self.kind {
+            Kind::Heap { bytes, .. } | Kind::Region { bytes, .. } => bytes,
+        }
+    }
+
+    /// Its address on PE `pe` of the world, if that PE has it.
+    pub(crate) fn address(&self, pe: usize) -> Option<u64> {
+        match &self.kind {
+            Kind::Heap { offset, .. } => Some(self.world.window_of(pe) + offset),
+            Kind::Region { at, .. } => Some(at[pe]).filter(|&at| at != 0),
+        }
+    }
+
+    /// Where in the windows it is; `None` for a registered region.
+    pub(crate) fn offset(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Heap { offset, .. } => Some(offset),
+            Kind::Region { .. } => None,
+        }
+    }
+
+    /// Takes out what keeps a region alive.
+    pub(crate) fn release(&self) -> Option<Held> {
+        match &self.kind {
+            Kind::Heap { .. } => None,
+            Kind::Region { held, .. } => lock(held).take(),
+        }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        let what = match &self.kind {
+            Kind::Heap { offset, .. } => Leaving::Heap(*offset),
+            Kind::Region { slot, held, .. } => Leaving::Region(*slot, lock(held).take()),
+        };
+        // Where a device has failed, what it had is not used again.
+        let _ = self.world.retire(what, self.bytes());
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // What is registered goes back to its owner when no queue uses it any more.
+        let heap = self.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut heap = std::mem::take(heap);
+        let _ = self.reclaim(&mut heap, true);
+    }
+}
+
+impl std::fmt::Debug for Allocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes of symmetric memory", self.bytes())
+    }
+}
