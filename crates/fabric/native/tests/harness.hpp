@@ -50,6 +50,8 @@ class World {
     ~World() { munmap(memory_, pes_ * WINDOW); }
 
     uint8_t* window(uint32_t pe) const { return memory_ + pe * WINDOW; }
+    /// Forgets the barriers and faults of all teams of a PE.
+    void reset(uint32_t pe) { std::memset(window(pe) + USABLE, 0, WINDOW - USABLE); }
     tandem_fault& fault(uint32_t pe) { return faults_[pe]; }
 
     /// The team of some PEs of the world, as its PE `me` sees it. `slot` tells the teams of one world apart.
