@@ -1,11 +1,15 @@
 //! Carrying plans out.
 //!
 //! A [`schedule()`] turns a plan into a table of transfers, [`check()`] proves the table right, and [`predict()`] says how long it takes at
-//! the topology's rates. All three are pure.
+//! the topology's rates. All three are pure. A [`sim::Run`] carries it out in host memory.
 
 mod check;
+mod element;
+pub mod protocol;
 mod schedule;
+pub mod sim;
 
 pub use check::{check, predict};
+pub use element::{Combine, Kind, Number};
 pub use schedule::{direct, schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};

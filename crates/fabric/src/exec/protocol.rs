@@ -1,0 +1,74 @@
+//! The rules by which PEs take turns. The sim follows this code, the kernels are written after it, and a model checker
+//! runs through its interleavings (tests/exec_model.rs).
+//!
+//! A channel has two counters, each with one writer: chunks that are there, written by who fills, and chunks that were read,
+//! written by who empties. A message of the low-latency protocol needs no counter of its own: each word of 64 bits carries 32 bits
+//! of data and, as its flag, the number of the round, so that one store brings both.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A word that one PE writes and another one reads.
+pub trait Word {
+    /// Its value; what its writer did before is visible after this.
+    fn load_acquire(&self) -> u64;
+    /// Changes it; all that the caller did before is visible to who reads the value.
+    fn store_release(&self, value: u64);
+    /// Its value, and nothing more.
+    fn load_relaxed(&self) -> u64;
+    /// Changes it, and nothing more.
+    fn store_relaxed(&self, value: u64);
+}
+
+impl Word for AtomicU64 {
+    fn load_acquire(&self) -> u64 {
+        self.load(Ordering::Acquire)
+    }
+    fn store_release(&self, value: u64) {
+        self.store(value, Ordering::Release);
+    }
+    fn load_relaxed(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+    fn store_relaxed(&self, value: u64) {
+        self.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Whether chunk `c` may be written to a ring of `slots`: the chunk that was in its slot has been read.
+pub fn has_room(read: &impl Word, c: u64, slots: u64) -> bool {
+    c < read.load_acquire() + slots
+}
+
+/// Whether chunk `c` is there.
+pub fn is_there(there: &impl Word, c: u64) -> bool {
+    c < there.load_acquire()
+}
+
+/// Says that chunk `c` is there, or was read.
+pub fn tell(counter: &impl Word, c: u64) {
+    counter.store_release(c + 1);
+}
+
+/// Places for messages of the low-latency protocol between two PEs: rounds take turns.
+pub const HALVES: u64 = 2;
+
+/// Whether round `round` (from 1) may be sent: its half was read. The receiver tells `read` the last round that it has read.
+pub fn may_send(read: &impl Word, round: u64) -> bool {
+    round <= read.load_acquire() + HALVES
+}
+
+/// Sends 32 bits in round `round`.
+pub fn send(word: &impl Word, data: u32, round: u64) {
+    word.store_relaxed(u64::from(data) | u64::from(flag(round)) << 32);
+}
+
+/// The 32 bits of round `round`, once they are there.
+pub fn receive(word: &impl Word, round: u64) -> Option<u32> {
+    let word = word.load_relaxed();
+    (word >> 32 == u64::from(flag(round))).then_some(word as u32)
+}
+
+/// Never 0, which fresh memory holds; the same again only after 2^32 - 1 rounds, when every place has long been overwritten.
+fn flag(round: u64) -> u32 {
+    (round % u64::from(u32::MAX)) as u32 + 1
+}

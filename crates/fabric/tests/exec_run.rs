@@ -1,0 +1,235 @@
+//! Schedules carried out by threads with random timing; every byte of every output is compared with the definition.
+
+mod support;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::{graph, planned};
+use tandem_fabric::exec::sim::{Bound, Bytes, Run};
+use tandem_fabric::exec::{check, direct, schedule, Call, Combine, Kind, Number, Schedule, Shape};
+use tandem_fabric::plan::{Operation, Request};
+
+/// One block of memory for each node and use. A lock for each: what is tested is the order, and a race would be found by
+/// its wrong bytes.
+struct Blocks(Vec<Mutex<Vec<u8>>>);
+
+const SPACE: u64 = 1 << 32;
+
+impl Bytes for Blocks {
+    fn read(&self, from: u64, to: &mut [u8]) {
+        let at = (from % SPACE) as usize;
+        to.copy_from_slice(&self.0[(from / SPACE) as usize].lock().unwrap()[at..at + to.len()]);
+    }
+    fn write(&self, to: u64, from: &[u8]) {
+        let at = (to % SPACE) as usize;
+        self.0[(to / SPACE) as usize].lock().unwrap()[at..at + from.len()].copy_from_slice(from);
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// Bytes of a node's input and output.
+fn sizes(call: &Call, pes: usize) -> (u64, u64) {
+    let all = call.part * pes as u64;
+    match call.operation {
+        Operation::AllGather => (call.part, all),
+        Operation::ReduceScatter => (all, call.part),
+        Operation::AllToAll => (all, all),
+        _ => (call.part, call.part),
+    }
+}
+
+/// The outputs by the definition; `None` where nothing is written.
+fn expected<T: Number>(call: &Call, how: Combine, inputs: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
+    let n = inputs.len();
+    let part = call.part as usize;
+    let all = |at: usize| {
+        let numbers =
+            |u: usize| inputs[u][at..at + part].chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
+        let mut sum: Vec<T> = numbers(0).collect();
+        for u in 1..n {
+            sum = sum.into_iter().zip(numbers(u)).map(|(a, b)| a.combine(b, how)).collect();
+        }
+        bytemuck::cast_slice(&sum).to_vec()
+    };
+    (0..n)
+        .map(|v| match call.operation {
+            Operation::Broadcast => Some(inputs[call.root].clone()),
+            Operation::Reduce => (v == call.root).then(|| all(0)),
+            Operation::AllReduce => Some(all(0)),
+            Operation::AllGather => Some(inputs.concat()),
+            Operation::ReduceScatter => Some(all(v * part)),
+            Operation::AllToAll => Some(inputs.iter().flat_map(|i| &i[v * part..(v + 1) * part]).copied().collect()),
+            Operation::Send => (v == 1).then(|| inputs[0].clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn carried_out<T: Number>(tables: &[Schedule], how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+    let mut random = Random(seed | 1);
+    let mut blocks = Vec::new();
+    let mut parts = Vec::new();
+    let mut inputs = Vec::new();
+    for table in tables {
+        let nodes = table.host() + 1;
+        let (input, output) = sizes(&table.call, table.pes);
+        let of = |bytes: u64, random: &mut Random| -> Vec<u8> {
+            (0..bytes / size_of::<T>() as u64)
+                .flat_map(|_| bytemuck::bytes_of(&value(random.next())).to_vec())
+                .collect()
+        };
+        let data: Vec<Vec<u8>> = (0..table.pes).map(|_| of(input, &mut random)).collect();
+        let first = blocks.len() as u64;
+        for node in 0..nodes {
+            blocks.push(Mutex::new(data.get(node).cloned().unwrap_or_default()));
+            blocks.push(Mutex::new(if node < table.pes { of(output, &mut random) } else { Vec::new() }));
+            blocks.push(Mutex::new(vec![0xa5; table.staging[node] as usize]));
+        }
+        let at = |which: u64| (0..nodes as u64).map(|node| (first + 3 * node + which) * SPACE).collect();
+        parts.push(Bound {
+            schedule: Arc::new(table.clone()),
+            numbers: Some((T::KIND, how)),
+            input: at(0),
+            output: at(1),
+            staging: at(2),
+        });
+        inputs.push((first, data));
+    }
+    let blocks = Blocks(blocks);
+    let before: Vec<Vec<u8>> = blocks.0.iter().map(|b| b.lock().unwrap().clone()).collect();
+    let workers = tables[0].host();
+    let run = Run::new(parts);
+    std::thread::scope(|scope| {
+        for node in 0..workers {
+            let (run, blocks) = (&run, &blocks);
+            let seed = random.next();
+            // The second round finds the counters as the first has left them, and other nodes still in it.
+            scope.spawn(move || {
+                run.node(node, blocks, Duration::from_secs(20), || false, seed).unwrap();
+                run.node(node, blocks, Duration::from_secs(20), || false, seed ^ 55).unwrap();
+            });
+        }
+    });
+    for (table, (first, data)) in tables.iter().zip(inputs) {
+        for (v, wanted) in expected::<T>(&table.call, how, &data).into_iter().enumerate() {
+            let at = first as usize + 3 * v;
+            let found = blocks.0[at + 1].lock().unwrap().clone();
+            // Where nothing is to be written, nothing is.
+            assert!(found == wanted.unwrap_or_else(|| before[at + 1].clone()), "{:?}: output of {v}", table.call);
+            assert!(*blocks.0[at].lock().unwrap() == data[v], "{:?}: input of {v}", table.call);
+        }
+    }
+}
+
+fn of_kind(tables: &[Schedule], kind: Kind, how: Combine, seed: u64) {
+    // Floating-point numbers are whole and small, so that sums are exact in every order.
+    match kind {
+        Kind::U32 => carried_out::<u32>(tables, how, seed, |x| x as u32),
+        Kind::I32 => carried_out::<i32>(tables, how, seed, |x| x as i32),
+        Kind::U64 => carried_out::<u64>(tables, how, seed, |x| x),
+        Kind::I64 => carried_out::<i64>(tables, how, seed, |x| x as i64),
+        Kind::F32 => carried_out::<f32>(tables, how, seed, |x| (x % 4001) as f32 - 2000.0),
+        Kind::F64 => carried_out::<f64>(tables, how, seed, |x| (x % 400_001) as f64 - 200_000.0),
+    }
+}
+
+const KINDS: [Kind; 6] = [Kind::U32, Kind::I32, Kind::U64, Kind::I64, Kind::F32, Kind::F64];
+const HOWS: [Combine; 3] = [Combine::Sum, Combine::Min, Combine::Max];
+const OPERATIONS: [Operation; 7] = [
+    Operation::Broadcast,
+    Operation::Reduce,
+    Operation::AllReduce,
+    Operation::AllGather,
+    Operation::ReduceScatter,
+    Operation::AllToAll,
+    Operation::Send,
+];
+
+#[test]
+fn random_graphs_and_sizes() {
+    let case = (2usize..=5).prop_flat_map(|n| {
+        let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
+        let rates = proptest::collection::vec((0u32..=4, 1u32..=4), pairs.len());
+        let links = rates.prop_map(move |rates| {
+            let link =
+                |(&(a, b), (forth, back)): (&(usize, usize), (u32, u32))| (forth > 0).then_some((a, b, forth, back));
+            pairs.iter().zip(rates).filter_map(link).collect::<Vec<_>>()
+        });
+        let order = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
+        let what = (0..OPERATIONS.len(), 0..KINDS.len(), 0..HOWS.len());
+        (Just(n), links, 2..=n, order, what, (0u64..3000, 1usize..5, 1u64..40, 1u64..4), any::<u64>())
+    });
+    let config = Config { cases: 300, failure_persistence: None, max_shrink_iters: 10, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[31; 32]);
+    TestRunner::new_with_rng(config, rng)
+        .run(&case, |(n, links, k, order, (op, kind, how), (count, lanes, chunk, slots), seed)| {
+            let (operation, kind, how) = (OPERATIONS[op], KINDS[kind], HOWS[how]);
+            let (job, helpers) = order.split_at(if operation == Operation::Send { 2 } else { k });
+            let topology = graph(n, &links);
+            let plan = planned(&topology, &Request::new(operation, job).with_helpers(helpers));
+            let call = Call { operation, root: 0, part: count * kind.bytes(), unit: kind.bytes(), in_place: false };
+            let shape = Shape { lanes, chunk: chunk * 64, slots };
+            of_kind(&[direct(&call, job.len(), lanes).unwrap()], kind, how, seed);
+            if !plan.rate.is_zero() {
+                let table = schedule(&topology, &plan, &call, &shape).unwrap();
+                check(&table).unwrap();
+                of_kind(&[table], kind, how, seed);
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Several operations at once, on the same nodes.
+#[test]
+fn several_at_once() {
+    let topology = tandem_fabric::topology::Topology::preset("dgx1-v100").unwrap();
+    let shape = Shape { lanes: 2, chunk: 256, slots: 2 };
+    for seed in 1..6 {
+        let tables: Vec<Schedule> = OPERATIONS[..6]
+            .iter()
+            .map(|&operation| {
+                let plan = planned(&topology, &Request::new(operation, &[0, 1, 2, 3]).with_helpers(&[4, 5, 6, 7]));
+                let mut plan = plan;
+                // A plan that does without helpers still has their nodes.
+                plan.request.helpers = vec![4, 5, 6, 7];
+                let call = Call { operation, root: 0, part: 4000 * seed, unit: 4, in_place: false };
+                schedule(&topology, &plan, &call, &shape).unwrap()
+            })
+            .collect();
+        of_kind(&tables, Kind::U32, Combine::Sum, seed);
+    }
+}
+
+/// A node that never comes is named.
+#[test]
+fn a_missing_node_is_named() {
+    let call = Call { operation: Operation::AllReduce, root: 0, part: 4096, unit: 4, in_place: false };
+    let table = direct(&call, 3, 1).unwrap();
+    let blocks = Blocks((0..12).map(|_| Mutex::new(vec![1; 4096])).collect());
+    let at = |which: u64| (0..4).map(|node| (3 * node + which) * SPACE).collect();
+    let numbers = Some((Kind::U32, Combine::Sum));
+    let bound = Bound { schedule: Arc::new(table), numbers, input: at(0), output: at(1), staging: at(2) };
+    let run = Run::new(vec![bound]);
+    std::thread::scope(|scope| {
+        for node in [0, 2] {
+            let (run, blocks) = (&run, &blocks);
+            scope.spawn(move || {
+                let stuck = run.node(node, blocks, Duration::from_millis(300), || false, 1).unwrap_err();
+                assert_eq!((stuck.node, stuck.peer), (node, 1));
+            });
+        }
+    });
+}
