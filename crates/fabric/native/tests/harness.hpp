@@ -21,7 +21,8 @@ inline std::map<std::string, std::atomic<uint64_t>> checked;
 
 #define CHECK(SECTION, CONDITION, ...)                                          \
     do {                                                                        \
-        checked.at(SECTION)++;                                                  \
+        /* Relaxed: a count must not order what the threads do. */              \
+        checked.at(SECTION).fetch_add(1, std::memory_order_relaxed);            \
         if (!(CONDITION)) {                                                     \
             std::fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #CONDITION); \
             std::fprintf(stderr, __VA_ARGS__);                                  \

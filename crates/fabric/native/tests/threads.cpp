@@ -92,7 +92,8 @@ void fences(World& world, uint32_t pes, bool broken) {
         for (uint64_t round = 1; round <= 5 * rounds; round++) {
             for (uint32_t turn = 0; turn < 2; turn++) {
                 if (team.me == turn) {
-                    std::vector<uint64_t> values(17, round * 31 + turn);
+                    // Not a constant length: ThreadSanitizer does not see copies that the compiler inlines.
+                    std::vector<uint64_t> values(17 + round % 3, round * 31 + turn);
                     put(team, data, values.data(), values.size(), peer);
                     if (broken) {
                         __atomic_store_n(remote_ptr(team, flag, peer), round, __ATOMIC_RELAXED);
@@ -245,9 +246,10 @@ void barriers(World& world, uint32_t pes, uint64_t seed) {
                         const Crew group(&shared, rank);
                         for (uint64_t round = 1; round <= rounds / 2; round++) {
                             // Everyone writes to everyone, several threads a transfer, and all is there after it.
-                            std::vector<uint64_t> values(9, round * 1000 + team.me);
+                            const uint64_t length = 9 + round % 2;
+                            std::vector<uint64_t> values(length, round * 1000 + team.me);
                             for (uint32_t pe = 0; pe < team.size; pe++) {
-                                put(team, at<uint64_t>(team, 60000 + 80 * team.me), values.data(), 9, pe, group);
+                                put(team, at<uint64_t>(team, 60000 + 80 * team.me), values.data(), length, pe, group);
                             }
                             CHECK("barriers", barrier(team, group), "a barrier failed");
                             for (uint32_t pe = 0; pe < team.size; pe++) {

@@ -122,7 +122,7 @@ TANDEM_FABRIC_FN void copy_elements(T* to, const T* from, size_t count, Group gr
 #else
     // An even part for each thread of the group.
     const size_t begin = count * group.rank() / group.size(), end = count * (group.rank() + 1) / group.size();
-    if (begin < end) std::memcpy(static_cast<void*>(to + begin), from + begin, (end - begin) * sizeof(T));
+    for (size_t i = begin; i < end; i++) to[i] = from[i];
 #endif
 }
 
