@@ -8,6 +8,7 @@ mod error;
 pub mod exec;
 mod fault;
 mod heap;
+pub mod host;
 mod machine;
 mod onesided;
 mod op;
@@ -34,6 +35,7 @@ pub mod ffi;
 
 pub use error::{Error, Result};
 pub use fault::{Fault, FaultKind};
+pub use host::HostLinks;
 pub use onesided::OneSided;
 pub use queue::{Event, Graph, Queue};
 pub use ratio::Ratio;

@@ -1,0 +1,247 @@
+//! One thread's part of a transfer: a queue, two slots, chunks as they are claimed.
+#![allow(unsafe_code)]
+
+use super::claims::Claims;
+use super::{PAGEABLE_CHUNK, PINNED_CHUNK};
+use crate::op::Op;
+use crate::{Event, OneSided, Queue, Result, Symmetric, Team};
+use std::marker::PhantomData;
+use std::time::{Duration, Instant};
+use tandem_cuda::{ffi, Pinned};
+
+/// How long an event is asked again and again before its thread goes to sleep for it: waking up costs more than a chunk.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// The caller's memory, in parts that several threads use at once, each its own.
+#[derive(Clone, Copy)]
+pub(super) struct Host<'a> {
+    memory: *mut u8,
+    len: usize,
+    is_upload: bool,
+    of: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: threads touch ranges that `Claims` gives to one of them alone; those of an upload are only read.
+unsafe impl Send for Host<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Host<'_> {}
+
+impl<'a> Host<'a> {
+    pub(super) fn from(bytes: &'a [u8]) -> Self {
+        Host { memory: bytes.as_ptr().cast_mut(), len: bytes.len(), is_upload: true, of: PhantomData }
+    }
+
+    pub(super) fn to(bytes: &'a mut [u8]) -> Self {
+        Host { memory: bytes.as_mut_ptr(), len: bytes.len(), is_upload: false, of: PhantomData }
+    }
+
+    /// The address of a range, which is within.
+    fn at(&self, start: usize, len: usize) -> *mut u8 {
+        assert!(start <= self.len && len <= self.len - start, "a chunk within the caller's memory");
+        self.memory.wrapping_add(start)
+    }
+}
+
+/// What the workers of a transfer have in common.
+pub(super) struct Job<'a> {
+    pub(super) team: &'a Team,
+    pub(super) pe: usize,
+    pub(super) there: &'a Symmetric<u8>,
+    pub(super) host: Host<'a>,
+    pub(super) chunk: usize,
+    pub(super) claims: &'a Claims,
+    /// The PEs whose links take part, as the claims count them.
+    pub(super) links: &'a [usize],
+}
+
+/// Memory between the caller's and the device's.
+enum Block {
+    /// The device copies from and to the caller's memory itself.
+    None,
+    /// Page-locked.
+    Pinned(Pinned),
+    /// Of a pretend PE's window.
+    Window(Symmetric<u8>),
+}
+
+struct Slot {
+    block: Block,
+    /// Where data of another PE passes; made when first needed.
+    ring: Option<Symmetric<u8>>,
+    /// A copy that has been queued: the chunk's range, and when it is done.
+    busy: Option<(usize, usize, Event)>,
+}
+
+/// A thread's queue and slots.
+pub(super) struct Worker {
+    /// The PE whose link it uses.
+    pub(super) via: usize,
+    /// Among those of this link.
+    pub(super) number: usize,
+    queue: Queue,
+    slots: [Slot; 2],
+    bytes: usize,
+}
+
+impl Worker {
+    /// `is_pinned` if the caller's memory will be.
+    pub(super) fn new(team: &Team, via: usize, number: usize, is_pinned: bool) -> Result<Self> {
+        let queue = team.new_queue(via)?;
+        let bytes = if is_pinned { PINNED_CHUNK } else { PAGEABLE_CHUNK };
+        let slot = || -> Result<Slot> {
+            let block = match queue.stream() {
+                Some(_) if is_pinned => Block::None,
+                Some(stream) => Block::Pinned(Pinned::new(stream.device(), bytes)?),
+                None => Block::Window(team.alloc(bytes)?),
+            };
+            Ok(Slot { block, ring: None, busy: None })
+        };
+        let slots = [slot()?, slot()?];
+        Ok(Worker { via, number, queue, slots, bytes })
+    }
+
+    /// Copies chunks until none is left. Returns the number of bytes. Nothing is in flight when it returns, whatever happened.
+    pub(super) fn run(&mut self, job: &Job<'_>) -> Result<u64> {
+        let mut moved = 0;
+        let mut done = self.copy(job, &mut moved);
+        if done.is_err() {
+            job.claims.stop();
+            // The caller's memory is the caller's again when this returns.
+            let _ = self.queue.synchronize();
+        }
+        for slot in 0..self.slots.len() {
+            let finished = self.finish(slot, job);
+            done = done.and(finished);
+        }
+        done.map(|()| moved)
+    }
+
+    fn copy(&mut self, job: &Job<'_>, moved: &mut u64) -> Result<()> {
+        let link = job.links.iter().position(|&via| via == self.via).unwrap_or(0);
+        for turn in 0.. {
+            let slot = turn % self.slots.len();
+            self.finish(slot, job)?;
+            let Some(chunk) = job.claims.next(link) else { return Ok(()) };
+            let start = chunk * job.chunk;
+            let len = job.chunk.min(job.there.len() - start);
+            self.start(slot, start, len, job)?;
+            *moved += len as u64;
+        }
+        Ok(())
+    }
+
+    /// Queues a chunk.
+    fn start(&mut self, index: usize, start: usize, len: usize, job: &Job<'_>) -> Result<()> {
+        let there = job.there.slice(start..start + len)?;
+        let (queue, slot) = (&self.queue, &mut self.slots[index]);
+        let is_direct = self.via == job.pe;
+        if !is_direct && slot.ring.is_none() {
+            slot.ring = Some(job.team.alloc(self.bytes)?);
+        }
+        let ring = slot.ring.as_ref().map(|ring| ring.slice(0..len)).transpose()?;
+        let near = if is_direct { &there } else { ring.as_ref().unwrap_or(&there) };
+        let caller = job.host.at(start, len);
+        if job.host.is_upload {
+            match &mut slot.block {
+                Block::None => {}
+                // SAFETY: the chunk lies in the caller's memory, which lives until the transfer returns, and no one writes it.
+                Block::Pinned(block) => {
+                    block.bytes()[..len].copy_from_slice(unsafe { std::slice::from_raw_parts(caller, len) })
+                }
+                // SAFETY: as above.
+                Block::Window(block) => job
+                    .team
+                    .write(self.via, &block.slice(0..len)?, unsafe { std::slice::from_raw_parts(caller, len) })?,
+            }
+            host_copy(queue, near, &slot.block, caller, self.via, true)?;
+            if !is_direct {
+                queue.put(&there, near, job.pe)?;
+            }
+        } else {
+            if !is_direct {
+                queue.get(near, &there, job.pe)?;
+            }
+            host_copy(queue, near, &slot.block, caller, self.via, false)?;
+        }
+        slot.busy = Some((start, len, queue.record()?));
+        Ok(())
+    }
+
+    /// Waits for what a slot has in flight, and takes what has arrived.
+    fn finish(&mut self, index: usize, job: &Job<'_>) -> Result<()> {
+        let slot = &mut self.slots[index];
+        let Some((start, len, event)) = slot.busy.take() else { return Ok(()) };
+        wait(&event)?;
+        if job.host.is_upload {
+            return Ok(());
+        }
+        // SAFETY: the chunk is this thread's, lies in the caller's memory, and no copy to it is queued any more.
+        let caller = || unsafe { std::slice::from_raw_parts_mut(job.host.at(start, len), len) };
+        match &mut slot.block {
+            Block::None => {}
+            Block::Pinned(block) => caller().copy_from_slice(&block.bytes()[..len]),
+            Block::Window(block) => caller().copy_from_slice(&job.team.read(self.via, &block.slice(0..len)?)?),
+        }
+        Ok(())
+    }
+
+    /// Overwrites slots and rings. Nothing is in flight.
+    pub(super) fn wipe(&mut self, team: &Team) -> Result<()> {
+        for slot in &mut self.slots {
+            match &mut slot.block {
+                Block::None => {}
+                Block::Pinned(block) => block.bytes().fill(0),
+                Block::Window(block) => team.write(self.via, block, &vec![0; block.len()])?,
+            }
+            if let Some(ring) = &slot.ring {
+                let to = self.queue.address(ring)?;
+                self.queue.issue(Op::Fill { to, bytes: ring.bytes(), value: 0 }, &[ring.memory()])?;
+            }
+        }
+        self.queue.synchronize()
+    }
+}
+
+/// The step between host memory and `near`, which is memory of the queue's own PE.
+fn host_copy(
+    queue: &Queue,
+    near: &Symmetric<u8>,
+    block: &Block,
+    caller: *mut u8,
+    via: usize,
+    is_upload: bool,
+) -> Result<()> {
+    let host = match block {
+        Block::Window(block) => {
+            let block = block.slice(0..near.len())?;
+            return if is_upload { queue.put(near, &block, via) } else { queue.put(&block, near, via) };
+        }
+        Block::Pinned(block) => block.address(),
+        Block::None => caller,
+    };
+    let device = queue.address(near)? as *mut u8;
+    // SAFETY: `near` is alive memory of this PE with as many bytes. The host memory is page-locked, lives until the event behind this
+    // has been waited for (`Worker::run` never returns before), and is not touched until then.
+    queue.call(if is_upload { "upload" } else { "download" }, |stream, _| unsafe {
+        if is_upload {
+            ffi::tandem_cuda_copy_to_device(device, host, near.len(), stream)
+        } else {
+            ffi::tandem_cuda_copy_to_host(host, device, near.len(), stream)
+        }
+    })
+}
+
+/// Waits for an event without going to sleep at once.
+fn wait(event: &Event) -> Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < SPIN {
+        for _ in 0..64 {
+            if event.is_done()? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::yield_now();
+    }
+    event.synchronize()
+}
