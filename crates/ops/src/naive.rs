@@ -1,7 +1,7 @@
 //! The primitives by their definitions: slow, short, and made of nothing but field and group arithmetic. They are
 //! the oracles of every backend.
 
-use crate::{Canonical, Coset, Curve, Direction, Group, NttOp, Order, SparseRows};
+use crate::{Canonical, Coset, Curve, Direction, Group, NttOp, Order, PoseidonParams, SparseRows};
 use ark_ff::{AdditiveGroup, BigInteger, Field, PrimeField};
 
 /// The place of index `i` in a vector of 2^`log_n` elements.
@@ -85,4 +85,38 @@ pub fn spmv<C: Curve>(matrix: &SparseRows, x: &[C::Fr]) -> Vec<C::Fr> {
 /// The integer below the modulus that the integer `x` is congruent to.
 pub fn reduce<C: Curve>(x: [u64; 4]) -> Canonical {
     C::canonical(C::Fr::from_le_bytes_mod_order(bytemuck::bytes_of(&x)))
+}
+
+/// The Poseidon hash of `input`, which has as many elements as the arity says: every round as it is defined.
+pub fn poseidon<C: Curve>(params: PoseidonParams, input: &[C::Fr]) -> C::Fr {
+    let constants = params.constants::<C::Fr>();
+    let mut state: Vec<C::Fr> = std::iter::once(constants.tag).chain(input.iter().copied()).collect();
+    poseidon_permutation::<C>(params, &mut state);
+    state[constants.output]
+}
+
+/// The permutation of that hash.
+pub fn poseidon_permutation<C: Curve>(params: PoseidonParams, state: &mut Vec<C::Fr>) {
+    let constants = params.constants::<C::Fr>();
+    let half = params.full_rounds() / 2;
+    for (round, add) in constants.rounds.iter().enumerate() {
+        let full = round < half || round >= half + params.partial_rounds();
+        for (i, (x, c)) in state.iter_mut().zip(add).enumerate() {
+            *x += c;
+            if full || i == 0 {
+                *x = x.pow([5]);
+            }
+        }
+        *state = constants.matrix.iter().map(|row| row.iter().zip(&*state).map(|(m, x)| *m * x).sum()).collect();
+    }
+}
+
+/// The nodes of a Merkle tree from the leaves to the root. `leaves` is a power of the arity.
+pub fn merkle<C: Curve>(params: PoseidonParams, leaves: &[C::Fr]) -> Vec<Vec<C::Fr>> {
+    let mut levels = vec![leaves.to_vec()];
+    while levels[levels.len() - 1].len() > 1 {
+        let children = levels[levels.len() - 1].chunks(params.arity());
+        levels.push(children.map(|children| poseidon::<C>(params, children)).collect());
+    }
+    levels
 }

@@ -6,6 +6,7 @@
 
 mod msm;
 mod ntt;
+mod poseidon;
 mod spmv;
 mod vector;
 
