@@ -1,6 +1,7 @@
 //! What stands for the functions of a build without nvcc: tandem_fabric.h, made by `cargo xtask bindgen`. Not to be edited.
 #![allow(missing_docs, non_camel_case_types, dead_code, unreachable_pub, clippy::missing_safety_doc)]
 
+pub use tandem_cuda::ffi::tandem_kernel;
 pub use tandem_cuda::ffi::tandem_stream;
 
 /// PEs that a world can have.
@@ -206,6 +207,281 @@ pub struct tandem_fabric_store_args {
     pub bytes: u64,
 }
 
+/// Arguments of the kernel of tandem_fabric_meet.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_fabric_meet_args {
+    /// Address of a uint64_t, 0 at first, that every PE has at the same place.
+    pub count: u64,
+    /// Address of a uint64_t that counts, for each PE, the times that its count was wrong.
+    pub wrong: u64,
+    pub rounds: u64,
+}
+
+/// A global array as a PE sees it: its elements are dealt to the PEs of the team in blocks.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_array {
+    /// Address of this PE's part.
+    pub part: u64,
+    /// Elements of the whole array.
+    pub length: u64,
+    /// Elements of a block, at least 1.
+    pub block: u64,
+}
+
+/// Who does an operation of the device API.
+pub const TANDEM_SCOPE_THREAD: i32 = 0;
+
+pub const TANDEM_SCOPE_WARP: i32 = 1;
+
+pub const TANDEM_SCOPE_BLOCK: i32 = 2;
+
+/// Transfers for measuring.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_bench_transfer_args {
+    /// Addresses of this PE, as those of the device API. They and `bytes` are multiples of 16.
+    pub to: u64,
+    pub from: u64,
+    pub bytes: u64,
+    /// How often.
+    pub rounds: u32,
+    pub blocks: u32,
+    /// Of a block: a multiple of 32, at most 1024.
+    pub threads: u32,
+    pub peer: u32,
+    pub is_get: i32,
+    /// TANDEM_SCOPE_*: who of each block moves the block's part.
+    pub scope: i32,
+}
+
+/// A signal that is set, relaxed.
+pub const TANDEM_PINGPONG_SIGNAL: i32 = 0;
+
+/// An atomic increment, relaxed.
+pub const TANDEM_PINGPONG_ATOMIC: i32 = 1;
+
+/// Eight bytes that travel with their signal.
+pub const TANDEM_PINGPONG_MESSAGE: i32 = 2;
+
+/// Eight bytes by put_signal.
+pub const TANDEM_PINGPONG_PUT_SIGNAL: i32 = 3;
+
+/// Arguments of the kernels of tandem_bench_pingpong.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_bench_pingpong_args {
+    /// 16 bytes, aligned to 16 and 0 at first, at the same place of every PE.
+    pub word: u64,
+    /// The same for what is sent.
+    pub data: u64,
+    /// Address of a uint64_t: how many values were wrong.
+    pub wrong: u64,
+    /// Round trips.
+    pub rounds: u64,
+}
+
+/// Writes of many threads, a fence, a signal: who has the signal sees the writes.
+pub const TANDEM_LITMUS_MESSAGE: i32 = 0;
+
+/// The same by put_signal.
+pub const TANDEM_LITMUS_PUT_SIGNAL: i32 = 1;
+
+/// Each writes the other's word, is quiet, reads its own: one sees the other's write.
+pub const TANDEM_LITMUS_BUFFERING: i32 = 2;
+
+/// The first without the fence: what then goes wrong is no fault of the machine.
+pub const TANDEM_LITMUS_MESSAGE_UNFENCED: i32 = 3;
+
+/// The third without being quiet.
+pub const TANDEM_LITMUS_BUFFERING_LOUD: i32 = 4;
+
+/// Bytes of a lane's locations.
+pub const TANDEM_LITMUS_LANE_BYTES: i32 = 4352;
+
+/// Arguments of the kernels of tandem_litmus.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_litmus_args {
+    /// TANDEM_LITMUS_LANE_BYTES for each block, aligned to 128 and 0 at first, at the same place of every PE.
+    pub lanes: u64,
+    /// A byte for each round of each block: whether this PE saw the other's write (TANDEM_LITMUS_BUFFERING*).
+    pub saw: u64,
+    /// Two uint64_t, 0 at first: words that were wrong, and rounds that were finished.
+    pub wrong: u64,
+    pub rounds: u64,
+}
+
+pub const TANDEM_SINGLE_PUT: i32 = 0;
+
+pub const TANDEM_SINGLE_GET: i32 = 1;
+
+pub const TANDEM_SINGLE_IPUT: i32 = 2;
+
+pub const TANDEM_SINGLE_IGET: i32 = 3;
+
+pub const TANDEM_SINGLE_PUT_SIGNAL: i32 = 4;
+
+pub const TANDEM_SINGLE_P: i32 = 5;
+
+pub const TANDEM_SINGLE_G: i32 = 6;
+
+/// The forms that return what was there, into `from`; `how` is TANDEM_AMO_*.
+pub const TANDEM_SINGLE_ATOMIC: i32 = 7;
+
+/// The forms that return nothing.
+pub const TANDEM_SINGLE_CHANGE: i32 = 8;
+
+/// One operation of the device API.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_single_args {
+    /// Addresses of this PE, as those of the device API.
+    pub to: u64,
+    pub from: u64,
+    pub signal: u64,
+    pub to_stride: u64,
+    pub from_stride: u64,
+    pub count: u64,
+    pub value: u64,
+    pub expected: u64,
+    /// TANDEM_SINGLE_*.
+    pub op: i32,
+    /// TANDEM_AMO_*.
+    pub how: i32,
+    /// TANDEM_SCOPE_*.
+    pub scope: i32,
+    /// Bytes of an element: 1, 2, 4, 8, 12 or 16.
+    pub element: u32,
+    pub peer: u32,
+    /// Of the one block: 32 to 512.
+    pub threads: u32,
+}
+
+/// The stencil of the examples.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_example_stencil_args {
+    /// Addresses of two fields of (rows + 2) * columns floats of this PE.
+    pub a: u64,
+    pub b: u64,
+    pub columns: u64,
+    pub rows: u64,
+    /// Of the loop in one kernel.
+    pub steps: u64,
+}
+
+/// Kinds of numbers that are combined, and TANDEM_EXEC_BYTES for what is only copied.
+pub const TANDEM_EXEC_U32: i32 = 0;
+
+pub const TANDEM_EXEC_I32: i32 = 1;
+
+pub const TANDEM_EXEC_U64: i32 = 2;
+
+pub const TANDEM_EXEC_I64: i32 = 3;
+
+pub const TANDEM_EXEC_F32: i32 = 4;
+
+pub const TANDEM_EXEC_F64: i32 = 5;
+
+pub const TANDEM_EXEC_BYTES: i32 = 6;
+
+/// How they are.
+pub const TANDEM_EXEC_SUM: i32 = 0;
+
+pub const TANDEM_EXEC_MIN: i32 = 1;
+
+pub const TANDEM_EXEC_MAX: i32 = 2;
+
+/// A place of a transfer. Addresses are those that every PE has.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_spot {
+    /// The first chunk, or the ring.
+    pub at: u64,
+    /// The counter of chunks that are there: a source waits for it, a target tells it. 0 for none.
+    pub there: u64,
+    /// Of a ring: the counter of chunks that were read, which a target waits for and a source tells. 0 for no ring.
+    pub read: u64,
+    /// The PE of the team at the other end of the channel.
+    pub peer: u64,
+}
+
+/// A row of a PE's table; one block does it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_transfer {
+    pub bytes: u64,
+    /// A bit for each PE of the team whose memory is touched.
+    pub touches: u64,
+    /// Bytes of a chunk, and chunks of a ring.
+    pub chunk: u64,
+    pub slots: u64,
+    /// Of the spots: where this row's begin; sources, then targets, then those whose `there` alone is told.
+    pub first: u32,
+    pub sources: u32,
+    pub targets: u32,
+    pub tells: u32,
+}
+
+/// What a PE does in a collective. The counters only grow: in round r (from 0) chunk c of a channel of n is number r * n + c.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_table {
+    /// Addresses in this PE's memory: of tandem_exec_transfer, of tandem_exec_spot, of the channels that must be full at the
+    /// end (tandem_exec_spot, with the chunks of each in `at`), of one uint64_t for each block, which counts rounds.
+    pub transfers: u64,
+    pub spots: u64,
+    pub awaited: u64,
+    pub rounds: u64,
+    /// 32 words of this PE, one for each PE of the team, which says there which round it has begun.
+    pub ready: u64,
+    /// A bit for each PE that touches this one's memory.
+    pub touched_by: u64,
+    pub transfer_count: u32,
+    pub awaited_count: u32,
+    /// TANDEM_EXEC_*.
+    pub kind: i32,
+    pub how: i32,
+}
+
+/// One combination without waits: `sources` are combined, every target gets the result. 16 addresses in all.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_move {
+    pub at: [u64; 16],
+    pub bytes: u64,
+    pub sources: u32,
+    pub targets: u32,
+    /// TANDEM_EXEC_*.
+    pub kind: i32,
+    pub how: i32,
+}
+
+/// Blocks of the resident kernel: a command is done by one of them or by all.
+pub const TANDEM_EXEC_RESIDENT_BLOCKS: i32 = 64;
+
+/// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
+/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32, and up to 14 addresses.
+pub const TANDEM_EXEC_COMMAND_WORDS: i32 = 32;
+
+/// A number that no command has, besides 0.
+pub const TANDEM_EXEC_COMMAND_END: i32 = 2147483647;
+
+/// What the host and a resident kernel say to each other, in page-locked host memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_mailbox {
+    /// Written by the host.
+    pub command: [u64; 32],
+    /// Written by each block: the number of the last command that it has done.
+    pub done: [u64; 64],
+    /// Written last by a kernel that ends: how many have ended.
+    pub ended: u64,
+    pub pad: [u64; 7],
+}
+
 pub unsafe extern "C" fn tandem_fabric_atomic(_args: *const tandem_fabric_atomic_args, _stream: tandem_stream) -> i32 {
     NOT_BUILT
 }
@@ -234,6 +510,105 @@ pub unsafe extern "C" fn tandem_fabric_store(_args: *const tandem_fabric_store_a
 }
 
 pub unsafe extern "C" fn tandem_fabric_preload(_kernels: *mut u64) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_fabric_meet(_kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_array_assign(
+    _team: *const tandem_team,
+    _to: *const tandem_array,
+    _from: *const tandem_array,
+    _element: u64,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_bench_transfer(
+    _team: *const tandem_team,
+    _args: *const tandem_bench_transfer_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_bench_pingpong(_form: i32, _kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_litmus(_test: i32, _kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_single(
+    _team: *const tandem_team,
+    _args: *const tandem_single_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_shift(_team: *const tandem_team, _slot: u64, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_stencil(
+    _team: *const tandem_team,
+    _args: *const tandem_example_stencil_args,
+    _by_blocks: i32,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_stencil_loop(_kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_squares(
+    _team: *const tandem_team,
+    _array: *const tandem_array,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_reverse(
+    _team: *const tandem_team,
+    _to: *const tandem_array,
+    _from: *const tandem_array,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_exec_fused(
+    _team: *const tandem_team,
+    _table: *const tandem_exec_table,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_exec_fused_limit(_blocks: *mut u32) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_exec_combine(_move_: *const tandem_exec_move, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_exec_resident(
+    _mailbox: *mut tandem_exec_mailbox,
+    _scratch: *mut u8,
+    _last: u32,
+    _ended: u64,
+    _linger_ns: u64,
+    _stream: tandem_stream,
+) -> i32 {
     NOT_BUILT
 }
 
@@ -320,4 +695,126 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_fabric_store_args, to) == 0);
     assert!(core::mem::offset_of!(tandem_fabric_store_args, value) == 8);
     assert!(core::mem::offset_of!(tandem_fabric_store_args, bytes) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_fabric_meet_args>() == 24);
+    assert!(core::mem::offset_of!(tandem_fabric_meet_args, count) == 0);
+    assert!(core::mem::offset_of!(tandem_fabric_meet_args, wrong) == 8);
+    assert!(core::mem::offset_of!(tandem_fabric_meet_args, rounds) == 16);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_array>() == 24);
+    assert!(core::mem::offset_of!(tandem_array, part) == 0);
+    assert!(core::mem::offset_of!(tandem_array, length) == 8);
+    assert!(core::mem::offset_of!(tandem_array, block) == 16);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_bench_transfer_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, to) == 0);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, from) == 8);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, bytes) == 16);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, rounds) == 24);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, blocks) == 28);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, threads) == 32);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, peer) == 36);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, is_get) == 40);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, scope) == 44);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_bench_pingpong_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_bench_pingpong_args, word) == 0);
+    assert!(core::mem::offset_of!(tandem_bench_pingpong_args, data) == 8);
+    assert!(core::mem::offset_of!(tandem_bench_pingpong_args, wrong) == 16);
+    assert!(core::mem::offset_of!(tandem_bench_pingpong_args, rounds) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_litmus_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_litmus_args, lanes) == 0);
+    assert!(core::mem::offset_of!(tandem_litmus_args, saw) == 8);
+    assert!(core::mem::offset_of!(tandem_litmus_args, wrong) == 16);
+    assert!(core::mem::offset_of!(tandem_litmus_args, rounds) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_single_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_single_args, to) == 0);
+    assert!(core::mem::offset_of!(tandem_single_args, from) == 8);
+    assert!(core::mem::offset_of!(tandem_single_args, signal) == 16);
+    assert!(core::mem::offset_of!(tandem_single_args, to_stride) == 24);
+    assert!(core::mem::offset_of!(tandem_single_args, from_stride) == 32);
+    assert!(core::mem::offset_of!(tandem_single_args, count) == 40);
+    assert!(core::mem::offset_of!(tandem_single_args, value) == 48);
+    assert!(core::mem::offset_of!(tandem_single_args, expected) == 56);
+    assert!(core::mem::offset_of!(tandem_single_args, op) == 64);
+    assert!(core::mem::offset_of!(tandem_single_args, how) == 68);
+    assert!(core::mem::offset_of!(tandem_single_args, scope) == 72);
+    assert!(core::mem::offset_of!(tandem_single_args, element) == 76);
+    assert!(core::mem::offset_of!(tandem_single_args, peer) == 80);
+    assert!(core::mem::offset_of!(tandem_single_args, threads) == 84);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_example_stencil_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, a) == 0);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, b) == 8);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, columns) == 16);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, rows) == 24);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, steps) == 32);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_spot>() == 32);
+    assert!(core::mem::offset_of!(tandem_exec_spot, at) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_spot, there) == 8);
+    assert!(core::mem::offset_of!(tandem_exec_spot, read) == 16);
+    assert!(core::mem::offset_of!(tandem_exec_spot, peer) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_transfer>() == 48);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, bytes) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, touches) == 8);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, chunk) == 16);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, slots) == 24);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, first) == 32);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, sources) == 36);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, targets) == 40);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, tells) == 44);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_table>() == 64);
+    assert!(core::mem::offset_of!(tandem_exec_table, transfers) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_table, spots) == 8);
+    assert!(core::mem::offset_of!(tandem_exec_table, awaited) == 16);
+    assert!(core::mem::offset_of!(tandem_exec_table, rounds) == 24);
+    assert!(core::mem::offset_of!(tandem_exec_table, ready) == 32);
+    assert!(core::mem::offset_of!(tandem_exec_table, touched_by) == 40);
+    assert!(core::mem::offset_of!(tandem_exec_table, transfer_count) == 48);
+    assert!(core::mem::offset_of!(tandem_exec_table, awaited_count) == 52);
+    assert!(core::mem::offset_of!(tandem_exec_table, kind) == 56);
+    assert!(core::mem::offset_of!(tandem_exec_table, how) == 60);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_move>() == 152);
+    assert!(core::mem::offset_of!(tandem_exec_move, at) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_move, bytes) == 128);
+    assert!(core::mem::offset_of!(tandem_exec_move, sources) == 136);
+    assert!(core::mem::offset_of!(tandem_exec_move, targets) == 140);
+    assert!(core::mem::offset_of!(tandem_exec_move, kind) == 144);
+    assert!(core::mem::offset_of!(tandem_exec_move, how) == 148);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_mailbox>() == 832);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, command) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, done) == 256);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, ended) == 768);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, pad) == 776);
 };

@@ -195,6 +195,273 @@ int32_t tandem_fabric_store(const tandem_fabric_store_args* args, tandem_stream 
 /// launched, and that may wait for a kernel that waits for this one.
 int32_t tandem_fabric_preload(uint64_t* kernels);
 
+/// Arguments of the kernel of tandem_fabric_meet.
+typedef struct tandem_fabric_meet_args {
+    /// Address of a uint64_t, 0 at first, that every PE has at the same place.
+    uint64_t count;
+    /// Address of a uint64_t that counts, for each PE, the times that its count was wrong.
+    uint64_t wrong;
+    uint64_t rounds;
+} tandem_fabric_meet_args;
+/// A kernel for a collective launch: its blocks on all PEs count and meet, and see whether the counts are right.
+int32_t tandem_fabric_meet(tandem_kernel* kernel);
+
+/// A global array as a PE sees it: its elements are dealt to the PEs of the team in blocks.
+typedef struct tandem_array {
+    /// Address of this PE's part.
+    uint64_t part;
+    /// Elements of the whole array.
+    uint64_t length;
+    /// Elements of a block, at least 1.
+    uint64_t block;
+} tandem_array;
+
+/// This PE's part of `to` becomes what `from` has at the same indices, element by element. `element` is its bytes.
+int32_t tandem_array_assign(const tandem_team* team, const tandem_array* to, const tandem_array* from, uint64_t element,
+                            tandem_stream stream);
+
+/// Who does an operation of the device API.
+#define TANDEM_SCOPE_THREAD 0
+#define TANDEM_SCOPE_WARP 1
+#define TANDEM_SCOPE_BLOCK 2
+
+/// Transfers for measuring.
+typedef struct tandem_bench_transfer_args {
+    /// Addresses of this PE, as those of the device API. They and `bytes` are multiples of 16.
+    uint64_t to;
+    uint64_t from;
+    uint64_t bytes;
+    /// How often.
+    uint32_t rounds;
+    uint32_t blocks;
+    /// Of a block: a multiple of 32, at most 1024.
+    uint32_t threads;
+    uint32_t peer;
+    int32_t is_get;
+    /// TANDEM_SCOPE_*: who of each block moves the block's part.
+    int32_t scope;
+} tandem_bench_transfer_args;
+
+/// `rounds` times the blocks put (or get) `bytes` together, a part each; at the end each block is quiet.
+int32_t tandem_bench_transfer(const tandem_team* team, const tandem_bench_transfer_args* args, tandem_stream stream);
+
+/// A signal that is set, relaxed.
+#define TANDEM_PINGPONG_SIGNAL 0
+/// An atomic increment, relaxed.
+#define TANDEM_PINGPONG_ATOMIC 1
+/// Eight bytes that travel with their signal.
+#define TANDEM_PINGPONG_MESSAGE 2
+/// Eight bytes by put_signal.
+#define TANDEM_PINGPONG_PUT_SIGNAL 3
+
+/// Arguments of the kernels of tandem_bench_pingpong.
+typedef struct tandem_bench_pingpong_args {
+    /// 16 bytes, aligned to 16 and 0 at first, at the same place of every PE.
+    uint64_t word;
+    /// The same for what is sent.
+    uint64_t data;
+    /// Address of a uint64_t: how many values were wrong.
+    uint64_t wrong;
+    /// Round trips.
+    uint64_t rounds;
+} tandem_bench_pingpong_args;
+
+/// A kernel of one thread, for a collective launch: PEs 0 and 1 send each other a word in turn (TANDEM_PINGPONG_*).
+int32_t tandem_bench_pingpong(int32_t form, tandem_kernel* kernel);
+
+/// Writes of many threads, a fence, a signal: who has the signal sees the writes.
+#define TANDEM_LITMUS_MESSAGE 0
+/// The same by put_signal.
+#define TANDEM_LITMUS_PUT_SIGNAL 1
+/// Each writes the other's word, is quiet, reads its own: one sees the other's write.
+#define TANDEM_LITMUS_BUFFERING 2
+/// The first without the fence: what then goes wrong is no fault of the machine.
+#define TANDEM_LITMUS_MESSAGE_UNFENCED 3
+/// The third without being quiet.
+#define TANDEM_LITMUS_BUFFERING_LOUD 4
+
+/// Bytes of a lane's locations.
+#define TANDEM_LITMUS_LANE_BYTES 4352
+
+/// Arguments of the kernels of tandem_litmus.
+typedef struct tandem_litmus_args {
+    /// TANDEM_LITMUS_LANE_BYTES for each block, aligned to 128 and 0 at first, at the same place of every PE.
+    uint64_t lanes;
+    /// A byte for each round of each block: whether this PE saw the other's write (TANDEM_LITMUS_BUFFERING*).
+    uint64_t saw;
+    /// Two uint64_t, 0 at first: words that were wrong, and rounds that were finished.
+    uint64_t wrong;
+    uint64_t rounds;
+} tandem_litmus_args;
+
+/// A kernel for a collective launch that runs a litmus test between PEs 0 and 1.
+int32_t tandem_litmus(int32_t test, tandem_kernel* kernel);
+
+#define TANDEM_SINGLE_PUT 0
+#define TANDEM_SINGLE_GET 1
+#define TANDEM_SINGLE_IPUT 2
+#define TANDEM_SINGLE_IGET 3
+#define TANDEM_SINGLE_PUT_SIGNAL 4
+#define TANDEM_SINGLE_P 5
+#define TANDEM_SINGLE_G 6
+/// The forms that return what was there, into `from`; `how` is TANDEM_AMO_*.
+#define TANDEM_SINGLE_ATOMIC 7
+/// The forms that return nothing.
+#define TANDEM_SINGLE_CHANGE 8
+
+/// One operation of the device API.
+typedef struct tandem_single_args {
+    /// Addresses of this PE, as those of the device API.
+    uint64_t to;
+    uint64_t from;
+    uint64_t signal;
+    uint64_t to_stride;
+    uint64_t from_stride;
+    uint64_t count;
+    uint64_t value;
+    uint64_t expected;
+    /// TANDEM_SINGLE_*.
+    int32_t op;
+    /// TANDEM_AMO_*.
+    int32_t how;
+    /// TANDEM_SCOPE_*.
+    int32_t scope;
+    /// Bytes of an element: 1, 2, 4, 8, 12 or 16.
+    uint32_t element;
+    uint32_t peer;
+    /// Of the one block: 32 to 512.
+    uint32_t threads;
+} tandem_single_args;
+
+/// Does one operation of the device API; for tests.
+int32_t tandem_single(const tandem_team* team, const tandem_single_args* args, tandem_stream stream);
+
+/// The stencil of the examples.
+typedef struct tandem_example_stencil_args {
+    /// Addresses of two fields of (rows + 2) * columns floats of this PE.
+    uint64_t a;
+    uint64_t b;
+    uint64_t columns;
+    uint64_t rows;
+    /// Of the loop in one kernel.
+    uint64_t steps;
+} tandem_example_stencil_args;
+
+/// Every PE writes its number into the `slot` of the next.
+int32_t tandem_example_shift(const tandem_team* team, uint64_t slot, tandem_stream stream);
+/// One step from `a` to `b`, with halos sent by threads or by blocks.
+int32_t tandem_example_stencil(const tandem_team* team, const tandem_example_stencil_args* args, int32_t by_blocks,
+                               tandem_stream stream);
+/// A kernel for a collective launch that does all steps.
+int32_t tandem_example_stencil_loop(tandem_kernel* kernel);
+/// array[i] = i * i, for this PE's part.
+int32_t tandem_example_squares(const tandem_team* team, const tandem_array* array, tandem_stream stream);
+/// to[i] = from[length - 1 - i], for this PE's part.
+int32_t tandem_example_reverse(const tandem_team* team, const tandem_array* to, const tandem_array* from,
+                               tandem_stream stream);
+
+/// Kinds of numbers that are combined, and TANDEM_EXEC_BYTES for what is only copied.
+#define TANDEM_EXEC_U32 0
+#define TANDEM_EXEC_I32 1
+#define TANDEM_EXEC_U64 2
+#define TANDEM_EXEC_I64 3
+#define TANDEM_EXEC_F32 4
+#define TANDEM_EXEC_F64 5
+#define TANDEM_EXEC_BYTES 6
+/// How they are.
+#define TANDEM_EXEC_SUM 0
+#define TANDEM_EXEC_MIN 1
+#define TANDEM_EXEC_MAX 2
+
+/// A place of a transfer. Addresses are those that every PE has.
+typedef struct tandem_exec_spot {
+    /// The first chunk, or the ring.
+    uint64_t at;
+    /// The counter of chunks that are there: a source waits for it, a target tells it. 0 for none.
+    uint64_t there;
+    /// Of a ring: the counter of chunks that were read, which a target waits for and a source tells. 0 for no ring.
+    uint64_t read;
+    /// The PE of the team at the other end of the channel.
+    uint64_t peer;
+} tandem_exec_spot;
+
+/// A row of a PE's table; one block does it.
+typedef struct tandem_exec_transfer {
+    uint64_t bytes;
+    /// A bit for each PE of the team whose memory is touched.
+    uint64_t touches;
+    /// Bytes of a chunk, and chunks of a ring.
+    uint64_t chunk;
+    uint64_t slots;
+    /// Of the spots: where this row's begin; sources, then targets, then those whose `there` alone is told.
+    uint32_t first;
+    uint32_t sources;
+    uint32_t targets;
+    uint32_t tells;
+} tandem_exec_transfer;
+
+/// What a PE does in a collective. The counters only grow: in round r (from 0) chunk c of a channel of n is number r * n + c.
+typedef struct tandem_exec_table {
+    /// Addresses in this PE's memory: of tandem_exec_transfer, of tandem_exec_spot, of the channels that must be full at the
+    /// end (tandem_exec_spot, with the chunks of each in `at`), of one uint64_t for each block, which counts rounds.
+    uint64_t transfers;
+    uint64_t spots;
+    uint64_t awaited;
+    uint64_t rounds;
+    /// 32 words of this PE, one for each PE of the team, which says there which round it has begun.
+    uint64_t ready;
+    /// A bit for each PE that touches this one's memory.
+    uint64_t touched_by;
+    uint32_t transfer_count;
+    uint32_t awaited_count;
+    /// TANDEM_EXEC_*.
+    int32_t kind;
+    int32_t how;
+} tandem_exec_table;
+
+/// One combination without waits: `sources` are combined, every target gets the result. 16 addresses in all.
+typedef struct tandem_exec_move {
+    uint64_t at[16];
+    uint64_t bytes;
+    uint32_t sources;
+    uint32_t targets;
+    /// TANDEM_EXEC_*.
+    int32_t kind;
+    int32_t how;
+} tandem_exec_move;
+
+/// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
+int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream);
+/// Blocks of tandem_exec_fused that the current device holds at once.
+int32_t tandem_exec_fused_limit(uint32_t* blocks);
+/// Does one combination.
+int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
+
+/// Blocks of the resident kernel: a command is done by one of them or by all.
+#define TANDEM_EXEC_RESIDENT_BLOCKS 64
+/// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
+/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32, and up to 14 addresses.
+#define TANDEM_EXEC_COMMAND_WORDS 32
+/// A number that no command has, besides 0.
+#define TANDEM_EXEC_COMMAND_END 2147483647
+
+/// What the host and a resident kernel say to each other, in page-locked host memory.
+typedef struct tandem_exec_mailbox {
+    /// Written by the host.
+    uint64_t command[32];
+    /// Written by each block: the number of the last command that it has done.
+    uint64_t done[64];
+    /// Written last by a kernel that ends: how many have ended.
+    uint64_t ended;
+    uint64_t pad[7];
+} tandem_exec_mailbox;
+
+/// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
+/// 256 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
+/// is to become.
+int32_t tandem_exec_resident(tandem_exec_mailbox* mailbox, uint8_t* scratch, uint32_t last, uint64_t ended,
+                             uint64_t linger_ns, tandem_stream stream);
+
 #ifdef __cplusplus
 }
 #endif

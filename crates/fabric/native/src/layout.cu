@@ -66,3 +66,101 @@ static_assert(sizeof(tandem_fabric_store_args) == 32, "size of tandem_fabric_sto
 static_assert(offsetof(tandem_fabric_store_args, to) == 0, "tandem_fabric_store_args.to");
 static_assert(offsetof(tandem_fabric_store_args, value) == 8, "tandem_fabric_store_args.value");
 static_assert(offsetof(tandem_fabric_store_args, bytes) == 24, "tandem_fabric_store_args.bytes");
+
+static_assert(sizeof(tandem_fabric_meet_args) == 24, "size of tandem_fabric_meet_args");
+static_assert(offsetof(tandem_fabric_meet_args, count) == 0, "tandem_fabric_meet_args.count");
+static_assert(offsetof(tandem_fabric_meet_args, wrong) == 8, "tandem_fabric_meet_args.wrong");
+static_assert(offsetof(tandem_fabric_meet_args, rounds) == 16, "tandem_fabric_meet_args.rounds");
+
+static_assert(sizeof(tandem_array) == 24, "size of tandem_array");
+static_assert(offsetof(tandem_array, part) == 0, "tandem_array.part");
+static_assert(offsetof(tandem_array, length) == 8, "tandem_array.length");
+static_assert(offsetof(tandem_array, block) == 16, "tandem_array.block");
+
+static_assert(sizeof(tandem_bench_transfer_args) == 48, "size of tandem_bench_transfer_args");
+static_assert(offsetof(tandem_bench_transfer_args, to) == 0, "tandem_bench_transfer_args.to");
+static_assert(offsetof(tandem_bench_transfer_args, from) == 8, "tandem_bench_transfer_args.from");
+static_assert(offsetof(tandem_bench_transfer_args, bytes) == 16, "tandem_bench_transfer_args.bytes");
+static_assert(offsetof(tandem_bench_transfer_args, rounds) == 24, "tandem_bench_transfer_args.rounds");
+static_assert(offsetof(tandem_bench_transfer_args, blocks) == 28, "tandem_bench_transfer_args.blocks");
+static_assert(offsetof(tandem_bench_transfer_args, threads) == 32, "tandem_bench_transfer_args.threads");
+static_assert(offsetof(tandem_bench_transfer_args, peer) == 36, "tandem_bench_transfer_args.peer");
+static_assert(offsetof(tandem_bench_transfer_args, is_get) == 40, "tandem_bench_transfer_args.is_get");
+static_assert(offsetof(tandem_bench_transfer_args, scope) == 44, "tandem_bench_transfer_args.scope");
+
+static_assert(sizeof(tandem_bench_pingpong_args) == 32, "size of tandem_bench_pingpong_args");
+static_assert(offsetof(tandem_bench_pingpong_args, word) == 0, "tandem_bench_pingpong_args.word");
+static_assert(offsetof(tandem_bench_pingpong_args, data) == 8, "tandem_bench_pingpong_args.data");
+static_assert(offsetof(tandem_bench_pingpong_args, wrong) == 16, "tandem_bench_pingpong_args.wrong");
+static_assert(offsetof(tandem_bench_pingpong_args, rounds) == 24, "tandem_bench_pingpong_args.rounds");
+
+static_assert(sizeof(tandem_litmus_args) == 32, "size of tandem_litmus_args");
+static_assert(offsetof(tandem_litmus_args, lanes) == 0, "tandem_litmus_args.lanes");
+static_assert(offsetof(tandem_litmus_args, saw) == 8, "tandem_litmus_args.saw");
+static_assert(offsetof(tandem_litmus_args, wrong) == 16, "tandem_litmus_args.wrong");
+static_assert(offsetof(tandem_litmus_args, rounds) == 24, "tandem_litmus_args.rounds");
+
+static_assert(sizeof(tandem_single_args) == 88, "size of tandem_single_args");
+static_assert(offsetof(tandem_single_args, to) == 0, "tandem_single_args.to");
+static_assert(offsetof(tandem_single_args, from) == 8, "tandem_single_args.from");
+static_assert(offsetof(tandem_single_args, signal) == 16, "tandem_single_args.signal");
+static_assert(offsetof(tandem_single_args, to_stride) == 24, "tandem_single_args.to_stride");
+static_assert(offsetof(tandem_single_args, from_stride) == 32, "tandem_single_args.from_stride");
+static_assert(offsetof(tandem_single_args, count) == 40, "tandem_single_args.count");
+static_assert(offsetof(tandem_single_args, value) == 48, "tandem_single_args.value");
+static_assert(offsetof(tandem_single_args, expected) == 56, "tandem_single_args.expected");
+static_assert(offsetof(tandem_single_args, op) == 64, "tandem_single_args.op");
+static_assert(offsetof(tandem_single_args, how) == 68, "tandem_single_args.how");
+static_assert(offsetof(tandem_single_args, scope) == 72, "tandem_single_args.scope");
+static_assert(offsetof(tandem_single_args, element) == 76, "tandem_single_args.element");
+static_assert(offsetof(tandem_single_args, peer) == 80, "tandem_single_args.peer");
+static_assert(offsetof(tandem_single_args, threads) == 84, "tandem_single_args.threads");
+
+static_assert(sizeof(tandem_example_stencil_args) == 40, "size of tandem_example_stencil_args");
+static_assert(offsetof(tandem_example_stencil_args, a) == 0, "tandem_example_stencil_args.a");
+static_assert(offsetof(tandem_example_stencil_args, b) == 8, "tandem_example_stencil_args.b");
+static_assert(offsetof(tandem_example_stencil_args, columns) == 16, "tandem_example_stencil_args.columns");
+static_assert(offsetof(tandem_example_stencil_args, rows) == 24, "tandem_example_stencil_args.rows");
+static_assert(offsetof(tandem_example_stencil_args, steps) == 32, "tandem_example_stencil_args.steps");
+
+static_assert(sizeof(tandem_exec_spot) == 32, "size of tandem_exec_spot");
+static_assert(offsetof(tandem_exec_spot, at) == 0, "tandem_exec_spot.at");
+static_assert(offsetof(tandem_exec_spot, there) == 8, "tandem_exec_spot.there");
+static_assert(offsetof(tandem_exec_spot, read) == 16, "tandem_exec_spot.read");
+static_assert(offsetof(tandem_exec_spot, peer) == 24, "tandem_exec_spot.peer");
+
+static_assert(sizeof(tandem_exec_transfer) == 48, "size of tandem_exec_transfer");
+static_assert(offsetof(tandem_exec_transfer, bytes) == 0, "tandem_exec_transfer.bytes");
+static_assert(offsetof(tandem_exec_transfer, touches) == 8, "tandem_exec_transfer.touches");
+static_assert(offsetof(tandem_exec_transfer, chunk) == 16, "tandem_exec_transfer.chunk");
+static_assert(offsetof(tandem_exec_transfer, slots) == 24, "tandem_exec_transfer.slots");
+static_assert(offsetof(tandem_exec_transfer, first) == 32, "tandem_exec_transfer.first");
+static_assert(offsetof(tandem_exec_transfer, sources) == 36, "tandem_exec_transfer.sources");
+static_assert(offsetof(tandem_exec_transfer, targets) == 40, "tandem_exec_transfer.targets");
+static_assert(offsetof(tandem_exec_transfer, tells) == 44, "tandem_exec_transfer.tells");
+
+static_assert(sizeof(tandem_exec_table) == 64, "size of tandem_exec_table");
+static_assert(offsetof(tandem_exec_table, transfers) == 0, "tandem_exec_table.transfers");
+static_assert(offsetof(tandem_exec_table, spots) == 8, "tandem_exec_table.spots");
+static_assert(offsetof(tandem_exec_table, awaited) == 16, "tandem_exec_table.awaited");
+static_assert(offsetof(tandem_exec_table, rounds) == 24, "tandem_exec_table.rounds");
+static_assert(offsetof(tandem_exec_table, ready) == 32, "tandem_exec_table.ready");
+static_assert(offsetof(tandem_exec_table, touched_by) == 40, "tandem_exec_table.touched_by");
+static_assert(offsetof(tandem_exec_table, transfer_count) == 48, "tandem_exec_table.transfer_count");
+static_assert(offsetof(tandem_exec_table, awaited_count) == 52, "tandem_exec_table.awaited_count");
+static_assert(offsetof(tandem_exec_table, kind) == 56, "tandem_exec_table.kind");
+static_assert(offsetof(tandem_exec_table, how) == 60, "tandem_exec_table.how");
+
+static_assert(sizeof(tandem_exec_move) == 152, "size of tandem_exec_move");
+static_assert(offsetof(tandem_exec_move, at) == 0, "tandem_exec_move.at");
+static_assert(offsetof(tandem_exec_move, bytes) == 128, "tandem_exec_move.bytes");
+static_assert(offsetof(tandem_exec_move, sources) == 136, "tandem_exec_move.sources");
+static_assert(offsetof(tandem_exec_move, targets) == 140, "tandem_exec_move.targets");
+static_assert(offsetof(tandem_exec_move, kind) == 144, "tandem_exec_move.kind");
+static_assert(offsetof(tandem_exec_move, how) == 148, "tandem_exec_move.how");
+
+static_assert(sizeof(tandem_exec_mailbox) == 832, "size of tandem_exec_mailbox");
+static_assert(offsetof(tandem_exec_mailbox, command) == 0, "tandem_exec_mailbox.command");
+static_assert(offsetof(tandem_exec_mailbox, done) == 256, "tandem_exec_mailbox.done");
+static_assert(offsetof(tandem_exec_mailbox, ended) == 768, "tandem_exec_mailbox.ended");
+static_assert(offsetof(tandem_exec_mailbox, pad) == 776, "tandem_exec_mailbox.pad");

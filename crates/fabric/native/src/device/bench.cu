@@ -1,0 +1,107 @@
+// Kernels that measure: transfers repeated by threads, warps, blocks or grids, and the round trip of a word.
+#include "tandem/fabric.cuh"
+
+using namespace tandem::fabric;
+
+namespace {
+
+constexpr uint32_t MOST_THREADS = 1024;
+
+template <class Group>
+__device__ void transfer(const tandem_team& team, const tandem_bench_transfer_args& args, uint64_t at, uint64_t vectors,
+                         Group group) {
+    uint4* to = reinterpret_cast<uint4*>(args.to) + at;
+    const uint4* from = reinterpret_cast<const uint4*>(args.from) + at;
+    if (args.is_get != 0) {
+        get(team, to, from, vectors, args.peer, group);
+    } else {
+        put(team, to, from, vectors, args.peer, group);
+    }
+}
+
+/// Each block, or its first thread or warp, moves its part again and again, and is quiet at the end.
+__global__ void __launch_bounds__(MOST_THREADS)
+    transfer_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_bench_transfer_args args) {
+    const uint64_t vectors = args.bytes / 16, part = (vectors + gridDim.x - 1) / gridDim.x;
+    const uint64_t begin = part * blockIdx.x < vectors ? part * blockIdx.x : vectors;
+    const uint64_t mine = vectors - begin < part ? vectors - begin : part;
+    for (uint32_t round = 0; round < args.rounds; round++) {
+        if (args.scope == TANDEM_SCOPE_BLOCK) {
+            transfer(team, args, begin, mine, Block());
+        } else if (args.scope == TANDEM_SCOPE_WARP) {
+            if (threadIdx.x < 32) transfer(team, args, begin, mine, Warp());
+        } else if (threadIdx.x == 0) {
+            transfer(team, args, begin, mine, Thread());
+        }
+    }
+    quiet(team, Block());
+}
+
+template <int32_t FORM>
+__global__ void pingpong_kernel(const __grid_constant__ tandem_team team,
+                                const __grid_constant__ tandem_bench_pingpong_args args) {
+    uint64_t* word = reinterpret_cast<uint64_t*>(args.word);
+    uint64_t* data = reinterpret_cast<uint64_t*>(args.data);
+    // Others watch.
+    if (team.me > 1) return;
+    const uint32_t peer = 1 - team.me;
+    uint64_t wrong = 0;
+    for (uint64_t i = 1; i <= 2 * args.rounds; i++) {
+        // PE 0 sends the odd ones. A word counts the messages that it has got.
+        const uint64_t count = (i + 1) / 2, value = i * 0x9e3779b97f4a7c15;
+        if (i % 2 != team.me) {
+            if constexpr (FORM == TANDEM_PINGPONG_SIGNAL) signal_op(team, word, Signal::set, count, peer);
+            if constexpr (FORM == TANDEM_PINGPONG_ATOMIC) atomic_inc(team, word, peer);
+            if constexpr (FORM == TANDEM_PINGPONG_MESSAGE) {
+                send(team, reinterpret_cast<Message*>(word), value, count, peer);
+            }
+            if constexpr (FORM == TANDEM_PINGPONG_PUT_SIGNAL) {
+                data[0] = value;
+                put_signal(team, data + 1, data, 1, word, Signal::set, count, peer);
+            }
+            continue;
+        }
+        bool done;
+        if constexpr (FORM == TANDEM_PINGPONG_MESSAGE) {
+            uint64_t got = 0;
+            done = receive(team, reinterpret_cast<const Message*>(word), Compare::ge, count, &got, peer);
+            wrong += got != value;
+        } else {
+            done = signal_wait_until(team, word, Compare::ge, count, peer);
+            if constexpr (FORM == TANDEM_PINGPONG_PUT_SIGNAL) wrong += data[1] != value;
+        }
+        if (!done) return;
+    }
+    *reinterpret_cast<uint64_t*>(args.wrong) = wrong;
+}
+
+}  // namespace
+
+extern "C" int32_t tandem_bench_transfer(const tandem_team* team, const tandem_bench_transfer_args* args,
+                                         tandem_stream stream) {
+    if (team == nullptr || args == nullptr || args->blocks == 0 || args->threads == 0 || args->threads > MOST_THREADS ||
+        args->threads % 32 != 0 || (args->to | args->from | args->bytes) % 16 != 0 || args->peer >= team->size ||
+        args->scope < TANDEM_SCOPE_THREAD || args->scope > TANDEM_SCOPE_BLOCK) {
+        return TANDEM_INVALID;
+    }
+    transfer_kernel<<<args->blocks, args->threads, 0, stream>>>(*team, *args);
+    return int32_t(cudaGetLastError());
+}
+
+extern "C" int32_t tandem_bench_pingpong(int32_t form, tandem_kernel* kernel) {
+    switch (form) {
+        case TANDEM_PINGPONG_SIGNAL:
+            *kernel = reinterpret_cast<tandem_kernel>(pingpong_kernel<TANDEM_PINGPONG_SIGNAL>);
+            return TANDEM_OK;
+        case TANDEM_PINGPONG_ATOMIC:
+            *kernel = reinterpret_cast<tandem_kernel>(pingpong_kernel<TANDEM_PINGPONG_ATOMIC>);
+            return TANDEM_OK;
+        case TANDEM_PINGPONG_MESSAGE:
+            *kernel = reinterpret_cast<tandem_kernel>(pingpong_kernel<TANDEM_PINGPONG_MESSAGE>);
+            return TANDEM_OK;
+        case TANDEM_PINGPONG_PUT_SIGNAL:
+            *kernel = reinterpret_cast<tandem_kernel>(pingpong_kernel<TANDEM_PINGPONG_PUT_SIGNAL>);
+            return TANDEM_OK;
+        default: return TANDEM_INVALID;
+    }
+}
