@@ -8,6 +8,7 @@ use crate::team::Seat;
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An ordered queue of work of one PE: a CUDA stream, or a thread of a pretend PE. What it is told is done in order, and
@@ -18,6 +19,8 @@ pub struct Queue {
     lane: Arc<dyn Lane>,
     /// While recording: what the steps work on.
     kept: Mutex<Option<Vec<Arc<Allocation>>>>,
+    /// Whether it may have been told something that is not known to be done.
+    busy: AtomicBool,
 }
 
 /// A point in a queue.
@@ -55,7 +58,7 @@ impl Queue {
         let world = seat.core.world.clone();
         let pe = seat.core.members[seat.me];
         let lane = world.lane(|machine| machine.lane(pe, Some(seat.clone())))?;
-        Ok(Queue { seat, lane, kept: Mutex::new(None) })
+        Ok(Queue { seat, lane, kept: Mutex::new(None), busy: AtomicBool::new(false) })
     }
 
     /// Blocks until all that it was told is done.
@@ -63,7 +66,12 @@ impl Queue {
     /// # Errors
     /// A fault of the team; the first error of a program; the device failed.
     pub fn synchronize(&self) -> Result<()> {
+        // First, so that what another thread adds meanwhile counts.
+        self.busy.store(false, Ordering::SeqCst);
         let result = self.lane.synchronize();
+        if result.is_err() {
+            self.busy.store(true, Ordering::SeqCst);
+        }
         self.seat.core.check()?;
         result
     }
@@ -85,6 +93,7 @@ impl Queue {
         if self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return Err(Error::invalid("wait for an event", "the queue is recording a graph"));
         }
+        self.busy.store(true, Ordering::SeqCst);
         self.lane.wait(&event.0)
     }
 
@@ -111,6 +120,7 @@ impl Queue {
         f: impl FnOnce(tandem_cuda::ffi::tandem_stream, &ffi::tandem_team) -> i32,
     ) -> Result<()> {
         self.seat.core.check()?;
+        self.busy.store(true, Ordering::SeqCst);
         let (Some(stream), Some(team)) = (self.lane.stream(), self.handle()) else {
             return Err(Error::invalid(op, "a pretend PE has no stream: use Queue::run"));
         };
@@ -123,8 +133,19 @@ impl Queue {
         self.seat.core.handle(self.seat.me)
     }
 
+    /// Whether all that it was told is known to be done.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.busy.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is recording.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// The stream behind the queue; `None` for a pretend PE.
     pub fn stream(&self) -> Option<&Arc<tandem_cuda::Stream>> {
+        self.busy.store(true, Ordering::SeqCst);
         self.lane.stream()
     }
 
@@ -189,6 +210,7 @@ impl Queue {
         if !Arc::ptr_eq(&self.lane, &graph.lane) {
             return Err(Error::invalid("launch a graph", "it was captured on another queue"));
         }
+        self.busy.store(true, Ordering::SeqCst);
         self.lane.replay(&graph.recording)
     }
 }
@@ -204,6 +226,7 @@ impl OneSided for Queue {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
             kept.extend(keep.iter().map(|&memory| memory.clone()));
         }
+        self.busy.store(true, Ordering::SeqCst);
         self.lane.push(op)
     }
 }

@@ -280,6 +280,34 @@ impl Pe {
         }
     }
 
+    /// Copies from an address that was checked.
+    pub(crate) fn read_at(&self, from: u64, to: &mut [u8]) {
+        if let Err(at) = self.memory.read(from, to) {
+            let _ = self.unmapped(at);
+        }
+    }
+
+    /// Copies to an address that was checked.
+    pub(crate) fn write_at(&self, to: u64, from: &[u8]) {
+        if let Err(at) = self.memory.write(to, from) {
+            let _ = self.unmapped(at);
+        }
+    }
+
+    /// Whether another PE's wait has ended in a fault.
+    pub(crate) fn is_over(&self) -> bool {
+        let at = self.seat.core.state(self.seat.me) + std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
+        self.memory.word(at, ffi::TANDEM_WORD_U32).is_ok_and(|word| word.load() != 0)
+    }
+
+    /// The fault of a wait for `peer` that took too long, or of whoever came before.
+    pub(crate) fn late(&self, peer: u32, place: u64, seen: u64, wanted: u64) -> Error {
+        if self.is_over() {
+            return self.poisoned();
+        }
+        self.fault(ffi::TANDEM_FAULT_WAIT, peer, place, seen, wanted)
+    }
+
     /// Records a fault of this PE and ends the waits of all.
     fn fault(&self, what: i32, peer: u32, place: u64, seen: u64, wanted: u64) -> Error {
         let core = &self.seat.core;
