@@ -1,0 +1,293 @@
+//! The device API on GPUs: every operation against a naive model of the memory of all PEs, litmus tests of the memory
+//! order, and the kernels that measure.
+
+mod teams;
+
+use std::time::Instant;
+use tandem_fabric::kernels::{self, Ball, Litmus, Scope, Transfer};
+use tandem_fabric::{ffi, Options, Symmetric, Team};
+use teams::{each_cuda, numbers};
+
+/// Bytes of each PE that the operations work on.
+const BYTES: usize = 1 << 17;
+
+/// Random numbers, one after the other.
+struct Random(std::vec::IntoIter<u64>);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Random(numbers(200_000, seed).into_iter())
+    }
+    fn any(&mut self) -> u64 {
+        self.0.next().expect("enough numbers")
+    }
+    fn below(&mut self, bound: usize) -> usize {
+        (self.any() >> 8) as usize % bound
+    }
+}
+
+/// The memory of every PE as it should be.
+struct Model {
+    bytes: Vec<Vec<u8>>,
+    memory: Symmetric<u8>,
+}
+
+impl Model {
+    fn new(team: &Team, seed: u64) -> Self {
+        let memory = team.alloc(BYTES).unwrap();
+        let bytes: Vec<Vec<u8>> = (0..team.size()).map(|pe| numbers(BYTES, seed * 100 + pe as u64)).collect();
+        for (pe, bytes) in bytes.iter().enumerate() {
+            team.write(pe, &memory, bytes).unwrap();
+        }
+        Model { bytes, memory }
+    }
+
+    fn copy(&mut self, (to_pe, to): (usize, usize), (from_pe, from): (usize, usize), bytes: usize) {
+        let moved = self.bytes[from_pe][from..from + bytes].to_vec();
+        self.bytes[to_pe][to..to + bytes].copy_from_slice(&moved);
+    }
+
+    fn word(&self, pe: usize, at: usize, bytes: usize) -> u64 {
+        let mut word = [0; 8];
+        word[..bytes].copy_from_slice(&self.bytes[pe][at..at + bytes]);
+        u64::from_le_bytes(word)
+    }
+
+    fn set_word(&mut self, pe: usize, at: usize, bytes: usize, value: u64) {
+        self.bytes[pe][at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+    }
+
+    fn compare(&self, team: &Team, what: &str) {
+        team.synchronize().unwrap();
+        for (pe, expected) in self.bytes.iter().enumerate() {
+            let found = team.read(pe, &self.memory).unwrap();
+            let differs = found.iter().zip(expected).position(|(a, b)| a != b);
+            assert_eq!(differs, None, "{what}: PE {pe} of {} differs at this byte", team.size());
+        }
+    }
+}
+
+/// Does one operation and changes the model likewise; says what it did.
+fn operate(team: &Team, model: &mut Model, random: &mut Random) -> String {
+    let (me, peer) = (random.below(team.size()), random.below(team.size()));
+    let queue = team.queue(me);
+    let op = [
+        ffi::TANDEM_SINGLE_PUT,
+        ffi::TANDEM_SINGLE_GET,
+        ffi::TANDEM_SINGLE_IPUT,
+        ffi::TANDEM_SINGLE_IGET,
+        ffi::TANDEM_SINGLE_PUT_SIGNAL,
+        ffi::TANDEM_SINGLE_P,
+        ffi::TANDEM_SINGLE_G,
+        ffi::TANDEM_SINGLE_ATOMIC,
+        ffi::TANDEM_SINGLE_CHANGE,
+    ][random.below(9)];
+    let is_atomic = op == ffi::TANDEM_SINGLE_ATOMIC || op == ffi::TANDEM_SINGLE_CHANGE;
+    let (element, alignment) = if is_atomic {
+        [(4, 4), (8, 8)][random.below(2)]
+    } else {
+        [(1, 1), (2, 2), (4, 4), (8, 8), (12, 4), (16, 16)][random.below(6)]
+    };
+    let strided = op == ffi::TANDEM_SINGLE_IPUT || op == ffi::TANDEM_SINGLE_IGET;
+    let quarter = BYTES / 4;
+    let count = match random.below(4) {
+        _ if op >= ffi::TANDEM_SINGLE_P => 1,
+        0 => [0, 1, 2, 3, 7, 31, 32, 33, 255, 256, 257][random.below(11)],
+        1 => random.below(100),
+        _ if strided => random.below(100),
+        _ => random.below(quarter / element),
+    };
+    let (to_stride, from_stride) = if strided { (1 + random.below(9), 1 + random.below(9)) } else { (1, 1) };
+    // Targets in the first quarter, sources in the second, signals in the third.
+    let mut place = |which: usize, elements: usize| {
+        let room = (quarter - elements * element) / alignment;
+        which * quarter + random.below(room.max(1)) * alignment
+    };
+    let (to, from) = (place(0, count * to_stride), place(1, count * from_stride));
+    let signal = 2 * quarter + 8 * random.below(1000);
+    let how = if op == ffi::TANDEM_SINGLE_PUT_SIGNAL {
+        [ffi::TANDEM_AMO_SET, ffi::TANDEM_AMO_ADD][random.below(2)]
+    } else if op == ffi::TANDEM_SINGLE_CHANGE {
+        random.below(6) as i32
+    } else {
+        random.below(8) as i32
+    };
+    let mask = if element == 4 { u64::from(u32::MAX) } else { u64::MAX };
+    let before = if is_atomic { model.word(peer, to, element) } else { 0 };
+    let value = random.any() & mask;
+    let expected = if random.below(2) == 0 { before } else { random.any() & mask };
+    let base = queue.address(&model.memory).unwrap();
+    let args = ffi::tandem_single_args {
+        to: base + to as u64,
+        from: base + from as u64,
+        signal: base + signal as u64,
+        to_stride: to_stride as u64,
+        from_stride: from_stride as u64,
+        count: count as u64,
+        value,
+        expected,
+        op,
+        how,
+        scope: random.below(3) as i32,
+        element: element as u32,
+        peer: peer as u32,
+        threads: [32, 64, 96, 100, 256, 512][random.below(6)],
+    };
+    // SAFETY: all places are inside the memory of the model.
+    unsafe { kernels::single(queue, &args).unwrap() };
+    queue.synchronize().unwrap();
+
+    match op {
+        ffi::TANDEM_SINGLE_PUT | ffi::TANDEM_SINGLE_P => model.copy((peer, to), (me, from), count * element),
+        ffi::TANDEM_SINGLE_GET | ffi::TANDEM_SINGLE_G => model.copy((me, to), (peer, from), count * element),
+        ffi::TANDEM_SINGLE_IPUT | ffi::TANDEM_SINGLE_IGET => {
+            let (to_pe, from_pe) = if op == ffi::TANDEM_SINGLE_IPUT { (peer, me) } else { (me, peer) };
+            for i in 0..count {
+                let (t, f) = (to + i * to_stride * element, from + i * from_stride * element);
+                model.copy((to_pe, t), (from_pe, f), element);
+            }
+        }
+        ffi::TANDEM_SINGLE_PUT_SIGNAL => {
+            model.copy((peer, to), (me, from), count * element);
+            let old = model.word(peer, signal, 8);
+            let new = if how == ffi::TANDEM_AMO_SET { value } else { old.wrapping_add(value) };
+            model.set_word(peer, signal, 8, new);
+        }
+        _ => {
+            let new = match how {
+                ffi::TANDEM_AMO_SET => value,
+                ffi::TANDEM_AMO_ADD => before.wrapping_add(value) & mask,
+                ffi::TANDEM_AMO_INC => before.wrapping_add(1) & mask,
+                ffi::TANDEM_AMO_AND => before & value,
+                ffi::TANDEM_AMO_OR => before | value,
+                ffi::TANDEM_AMO_XOR => before ^ value,
+                ffi::TANDEM_AMO_COMPARE_SWAP if before == expected => value,
+                _ => before,
+            };
+            model.set_word(peer, to, element, new);
+            if op == ffi::TANDEM_SINGLE_ATOMIC {
+                model.set_word(me, from, element, before);
+            }
+        }
+    }
+    format!("{me} to {peer}: {args:?}")
+}
+
+#[test]
+fn operations_agree_with_a_naive_model() {
+    each_cuda(&Options::default(), |team| {
+        let mut random = Random::new(team.size() as u64);
+        let mut model = Model::new(team, 7);
+        let mut last = String::new();
+        for round in 0..4000 {
+            last = operate(team, &mut model, &mut random);
+            if round % 50 == 49 {
+                model.compare(team, &last);
+            }
+        }
+        model.compare(team, &last);
+        // A wrong byte is found.
+        model.bytes[0][12345] ^= 1;
+        let found = team.read(0, &model.memory).unwrap();
+        assert_ne!(found, model.bytes[0]);
+    });
+}
+
+/// A million rounds each: nothing forbidden happens; and without the fence between two writes and reads it does.
+#[test]
+fn litmus_tests_over_a_million_rounds() {
+    each_cuda(&Options::default(), |team| {
+        if team.size() < 2 {
+            return;
+        }
+        const LANES: u32 = 64;
+        const ROUNDS: u64 = 1 << 14;
+        for test in [Litmus::Message, Litmus::PutSignal, Litmus::Buffering] {
+            let start = Instant::now();
+            let (forbidden, rounds) = kernels::litmus(team, test, LANES, ROUNDS).unwrap();
+            println!("{test:?}: {forbidden} of {rounds} rounds, {:.1} s", start.elapsed().as_secs_f64());
+            assert!(rounds >= 1_000_000, "{test:?}: {rounds} rounds were run");
+            assert_eq!(forbidden, 0, "{test:?}");
+        }
+        // The tests can fail: these leave the order out.
+        for test in [Litmus::MessageUnfenced, Litmus::BufferingLoud] {
+            let (weak, rounds) = kernels::litmus(team, test, LANES, ROUNDS).unwrap();
+            println!("{test:?}: {weak} of {rounds}");
+            assert!(test == Litmus::MessageUnfenced || weak > 0, "{test:?} found nothing in {rounds} rounds");
+        }
+    });
+}
+
+#[test]
+fn pingpong_carries_what_was_sent() {
+    each_cuda(&Options::default(), |team| {
+        let words: Symmetric<u64> = team.alloc(6).unwrap();
+        if team.size() < 2 {
+            assert!(kernels::pingpong(team, Ball::Signal, &words, 1).is_err());
+            return;
+        }
+        const ROUNDS: u64 = 20_000;
+        for ball in [Ball::Signal, Ball::Atomic, Ball::Message, Ball::PutSignal] {
+            let mut best = f64::MAX;
+            for _ in 0..4 {
+                for pe in 0..team.size() {
+                    team.write(pe, &words, &[0, 0, 0, 0, u64::MAX, 0]).unwrap();
+                }
+                let start = Instant::now();
+                kernels::pingpong(team, ball, &words, ROUNDS).unwrap();
+                team.synchronize().unwrap();
+                best = best.min(start.elapsed().as_secs_f64() * 1e6 / ROUNDS as f64);
+                for pe in 0..2 {
+                    assert_eq!(team.read(pe, &words).unwrap()[4], 0, "{ball:?}: wrong values at PE {pe}");
+                }
+            }
+            println!("pingpong {ball:?}: {best:.3} us");
+        }
+    });
+}
+
+#[test]
+fn transfers_by_kernels_bring_the_data() {
+    each_cuda(&Options::default(), |team| {
+        let peer = team.size() - 1;
+        for (bytes, blocks, threads, scope) in [
+            (16, 1, 32, Scope::Thread),
+            (4096, 1, 32, Scope::Thread),
+            (65536, 1, 32, Scope::Warp),
+            (4096, 1, 1024, Scope::Block),
+            (65536, 1, 1024, Scope::Block),
+            (1 << 20, 1, 1024, Scope::Block),
+            ((1 << 20) + 16, 7, 96, Scope::Block),
+            (1 << 20, 128, 512, Scope::Block),
+            (16 << 20, 128, 512, Scope::Block),
+            (64 << 20, 128, 512, Scope::Block),
+        ] {
+            for is_get in [false, true] {
+                let (to, from): (Symmetric<u8>, Symmetric<u8>) = (team.alloc(bytes).unwrap(), team.alloc(bytes).unwrap());
+                let contents: Vec<u8> = numbers(bytes, bytes as u64);
+                let (source, target) = if is_get { (peer, 0) } else { (0, peer) };
+                team.write(source, &from, &contents).unwrap();
+                let rounds = (1 << 30) / bytes.max(1 << 20) as u32;
+                let mut best = f64::MAX;
+                for _ in 0..3 {
+                    let start = Instant::now();
+                    let how = Transfer { is_get, peer, scope, blocks, threads, rounds };
+                    kernels::transfer(team.queue(0), &to, &from, how).unwrap();
+                    team.synchronize().unwrap();
+                    best = best.min(start.elapsed().as_secs_f64());
+                }
+                assert!(team.read(target, &to).unwrap() == contents, "{bytes} bytes, {scope:?}");
+                let rate = bytes as f64 * f64::from(rounds) / best / 1e9;
+                let kind = if is_get { "get" } else { "put" };
+                println!("{} GPUs: {kind} {bytes} bytes, {blocks} x {threads}, {scope:?}: {rate:.1} GB/s", team.size());
+            }
+        }
+        let memory: Symmetric<u8> = team.alloc(64).unwrap();
+        let odd = memory.slice(0..24).unwrap();
+        let how = Transfer { is_get: false, peer, scope: Scope::Block, blocks: 1, threads: 32, rounds: 1 };
+        assert!(kernels::transfer(team.queue(0), &odd, &odd, how).is_err(), "24 bytes are no multiple of 16");
+        assert!(kernels::transfer(team.queue(0), &memory, &odd, how).is_err());
+        let too_many = Transfer { threads: 2048, ..how };
+        assert!(kernels::transfer(team.queue(0), &memory, &memory, too_many).is_err());
+    });
+}
