@@ -7,8 +7,10 @@
 use crate::error::{Error, Result};
 use crate::{ffi, is_pinned, Device, DeviceBuffer, DevicePtr, Event, Pinned, Stream};
 use bytemuck::Pod;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A mutex that a panicking thread has left is used all the same: what it guards here is only memory to overwrite.
@@ -24,9 +26,9 @@ pub type Workers = fn(&(dyn Fn() + Sync));
 pub struct Staging {
     slots: Vec<Mutex<Slot>>,
     slot_bytes: usize,
-    /// The slot that the next upload begins with.
-    next: AtomicUsize,
     workers: Workers,
+    /// Held while uploads go through the ring.
+    turn: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -45,30 +47,6 @@ impl Slot {
             Some(event) => event.synchronize(),
             None => Ok(()),
         }
-    }
-
-    /// Copies `from` to the device's memory at `to`, in the order of `stream`, by way of this slot of `bytes` bytes.
-    fn send(&mut self, stream: &Stream, to: DevicePtr<u8>, from: &[u8], bytes: usize) -> Result<()> {
-        self.wait()?;
-        let memory = match &mut self.memory {
-            Some(memory) => memory,
-            none => none.insert(Pinned::new(stream.device(), bytes)?),
-        };
-        self.dirty = self.dirty.max(from.len());
-        memory.bytes()[..from.len()].copy_from_slice(from);
-        let source = memory.address();
-        // SAFETY: `Upload` holds the place to write to. The slot is not touched again before the event below has happened,
-        // nor freed (Drop).
-        stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to.raw(), source, from.len(), raw) })?;
-        match stream.record() {
-            Ok(event) => self.copied = Some(event),
-            Err(error) => {
-                // Without an event, only the end of all work says that the slot is free.
-                stream.synchronize()?;
-                return Err(error);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -89,7 +67,7 @@ impl Staging {
     /// A ring of `slots` slots of `slot_bytes` each, which are made when they are first needed. `workers` lends threads.
     pub fn new(slots: usize, slot_bytes: usize, workers: Workers) -> Self {
         let slots = (0..slots.max(1)).map(|_| Mutex::default()).collect();
-        Staging { slots, slot_bytes: slot_bytes.max(1), next: AtomicUsize::new(0), workers }
+        Staging { slots, slot_bytes: slot_bytes.max(1), workers, turn: Mutex::default() }
     }
 
     /// The copy of `from` to the elements of `to` from `at` on, in the order of its stream.
@@ -107,13 +85,14 @@ impl Staging {
         Ok(Upload { ring: self, stream: to.stream().clone(), to: target, from, buffer: PhantomData })
     }
 
-    /// Overwrites what has been copied. Never blocks: a slot that is on its way is left for the next time.
+    /// Overwrites what has been copied. Never blocks: a slot that is on its way is left for the next time, and a ring that
+    /// is in use for whoever uses it.
     pub fn wipe(&self) {
+        let Ok(_turn) = self.turn.try_lock() else { return };
         let next = AtomicUsize::new(0);
         (self.workers)(&|| {
             while let Some(slot) = self.slots.get(next.fetch_add(1, Relaxed)) {
-                // Whoever holds it is about to use it, and to wipe it afterwards.
-                let Ok(mut slot) = slot.try_lock() else { continue };
+                let mut slot = lock(slot);
                 let Slot { memory: Some(memory), dirty, copied } = &mut *slot else { continue };
                 if *dirty > 0 && copied.as_ref().is_none_or(|event| event.is_done().unwrap_or(true)) {
                     *copied = None;
@@ -135,7 +114,14 @@ impl Upload<'_> {
         let is_locked = |u: &&Upload<'_>| u.stream.device().make_current().is_ok() && is_pinned(u.from);
         let (locked, paged): (Vec<_>, Vec<_>) = uploads.iter().partition(is_locked);
         let started: Vec<Result<Event>> = locked.iter().map(|upload| upload.start()).collect();
-        let staged = Self::stage(&paged);
+        let staged = {
+            let mut rings: Vec<&Staging> = paged.iter().map(|upload| upload.ring).collect();
+            // In one order everywhere, so that no two callers wait for each other.
+            rings.sort_by_key(|ring| std::ptr::from_ref(*ring));
+            rings.dedup_by_key(|ring| std::ptr::from_ref(*ring));
+            let _turns: Vec<_> = rings.into_iter().map(|ring| lock(&ring.turn)).collect();
+            Relay::new(paged).run()
+        };
         for (upload, event) in locked.iter().zip(started) {
             // Where there is no event, only the end of all work says that the source is free.
             event.and_then(|event| event.synchronize()).or_else(|error| upload.stream.synchronize().and(Err(error)))?;
@@ -150,40 +136,217 @@ impl Upload<'_> {
         self.stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, from.as_ptr(), from.len(), raw) })?;
         self.stream.record()
     }
+}
 
-    /// Copies through the rings. Threads take turns among the uploads, so that all links are busy.
-    fn stage(uploads: &[&Upload<'_>]) -> Result<()> {
-        let chunks = |upload: &Upload<'_>| upload.from.len().div_ceil(upload.ring.slot_bytes);
-        let Some(most) = uploads.iter().map(|u| chunks(u)).max() else { return Ok(()) };
-        let first: Vec<usize> = uploads.iter().map(|u| u.ring.next.fetch_add(chunks(u), Relaxed)).collect();
-        let next = AtomicUsize::new(0);
-        let failed = Mutex::new(None);
-        let work = || loop {
-            let turn = next.fetch_add(1, Relaxed);
-            let (index, which) = (turn / uploads.len(), turn % uploads.len());
-            if index >= most || lock(&failed).is_some() {
-                return;
+/// Uploads through the rings. Threads fill slots; one thread alone talks to the devices, since many at once would spend
+/// more time in the runtime's locks than on their copies.
+struct Relay<'a> {
+    uploads: Vec<&'a Upload<'a>>,
+    /// Taken from the uploads in turn, so that all links are busy.
+    chunks: Vec<Chunk>,
+    /// The chunk that the next free thread fills.
+    next: AtomicUsize,
+    /// Threads that fill.
+    fillers: AtomicUsize,
+    has_sender: AtomicBool,
+    failed: AtomicBool,
+}
+
+/// A slot's worth of an upload.
+struct Chunk {
+    upload: usize,
+    /// Bytes of the upload before it.
+    at: usize,
+    /// Its slot in the upload's ring.
+    slot: usize,
+    /// Whether no chunk before it uses the slot.
+    first: bool,
+    /// The chunk that uses the slot next.
+    follower: Option<usize>,
+    state: AtomicU8,
+}
+
+/// The slot still holds what another chunk left there.
+const BUSY: u8 = 0;
+/// The slot may be filled.
+const FREE: u8 = 1;
+/// It has been.
+const FULL: u8 = 2;
+
+/// Chunks on their way, those of each upload in order.
+type Sent = Vec<VecDeque<(usize, Event)>>;
+
+impl<'a> Relay<'a> {
+    /// The rings are used by nobody else.
+    fn new(uploads: Vec<&'a Upload<'a>>) -> Self {
+        let mut chunks: Vec<Chunk> = Vec::new();
+        // The last chunk of each slot, ring by ring.
+        let mut users: Vec<(&Staging, Vec<Option<usize>>, usize)> = Vec::new();
+        let most = uploads.iter().map(|u| u.from.len().div_ceil(u.ring.slot_bytes)).max().unwrap_or(0);
+        for turn in 0..most {
+            for (number, upload) in uploads.iter().enumerate() {
+                let at = turn * upload.ring.slot_bytes;
+                if at >= upload.from.len() {
+                    continue;
+                }
+                let known = users.iter().position(|(ring, ..)| std::ptr::eq(*ring, upload.ring));
+                let ring = known.unwrap_or_else(|| {
+                    users.push((upload.ring, vec![None; upload.ring.slots.len()], 0));
+                    users.len() - 1
+                });
+                let (_, last, count) = &mut users[ring];
+                let slot = *count % last.len();
+                *count += 1;
+                let before = last[slot].replace(chunks.len());
+                if let Some(before) = before {
+                    chunks[before].follower = Some(chunks.len());
+                }
+                let state = AtomicU8::new(BUSY);
+                chunks.push(Chunk { upload: number, at, slot, first: before.is_none(), follower: None, state });
             }
-            let Upload { ring, stream, to, from, .. } = uploads[which];
-            let at = index * ring.slot_bytes;
-            if at >= from.len() {
-                continue;
+        }
+        Relay {
+            uploads,
+            chunks,
+            next: AtomicUsize::new(0),
+            fillers: AtomicUsize::new(0),
+            has_sender: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    fn run(self) -> Result<()> {
+        let result = Mutex::new(Ok(()));
+        let work = || {
+            if self.has_sender.swap(true, AcqRel) {
+                return self.fill_all();
             }
-            let chunk = &from[at..from.len().min(at + ring.slot_bytes)];
-            let slot = &ring.slots[first[which].wrapping_add(index) % ring.slots.len()];
-            if let Err(error) = lock(slot).send(stream, to.offset(at), chunk, ring.slot_bytes) {
-                lock(&failed).get_or_insert(error);
-            }
+            let sent = self.send_all();
+            self.failed.store(sent.is_err(), Release);
+            *lock(&result) = sent;
         };
-        if most * uploads.len() == 1 {
-            work();
-        } else {
-            (uploads[0].ring.workers)(&work);
+        match (self.chunks.len(), self.uploads.first()) {
+            (0, _) | (_, None) => {}
+            (1, _) => work(),
+            (_, Some(upload)) => (upload.ring.workers)(&work),
         }
-        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => Ok(()),
+        result.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, chunk: &Chunk) -> MutexGuard<'_, Slot> {
+        lock(&self.uploads[chunk.upload].ring.slots[chunk.slot])
+    }
+
+    fn source(&self, chunk: &Chunk) -> &[u8] {
+        let Upload { ring, from, .. } = self.uploads[chunk.upload];
+        &from[chunk.at..from.len().min(chunk.at + ring.slot_bytes)]
+    }
+
+    /// Fills slots as they get free until all have been, or an upload has failed.
+    fn fill_all(&self) {
+        self.fillers.fetch_add(1, Relaxed);
+        while let Some(chunk) = self.chunks.get(self.next.fetch_add(1, Relaxed)) {
+            let mut turns = 0;
+            while chunk.state.load(Acquire) != FREE {
+                if self.failed.load(Acquire) {
+                    return;
+                }
+                spin(&mut turns);
+            }
+            self.fill(chunk);
         }
+    }
+
+    fn fill(&self, chunk: &Chunk) {
+        let source = self.source(chunk);
+        let mut slot = self.slot(chunk);
+        slot.dirty = slot.dirty.max(source.len());
+        if let Some(memory) = &mut slot.memory {
+            memory.bytes()[..source.len()].copy_from_slice(source);
+        }
+        chunk.state.store(FULL, Release);
+    }
+
+    fn send_all(&self) -> Result<()> {
+        let mut sent: Sent = self.uploads.iter().map(|_| VecDeque::new()).collect();
+        let result = self.send_chunks(&mut sent);
+        // Whoever uses the slots next waits for what is still on its way.
+        for (number, event) in sent.into_iter().flatten() {
+            self.slot(&self.chunks[number]).copied = Some(event);
+        }
+        result
+    }
+
+    /// Sends the chunks in order as they get full, and frees their slots for later ones as they arrive.
+    fn send_chunks(&self, sent: &mut Sent) -> Result<()> {
+        for chunk in self.chunks.iter().filter(|chunk| chunk.first) {
+            let Upload { ring, stream, .. } = self.uploads[chunk.upload];
+            let mut slot = self.slot(chunk);
+            slot.wait()?;
+            if slot.memory.is_none() {
+                slot.memory = Some(Pinned::new(stream.device(), ring.slot_bytes)?);
+            }
+            chunk.state.store(FREE, Release);
+        }
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let mut turns = 0;
+            loop {
+                let state = chunk.state.load(Acquire);
+                if state == FULL {
+                    break;
+                }
+                // Where there is no other thread to fill, this one does.
+                let alone = state == FREE && self.fillers.load(Relaxed) == 0;
+                if alone && self.next.compare_exchange(number, number + 1, Relaxed, Relaxed).is_ok() {
+                    self.fill(chunk);
+                } else if !self.free_arrived(sent)? {
+                    spin(&mut turns);
+                }
+            }
+            let Upload { stream, to, .. } = self.uploads[chunk.upload];
+            let source = self.slot(chunk).memory.as_ref().map_or(std::ptr::null_mut(), Pinned::address);
+            let (to, bytes) = (to.offset(chunk.at).raw(), self.source(chunk).len());
+            // SAFETY: the place lies in the buffer that the upload borrows, whose stream this is. The slot is not touched
+            // again before the event below has happened, nor freed (Drop).
+            stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, source, bytes, raw) })?;
+            match stream.record() {
+                Ok(event) => sent[chunk.upload].push_back((number, event)),
+                Err(error) => {
+                    // Without an event, only the end of all work says that the slot is free.
+                    stream.synchronize()?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the slots of chunks that have arrived to their followers. Whether there was one.
+    fn free_arrived(&self, sent: &mut Sent) -> Result<bool> {
+        let mut freed = false;
+        for sent in sent {
+            while let Some((number, event)) = sent.front() {
+                if !event.is_done()? {
+                    break;
+                }
+                if let Some(follower) = self.chunks[*number].follower {
+                    self.chunks[follower].state.store(FREE, Release);
+                }
+                sent.pop_front();
+                freed = true;
+            }
+        }
+        Ok(freed)
+    }
+}
+
+/// Waits a little, first for a few cycles, then by letting other threads run.
+fn spin(turns: &mut u32) {
+    *turns += 1;
+    if *turns < 100 {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which GPUs a user's choice means.
 
 use crate::{Error, Result};
-use tandem_ops_cuda::{Cuda, Device, Found};
+use tandem_ops_cuda::{Device, Found};
 
 /// The GPUs that are taken, and why, in one sentence.
 pub(crate) struct Choice {
@@ -12,22 +12,6 @@ pub(crate) struct Choice {
 /// The GPUs with the numbers in `wanted`, or all usable ones where it is empty.
 pub(crate) fn choose(wanted: &[u32]) -> Result<Choice> {
     choose_of(tandem_ops_cuda::probe(), wanted)
-}
-
-/// What `--device auto` takes: the first usable GPU. Measured on two H200s (docs/guide/operator.md), one proof over both is
-/// correct but takes a third longer than on one.
-pub(crate) fn choose_one() -> Result<Choice> {
-    let mut choice = choose(&[])?;
-    if choice.devices.len() > 1 {
-        choice.why = format!("the first of {}; --device cuda takes all", choice.why);
-        choice.devices.truncate(1);
-    }
-    Ok(choice)
-}
-
-/// Opens them as one team.
-pub(crate) fn open(choice: &Choice) -> Result<Cuda> {
-    Ok(Cuda::open(&choice.devices)?)
 }
 
 fn choose_of(found: std::result::Result<Vec<Found>, String>, wanted: &[u32]) -> Result<Choice> {

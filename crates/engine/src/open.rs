@@ -1,5 +1,6 @@
 //! The engine: which device, chosen once.
 
+use crate::each::Each;
 use crate::gpus;
 use crate::key::{self, Place, Source};
 use crate::team::{AnyCurve, AnyTeam, OneTeam};
@@ -12,7 +13,44 @@ use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::{synthetic, Layout, OwnedKey};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, DeviceKind, ProofBackend};
+use tandem_ops_cuda::Cuda;
 use zeroize::Zeroizing;
+
+/// How several GPUs share the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedule {
+    /// All of them on one proof.
+    Together(Layout),
+    /// Each on proofs of its own: the most proofs a second for callers with several at a time.
+    Each,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule::Together(Layout::Auto)
+    }
+}
+
+impl Schedule {
+    /// Those that make a team.
+    fn groups<T>(self, devices: Vec<T>) -> Vec<Vec<T>> {
+        match self {
+            Schedule::Together(_) => vec![devices],
+            Schedule::Each => devices.into_iter().map(|device| vec![device]).collect(),
+        }
+    }
+}
+
+fn team<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B) -> Box<dyn AnyTeam> {
+    Box::new(OneTeam::new(backend))
+}
+
+fn one_of(mut teams: Vec<Box<dyn AnyTeam>>) -> Box<dyn AnyTeam> {
+    match teams.len() {
+        1 => teams.remove(0),
+        _ => Box::new(Each::new(teams)),
+    }
+}
 
 /// A device that is ready to prove.
 pub struct Engine {
@@ -26,50 +64,64 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the devices of `choice`.
+    /// Opens the devices of `choice` for one proof at a time over all of them.
     ///
     /// # Errors
     /// [`Error::Device`] where GPUs are asked for that cannot be had, with the reason.
     pub fn open(choice: &DeviceChoice) -> Result<Engine> {
-        let named = String::new();
-        match choice {
-            DeviceChoice::Cpu => Ok(Self::with(OneTeam::new(Cpu::new(1)), named, false)),
+        Self::open_as(choice, Schedule::default())
+    }
+
+    /// Opens the devices of `choice`, used as `schedule` says.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_as(choice: &DeviceChoice, schedule: Schedule) -> Result<Engine> {
+        let gpus = |wanted: &[u32]| {
+            let gpus::Choice { devices, why } = gpus::choose(wanted)?;
+            let groups = schedule.groups(devices);
+            let teams = groups.iter().map(|group| Ok(team(Cuda::open(group)?))).collect::<Result<Vec<_>>>()?;
+            Ok::<_, Error>((one_of(teams), why))
+        };
+        let cpu = || team(Cpu::new(1));
+        let (team, why, auto) = match choice {
+            DeviceChoice::Cpu => (cpu(), String::new(), false),
             // One pretend GPU is the CPU itself.
-            DeviceChoice::Sim(lanes) => Ok(Self::with(OneTeam::new(Cpu::new(*lanes)), named, false)),
+            DeviceChoice::Sim(lanes) => {
+                let lanes: Vec<usize> = schedule.groups((0..*lanes).collect()).iter().map(Vec::len).collect();
+                (one_of(lanes.into_iter().map(|n| team(Cpu::new(n))).collect()), String::new(), false)
+            }
             DeviceChoice::Cuda(wanted) => {
-                Ok(Self::with(OneTeam::new(gpus::open(&gpus::choose(wanted)?)?), named, false))
+                let (team, _) = gpus(wanted)?;
+                (team, String::new(), false)
             }
-            DeviceChoice::Auto => {
-                let opened = gpus::choose_one().and_then(|choice| Ok((gpus::open(&choice)?, choice.why)));
-                Ok(match opened {
-                    Ok((team, why)) => Self::with(OneTeam::new(team), why, true),
-                    Err(no_gpu) => Self::with(OneTeam::new(Cpu::new(1)), no_gpu.to_string(), true),
-                })
-            }
-        }
+            // How many of them a proof uses is decided for each key (`Layout::Auto`).
+            DeviceChoice::Auto => match gpus(&[]) {
+                Ok((team, why)) => (team, why, true),
+                Err(no_gpu) => (cpu(), no_gpu.to_string(), true),
+            },
+        };
+        let layout = match schedule {
+            Schedule::Together(layout) => layout,
+            Schedule::Each => Layout::Auto,
+        };
+        Ok(Self::with(team, why, auto, layout))
     }
 
     /// An engine on a backend of the caller's: for tests of what happens when one fails.
     #[doc(hidden)]
     pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B) -> Engine {
-        Self::with(OneTeam::new(backend), String::new(), false)
+        Self::with(team(backend), String::new(), false, Layout::Auto)
     }
 
-    fn with(team: impl AnyTeam + 'static, why: String, auto: bool) -> Self {
+    fn with(team: Box<dyn AnyTeam>, why: String, auto: bool, layout: Layout) -> Self {
         let info = team.info();
         let cpu: Option<Arc<dyn AnyTeam>> = match info.kind {
             DeviceKind::Cpu => None,
             DeviceKind::Cuda | DeviceKind::Sim => Some(Arc::new(OneTeam::new(Cpu::new(1)))),
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        Self { team: Box::new(team), cpu, auto, layout: Layout::Auto, report, wrong_proofs: Arc::default() }
-    }
-
-    /// Lays proofs out over the lanes as `layout` says, with the keys that are loaded from now on.
-    #[must_use]
-    pub fn with_layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        self
+        Self { team, cpu, auto, layout, report, wrong_proofs: Arc::default() }
     }
 
     /// What was opened.

@@ -86,9 +86,10 @@ impl<C: Curve> Sums<C> {
     }
 
     /// The proof and what `verifier` says of it. What it says of the public values, A and B is computed while the lanes
-    /// work.
+    /// work. The lanes have done all when this returns.
     pub(crate) fn finish_verified<B: ProofBackend<C>>(
         self,
+        backend: &B,
         key: &ProvingKey<C, B>,
         verifier: &PreparedKey<C>,
         witness: &Witness<C>,
@@ -96,22 +97,34 @@ impl<C: Curve> Sums<C> {
         host: &mut Vec<HostSpan>,
     ) -> Result<(Proof<C>, std::result::Result<(), Refusal>)> {
         let publics = &witness.values()[1..=key.shape.publics];
-        let (of_inputs, of_ab) = (OnceLock::new(), OnceLock::new());
-        let (proof, verdict) = rayon::in_place_scope(|scope| {
-            let (of_inputs, of_ab) = (&of_inputs, &of_ab);
+        let (of_inputs, of_ab, synchronized) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (proof, of_c) = rayon::in_place_scope(|scope| {
+            let (of_inputs, of_ab, synchronized) = (&of_inputs, &of_ab, &synchronized);
             scope.spawn(move |_| _ = of_inputs.set(verifier.of_inputs(publics)));
             let terms = blinding.terms(&key.points);
             let proof = self.proof(terms, blinding, host, |a, b| {
                 scope.spawn(move |_| _ = of_ab.set(verifier.of_ab(&a, &b)));
             })?;
+            scope.spawn(move |_| _ = synchronized.set(backend.synchronize()));
             let of_c = HostSpan::of(host, "verify C", || verifier.of_c(&proof.c));
             Result::Ok((proof, of_c))
         })?;
-        // The scope has waited for both.
-        let (Some(of_inputs), Some(of_ab)) = (of_inputs.into_inner(), of_ab.into_inner()) else {
+        // The scope has waited for all three.
+        let (Some(of_inputs), Some(of_ab), Some(synchronized)) =
+            (of_inputs.into_inner(), of_ab.into_inner(), synchronized.into_inner())
+        else {
             unreachable!("the scope ended before its tasks")
         };
-        let verdict = HostSpan::of(host, "verify", || verifier.conclude(of_inputs, of_ab, verdict));
+        synchronized?;
+        let verdict = HostSpan::of(host, "verify", || verifier.conclude(of_inputs, of_ab, of_c));
         Ok((proof, verdict))
+    }
+
+    /// Takes the parts of `other` too.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.a.extend(other.a);
+        self.b1.extend(other.b1);
+        self.b2.extend(other.b2);
+        self.c.extend(other.c);
     }
 }

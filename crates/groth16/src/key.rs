@@ -154,23 +154,25 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend.synchronize()?;
 
         let free = backend.info().free_bytes;
-        let (g1, g2) = (size_of::<P1<C>>(), size_of::<P2<C>>());
         let budgets: Vec<_> = (0..lanes)
             .map(|i| {
-                let lane = Lane(i);
-                let sums = schedule.witness.iter().filter(|w| w.share.lane == lane).flat_map(|w| &w.sums);
-                let witness = sums.map(|part| part.points.len() * if part.set.g2 { g2 } else { g1 }).sum::<usize>();
-                let quotient =
-                    schedule.quotient.iter().filter(|s| s.lane == lane).map(|s| s.range.len() * g1).sum::<usize>();
+                let of_lane = schedule.quotient.iter().filter(|s| s.lane == Lane(i));
+                let quotient = of_lane.map(|s| s.range.len() * size_of::<P1<C>>()).sum::<usize>();
                 let free = free.get(i).copied().unwrap_or(0);
-                plan::budget(free, shape, witness as u64, quotient as u64, schedule.scalars(lane))
+                let witness = sums_bytes::<C>(&schedule, Lane(i));
+                plan::budget(free, shape, witness as u64, quotient as u64, schedule.scalars(Lane(i)))
             })
             .collect();
 
         let witness = schedule
             .witness
             .iter()
-            .map(|sums| Self::load_witness(backend, view, sums, budgets[sums.share.lane.0].witness))
+            .map(|sums| {
+                // A lane's groups share its memory in proportion to their points.
+                let (of_lane, bytes) = (sums_bytes::<C>(&schedule, sums.share.lane), group_bytes::<C>(sums));
+                let memory = u128::from(budgets[sums.share.lane.0].witness) * bytes as u128 / of_lane.max(1) as u128;
+                Self::load_witness(backend, view, sums, memory as u64)
+            })
             .collect::<Result<_>>()?;
         let quotient = schedule
             .quotient
@@ -227,6 +229,18 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     pub fn shape(&self) -> Shape {
         self.shape
     }
+}
+
+/// Bytes of the points of a group of sums.
+fn group_bytes<C: Curve>(group: &plan::LaneSums) -> usize {
+    let bytes =
+        |part: &plan::SumShare| part.points.len() * if part.set.g2 { size_of::<P2<C>>() } else { size_of::<P1<C>>() };
+    group.sums.iter().map(bytes).sum()
+}
+
+/// Those of all of a lane's sums over the witness.
+fn sums_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
+    schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum()
 }
 
 /// Where the quotient is evaluated: the odd coset, or, for the largest domain of the field, the coset that snarkjs

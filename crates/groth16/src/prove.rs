@@ -66,8 +66,7 @@ pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
 ) -> Result<Made<C>> {
     let mut host = Vec::new();
     let sums = enqueue(backend, key, witness, &mut host)?;
-    let (proof, verdict) = sums.finish_verified(key, verifier, witness, blinding, &mut host)?;
-    HostSpan::of(&mut host, "wait for the lanes", || backend.synchronize())?;
+    let (proof, verdict) = sums.finish_verified(backend, key, verifier, witness, blinding, &mut host)?;
     Ok(Made { proof, verdict, host })
 }
 
@@ -91,9 +90,15 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
         wires
     })?;
     HostSpan::of(host, "enqueue", || {
-        let quotient = quotient(backend, key, &wires)?;
-        let mut sums = Sums::default();
-        sum_witness(backend, key, &wires, &mut sums)?;
+        // Two threads, so that no lane waits until another has been told all it has to do.
+        let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
+        let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
+        let (quotient, others) = rayon::join(
+            || quotient(backend, key, &wires),
+            || sum_witness(backend, key, &wires, |lane| !transforms(lane)),
+        );
+        let (quotient, mut sums) = (quotient?, others?);
+        sums.append(sum_witness(backend, key, &wires, transforms)?);
         drop(wires);
         for (part, values) in key.quotient.iter().zip(&quotient) {
             let lane = part.share.lane;
@@ -169,14 +174,15 @@ fn quotient<C: Curve, B: ProofBackend<C>>(
     shares.map(share).collect()
 }
 
-/// The sums over the witness, on each lane those that it has points of.
+/// The sums over the witness on the lanes that are `chosen`, on each those that it has points of.
 fn sum_witness<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: &[B::Buf<Canonical>],
-    sums: &mut Sums<C>,
-) -> Result<()> {
-    for part in &key.witness {
+    chosen: impl Fn(Lane) -> bool,
+) -> Result<Sums<C>> {
+    let mut sums = Sums::default();
+    for part in key.witness.iter().filter(|part| chosen(part.share.lane)) {
         let (lane, range) = (part.share.lane, part.share.range.clone());
         let own;
         let scalars = match (on::<B>(wires, lane), wires.first()) {
@@ -203,7 +209,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
             }
         }
     }
-    Ok(())
+    Ok(sums)
 }
 
 /// A copy, with a span where it goes from lane to lane.

@@ -30,7 +30,7 @@ pub struct Info {
 }
 
 /// Elements of `T` in a lane's memory. A buffer is overwritten with zeros when it is dropped: it may hold witnesses.
-pub trait Buffer<T: Wire>: Send {
+pub trait Buffer<T: Wire>: Send + Sync {
     /// Number of elements.
     fn len(&self) -> usize;
     /// Whether there are none.

@@ -63,7 +63,7 @@ pub enum Layout {
     Split,
 }
 
-/// What a lane sums over the witness.
+/// Sums over the witness that one lane makes of the same digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneSums {
     /// The lane, and the values of the witness that it needs for its sums.
@@ -79,7 +79,7 @@ pub struct Schedule {
     pub chains: Chains,
     /// Lanes that get the whole witness: those of the transforms, and those that sum over all of it.
     pub whole: Vec<Lane>,
-    /// The sums over the witness.
+    /// The sums over the witness; a lane may occur more than once.
     pub witness: Vec<LaneSums>,
     /// Shares of the quotient's values, for the sum over H.
     pub quotient: Vec<Share>,
@@ -256,9 +256,12 @@ pub(crate) mod tests {
         let Chains { a, b, c_inverse, c_forward } = plan.chains;
         assert!([a, b, c_inverse, c_forward].iter().all(|lane| lane.0 < lanes));
         assert!(plan.whole.contains(&a) && plan.whole.contains(&b));
-        // No lane has two shares of one vector.
+        // No lane has two shares of the quotient, or one sum twice.
         for lane in (0..lanes).map(Lane) {
-            assert!(plan.witness.iter().filter(|w| w.share.lane == lane).count() <= 1);
+            let sums = plan.witness.iter().filter(|w| w.share.lane == lane).flat_map(|w| &w.sums);
+            let mut sums: Vec<_> = sums.map(|part| format!("{:?}", part.sum)).collect();
+            sums.sort();
+            assert!(sums.windows(2).all(|w| w[0] != w[1]), "{sums:?}");
             assert!(plan.quotient.iter().filter(|q| q.lane == lane).count() <= 1);
         }
     }

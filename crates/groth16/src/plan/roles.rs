@@ -41,22 +41,33 @@ fn cut(costs: &Costs, shape: Shape, lanes: usize, end: f64) -> Option<Vec<Vec<Pi
     for lane in 0..lanes {
         let mut left = if lane == 0 { end - transforms } else { end };
         let mut of_lane: Vec<Piece> = Vec::new();
+        let mut has_digits = false;
         for (item, done) in items.iter().zip(&mut done).filter(|(item, done)| **done < item.points) {
-            let first_of_witness = item.sum.is_some() && !of_lane.iter().any(|(sum, _)| sum.is_some());
-            let digits = if first_of_witness { costs.digits * shape.variables as f64 } else { 0.0 };
             // The quotient is there when the first lane has transformed.
             let waits = item.sum.is_none() && left > end - transforms;
-            let room = if waits { end - transforms } else { left } - digits - item.fixed_cost;
+            let room = if waits { end - transforms } else { left };
             let rest = item.points - *done;
-            let fitting = (room / item.point_cost).clamp(0.0, rest as f64) as usize;
-            // A piece is worth its fixed cost again.
-            if fitting == rest || fitting as f64 * item.point_cost >= item.fixed_cost {
-                left -= digits + item.fixed_cost + fitting as f64 * item.point_cost;
-                of_lane.push((item.sum, *done..*done + fitting));
-                *done += fitting;
+            // The first whole sum over the witness pays for the digits of all whole ones, a part for its own.
+            let digits = if item.sum.is_some() { costs.digits } else { 0.0 };
+            let shared = if has_digits { 0.0 } else { digits * shape.variables as f64 };
+            let whole = item.fixed_cost + shared + item.points as f64 * item.point_cost;
+            let (points, cost) = if *done == 0 && whole <= room {
+                has_digits |= item.sum.is_some();
+                (rest, whole)
+            } else {
+                let each = item.point_cost + digits;
+                let fitting = ((room - item.fixed_cost) / each).clamp(0.0, rest as f64) as usize;
+                // A part is worth its fixed cost again.
+                let worth = fitting == rest || fitting as f64 * each >= item.fixed_cost;
+                (if worth { fitting } else { 0 }, item.fixed_cost + fitting as f64 * each)
+            };
+            if points > 0 {
+                left -= cost;
+                of_lane.push((item.sum, *done..*done + points));
+                *done += points;
             }
             // What is left of the line is the next lane's, but a lane that only waits for the quotient has room for more.
-            if fitting < rest && !waits {
+            if points < rest && !waits {
                 break;
             }
         }
@@ -87,7 +98,7 @@ pub(super) fn roles(costs: Costs, shape: Shape, lanes: usize) -> (f64, Schedule)
         Some(Share { lane: Lane(lane), range })
     };
     let quotient = best.iter().enumerate().filter_map(share).collect();
-    let witness = best.iter().enumerate().filter_map(|(lane, pieces)| lane_sums(shape, Lane(lane), pieces)).collect();
+    let witness = best.iter().enumerate().flat_map(|(lane, pieces)| lane_sums(shape, Lane(lane), pieces)).collect();
     (late, Schedule::new(shape, Chains::on(Lane(0)), witness, quotient))
 }
 
@@ -104,21 +115,35 @@ pub(super) fn fastest(costs: Costs, shape: Shape, lanes: usize) -> Schedule {
     best.1
 }
 
-fn lane_sums(shape: Shape, lane: Lane, pieces: &[Piece]) -> Option<LaneSums> {
-    let hidden = |sum: Sum| if sum == Sum::L { shape.publics + 1 } else { 0 };
-    let parts: Vec<(Sum, Range<usize>)> =
-        pieces.iter().filter_map(|(sum, points)| Some(((*sum)?, points.clone()))).collect();
-    let start = parts.iter().map(|(sum, points)| points.start + hidden(*sum)).min()?;
-    let end = parts.iter().map(|(sum, points)| points.end + hidden(*sum)).max()?;
-    let mut sums: Vec<SumShare> = parts
-        .into_iter()
-        .map(|(sum, points)| {
-            let set = MsmSet { g2: sum == Sum::B2, first: points.start + hidden(sum) - start, points: points.len() };
-            SumShare { sum, set, points }
-        })
-        .collect();
-    sums.sort_by_key(|part| part.sum != Sum::B2);
-    Some(LaneSums { share: Share { lane, range: start..end }, sums })
+/// A lane's sums over the witness: whole ones share their digits. A part of a sum has digits of its own, since to pass over
+/// the digits of scalars that it has no points for takes as long as to add them.
+fn lane_sums(shape: Shape, lane: Lane, pieces: &[Piece]) -> Vec<LaneSums> {
+    let of_witness = pieces.iter().filter_map(|(sum, points)| Some(((*sum)?, points.clone())));
+    let is_whole = |(sum, points): &(Sum, Range<usize>)| points.len() == shape.variables - hidden(shape, *sum);
+    let (mut whole, parts): (Vec<_>, Vec<_>) = of_witness.partition(is_whole);
+    // B2 takes longest to put together on the host.
+    whole.sort_by_key(|(sum, _)| *sum != Sum::B2);
+    let groups = std::iter::once(whole).chain(parts.into_iter().map(|part| vec![part]));
+    groups.filter_map(|group| together(shape, lane, group)).collect()
+}
+
+/// Values of the witness at its start that the sum has no points for.
+fn hidden(shape: Shape, sum: Sum) -> usize {
+    match sum {
+        Sum::L => shape.publics + 1,
+        Sum::A | Sum::B1 | Sum::B2 => 0,
+    }
+}
+
+/// Sums that share the digits of all values that any of them needs.
+fn together(shape: Shape, lane: Lane, group: Vec<(Sum, Range<usize>)>) -> Option<LaneSums> {
+    let start = group.iter().map(|(sum, points)| points.start + hidden(shape, *sum)).min()?;
+    let end = group.iter().map(|(sum, points)| points.end + hidden(shape, *sum)).max()?;
+    let share = |(sum, points): (Sum, Range<usize>)| {
+        let first = points.start + hidden(shape, sum) - start;
+        SumShare { sum, set: MsmSet { g2: sum == Sum::B2, first, points: points.len() }, points }
+    };
+    Some(LaneSums { share: Share { lane, range: start..end }, sums: group.into_iter().map(share).collect() })
 }
 
 #[cfg(test)]

@@ -1,0 +1,112 @@
+//! One proof a GPU: several teams of one lane each, for many proofs at a time.
+
+use crate::team::{AnyTeam, Resident, Team};
+use crate::Result;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
+use tandem_ops::{Curve, Info, Lane, Span};
+
+/// Teams that work beside each other, none of them on one proof with another. Each has every key.
+pub(crate) struct Each(Vec<Box<dyn AnyTeam>>);
+
+impl Each {
+    /// Of at least one team.
+    pub(crate) fn new(teams: Vec<Box<dyn AnyTeam>>) -> Self {
+        Each(teams)
+    }
+}
+
+impl AnyTeam for Each {
+    fn info(&self) -> Info {
+        together(self.0.iter().map(|team| team.info()))
+    }
+}
+
+/// All in one: the first lane of each.
+fn together(infos: impl Iterator<Item = Info>) -> Info {
+    infos
+        .reduce(|mut all, info| {
+            all.lane_names.extend(info.lane_names);
+            all.free_bytes.extend(info.free_bytes);
+            all
+        })
+        .unwrap_or(Info { kind: tandem_ops::DeviceKind::Cpu, lane_names: Vec::new(), free_bytes: Vec::new() })
+}
+
+impl<C: Curve> Team<C> for Each
+where
+    dyn AnyTeam: Team<C>,
+{
+    fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+        let keys = self
+            .0
+            .iter()
+            .map(|team| Team::<C>::load(&**team, view, layout))
+            .collect::<tandem_groth16::Result<Vec<_>>>()?;
+        let idle = (0..keys.len()).rev().collect();
+        Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new() }))
+    }
+
+    fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        Team::<C>::bench_ntt(&*self.0[0], log_n, runs)
+    }
+
+    fn bench_msm(&self, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        Team::<C>::bench_msm(&*self.0[0], g2, log_n, runs)
+    }
+}
+
+/// A key on each of the teams.
+struct EachKey<C: Curve> {
+    keys: Vec<Box<dyn Resident<C>>>,
+    /// Those whose team makes no proof with this key.
+    idle: Mutex<Vec<usize>>,
+    freed: Condvar,
+}
+
+/// A key's place that is given back when the proof is over, whatever became of it.
+struct Taken<'a, C: Curve> {
+    of: &'a EachKey<C>,
+    index: usize,
+}
+
+impl<C: Curve> EachKey<C> {
+    fn idle(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Taken<'_, C> {
+        let mut idle = self.idle();
+        loop {
+            if let Some(index) = idle.pop() {
+                return Taken { of: self, index };
+            }
+            idle = self.freed.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl<C: Curve> Drop for Taken<'_, C> {
+    fn drop(&mut self) {
+        self.of.idle().push(self.index);
+        self.of.freed.notify_one();
+    }
+}
+
+impl<C: Curve> Resident<C> for EachKey<C> {
+    fn prove(
+        &self,
+        verifier: &PreparedKey<C>,
+        witness: &Witness<C>,
+        blinding: &Blinding<C>,
+    ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
+        let taken = self.take();
+        let (made, mut spans) = self.keys[taken.index].prove(verifier, witness, blinding)?;
+        spans.iter_mut().for_each(|span| span.lane = Lane(taken.index));
+        Ok((made, spans))
+    }
+
+    fn info(&self) -> Info {
+        together(self.keys.iter().map(|key| key.info()))
+    }
+}
