@@ -207,6 +207,10 @@ mod tests {
                     // One at each border of two lanes, and H on top where many share it.
                     let cuts = if lanes > 2 { 2 * (lanes - 1) } else { lanes - 1 };
                     assert!(pieces <= 5 + cuts, "{pieces} pieces on {lanes} lanes");
+                    // Digits of scalars that a sum has no points for are none but the public wires'.
+                    for LaneSums { share, sums } in &plan.witness {
+                        assert!(sums.iter().all(|part| part.set.points + 2 >= share.range.len()), "{plan:?}");
+                    }
                 }
             }
         }
