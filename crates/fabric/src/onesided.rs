@@ -242,9 +242,16 @@ pub trait OneSided: sealed::Sealed {
     /// after it.
     ///
     /// # Errors
-    /// The team had a fault.
+    /// A PE of the team is not reached; the team had a fault.
     fn barrier(&self) -> Result<()> {
-        self.seat().core.check()?;
+        let (core, me) = (&self.seat().core, self.me());
+        core.check()?;
+        let members = &core.members;
+        for pe in 0..members.len() {
+            if let Some(reason) = core.world.links.apart(members[me], members[pe]) {
+                return Err(Error::NoPeer { from: me, to: pe, reason: reason.into() });
+            }
+        }
         self.issue(Op::Barrier, &[])
     }
 }

@@ -1,6 +1,8 @@
 //! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
 
+pub mod kernels;
 mod lane;
+mod launch;
 
 use crate::fault::Record;
 use crate::machine;

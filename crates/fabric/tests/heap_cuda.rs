@@ -1,0 +1,150 @@
+//! What only GPUs have: streams, kernels, collective launches. Where there is none each test is passed over, or fails if
+//! `TANDEM_REQUIRE_GPU=1`.
+
+mod teams;
+
+use bytemuck::{Pod, Zeroable};
+use std::time::Duration;
+use tandem_cuda::{Grid, Kernel};
+use tandem_fabric::{ffi, Error, OneSided, Options, Symmetric, Team};
+use teams::{each_cuda, numbers};
+
+/// tandem_fabric_meet_args.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Meet {
+    count: u64,
+    wrong: u64,
+    rounds: u64,
+}
+
+fn meet() -> Kernel {
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: `raw` is valid to write to.
+    assert_eq!(unsafe { ffi::tandem_fabric_meet(&mut raw) }, 0);
+    // SAFETY: the function gives the address of its kernel.
+    unsafe { Kernel::new(raw) }
+}
+
+#[test]
+fn kernels_of_all_pes_meet() {
+    each_cuda(&Options::default(), |team| {
+        let n = team.size() as u64;
+        let (count, wrong): (Symmetric<u64>, Symmetric<u64>) = (team.alloc(1).unwrap(), team.alloc(1).unwrap());
+        let one = Grid { blocks: 1, threads: 128, shared_bytes: 0 };
+        let most = team.resident_blocks(meet(), one).unwrap() as u32;
+        let mut expected = 0;
+        for (blocks, rounds) in [(1, 1000), (7, 100), (most, 20)] {
+            for pe in 0..team.size() {
+                team.write(pe, &count, &[0]).unwrap();
+            }
+            let arguments = |pe: usize| Meet {
+                count: team.queue(pe).address(&count).unwrap(),
+                wrong: team.queue(pe).address(&wrong).unwrap(),
+                rounds,
+            };
+            // SAFETY: these are the kernel's arguments, addresses of live words.
+            unsafe { team.launch(meet(), Grid { blocks, ..one }, arguments).unwrap() };
+            team.synchronize().unwrap();
+            expected = u64::from(blocks) * rounds * n;
+            for pe in 0..team.size() {
+                assert_eq!(team.read(pe, &wrong).unwrap(), [0], "{blocks} blocks, PE {pe}");
+                assert_eq!(team.read(pe, &count).unwrap(), [expected]);
+            }
+        }
+        // One block more is refused, with a number, and nothing runs.
+        let too_many = Grid { blocks: most + 1, ..one };
+        // SAFETY: as above.
+        let error = unsafe { team.launch(meet(), too_many, |_| Meet::zeroed()) }.unwrap_err();
+        assert!(matches!(error, Error::NotResident(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("PE 0 (cuda:0)") && text.contains(&format!("holds {most} of its blocks")), "{text}");
+        // SAFETY: as above.
+        assert!(unsafe { team.launch(meet(), Grid { blocks: 0, ..one }, |_| Meet::zeroed()) }.is_err());
+        team.synchronize().unwrap();
+        assert_eq!(team.read(0, &count).unwrap(), [expected]);
+    });
+}
+
+#[test]
+fn a_kernel_that_waits_in_vain_ends() {
+    let gpus = tandem_cuda::testing::gpus();
+    if gpus.len() < 2 {
+        return;
+    }
+    let team = Team::cuda(&gpus[..2], Options { timeout: Duration::from_millis(300), ..Options::default() }).unwrap();
+    let words: Symmetric<u64> = team.alloc(2).unwrap();
+    let alone = team.queue(0);
+    let arguments = Meet {
+        count: alone.address(&words.at(0).unwrap()).unwrap(),
+        wrong: alone.address(&words.at(1).unwrap()).unwrap(),
+        rounds: 1000,
+    };
+    // PE 1 does not come: what Team::launch does, on one PE.
+    let mut handle = alone.handle().unwrap();
+    let mut own = arguments;
+    let mut addresses = [(&raw mut handle).cast::<u8>(), (&raw mut own).cast::<u8>()];
+    let grid = Grid { blocks: 4, threads: 64, shared_bytes: 0 };
+    // SAFETY: these are the kernel's arguments, and live until the launch has copied them.
+    unsafe { meet().launch_cooperative(alone.stream().unwrap(), grid, &mut addresses).unwrap() };
+    match team.synchronize() {
+        Err(Error::Fault(fault)) => assert_eq!((fault.waiter, fault.peer), (0, Some(1)), "{fault}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_gpu_runs_no_programs_and_its_stream_takes_users_work() {
+    each_cuda(&Options::default(), |team| {
+        let queue = team.queue(team.size() - 1);
+        assert!(queue.run(|_| Ok(())).unwrap_err().to_string().contains("Queue::call"));
+        let memory: Symmetric<u32> = team.alloc(1000).unwrap();
+        let at = queue.address(&memory).unwrap();
+        queue
+            .call("fill", |stream, handle| {
+                assert_eq!((handle.size as usize, handle.me as usize), (team.size(), team.size() - 1));
+                let here = handle.heap + u64::from(handle.world[handle.me as usize]) * handle.window;
+                assert_eq!(at - here, memory.offset().unwrap());
+                // SAFETY: the bytes are those of `memory`.
+                unsafe { tandem_cuda::ffi::tandem_cuda_memset(at as *mut u8, 0x5a, 4000, stream) }
+            })
+            .unwrap();
+        queue.synchronize().unwrap();
+        assert_eq!(team.read(queue.me(), &memory).unwrap(), vec![0x5a5a_5a5a; 1000]);
+        let failed = queue.call("fail", |_, _| tandem_cuda::ffi::TANDEM_INVALID).unwrap_err();
+        assert!(matches!(failed, Error::Device(_)), "{failed:?}");
+        team.check().unwrap();
+    });
+}
+
+#[test]
+fn large_memory_grows_and_moves() {
+    each_cuda(&Options::default(), |team| {
+        let n = team.size();
+        const LEN: usize = 100 << 20;
+        let (a, b): (Symmetric<u8>, Symmetric<u8>) = (team.alloc(LEN).unwrap(), team.alloc(LEN).unwrap());
+        let bytes: Vec<u8> = numbers(LEN, 77);
+        for me in 0..n {
+            team.write(me, &a, &bytes).unwrap();
+            team.queue(me).put(&b, &a, (me + 1) % n).unwrap();
+        }
+        team.synchronize().unwrap();
+        for me in 0..n {
+            assert!(team.read(me, &b).unwrap() == bytes);
+        }
+    });
+}
+
+#[test]
+fn registered_memory_of_another_gpu_is_refused() {
+    each_cuda(&Options::default(), |team| {
+        assert!(team.register(Vec::<tandem_fabric::Memory<u8>>::new()).is_err());
+        let on_host = (0..team.size()).map(|_| tandem_fabric::Memory::Host(vec![1u8; 4])).collect();
+        assert!(team.register(on_host).unwrap_err().to_string().contains("host memory for PE 0"));
+        let mut buffers = teams::buffers(team, &vec![vec![1u8; 4]; team.size()]);
+        if team.size() > 1 {
+            buffers.swap(0, 1);
+            assert!(team.register(buffers).unwrap_err().to_string().contains("memory of cuda:1 for PE 0"));
+        }
+    });
+}
