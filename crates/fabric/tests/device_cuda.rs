@@ -92,7 +92,7 @@ fn operate(team: &Team, model: &mut Model, random: &mut Random) -> String {
     let quarter = BYTES / 4;
     let count = match random.below(4) {
         _ if op >= ffi::TANDEM_SINGLE_P => 1,
-        0 => [0, 1, 2, 3, 7, 31, 32, 33, 255, 256, 257][random.below(11)],
+        0 if !strided => [0, 1, 2, 3, 7, 31, 32, 33, 255, 256, 257][random.below(11)],
         1 => random.below(100),
         _ if strided => random.below(100),
         _ => random.below(quarter / element),
@@ -170,7 +170,7 @@ fn operate(team: &Team, model: &mut Model, random: &mut Random) -> String {
             }
         }
     }
-    format!("{me} to {peer}: {args:?}")
+    format!("operation {op} by {} of {count} elements of {element} bytes, {me} to {peer}, at {to} and {from}", args.scope)
 }
 
 #[test]
