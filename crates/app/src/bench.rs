@@ -1,15 +1,17 @@
 //! `tandem bench`: times of primitives and of whole proofs, as a table and as rows of JSON.
 
+use crate::bound;
 use crate::cli::{self, BenchOptions};
 use crate::commands::{Opened, Session};
 use crate::failure::{Failure, Outcome};
+use crate::lanes;
 use crate::report;
-use serde_json::json;
+use serde_json::{json, Value};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
-use tandem_engine::{CurveId, Engine, Key, KeyCheck, Stage, Synthetic, Witness};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tandem_engine::{CurveId, Engine, Key, KeyCheck, Proved, Synthetic, Witness};
 
 pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
     match what {
@@ -32,7 +34,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
 
 /// Test keys of made-up circuits, from file to file.
 fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Path>) -> Outcome {
-    let rows = Rows::open(session, "CPU".into(), options)?;
+    let rows = Rows::open(session, "CPU".into(), options.json.as_deref())?;
     let temporary = match keep {
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
@@ -67,7 +69,7 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
 }
 
 /// The middle and the least of some durations.
-fn median_and_min(seconds: &[f64]) -> (f64, f64) {
+pub(crate) fn median_and_min(seconds: &[f64]) -> (f64, f64) {
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
@@ -98,7 +100,7 @@ fn primitive(
     measure: impl Fn(&Engine, u32, usize) -> tandem_engine::Result<Vec<f64>>,
 ) -> Outcome {
     let opened = &session.open()?;
-    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options)?;
+    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
     title(session, opened, what, options.curve.into(), options.runs);
     let mut table = vec![header("million/s")];
     for log_n in options.log_n.clone() {
@@ -113,68 +115,101 @@ fn primitive(
 }
 
 fn synthetic(session: &Session, opened: &Opened, options: &BenchOptions, dense: f64) -> Outcome {
-    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options)?;
+    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
     title(session, opened, "groth16", options.curve.into(), options.runs);
     let mut table = vec![header("proofs/s")];
     let mut stages = String::new();
     for log_n in options.log_n.clone() {
         let circuit = Synthetic { curve: options.curve.into(), log_size: log_n, dense };
         let (key, witness) = session.trace.step("make key", || opened.engine.synthetic_key(circuit, &session.bars))?;
-        stages = prove_often(session, opened, options, &rows, &key, &witness, &mut table)?;
+        stages = prove_often(session, opened, options, &rows, &key, (&witness, Some(dense)), &mut table)?;
     }
     rows.table(&table, &stages)
 }
 
 fn of_files(session: &Session, opened: &Opened, options: &BenchOptions, zkey: &Path, wtns: &Path) -> Outcome {
-    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options)?;
+    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
     let witness = Witness::read(wtns)?;
     title(session, opened, "groth16", witness.curve(), options.runs);
     let key = session.trace.step("load key", || opened.engine.load_key(zkey, KeyCheck::Once, &session.bars))?;
     let mut table = vec![header("proofs/s")];
-    let stages = prove_often(session, opened, options, &rows, &key, &witness, &mut table)?;
+    let stages = prove_often(session, opened, options, &rows, &key, (&witness, None), &mut table)?;
     rows.table(&table, &stages)
 }
 
 /// Proves again and again with a resident key. Every proof is verified by the engine; one that the CPU had to make instead
-/// of the device is no measurement. Returns the stages of the last proof as a table.
+/// of the device is no measurement. `dense` is the share of wires of full size, where it is known. Returns where the time of
+/// the last proof went.
 fn prove_often(
     session: &Session,
     opened: &Opened,
     options: &BenchOptions,
     rows: &Rows<'_>,
     key: &Key,
-    witness: &Witness,
+    (witness, dense): (&Witness, Option<f64>),
     table: &mut Vec<Vec<String>>,
 ) -> Outcome<String> {
     if let Some(note) = key.note() {
         return Err(Failure::device(format!("nothing to measure on this device: {note}")));
     }
-    let mut seconds = Vec::new();
-    let mut stages: Vec<Stage> = Vec::new();
-    for run in 0..=options.runs {
+    let once = || -> Outcome<Proved> {
         let proved = session.trace.step("prove", || opened.engine.prove(key, witness, &session.bars))?;
-        if let Some(problem) = proved.fallback {
-            return Err(Failure::device(format!("nothing to measure: {problem}")));
+        match &proved.fallback {
+            Some(problem) => Err(Failure::device(format!("nothing to measure: {problem}"))),
+            None => Ok(proved),
         }
-        if run > 0 {
-            seconds.push(proved.seconds);
-        }
-        if run == options.runs {
-            session.trace.stages(&proved.stages);
-            session.trace.spans(&proved.spans, opened.at);
-        }
-        stages = proved.stages;
-    }
+    };
+    let often = |runs: u32| (0..runs).map(|_| once()).collect::<Outcome<Vec<_>>>();
+    // Where each GPU makes its own proofs, as many callers.
+    let callers = match session.schedule {
+        cli::Schedule::Each => opened.engine.report().lanes.len().max(1),
+        _ => 1,
+    };
+    let side_by_side = |runs: u32| -> Outcome<Vec<Proved>> {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..callers).map(|_| scope.spawn(|| often(runs))).collect();
+            let ended =
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+            Ok(ended.collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
+        })
+    };
+    side_by_side(1)?;
+    let started = Instant::now();
+    let proofs = side_by_side(options.runs)?;
+    let rate = proofs.len() as f64 / started.elapsed().as_secs_f64();
     session.bars.clear();
+
+    let Some(last) = proofs.last() else { return Ok(String::new()) };
+    session.trace.stages(&last.stages);
+    session.trace.spans(&last.spans, opened.at);
     let log_n = key.info().domain.trailing_zeros();
+    let seconds: Vec<f64> = proofs.iter().map(|proved| proved.seconds).collect();
     let (median, min) = median_and_min(&seconds);
-    rows.append("groth16", key.info().curve, log_n, &seconds, Some(&stages))?;
-    table.push(line(log_n, median, min, 1.0 / median));
-    Ok(format!("stages of the last proof (2^{log_n}):\n{}", report::stages(&stages)))
+    let gpus = opened.engine.report().lanes.iter().filter(|lane| lane.contains("H200")).count();
+    let bound_ms = dense
+        .filter(|_| gpus > 0)
+        .map(|dense| bound::groth16_ms(key.info().curve, log_n, dense, if callers > 1 { 1 } else { gpus }));
+    rows.append("groth16", key.info().curve, log_n, &seconds, Some(&Proofs { last, rate, bound_ms }))?;
+    table.push(line(log_n, median, min, rate));
+    let lanes = lanes::text(&lanes::uses(&last.spans, last.seconds));
+    let ms = last.seconds * 1e3;
+    let stages = report::stages(&last.stages);
+    let bound = bound_ms.map_or(String::new(), |bound| {
+        format!("  {:.2} times the least time of its arithmetic on H200, {bound:.2} ms\n", ms / bound)
+    });
+    Ok(format!("the last proof (2^{log_n}, {ms:.2} ms):\n{stages}{lanes}{bound}"))
+}
+
+/// What is told of proofs beside their times.
+struct Proofs<'a> {
+    last: &'a Proved,
+    /// Proofs a second.
+    rate: f64,
+    bound_ms: Option<f64>,
 }
 
 /// Where the rows for machines go.
-struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     session: &'a Session,
     device: String,
     file: Option<&'a Path>,
@@ -182,8 +217,7 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Opens the file once, so that a wrong path costs no time.
-    fn open(session: &'a Session, device: String, options: &'a BenchOptions) -> Outcome<Self> {
-        let file = options.json.as_deref();
+    pub(crate) fn open(session: &'a Session, device: String, file: Option<&'a Path>) -> Outcome<Self> {
         let rows = Self { session, device, file };
         if rows.file.is_some() && !rows.to_stdout() {
             rows.write("")?;
@@ -195,23 +229,32 @@ impl<'a> Rows<'a> {
         self.file == Some(Path::new("-"))
     }
 
-    fn append(&self, what: &str, curve: CurveId, log_n: u32, seconds: &[f64], stages: Option<&[Stage]>) -> Outcome {
+    fn append(&self, what: &str, curve: CurveId, log_n: u32, seconds: &[f64], proofs: Option<&Proofs<'_>>) -> Outcome {
         let (median, min) = median_and_min(seconds);
         let mut row = json!({
             "what": what,
             "curve": curve.snarkjs_name(),
-            "device": self.device,
             "log_n": log_n,
             "ms_median": report::round(median * 1e3),
             "ms_min": report::round(min * 1e3),
             "runs": seconds.len(),
-            "commit": env!("TANDEM_COMMIT_BUILT"),
-            "date": date(SystemTime::now()),
-            "command": std::env::args().collect::<Vec<_>>().join(" "),
         });
-        if let Some(stages) = stages {
-            row["stages"] = report::stages_json(stages);
+        if let Some(Proofs { last, rate, bound_ms }) = proofs {
+            row["proofs_per_s"] = report::round(*rate).into();
+            row["bound_ms"] = bound_ms.map(report::round).into();
+            row["stages"] = report::stages_json(&last.stages);
+            row["lanes"] = lanes::to_json(&lanes::uses(&last.spans, last.seconds));
+            row["schedule"] = self.session.schedule.name().into();
         }
+        self.append_row(row)
+    }
+
+    /// Appends a row, with what every row has: where, of which commit, when and by which command it was measured.
+    pub(crate) fn append_row(&self, mut row: Value) -> Outcome {
+        row["device"] = self.device.as_str().into();
+        row["commit"] = env!("TANDEM_COMMIT_BUILT").into();
+        row["date"] = date(SystemTime::now()).into();
+        row["command"] = std::env::args().collect::<Vec<_>>().join(" ").into();
         self.write(&format!("{row}\n"))
     }
 
@@ -230,12 +273,16 @@ impl<'a> Rows<'a> {
     }
 
     fn table(&self, rows: &[Vec<String>], more: &str) -> Outcome {
-        let text = format!("{}{more}", report::table(rows));
+        self.text(&format!("{}{more}", report::table(rows)))
+    }
+
+    /// A table for people: on stdout, unless the rows go there.
+    pub(crate) fn text(&self, text: &str) -> Outcome {
         if self.to_stdout() {
             self.session.note(text.trim_end());
             return Ok(());
         }
-        report::result(&text)
+        report::result(text)
     }
 }
 

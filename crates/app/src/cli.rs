@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use tandem_engine::{CurveId, DeviceChoice};
+use tandem_engine::{CurveId, DeviceChoice, Layout};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::topology::PRESETS;
 
@@ -26,9 +26,12 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Args)]
 pub(crate) struct Common {
-    /// Where to compute: auto (the first usable GPU, else the CPU), cpu, cuda (all GPUs), cuda:0,1, or sim:N for N pretend GPUs
+    /// Where to compute: auto (all usable GPUs, else the CPU), cpu, cuda (all GPUs), cuda:0,1, or sim:N for N pretend GPUs
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub(crate) device: DeviceChoice,
+    /// How several GPUs share the work
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    pub(crate) schedule: Schedule,
     /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -351,6 +354,42 @@ pub(crate) struct BenchOptions {
     /// Append one JSON row for each size to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// A layout as users write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Schedule {
+    /// As roles, over as many GPUs as make it faster
+    Auto,
+    /// One GPU transforms and sums over the quotient, the others over the witness; what is left over evens out
+    Roles,
+    /// Transforms are spread over the GPUs, and every sum is split by points over all
+    Split,
+    /// Each GPU makes proofs of its own, where there are several to make at a time
+    Each,
+}
+
+impl Schedule {
+    /// As users write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Schedule::Auto => "auto",
+            Schedule::Roles => "roles",
+            Schedule::Split => "split",
+            Schedule::Each => "each",
+        }
+    }
+}
+
+impl From<Schedule> for tandem_engine::Schedule {
+    fn from(schedule: Schedule) -> Self {
+        match schedule {
+            Schedule::Auto => Self::Together(Layout::Auto),
+            Schedule::Roles => Self::Together(Layout::Roles),
+            Schedule::Split => Self::Together(Layout::Split),
+            Schedule::Each => Self::Each,
+        }
+    }
 }
 
 /// A curve as users write it.

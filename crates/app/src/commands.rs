@@ -22,6 +22,7 @@ const INPUT_BYTES_MAX: u64 = 1 << 30;
 /// What the commands share: the common options, progress and the trace.
 pub(crate) struct Session {
     pub(crate) device: DeviceChoice,
+    pub(crate) schedule: cli::Schedule,
     pub(crate) quiet: bool,
     pub(crate) bars: Bars,
     pub(crate) trace: Trace,
@@ -33,6 +34,7 @@ impl Session {
     pub(crate) fn new(common: &Common) -> Outcome<Self> {
         Ok(Self {
             device: common.device.clone(),
+            schedule: common.schedule,
             quiet: common.quiet,
             bars: Bars::new(common.quiet),
             trace: Trace::new(),
@@ -50,7 +52,8 @@ impl Session {
 
     /// Opens the device; says what `auto` took.
     pub(crate) fn open(&self) -> Outcome<Opened> {
-        let engine = self.trace.step("open device", || Engine::open(&self.device)).map_err(|e| match e {
+        let open = || Engine::open_as(&self.device, self.schedule.into());
+        let engine = self.trace.step("open device", open).map_err(|e| match e {
             tandem_engine::Error::Device(why) => {
                 Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
             }

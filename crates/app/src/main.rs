@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bound;
 mod cli;
 mod commands;
 mod doctor;
@@ -12,6 +13,7 @@ mod failure;
 mod files;
 mod inspect;
 mod interrupt;
+mod lanes;
 mod plan;
 mod progress;
 mod report;
