@@ -101,6 +101,7 @@ fn carried_out<T: Number>(tables: &[Schedule], how: Combine, seed: u64, value: i
         parts.push(Bound {
             schedule: Arc::new(table.clone()),
             numbers: Some((T::KIND, how)),
+            pes: (0..nodes).collect(),
             input: at(0),
             output: at(1),
             staging: at(2),
@@ -117,8 +118,8 @@ fn carried_out<T: Number>(tables: &[Schedule], how: Combine, seed: u64, value: i
             let seed = random.next();
             // The second round finds the counters as the first has left them, and other nodes still in it.
             scope.spawn(move || {
-                run.node(node, blocks, Duration::from_secs(20), || false, seed).unwrap();
-                run.node(node, blocks, Duration::from_secs(20), || false, seed ^ 55).unwrap();
+                run.pe(node, blocks, Duration::from_secs(20), || false, seed).unwrap();
+                run.pe(node, blocks, Duration::from_secs(20), || false, seed ^ 55).unwrap();
             });
         }
     });
@@ -221,14 +222,15 @@ fn a_missing_node_is_named() {
     let blocks = Blocks((0..12).map(|_| Mutex::new(vec![1; 4096])).collect());
     let at = |which: u64| (0..4).map(|node| (3 * node + which) * SPACE).collect();
     let numbers = Some((Kind::U32, Combine::Sum));
-    let bound = Bound { schedule: Arc::new(table), numbers, input: at(0), output: at(1), staging: at(2) };
+    let pes = (0..4).collect();
+    let bound = Bound { schedule: Arc::new(table), numbers, pes, input: at(0), output: at(1), staging: at(2) };
     let run = Run::new(vec![bound]);
     std::thread::scope(|scope| {
         for node in [0, 2] {
             let (run, blocks) = (&run, &blocks);
             scope.spawn(move || {
-                let stuck = run.node(node, blocks, Duration::from_millis(300), || false, 1).unwrap_err();
-                assert_eq!((stuck.node, stuck.peer), (node, 1));
+                let stuck = run.pe(node, blocks, Duration::from_millis(300), || false, 1).unwrap_err();
+                assert_eq!((stuck.waiter, stuck.peer), (node, 1));
             });
         }
     });

@@ -19,20 +19,21 @@ fn wrong<T>(text: impl Into<String>) -> Result<T> {
 type Content = BTreeMap<(usize, u64), u32>;
 
 /// Runs a schedule: which transfer may go next is known here, which goes is the caller's choice.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     schedule: &'a Schedule,
-    next: Vec<u64>,
+    /// By transfer: its next chunk.
+    pub(super) next: Vec<u64>,
     there: Vec<u64>,
     read: Vec<u64>,
 }
 
 impl<'a> Run<'a> {
-    fn new(schedule: &'a Schedule) -> Self {
+    pub(super) fn new(schedule: &'a Schedule) -> Self {
         let (transfers, channels) = (schedule.transfers.len(), schedule.channels.len());
         Self { schedule, next: vec![0; transfers], there: vec![0; channels], read: vec![0; channels] }
     }
 
-    fn may(&self, t: usize) -> bool {
+    pub(super) fn may(&self, t: usize) -> bool {
         let (transfer, c) = (&self.schedule.transfers[t], self.next[t]);
         let is_there = |s: &Spot| s.channel.is_none_or(|ch| self.there[ch] > c);
         let has_room = |s: &Spot| !matches!(s.place, Place::Ring(ch) if c >= self.read[ch] + self.schedule.slots);
@@ -42,7 +43,7 @@ impl<'a> Run<'a> {
     }
 
     /// Does chunk `next[t]`.
-    fn step(&mut self, t: usize) {
+    pub(super) fn step(&mut self, t: usize) {
         let transfer = &self.schedule.transfers[t];
         let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.tells.iter().copied());
         told.for_each(|ch| self.there[ch] += 1);
@@ -55,7 +56,7 @@ impl<'a> Run<'a> {
     }
 
     /// An error where something was left undone.
-    fn finish(&self) -> Result<()> {
+    pub(super) fn finish(&self) -> Result<()> {
         for (t, transfer) in self.schedule.transfers.iter().enumerate() {
             if self.next[t] != self.schedule.chunks(transfer) {
                 return wrong(format!(

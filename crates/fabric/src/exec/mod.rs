@@ -1,15 +1,20 @@
 //! Carrying plans out.
 //!
 //! A [`schedule()`] turns a plan into a table of transfers, [`check()`] proves the table right, and [`predict()`] says how long it takes at
-//! the topology's rates. All three are pure. A [`sim::Run`] carries it out in host memory.
+//! the topology's rates. All three are pure. A [`sim::Run`] carries it out in host memory; on GPUs a kernel on each, or their copy
+//! engines, do. [`crate::Collectives`] chooses.
 
 mod check;
 mod element;
+#[allow(unsafe_code)]
+pub(crate) mod gpu;
 pub mod protocol;
 mod schedule;
 pub mod sim;
+mod tuning;
 
 pub use check::{check, predict};
 pub use element::{Combine, Kind, Number};
 pub use schedule::{direct, schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
+pub use tuning::Tuning;

@@ -14,6 +14,8 @@ pub struct Bound {
     pub schedule: Arc<Schedule>,
     /// How several sources are combined.
     pub numbers: Option<(Kind, Combine)>,
+    /// By node: which PE of the team it is; for host memory a number that no PE has.
+    pub pes: Vec<usize>,
     /// By node: the address of its input, output, and staging memory.
     pub input: Vec<u64>,
     /// Likewise.
@@ -23,6 +25,11 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The PEs that do something or are read from or written to.
+    pub fn workers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.pes[..self.schedule.host()].iter().copied()
+    }
+
     /// Where chunk `c` of a spot is.
     pub fn address(&self, spot: &Spot, c: u64) -> u64 {
         let base = match spot.place {
@@ -46,7 +53,7 @@ pub trait Bytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stuck {
     /// Who waited.
-    pub node: usize,
+    pub waiter: usize,
     /// For whom.
     pub peer: usize,
     /// The value that the counter had.
@@ -67,16 +74,16 @@ struct Counters {
 #[derive(Debug)]
 pub struct Run {
     parts: Vec<(Bound, Vec<Counters>)>,
-    /// By node: the rounds that it has begun, for the others to see.
+    /// By PE: the rounds that it has begun, for the others to see.
     ready: Vec<AtomicU64>,
-    /// By node: the same, for itself.
+    /// By PE: the same, for itself.
     rounds: Vec<AtomicU64>,
 }
 
 impl Run {
-    /// Together, all on the same nodes.
+    /// Together.
     pub fn new(parts: Vec<Bound>) -> Self {
-        let nodes = parts.iter().map(|p| p.schedule.host() + 1).max().unwrap_or(0);
+        let nodes = parts.iter().flat_map(Bound::workers).max().map_or(0, |last| last + 1);
         let counters = |bound: Bound| {
             let channels = (0..bound.schedule.channels.len()).map(|_| Counters::default()).collect();
             (bound, channels)
@@ -85,26 +92,26 @@ impl Run {
         Self { parts: parts.into_iter().map(counters).collect(), ready: words(), rounds: words() }
     }
 
-    /// Does the part of one node in one round, in an order at random; returns when it is done and all that the node gets is
-    /// there. Every node that is not host memory must do its part, each in a thread.
+    /// Does the part of one PE in one round, in an order at random; returns when it is done and all that the PE gets is
+    /// there. Every one of [`Bound::workers`] must do its part, each in a thread.
     ///
     /// # Errors
     /// Nothing went on for as long as `timeout`, or `is_over` said so.
-    pub fn node(
+    pub fn pe(
         &self,
-        node: usize,
+        pe: usize,
         memory: &impl Bytes,
         timeout: Duration,
         is_over: impl Fn() -> bool,
         seed: u64,
     ) -> Result<(), Stuck> {
-        let round = self.rounds[node].load_relaxed();
-        self.rounds[node].store_relaxed(round + 1);
-        tell(&self.ready[node], round);
+        let round = self.rounds[pe].load_relaxed();
+        self.rounds[pe].store_relaxed(round + 1);
+        tell(&self.ready[pe], round);
         let mut random = seed | 1;
         let mut open: Vec<(usize, usize, u64)> = Vec::new();
         for (p, (bound, _)) in self.parts.iter().enumerate() {
-            let own = bound.schedule.transfers.iter().enumerate().filter(|(_, t)| t.at == node);
+            let own = bound.schedule.transfers.iter().enumerate().filter(|(_, t)| bound.pes[t.at] == pe);
             open.extend(own.map(|(t, _)| (p, t, 0)));
         }
         let mut since = Instant::now();
@@ -117,13 +124,13 @@ impl Run {
             let turn = (first..open.len()).chain(0..first);
             let mut waits = None;
             let Some(i) = turn.into_iter().find(|&i| {
-                let wait = self.obstacle(open[i], node, round);
+                let wait = self.obstacle(open[i], pe, round);
                 waits = waits.or(wait);
                 wait.is_none()
             }) else {
                 if since.elapsed() > timeout || is_over() {
                     let (peer, seen, wanted) = waits.unwrap_or_default();
-                    return Err(Stuck { node, peer, seen, wanted });
+                    return Err(Stuck { waiter: pe, peer, seen, wanted });
                 }
                 std::thread::yield_now();
                 continue;
@@ -161,48 +168,47 @@ impl Run {
                 open.swap_remove(i);
             }
         }
-        self.arrived(node, round, timeout, is_over)
+        self.arrived(pe, round, timeout, is_over)
     }
 
     /// What a transfer's chunk has to wait for: a peer, the value of its counter, and what it has to exceed.
-    fn obstacle(&self, (p, t, c): (usize, usize, u64), node: usize, round: u64) -> Option<(usize, u64, u64)> {
+    fn obstacle(&self, (p, t, c): (usize, usize, u64), pe: usize, round: u64) -> Option<(usize, u64, u64)> {
         let (bound, channels) = &self.parts[p];
         let schedule = &bound.schedule;
         let transfer = &schedule.transfers[t];
         let spots = || transfer.sources.iter().chain(&transfer.targets);
         // Nobody's memory is touched before its owner has got here.
-        let host = schedule.host();
-        let absent = spots().find(|s| s.node != node && s.node != host && !is_there(&self.ready[s.node], round));
-        if let Some(spot) = absent {
-            return Some((spot.node, self.ready[spot.node].load_relaxed(), round));
+        let others = spots().filter(|s| s.node != schedule.host()).map(|s| bound.pes[s.node]).filter(|&other| other != pe);
+        if let Some(other) = others.into_iter().find(|&other| !is_there(&self.ready[other], round)) {
+            return Some((other, self.ready[other].load_relaxed(), round));
         }
         let number = |ch: usize| round * schedule.channels[ch].chunks + c;
         for s in &transfer.sources {
             let Some(ch) = s.channel else { continue };
             if !is_there(&channels[ch].there, number(ch)) {
-                return Some((schedule.channels[ch].from, channels[ch].there.load_relaxed(), number(ch)));
+                return Some((bound.pes[schedule.channels[ch].from], channels[ch].there.load_relaxed(), number(ch)));
             }
         }
         for s in &transfer.targets {
             let Place::Ring(ch) = s.place else { continue };
             if !has_room(&channels[ch].read, number(ch), schedule.slots) {
                 let wanted = number(ch) - schedule.slots;
-                return Some((schedule.channels[ch].to, channels[ch].read.load_relaxed(), wanted));
+                return Some((bound.pes[schedule.channels[ch].to], channels[ch].read.load_relaxed(), wanted));
             }
         }
         None
     }
 
-    /// Waits for all that others bring to a node or fetch from it.
-    fn arrived(&self, node: usize, round: u64, timeout: Duration, is_over: impl Fn() -> bool) -> Result<(), Stuck> {
+    /// Waits for all that others bring to a PE or fetch from it.
+    fn arrived(&self, pe: usize, round: u64, timeout: Duration, is_over: impl Fn() -> bool) -> Result<(), Stuck> {
         let begun = Instant::now();
         for (bound, channels) in &self.parts {
             for (channel, counters) in bound.schedule.channels.iter().zip(channels) {
                 let wanted = ((round + 1) * channel.chunks).saturating_sub(1);
-                while channel.to == node && channel.chunks > 0 && !is_there(&counters.there, wanted) {
+                while bound.pes[channel.to] == pe && channel.chunks > 0 && !is_there(&counters.there, wanted) {
                     if begun.elapsed() > timeout || is_over() {
                         let seen = counters.there.load_relaxed();
-                        return Err(Stuck { node, peer: channel.from, seen, wanted });
+                        return Err(Stuck { waiter: pe, peer: bound.pes[channel.from], seen, wanted });
                     }
                     std::thread::yield_now();
                 }

@@ -102,7 +102,7 @@ impl Operation {
 }
 
 /// What to plan. GPUs are numbered as in [`Topology::gpus`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     /// What to do.
     pub operation: Operation,

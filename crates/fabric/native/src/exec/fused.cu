@@ -1,0 +1,149 @@
+// A collective as one kernel on each PE: block b does row b of the table chunk by chunk, the last block opens and closes.
+#include <cuda_runtime.h>
+
+#include "combine.cuh"
+#include "tandem/fabric.cuh"
+
+namespace tandem {
+namespace exec {
+namespace {
+
+using fabric::Block;
+using fabric::Compare;
+using fabric::wait_until;
+
+template <class T> __device__ __forceinline__ T* pointer(uint64_t at) { return reinterpret_cast<T*>(at); }
+
+/// Waits for all that a chunk of a row needs. Number `number` is its place in the channels' counting.
+__device__ __forceinline__ bool may_go(const tandem_team& team, const tandem_exec_transfer& row,
+                                       const tandem_exec_spot* spots, uint64_t number) {
+    for (uint32_t s = 0; s < row.sources; s++) {
+        const tandem_exec_spot& spot = spots[s];
+        if (spot.there == 0) continue;
+        if (!wait_until(team, pointer<uint64_t>(spot.there), Compare::gt, number, uint32_t(spot.peer))) return false;
+    }
+    for (uint32_t t = row.sources; t < row.sources + row.targets; t++) {
+        const tandem_exec_spot& spot = spots[t];
+        if (spot.read == 0 || number < row.slots) continue;
+        const uint64_t freed = number - row.slots;
+        if (!wait_until(team, pointer<uint64_t>(spot.read), Compare::gt, freed, uint32_t(spot.peer))) return false;
+    }
+    return true;
+}
+
+/// Says that a chunk of a row is there, and was read.
+__device__ __forceinline__ void tell(const tandem_exec_transfer& row, const tandem_exec_spot* spots, uint64_t number) {
+    using fabric::Order;
+    // One fence for all words: it makes what the block wrote visible before them.
+    fabric::detail::fence_acq_rel();
+    for (uint32_t s = 0; s < row.sources + row.targets + row.tells; s++) {
+        const uint64_t word = s < row.sources ? spots[s].read : spots[s].there;
+        if (word != 0) fabric::detail::store<Order::relaxed>(pointer<uint64_t>(word), number + 1);
+    }
+}
+
+/// Says to those who touch this PE's memory that they may, and waits for what they bring.
+__device__ void open_and_close(const tandem_team& team, const tandem_exec_table& table, uint64_t round) {
+    using fabric::Order;
+    const uint32_t thread = threadIdx.x;
+    if (thread < team.size && (table.touched_by >> thread & 1) != 0) {
+        uint64_t* mine = pointer<uint64_t>(table.ready) + team.me;
+        uint64_t* theirs = fabric::remote_ptr(team, mine, thread);
+        if (theirs != nullptr) fabric::detail::store<Order::release>(theirs, round + 1);
+    }
+    const tandem_exec_spot* awaited = pointer<const tandem_exec_spot>(table.awaited);
+    for (uint32_t i = thread; i < table.awaited_count; i += blockDim.x) {
+        const uint64_t all = (round + 1) * awaited[i].at;
+        if (!wait_until(team, pointer<uint64_t>(awaited[i].there), Compare::ge, all, uint32_t(awaited[i].peer))) break;
+    }
+}
+
+template <class T, int HOW>
+__global__ void __launch_bounds__(THREADS) fused_kernel(const tandem_team team, const tandem_exec_table table) {
+    uint64_t* rounds = pointer<uint64_t>(table.rounds) + blockIdx.x;
+    const uint64_t round = *rounds;
+    __syncthreads();
+    if (threadIdx.x == 0) *rounds = round + 1;
+    if (blockIdx.x == table.transfer_count) return open_and_close(team, table, round);
+
+    const tandem_exec_transfer row = pointer<const tandem_exec_transfer>(table.transfers)[blockIdx.x];
+    const tandem_exec_spot* spots = pointer<const tandem_exec_spot>(table.spots) + row.first;
+    bool is_ready = true;
+    if (threadIdx.x < team.size && (row.touches >> threadIdx.x & 1) != 0) {
+        const uint64_t* word = pointer<const uint64_t>(table.ready) + threadIdx.x;
+        is_ready = wait_until(team, word, Compare::gt, round, threadIdx.x);
+    }
+    if (!Block().all(is_ready)) return;
+    const uint64_t chunks = (row.bytes + row.chunk - 1) / row.chunk;
+    for (uint64_t c = 0; c < chunks; c++) {
+        const uint64_t number = round * chunks + c;
+        bool goes = true;
+        if (threadIdx.x == 0) goes = may_go(team, row, spots, number);
+        if (!Block().all(goes)) return;
+        const uint64_t begin = c * row.chunk, slot = c % row.slots * row.chunk;
+        const uint64_t bytes = row.bytes - begin < row.chunk ? row.bytes - begin : row.chunk;
+        const auto place = [&](const tandem_exec_spot& spot) { return spot.at + (spot.read != 0 ? slot : begin); };
+        const auto source = [&](uint32_t s) { return place(spots[s]); };
+        const auto target = [&](uint32_t t) { return place(spots[row.sources + t]); };
+        move<T, HOW>(source, row.sources, target, row.targets, bytes, threadIdx.x, blockDim.x);
+        __syncthreads();
+        if (threadIdx.x == 0) tell(row, spots, number);
+    }
+}
+
+template <class T, int HOW> __global__ void __launch_bounds__(THREADS) combine_kernel(const tandem_exec_move args) {
+    const auto source = [&](uint32_t s) { return args.at[s]; };
+    const auto target = [&](uint32_t t) { return args.at[args.sources + t]; };
+    const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    move<T, HOW>(source, args.sources, target, args.targets, args.bytes, thread, uint64_t(gridDim.x) * blockDim.x);
+}
+
+/// Blocks of a kernel that does nothing else on its device: one a multiprocessor is enough to fill the links, and leaves
+/// room for others.
+constexpr uint32_t COMBINE_BLOCKS = 128;
+
+}  // namespace
+}  // namespace exec
+}  // namespace tandem
+
+extern "C" int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream) {
+    tandem::exec::with_kind(table->kind, table->how, [&](auto number, auto how) {
+        tandem::exec::fused_kernel<decltype(number), decltype(how)::value>
+            <<<table->transfer_count + 1, tandem::exec::THREADS, 0, stream>>>(*team, *table);
+    });
+    return int32_t(cudaGetLastError());
+}
+
+extern "C" int32_t tandem_exec_fused_limit(uint32_t* blocks) {
+    int device = 0, processors = 0, least = 1 << 20;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    // Loads the kernels too, which must not happen while one of them waits for another.
+    for (int32_t kind = TANDEM_EXEC_U32; kind <= TANDEM_EXEC_BYTES && error == cudaSuccess; kind++) {
+        for (int32_t how = TANDEM_EXEC_SUM; how <= TANDEM_EXEC_MAX && error == cudaSuccess; how++) {
+            tandem::exec::with_kind(kind, how, [&](auto number, auto h) {
+                int each = 0;
+                constexpr auto kernel = tandem::exec::fused_kernel<decltype(number), decltype(h)::value>;
+                constexpr auto other = tandem::exec::combine_kernel<decltype(number), decltype(h)::value>;
+                cudaFuncAttributes attributes;
+                error = cudaFuncGetAttributes(&attributes, other);
+                if (error != cudaSuccess) return;
+                error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, tandem::exec::THREADS, 0);
+                if (each < least) least = each;
+            });
+        }
+    }
+    *blocks = uint32_t(least * processors);
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    return int32_t(error);
+}
+
+extern "C" int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream) {
+    tandem::exec::with_kind(move->kind, move->how, [&](auto number, auto how) {
+        const uint64_t blocks = move->bytes / (16 * tandem::exec::THREADS) + 1;
+        const uint32_t grid = uint32_t(blocks < tandem::exec::COMBINE_BLOCKS ? blocks : tandem::exec::COMBINE_BLOCKS);
+        tandem::exec::combine_kernel<decltype(number), decltype(how)::value>
+            <<<grid, tandem::exec::THREADS, 0, stream>>>(*move);
+    });
+    return int32_t(cudaGetLastError());
+}

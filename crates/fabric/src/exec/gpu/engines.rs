@@ -1,0 +1,320 @@
+//! Copy engines: the steps of a schedule as copies on streams, ordered by events. Sums are kernels between them.
+
+use super::super::check::Run;
+use super::super::schedule::{Place, Shape, Spot, Transfer};
+use super::super::sim::Bound;
+use super::super::Tuning;
+use super::numbered;
+use crate::collective::{Item, Shared};
+use crate::plan::Operation;
+use crate::{ffi, Error, Result};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tandem_cuda::{Device, Event, Pinned, Stream};
+
+/// Streams of each PE: as many transfers go on at the same time.
+const STREAMS: usize = 6;
+
+pub(super) struct Engines {
+    /// By PE: streams for copies, and one for sums after the last.
+    streams: Vec<Vec<Arc<Stream>>>,
+    /// Rings in host memory; made when they are first needed.
+    host: Option<Pinned>,
+    device: Option<Device>,
+    /// The share of ways through host memory, in hundredths of what the plan gives them.
+    share: f64,
+    /// The copies whose times say whether that is right.
+    measured: Option<Measured>,
+}
+
+/// Begin and end of what went over the links of GPUs and of what went through host memory.
+struct Measured {
+    links: (Event, Event),
+    host: (Event, Event),
+}
+
+impl Engines {
+    pub(super) fn new(devices: &[Device], tuning: &Tuning) -> Result<Self> {
+        let streams = |(_, device): (usize, Device)| (0..=STREAMS).map(|_| Ok(Arc::new(Stream::new(device)?))).collect();
+        Ok(Self {
+            streams: numbered(devices).map(streams).collect::<Result<_>>()?,
+            host: None,
+            device: devices.first().copied(),
+            share: 100.0 * tuning.host_share,
+            measured: None,
+        })
+    }
+
+    /// Tables of large chunks; copies from one PE to another also go through host memory.
+    pub(super) fn bind(&mut self, shared: &Shared, items: &[Item]) -> Result<Vec<Bound>> {
+        let tuning = shared.tuning();
+        self.adapt();
+        let is_one_way = |item: &Item| {
+            item.job.len() == 2 && matches!(item.call.operation, Operation::Broadcast | Operation::Send)
+        };
+        let host = match items {
+            [item] if tuning.through_host && is_one_way(item) => (self.share / 2.0).round() as u64 * 2,
+            _ => 0,
+        };
+        let (chunk, slots) =
+            if host > 0 { (tuning.host_chunk, 8) } else { (tuning.engine_chunk, tuning.engine_slots) };
+        let shape = Shape { lanes: 1, chunk: chunk / items.len() as u64 / 16 * 16, slots };
+        let table = |item: &Item| match shared.table(item, &shape, host, false) {
+            // A machine whose topology does not name its CPUs has no such way.
+            Err(_) if host > 0 => shared.table(item, &shape, 0, false),
+            table => table,
+        };
+        let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;
+        let rings: u64 = tables.iter().map(|t| t.staging[t.host()]).sum();
+        let at = self.rings(rings)?;
+        let (bounds, _) = shared.bind(items, tables, at)?;
+        Ok(bounds)
+    }
+
+    /// The address of so many bytes of host memory.
+    fn rings(&mut self, bytes: u64) -> Result<u64> {
+        let bytes = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
+        if bytes > self.host.as_ref().map_or(0, Pinned::len) {
+            // The rings before may be in use; what uses them is waited for, as they are then freed.
+            self.streams.iter().flatten().try_for_each(|stream| stream.synchronize())?;
+            self.host = self.device.map(|device| Pinned::new(device, bytes)).transpose()?;
+        }
+        Ok(self.host.as_ref().map_or(1, |host| host.address() as u64))
+    }
+
+    /// Moves the share towards where both ways take the same time.
+    fn adapt(&mut self) {
+        let is_done = |m: &Measured| m.links.1.is_done().unwrap_or(false) && m.host.1.is_done().unwrap_or(false);
+        let Some(measured) = self.measured.take_if(|m| is_done(m)) else { return };
+        let time = |(a, b): &(Event, Event)| a.elapsed_ms(b).ok().filter(|ms| *ms > 0.0);
+        if let (Some(links), Some(host)) = (time(&measured.links), time(&measured.host)) {
+            // Half of the way at a time, so that one slow copy does not throw it off.
+            let factor = f64::from(links / host).sqrt().clamp(0.8, 1.25);
+            self.share = (self.share * factor).clamp(10.0, 150.0);
+        }
+    }
+
+    /// Puts all steps on streams. Queues of all PEs that take part wait for them, and they for those.
+    pub(super) fn run(&mut self, shared: &Shared, bounds: &[Bound]) -> Result<()> {
+        let team = shared.team();
+        let mut pes: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
+        pes.sort_unstable();
+        pes.dedup();
+        let mut begun = Vec::new();
+        for &pe in &pes {
+            begun.push(stream(team, pe)?.record()?);
+        }
+        let mut used: HashMap<(usize, usize), Arc<Stream>> = HashMap::new();
+        let mut enqueue = Enqueue { engines: self, begun: &begun, used: &mut used, ends: Vec::new() };
+        for bound in bounds {
+            enqueue.bound(bound)?;
+        }
+        let ends = std::mem::take(&mut enqueue.ends);
+        let done = used.values().map(|s| s.record()).collect::<tandem_cuda::Result<Vec<_>>>()?;
+        for &pe in &pes {
+            let queue = stream(team, pe)?;
+            done.iter().try_for_each(|event| queue.wait(event))?;
+        }
+        if let (None, [bound]) = (&self.measured, bounds) {
+            self.measured = measured(bound, ends);
+        }
+        Ok(())
+    }
+}
+
+fn stream(team: &crate::Team, pe: usize) -> Result<&Arc<Stream>> {
+    team.queue(pe).stream().ok_or_else(|| Error::invalid("collective", "the PE is not a GPU"))
+}
+
+/// Begin and end of a transfer: whether it has to do with host memory, and its events.
+struct Span {
+    is_host: bool,
+    is_first: bool,
+    begin: Event,
+    end: Event,
+}
+
+/// The slowest of each kind. Times of two devices cannot be compared, so each span is of one stream; a way through host memory
+/// lasts as long as its last hop, which begins when the first chunk is there.
+fn measured(bound: &Bound, ends: Vec<Span>) -> Option<Measured> {
+    let is_copy = matches!(bound.schedule.call.operation, Operation::Broadcast | Operation::Send);
+    let mut links = None;
+    let mut host = None;
+    for span in ends.into_iter().filter(|_| is_copy) {
+        match (span.is_host, span.is_first) {
+            (true, false) => host = Some((span.begin, span.end)),
+            (false, _) => links = Some((span.begin, span.end)),
+            _ => {}
+        }
+    }
+    Some(Measured { links: links?, host: host? })
+}
+
+struct Enqueue<'a> {
+    engines: &'a Engines,
+    /// The points of all queues before this.
+    begun: &'a [Event],
+    /// Streams that have something to do, by PE and number.
+    used: &'a mut HashMap<(usize, usize), Arc<Stream>>,
+    ends: Vec<Span>,
+}
+
+impl Enqueue<'_> {
+    fn stream(&mut self, pe: usize, number: usize) -> Result<Arc<Stream>> {
+        let stream = &self.engines.streams[pe][number];
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.used.entry((pe, number)) {
+            self.begun.iter().try_for_each(|event| stream.wait(event))?;
+            entry.insert(stream.clone());
+        }
+        Ok(stream.clone())
+    }
+
+    /// All steps of a schedule, in an order in which each finds what it waits for already on a stream.
+    fn bound(&mut self, bound: &Bound) -> Result<()> {
+        let schedule = &bound.schedule;
+        let mut run = Run::new(schedule);
+        let mut there: HashMap<(usize, u64), Arc<Event>> = HashMap::new();
+        let mut read: HashMap<(usize, u64), Arc<Event>> = HashMap::new();
+        let mut count = vec![0; self.engines.streams.len()];
+        let mut numbers = Vec::new();
+        for transfer in &schedule.transfers {
+            let pe = bound.pes[transfer.at];
+            numbers.push(count[pe] % STREAMS);
+            count[pe] += 1;
+        }
+        let is_awaited: Vec<bool> = {
+            let mut is = vec![false; schedule.channels.len()];
+            let sources = schedule.transfers.iter().flat_map(|t| &t.sources);
+            sources.filter_map(|s| s.channel).for_each(|ch| is[ch] = true);
+            is
+        };
+        let is_host = |t: &Transfer| t.sources.iter().chain(&t.targets).any(|s| s.node == schedule.host());
+        let mut spans: HashMap<usize, Event> = HashMap::new();
+        let mut is_moving = true;
+        while is_moving {
+            is_moving = false;
+            for (t, transfer) in schedule.transfers.iter().enumerate() {
+                if !run.may(t) {
+                    continue;
+                }
+                is_moving = true;
+                let c = run.next[t];
+                // What nothing waits for, before or after, goes as one copy.
+                let waits = transfer.sources.iter().any(|s| s.channel.is_some());
+                let is_waited_for = transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]);
+                let is_whole = !waits && !is_waited_for && transfer.sources.len() == 1;
+                let chunks = schedule.chunks(transfer);
+                let bytes = if is_whole { transfer.bytes } else { schedule.chunk.min(transfer.bytes - c * schedule.chunk) };
+                let pe = bound.pes[transfer.at];
+                let stream = self.stream(pe, numbers[t])?;
+                if c == 0 {
+                    spans.insert(t, stream.record_timed()?);
+                }
+                let sums = if transfer.sources.len() > 1 { self.stream(pe, STREAMS)? } else { stream.clone() };
+                for ch in transfer.sources.iter().filter_map(|s| s.channel) {
+                    there.get(&(ch, c)).map_or(Ok(()), |event| sums.wait(event))?;
+                }
+                for spot in &transfer.targets {
+                    let Place::Ring(ch) = spot.place else { continue };
+                    let Some(old) = c.checked_sub(schedule.slots) else { continue };
+                    let freed = read.remove(&(ch, old));
+                    freed.map_or(Ok(()), |event| if transfer.sources.len() > 1 { sums.wait(&event) } else { stream.wait(&event) })?;
+                }
+                let combined = self.combine(bound, transfer, c, bytes, &sums, &stream)?;
+                for spot in &transfer.sources {
+                    if let Place::Ring(ch) = spot.place {
+                        read.insert((ch, c), Arc::new(sums.record()?));
+                    }
+                }
+                self.copies(bound, transfer, c, bytes, combined, &stream)?;
+                if transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]) {
+                    let event = Arc::new(stream.record()?);
+                    for ch in transfer.targets.iter().filter_map(|s| s.channel) {
+                        there.insert((ch, c), event.clone());
+                    }
+                }
+                let steps = if is_whole { chunks } else { 1 };
+                (0..steps).for_each(|_| run.step(t));
+                if c + steps == chunks {
+                    if let Some(begin) = spans.remove(&t) {
+                        let is_first = transfer.sources.iter().all(|s| matches!(s.place, Place::Input));
+                        let end = stream.record_timed()?;
+                        self.ends.push(Span { is_host: is_host(transfer), is_first, begin, end });
+                    }
+                }
+            }
+        }
+        run.finish()
+    }
+
+    /// Combines a chunk's sources, where there are several, into the first target that is the PE's own or else the first; says
+    /// which. `stream` then waits for it.
+    fn combine(
+        &self,
+        bound: &Bound,
+        transfer: &Transfer,
+        c: u64,
+        bytes: u64,
+        sums: &Stream,
+        stream: &Stream,
+    ) -> Result<Option<Spot>> {
+        let (Some((kind, how)), true) = (bound.numbers, transfer.sources.len() > 1) else { return Ok(None) };
+        let own = transfer.targets.iter().find(|s| s.node == transfer.at);
+        let Some(target) = own.or(transfer.targets.first()) else { return Ok(None) };
+        let to = bound.address(target, c);
+        let all: Vec<u64> = transfer.sources.iter().map(|s| bound.address(s, c)).collect();
+        const MOST: usize = 16;
+        let mut done = 0;
+        while done < all.len() {
+            let mut at = [0; MOST];
+            // After the first round the target is a source.
+            let carried = usize::from(done > 0);
+            let more = (MOST - 1 - carried).min(all.len() - done);
+            at[..carried].fill(to);
+            at[carried..carried + more].copy_from_slice(&all[done..done + more]);
+            at[carried + more] = to;
+            let sources = (carried + more) as u32;
+            let args = ffi::tandem_exec_move { at, bytes, sources, targets: 1, kind: kind as i32, how: how as i32 };
+            // SAFETY: the addresses are of buffers of this world, which the caller's items keep until this is on a stream, and
+            // which are not freed before the queues, which wait for this stream, have got past it.
+            sums.call("combine", |raw| unsafe { ffi::tandem_exec_combine(&args, raw) })?;
+            done += more;
+        }
+        stream.wait(&sums.record()?)?;
+        Ok(Some(*target))
+    }
+
+    /// Copies a chunk to all targets but `combined`, which is the source if there is one.
+    fn copies(
+        &self,
+        bound: &Bound,
+        transfer: &Transfer,
+        c: u64,
+        bytes: u64,
+        combined: Option<Spot>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let Some(source) = combined.or(transfer.sources.first().copied()) else { return Ok(()) };
+        let host = bound.schedule.host();
+        let from = bound.address(&source, c);
+        let size = bytes as usize;
+        for target in transfer.targets.iter().filter(|target| combined.is_none_or(|done| done != **target)) {
+            let to = bound.address(target, c);
+            stream.call("copy", |raw| {
+                // SAFETY: as for sums; host memory is the engines' own or the caller's, page-locked.
+                unsafe {
+                    use tandem_cuda::ffi::{
+                        tandem_cuda_copy_on_device, tandem_cuda_copy_to_device, tandem_cuda_copy_to_host,
+                    };
+                    let (to, from) = (to as *mut u8, from as *const u8);
+                    match (source.node == host, target.node == host) {
+                        (true, _) => tandem_cuda_copy_to_device(to, from, size, raw),
+                        (_, true) => tandem_cuda_copy_to_host(to, from, size, raw),
+                        _ => tandem_cuda_copy_on_device(to, from, size, raw),
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+}

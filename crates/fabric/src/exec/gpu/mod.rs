@@ -1,0 +1,74 @@
+//! Carrying schedules out on GPUs.
+//!
+//! | how | for |
+//! |---|---|
+//! | one kernel on each PE ([`fused`]) | everything that goes through queues; can be captured into graphs |
+//! | copy engines ([`engines`]) | much data, and ways through host memory |
+//! | a kernel that stays ([`resident`]) | small data that the host waits for |
+
+mod engines;
+mod fused;
+mod resident;
+
+use super::Tuning;
+use crate::collective::{lock, Item, Shared};
+use crate::{ffi, Result, Team};
+use engines::Engines;
+use fused::Tables;
+use resident::Resident;
+use std::sync::Mutex;
+use tandem_cuda::Device;
+
+/// What the collectives of a team of GPUs need beside its queues.
+pub(crate) struct Gpus {
+    /// Blocks of a fused kernel that every device holds at once.
+    blocks: usize,
+    tables: Mutex<Tables>,
+    engines: Mutex<Engines>,
+    resident: Mutex<Resident>,
+}
+
+impl Gpus {
+    pub(crate) fn new(team: &Team, tuning: &Tuning) -> Result<Self> {
+        let mut least = u32::MAX;
+        let mut devices = Vec::new();
+        for queue in team.queues() {
+            let Some(stream) = queue.stream() else { continue };
+            devices.push(stream.device());
+            let mut blocks = 0;
+            // SAFETY: `blocks` is valid to write to.
+            stream.call("load kernels", |_| unsafe { ffi::tandem_exec_fused_limit(&mut blocks) })?;
+            least = least.min(blocks);
+        }
+        Ok(Self {
+            blocks: least as usize,
+            tables: Mutex::default(),
+            engines: Mutex::new(Engines::new(&devices, tuning)?),
+            resident: Mutex::new(Resident::new(team, &devices)?),
+        })
+    }
+
+    pub(crate) fn fused(&self, shared: &Shared, items: &[Item]) -> Result<()> {
+        if fused::launch(&self.tables, self.blocks, shared, items)? {
+            return Ok(());
+        }
+        // Ways through host memory are for copy engines.
+        self.engines(shared, items)
+    }
+
+    pub(crate) fn engines(&self, shared: &Shared, items: &[Item]) -> Result<()> {
+        let mut engines = lock(&self.engines);
+        let bounds = engines.bind(shared, items)?;
+        engines.run(shared, &bounds)
+    }
+
+    /// Whether the resident kernels have done it.
+    pub(crate) fn resident(&self, shared: &Shared, item: &Item) -> Result<bool> {
+        lock(&self.resident).run(shared, item)
+    }
+}
+
+/// The devices of a list, each with its number in it.
+fn numbered(devices: &[Device]) -> impl Iterator<Item = (usize, Device)> + '_ {
+    devices.iter().copied().enumerate()
+}

@@ -1,0 +1,54 @@
+//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-21, with `tests/exec_bench.rs`.
+
+/// Choices that have no influence on what a collective computes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tuning {
+    /// Parts of up to so many bytes are exchanged without relays and rings where all GPUs reach each other: what trees save
+    /// in bytes on a link they lose in waiting.
+    pub direct: u64,
+    /// Rows of a table that a PE does at the same time, each by one block: enough to fill a link with stores.
+    pub lanes: usize,
+    /// Bytes of a chunk of a fused kernel, and chunks of a ring.
+    pub chunk: u64,
+    /// Likewise.
+    pub slots: u64,
+    /// From so many bytes on copy engines do it: they reach 391 GB/s each way where stores reach 365, and cost some
+    /// microseconds a chunk.
+    pub engines: u64,
+    /// Bytes of a chunk for copy engines, and chunks of a ring.
+    pub engine_chunk: u64,
+    /// Likewise.
+    pub engine_slots: u64,
+    /// Up to so many bytes the resident kernel does what [`super::super::Collectives::now`] asks for: it saves a launch.
+    pub resident: u64,
+    /// Up to so many bytes one block of it does.
+    pub resident_alone: u64,
+    /// How long it stays without work.
+    pub linger_ns: u64,
+    /// Whether copies from one GPU also take the way through host memory.
+    pub through_host: bool,
+    /// Bytes of a chunk on that way: 4 MiB reached 439 GB/s with 1 GiB, 2 MiB 431, 1 MiB 371.
+    pub host_chunk: u64,
+    /// The share that the way through host memory gets at first, of what the plan gives it; it adapts.
+    pub host_share: f64,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            direct: 1 << 20,
+            lanes: 96,
+            chunk: 256 << 10,
+            slots: 4,
+            engines: 96 << 20,
+            engine_chunk: 16 << 20,
+            engine_slots: 3,
+            resident: 48 << 20,
+            resident_alone: 16 << 10,
+            linger_ns: 200_000,
+            through_host: true,
+            host_chunk: 4 << 20,
+            host_share: 0.82,
+        }
+    }
+}

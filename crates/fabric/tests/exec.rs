@@ -1,0 +1,336 @@
+//! Collectives on pretend PEs and on GPUs: every element of every result against the definition.
+
+use tandem_fabric::exec::{Combine, Number, Tuning};
+use tandem_fabric::topology::Topology;
+use tandem_fabric::{Collectives, Error, Options, Symmetric, Team};
+
+/// Runs `test` on teams of the first GPU, of the first two, and so on.
+fn each_cuda(test: impl Fn(&Team)) {
+    let gpus = tandem_cuda::testing::gpus();
+    for count in 1..=gpus.len() {
+        test(&Team::cuda(&gpus[..count], Options::default()).unwrap());
+    }
+}
+
+/// Ways to carry out the same.
+fn tunings() -> [(&'static str, Tuning); 5] {
+    let usual = Tuning::default();
+    let never = u64::MAX;
+    [
+        ("as usual", usual),
+        ("direct kernels", Tuning { direct: never, engines: never, resident: 0, ..usual }),
+        ("planned kernels", Tuning { direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual }),
+        ("engines", Tuning { direct: 0, engines: 0, resident: 0, engine_chunk: 1 << 16, host_chunk: 1 << 14, ..usual }),
+        ("resident", Tuning { resident: never, resident_alone: 3000, ..usual }),
+    ]
+}
+
+/// Around everything that could matter: none, odd, powers of two, vectors, lanes.
+const COUNTS: [usize; 9] = [0, 1, 2, 3, 255, 1024, 4097, 20_001, 65_537];
+
+struct Suite<'a, T: Number> {
+    team: &'a Team,
+    collectives: Collectives,
+    job: Vec<usize>,
+    value: fn(u64) -> T,
+    seed: u64,
+}
+
+impl<T: Number + PartialEq + std::fmt::Debug> Suite<'_, T> {
+    /// Memory of `len` elements with other numbers on every PE, and the numbers by PE.
+    fn memory(&mut self, len: usize) -> (Symmetric<T>, Vec<Vec<T>>) {
+        let memory = self.team.alloc::<T>(len).unwrap();
+        let mut all = Vec::new();
+        for pe in 0..self.team.size() {
+            self.seed = self.seed.wrapping_add(1);
+            let mut state = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut next = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (self.value)(state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 3)
+            };
+            let numbers: Vec<T> = (0..len).map(|_| next()).collect();
+            self.team.write(pe, &memory, &numbers).unwrap();
+            all.push(numbers);
+        }
+        (memory, all)
+    }
+
+    fn expect(&self, what: &str, memory: &Symmetric<T>, wanted: &[Vec<T>]) {
+        for (pe, wanted) in wanted.iter().enumerate() {
+            let found = self.team.read(pe, memory).unwrap();
+            if found == *wanted {
+                continue;
+            }
+            let at = found.iter().zip(wanted).position(|(a, b)| a != b).unwrap();
+            let wrong = found.iter().zip(wanted).filter(|(a, b)| a != b).count();
+            panic!("{what} of {:?} in {}: {wrong} of {} wrong at PE {pe}, first {at}: {:?} not {:?}",
+                self.job, self.team.size(), found.len(), found[at], wanted[at]);
+        }
+    }
+
+    fn combined(&self, inputs: &[Vec<T>], range: std::ops::Range<usize>, how: Combine) -> Vec<T> {
+        let mut sum = inputs[self.job[0]][range.clone()].to_vec();
+        for &pe in &self.job[1..] {
+            sum.iter_mut().zip(&inputs[pe][range.clone()]).for_each(|(a, b)| *a = a.combine(*b, how));
+        }
+        sum
+    }
+
+    /// Every operation with `count` elements a part.
+    fn all(&mut self, name: &str, count: usize, how: Combine, is_now: bool) {
+        let n = self.job.len();
+        let collectives = if is_now { self.collectives.now() } else { self.collectives.clone() };
+        let c = &collectives;
+        let job = self.job.clone();
+        let root = job[count % n];
+        let done = |what: &str| {
+            if !is_now {
+                self.team.synchronize().unwrap_or_else(|e| panic!("{name}: {what}: {e}"));
+            }
+        };
+        let what = |op: &str| format!("{name}, {count} elements, {how:?}, {op}");
+        let (one, ones) = self.memory(count);
+        let (many, manys) = self.memory(count * n);
+
+        let (to, mut wanted) = self.memory(count);
+        c.broadcast(root, &one, &to).unwrap();
+        done("broadcast");
+        job.iter().for_each(|&pe| wanted[pe] = ones[root].clone());
+        self.expect(&what("broadcast"), &to, &wanted);
+
+        let (to, mut wanted) = self.memory(count);
+        c.reduce(how, root, &one, &to).unwrap();
+        done("reduce");
+        wanted[root] = self.combined(&ones, 0..count, how);
+        self.expect(&what("reduce"), &to, &wanted);
+
+        let (to, mut wanted) = self.memory(count);
+        // Twice: the second time finds its counters as the first has left them.
+        c.all_reduce(how, &one, &to).unwrap();
+        c.all_reduce(how, &one, &to).unwrap();
+        done("all-reduce");
+        job.iter().for_each(|&pe| wanted[pe] = self.combined(&ones, 0..count, how));
+        self.expect(&what("all-reduce"), &to, &wanted);
+
+        let (to, mut wanted) = self.memory(count * n);
+        c.all_gather(&one, &to).unwrap();
+        done("all-gather");
+        job.iter().for_each(|&pe| wanted[pe] = job.iter().flat_map(|&u| ones[u].clone()).collect());
+        self.expect(&what("all-gather"), &to, &wanted);
+
+        let (to, mut wanted) = self.memory(count);
+        c.reduce_scatter(how, &many, &to).unwrap();
+        done("reduce-scatter");
+        let part = |i: usize| i * count..(i + 1) * count;
+        (0..n).for_each(|i| wanted[job[i]] = self.combined(&manys, part(i), how));
+        self.expect(&what("reduce-scatter"), &to, &wanted);
+
+        let (to, mut wanted) = self.memory(count * n);
+        c.all_to_all(&many, &to).unwrap();
+        done("all-to-all");
+        (0..n).for_each(|i| wanted[job[i]] = job.iter().flat_map(|&u| manys[u][part(i)].to_vec()).collect());
+        self.expect(&what("all-to-all"), &to, &wanted);
+
+        if n > 1 {
+            let ((to, mut wanted), (back, mut backs)) = (self.memory(count), self.memory(count));
+            c.send(job[n - 1], job[0], &one, &to).unwrap();
+            done("send");
+            wanted[job[0]] = ones[job[n - 1]].clone();
+            self.expect(&what("send"), &to, &wanted);
+            // Around in a ring, and back, at the same time.
+            c.together(|group| {
+                for i in 0..n {
+                    group.send(job[i], job[(i + 1) % n], &one, &to)?;
+                    group.send(job[(i + 1) % n], job[i], &one, &back)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+            done("together");
+            for i in 0..n {
+                wanted[job[(i + 1) % n]] = ones[job[i]].clone();
+                backs[job[i]] = ones[job[(i + 1) % n]].clone();
+            }
+            self.expect(&what("sends together"), &to, &wanted);
+            self.expect(&what("sends back"), &back, &backs);
+        }
+        self.expect(&what("the inputs"), &one, &ones);
+        self.expect(&what("the inputs"), &many, &manys);
+
+        // In place, one after the other without waiting in between.
+        let (memory, before) = self.memory(count);
+        c.all_reduce(how, &memory, &memory).unwrap();
+        c.broadcast(root, &memory, &memory).unwrap();
+        c.reduce(how, root, &memory, &memory).unwrap();
+        done("in place");
+        let mut wanted = before.clone();
+        job.iter().for_each(|&pe| wanted[pe] = self.combined(&before, 0..count, how));
+        let sum = self.combined(&wanted, 0..count, how);
+        wanted[root] = sum;
+        self.expect(&what("in place"), &memory, &wanted);
+    }
+}
+
+fn suite<'a, T: Number + PartialEq + std::fmt::Debug>(
+    team: &'a Team,
+    topology: &Topology,
+    job: &[usize],
+    tuning: Tuning,
+    value: fn(u64) -> T,
+) -> Suite<'a, T> {
+    let collectives = Collectives::of(team, topology, job, tuning).unwrap();
+    Suite { team, collectives, job: job.to_vec(), value, seed: job.len() as u64 }
+}
+
+/// One team, every way, kind of number and way to combine in turns.
+fn every_way(team: &Team, topology: &Topology, job: &[usize], counts: &[usize]) {
+    for (i, (name, tuning)) in tunings().into_iter().enumerate() {
+        for (j, &count) in counts.iter().enumerate() {
+            let how = [Combine::Sum, Combine::Min, Combine::Max][(i + j) % 3];
+            let is_now = name == "resident" || (i + j) % 4 == 3;
+            // Floating-point numbers are whole and small, so that sums are exact in every order.
+            match (i + j + job.len()) % 6 {
+                0 => suite::<u32>(team, topology, job, tuning, |x| x as u32).all(name, count, how, is_now),
+                1 => suite::<i32>(team, topology, job, tuning, |x| x as i32).all(name, count, how, is_now),
+                2 => suite::<u64>(team, topology, job, tuning, |x| x).all(name, count, how, is_now),
+                3 => suite::<i64>(team, topology, job, tuning, |x| (x << 3) as i64).all(name, count, how, is_now),
+                4 => suite::<f32>(team, topology, job, tuning, |x| (x % 4001) as f32 - 2000.0).all(name, count, how, is_now),
+                _ => suite::<f64>(team, topology, job, tuning, |x| (x % 400_001) as f64 - 2e5).all(name, count, how, is_now),
+            }
+        }
+    }
+}
+
+fn preset(name: &str) -> Topology {
+    Topology::preset(name).unwrap()
+}
+
+#[test]
+fn pretend_pes() {
+    for pes in 1..=8 {
+        let team = Team::sim(pes, Options::default()).unwrap();
+        let job: Vec<usize> = (0..pes).collect();
+        let counts = if pes < 4 { &COUNTS[..8] } else { &COUNTS[..7] };
+        every_way(&team, &preset("hgx-h200"), &job, counts);
+        if pes == 8 {
+            every_way(&team, &preset("dgx1-v100"), &[5, 0, 3], &COUNTS[..7]);
+            every_way(&team, &preset("dgx1-v100"), &[0, 1], &COUNTS[3..8]);
+        }
+    }
+}
+
+/// Two PEs that do not reach each other, and links that are all of PCIe.
+#[test]
+fn through_host_memory() {
+    let options = Options { apart: vec![(0, 1)], ..Options::default() };
+    let team = Team::sim(2, options.clone()).unwrap();
+    every_way(&team, &preset("h200-pair"), &[0, 1], &COUNTS[..7]);
+    let team = Team::sim(4, Options::default()).unwrap();
+    every_way(&team, &preset("bridge-pairs"), &[0, 1, 2, 3], &COUNTS[2..6]);
+    let gpus = tandem_cuda::testing::gpus();
+    if gpus.len() > 1 {
+        let team = Team::cuda(&gpus[..2], options).unwrap();
+        every_way(&team, &preset("h200-pair"), &[0, 1], &COUNTS);
+    }
+}
+
+#[test]
+fn gpus() {
+    each_cuda(|team| {
+        let job: Vec<usize> = (0..team.size()).collect();
+        every_way(team, &preset("hgx-h200"), &job, &COUNTS);
+        if team.size() == 2 {
+            every_way(team, &preset("h200-pair"), &[1, 0], &[5000, 300_001]);
+        }
+        // Larger than all rings.
+        suite::<u32>(team, &preset("h200-pair"), &job[..job.len().min(2)], Tuning::default(), |x| x as u32)
+            .all("large", 40_000_003, Combine::Sum, false);
+    });
+}
+
+/// Recorded once, done three times, each time with other numbers.
+#[test]
+fn graphs() {
+    let test = |team: &Team| {
+        let topology = preset("h200-pair");
+        let tuning = Tuning { engines: u64::MAX, ..Tuning::default() };
+        let mut suite = suite::<u32>(team, &topology, &[0, 1], tuning, |x| x as u32);
+        for count in [1000, 700_000] {
+            let (from, _) = suite.memory(count);
+            let (to, _) = suite.memory(count);
+            let c = suite.collectives.clone();
+            // The tables are made before.
+            c.now().all_reduce(Combine::Sum, &from, &to).unwrap();
+            c.all_reduce(Combine::Sum, &from, &to).unwrap();
+            team.synchronize().unwrap();
+            let mut second = None;
+            let first = team.queue(0).capture(|_| {
+                second = Some(team.queue(1).capture(|_| c.all_reduce(Combine::Sum, &from, &to))?);
+                Ok(())
+            });
+            let (first, second) = (first.unwrap(), second.unwrap());
+            for _ in 0..3 {
+                let (source, numbers) = suite.memory(count);
+                for pe in 0..2 {
+                    let data = team.read(pe, &source).unwrap();
+                    team.write(pe, &from, &data).unwrap();
+                }
+                team.queue(0).launch(&first).unwrap();
+                team.queue(1).launch(&second).unwrap();
+                team.synchronize().unwrap();
+                let sum = suite.combined(&numbers, 0..count, Combine::Sum);
+                suite.expect("graphs", &to, &[sum.clone(), sum]);
+            }
+        }
+    };
+    test(&Team::sim(2, Options::default()).unwrap());
+    each_cuda(|team| {
+        if team.size() == 2 {
+            test(team);
+        }
+    });
+}
+
+/// What makes no sense is refused before anything happens, and says why.
+#[test]
+fn bad_calls() {
+    let team = Team::sim(3, Options::default()).unwrap();
+    let topology = preset("hgx-h200");
+    let text = |e: Error| e.to_string();
+    let short = Topology::preset("h200-pair").unwrap();
+    assert!(text(Collectives::new(&team, &short).err().unwrap()).contains("the topology has 2 GPUs, the team 3 PEs"));
+    for (job, why) in [(&[][..], "at least one"), (&[3], "no PE 3"), (&[1, 2, 1], "PE 1 is named twice")] {
+        let error = text(Collectives::of(&team, &topology, job, Tuning::default()).err().unwrap());
+        assert!(error.contains(why), "{error}");
+    }
+    let c = Collectives::of(&team, &topology, &[0, 2], Tuning::default()).unwrap();
+    let (a, b) = (team.alloc::<u32>(100).unwrap(), team.alloc::<u32>(100).unwrap());
+    let other = Team::sim(3, Options::default()).unwrap();
+    let foreign = other.alloc::<u32>(100).unwrap();
+    let f = team.alloc::<f32>(100).unwrap();
+    for (error, why) in [
+        (c.broadcast(1, &a, &b), "PE 1, is not in the job"),
+        (c.broadcast(0, &a, &b.slice(0..99).unwrap()), "100 elements in and 99 out"),
+        (c.all_gather(&a, &b), "100 elements in and 100 out"),
+        (c.all_to_all(&a.slice(0..99).unwrap(), &b.slice(0..99).unwrap()), "99 elements in"),
+        (c.all_to_all(&a, &a), "overlap"),
+        (c.all_reduce(Combine::Sum, &a.slice(0..50).unwrap(), &a.slice(40..90).unwrap()), "overlap"),
+        (c.broadcast(0, &foreign, &a), "another world"),
+        (c.send(1, 1, &a, &b), "two different PEs"),
+        (c.send(0, 3, &a, &b), "two different PEs"),
+        (
+            c.together(|g| {
+                g.all_reduce(Combine::Sum, &a, &b)?;
+                g.all_reduce(Combine::Sum, &f, &f)
+            }),
+            "combine alike",
+        ),
+    ] {
+        let error = text(error.unwrap_err());
+        assert!(error.contains(why), "{error:?} does not say {why:?}");
+    }
+    team.synchronize().unwrap();
+    assert!(team.read(0, &b).unwrap().iter().all(|&x| x == 0), "something has happened");
+}
