@@ -120,6 +120,8 @@ pub struct tandem_team {
     pub heap: u64,
     /// Bytes from one PE's window to the next.
     pub window: u64,
+    /// Address of this PE's window.
+    pub own: u64,
     /// Bytes of each window that are mapped, from its start.
     pub mapped: u64,
     /// Where in the window the team's tandem_team_state is.
@@ -588,19 +590,20 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_team>() == 104);
+    assert!(size_of::<tandem_team>() == 112);
     assert!(core::mem::offset_of!(tandem_team, heap) == 0);
     assert!(core::mem::offset_of!(tandem_team, window) == 8);
-    assert!(core::mem::offset_of!(tandem_team, mapped) == 16);
-    assert!(core::mem::offset_of!(tandem_team, state) == 24);
-    assert!(core::mem::offset_of!(tandem_team, timeout_ns) == 32);
-    assert!(core::mem::offset_of!(tandem_team, fault) == 40);
-    assert!(core::mem::offset_of!(tandem_team, regions) == 48);
-    assert!(core::mem::offset_of!(tandem_team, region_count) == 56);
-    assert!(core::mem::offset_of!(tandem_team, me) == 60);
-    assert!(core::mem::offset_of!(tandem_team, size) == 64);
-    assert!(core::mem::offset_of!(tandem_team, pad) == 68);
-    assert!(core::mem::offset_of!(tandem_team, world) == 72);
+    assert!(core::mem::offset_of!(tandem_team, own) == 16);
+    assert!(core::mem::offset_of!(tandem_team, mapped) == 24);
+    assert!(core::mem::offset_of!(tandem_team, state) == 32);
+    assert!(core::mem::offset_of!(tandem_team, timeout_ns) == 40);
+    assert!(core::mem::offset_of!(tandem_team, fault) == 48);
+    assert!(core::mem::offset_of!(tandem_team, regions) == 56);
+    assert!(core::mem::offset_of!(tandem_team, region_count) == 64);
+    assert!(core::mem::offset_of!(tandem_team, me) == 68);
+    assert!(core::mem::offset_of!(tandem_team, size) == 72);
+    assert!(core::mem::offset_of!(tandem_team, pad) == 76);
+    assert!(core::mem::offset_of!(tandem_team, world) == 80);
 };
 
 const _: () = {

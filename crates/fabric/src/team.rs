@@ -132,6 +132,7 @@ impl Core {
         Some(ffi::tandem_team {
             heap: world.machine.heap(),
             window: world.window,
+            own: world.machine.heap() + self.members[me] as u64 * world.window,
             mapped: world.mapped(),
             state: self.state.offset().unwrap_or(0),
             timeout_ns: u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX),

@@ -105,6 +105,8 @@ typedef struct tandem_team {
     uint64_t heap;
     /// Bytes from one PE's window to the next.
     uint64_t window;
+    /// Address of this PE's window.
+    uint64_t own;
     /// Bytes of each window that are mapped, from its start.
     uint64_t mapped;
     /// Where in the window the team's tandem_team_state is.

@@ -22,19 +22,20 @@ static_assert(offsetof(tandem_team_state, arrived) == 16, "tandem_team_state.arr
 static_assert(offsetof(tandem_team_state, grid_arrived) == 272, "tandem_team_state.grid_arrived");
 static_assert(offsetof(tandem_team_state, grid_round) == 280, "tandem_team_state.grid_round");
 
-static_assert(sizeof(tandem_team) == 104, "size of tandem_team");
+static_assert(sizeof(tandem_team) == 112, "size of tandem_team");
 static_assert(offsetof(tandem_team, heap) == 0, "tandem_team.heap");
 static_assert(offsetof(tandem_team, window) == 8, "tandem_team.window");
-static_assert(offsetof(tandem_team, mapped) == 16, "tandem_team.mapped");
-static_assert(offsetof(tandem_team, state) == 24, "tandem_team.state");
-static_assert(offsetof(tandem_team, timeout_ns) == 32, "tandem_team.timeout_ns");
-static_assert(offsetof(tandem_team, fault) == 40, "tandem_team.fault");
-static_assert(offsetof(tandem_team, regions) == 48, "tandem_team.regions");
-static_assert(offsetof(tandem_team, region_count) == 56, "tandem_team.region_count");
-static_assert(offsetof(tandem_team, me) == 60, "tandem_team.me");
-static_assert(offsetof(tandem_team, size) == 64, "tandem_team.size");
-static_assert(offsetof(tandem_team, pad) == 68, "tandem_team.pad");
-static_assert(offsetof(tandem_team, world) == 72, "tandem_team.world");
+static_assert(offsetof(tandem_team, own) == 16, "tandem_team.own");
+static_assert(offsetof(tandem_team, mapped) == 24, "tandem_team.mapped");
+static_assert(offsetof(tandem_team, state) == 32, "tandem_team.state");
+static_assert(offsetof(tandem_team, timeout_ns) == 40, "tandem_team.timeout_ns");
+static_assert(offsetof(tandem_team, fault) == 48, "tandem_team.fault");
+static_assert(offsetof(tandem_team, regions) == 56, "tandem_team.regions");
+static_assert(offsetof(tandem_team, region_count) == 64, "tandem_team.region_count");
+static_assert(offsetof(tandem_team, me) == 68, "tandem_team.me");
+static_assert(offsetof(tandem_team, size) == 72, "tandem_team.size");
+static_assert(offsetof(tandem_team, pad) == 76, "tandem_team.pad");
+static_assert(offsetof(tandem_team, world) == 80, "tandem_team.world");
 
 static_assert(sizeof(tandem_fabric_atomic_args) == 40, "size of tandem_fabric_atomic_args");
 static_assert(offsetof(tandem_fabric_atomic_args, word) == 0, "tandem_fabric_atomic_args.word");

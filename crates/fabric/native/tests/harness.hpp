@@ -60,6 +60,7 @@ class World {
         tandem_team team = {};
         team.heap = reinterpret_cast<uint64_t>(memory_);
         team.window = WINDOW;
+        team.own = team.heap + members[me] * WINDOW;
         team.mapped = USABLE;
         team.state = USABLE + slot * 1024;
         team.timeout_ns = 20ull * 1000 * 1000 * 1000;

@@ -37,6 +37,9 @@ __global__ void __launch_bounds__(MOST_THREADS)
     quiet(team, Block());
 }
 
+/// What PE `me` sends.
+__device__ uint64_t value_of(uint64_t round, uint32_t me) { return (2 * round + me) * 0x9e3779b97f4a7c15; }
+
 template <int32_t FORM>
 __global__ void pingpong_kernel(const __grid_constant__ tandem_team team,
                                 const __grid_constant__ tandem_bench_pingpong_args args) {
@@ -46,31 +49,33 @@ __global__ void pingpong_kernel(const __grid_constant__ tandem_team team,
     if (team.me > 1) return;
     const uint32_t peer = 1 - team.me;
     uint64_t wrong = 0;
-    for (uint64_t i = 1; i <= 2 * args.rounds; i++) {
-        // PE 0 sends the odd ones. A word counts the messages that it has got.
-        const uint64_t count = (i + 1) / 2, value = i * 0x9e3779b97f4a7c15;
-        if (i % 2 != team.me) {
-            if constexpr (FORM == TANDEM_PINGPONG_SIGNAL) signal_op(team, word, Signal::set, count, peer);
-            if constexpr (FORM == TANDEM_PINGPONG_ATOMIC) atomic_inc(team, word, peer);
-            if constexpr (FORM == TANDEM_PINGPONG_MESSAGE) {
-                send(team, reinterpret_cast<Message*>(word), value, count, peer);
-            }
-            if constexpr (FORM == TANDEM_PINGPONG_PUT_SIGNAL) {
-                data[0] = value;
-                put_signal(team, data + 1, data, 1, word, Signal::set, count, peer);
-            }
-            continue;
+    const auto hit = [&](uint64_t round) {
+        if constexpr (FORM == TANDEM_PINGPONG_SIGNAL) signal_op(team, word, Signal::set, round, peer);
+        if constexpr (FORM == TANDEM_PINGPONG_ATOMIC) atomic_inc(team, word, peer);
+        if constexpr (FORM == TANDEM_PINGPONG_MESSAGE) {
+            send(team, reinterpret_cast<Message*>(word), value_of(round, team.me), round, peer);
         }
-        bool done;
+        if constexpr (FORM == TANDEM_PINGPONG_PUT_SIGNAL) {
+            data[0] = value_of(round, team.me);
+            put_signal(team, data + 1, data, 1, word, Signal::set, round, peer);
+        }
+    };
+    const auto wait = [&](uint64_t round) {
         if constexpr (FORM == TANDEM_PINGPONG_MESSAGE) {
             uint64_t got = 0;
-            done = receive(team, reinterpret_cast<const Message*>(word), Compare::ge, count, &got, peer);
-            wrong += got != value;
+            const bool done = receive(team, reinterpret_cast<const Message*>(word), Compare::ge, round, &got, peer);
+            wrong += got != value_of(round, peer);
+            return done;
         } else {
-            done = signal_wait_until(team, word, Compare::ge, count, peer);
-            if constexpr (FORM == TANDEM_PINGPONG_PUT_SIGNAL) wrong += data[1] != value;
+            const bool done = signal_wait_until(team, word, Compare::ge, round, peer);
+            if constexpr (FORM == TANDEM_PINGPONG_PUT_SIGNAL) wrong += data[1] != value_of(round, peer);
+            return done;
         }
-        if (!done) return;
+    };
+    for (uint64_t round = 1; round <= args.rounds; round++) {
+        if (team.me == 0) hit(round);
+        if (!wait(round)) return;
+        if (team.me == 1) hit(round);
     }
     *reinterpret_cast<uint64_t*>(args.wrong) = wrong;
 }

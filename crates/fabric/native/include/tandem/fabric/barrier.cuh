@@ -9,7 +9,7 @@ namespace detail {
 
 /// Tells the PEs that the group's threads divide among them, and waits for theirs.
 template <class Group> TANDEM_FABRIC_FN bool meet(const tandem_team& team, uint64_t round, Group group) {
-    tandem_team_state* mine = state_of(team, team.me);
+    tandem_team_state* mine = own_state(team);
     for (uint32_t pe = group.rank(); pe < team.size; pe += group.size()) {
         if (pe != team.me) store<Order::release>(&state_of(team, pe)->arrived[team.me], round);
     }
@@ -31,7 +31,7 @@ template <class Group> TANDEM_FABRIC_FN bool meet(const tandem_team& team, uint6
 /// Returns true when every PE of the team has called it: what each did before is seen by all after. One group of each
 /// PE calls; for the other threads of a PE, meet them first, or use barrier_grid. False after a fault.
 template <class Group = Thread> TANDEM_FABRIC_FN bool barrier(const tandem_team& team, Group group = {}) {
-    uint64_t* count = &detail::state_of(team, team.me)->round;
+    uint64_t* count = &detail::own_state(team)->round;
     const uint64_t round = detail::load<Order::relaxed>(count) + 1;
     // All have read the count, and the writes of all come before each one's release.
     group.sync();
@@ -45,7 +45,7 @@ template <class Group = Thread> TANDEM_FABRIC_FN bool barrier(const tandem_team&
 /// resident (Team::launch sees to it). The last block of a PE to come meets the other PEs. False after a fault.
 __device__ __forceinline__ bool barrier_grid(const tandem_team& team) {
     using namespace detail;
-    tandem_team_state* mine = state_of(team, team.me);
+    tandem_team_state* mine = own_state(team);
     bool met = true;
     __syncthreads();
     if (Block().rank() == 0) {

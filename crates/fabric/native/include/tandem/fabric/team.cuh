@@ -26,6 +26,10 @@ TANDEM_FABRIC_FN uint64_t window_of(const tandem_team& team, uint32_t pe) {
     return team.heap + team.world[pe] * team.window;
 }
 
+TANDEM_FABRIC_FN tandem_team_state* own_state(const tandem_team& team) {
+    return reinterpret_cast<tandem_team_state*>(team.own + team.state);
+}
+
 TANDEM_FABRIC_FN tandem_team_state* state_of(const tandem_team& team, uint32_t pe) {
     return reinterpret_cast<tandem_team_state*>(window_of(team, pe) + team.state);
 }
@@ -46,7 +50,7 @@ TANDEM_FABRIC_FN uint64_t now_ns() {
 /// Writes this PE's record if it is the first, and tells every PE of the team. Later waits return at once.
 TANDEM_FABRIC_RARE void report(const tandem_team& team, uint32_t what, uint32_t peer, uint64_t place, uint64_t seen,
                                uint64_t wanted) {
-    if (fetch<Exchange, Order::relaxed>(&state_of(team, team.me)->faulted, 1u) == 0 && team.fault != nullptr) {
+    if (fetch<Exchange, Order::relaxed>(&own_state(team)->faulted, 1u) == 0 && team.fault != nullptr) {
         tandem_fault* record = team.fault;
         store<Order::relaxed>(&record->waiter, team.me);
         store<Order::relaxed>(&record->peer, peer);
@@ -60,7 +64,7 @@ TANDEM_FABRIC_RARE void report(const tandem_team& team, uint32_t what, uint32_t 
 
 /// Whether some PE of the team has had a fault.
 TANDEM_FABRIC_FN bool is_poisoned(const tandem_team& team) {
-    return load<Order::relaxed>(&state_of(team, team.me)->poisoned) != 0;
+    return load<Order::relaxed>(&own_state(team)->poisoned) != 0;
 }
 
 /// The address at `pe` of memory outside the windows, or 0 if it is not registered.
@@ -77,27 +81,29 @@ TANDEM_FABRIC_RARE uint64_t registered(const tandem_team& team, uint64_t at, uin
     return 0;
 }
 
+/// What `reach` does where memory is not in the window, or not there at all.
+TANDEM_FABRIC_RARE uint64_t reach_outside(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
+    const uint64_t offset = at - team.own;
+    const bool inside = pe < team.size && offset < team.window;
+    if (pe < team.size && !inside) {
+        const uint64_t there = registered(team, at, bytes, pe);
+        if (there != 0) return there;
+    }
+    // The place of a fault is that of the peer; where there is no such place, the caller's address.
+    report(team, TANDEM_FAULT_BOUNDS, pe, inside ? window_of(team, pe) + offset : at, 0, bytes);
+    return 0;
+}
+
 /// The address at `pe` of `bytes` bytes that this PE has at `at`. 0, and a fault, where there are none: memory that is
 /// not symmetric, a PE that the team does not have, and with TANDEM_FABRIC_CHECKS also a range that leaves the mapped
 /// part of the window or the region.
 TANDEM_FABRIC_FN uint64_t reach(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
-    uint64_t there = 0;
-    if (pe < team.size) {
-        const uint64_t offset = at - window_of(team, team.me);
-        if (offset >= team.window) {
-            there = registered(team, at, bytes, pe);
-        } else {
-            there = window_of(team, pe) + offset;
-            if (CHECKS && (bytes > team.mapped || offset > team.mapped - bytes)) there = 0;
-        }
-    }
-    if (there == 0) {
-        // The place of a fault is that of the peer; where there is no such place, the caller's address.
-        const uint64_t offset = at - window_of(team, team.me);
-        const bool inside = pe < team.size && offset < team.window;
-        report(team, TANDEM_FAULT_BOUNDS, pe, inside ? window_of(team, pe) + offset : at, 0, bytes);
-    }
-    return there;
+    const uint64_t offset = at - team.own;
+    bool inside = (pe < team.size) & (offset < team.window);
+    if (CHECKS) inside = inside && bytes <= team.mapped && offset <= team.mapped - bytes;
+    // This is on the way of every message: short, and without a jump.
+    if (__builtin_expect(inside, 1)) return window_of(team, pe) + offset;
+    return reach_outside(team, at, bytes, pe);
 }
 
 template <class T> TANDEM_FABRIC_FN T* reach(const tandem_team& team, const T* at, size_t count, uint32_t pe) {
