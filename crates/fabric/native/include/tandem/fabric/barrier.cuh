@@ -62,7 +62,9 @@ __device__ __forceinline__ bool barrier_grid(const tandem_team& team) {
                     const uint64_t here = load<Order::relaxed>(&mine->grid_arrived);
                     report(team, TANDEM_FAULT_BARRIER, team.me, reinterpret_cast<uint64_t>(&mine->grid_arrived), here,
                            blocks);
-                });
+                },
+                // Longer than the last block waits for other PEs: then that one names the PE that did not come.
+                2);
             // The barrier may have ended because another block of this PE gave up.
             met = met && !is_poisoned(team);
         }

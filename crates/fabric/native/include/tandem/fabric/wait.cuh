@@ -37,9 +37,10 @@ template <class T> TANDEM_FABRIC_FN bool compares(T word, Compare compare, T wan
 /// Looks that a wait takes before it asks the time, and whether all is well.
 constexpr uint32_t LOOKS = 64;
 
-/// Calls `look` until it returns true. After a fault, or when the timeout has passed: calls `late` in the second case,
-/// and returns false.
-template <class Look, class Late> TANDEM_FABRIC_FN bool poll(const tandem_team& team, Look look, Late late) {
+/// Calls `look` until it returns true. After a fault, or when so many times the timeout have passed: calls `late` in the
+/// second case, and returns false.
+template <class Look, class Late>
+TANDEM_FABRIC_FN bool poll(const tandem_team& team, Look look, Late late, uint64_t timeouts = 1) {
     uint64_t start = 0;
     for (;;) {
 #if defined(__CUDA_ARCH__)
@@ -55,7 +56,7 @@ template <class Look, class Late> TANDEM_FABRIC_FN bool poll(const tandem_team& 
         const uint64_t now = now_ns();
         if (start == 0) {
             start = now;
-        } else if (now - start > team.timeout_ns) {
+        } else if (now - start > timeouts * team.timeout_ns) {
             late();
             return false;
         }
