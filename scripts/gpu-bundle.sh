@@ -16,13 +16,15 @@ cargo build --release -p tandem
 target=${CARGO_TARGET_DIR:-target}
 strip -o "$bundle/tandem" "$target/release/tandem"
 
-# One line for each test executable: its name and its path. T0 and T4 need compilers, and the CPU suite ran here.
+# One line for each test executable: its name and its path. T0 and T4 need compilers, and what needs no GPU ran here.
 cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-conformance \
-    -p tandem-engine >"$bundle/messages"
+    -p tandem-engine -p tandem-fabric >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
         case $name in
         t0* | t4* | cpu | mutation | properties | tandem_conformance | engine | tandem_engine) ;;
+        # The fabric's planner, and what runs on pretend PEs alone.
+        tandem_fabric | oracle | plan | random | topology | exec_schedule | exec_model | exec_run | heap_programs | device_host) ;;
         *) strip -o "$bundle/tests/$name" "$path" ;;
         esac
     done
