@@ -516,9 +516,9 @@ impl Shared {
         let is_recording = self.team.queues().iter().any(|queue| queue.is_recording());
         let bytes: u64 = items.iter().map(|item| item.call.part).sum();
         if !is_recording && bytes >= self.tuning.engines {
-            return gpus.engines(self, items);
+            return gpus.engines(self, items, is_now);
         }
-        gpus.fused(self, items)
+        gpus.fused(self, items, is_now)
     }
 
     fn in_sim(&self, items: &[Item]) -> Result<()> {

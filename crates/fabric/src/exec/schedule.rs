@@ -466,8 +466,16 @@ impl<'a> Builder<'a> {
                     trees.get(i).map_or(Ok(Vec::new()), |t| t.paths.iter().map(|p| self.stops(p)).collect())
                 };
                 let (up, down) = (stops(collect)?, stops(spread)?);
-                for lane in self.split(&stream, shape[i].share.to_f64(), count) {
-                    self.tree(root, &up, &down, &lane);
+                for (k, lane) in self.split(&stream, shape[i].share.to_f64(), count).iter().enumerate() {
+                    if is_one && !collect.is_empty() {
+                        // Such a tree carries as much whatever its root is: in turns all PEs do the work, and each link is busy
+                        // both ways from the beginning to the end.
+                        let root = (root + k) % self.pes;
+                        let (up, down) = rerooted(&down, root);
+                        self.tree(root, &up, &down, lane);
+                    } else {
+                        self.tree(root, &up, &down, lane);
+                    }
                 }
             }
         }
@@ -512,6 +520,32 @@ impl<'a> Builder<'a> {
             staging,
         })
     }
+}
+
+/// The ways of a tree towards `root`, leaves first, and away from it. `down` leads away from any root.
+fn rerooted(down: &[Vec<Stop>], root: usize) -> (Vec<Vec<Stop>>, Vec<Vec<Stop>>) {
+    let turned = |way: &Vec<Stop>| -> Vec<Stop> {
+        let mut nodes: Vec<Stop> = way.iter().rev().cloned().collect();
+        // The devices from the node before were those to the node after.
+        let paths = way[1..].iter().rev().map(|stop| stop.path.iter().rev().copied().collect());
+        nodes[1..].iter_mut().zip(paths).for_each(|(stop, path)| stop.path = path);
+        nodes
+    };
+    let mut away: Vec<Vec<Stop>> = Vec::with_capacity(down.len());
+    let mut reached = vec![root];
+    let mut at = 0;
+    while at < reached.len() {
+        for way in down {
+            let (a, b) = (way[0].node, way[way.len() - 1].node);
+            let next = if a == reached[at] { b } else { a };
+            if (a == reached[at] || b == reached[at]) && !reached.contains(&next) {
+                reached.push(next);
+                away.push(if a == reached[at] { way.clone() } else { turned(way) });
+            }
+        }
+        at += 1;
+    }
+    (away.iter().rev().map(turned).collect(), away)
 }
 
 /// The table where every PE reads and writes the memory of every other: no relays, no rings and no order.

@@ -58,7 +58,9 @@ impl Engines {
         };
         let (chunk, slots) =
             if host > 0 { (tuning.host_chunk, 8) } else { (tuning.engine_chunk, tuning.engine_slots) };
-        let shape = Shape { lanes: 1, chunk: chunk / items.len() as u64 / 16 * 16, slots };
+        // Two lanes for trees that reduce and spread, one rooted at either side.
+        let lanes = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
+        let shape = Shape { lanes, chunk: chunk / items.len() as u64 / 16 * 16, slots };
         let table = |item: &Item| match shared.table(item, &shape, host, false) {
             // A machine whose topology does not name its CPUs has no such way.
             Err(_) if host > 0 => shared.table(item, &shape, 0, false),
@@ -94,27 +96,33 @@ impl Engines {
         }
     }
 
-    /// Puts all steps on streams. Queues of all PEs that take part wait for them, and they for those.
-    pub(super) fn run(&mut self, shared: &Shared, bounds: &[Bound]) -> Result<()> {
+    /// Puts all steps on streams. They wait for the queues of all PEs that take part, and those for them; where the host waits, it
+    /// does so here, and queues that are idle are left out.
+    pub(super) fn run(&mut self, shared: &Shared, bounds: &[Bound], is_now: bool) -> Result<()> {
         let team = shared.team();
         let mut pes: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
         pes.sort_unstable();
         pes.dedup();
         let mut begun = Vec::new();
-        for &pe in &pes {
+        for &pe in pes.iter().filter(|&&pe| !is_now || !team.queue(pe).is_idle()) {
             begun.push(stream(team, pe)?.record()?);
         }
         let mut used: HashMap<(usize, usize), Arc<Stream>> = HashMap::new();
         let mut enqueue = Enqueue { engines: self, begun: &begun, used: &mut used, ends: Vec::new() };
-        for bound in bounds {
-            enqueue.bound(bound)?;
-        }
+        let put = bounds.iter().try_for_each(|bound| enqueue.bound(bound));
         let ends = std::mem::take(&mut enqueue.ends);
-        let done = used.values().map(|s| s.record()).collect::<tandem_cuda::Result<Vec<_>>>()?;
-        for &pe in &pes {
-            let queue = stream(team, pe)?;
-            done.iter().try_for_each(|event| queue.wait(event))?;
+        if is_now {
+            // All of them, so that nothing runs on after an error.
+            let waited: Vec<tandem_cuda::Result<()>> = used.values().map(|stream| stream.synchronize()).collect();
+            waited.into_iter().collect::<tandem_cuda::Result<()>>()?;
+        } else {
+            let done = used.values().map(|s| s.record()).collect::<tandem_cuda::Result<Vec<_>>>()?;
+            for &pe in &pes {
+                let queue = stream(team, pe)?;
+                done.iter().try_for_each(|event| queue.wait(event))?;
+            }
         }
+        put?;
         if let (None, [bound]) = (&self.measured, bounds) {
             self.measured = measured(bound, ends);
         }
@@ -189,6 +197,7 @@ impl Enqueue<'_> {
             is
         };
         let is_host = |t: &Transfer| t.sources.iter().chain(&t.targets).any(|s| s.node == schedule.host());
+        let is_timed = schedule.staging[schedule.host()] > 0 && self.engines.measured.is_none();
         let mut spans: HashMap<usize, Event> = HashMap::new();
         let mut is_moving = true;
         while is_moving {
@@ -207,7 +216,7 @@ impl Enqueue<'_> {
                 let bytes = if is_whole { transfer.bytes } else { schedule.chunk.min(transfer.bytes - c * schedule.chunk) };
                 let pe = bound.pes[transfer.at];
                 let stream = self.stream(pe, numbers[t])?;
-                if c == 0 {
+                if c == 0 && is_timed {
                     spans.insert(t, stream.record_timed()?);
                 }
                 let sums = if transfer.sources.len() > 1 { self.stream(pe, STREAMS)? } else { stream.clone() };
@@ -226,7 +235,9 @@ impl Enqueue<'_> {
                         read.insert((ch, c), Arc::new(sums.record()?));
                     }
                 }
-                self.copies(bound, transfer, c, bytes, combined, &stream)?;
+                let splits = transfer.targets.len() > 1 && transfer.sources.len() == 1 && !waits;
+                let local = if splits { self.stream(pe, STREAMS)? } else { stream.clone() };
+                self.copies(bound, transfer, c, bytes, combined, &stream, &local)?;
                 if transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]) {
                     let event = Arc::new(stream.record()?);
                     for ch in transfer.targets.iter().filter_map(|s| s.channel) {
@@ -285,6 +296,7 @@ impl Enqueue<'_> {
     }
 
     /// Copies a chunk to all targets but `combined`, which is the source if there is one.
+    #[allow(clippy::too_many_arguments)] // private, and each is one thing
     fn copies(
         &self,
         bound: &Bound,
@@ -293,6 +305,7 @@ impl Enqueue<'_> {
         bytes: u64,
         combined: Option<Spot>,
         stream: &Stream,
+        local: &Stream,
     ) -> Result<()> {
         let Some(source) = combined.or(transfer.sources.first().copied()) else { return Ok(()) };
         let host = bound.schedule.host();
@@ -300,6 +313,9 @@ impl Enqueue<'_> {
         let size = bytes as usize;
         for target in transfer.targets.iter().filter(|target| combined.is_none_or(|done| done != **target)) {
             let to = bound.address(target, c);
+            // What stays in a PE's memory is not in the way of what leaves it.
+            let is_local = source.node == transfer.at && target.node == transfer.at && target.channel.is_none();
+            let stream = if is_local && transfer.targets.len() > 1 { local } else { stream };
             stream.call("copy", |raw| {
                 // SAFETY: as for sums; host memory is the engines' own or the caller's, page-locked.
                 unsafe {

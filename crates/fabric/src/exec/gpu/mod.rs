@@ -48,18 +48,18 @@ impl Gpus {
         })
     }
 
-    pub(crate) fn fused(&self, shared: &Shared, items: &[Item]) -> Result<()> {
+    pub(crate) fn fused(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {
         if fused::launch(&self.tables, self.blocks, shared, items)? {
             return Ok(());
         }
         // Ways through host memory are for copy engines.
-        self.engines(shared, items)
+        self.engines(shared, items, is_now)
     }
 
-    pub(crate) fn engines(&self, shared: &Shared, items: &[Item]) -> Result<()> {
+    pub(crate) fn engines(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {
         let mut engines = lock(&self.engines);
         let bounds = engines.bind(shared, items)?;
-        engines.run(shared, &bounds)
+        engines.run(shared, &bounds, is_now)
     }
 
     /// Whether the resident kernels have done it.

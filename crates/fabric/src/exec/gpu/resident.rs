@@ -99,7 +99,7 @@ impl Resident {
         if !is_small || !shared.reach_all(item) || item.job.iter().any(|&pe| !team.queue(pe).is_idle()) {
             return Ok(false);
         }
-        let rows = rows(call, item.job.len())?;
+        let rows = rows(call, item.job.len(), tuning.resident_alone)?;
         if rows.iter().any(|row| row.sources.len() + row.targets.len() > MOST_ADDRESSES) {
             return Ok(false);
         }
@@ -163,7 +163,16 @@ impl Resident {
     }
 }
 
-/// One combination for each PE that has something to do.
-fn rows(call: &Call, pes: usize) -> Result<Vec<Transfer>> {
-    Ok(direct(call, pes, 1)?.transfers)
+/// One combination for each PE that has something to do. A small reduction to all is done by one PE: the time is that of one
+/// command.
+fn rows(call: &Call, pes: usize, alone: u64) -> Result<Vec<Transfer>> {
+    let mut rows = direct(call, pes, 1)?.transfers;
+    if call.operation == Operation::AllReduce && call.part <= alone {
+        rows.truncate(1);
+        for row in &mut rows {
+            row.bytes = call.part;
+            row.sources.iter_mut().chain(&mut row.targets).for_each(|spot| spot.at = 0);
+        }
+    }
+    Ok(rows)
 }
