@@ -43,11 +43,12 @@ __device__ void move(bool is_put, Scope scope, char* to, const char* from, size_
     }
 }
 
-// Each block moves its part, `times` times.
+// Each block moves its part, `times` times. A get reads another part of the memory each time: the caches keep what a kernel has read.
 __global__ void __launch_bounds__(kBlock) repeat(bool is_put, Scope scope, char* to, const char* from, size_t bytes, int peer, int times) {
     const size_t part = bytes / gridDim.x, at = blockIdx.x * part;
     for (int i = 0; i < times; ++i) {
-        move(is_put, scope, to + at, from + at, part, peer);
+        const size_t turn = is_put ? 0 : i * bytes % kMost;
+        move(is_put, scope, to + at, from + turn + at, part, peer);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -129,7 +130,9 @@ void bandwidth(int me, bool is_put, Scope scope, const char* name, size_t bytes,
     const int threads = scope == Scope::thread ? 1 : scope == Scope::warp ? 32 : kBlock;
     const double expected = scope == Scope::thread ? 0.5e3 : scope == Scope::grid ? 300e3 : 20e3;
     const int times = static_cast<int>(std::clamp(20e3 * expected / bytes, 4.0, 200.0));
-    fill(from, bytes, me + 1);
+    for (size_t turn = 0; turn < (is_put ? bytes : kMost); turn += bytes) {
+        fill(from + turn, bytes, me + 1);
+    }
     check(cudaMemset(to, 0xff, bytes), "memset");
     check(cudaDeviceSynchronize(), "synchronize");
     nvshmem_barrier_all();

@@ -15,6 +15,7 @@ use tandem_engine::{CurveId, Engine, Key, KeyCheck, Proved, Synthetic, Witness};
 
 pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
     match what {
+        cli::Bench::Fabric(what) => crate::fabric::run(session, what),
         cli::Bench::Ntt(options) => primitive(session, options, "ntt", |engine, log_n, runs| {
             engine.bench_ntt(options.curve.into(), log_n, runs)
         }),

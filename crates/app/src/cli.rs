@@ -72,7 +72,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  tandem doctor")]
     Doctor(Doctor),
     /// Show the GPUs, switches and links of a machine, with GB/s
-    #[command(after_help = "Examples:\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json")]
+    #[command(after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json")]
     Topo(Topo),
     /// Plan how to move data over all links, and prove that nothing is faster
     #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
@@ -227,6 +227,9 @@ pub(crate) struct Source {
 pub(crate) struct Topo {
     #[command(flatten)]
     pub(crate) source: Source,
+    /// Measure the links of this machine by copies, and use these rates
+    #[arg(long)]
+    pub(crate) measure: bool,
     #[command(flatten)]
     pub(crate) format: TopoFormat,
 }
@@ -297,6 +300,8 @@ pub(crate) enum Helpers {
 /// What to measure.
 #[derive(Subcommand)]
 pub(crate) enum Bench {
+    #[command(flatten)]
+    Fabric(crate::fabric::args::FabricBench),
     /// Number-theoretic transforms
     #[command(after_help = "Example:\n  tandem bench ntt --curve bn254 --log-n 16..20")]
     Ntt(BenchOptions),

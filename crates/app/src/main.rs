@@ -9,6 +9,7 @@ mod bound;
 mod cli;
 mod commands;
 mod doctor;
+mod fabric;
 mod failure;
 mod files;
 mod inspect;

@@ -1,13 +1,43 @@
-//! `tandem topo`: the devices and links of a machine.
+//! `tandem topo`: the devices and links of a machine, this one or one that is named.
 
 use crate::cli::{self, Source};
 use crate::failure::{Failure, Outcome};
 use crate::{files, report};
+use std::fmt::Write;
+use tandem_cuda::Device;
+use tandem_fabric::probe::{self, Facts, Measured};
 use tandem_fabric::topology::{Topology, MAX_FILE};
+use tandem_fabric::{Options, Team};
 
 pub(crate) fn run(args: &cli::Topo) -> Outcome {
-    let topology = open(&args.source)?;
-    report::result(&match args.format {
+    if args.source.preset.is_some() || args.source.from.is_some() {
+        if args.measure {
+            return Err(Failure::input("--measure: only the links of this machine can be measured"));
+        }
+        return report::result(&written(&open(&args.source)?, &args.format)?);
+    }
+    let facts = probe::look();
+    let is_text = !(args.format.json || args.format.nccl_xml || args.format.svg);
+    if let (Some(reason), true) = (&facts.no_gpu, is_text) {
+        return report::result(&without_gpu(&facts, reason));
+    }
+    let measured = if args.measure { Some(measure(&facts)?) } else { None };
+    let topology = this_machine(&facts, measured.as_ref())?;
+    let mut text = written(&topology, &args.format)?;
+    if is_text {
+        if let Some(measured) = &measured {
+            text += &measurements(&facts, measured);
+        }
+        let remarks = facts.remarks();
+        if !remarks.is_empty() {
+            let _ = write!(text, "\nRemarks:\n{}\n", remarks.join("\n"));
+        }
+    }
+    report::result(&text)
+}
+
+fn written(topology: &Topology, format: &cli::TopoFormat) -> Outcome<String> {
+    Ok(match format {
         cli::TopoFormat { json: true, .. } => topology.to_json(),
         cli::TopoFormat { nccl_xml: true, .. } => topology.to_nccl_xml().map_err(|e| Failure::input(e.to_string()))?,
         cli::TopoFormat { svg: true, .. } => topology.to_svg(),
@@ -15,7 +45,62 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
     })
 }
 
-/// The topology that the user named.
+/// A machine without GPUs has no topology, but there is something to say of it.
+fn without_gpu(facts: &Facts, reason: &str) -> String {
+    let nodes: Vec<String> = facts.nodes.iter().map(|n| format!("CPU{n}")).collect();
+    format!(
+        "this machine: no GPU: {reason}\nNUMA nodes: {}\n\n--preset NAME and --from FILE show other machines.\n",
+        nodes.join(", ")
+    )
+}
+
+/// Measures the GPUs that are used. The figures are by number of all GPUs.
+fn measure(facts: &Facts) -> Outcome<Measured> {
+    let failed = |e: tandem_fabric::Error| Failure::device(e.to_string());
+    let found = tandem_cuda::probe().map_err(Failure::device)?;
+    let devices: Vec<Device> = found.iter().filter_map(|f| f.usable.clone().ok()).collect();
+    if devices.len() < facts.gpus.len() || devices.is_empty() {
+        let why = facts.gpus.iter().find_map(|gpu| gpu.refused.clone()).unwrap_or_else(|| "there is none".into());
+        return Err(Failure::device(format!("--measure needs every GPU, and one is not used: {why}")));
+    }
+    let team = Team::cuda(&devices, Options::default()).map_err(failed)?;
+    probe::measure(&team).map_err(failed)
+}
+
+fn measurements(facts: &Facts, m: &Measured) -> String {
+    let names: Vec<String> = facts.gpus.iter().map(|gpu| format!("GPU{}", gpu.index)).collect();
+    let matrix = |values: &Vec<Vec<Option<f64>>>| {
+        let head = std::iter::once(String::new()).chain(names.iter().cloned()).collect();
+        let row = |(name, values): (&String, &Vec<Option<f64>>)| {
+            let cell = |v: &Option<f64>| v.map_or("-".into(), |rate| format!("{rate:.1}"));
+            std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
+        };
+        let rows: Vec<Vec<String>> = std::iter::once(head).chain(names.iter().zip(values).map(row)).collect();
+        report::table(&rows)
+    };
+    let mut text = format!("\nMeasured copies, GB/s (row to column):\n{}", matrix(&m.copy));
+    let _ = write!(text, "\nThe same with copies both ways at once, each way:\n{}", matrix(&m.both_ways));
+    let mut rows = vec![["", "from host", "to host", "over all slots", "and back"].map(String::from).to_vec()];
+    for (name, (own, all)) in names.iter().zip(m.host.iter().zip(&m.all_links)) {
+        let cells = [own.0, own.1, all.0, all.1].map(|rate| format!("{rate:.1}"));
+        rows.push(std::iter::once(name.clone()).chain(cells).collect());
+    }
+    let _ = write!(text, "\nMeasured page-locked host memory, GB/s:\n{}", report::table(&rows));
+    text
+}
+
+fn this_machine(facts: &Facts, measured: Option<&Measured>) -> Outcome<Topology> {
+    if let Some(reason) = &facts.no_gpu {
+        let problem = format!(
+            "this machine has no GPU: {reason}; name a topology with --preset NAME or --from FILE \
+             (our JSON, NCCL topology XML, or the text of nvidia-smi topo -m)"
+        );
+        return Err(Failure::input(problem));
+    }
+    facts.topology(measured).map_err(|e| Failure::device(e.to_string()))
+}
+
+/// The topology that the user named, or this machine's.
 pub(crate) fn open(source: &Source) -> Outcome<Topology> {
     match (&source.preset, &source.from) {
         (Some(name), _) => Topology::preset(name).map_err(|e| Failure::input(e.to_string())),
@@ -23,10 +108,6 @@ pub(crate) fn open(source: &Source) -> Outcome<Topology> {
             let bytes = files::read(path, MAX_FILE as u64)?;
             Topology::read(&bytes).map_err(|e| Failure::file(path, e))
         }
-        (None, None) => {
-            let problem = "probing the links of this machine is not built yet; name a topology with --preset NAME or --from FILE \
-                           (our JSON, NCCL topology XML, or the text of nvidia-smi topo -m)";
-            Err(Failure::input(problem))
-        }
+        (None, None) => this_machine(&probe::look(), None),
     }
 }

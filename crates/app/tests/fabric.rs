@@ -84,12 +84,11 @@ fn bad_jobs_are_refused() {
         &["plan", "all-to-all", "--gpus", "0,1", "--preset", "dgx1-v100", "--nccl-graph"],
         &["rings and chains only"],
     );
-    refused(&["plan", "broadcast", "--gpus", "0,1"], &["not built yet", "--preset", "--from"]);
 }
 
 #[test]
 fn what_is_no_topology_is_refused() {
-    refused(&["topo"], &["not built yet", "--preset", "--from"]);
+    refused(&["topo", "--preset", "dgx1-v100", "--measure"], &["--measure", "this machine"]);
     refused(&["topo", "--preset", "dgx9"], &["dgx9", "dgx1-v100"]);
     refused(&["topo", "--preset", "dgx1-v100", "--from", "x"], &["--from"]);
     refused(&["topo", "--from", "no/such/file"], &["no/such/file", "cannot open"]);
@@ -119,4 +118,48 @@ fn what_is_no_topology_is_refused() {
         let name: &Path = &file;
         refused(&["topo", "--from", name.to_str().unwrap()], &[&[name.to_str().unwrap()][..], parts].concat());
     }
+}
+
+#[test]
+fn this_machine_is_shown_whatever_it_has() {
+    let (text, stderr) = run(0, &["topo"]);
+    assert!(text.starts_with("this machine: "), "{text}");
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn every_bench_of_the_fabric_runs_on_pretend_pes_and_finds_nothing_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let sums = ["broadcast", "reduce", "allreduce", "allgather", "reducescatter", "alltoall"];
+    for what in sums.into_iter().chain(["p2p", "put", "get", "pingpong", "upload", "download"]) {
+        for device in ["sim:2", "sim:3"] {
+            let args = ["bench", what, "--device", device, "-b", "48", "-e", "12K", "-f", "16", "-n", "2", "-w", "1"];
+            let (table, _) = run_in(folder.path(), 0, &[&args[..], &["--json", "rows.jsonl", "--plot", "p.svg"]].concat());
+            assert!(table.starts_with("size ") && table.contains("tandem"), "{what} {device}: {table}");
+            let rows = fs::read_to_string(folder.path().join("rows.jsonl")).unwrap();
+            fs::remove_file(folder.path().join("rows.jsonl")).unwrap();
+            let rows: Vec<serde_json::Value> = rows.lines().map(json).collect();
+            assert_eq!(rows.len(), table.lines().count() - 1, "{what} {device}");
+            for row in &rows {
+                assert_eq!((&row["what"], &row["wrong"]), (&what.into(), &0.into()), "{row}");
+                assert!(row["us_latency"].as_f64().unwrap() > 0.0 && row["algbw"].as_f64().unwrap() > 0.0, "{row}");
+                assert!(row["device"].as_str().unwrap().starts_with("sim:0, sim:1"), "{row}");
+            }
+            // There is one size of a ping-pong, and no curve over it.
+            let plot = folder.path().join("p.svg");
+            assert_eq!(plot.exists(), what != "pingpong", "{what} {device}");
+            let _ = fs::remove_file(plot);
+        }
+    }
+}
+
+#[test]
+fn benches_of_the_fabric_refuse_what_makes_no_sense() {
+    refused(&["bench", "p2p", "--device", "cpu"], &["--device cpu", "sim:N"]);
+    refused(&["bench", "p2p", "--device", "sim:1"], &["sim:1", "needs 2"]);
+    refused(&["bench", "p2p", "--device", "sim:2", "-b", "1M", "-e", "4K"], &["--min-bytes 1 MiB", "--max-bytes 4 KiB"]);
+    refused(&["bench", "p2p", "--device", "sim:2", "-b", "0"], &["--min-bytes", "1M or 1G"]);
+    refused(&["bench", "p2p", "--device", "sim:2", "-f", "1"], &["--factor"]);
+    refused(&["bench", "allreduce", "--device", "sim:2", "--nccl", "no/such/libnccl.so"], &["--nccl", "pretend"]);
+    refused(&["bench", "upload", "--device", "sim:1", "--plot", "no/such/folder/p.svg"], &["no/such/folder"]);
 }

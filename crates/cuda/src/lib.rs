@@ -34,7 +34,7 @@ pub use error::{Error, Result};
 pub use graph::Graph;
 pub use kernel::{Grid, Kernel};
 pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
-pub use peer::PeerCopy;
+pub use peer::{HostCopy, PeerCopy};
 pub use pinned::{is_pinned, Pinned};
 pub use reserved::{Reserved, MOST_USERS};
 pub use staging::{Download, Downloads, Staging, Upload, Workers};

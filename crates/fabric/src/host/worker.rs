@@ -142,16 +142,12 @@ impl Worker {
         let near = if is_direct { &there } else { ring.as_ref().unwrap_or(&there) };
         let caller = job.host.at(start, len);
         if job.host.is_upload {
+            // SAFETY: the chunk lies in the caller's memory, which lives until the transfer returns, and no one writes it.
+            let chunk = unsafe { std::slice::from_raw_parts(caller, len) };
             match &mut slot.block {
                 Block::None => {}
-                // SAFETY: the chunk lies in the caller's memory, which lives until the transfer returns, and no one writes it.
-                Block::Pinned(block) => {
-                    block.bytes()[..len].copy_from_slice(unsafe { std::slice::from_raw_parts(caller, len) })
-                }
-                // SAFETY: as above.
-                Block::Window(block) => job
-                    .team
-                    .write(self.via, &block.slice(0..len)?, unsafe { std::slice::from_raw_parts(caller, len) })?,
+                Block::Pinned(block) => block.bytes()[..len].copy_from_slice(chunk),
+                Block::Window(block) => job.team.write(self.via, &block.slice(0..len)?, chunk)?,
             }
             host_copy(queue, near, &slot.block, caller, self.via, true)?;
             if !is_direct {

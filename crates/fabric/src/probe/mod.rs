@@ -1,12 +1,12 @@
 //! What joins the GPUs of this machine.
 //!
 //! [`look`] asks the CUDA runtime, NVML where the driver brought it, and sysfs; [`Facts`] are what they said, as plain data.
-//! [`Facts::topology`] makes a [`Topology`] of them, with the figures of [`crate::topology`] for rates or what was [`Measured`]. Whatever is missing is left out or assumed, and [`Facts::remarks`] says so; nothing here fails for it.
+//! [`Facts::topology`] makes a [`Topology`] of them, with the figures of [`crate::topology`] for rates or what [`measure`] found. Whatever is missing is left out or assumed, and [`Facts::remarks`] says so; nothing here fails for it.
 
 mod assemble;
 mod measure;
 
-pub use measure::Measured;
+pub use measure::{measure, Measured};
 
 use std::collections::BTreeSet;
 use std::path::Path;

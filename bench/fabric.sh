@@ -1,0 +1,48 @@
+#!/bin/sh
+# The fabric and its peers on two GPUs, in one run of about 150 s: `sh bench/fabric.sh [FOLDER]` with the programs in FOLDER (the GPU
+# bundle). NCCL and NVSHMEM are those that PyTorch's wheels brought, or NCCL=libnccl.so.2 and NVSHMEM_LIB=folder. Rows go to $OUT/fabric.jsonl,
+# drawings to $OUT/*.svg; the tables come last.
+set -u
+here=${1:-.build/gpu-bundle}
+out=${OUT:-out}
+mkdir -p "$out"
+rows=$out/fabric.jsonl
+: >"$rows"
+# Never NVLink multicast: a program that is killed while it uses it can leave the GPUs of a machine unusable.
+export NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1
+packages=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
+NCCL=${NCCL:-$packages/nccl/lib/libnccl.so.2}
+NVSHMEM_LIB=${NVSHMEM_LIB:-$packages/nvshmem/lib}
+tandem=$here/tandem
+failures=0
+
+# bench <what> <options>
+bench() {
+    timeout 60 "$tandem" -q --device cuda bench "$@" --json "$rows" --plot "$out/$1.svg" >"$out/fabric-$1.txt" 2>"$out/fabric-$1.log" ||
+        { echo "bench $1 failed:"; tail -3 "$out/fabric-$1.log"; failures=$((failures + 1)); }
+}
+
+timeout 30 "$tandem" topo --measure >"$out/topo.txt" 2>&1 || { echo "topo failed"; failures=$((failures + 1)); }
+cat "$out/topo.txt"
+nccl=
+[ -e "$NCCL" ] && nccl="--nccl $NCCL"
+# shellcheck disable=SC2086 # two words on purpose
+{
+    bench p2p -b 4K -e 1G -f 4 $nccl
+    for what in broadcast allreduce; do bench $what -b 4K -e 1G -f 4 $nccl; done
+    for what in alltoall reduce allgather reducescatter; do bench $what -b 4K -e 1G -f 16 $nccl; done
+}
+bench put -b 4K -e 64M -f 4
+bench get -b 4K -e 64M -f 4
+bench pingpong
+for what in upload download; do bench $what -b 16M -e 1G -f 8; done
+if [ -x "$here/peers/nvshmem" ]; then
+    LD_LIBRARY_PATH="$NVSHMEM_LIB" timeout 60 "$here/peers/nvshmem" >>"$rows" 2>"$out/nvshmem.log" ||
+        { echo "nvshmem failed:"; tail -3 "$out/nvshmem.log"; failures=$((failures + 1)); }
+fi
+if [ -x "$here/split" ]; then
+    timeout 60 "$here/split" >>"$rows" 2>"$out/split.log" || { echo "split failed:"; tail -3 "$out/split.log"; failures=$((failures + 1)); }
+fi
+python3 "$here/fabric.py" "$rows"
+echo "$failures failed"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,75 @@
+//! The command line of the fabric's benches.
+
+use super::sizes;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// What to measure of the fabric.
+#[derive(Subcommand)]
+pub(crate) enum FabricBench {
+    /// Copies from one GPU to another, beside cudaMemcpyPeer and NCCL
+    #[command(after_help = "Example:\n  tandem bench p2p -b 4K -e 1G -f 16 --plot p2p.svg")]
+    P2p(Options),
+    /// Puts from inside a kernel: by a thread, a warp, a block, a grid
+    #[command(after_help = "Example:\n  tandem bench put -b 4K -e 16M -f 16")]
+    Put(Options),
+    /// Gets from inside a kernel
+    #[command(after_help = "Example:\n  tandem bench get -b 4K -e 16M -f 16")]
+    Get(Options),
+    /// Round trips of 8 bytes between two kernels that wait for each other
+    #[command(after_help = "Example:\n  tandem bench pingpong")]
+    Pingpong(Options),
+    /// From the first GPU to all
+    #[command(after_help = "Example:\n  tandem bench broadcast -b 4K -e 1G -f 4 --nccl")]
+    Broadcast(Options),
+    /// The sum of all to the first GPU
+    #[command(after_help = "Example:\n  tandem bench reduce -b 4K -e 1G -f 4")]
+    Reduce(Options),
+    /// The sum of all to all
+    #[command(after_help = "Example:\n  tandem bench allreduce -b 4K -e 1G -f 4 --nccl --json rows.jsonl")]
+    Allreduce(Options),
+    /// The parts of all to all
+    #[command(after_help = "Example:\n  tandem bench allgather --device sim:4 -e 1M")]
+    Allgather(Options),
+    /// The sum of all, a part to each
+    #[command(after_help = "Example:\n  tandem bench reducescatter -b 4K -e 1G -f 4")]
+    Reducescatter(Options),
+    /// A part of each to each
+    #[command(after_help = "Example:\n  tandem bench alltoall -b 4K -e 1G -f 4")]
+    Alltoall(Options),
+    /// From host memory to the first GPU, over the PCIe links of all
+    #[command(after_help = "Example:\n  tandem bench upload -b 16M -e 1G -f 4")]
+    Upload(Options),
+    /// From the first GPU to host memory
+    #[command(after_help = "Example:\n  tandem bench download -b 16M -e 1G -f 4")]
+    Download(Options),
+}
+
+/// The options of nccl-tests that make sense here.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The least size
+    #[arg(long = "min-bytes", short = 'b', value_name = "SIZE", default_value = "4K", value_parser = sizes::parse)]
+    pub(crate) least: u64,
+    /// The largest size
+    #[arg(long = "max-bytes", short = 'e', value_name = "SIZE", default_value = "16M", value_parser = sizes::parse)]
+    pub(crate) most: u64,
+    /// Each size is so many times the one before
+    #[arg(long, short = 'f', default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1 << 30))]
+    pub(crate) factor: u64,
+    /// Calls that are timed for a size; fewer where they take long
+    #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) iters: u32,
+    /// Calls before that
+    #[arg(long, short = 'w', default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub(crate) warmup: u32,
+    /// Measure NCCL too, from this library or where the system finds libnccl.so.2
+    #[arg(long, value_name = "LIBRARY", num_args = 0..=1, default_missing_value = "libnccl.so.2")]
+    pub(crate) nccl: Option<PathBuf>,
+    /// Append one JSON row for each line of the table to this file, or print it on stdout for -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Draw the rates over the sizes to this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+}

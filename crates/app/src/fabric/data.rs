@@ -1,0 +1,194 @@
+//! What the operations are given, and what they have to give: small whole numbers as f32, so that every sum is exact.
+
+/// An operation with a result that can be foretold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// From PE 0 to PE 1.
+    Send,
+    Broadcast,
+    Reduce,
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+}
+
+/// Elements by which the data of one PE is ahead of that of the one before.
+const APART: usize = 97;
+/// By so much the data is ahead that stands where results will be.
+const POISON: usize = 5003;
+
+/// Random numbers from 0 to 255 for all PEs.
+pub(crate) struct Pattern(Vec<f32>);
+
+impl Pattern {
+    /// Enough for `len` elements of each of `pes` PEs.
+    pub(crate) fn new(len: usize, pes: usize) -> Self {
+        let mut values = vec![0f32; len + pes * APART + POISON];
+        each_part(&mut values, |start, part| {
+            for (i, value) in part.iter_mut().enumerate() {
+                let hash = ((start + i) as u32).wrapping_mul(2_654_435_761);
+                *value = ((hash ^ hash >> 15).wrapping_mul(2_246_822_519) >> 24) as f32;
+            }
+        });
+        Pattern(values)
+    }
+
+    /// What PE `pe` has.
+    pub(crate) fn of(&self, pe: usize, len: usize) -> &[f32] {
+        &self.0[pe * APART..][..len]
+    }
+
+    /// What stands in the place of a result before.
+    pub(crate) fn poison(&self, len: usize) -> &[f32] {
+        &self.0[POISON..][..len]
+    }
+
+    /// Elements of `got`, the result of PE `pe`, that are wrong. `len` is what each PE gave.
+    pub(crate) fn wrong(&self, op: Op, pes: usize, pe: usize, len: usize, got: &[f32]) -> u64 {
+        let at = |from: usize, i: usize| self.0[from * APART + i];
+        let sum = |i: usize| (0..pes).map(|from| at(from, i)).sum::<f32>();
+        let part = len / pes;
+        let expected = |i: usize| match op {
+            Op::Send | Op::Broadcast => at(0, i),
+            Op::Reduce | Op::AllReduce => sum(i),
+            Op::AllGather => at(i / len.max(1), i % len.max(1)),
+            Op::ReduceScatter => sum(pe * part + i),
+            Op::AllToAll => at(i / part.max(1), pe * part + i % part.max(1)),
+        };
+        let threads = threads();
+        let size = got.len().div_ceil(threads).max(1);
+        let count = |(t, part): (usize, &[f32])| {
+            part.iter().enumerate().filter(|(i, value)| **value != expected(t * size + i)).count() as u64
+        };
+        std::thread::scope(|scope| {
+            let running: Vec<_> = got.chunks(size).enumerate().map(|part| scope.spawn(move || count(part))).collect();
+            // A thread that panicked has compared nothing.
+            running.into_iter().map(|t| t.join().unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
+        })
+    }
+}
+
+impl Op {
+    /// Elements that each PE gives and gets for a size of nccl-tests, which is that of the larger one; 0 where the size is too small.
+    pub(crate) fn lens(self, elements: usize, pes: usize) -> (usize, usize) {
+        let even = elements / pes * pes;
+        match self {
+            Op::Send | Op::Broadcast | Op::Reduce | Op::AllReduce => (elements, elements),
+            Op::AllGather => (even / pes, even),
+            Op::ReduceScatter => (even, even / pes),
+            Op::AllToAll => (even, even),
+        }
+    }
+
+    /// Whether PE `pe` gets a result.
+    pub(crate) fn has_result(self, pe: usize) -> bool {
+        match self {
+            Op::Send => pe == 1,
+            Op::Reduce => pe == 0,
+            _ => true,
+        }
+    }
+
+    /// nccl-tests' busbw over algbw.
+    pub(crate) fn bus_factor(self, pes: usize) -> f64 {
+        let n = pes as f64;
+        match self {
+            Op::Send | Op::Broadcast | Op::Reduce => 1.0,
+            Op::AllReduce => 2.0 * (n - 1.0) / n,
+            Op::AllGather | Op::ReduceScatter | Op::AllToAll => (n - 1.0) / n,
+        }
+    }
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(16)
+}
+
+/// Works on parts of a slice with several threads.
+fn each_part(values: &mut [f32], f: impl Fn(usize, &mut [f32]) + Sync) {
+    let size = values.len().div_ceil(threads()).max(1);
+    std::thread::scope(|scope| {
+        for (t, part) in values.chunks_mut(size).enumerate() {
+            let f = &f;
+            scope.spawn(move || f(t * size, part));
+        }
+    });
+}
+
+/// Lends threads, as [`tandem_cuda::Staging`] asks for them.
+pub(crate) fn workers(work: &(dyn Fn() + Sync)) {
+    std::thread::scope(|scope| {
+        for _ in 0..threads() {
+            scope.spawn(work);
+        }
+    });
+}
+
+/// Copies with several threads.
+pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+    let size = to.len().div_ceil(threads()).max(1 << 20);
+    std::thread::scope(|scope| {
+        for (to, from) in to.chunks_mut(size).zip(from.chunks(size)) {
+            scope.spawn(move || to.copy_from_slice(from));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, element by element.
+    fn result(p: &Pattern, op: Op, pes: usize, pe: usize, len: usize) -> Vec<f32> {
+        let all: Vec<&[f32]> = (0..pes).map(|from| p.of(from, len)).collect();
+        let sum: Vec<f32> = (0..len).map(|i| all.iter().map(|a| a[i]).sum()).collect();
+        let part = len / pes;
+        match op {
+            Op::Send | Op::Broadcast => all[0].to_vec(),
+            Op::Reduce | Op::AllReduce => sum,
+            Op::AllGather => all.concat(),
+            Op::ReduceScatter => sum[pe * part..][..part].to_vec(),
+            Op::AllToAll => all.iter().flat_map(|a| a[pe * part..][..part].to_vec()).collect(),
+        }
+    }
+
+    #[test]
+    fn right_results_are_right_and_wrong_ones_are_counted() {
+        use Op::*;
+        for pes in [2, 3, 8] {
+            let p = Pattern::new(240, pes);
+            for op in [Send, Broadcast, Reduce, AllReduce, AllGather, ReduceScatter, AllToAll] {
+                let (len, out) = op.lens(240, pes);
+                for pe in (0..pes).filter(|pe| op.has_result(*pe)) {
+                    let mut got = result(&p, op, pes, pe, len);
+                    assert_eq!(got.len(), out);
+                    assert_eq!(p.wrong(op, pes, pe, len, &got), 0, "{op:?} {pes} {pe}");
+                    got[out - 1] += 1.0;
+                    got[0] -= 1.0;
+                    assert_eq!(p.wrong(op, pes, pe, len, &got), 2, "{op:?} {pes} {pe}");
+                    assert!(p.wrong(op, pes, pe, len, p.poison(out)) > out as u64 / 2);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn odd_sizes_are_cut() {
+        assert_eq!(Op::AllGather.lens(7, 2), (3, 6));
+        assert_eq!(Op::ReduceScatter.lens(7, 2), (6, 3));
+        assert_eq!(Op::AllToAll.lens(1, 2), (0, 0));
+        assert_eq!(Op::Broadcast.lens(7, 2), (7, 7));
+        assert_eq!(Op::AllReduce.bus_factor(2), 1.0);
+        assert_eq!(Op::AllToAll.bus_factor(4), 0.75);
+    }
+
+    #[test]
+    fn copies_are_whole() {
+        let from: Vec<u8> = (0..3_000_001u32).map(|i| i as u8).collect();
+        let mut to = vec![0; from.len()];
+        copy(&mut to, &from);
+        assert!(to == from);
+        copy(&mut [], &[]);
+    }
+}

@@ -1,0 +1,224 @@
+//! One-sided operations from inside kernels, or from inside the programs of pretend PEs.
+
+use super::context::{failed, Context};
+use super::data::{Op, Pattern};
+use super::subject::Subject;
+use crate::failure::Outcome;
+use std::sync::Arc;
+use tandem_fabric::kernels::{pingpong, transfer, Ball, Scope, Transfer};
+use tandem_fabric::{Compare, HostLinks, OneSided, Signal, Symmetric, Team};
+
+/// Who moves the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    Thread,
+    Warp,
+    Block,
+    /// As many blocks as fill a GPU.
+    Grid,
+}
+
+impl Who {
+    pub(crate) const ALL: [Self; 4] = [Self::Thread, Self::Warp, Self::Block, Self::Grid];
+
+    fn name(self) -> &'static str {
+        match self {
+            Who::Thread => "thread",
+            Who::Warp => "warp",
+            Who::Block => "block",
+            Who::Grid => "grid",
+        }
+    }
+
+    /// Scope, blocks, threads of a block, and about how many bytes pass in two milliseconds.
+    fn shape(self) -> (Scope, u32, u32, u64) {
+        match self {
+            Who::Thread => (Scope::Thread, 1, 32, 1 << 20),
+            Who::Warp => (Scope::Warp, 1, 32, 8 << 20),
+            Who::Block => (Scope::Block, 1, 1024, 64 << 20),
+            Who::Grid => (Scope::Block, 128, 1024, 512 << 20),
+        }
+    }
+}
+
+/// The most rounds of a kernel.
+const ROUNDS: u64 = 200;
+
+/// PE 0 puts to PE 1 or gets from it, again and again inside one kernel.
+pub(crate) struct Inside {
+    team: Team,
+    links: Arc<HostLinks>,
+    pattern: Arc<Pattern>,
+    from: Symmetric<f32>,
+    to: Symmetric<f32>,
+    who: Who,
+    is_get: bool,
+    len: usize,
+}
+
+impl Inside {
+    pub(crate) fn new(c: &Context, is_get: bool, who: Who) -> Outcome<Self> {
+        let alloc = || c.team.alloc::<f32>(c.most).map_err(failed);
+        let (from, to) = (alloc()?, alloc()?);
+        let (team, links, pattern) = (c.team.clone(), c.links.clone(), c.pattern.clone());
+        Ok(Self { team, links, pattern, from, to, who, is_get, len: 0 })
+    }
+
+    fn rounds(&self, rounds: u32) -> Outcome {
+        let queue = self.team.queue(0);
+        let from = self.from.slice(0..self.len).map_err(failed)?;
+        let to = self.to.slice(0..self.len).map_err(failed)?;
+        let is_get = self.is_get;
+        if self.team.is_cuda() {
+            let (scope, blocks, threads, _) = self.who.shape();
+            return transfer(queue, &to, &from, Transfer { is_get, peer: 1, scope, blocks, threads, rounds })
+                .map_err(failed);
+        }
+        queue
+            .run(move |pe| {
+                (0..rounds).try_for_each(|_| if is_get { pe.get(&to, &from, 1) } else { pe.put(&to, &from, 1) })
+            })
+            .map_err(failed)
+    }
+
+    /// Whose data moves, and who has the result.
+    fn ends(&self) -> (usize, usize) {
+        if self.is_get {
+            (1, 0)
+        } else {
+            (0, 1)
+        }
+    }
+}
+
+impl Subject for Inside {
+    fn library(&self) -> String {
+        let what = if self.is_get { "get" } else { "put" };
+        match self.team.is_cuda() {
+            true => format!("tandem {what}, {}", self.who.name()),
+            false => format!("tandem {what}"),
+        }
+    }
+
+    fn prepare(&mut self, bytes: u64) -> Outcome<u64> {
+        // Kernels move whole vectors of 16 bytes.
+        self.len = (bytes / 16 * 4) as usize;
+        if self.len > 0 {
+            let source = self.ends().0;
+            let from = self.from.slice(0..self.len).map_err(failed)?;
+            self.links.upload(source, &from, self.pattern.of(0, self.len)).map_err(failed)?;
+        }
+        Ok(self.len as u64 * 4)
+    }
+
+    fn start(&mut self) -> Outcome {
+        self.rounds(self.repeats())
+    }
+
+    fn repeats(&self) -> u32 {
+        let fitting = self.who.shape().3 / (self.len as u64 * 4).max(1);
+        fitting.clamp(1, if self.team.is_cuda() { ROUNDS } else { 4 }) as u32
+    }
+
+    fn wait(&mut self) -> Outcome {
+        self.team.queue(0).synchronize().map_err(failed)
+    }
+
+    fn wrong(&mut self) -> Outcome<Option<u64>> {
+        let target = self.ends().1;
+        let to = self.to.slice(0..self.len).map_err(failed)?;
+        self.links.upload(target, &to, self.pattern.poison(self.len)).map_err(failed)?;
+        self.rounds(1)?;
+        self.wait()?;
+        let mut got = vec![0f32; self.len];
+        self.links.download(target, &to, &mut got).map_err(failed)?;
+        Ok(Some(self.pattern.wrong(Op::Send, self.team.size(), target, self.len, &got)))
+    }
+}
+
+/// Two kernels that wait for each other.
+pub(crate) struct PingPong {
+    team: Team,
+    words: Symmetric<u64>,
+    ball: Ball,
+}
+
+impl PingPong {
+    pub(crate) const ALL: [Ball; 4] = [Ball::Signal, Ball::Atomic, Ball::Message, Ball::PutSignal];
+
+    pub(crate) fn new(c: &Context, ball: Ball) -> Outcome<Self> {
+        Ok(Self { team: c.team.split(&[0, 1]).map_err(failed)?, words: c.team.alloc(6).map_err(failed)?, ball })
+    }
+
+    fn clear(&self) -> Outcome {
+        (0..2).try_for_each(|pe| self.team.write(pe, &self.words, &[0; 6])).map_err(failed)
+    }
+}
+
+impl Subject for PingPong {
+    fn library(&self) -> String {
+        let what = match self.ball {
+            Ball::Signal => "signal",
+            Ball::Atomic => "atomic",
+            Ball::Message => "message (LL)",
+            Ball::PutSignal => "put_signal",
+        };
+        format!("tandem {what}")
+    }
+
+    fn prepare(&mut self, _: u64) -> Outcome<u64> {
+        Ok(8)
+    }
+
+    fn repeats(&self) -> u32 {
+        if self.team.is_cuda() {
+            2000
+        } else {
+            100
+        }
+    }
+
+    fn start(&mut self) -> Outcome {
+        self.clear()?;
+        let rounds = u64::from(self.repeats());
+        if self.team.is_cuda() {
+            return pingpong(&self.team, self.ball, &self.words, rounds).map_err(failed);
+        }
+        for me in 0..2 {
+            let word = self.words.at(0).map_err(failed)?;
+            let play = move |pe: &tandem_fabric::Pe| -> tandem_fabric::Result<()> {
+                for round in 1..=rounds {
+                    if me == 1 {
+                        pe.wait_until(&word, Compare::Eq, round, Some(0))?;
+                    }
+                    pe.signal_op(&word, Signal::Set(round), 1 - me)?;
+                    if me == 0 {
+                        pe.wait_until(&word, Compare::Eq, round, Some(1))?;
+                    }
+                }
+                Ok(())
+            };
+            self.team.queue(me).run(play).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Outcome {
+        (0..2).try_for_each(|pe| self.team.queue(pe).synchronize()).map_err(failed)
+    }
+
+    fn is_queued(&self) -> bool {
+        false
+    }
+
+    /// The kernels count the values that they did not expect.
+    fn wrong(&mut self) -> Outcome<Option<u64>> {
+        self.start()?;
+        self.wait()?;
+        let mut wrong = 0;
+        for pe in 0..2 {
+            wrong += self.team.read(pe, &self.words).map_err(failed)?[4];
+        }
+        Ok(Some(wrong))
+    }
+}

@@ -1,0 +1,170 @@
+//! `tandem bench` of the fabric: tables in the manner of nccl-tests, with peers in the same run.
+
+pub(crate) mod args;
+mod collective;
+mod context;
+mod copies;
+mod data;
+mod inside;
+mod nccl;
+mod plot;
+mod rows;
+mod sizes;
+mod subject;
+
+use crate::bench::Rows;
+use crate::commands::Session;
+use crate::failure::{Failure, Outcome};
+use crate::files::Outputs;
+use args::{FabricBench, Options};
+use context::Context;
+use data::Op;
+use inside::Who;
+use rows::Table;
+use subject::{measure, Subject};
+use tandem_fabric::kernels::Ball;
+
+/// Makes what is measured, one library after the other, so that only one holds memory at a time.
+type Maker<'a> = Box<dyn Fn(&Context) -> Outcome<Option<Box<dyn Subject>>> + 'a>;
+type Makers<'a> = Vec<Maker<'a>>;
+
+pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
+    match what {
+        FabricBench::P2p(options) => table(session, options, "p2p", Op::Send, p2p()),
+        FabricBench::Upload(options) => table(session, options, "upload", Op::Send, host(true)),
+        FabricBench::Download(options) => table(session, options, "download", Op::Send, host(false)),
+        FabricBench::Put(options) => table(session, options, "put", Op::Send, inside(false)),
+        FabricBench::Get(options) => table(session, options, "get", Op::Send, inside(true)),
+        FabricBench::Pingpong(options) => {
+            // There is one size.
+            let options = Options { least: 8, most: 8, nccl: None, json: options.json.clone(), plot: None, ..*options };
+            table(session, &options, "pingpong", Op::Send, balls())
+        }
+        FabricBench::Broadcast(options) => collective(session, options, "broadcast", Op::Broadcast),
+        FabricBench::Reduce(options) => collective(session, options, "reduce", Op::Reduce),
+        FabricBench::Allreduce(options) => collective(session, options, "allreduce", Op::AllReduce),
+        FabricBench::Allgather(options) => collective(session, options, "allgather", Op::AllGather),
+        FabricBench::Reducescatter(options) => collective(session, options, "reducescatter", Op::ReduceScatter),
+        FabricBench::Alltoall(options) => collective(session, options, "alltoall", Op::AllToAll),
+    }
+}
+
+fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> {
+    Ok(Some(Box::new(subject)))
+}
+
+fn collective(session: &Session, options: &Options, what: &'static str, op: Op) -> Outcome {
+    table(session, options, what, op, vec![ours(op), peer(op)])
+}
+
+fn ours<'a>(op: Op) -> Maker<'a> {
+    Box::new(move |c| boxed(collective::Ours::new(c, op)?))
+}
+
+fn inside<'a>(is_get: bool) -> Makers<'a> {
+    let maker = |who: Who| -> Maker<'a> {
+        Box::new(move |c| {
+            // A pretend PE's program is one thread.
+            if who != Who::Thread && !c.team.is_cuda() {
+                return Ok(None);
+            }
+            boxed(inside::Inside::new(c, is_get, who)?)
+        })
+    };
+    Who::ALL.map(maker).into()
+}
+
+fn balls<'a>() -> Makers<'a> {
+    let maker = |ball| -> Maker<'a> {
+        Box::new(move |c| {
+            if ball != Ball::Signal && !c.team.is_cuda() {
+                return Ok(None);
+            }
+            boxed(inside::PingPong::new(c, ball)?)
+        })
+    };
+    inside::PingPong::ALL.map(maker).into()
+}
+
+fn p2p<'a>() -> Makers<'a> {
+    vec![
+        ours(Op::Send),
+        Box::new(|c| boxed(copies::QueuePut::new(c)?)),
+        Box::new(|c| if c.devices.is_empty() { Ok(None) } else { boxed(copies::MemcpyPeer::new(c)?) }),
+        peer(Op::Send),
+    ]
+}
+
+fn peer<'a>(op: Op) -> Maker<'a> {
+    Box::new(move |c| Ok(nccl::NcclOp::new(c, op)?.map(|s| Box::new(s) as Box<dyn Subject>)))
+}
+
+fn host<'a>(is_upload: bool) -> Makers<'a> {
+    let mut makers: Makers<'a> = Vec::new();
+    for is_pinned in [true, false] {
+        // Pretend PEs know no page-locked memory.
+        let fits = move |c: &Context| !is_pinned || !c.devices.is_empty();
+        makers.push(Box::new(move |c| {
+            if fits(c) {
+                boxed(copies::Links::new(c, is_upload, is_pinned, true)?)
+            } else {
+                Ok(None)
+            }
+        }));
+        makers.push(Box::new(move |c| {
+            if fits(c) && c.team.size() > 1 {
+                boxed(copies::Links::new(c, is_upload, is_pinned, false)?)
+            } else {
+                Ok(None)
+            }
+        }));
+        makers.push(Box::new(move |c| {
+            if c.devices.is_empty() {
+                Ok(None)
+            } else {
+                boxed(copies::MemcpyHost::new(c, is_upload, is_pinned)?)
+            }
+        }));
+    }
+    makers
+}
+
+/// Measures every size of every subject, and writes what was asked for.
+fn table(session: &Session, options: &Options, what: &'static str, op: Op, makers: Makers<'_>) -> Outcome {
+    if options.least > options.most {
+        let (least, most) = (sizes::write(options.least), sizes::write(options.most));
+        return Err(Failure::input(format!("--min-bytes {least} is more than --max-bytes {most}")));
+    }
+    let plot = options.plot.as_ref().map(|file| Outputs::open(&[file], &[])).transpose()?;
+    let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
+    let context = session.trace.step("open team", || Context::open(session, options, least_pes))?;
+    let names = context.names();
+    let rows = Rows::open(session, names.clone(), options.json.as_deref())?;
+    session.note(&format!(
+        "{what}, {names}: time is that of one of many queued calls, latency from one call until it is complete everywhere; \
+         rates are of the former where there is one; results checked where #wrong has a number"
+    ));
+    let mut table = Table { what, factor: op.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
+    for make in makers {
+        let Some(mut subject) = make(&context)? else { continue };
+        for bytes in sizes::all(options.least, options.most, options.factor) {
+            tandem_engine::Progress::start(&session.bars, what, 0);
+            let row = session.trace.step(what, || measure(&mut *subject, bytes, options.warmup, options.iters))?;
+            session.bars.clear();
+            if let Some(row) = row {
+                rows.append_row(table.json(&row))?;
+                table.rows.push(row);
+            }
+            crate::interrupt::check()?;
+        }
+    }
+    rows.text(&table.text())?;
+    if let Some(file) = plot {
+        let title = format!("{what}, {names}");
+        file.commit(&[&plot::svg(&table, &title).map_err(Failure::input)?])?;
+    }
+    match table.wrong() {
+        0 => Ok(()),
+        wrong => Err(Failure::device(format!("{wrong} elements were wrong; see the table"))),
+    }
+}
