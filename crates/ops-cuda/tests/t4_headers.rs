@@ -33,7 +33,7 @@ fn alone(compiler: &Path, args: &[&str], kind: &str, header: &Path, folders: &[P
 
 fn check(compile: impl Fn(&Path, &[PathBuf]) -> Option<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = [root.join("native/include"), root.join("../cuda/native/include")];
+    let folders = ["native/include", "../cuda/native/include", "../fabric/native/include"].map(|dir| root.join(dir));
     let mut found = Vec::new();
     for folder in &folders {
         headers(folder, &mut found);

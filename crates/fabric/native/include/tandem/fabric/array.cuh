@@ -118,6 +118,10 @@ template <class T> class GlobalArray {
 };
 
 /// Calls f(i, element) for every index that lives here, for one of `workers` that divide them.
+#if defined(__CUDACC__)
+// `f` may be for the device alone, where a kernel calls this.
+#pragma nv_exec_check_disable
+#endif
 template <class T, class F>
 TANDEM_FABRIC_FN void forall_local(const GlobalArray<T>& array, uint64_t worker, uint64_t workers, F f) {
     const uint64_t here = array.local_length();
