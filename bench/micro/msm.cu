@@ -2,6 +2,7 @@
 //
 // Points are k_i * G for known k_i, so that the sum is (sum of k_i * s_i) * G, which the host computes by doubling and
 // adding. One program a group: -DBN254_G1, -DBN254_G2, -DBLS12_381_G1 or -DBLS12_381_G2. Then
+//   msm small                          a few sums of a thousand points, for compute-sanitizer
 //   msm check                          all distributions over many sizes, windows and tables; exits with 1 if wrong
 //   msm bench <log2 size> <c>[/sets].. times of random scalars, with windows of c bits and so many bucket sets
 //   msm skew  <log2 size> <c>[/sets]   times of all distributions
@@ -305,7 +306,11 @@ int main(int argc, char** argv) {
     std::vector<Scalars> all;
     for (int k = 0; k < KINDS; k++) all.push_back(Scalars(k));
     int wrong = 0, cases = 0;
-    if (mode == "check") {
+    if (mode == "small") {
+        for (uint32_t c : {5, 9})
+            wrong += run({1000, 300, 500, c, 3, MIXED, true}, {RANDOM, ONES, EQUAL}, 0), cases++;
+        printf("%s: %d cases of 3 kinds of scalars, %d sums wrong\n", NAME, cases, wrong);
+    } else if (mode == "check") {
         for (Points points : {DISTINCT, MIXED, SAME})
             for (uint64_t n : {1, 2, 33, 257, 1000, 4097, 65537})
                 for (uint32_t c : {2, 5, 11, 16, 19})
@@ -325,7 +330,7 @@ int main(int argc, char** argv) {
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm check | msm bench <log2 size> <c>[/sets].. | msm skew <log2 size> <c>[/sets]\n");
+        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[/sets].. | msm skew <log2 size> <c>[/sets]\n");
         return 2;
     }
     return wrong != 0;

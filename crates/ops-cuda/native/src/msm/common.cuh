@@ -50,6 +50,70 @@ template <class F> __device__ __noinline__ void add_into(Xyzz<F>* to, const Xyzz
     store16(to, own);
 }
 
+/// The value of lane `from` of the four neighbours that a lane belongs to. To be called by a whole warp.
+template <class F> __device__ __forceinline__ F of_lane(F value, uint32_t from) {
+    uint32_t* word = reinterpret_cast<uint32_t*>(&value);
+#pragma unroll
+    for (size_t k = 0; k < sizeof(F) / 4; k++) word[k] = __shfl_sync(0xffffffffu, word[k], int(from), 4);
+    return value;
+}
+
+/// a or b, in registers.
+template <class F> __device__ __forceinline__ F pick(bool first, F a, F b) {
+    const uint32_t* word = reinterpret_cast<const uint32_t*>(&b);
+    uint32_t* to = reinterpret_cast<uint32_t*>(&a);
+#pragma unroll
+    for (size_t k = 0; k < sizeof(F) / 4; k++) to[k] = first ? to[k] : word[k];
+    return a;
+}
+
+/// *to += *with by four neighbouring lanes, for where there are too few additions for all lanes: four products in a row
+/// instead of fourteen (add-2008-s, as in curve.cuh). To be called by a whole warp; four lanes have the same arguments, and
+/// do nothing if not `active`. Where this returns true, which is for one lane of four, nothing is done yet: the sum is a
+/// doubling, or infinity.
+template <class F> __device__ __noinline__ bool start_add_by_four(Xyzz<F>* to, const Xyzz<F>* with, bool active) {
+    if (!__any_sync(0xffffffffu, active)) return false;
+    const uint32_t lane = threadIdx.x % 4, half = lane / 2;
+    const bool odd = lane % 2;
+    F* own = reinterpret_cast<F*>(to);
+    const F* other = reinterpret_cast<const F*>(with);
+    F own_zz = F::zero(), other_zz = F::zero(), factor = F::zero();
+    if (active) {
+        own_zz = load16(&own[2 + half]);  // or zzz
+        other_zz = load16(&other[2 + half]);
+        factor = load16(odd ? &other[half] : &own[half]);
+    }
+    const bool empty = own_zz.is_zero(), nothing = other_zz.is_zero();
+    // u and u + dx, s and s + dy.
+    const F scaled = factor * pick(odd, own_zz, other_zz);
+    const F u = of_lane(scaled, 0), s = of_lane(scaled, 2);
+    const F right = of_lane(scaled, 2 * half + 1);
+    const F d = right - pick(half, s, u);  // dx, dx, dy, dy
+    const bool special = __shfl_sync(0xffffffffu, d.is_zero(), 0, 4);
+    const F second = pick(odd, own_zz, d) * pick(odd, other_zz, d);  // dx^2, zz zz', dy^2, zzz zzz'
+    const F pp = of_lane(second, 0);
+    const F third = pick(lane == 0, d, pick(lane == 1, second, u)) * pp;  // ppp, zz, q
+    const F ppp = of_lane(third, 0), q = of_lane(third, 2);
+    const F x = of_lane(second, 2) - ppp - q.dbl();
+    // s ppp, -, dy (q - x), zzz
+    const F fourth = pick(lane == 0, s, pick(lane == 2, d, second)) * pick(lane == 2, q - x, ppp);
+    const F y = fourth - of_lane(fourth, 0);
+    __syncwarp();
+    if (!active || nothing) return false;
+    if (empty) {
+        store16(&own[lane], load16(&other[lane]));
+    } else if (!special) {
+        const uint32_t at = lane == 1 ? 2 : lane == 2 ? 1 : lane;
+        store16(&own[at], pick(lane == 0, x, pick(lane == 1, third, pick(lane == 2, y, fourth))));
+    }
+    return !empty && special && lane == 0;
+}
+/// *to += *with by four neighbouring lanes, in all cases.
+template <class F> __device__ __forceinline__ void add_by_four(Xyzz<F>* to, const Xyzz<F>* with, bool active) {
+    if (start_add_by_four(to, with, active)) add_into(to, with);
+    __syncwarp();
+}
+
 /// Returns from the caller with the status of the first CUDA call that fails.
 #define TANDEM_TRY(call)                                                                                               \
     do {                                                                                                               \
