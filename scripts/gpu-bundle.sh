@@ -33,14 +33,19 @@ rm "$bundle/messages"
 
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 
-# Benches, and the peers that were built (bench/peers/sppark/build.sh).
-cp bench/gpu.sh bench/compare.py "$bundle/"
-for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381; do
+# Benches, and the peers that were built (build.sh of bench/peers/sppark and bench/peers/nvshmem).
+cp bench/gpu.sh bench/compare.py bench/fabric.sh bench/fabric.py "$bundle/"
+for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers/nvshmem; do
     if [ -x "$peer" ]; then
         mkdir -p "$bundle/peers"
         strip -o "$bundle/peers/$(basename "$peer")" "$peer"
     fi
 done
+
+# What bench/fabric.sh measures beside the program.
+nvcc=${TANDEM_NVCC:-$(command -v nvcc || echo .cuda/nvidia/cu13/bin/nvcc)}
+toolkit=$(dirname "$(dirname "$nvcc")")
+nice "$nvcc" -std=c++17 -O2 -gencode arch=compute_90,code=sm_90 -L"$toolkit/lib64" -L"$toolkit/lib" bench/micro/split.cu -o "$bundle/split"
 
 # Circuits with a key, a witness and a verification key: the demo, and those that the end-to-end tests left behind
 # (`make test` first), smaller ones before larger, as far as there is room.
