@@ -38,7 +38,7 @@ struct Slot {
     /// Bytes at its start that hold what was uploaded last.
     dirty: usize,
     /// Happens when they have been copied.
-    copied: Option<Event>,
+    copied: Option<Arc<Event>>,
 }
 
 impl Slot {
@@ -173,8 +173,17 @@ const FREE: u8 = 1;
 /// It has been.
 const FULL: u8 = 2;
 
-/// Chunks on their way, those of each upload in order.
-type Sent = Vec<VecDeque<(usize, Event)>>;
+/// Chunks of an upload that have been sent.
+#[derive(Default)]
+struct Sent {
+    /// Those after the last event.
+    unmarked: Vec<usize>,
+    /// Groups on their way in order, each with an event that happens when all of it has arrived.
+    marked: VecDeque<(Vec<usize>, Event)>,
+}
+
+/// Chunks that share an event: one for each would make the device pause between them.
+const GROUP: usize = 4;
 
 impl<'a> Relay<'a> {
     /// The rings are used by nobody else.
@@ -268,17 +277,33 @@ impl<'a> Relay<'a> {
     }
 
     fn send_all(&self) -> Result<()> {
-        let mut sent: Sent = self.uploads.iter().map(|_| VecDeque::new()).collect();
-        let result = self.send_chunks(&mut sent);
-        // Whoever uses the slots next waits for what is still on its way.
-        for (number, event) in sent.into_iter().flatten() {
-            self.slot(&self.chunks[number]).copied = Some(event);
+        let mut sent: Vec<Sent> = self.uploads.iter().map(|_| Sent::default()).collect();
+        let result = self.send_chunks(&mut sent).and_then(|()| self.mark_all(&mut sent));
+        for (upload, Sent { unmarked, marked }) in self.uploads.iter().zip(sent) {
+            if !unmarked.is_empty() {
+                // Without an event, only the end of all work says that the slots are free. A failed device copies no more.
+                let _ = upload.stream.synchronize();
+            }
+            // Whoever uses the slots next waits for what is still on its way.
+            for (numbers, event) in marked {
+                let event = Arc::new(event);
+                numbers.iter().for_each(|&n| self.slot(&self.chunks[n]).copied = Some(event.clone()));
+            }
         }
         result
     }
 
+    /// Ends the groups that have begun.
+    fn mark_all(&self, sent: &mut [Sent]) -> Result<()> {
+        for (upload, sent) in self.uploads.iter().zip(sent).filter(|(_, sent)| !sent.unmarked.is_empty()) {
+            let event = upload.stream.record()?;
+            sent.marked.push_back((std::mem::take(&mut sent.unmarked), event));
+        }
+        Ok(())
+    }
+
     /// Sends the chunks in order as they get full, and frees their slots for later ones as they arrive.
-    fn send_chunks(&self, sent: &mut Sent) -> Result<()> {
+    fn send_chunks(&self, sent: &mut [Sent]) -> Result<()> {
         for chunk in self.chunks.iter().filter(|chunk| chunk.first) {
             let Upload { ring, stream, .. } = self.uploads[chunk.upload];
             let mut slot = self.slot(chunk);
@@ -299,7 +324,12 @@ impl<'a> Relay<'a> {
                 let alone = state == FREE && self.fillers.load(Relaxed) == 0;
                 if alone && self.next.compare_exchange(number, number + 1, Relaxed, Relaxed).is_ok() {
                     self.fill(chunk);
-                } else if !self.free_arrived(sent)? {
+                    continue;
+                }
+                if state == BUSY {
+                    self.mark_all(sent)?;
+                }
+                if !self.free_arrived(sent)? {
                     spin(&mut turns);
                 }
             }
@@ -307,32 +337,28 @@ impl<'a> Relay<'a> {
             let source = self.slot(chunk).memory.as_ref().map_or(std::ptr::null_mut(), Pinned::address);
             let (to, bytes) = (to.offset(chunk.at).raw(), self.source(chunk).len());
             // SAFETY: the place lies in the buffer that the upload borrows, whose stream this is. The slot is not touched
-            // again before the event below has happened, nor freed (Drop).
+            // again before the event of its group has happened, or the stream has been waited for, nor freed (Drop).
             stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, source, bytes, raw) })?;
-            match stream.record() {
-                Ok(event) => sent[chunk.upload].push_back((number, event)),
-                Err(error) => {
-                    // Without an event, only the end of all work says that the slot is free.
-                    stream.synchronize()?;
-                    return Err(error);
-                }
+            sent[chunk.upload].unmarked.push(number);
+            if sent[chunk.upload].unmarked.len() == GROUP {
+                self.mark_all(sent)?;
             }
         }
         Ok(())
     }
 
     /// Gives the slots of chunks that have arrived to their followers. Whether there was one.
-    fn free_arrived(&self, sent: &mut Sent) -> Result<bool> {
+    fn free_arrived(&self, sent: &mut [Sent]) -> Result<bool> {
         let mut freed = false;
-        for sent in sent {
-            while let Some((number, event)) = sent.front() {
+        for Sent { marked, .. } in sent {
+            while let Some((numbers, event)) = marked.front() {
                 if !event.is_done()? {
                     break;
                 }
-                if let Some(follower) = self.chunks[*number].follower {
+                for follower in numbers.iter().filter_map(|&n| self.chunks[n].follower) {
                     self.chunks[follower].state.store(FREE, Release);
                 }
-                sent.pop_front();
+                marked.pop_front();
                 freed = true;
             }
         }
