@@ -330,7 +330,8 @@ int main(int argc, char** argv) {
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[/sets].. | msm skew <log2 size> <c>[/sets]\n");
+        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[/sets].. | "
+                        "msm skew <log2 size> <c>[/sets]\n");
         return 2;
     }
     return wrong != 0;

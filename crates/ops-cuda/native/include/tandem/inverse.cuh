@@ -3,9 +3,9 @@
 // modular inversion", 2019), with delta from 1/2 on.
 //
 // A step takes (f, g), f odd, to (g, (g - f) / 2) or to (f, (g + f) / 2) or to (f, g / 2). As it looks at the sign of
-// delta and at the lowest bit of g alone, 30 steps follow from the low words of f and g: a matrix, which is then applied
-// to f and g, and modulo p to d and e, for which f = d * a and g = e * a (mod p). Once g is 0, f is 1 or -1, and a's
-// inverse is d or -d. Numbers are signed and in limbs of 30 bits, so that products of a limb and an entry of the matrix
+// delta and at the lowest bit of g alone, 30 steps follow from the low words of f and g: a matrix, which is then
+// applied to f and g, and modulo p to d and e, for which f = d * a and g = e * a (mod p). Once g is 0, f is 1 or -1, and
+// a's inverse is d or -d. Numbers are signed and in limbs of 30 bits, so that products of a limb and an entry of the matrix
 // add up in 64 bits.
 #include "params.cuh"
 
@@ -84,8 +84,8 @@ TANDEM_HD uint32_t odd_mask(uint32_t a) {
 }
 
 /// 15 steps. `f` and `g` are low words; `theta` is delta - 1/2. A row (u, v) of the matrix is kept as u + 2^16 v: its
-/// entries are in -2^15..2^15, since (+-2^15, 0) and (0, +-2^15) do not occur in the second row, and the first row is left
-/// without its last doubling. Masks instead of predicates, which take longer from one instruction to the next.
+/// entries are in -2^15..2^15, since (+-2^15, 0) and (0, +-2^15) do not occur in the second row, and the first row is
+/// left without its last doubling. Masks instead of predicates, which take longer from one instruction to the next.
 TANDEM_HD void half_round(uint32_t& theta, uint32_t& f, uint32_t& g, uint32_t& first, uint32_t& second) {
     TANDEM_UNROLL for (int i = 0; i < LIMB_BITS / 2; i++) {
         const uint32_t odd = odd_mask(g), positive = ~uint32_t(int32_t(theta) >> 31), swap = odd & positive;

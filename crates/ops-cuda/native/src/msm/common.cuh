@@ -68,9 +68,9 @@ template <class F> __device__ __forceinline__ F pick(bool first, F a, F b) {
 }
 
 /// *to += *with by four neighbouring lanes, for where there are too few additions for all lanes: four products in a row
-/// instead of fourteen (add-2008-s, as in curve.cuh). To be called by a whole warp; four lanes have the same arguments, and
-/// do nothing if not `active`. Where this returns true, which is for one lane of four, nothing is done yet: the sum is a
-/// doubling, or infinity.
+/// instead of fourteen (add-2008-s, as in curve.cuh). To be called by a whole warp; four lanes have the same arguments,
+/// and do nothing if not `active`. Where this returns true, which is for one lane of four, nothing is done yet: the sum
+/// is a doubling, or infinity.
 template <class F> __device__ __noinline__ bool start_add_by_four(Xyzz<F>* to, const Xyzz<F>* with, bool active) {
     if (!__any_sync(0xffffffffu, active)) return false;
     const uint32_t lane = threadIdx.x % 4, half = lane / 2;
