@@ -1,7 +1,8 @@
 //! The primitives by their definitions: slow, short, and made of nothing but field and group arithmetic. They are
 //! the oracles of every backend.
 
-use crate::{Canonical, Coset, Curve, Direction, Group, NttOp, Order, PoseidonParams, SparseRows};
+use crate::poseidon::Constants;
+use crate::{Canonical, Coset, Curve, Direction, Group, NttOp, Order, SparseRows};
 use ark_ff::{AdditiveGroup, BigInteger, Field, PrimeField};
 
 /// The place of index `i` in a vector of 2^`log_n` elements.
@@ -88,19 +89,17 @@ pub fn reduce<C: Curve>(x: [u64; 4]) -> Canonical {
 }
 
 /// The Poseidon hash of `input`, which has as many elements as the arity says: every round as it is defined.
-pub fn poseidon<C: Curve>(params: PoseidonParams, input: &[C::Fr]) -> C::Fr {
-    let constants = params.constants::<C::Fr>();
-    let mut state: Vec<C::Fr> = std::iter::once(constants.tag).chain(input.iter().copied()).collect();
-    poseidon_permutation::<C>(params, &mut state);
+pub fn poseidon<F: PrimeField>(constants: &Constants<F>, input: &[F]) -> F {
+    let mut state: Vec<F> = std::iter::once(constants.tag).chain(input.iter().copied()).collect();
+    poseidon_permutation(constants, &mut state);
     state[constants.output]
 }
 
 /// The permutation of that hash.
-pub fn poseidon_permutation<C: Curve>(params: PoseidonParams, state: &mut Vec<C::Fr>) {
-    let constants = params.constants::<C::Fr>();
-    let half = params.full_rounds() / 2;
+pub fn poseidon_permutation<F: PrimeField>(constants: &Constants<F>, state: &mut Vec<F>) {
+    let (half, partial) = (constants.params.full_rounds() / 2, constants.params.partial_rounds());
     for (round, add) in constants.rounds.iter().enumerate() {
-        let full = round < half || round >= half + params.partial_rounds();
+        let full = round < half || round >= half + partial;
         for (i, (x, c)) in state.iter_mut().zip(add).enumerate() {
             *x += c;
             if full || i == 0 {
@@ -112,11 +111,11 @@ pub fn poseidon_permutation<C: Curve>(params: PoseidonParams, state: &mut Vec<C:
 }
 
 /// The nodes of a Merkle tree from the leaves to the root. `leaves` is a power of the arity.
-pub fn merkle<C: Curve>(params: PoseidonParams, leaves: &[C::Fr]) -> Vec<Vec<C::Fr>> {
+pub fn merkle<F: PrimeField>(constants: &Constants<F>, leaves: &[F]) -> Vec<Vec<F>> {
     let mut levels = vec![leaves.to_vec()];
     while levels[levels.len() - 1].len() > 1 {
-        let children = levels[levels.len() - 1].chunks(params.arity());
-        levels.push(children.map(|children| poseidon::<C>(params, children)).collect());
+        let children = levels[levels.len() - 1].chunks(constants.params.arity());
+        levels.push(children.map(|children| poseidon(constants, children)).collect());
     }
     levels
 }

@@ -6,6 +6,8 @@ use ark_ff::{BigInteger, PrimeField};
 /// The constants of a hash by its definition.
 #[derive(Debug, Clone)]
 pub struct Constants<F> {
+    /// What they are the constants of.
+    pub params: PoseidonParams,
     /// What is added before the S-boxes: one row of `width` elements a round.
     pub rounds: Vec<Vec<F>>,
     /// The matrix of every round, by rows.
@@ -36,7 +38,7 @@ impl PoseidonParams {
                 (matrix, F::from((1u64 << self.arity()) - 1), 1)
             }
         };
-        Constants { rounds, matrix, tag, output }
+        Constants { params: *self, rounds, matrix, tag, output }
     }
 }
 

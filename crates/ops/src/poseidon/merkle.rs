@@ -218,7 +218,8 @@ impl MerklePath {
         let (mut node, mut at, mut state) = (element(leaf)?, self.index, Vec::new());
         for (level, siblings) in self.siblings.iter().enumerate() {
             if siblings.len() + 1 != arity {
-                let reason = format!("{} other nodes at level {level} of a path; expected {}", siblings.len(), arity - 1);
+                let reason =
+                    format!("{} other nodes at level {level} of a path; expected {}", siblings.len(), arity - 1);
                 return Err(Error::invalid(OP, reason));
             }
             let mut children = siblings.iter().map(|&x| element(x)).collect::<Result<Vec<_>>>()?;

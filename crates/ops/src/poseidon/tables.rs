@@ -38,7 +38,7 @@ impl<F: PrimeField<BigInt = ark_ff::BigInt<4>>> Tables<F> {
     /// The tables of a hash. Every one that [`PoseidonParams`] can name has them: the tests make all.
     pub fn new(params: PoseidonParams) -> Self {
         let t = params.width();
-        let Constants { rounds, matrix, tag, output } = params.constants::<F>();
+        let Constants { rounds, matrix, tag, output, .. } = params.constants::<F>();
         // From cells to places.
         let cell = |place: usize| (place + 1) % t;
         let mut rounds: Matrix<F> = rounds.iter().map(|row| (0..t).map(|i| row[cell(i)]).collect()).collect();
