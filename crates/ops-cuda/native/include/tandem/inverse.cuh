@@ -4,9 +4,9 @@
 //
 // A step takes (f, g), f odd, to (g, (g - f) / 2) or to (f, (g + f) / 2) or to (f, g / 2). As it looks at the sign of
 // delta and at the lowest bit of g alone, 30 steps follow from the low words of f and g: a matrix, which is then
-// applied to f and g, and modulo p to d and e, for which f = d * a and g = e * a (mod p). Once g is 0, f is 1 or -1, and
-// a's inverse is d or -d. Numbers are signed and in limbs of 30 bits, so that products of a limb and an entry of the matrix
-// add up in 64 bits.
+// applied to f and g, and modulo p to d and e, for which f = d * a and g = e * a (mod p). Once g is 0, f is 1 or -1,
+// and a's inverse is d or -d. Numbers are signed and in limbs of 30 bits, so that products of a limb and an entry of
+// the matrix add up in 64 bits.
 #include "params.cuh"
 
 namespace tandem {
