@@ -3,7 +3,7 @@
 use std::ops::Range;
 use tandem_ops::{
     Backend, Buffer, Canonical, Curve, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp, Pending,
-    Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -228,5 +228,35 @@ impl<G: Group, L: Msm<G>, R: Msm<G>> Msm<G> for Dual<L, R> {
             return Err(self.disagree("msm", 0));
         }
         Ok(Pending::ready(left))
+    }
+}
+
+impl<C: Curve, L: Poseidon<C>, R: Poseidon<C>> Poseidon<C> for Dual<L, R> {
+    type Hasher = Pair<L::Hasher, R::Hasher>;
+
+    fn hasher(&self, params: PoseidonParams) -> Result<Self::Hasher> {
+        self.both("hasher", self.left.hasher(params), self.right.hasher(params))
+    }
+
+    fn poseidon(&self, hasher: &Self::Hasher, input: &Self::Buf<Mont>, out: &mut Self::Buf<Mont>) -> Result<()> {
+        let l = self.left.poseidon(&hasher.0, &input.0, &mut out.0);
+        let r = self.right.poseidon(&hasher.1, &input.1, &mut out.1);
+        self.done("poseidon", l, r, out)
+    }
+
+    fn poseidon_columns(
+        &self,
+        hasher: &Self::Hasher,
+        input: Unaligned<'_, Canonical>,
+        out: &mut [Canonical],
+    ) -> Result<()> {
+        let mut other = out.to_vec();
+        let l = self.left.poseidon_columns(&hasher.0, input, out);
+        let r = self.right.poseidon_columns(&hasher.1, input, &mut other);
+        self.both("poseidon_columns", l, r)?;
+        match out.iter().zip(&other).position(|(a, b)| a != b) {
+            Some(index) => Err(self.disagree("poseidon_columns", index)),
+            None => Ok(()),
+        }
     }
 }

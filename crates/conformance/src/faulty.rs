@@ -5,7 +5,7 @@ use std::ops::Range;
 use tandem_ops::{
     cpu::{self, Cpu},
     Backend, Buffer, Canonical, Curve, Digits, Direction, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp, Order,
-    Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Pending, Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -59,11 +59,17 @@ pub enum Fault {
     MsmOneSize,
     /// A plan accepts sets that reach past the scalars.
     Plan,
+    /// `poseidon` changes a bit of the last hash.
+    Poseidon,
+    /// Only `poseidon_columns` does, and only of 11 elements.
+    PoseidonColumns,
+    /// A hash of more elements than are given is accepted.
+    PoseidonLength,
 }
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 23] = [
+    pub const ALL: [(Fault, &'static str); 26] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -87,6 +93,9 @@ impl Fault {
         (Fault::MsmG2, "msm"),
         (Fault::MsmOneSize, "msm"),
         (Fault::Plan, "msm"),
+        (Fault::Poseidon, "poseidon"),
+        (Fault::PoseidonColumns, "poseidon"),
+        (Fault::PoseidonLength, "poseidon"),
     ];
 }
 
@@ -261,5 +270,32 @@ impl<G: Group> Msm<G> for Faulty {
             sum += G::Ark::generator();
         }
         Ok(Pending::ready(sum))
+    }
+}
+
+impl<C: Curve> Poseidon<C> for Faulty {
+    type Hasher = <Cpu as Poseidon<C>>::Hasher;
+
+    fn hasher(&self, params: PoseidonParams) -> Result<Self::Hasher> {
+        Poseidon::<C>::hasher(&self.cpu, params)
+    }
+    fn poseidon(&self, hasher: &Self::Hasher, input: &cpu::Buf<Mont>, out: &mut cpu::Buf<Mont>) -> Result<()> {
+        let done = Poseidon::<C>::poseidon(&self.cpu, hasher, input, out);
+        if self.fault == Fault::PoseidonLength && input.len() < out.len() * hasher.params().arity() {
+            return Ok(());
+        }
+        done.and_then(|()| self.flip(Fault::Poseidon, out))
+    }
+    fn poseidon_columns(
+        &self,
+        hasher: &Self::Hasher,
+        input: Unaligned<'_, Canonical>,
+        out: &mut [Canonical],
+    ) -> Result<()> {
+        Poseidon::<C>::poseidon_columns(&self.cpu, hasher, input, out)?;
+        if let (Fault::PoseidonColumns, 11, Some(last)) = (self.fault, hasher.params().arity(), out.last_mut()) {
+            last.0[0] ^= 1;
+        }
+        Ok(())
     }
 }

@@ -13,6 +13,7 @@ mod faulty;
 mod memory;
 mod msm;
 mod ntt;
+mod poseidon;
 mod samples;
 mod spmv;
 mod vector;
@@ -140,6 +141,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, spmv, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {

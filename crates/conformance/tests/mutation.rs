@@ -13,6 +13,7 @@ fn run(part: &str, fault: Fault) -> Outcome<u64> {
         "ntt" => suite.ntt::<Bn254>(),
         "spmv" => suite.spmv::<Bn254>(),
         "msm" => suite.msm::<Bn254>(),
+        "poseidon" => suite.poseidon::<Bn254>(),
         other => panic!("no part of the name {other}"),
     }?;
     Ok(suite.checks())
@@ -51,6 +52,11 @@ fn spmv() {
 #[test]
 fn msm() {
     notices("msm");
+}
+
+#[test]
+fn poseidon() {
+    notices("poseidon");
 }
 
 #[test]

@@ -168,6 +168,25 @@ pub struct tandem_spmv_args {
     pub output_length: u64,
 }
 
+/// Hashes of `width` - 1 elements each, which lie side by side in `input`. `table` is the sequence of elements that
+/// crates/ops/src/poseidon/tables.rs describes; with `integers`, input and output are integers below the modulus, else in
+/// Montgomery form.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_poseidon_args {
+    pub input: *const tandem_scalar,
+    pub output: *mut tandem_scalar,
+    pub table: *const tandem_scalar,
+    pub hashes: u64,
+    /// 2 to 12.
+    pub width: u32,
+    pub full_rounds: u32,
+    pub partial_rounds: u32,
+    /// Partial rounds of a block, 1 to 8.
+    pub block: u32,
+    pub integers: u32,
+}
+
 /// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
 /// j % bucket_sets and to level j / bucket_sets of a table of points, whose level k holds
 /// 2^(window_bits * bucket_sets * k) times the points, one level after the other.
@@ -310,6 +329,14 @@ pub unsafe extern "C" fn tandem_spmv_bn254(_args: *const tandem_spmv_args, _stre
 }
 
 pub unsafe extern "C" fn tandem_spmv_bls12_381(_args: *const tandem_spmv_args, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_poseidon_bn254(_args: *const tandem_poseidon_args, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_poseidon_bls12_381(_args: *const tandem_poseidon_args, _stream: tandem_stream) -> i32 {
     NOT_BUILT
 }
 
@@ -589,6 +616,19 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_spmv_args, x) == 64);
     assert!(core::mem::offset_of!(tandem_spmv_args, output) == 72);
     assert!(core::mem::offset_of!(tandem_spmv_args, output_length) == 80);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_poseidon_args>() == 56);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, input) == 0);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, output) == 8);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, table) == 16);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, hashes) == 24);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, width) == 32);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, full_rounds) == 36);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, partial_rounds) == 40);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, block) == 44);
+    assert!(core::mem::offset_of!(tandem_poseidon_args, integers) == 48);
 };
 
 const _: () = {

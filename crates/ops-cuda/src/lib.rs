@@ -7,6 +7,7 @@ mod backend;
 mod lane;
 mod msm;
 mod ntt;
+mod poseidon;
 mod spans;
 mod spmv;
 mod tuning;
@@ -20,5 +21,6 @@ pub(crate) mod ffi;
 
 pub use backend::{Cuda, CudaBuf};
 pub use msm::{MsmBases, MsmDigits, MsmPlan};
+pub use poseidon::CudaHasher;
 pub use spmv::CudaMatrix;
 pub use tandem_cuda::{built_with, probe, Device, Found, Properties};

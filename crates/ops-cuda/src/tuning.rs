@@ -27,3 +27,11 @@ pub(crate) mod spmv {
     /// Longer ones of up to this many by one warp each, those above by one block each.
     pub(crate) const WARP_ROW: usize = 1024;
 }
+
+/// Poseidon's columns from host memory.
+pub(crate) mod poseidon {
+    /// Parts that are on their way at once: one up, one in work, one to keep the GPU busy between the two.
+    pub(crate) const PIPES: usize = 3;
+    /// Columns of a part: ten waves of the widest hash on an H200, and hashes for one page-locked block that is kept.
+    pub(crate) const PART: usize = 1 << 19;
+}

@@ -181,6 +181,28 @@ typedef struct tandem_spmv_args {
 int32_t tandem_spmv_bn254(const tandem_spmv_args* args, tandem_stream stream);
 int32_t tandem_spmv_bls12_381(const tandem_spmv_args* args, tandem_stream stream);
 
+// ---- poseidon: hashes of columns
+
+/// Hashes of `width` - 1 elements each, which lie side by side in `input`. `table` is the sequence of elements that
+/// crates/ops/src/poseidon/tables.rs describes; with `integers`, input and output are integers below the modulus, else in
+/// Montgomery form.
+typedef struct tandem_poseidon_args {
+    const tandem_scalar* input;
+    tandem_scalar* output;
+    const tandem_scalar* table;
+    uint64_t hashes;
+    /// 2 to 12.
+    uint32_t width;
+    uint32_t full_rounds;
+    uint32_t partial_rounds;
+    /// Partial rounds of a block, 1 to 8.
+    uint32_t block;
+    uint32_t integers;
+} tandem_poseidon_args;
+
+int32_t tandem_poseidon_bn254(const tandem_poseidon_args* args, tandem_stream stream);
+int32_t tandem_poseidon_bls12_381(const tandem_poseidon_args* args, tandem_stream stream);
+
 // ---- msm: multi-scalar multiplication
 
 /// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set

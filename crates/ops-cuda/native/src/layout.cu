@@ -86,6 +86,17 @@ static_assert(offsetof(tandem_spmv_args, x) == 64, "tandem_spmv_args.x");
 static_assert(offsetof(tandem_spmv_args, output) == 72, "tandem_spmv_args.output");
 static_assert(offsetof(tandem_spmv_args, output_length) == 80, "tandem_spmv_args.output_length");
 
+static_assert(sizeof(tandem_poseidon_args) == 56, "size of tandem_poseidon_args");
+static_assert(offsetof(tandem_poseidon_args, input) == 0, "tandem_poseidon_args.input");
+static_assert(offsetof(tandem_poseidon_args, output) == 8, "tandem_poseidon_args.output");
+static_assert(offsetof(tandem_poseidon_args, table) == 16, "tandem_poseidon_args.table");
+static_assert(offsetof(tandem_poseidon_args, hashes) == 24, "tandem_poseidon_args.hashes");
+static_assert(offsetof(tandem_poseidon_args, width) == 32, "tandem_poseidon_args.width");
+static_assert(offsetof(tandem_poseidon_args, full_rounds) == 36, "tandem_poseidon_args.full_rounds");
+static_assert(offsetof(tandem_poseidon_args, partial_rounds) == 40, "tandem_poseidon_args.partial_rounds");
+static_assert(offsetof(tandem_poseidon_args, block) == 44, "tandem_poseidon_args.block");
+static_assert(offsetof(tandem_poseidon_args, integers) == 48, "tandem_poseidon_args.integers");
+
 static_assert(sizeof(tandem_msm_shape) == 32, "size of tandem_msm_shape");
 static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
 static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");
