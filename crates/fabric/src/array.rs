@@ -55,7 +55,8 @@ impl Layout {
         };
         let layout = Layout { len, block, pes };
         let fits = block.checked_mul(pes).and_then(|round| round.checked_add(len)).is_some();
-        fits.then_some(layout).ok_or_else(|| Error::invalid(op, format!("{len} elements in blocks of {block} are too many")))
+        fits.then_some(layout)
+            .ok_or_else(|| Error::invalid(op, format!("{len} elements in blocks of {block} are too many")))
     }
 
     /// Elements that every PE needs room for.
@@ -288,7 +289,12 @@ mod tests {
     }
 
     fn layouts(len: usize, pes: usize) -> Vec<Layout> {
-        let kinds = [Distribution::Block, Distribution::Cyclic, Distribution::BlockCyclic(3), Distribution::BlockCyclic(len + 5)];
+        let kinds = [
+            Distribution::Block,
+            Distribution::Cyclic,
+            Distribution::BlockCyclic(3),
+            Distribution::BlockCyclic(len + 5),
+        ];
         kinds.into_iter().map(|kind| Layout::new(len, kind, pes).unwrap()).collect()
     }
 

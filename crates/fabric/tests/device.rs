@@ -7,12 +7,7 @@ use tandem_fabric::{Distribution, GlobalArray, OneSided, Options, Symmetric, Tea
 use teams::{each, numbers};
 
 fn distributions(len: usize) -> [Distribution; 4] {
-    [
-        Distribution::Block,
-        Distribution::Cyclic,
-        Distribution::BlockCyclic(5),
-        Distribution::BlockCyclic(len / 3 + 1),
-    ]
+    [Distribution::Block, Distribution::Cyclic, Distribution::BlockCyclic(5), Distribution::BlockCyclic(len / 3 + 1)]
 }
 
 /// Writes and reads of any part of an array, against a vector.
@@ -101,7 +96,8 @@ fn long_arrays_are_assigned() {
 #[test]
 fn example_of_an_array_written_by_forall() {
     each(&Options::default(), |team| {
-        for (len, distribution) in [(1000, Distribution::Block), (777, Distribution::Cyclic), (1, Distribution::Block)] {
+        for (len, distribution) in [(1000, Distribution::Block), (777, Distribution::Cyclic), (1, Distribution::Block)]
+        {
             let squares: GlobalArray<u64> = GlobalArray::new(team, len, distribution).unwrap();
             kernels::squares(&squares).unwrap();
             team.synchronize().unwrap();
@@ -157,8 +153,8 @@ fn naive(field: &[f32], columns: usize, steps: usize) -> Vec<f32> {
         for row in 1..rows.saturating_sub(1) {
             for column in 1..columns - 1 {
                 let at = |r: usize, c: usize| old[r * columns + c];
-                now[row * columns + column] = 0.25
-                    * ((at(row - 1, column) + at(row + 1, column)) + (at(row, column - 1) + at(row, column + 1)));
+                now[row * columns + column] =
+                    0.25 * ((at(row - 1, column) + at(row + 1, column)) + (at(row, column - 1) + at(row, column + 1)));
             }
         }
     }
@@ -227,13 +223,15 @@ fn example_of_a_stencil_with_halos() {
 
 fn stencil(team: &Team, shape: Stencil, steps: usize, halo: Halo) {
     let (columns, rows) = (shape.columns as usize, shape.rows as usize);
-    let field: Vec<f32> = numbers::<u8>(team.size() * rows * columns, steps as u64).iter().map(|&x| f32::from(x)).collect();
+    let field: Vec<f32> =
+        numbers::<u8>(team.size() * rows * columns, steps as u64).iter().map(|&x| f32::from(x)).collect();
     let points = shape.points() as usize;
     let (a, b): (Symmetric<f32>, Symmetric<f32>) = (team.alloc(points).unwrap(), team.alloc(points).unwrap());
     for pe in 0..team.size() {
         // With the halos of the start; outside the whole field nothing reads them.
         let part = |row: usize| (pe * rows + row).checked_sub(1).filter(|row| *row < team.size() * rows);
-        let row = |row: usize| part(row).map_or(vec![f32::NAN; columns], |row| field[row * columns..][..columns].to_vec());
+        let row =
+            |row: usize| part(row).map_or(vec![f32::NAN; columns], |row| field[row * columns..][..columns].to_vec());
         let contents: Vec<f32> = (0..rows + 2).flat_map(row).collect();
         team.write(pe, &a, &contents).unwrap();
         team.write(pe, &b, &vec![f32::NAN; points]).unwrap();

@@ -170,7 +170,10 @@ fn operate(team: &Team, model: &mut Model, random: &mut Random) -> String {
             }
         }
     }
-    format!("operation {op} by {} of {count} elements of {element} bytes, {me} to {peer}, at {to} and {from}", args.scope)
+    format!(
+        "operation {op} by {} of {count} elements of {element} bytes, {me} to {peer}, at {to} and {from}",
+        args.scope
+    )
 }
 
 #[test]
@@ -263,7 +266,8 @@ fn transfers_by_kernels_bring_the_data() {
             (64 << 20, 128, 512, Scope::Block),
         ] {
             for is_get in [false, true] {
-                let (to, from): (Symmetric<u8>, Symmetric<u8>) = (team.alloc(bytes).unwrap(), team.alloc(bytes).unwrap());
+                let (to, from): (Symmetric<u8>, Symmetric<u8>) =
+                    (team.alloc(bytes).unwrap(), team.alloc(bytes).unwrap());
                 let contents: Vec<u8> = numbers(bytes, bytes as u64);
                 let (source, target) = if is_get { (peer, 0) } else { (0, peer) };
                 team.write(source, &from, &contents).unwrap();

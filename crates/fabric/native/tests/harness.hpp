@@ -19,16 +19,16 @@ using namespace tandem::fabric;
 /// Checks by the section of the program that made them.
 inline std::map<std::string, std::atomic<uint64_t>> checked;
 
-#define CHECK(SECTION, CONDITION, ...)                                          \
-    do {                                                                        \
-        /* Relaxed: a count must not order what the threads do. */              \
-        checked.at(SECTION).fetch_add(1, std::memory_order_relaxed);            \
-        if (!(CONDITION)) {                                                     \
+#define CHECK(SECTION, CONDITION, ...)                                           \
+    do {                                                                         \
+        /* Relaxed: a count must not order what the threads do. */               \
+        checked.at(SECTION).fetch_add(1, std::memory_order_relaxed);             \
+        if (!(CONDITION)) {                                                      \
             std::fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #CONDITION); \
-            std::fprintf(stderr, __VA_ARGS__);                                  \
-            std::fprintf(stderr, "\n");                                         \
-            std::_Exit(1);                                                      \
-        }                                                                       \
+            std::fprintf(stderr, __VA_ARGS__);                                   \
+            std::fprintf(stderr, "\n");                                          \
+            std::_Exit(1);                                                       \
+        }                                                                        \
     } while (0)
 
 using Random = std::mt19937_64;

@@ -90,7 +90,8 @@ class Player {
                 }
             }
             const uint32_t source = is_put ? mine() : theirs(), target = is_put ? theirs() : mine();
-            for (uint64_t i = 0; i < count * sizeof(T); i++) model_.byte(target, to + i) = model_.byte(source, from + i);
+            for (uint64_t i = 0; i < count * sizeof(T); i++)
+                model_.byte(target, to + i) = model_.byte(source, from + i);
         }
         model_.compare("transfers");
     }
@@ -98,7 +99,8 @@ class Player {
     template <class T> void strided(uint32_t rounds) {
         for (uint32_t round = 0; round < rounds; round++) {
             pick();
-            const uint64_t count = below(random_, 50), to_stride = 1 + below(random_, 9), from_stride = 1 + below(random_, 9);
+            const uint64_t count = below(random_, 50), to_stride = 1 + below(random_, 9),
+                           from_stride = 1 + below(random_, 9);
             const uint64_t to = place<T>(0, count * to_stride), from = place<T>(2, count * from_stride);
             const uint32_t threads = uint32_t(1 + below(random_, 5));
             const bool is_put = below(random_, 2);
@@ -149,18 +151,54 @@ class Player {
             using U = typename std::make_unsigned<T>::type;
             T after = before, found = before;
             switch (below(random_, 14)) {
-                case 0: atomic_add<O>(team_, word, value, peer_); after = T(U(before) + U(value)); break;
-                case 1: found = atomic_fetch_add<O>(team_, word, value, peer_); after = T(U(before) + U(value)); break;
-                case 2: atomic_inc<O>(team_, word, peer_); after = T(U(before) + 1); break;
-                case 3: found = atomic_fetch_inc<O>(team_, word, peer_); after = T(U(before) + 1); break;
-                case 4: atomic_and<O>(team_, word, value, peer_); after = before & value; break;
-                case 5: found = atomic_fetch_and<O>(team_, word, value, peer_); after = before & value; break;
-                case 6: atomic_or<O>(team_, word, value, peer_); after = before | value; break;
-                case 7: found = atomic_fetch_or<O>(team_, word, value, peer_); after = before | value; break;
-                case 8: atomic_xor<O>(team_, word, value, peer_); after = before ^ value; break;
-                case 9: found = atomic_fetch_xor<O>(team_, word, value, peer_); after = before ^ value; break;
-                case 10: atomic_set<O>(team_, word, value, peer_); after = value; break;
-                case 11: found = atomic_swap<O>(team_, word, value, peer_); after = value; break;
+                case 0:
+                    atomic_add<O>(team_, word, value, peer_);
+                    after = T(U(before) + U(value));
+                    break;
+                case 1:
+                    found = atomic_fetch_add<O>(team_, word, value, peer_);
+                    after = T(U(before) + U(value));
+                    break;
+                case 2:
+                    atomic_inc<O>(team_, word, peer_);
+                    after = T(U(before) + 1);
+                    break;
+                case 3:
+                    found = atomic_fetch_inc<O>(team_, word, peer_);
+                    after = T(U(before) + 1);
+                    break;
+                case 4:
+                    atomic_and<O>(team_, word, value, peer_);
+                    after = before & value;
+                    break;
+                case 5:
+                    found = atomic_fetch_and<O>(team_, word, value, peer_);
+                    after = before & value;
+                    break;
+                case 6:
+                    atomic_or<O>(team_, word, value, peer_);
+                    after = before | value;
+                    break;
+                case 7:
+                    found = atomic_fetch_or<O>(team_, word, value, peer_);
+                    after = before | value;
+                    break;
+                case 8:
+                    atomic_xor<O>(team_, word, value, peer_);
+                    after = before ^ value;
+                    break;
+                case 9:
+                    found = atomic_fetch_xor<O>(team_, word, value, peer_);
+                    after = before ^ value;
+                    break;
+                case 10:
+                    atomic_set<O>(team_, word, value, peer_);
+                    after = value;
+                    break;
+                case 11:
+                    found = atomic_swap<O>(team_, word, value, peer_);
+                    after = value;
+                    break;
                 case 12: found = atomic_fetch(team_, word, peer_); break;
                 default:
                     found = atomic_compare_swap<O>(team_, word, expected, value, peer_);
@@ -177,11 +215,12 @@ class Player {
     void signals(uint32_t rounds) {
         for (uint32_t round = 0; round < rounds; round++) {
             pick();
-            const uint64_t count = below(random_, 300), to = place<uint32_t>(0, count), from = place<uint32_t>(2, count);
+            const uint64_t count = below(random_, 300), to = place<uint32_t>(0, count),
+                           from = place<uint32_t>(2, count);
             const uint64_t signal = place<uint64_t>(3, 1), value = random_();
             const Signal op = below(random_, 2) ? Signal::set : Signal::add;
-            put_signal(team_, at<uint32_t>(team_, to), at<uint32_t>(team_, from), count, at<uint64_t>(team_, signal), op, value,
-                       peer_);
+            put_signal(team_, at<uint32_t>(team_, to), at<uint32_t>(team_, from), count, at<uint64_t>(team_, signal),
+                       op, value, peer_);
             for (uint64_t i = 0; i < count * 4; i++) model_.byte(theirs(), to + i) = model_.byte(mine(), from + i);
             const uint64_t after = op == Signal::set ? value : model_.read<uint64_t>(theirs(), signal) + value;
             model_.write(theirs(), signal, after);
@@ -198,12 +237,14 @@ class Player {
   private:
     template <class T> void compare(const tandem_team& there, uint64_t offset) {
         const T word = model_.read<T>(theirs(), offset);
-        const T others[] = {word, T(word + 1u), T(word - 1u), T(0), std::numeric_limits<T>::max(),
-                            std::numeric_limits<T>::min()};
+        const T others[] = {
+            word, T(word + 1u), T(word - 1u), T(0), std::numeric_limits<T>::max(), std::numeric_limits<T>::min()};
         const T wanted = others[below(random_, 6)];
-        const bool truth[] = {word == wanted, word != wanted, word > wanted, word >= wanted, word < wanted, word <= wanted};
+        const bool truth[] = {word == wanted, word != wanted, word > wanted,
+                              word >= wanted, word < wanted,  word <= wanted};
         for (int32_t kind = TANDEM_CMP_EQ; kind <= TANDEM_CMP_LE; kind++) {
-            CHECK("signals", test(there, at<T>(there, offset), Compare(kind), wanted) == truth[kind], "comparison %d", kind);
+            CHECK("signals", test(there, at<T>(there, offset), Compare(kind), wanted) == truth[kind], "comparison %d",
+                  kind);
             if (truth[kind]) {
                 CHECK("signals", wait_until(there, at<T>(there, offset), Compare(kind), wanted), "a wait that is over");
             }
@@ -291,7 +332,8 @@ void arrays(Random& random, uint32_t pes) {
             const uint64_t x = k < 12 ? edges[k] : k < 24 ? edges[k - 12] - 1 : random() >> below(random, 64);
             uint64_t rest;
             const uint64_t quotient = divisor.divide(x, rest);
-            CHECK("arrays", quotient == x / by && rest == x % by, "%llu / %llu", (unsigned long long)x, (unsigned long long)by);
+            CHECK("arrays", quotient == x / by && rest == x % by, "%llu / %llu", (unsigned long long)x,
+                  (unsigned long long)by);
         }
     }
 }
@@ -322,7 +364,8 @@ int main(int count, char** arguments) {
     if (count < 3) return 2;
     Random random(std::strtoull(arguments[1], nullptr, 10));
     const uint32_t pes = uint32_t(std::strtoul(arguments[2], nullptr, 10));
-    for (const char* section : {"transfers", "strided", "single", "atomics", "signals", "arrays", "regions"}) checked[section] = 0;
+    for (const char* section : {"transfers", "strided", "single", "atomics", "signals", "arrays", "regions"})
+        checked[section] = 0;
     World world(pes);
     Player player(world, pes, random);
     player.transfers<uint8_t>(200);
@@ -348,7 +391,8 @@ int main(int count, char** arguments) {
     player.signals(300);
     arrays(random, pes);
     regions(random, pes);
-    for (uint32_t pe = 0; pe < pes; pe++) CHECK("regions", world.fault(pe).what == TANDEM_FAULT_NONE, "a fault of PE %u", pe);
+    for (uint32_t pe = 0; pe < pes; pe++)
+        CHECK("regions", world.fault(pe).what == TANDEM_FAULT_NONE, "a fault of PE %u", pe);
     report_checks();
     return 0;
 }

@@ -72,8 +72,8 @@ void messages(World& world, uint32_t pes, uint64_t seed) {
                 CHECK("messages", signal_wait_until(team, signals + from, Compare::ge, round, from), "no signal");
                 const uint64_t* data = at<uint64_t>(team, 1024 + from * box);
                 for (uint64_t i = 1; i < data[0]; i++) {
-                    CHECK("messages", data[i] == ((round << 32) ^ (uint64_t(from) << 56) ^ i), "word %llu of round %llu",
-                          (unsigned long long)i, (unsigned long long)round);
+                    CHECK("messages", data[i] == ((round << 32) ^ (uint64_t(from) << 56) ^ i),
+                          "word %llu of round %llu", (unsigned long long)i, (unsigned long long)round);
                 }
                 signal_op<Order::release>(team, credits + team.me, Signal::set, round, from);
             }
@@ -118,18 +118,21 @@ void fences(World& world, uint32_t pes, bool broken) {
 void buffering(World& world, uint32_t pes) {
     if (pes < 2) return;
     std::vector<uint64_t> read[2];
-    world.run({0, pes - 1}, [&](tandem_team team) {
-        const uint32_t peer = 1 - team.me;
-        uint64_t* mine = at<uint64_t>(team, 16384);
-        std::vector<uint64_t> seen;
-        for (uint64_t round = 1; round <= 5 * rounds; round++) {
-            if (!barrier(team)) return;
-            p(team, mine, round, team.me);
-            quiet(team);
-            seen.push_back(g(team, mine, peer));
-        }
-        read[team.me] = seen;
-    }, 2);
+    world.run(
+        {0, pes - 1},
+        [&](tandem_team team) {
+            const uint32_t peer = 1 - team.me;
+            uint64_t* mine = at<uint64_t>(team, 16384);
+            std::vector<uint64_t> seen;
+            for (uint64_t round = 1; round <= 5 * rounds; round++) {
+                if (!barrier(team)) return;
+                p(team, mine, round, team.me);
+                quiet(team);
+                seen.push_back(g(team, mine, peer));
+            }
+            read[team.me] = seen;
+        },
+        2);
     for (uint64_t i = 0; i < read[0].size(); i++) {
         CHECK("buffering", read[0][i] == i + 1 || read[1][i] == i + 1, "round %llu", (unsigned long long)i);
     }
@@ -172,7 +175,8 @@ void atomics(World& world, uint32_t pes) {
         CHECK("atomics", *at<int32_t>(team, base + 8) == int32_t(rounds * pes), "count of PE %u", pe);
         const uint64_t all = rounds >= 64 ? ~uint64_t(0) : (uint64_t(1) << rounds) - 1;
         CHECK("atomics", *at<uint64_t>(team, base + 16) == all, "bits of PE %u", pe);
-        CHECK("atomics", *at<uint64_t>(team, base + 24) == (rounds % 2 ? (uint64_t(1) << pes) - 1 : 0), "toggles of %u", pe);
+        CHECK("atomics", *at<uint64_t>(team, base + 24) == (rounds % 2 ? (uint64_t(1) << pes) - 1 : 0), "toggles of %u",
+              pe);
         CHECK("atomics", *at<uint64_t>(team, base + 32) == 3 * rounds * pes, "chain of PE %u", pe);
     }
     std::vector<bool> taken(rounds * pes);
@@ -219,7 +223,8 @@ void waits(World& world, uint32_t pes, uint64_t seed) {
                     left -= uint32_t(count);
                 }
             }
-            CHECK("waits", wait_until_any(team, words, WORDS, done.data(), Compare::eq, 1) == NONE, "nothing to wait for");
+            CHECK("waits", wait_until_any(team, words, WORDS, done.data(), Compare::eq, 1) == NONE,
+                  "nothing to wait for");
             CHECK("waits", wait_until_some<int32_t>(team, words, 0, nullptr, nullptr, Compare::eq, 1) == 0, "no word");
             CHECK("waits", wait_until_all(team, words, WORDS, nullptr, Compare::eq, int32_t(round), before), "all");
             if (!barrier(team)) return;
@@ -254,7 +259,8 @@ void barriers(World& world, uint32_t pes, uint64_t seed) {
                             CHECK("barriers", barrier(team, group), "a barrier failed");
                             for (uint32_t pe = 0; pe < team.size; pe++) {
                                 const uint64_t* words = at<uint64_t>(team, 60000 + 80 * pe);
-                                for (uint32_t i = 0; i < 9; i++) CHECK("barriers", words[i] == round * 1000 + pe, "PE %u", pe);
+                                for (uint32_t i = 0; i < 9; i++)
+                                    CHECK("barriers", words[i] == round * 1000 + pe, "PE %u", pe);
                             }
                             CHECK("barriers", barrier(team, group), "a barrier failed");
                         }
@@ -277,9 +283,10 @@ void faults(uint32_t pes) {
             if (is_barrier && team.me == absent) return;
             // The others would wait for long if nobody told them.
             team.timeout_ns = team.me == waiter ? 50 * 1000 * 1000 : 100ull * 1000 * 1000 * 1000;
-            const bool done = is_barrier       ? barrier(team)
-                              : kind == 2      ? wait_until_any(team, word, 1, nullptr, Compare::gt, uint64_t(6), absent) != NONE
-                                               : signal_wait_until(team, word, Compare::gt, 6, absent);
+            const bool done = is_barrier ? barrier(team)
+                              : kind == 2
+                                  ? wait_until_any(team, word, 1, nullptr, Compare::gt, uint64_t(6), absent) != NONE
+                                  : signal_wait_until(team, word, Compare::gt, 6, absent);
             CHECK("faults", !done, "a wait for nothing ended well");
             CHECK("faults", !signal_wait_until(team, word, Compare::gt, 6), "a wait after a fault");
         });
@@ -308,7 +315,11 @@ void faults(uint32_t pes) {
         if (k == 4) GlobalArray<uint32_t>(team, last, 1, 1)[1] = 5;
         const tandem_fault& fault = world.fault(pes - 1);
         CHECK("faults", fault.what == TANDEM_FAULT_BOUNDS, "case %u: fault %u", k, fault.what);
-        CHECK("faults", fault.waiter == pes - 1 && fault.peer == (k == 1 ? pes : k == 4 ? 1 % pes : 0), "case %u: peer", k);
+        CHECK("faults",
+              fault.waiter == pes - 1 && fault.peer == (k == 1   ? pes
+                                                        : k == 4 ? 1 % pes
+                                                                 : 0),
+              "case %u: peer", k);
         if (k == 2) {
             CHECK("faults", fault.place == reinterpret_cast<uint64_t>(world.window(0)) + World::USABLE - 4, "place");
             CHECK("faults", fault.wanted == 8, "bytes");
@@ -337,7 +348,8 @@ void examples(World& world, uint32_t pes, uint64_t seed) {
         for (uint64_t row = 1; row + 1 < rows; row++) {
             for (uint64_t column = 1; column + 1 < shape.columns; column++) {
                 const float* x = &old[row * shape.columns + column];
-                field[row * shape.columns + column] = 0.25f * ((x[-int(shape.columns)] + x[shape.columns]) + (x[-1] + x[1]));
+                field[row * shape.columns + column] =
+                    0.25f * ((x[-int(shape.columns)] + x[shape.columns]) + (x[-1] + x[1]));
             }
         }
     }
@@ -349,7 +361,8 @@ void examples(World& world, uint32_t pes, uint64_t seed) {
                 const int64_t whole = int64_t(pe * shape.rows + row) - 1;
                 float* to = reinterpret_cast<float*>(world.window(pe)) + row * shape.columns;
                 for (uint64_t column = 0; column < shape.columns; column++) {
-                    to[column] = whole < 0 || whole >= int64_t(rows) ? -1 : start[uint64_t(whole) * shape.columns + column];
+                    to[column] =
+                        whole < 0 || whole >= int64_t(rows) ? -1 : start[uint64_t(whole) * shape.columns + column];
                 }
             }
             std::memset(world.window(pe) + other, 0xff, bytes);
@@ -397,7 +410,8 @@ int main(int count, char** arguments) {
     const uint64_t seed = std::strtoull(arguments[1], nullptr, 10);
     const uint32_t pes = uint32_t(std::strtoul(arguments[2], nullptr, 10));
     rounds = std::strtoull(arguments[3], nullptr, 10);
-    for (const char* section : {"messages", "fences", "buffering", "atomics", "waits", "barriers", "faults", "examples"}) {
+    for (const char* section :
+         {"messages", "fences", "buffering", "atomics", "waits", "barriers", "faults", "examples"}) {
         checked[section] = 0;
     }
     World world(pes);
@@ -407,7 +421,8 @@ int main(int count, char** arguments) {
     atomics(world, pes);
     waits(world, pes, seed);
     barriers(world, pes, seed);
-    for (uint32_t pe = 0; pe < pes; pe++) CHECK("faults", world.fault(pe).what == TANDEM_FAULT_NONE, "a fault of PE %u", pe);
+    for (uint32_t pe = 0; pe < pes; pe++)
+        CHECK("faults", world.fault(pe).what == TANDEM_FAULT_NONE, "a fault of PE %u", pe);
     examples(world, pes, seed);
     faults(pes);
     report_checks();

@@ -251,9 +251,7 @@ impl Stencil {
         queue.keep(to);
         queue.keep(from);
         // SAFETY: both fields are memory of the team, and long enough.
-        queue.call(op, |stream, team| unsafe {
-            ffi::tandem_example_stencil(team, &args, i32::from(by_blocks), stream)
-        })
+        queue.call(op, |stream, team| unsafe { ffi::tandem_example_stencil(team, &args, i32::from(by_blocks), stream) })
     }
 
     /// Launches one kernel on all PEs that does all steps; the result is in `b` after an odd number of them.

@@ -8,16 +8,15 @@ namespace {
 constexpr uint32_t THREADS = 256;
 constexpr uint64_t MOST_BLOCKS = 1056;
 
-template <class T> __global__ void assign_kernel(const __grid_constant__ GlobalArray<T> to,
-                                                 const __grid_constant__ GlobalArray<T> from) {
+template <class T>
+__global__ void assign_kernel(const __grid_constant__ GlobalArray<T> to, const __grid_constant__ GlobalArray<T> from) {
     assign_local(to, from, uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, uint64_t(gridDim.x) * blockDim.x);
 }
 
 /// Elements as runs of words that are as wide as all lengths and addresses allow: the distributions of the words are
 /// the same with blocks so much longer.
-template <class Word>
-int32_t assign(const tandem_team& team, const tandem_array& to, const tandem_array& from, uint64_t element,
-               tandem_stream stream) {
+template <class Word> int32_t assign(const tandem_team& team, const tandem_array& to, const tandem_array& from,
+                                     uint64_t element, tandem_stream stream) {
     const uint64_t words = element / sizeof(Word);
     const GlobalArray<Word> target(team, reinterpret_cast<Word*>(to.part), to.length * words, to.block * words);
     const GlobalArray<Word> source(team, reinterpret_cast<Word*>(from.part), from.length * words, from.block * words);

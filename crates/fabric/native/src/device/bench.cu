@@ -7,9 +7,8 @@ namespace {
 
 constexpr uint32_t MOST_THREADS = 1024;
 
-template <class Group>
-__device__ void transfer(const tandem_team& team, const tandem_bench_transfer_args& args, uint64_t at, uint64_t vectors,
-                         Group group) {
+template <class Group> __device__ void transfer(const tandem_team& team, const tandem_bench_transfer_args& args,
+                                                uint64_t at, uint64_t vectors, Group group) {
     uint4* to = reinterpret_cast<uint4*>(args.to) + at;
     const uint4* from = reinterpret_cast<const uint4*>(args.from) + at;
     if (args.is_get != 0) {
@@ -40,9 +39,8 @@ __global__ void __launch_bounds__(MOST_THREADS)
 /// What PE `me` sends.
 __device__ uint64_t value_of(uint64_t round, uint32_t me) { return (2 * round + me) * 0x9e3779b97f4a7c15; }
 
-template <int32_t FORM>
-__global__ void pingpong_kernel(const __grid_constant__ tandem_team team,
-                                const __grid_constant__ tandem_bench_pingpong_args args) {
+template <int32_t FORM> __global__ void pingpong_kernel(const __grid_constant__ tandem_team team,
+                                                        const __grid_constant__ tandem_bench_pingpong_args args) {
     uint64_t* word = reinterpret_cast<uint64_t*>(args.word);
     uint64_t* data = reinterpret_cast<uint64_t*>(args.data);
     // Others watch.

@@ -69,8 +69,8 @@ template <bool QUIET> __device__ bool buffer(const tandem_team& team, Lane& lane
     return g(team, &lane.word, team.me) >= round;
 }
 
-template <int32_t TEST>
-__global__ void litmus_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_litmus_args args) {
+template <int32_t TEST> __global__ void litmus_kernel(const __grid_constant__ tandem_team team,
+                                                      const __grid_constant__ tandem_litmus_args args) {
     if (team.me > 1) return;
     Lane& lane = reinterpret_cast<Lane*>(args.lanes)[blockIdx.x];
     uint8_t* saw = reinterpret_cast<uint8_t*>(args.saw) + blockIdx.x * args.rounds;

@@ -54,8 +54,8 @@ __global__ void wait_kernel(const __grid_constant__ tandem_team team, const tand
         const size_t index = wait_until_any(team, words, args.count, nullptr, compare, wanted, args.from);
         if (found != nullptr) *found = index;
     } else {
-        *found = wait_until_some(team, words, args.count, reinterpret_cast<size_t*>(found + 1), nullptr, compare, wanted,
-                                 args.from);
+        *found = wait_until_some(team, words, args.count, reinterpret_cast<size_t*>(found + 1), nullptr, compare,
+                                 wanted, args.from);
     }
 }
 
@@ -163,10 +163,18 @@ extern "C" int32_t tandem_fabric_preload(uint64_t* kernels) {
         return cudaFuncGetAttributes(&attributes, kernel);
     };
     const cudaError_t loaded[] = {
-        load(atomic_kernel<uint32_t>), load(atomic_kernel<uint64_t>), load(wait_kernel<uint32_t>),
-        load(wait_kernel<int32_t>),    load(wait_kernel<uint64_t>),   load(wait_kernel<int64_t>),
-        load(barrier_kernel),          load(strided_kernel<uint4>),   load(strided_kernel<uint2>),
-        load(strided_kernel<uint32_t>), load(strided_kernel<uint16_t>), load(strided_kernel<uint8_t>),
+        load(atomic_kernel<uint32_t>),
+        load(atomic_kernel<uint64_t>),
+        load(wait_kernel<uint32_t>),
+        load(wait_kernel<int32_t>),
+        load(wait_kernel<uint64_t>),
+        load(wait_kernel<int64_t>),
+        load(barrier_kernel),
+        load(strided_kernel<uint4>),
+        load(strided_kernel<uint2>),
+        load(strided_kernel<uint32_t>),
+        load(strided_kernel<uint16_t>),
+        load(strided_kernel<uint8_t>),
         load(store_kernel),
     };
     *kernels = 0;

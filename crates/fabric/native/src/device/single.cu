@@ -19,16 +19,18 @@ __device__ void transfer(const tandem_team& team, const tandem_single_args& args
             iget(team, to, from, args.to_stride, args.from_stride, args.count, args.peer, group);
             break;
         case TANDEM_SINGLE_PUT_SIGNAL:
-            put_signal(team, to, from, args.count, reinterpret_cast<uint64_t*>(args.signal), Signal(args.how), args.value,
-                       args.peer, group);
+            put_signal(team, to, from, args.count, reinterpret_cast<uint64_t*>(args.signal), Signal(args.how),
+                       args.value, args.peer, group);
             break;
         default: break;
     }
 }
 
 template <class T> __device__ void element(const tandem_team& team, const tandem_single_args& args) {
-    if (args.op == TANDEM_SINGLE_P) p(team, reinterpret_cast<T*>(args.to), *reinterpret_cast<const T*>(args.from), args.peer);
-    if (args.op == TANDEM_SINGLE_G) *reinterpret_cast<T*>(args.to) = g(team, reinterpret_cast<const T*>(args.from), args.peer);
+    if (args.op == TANDEM_SINGLE_P)
+        p(team, reinterpret_cast<T*>(args.to), *reinterpret_cast<const T*>(args.from), args.peer);
+    if (args.op == TANDEM_SINGLE_G)
+        *reinterpret_cast<T*>(args.to) = g(team, reinterpret_cast<const T*>(args.from), args.peer);
 }
 
 template <class T> __device__ void atomic(const tandem_team& team, const tandem_single_args& args) {

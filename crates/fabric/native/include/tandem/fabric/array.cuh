@@ -130,9 +130,8 @@ TANDEM_FABRIC_FN void forall_local(const GlobalArray<T>& array, uint64_t worker,
 
 /// Copies this PE's part of `to` from `from`, element by element, for one of `workers`: for distributions that cut each
 /// other into short pieces. Long pieces are better copied whole.
-template <class T>
-TANDEM_FABRIC_FN void assign_local(const GlobalArray<T>& to, const GlobalArray<T>& from, uint64_t worker,
-                                   uint64_t workers) {
+template <class T> TANDEM_FABRIC_FN void assign_local(const GlobalArray<T>& to, const GlobalArray<T>& from,
+                                                      uint64_t worker, uint64_t workers) {
     constexpr uint32_t IN_FLIGHT = 8;
     const uint64_t here = to.local_length();
     uint64_t place = worker;

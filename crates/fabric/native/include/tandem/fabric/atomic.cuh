@@ -25,15 +25,15 @@ TANDEM_FABRIC_FN T amo_fetch(const tandem_team& team, T* word, T value, uint32_t
 
 }  // namespace detail
 
-#define TANDEM_FABRIC_AMO(NAME, OPERATION)                                                                             \
-    template <Order O = Order::relaxed, class T>                                                                       \
-    TANDEM_FABRIC_FN void atomic_##NAME(const tandem_team& team, T* word, T value, uint32_t pe) {                      \
-        detail::amo_change<detail::OPERATION, O>(team, word, value, pe);                                               \
-    }                                                                                                                  \
-    template <Order O = Order::relaxed, class T>                                                                       \
-    TANDEM_FABRIC_FN T atomic_fetch_##NAME(const tandem_team& team, T* word, T value, uint32_t pe) {                   \
-        static_assert(std::is_integral<T>::value, "arithmetic is on integers");                                        \
-        return detail::amo_fetch<detail::OPERATION, O>(team, word, value, pe);                                         \
+#define TANDEM_FABRIC_AMO(NAME, OPERATION)                                                           \
+    template <Order O = Order::relaxed, class T>                                                     \
+    TANDEM_FABRIC_FN void atomic_##NAME(const tandem_team& team, T* word, T value, uint32_t pe) {    \
+        detail::amo_change<detail::OPERATION, O>(team, word, value, pe);                             \
+    }                                                                                                \
+    template <Order O = Order::relaxed, class T>                                                     \
+    TANDEM_FABRIC_FN T atomic_fetch_##NAME(const tandem_team& team, T* word, T value, uint32_t pe) { \
+        static_assert(std::is_integral<T>::value, "arithmetic is on integers");                      \
+        return detail::amo_fetch<detail::OPERATION, O>(team, word, value, pe);                       \
     }
 /// atomic_add, atomic_fetch_add
 TANDEM_FABRIC_AMO(add, Add)

@@ -20,7 +20,8 @@ template <class Group> TANDEM_FABRIC_FN bool meet(const tandem_team& team, uint6
         met = poll(
             team, [&] { return load<Order::acquire>(word) >= round; },
             [&] {
-                report(team, TANDEM_FAULT_BARRIER, pe, reinterpret_cast<uint64_t>(word), load<Order::relaxed>(word), round);
+                report(team, TANDEM_FAULT_BARRIER, pe, reinterpret_cast<uint64_t>(word), load<Order::relaxed>(word),
+                       round);
             });
     }
     return met;

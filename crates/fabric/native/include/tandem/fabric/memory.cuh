@@ -11,10 +11,18 @@ namespace detail {
 
 /// The unsigned integer of a size.
 template <size_t BYTES> struct Bits;
-template <> struct Bits<1> { using type = uint8_t; };
-template <> struct Bits<2> { using type = uint16_t; };
-template <> struct Bits<4> { using type = uint32_t; };
-template <> struct Bits<8> { using type = uint64_t; };
+template <> struct Bits<1> {
+    using type = uint8_t;
+};
+template <> struct Bits<2> {
+    using type = uint16_t;
+};
+template <> struct Bits<4> {
+    using type = uint32_t;
+};
+template <> struct Bits<8> {
+    using type = uint64_t;
+};
 template <class T> using bits_of = typename Bits<sizeof(T)>::type;
 
 template <class To, class From> __device__ __forceinline__ To bit_cast(From from) {
@@ -26,24 +34,30 @@ template <class To, class From> __device__ __forceinline__ To bit_cast(From from
 
 __device__ __forceinline__ size_t global(const void* at) { return __cvta_generic_to_global(at); }
 
-#define TANDEM_PTX_ACCESS(CONSTRAINT, TYPE, REGISTER, VALUE)                                                  \
-    template <Order O> __device__ __forceinline__ VALUE ptx_load(const VALUE* at) {                                    \
-        REGISTER value;                                                                                                 \
-        if constexpr (O == Order::acquire) {                                                                            \
-            asm volatile("ld.acquire.sys.global." TYPE " %0, [%1];" : CONSTRAINT(=)(value) : "l"(global(at)) : "memory");    \
-        } else {                                                                                                        \
-            asm volatile("ld.relaxed.sys.global." TYPE " %0, [%1];" : CONSTRAINT(=)(value) : "l"(global(at)) : "memory");    \
-        }                                                                                                               \
-        return VALUE(value);                                                                                            \
-    }                                                                                                                   \
-    template <Order O> __device__ __forceinline__ void ptx_store(VALUE* at, VALUE value) {                              \
-        if constexpr (O == Order::release) {                                                                            \
-            asm volatile("st.release.sys.global." TYPE " [%0], %1;" ::"l"(global(at)), CONSTRAINT()(REGISTER(value))         \
-                         : "memory");                                                                                   \
-        } else {                                                                                                        \
-            asm volatile("st.relaxed.sys.global." TYPE " [%0], %1;" ::"l"(global(at)), CONSTRAINT()(REGISTER(value))         \
-                         : "memory");                                                                                   \
-        }                                                                                                               \
+#define TANDEM_PTX_ACCESS(CONSTRAINT, TYPE, REGISTER, VALUE)                                                         \
+    template <Order O> __device__ __forceinline__ VALUE ptx_load(const VALUE* at) {                                  \
+        REGISTER value;                                                                                              \
+        if constexpr (O == Order::acquire) {                                                                         \
+            asm volatile("ld.acquire.sys.global." TYPE " %0, [%1];"                                                  \
+                         : CONSTRAINT(=)(value)                                                                      \
+                         : "l"(global(at))                                                                           \
+                         : "memory");                                                                                \
+        } else {                                                                                                     \
+            asm volatile("ld.relaxed.sys.global." TYPE " %0, [%1];"                                                  \
+                         : CONSTRAINT(=)(value)                                                                      \
+                         : "l"(global(at))                                                                           \
+                         : "memory");                                                                                \
+        }                                                                                                            \
+        return VALUE(value);                                                                                         \
+    }                                                                                                                \
+    template <Order O> __device__ __forceinline__ void ptx_store(VALUE* at, VALUE value) {                           \
+        if constexpr (O == Order::release) {                                                                         \
+            asm volatile("st.release.sys.global." TYPE " [%0], %1;" ::"l"(global(at)), CONSTRAINT()(REGISTER(value)) \
+                         : "memory");                                                                                \
+        } else {                                                                                                     \
+            asm volatile("st.relaxed.sys.global." TYPE " [%0], %1;" ::"l"(global(at)), CONSTRAINT()(REGISTER(value)) \
+                         : "memory");                                                                                \
+        }                                                                                                            \
     }
 #define TANDEM_REG_H(MODE) #MODE "h"
 #define TANDEM_REG_R(MODE) #MODE "r"
@@ -56,10 +70,11 @@ TANDEM_PTX_ACCESS(TANDEM_REG_L, "u64", uint64_t, uint64_t)
 
 /// Two words by one access of 16 bytes, aligned to 16. A relaxed access of 128 bits is in the memory model of PTX.
 __device__ __forceinline__ void store_pair(uint64_t* at, uint64_t first, uint64_t second) {
-    asm volatile("{\n\t.reg .b128 pair;\n\tmov.b128 pair, {%1, %2};\n\tst.relaxed.sys.global.b128 [%0], pair;\n\t}" ::"l"(
-                     global(at)),
-                 "l"(first), "l"(second)
-                 : "memory");
+    asm volatile(
+        "{\n\t.reg .b128 pair;\n\tmov.b128 pair, {%1, %2};\n\tst.relaxed.sys.global.b128 [%0], pair;\n\t}" ::"l"(
+            global(at)),
+        "l"(first), "l"(second)
+        : "memory");
 }
 
 __device__ __forceinline__ void load_pair(const uint64_t* at, uint64_t& first, uint64_t& second) {
@@ -76,64 +91,64 @@ struct Or {};
 struct Xor {};
 struct Exchange {};
 
-#define TANDEM_PTX_FETCH(NAME, SEM, ORDER, PTX32, PTX64)                                                              \
-    __device__ __forceinline__ uint32_t ptx_fetch(NAME, std::integral_constant<Order, ORDER>, uint32_t* at,            \
-                                                  uint32_t value) {                                                     \
-        uint32_t old;                                                                                                   \
-        asm volatile("atom." SEM ".sys.global." PTX32 " %0, [%1], %2;"                                                  \
-                     : "=r"(old)                                                                                        \
-                     : "l"(global(at)), "r"(value)                                                                      \
-                     : "memory");                                                                                       \
-        return old;                                                                                                     \
-    }                                                                                                                   \
-    __device__ __forceinline__ uint64_t ptx_fetch(NAME, std::integral_constant<Order, ORDER>, uint64_t* at,            \
-                                                  uint64_t value) {                                                     \
-        uint64_t old;                                                                                                   \
-        asm volatile("atom." SEM ".sys.global." PTX64 " %0, [%1], %2;"                                                  \
-                     : "=l"(old)                                                                                        \
-                     : "l"(global(at)), "l"(value)                                                                      \
-                     : "memory");                                                                                       \
-        return old;                                                                                                     \
+#define TANDEM_PTX_FETCH(NAME, SEM, ORDER, PTX32, PTX64)                                                    \
+    __device__ __forceinline__ uint32_t ptx_fetch(NAME, std::integral_constant<Order, ORDER>, uint32_t* at, \
+                                                  uint32_t value) {                                         \
+        uint32_t old;                                                                                       \
+        asm volatile("atom." SEM ".sys.global." PTX32 " %0, [%1], %2;"                                      \
+                     : "=r"(old)                                                                            \
+                     : "l"(global(at)), "r"(value)                                                          \
+                     : "memory");                                                                           \
+        return old;                                                                                         \
+    }                                                                                                       \
+    __device__ __forceinline__ uint64_t ptx_fetch(NAME, std::integral_constant<Order, ORDER>, uint64_t* at, \
+                                                  uint64_t value) {                                         \
+        uint64_t old;                                                                                       \
+        asm volatile("atom." SEM ".sys.global." PTX64 " %0, [%1], %2;"                                      \
+                     : "=l"(old)                                                                            \
+                     : "l"(global(at)), "l"(value)                                                          \
+                     : "memory");                                                                           \
+        return old;                                                                                         \
     }
-#define TANDEM_PTX_CHANGE(NAME, SEM, ORDER, PTX32, PTX64)                                                             \
-    __device__ __forceinline__ void ptx_change(NAME, std::integral_constant<Order, ORDER>, uint32_t* at,               \
-                                               uint32_t value) {                                                        \
-        asm volatile("red." SEM ".sys.global." PTX32 " [%0], %1;" ::"l"(global(at)), "r"(value) : "memory");            \
-    }                                                                                                                   \
-    __device__ __forceinline__ void ptx_change(NAME, std::integral_constant<Order, ORDER>, uint64_t* at,               \
-                                               uint64_t value) {                                                        \
-        asm volatile("red." SEM ".sys.global." PTX64 " [%0], %1;" ::"l"(global(at)), "l"(value) : "memory");            \
+#define TANDEM_PTX_CHANGE(NAME, SEM, ORDER, PTX32, PTX64)                                                    \
+    __device__ __forceinline__ void ptx_change(NAME, std::integral_constant<Order, ORDER>, uint32_t* at,     \
+                                               uint32_t value) {                                             \
+        asm volatile("red." SEM ".sys.global." PTX32 " [%0], %1;" ::"l"(global(at)), "r"(value) : "memory"); \
+    }                                                                                                        \
+    __device__ __forceinline__ void ptx_change(NAME, std::integral_constant<Order, ORDER>, uint64_t* at,     \
+                                               uint64_t value) {                                             \
+        asm volatile("red." SEM ".sys.global." PTX64 " [%0], %1;" ::"l"(global(at)), "l"(value) : "memory"); \
     }
-#define TANDEM_PTX_SWAP_IF(SEM, ORDER)                                                                                \
-    __device__ __forceinline__ uint32_t ptx_swap_if(std::integral_constant<Order, ORDER>, uint32_t* at,                \
-                                                    uint32_t expected, uint32_t value) {                                \
-        uint32_t old;                                                                                                   \
-        asm volatile("atom." SEM ".sys.global.cas.b32 %0, [%1], %2, %3;"                                                \
-                     : "=r"(old)                                                                                        \
-                     : "l"(global(at)), "r"(expected), "r"(value)                                                       \
-                     : "memory");                                                                                       \
-        return old;                                                                                                     \
-    }                                                                                                                   \
-    __device__ __forceinline__ uint64_t ptx_swap_if(std::integral_constant<Order, ORDER>, uint64_t* at,                \
-                                                    uint64_t expected, uint64_t value) {                                \
-        uint64_t old;                                                                                                   \
-        asm volatile("atom." SEM ".sys.global.cas.b64 %0, [%1], %2, %3;"                                                \
-                     : "=l"(old)                                                                                        \
-                     : "l"(global(at)), "l"(expected), "l"(value)                                                       \
-                     : "memory");                                                                                       \
-        return old;                                                                                                     \
+#define TANDEM_PTX_SWAP_IF(SEM, ORDER)                                                                  \
+    __device__ __forceinline__ uint32_t ptx_swap_if(std::integral_constant<Order, ORDER>, uint32_t* at, \
+                                                    uint32_t expected, uint32_t value) {                \
+        uint32_t old;                                                                                   \
+        asm volatile("atom." SEM ".sys.global.cas.b32 %0, [%1], %2, %3;"                                \
+                     : "=r"(old)                                                                        \
+                     : "l"(global(at)), "r"(expected), "r"(value)                                       \
+                     : "memory");                                                                       \
+        return old;                                                                                     \
+    }                                                                                                   \
+    __device__ __forceinline__ uint64_t ptx_swap_if(std::integral_constant<Order, ORDER>, uint64_t* at, \
+                                                    uint64_t expected, uint64_t value) {                \
+        uint64_t old;                                                                                   \
+        asm volatile("atom." SEM ".sys.global.cas.b64 %0, [%1], %2, %3;"                                \
+                     : "=l"(old)                                                                        \
+                     : "l"(global(at)), "l"(expected), "l"(value)                                       \
+                     : "memory");                                                                       \
+        return old;                                                                                     \
     }
-#define TANDEM_PTX_ORDERED(SEM, ORDER)                                                                                \
-    TANDEM_PTX_FETCH(Add, SEM, ORDER, "add.u32", "add.u64")                                                            \
-    TANDEM_PTX_FETCH(And, SEM, ORDER, "and.b32", "and.b64")                                                            \
-    TANDEM_PTX_FETCH(Or, SEM, ORDER, "or.b32", "or.b64")                                                               \
-    TANDEM_PTX_FETCH(Xor, SEM, ORDER, "xor.b32", "xor.b64")                                                            \
-    TANDEM_PTX_FETCH(Exchange, SEM, ORDER, "exch.b32", "exch.b64")                                                     \
+#define TANDEM_PTX_ORDERED(SEM, ORDER)                             \
+    TANDEM_PTX_FETCH(Add, SEM, ORDER, "add.u32", "add.u64")        \
+    TANDEM_PTX_FETCH(And, SEM, ORDER, "and.b32", "and.b64")        \
+    TANDEM_PTX_FETCH(Or, SEM, ORDER, "or.b32", "or.b64")           \
+    TANDEM_PTX_FETCH(Xor, SEM, ORDER, "xor.b32", "xor.b64")        \
+    TANDEM_PTX_FETCH(Exchange, SEM, ORDER, "exch.b32", "exch.b64") \
     TANDEM_PTX_SWAP_IF(SEM, ORDER)
-#define TANDEM_PTX_REDUCED(SEM, ORDER)                                                                                \
-    TANDEM_PTX_CHANGE(Add, SEM, ORDER, "add.u32", "add.u64")                                                           \
-    TANDEM_PTX_CHANGE(And, SEM, ORDER, "and.b32", "and.b64")                                                           \
-    TANDEM_PTX_CHANGE(Or, SEM, ORDER, "or.b32", "or.b64")                                                              \
+#define TANDEM_PTX_REDUCED(SEM, ORDER)                       \
+    TANDEM_PTX_CHANGE(Add, SEM, ORDER, "add.u32", "add.u64") \
+    TANDEM_PTX_CHANGE(And, SEM, ORDER, "and.b32", "and.b64") \
+    TANDEM_PTX_CHANGE(Or, SEM, ORDER, "or.b32", "or.b64")    \
     TANDEM_PTX_CHANGE(Xor, SEM, ORDER, "xor.b32", "xor.b64")
 TANDEM_PTX_ORDERED("relaxed", Order::relaxed)
 TANDEM_PTX_ORDERED("acquire", Order::acquire)
@@ -156,7 +171,9 @@ TANDEM_PTX_REDUCED("release", Order::release)
 // give, and a fence is an access to one common word.
 #if defined(__SANITIZE_THREAD__)
 constexpr int host_order(Order order, bool loads, bool stores) {
-    return order == Order::acq_rel || (loads && stores) ? __ATOMIC_ACQ_REL : loads ? __ATOMIC_ACQUIRE : __ATOMIC_RELEASE;
+    return order == Order::acq_rel || (loads && stores) ? __ATOMIC_ACQ_REL
+           : loads                                      ? __ATOMIC_ACQUIRE
+                                                        : __ATOMIC_RELEASE;
 }
 #else
 constexpr int host_order(Order order, bool, bool) {
@@ -174,8 +191,7 @@ struct Add {
 // register that holds the address (x86-64).
 template <int ORDER, class T, class F> static T exchange_until(T* at, F change) {
     T old = __atomic_load_n(at, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(at, &old, change(old), true, ORDER, __ATOMIC_RELAXED)) {
-    }
+    while (!__atomic_compare_exchange_n(at, &old, change(old), true, ORDER, __ATOMIC_RELAXED)) {}
     return old;
 }
 struct And {
@@ -204,9 +220,8 @@ struct Exchange {
 #endif
 
 /// A type that single accesses take.
-template <class T>
-constexpr bool IS_WORD = std::is_trivially_copyable<T>::value &&
-                         (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+template <class T> constexpr bool IS_WORD =
+    std::is_trivially_copyable<T>::value && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
 /// Reads; O is relaxed or acquire.
 template <Order O, class T> TANDEM_FABRIC_FN T load(const T* at) {
@@ -261,7 +276,8 @@ template <Order O, class T> TANDEM_FABRIC_FN T swap_if(T* at, T expected, T valu
                                    bit_cast<bits_of<T>>(expected), bit_cast<bits_of<T>>(value)));
 #else
     constexpr int success = host_order(O, true, true);
-    constexpr int failure = success == __ATOMIC_RELAXED || success == __ATOMIC_RELEASE ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE;
+    constexpr int failure =
+        success == __ATOMIC_RELAXED || success == __ATOMIC_RELEASE ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE;
     __atomic_compare_exchange(at, &expected, &value, false, success, failure);
     return expected;
 #endif

@@ -21,8 +21,8 @@ template <Order O> TANDEM_FABRIC_FN void raise(uint64_t* there, Signal op, uint6
 
 }  // namespace detail
 
-/// Sets or adds to a signal of `pe`. Relaxed unless the template argument says release: then what the calling thread did
-/// before, or saw done, is seen by who waits for the value. A release waits for the writes before it.
+/// Sets or adds to a signal of `pe`. Relaxed unless the template argument says release: then what the calling thread
+/// did before, or saw done, is seen by who waits for the value. A release waits for the writes before it.
 template <Order O = Order::relaxed>
 TANDEM_FABRIC_FN void signal_op(const tandem_team& team, uint64_t* signal, Signal op, uint64_t value, uint32_t pe) {
     uint64_t* there = detail::reach(team, signal, 1, pe);
@@ -37,8 +37,8 @@ TANDEM_FABRIC_FN uint64_t signal_fetch(const tandem_team&, const uint64_t* signa
 /// Writes `count` elements to `pe`, and then its signal: who waits for the signal reads the data. What the threads of
 /// the group did before is seen too.
 template <class T, class Group = Thread>
-TANDEM_FABRIC_FN void put_signal(const tandem_team& team, T* to, const T* from, size_t count, uint64_t* signal, Signal op,
-                                 uint64_t value, uint32_t pe, Group group = {}) {
+TANDEM_FABRIC_FN void put_signal(const tandem_team& team, T* to, const T* from, size_t count, uint64_t* signal,
+                                 Signal op, uint64_t value, uint32_t pe, Group group = {}) {
     put(team, to, from, count, pe, group);
     // The barrier orders the writes of the group before the release of the one thread.
     group.sync();
@@ -46,9 +46,9 @@ TANDEM_FABRIC_FN void put_signal(const tandem_team& team, T* to, const T* from, 
 }
 
 /// Waits until a signal of this PE compares as wanted; acquire. `from` is the PE that is to send it, for the fault.
-template <class Group = Thread>
-TANDEM_FABRIC_FN bool signal_wait_until(const tandem_team& team, const uint64_t* signal, Compare compare, uint64_t wanted,
-                                        uint32_t from = ANY_PE, Group group = {}) {
+template <class Group = Thread> TANDEM_FABRIC_FN bool signal_wait_until(const tandem_team& team, const uint64_t* signal,
+                                                                        Compare compare, uint64_t wanted,
+                                                                        uint32_t from = ANY_PE, Group group = {}) {
     return wait_until(team, signal, compare, wanted, from, group);
 }
 

@@ -35,8 +35,8 @@ template <bool PEER, class Unit> __device__ __forceinline__ Unit read_unit(const
 /// A unit of the target. What lies at a peer is global memory; here the target may be shared memory too.
 template <bool PEER, class Unit> __device__ __forceinline__ void write_unit(Unit* to, Unit unit) {
     if constexpr (PEER && sizeof(Unit) == 16) {
-        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(to)), "r"(unit.x), "r"(unit.y), "r"(unit.z),
-                     "r"(unit.w)
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(to)), "r"(unit.x), "r"(unit.y),
+                     "r"(unit.z), "r"(unit.w)
                      : "memory");
     } else {
         *to = unit;
@@ -56,7 +56,8 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
     const uint32_t lane = rank % LANES, warp = rank / LANES;
     // Threads beyond the last full warp have nothing to do.
     if (warp >= warps) return;
-    for (uint64_t row = uint64_t(warp) * (LANES * IN_FLIGHT); row < count; row += uint64_t(warps) * (LANES * IN_FLIGHT)) {
+    for (uint64_t row = uint64_t(warp) * (LANES * IN_FLIGHT); row < count;
+         row += uint64_t(warps) * (LANES * IN_FLIGHT)) {
         const uint64_t left = count - row;
         const Unit* source = from + row + lane;
         Unit* target = to + row + lane;
@@ -80,10 +81,18 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
 }
 
 /// The unsigned integer of 1, 2, 4 or 8 bytes.
-template <size_t BYTES> struct Wide { using type = uint64_t; };
-template <> struct Wide<1> { using type = uint8_t; };
-template <> struct Wide<2> { using type = uint16_t; };
-template <> struct Wide<4> { using type = uint32_t; };
+template <size_t BYTES> struct Wide {
+    using type = uint64_t;
+};
+template <> struct Wide<1> {
+    using type = uint8_t;
+};
+template <> struct Wide<2> {
+    using type = uint16_t;
+};
+template <> struct Wide<4> {
+    using type = uint32_t;
+};
 
 /// Copies `bytes` by units of 16 bytes where the addresses allow it, else of ALIGNMENT bytes, of which both addresses
 /// and the number of bytes are multiples.
@@ -105,7 +114,8 @@ __device__ __forceinline__ void copy(uint64_t to, uint64_t from, uint64_t bytes,
         const uint64_t at = i * sizeof(Narrow) < head ? i * sizeof(Narrow) : i * sizeof(Narrow) + body;
         *reinterpret_cast<Narrow*>(to + at) = read_unit<PEER>(reinterpret_cast<const Narrow*>(from + at));
     }
-    copy_units<PEER>(reinterpret_cast<uint4*>(to + head), reinterpret_cast<const uint4*>(from + head), body / 16, group);
+    copy_units<PEER>(reinterpret_cast<uint4*>(to + head), reinterpret_cast<const uint4*>(from + head), body / 16,
+                     group);
 }
 
 template <class T> constexpr size_t COPY_ALIGNMENT = alignof(T) < 16 ? alignof(T) : 16;
@@ -168,9 +178,9 @@ template <class T> TANDEM_FABRIC_FN T g(const tandem_team& team, const T* from, 
 }
 
 /// Writes `count` elements, each `from_stride` elements after the one before, to places `to_stride` elements apart.
-template <class T, class Group = Thread>
-TANDEM_FABRIC_FN void iput(const tandem_team& team, T* to, const T* from, size_t to_stride, size_t from_stride,
-                           size_t count, uint32_t pe, Group group = {}) {
+template <class T, class Group = Thread> TANDEM_FABRIC_FN void iput(const tandem_team& team, T* to, const T* from,
+                                                                    size_t to_stride, size_t from_stride, size_t count,
+                                                                    uint32_t pe, Group group = {}) {
     if (count == 0) return;
     T* there = detail::reach(team, to, (count - 1) * to_stride + 1, pe);
     if (there == nullptr) return;
@@ -178,9 +188,9 @@ TANDEM_FABRIC_FN void iput(const tandem_team& team, T* to, const T* from, size_t
 }
 
 /// Reads `count` elements, each `from_stride` elements after the one before, into places `to_stride` elements apart.
-template <class T, class Group = Thread>
-TANDEM_FABRIC_FN void iget(const tandem_team& team, T* to, const T* from, size_t to_stride, size_t from_stride,
-                           size_t count, uint32_t pe, Group group = {}) {
+template <class T, class Group = Thread> TANDEM_FABRIC_FN void iget(const tandem_team& team, T* to, const T* from,
+                                                                    size_t to_stride, size_t from_stride, size_t count,
+                                                                    uint32_t pe, Group group = {}) {
     if (count == 0) return;
     const T* there = detail::reach(team, from, (count - 1) * from_stride + 1, pe);
     if (there == nullptr) return;

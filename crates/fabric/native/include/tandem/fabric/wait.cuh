@@ -37,8 +37,8 @@ template <class T> TANDEM_FABRIC_FN bool compares(T word, Compare compare, T wan
 /// Looks that a wait takes before it asks the time, and whether all is well.
 constexpr uint32_t LOOKS = 64;
 
-/// Calls `look` until it returns true. After a fault, or when so many times the timeout have passed: calls `late` in the
-/// second case, and returns false.
+/// Calls `look` until it returns true. After a fault, or when so many times the timeout have passed: calls `late` in
+/// the second case, and returns false.
 template <class Look, class Late>
 TANDEM_FABRIC_FN bool poll(const tandem_team& team, Look look, Late late, uint64_t timeouts = 1) {
     uint64_t start = 0;
@@ -86,9 +86,9 @@ template <class T> TANDEM_FABRIC_FN bool test(const tandem_team&, const T* word,
 }
 
 /// Waits until the word compares as wanted. `from` is the PE that is to change it, for the fault.
-template <class T, class Group = Thread>
-TANDEM_FABRIC_FN bool wait_until(const tandem_team& team, const T* word, Compare compare, T wanted,
-                                 uint32_t from = ANY_PE, Group group = {}) {
+template <class T, class Group = Thread> TANDEM_FABRIC_FN bool wait_until(const tandem_team& team, const T* word,
+                                                                          Compare compare, T wanted,
+                                                                          uint32_t from = ANY_PE, Group group = {}) {
     bool done = true;
     if (group.rank() == 0) {
         done = detail::poll(
@@ -115,9 +115,9 @@ TANDEM_FABRIC_FN bool wait_until_all(const tandem_team& team, const T* words, si
 
 /// Waits until at least one word compares as wanted, of those whose `skip` is 0 (null: all), and writes the indices of
 /// all that do into `indices`. Returns how many; 0 after a fault, or where there is no word to wait for.
-template <class T>
-TANDEM_FABRIC_FN size_t wait_until_some(const tandem_team& team, const T* words, size_t count, size_t* indices,
-                                        const int32_t* skip, Compare compare, T wanted, uint32_t from = ANY_PE) {
+template <class T> TANDEM_FABRIC_FN size_t wait_until_some(const tandem_team& team, const T* words, size_t count,
+                                                           size_t* indices, const int32_t* skip, Compare compare,
+                                                           T wanted, uint32_t from = ANY_PE) {
     size_t left = 0, found = 0;
     for (size_t i = 0; i < count; i++) left += skip == nullptr || skip[i] == 0;
     if (left == 0) return 0;
@@ -140,9 +140,9 @@ TANDEM_FABRIC_FN size_t wait_until_some(const tandem_team& team, const T* words,
 /// Waits until at least one word compares as wanted, of those whose `skip` is 0 (null: all), and returns its index;
 /// NONE after a fault, or where there is no word to wait for. Looks from `first` on, so that who waits again and again
 /// can be fair.
-template <class T>
-TANDEM_FABRIC_FN size_t wait_until_any(const tandem_team& team, const T* words, size_t count, const int32_t* skip,
-                                       Compare compare, T wanted, uint32_t from = ANY_PE, size_t first = 0) {
+template <class T> TANDEM_FABRIC_FN size_t wait_until_any(const tandem_team& team, const T* words, size_t count,
+                                                          const int32_t* skip, Compare compare, T wanted,
+                                                          uint32_t from = ANY_PE, size_t first = 0) {
     size_t left = 0, found = NONE;
     for (size_t i = 0; i < count; i++) left += skip == nullptr || skip[i] == 0;
     if (left == 0) return NONE;

@@ -15,8 +15,8 @@ __global__ void shift_kernel(const __grid_constant__ tandem_team team, int32_t* 
 __global__ void stencil_threads_kernel(const __grid_constant__ tandem_team team,
                                        const __grid_constant__ tandem_example_stencil_args args) {
     examples::stencil_by_threads(team, {args.columns, args.rows}, reinterpret_cast<float*>(args.b),
-                                 reinterpret_cast<const float*>(args.a), uint64_t(blockIdx.x) * blockDim.x + threadIdx.x,
-                                 uint64_t(gridDim.x) * blockDim.x);
+                                 reinterpret_cast<const float*>(args.a),
+                                 uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, uint64_t(gridDim.x) * blockDim.x);
 }
 
 __global__ void stencil_blocks_kernel(const __grid_constant__ tandem_team team,
@@ -45,8 +45,8 @@ extern "C" int32_t tandem_example_shift(const tandem_team* team, uint64_t slot, 
     return int32_t(cudaGetLastError());
 }
 
-extern "C" int32_t tandem_example_stencil(const tandem_team* team, const tandem_example_stencil_args* args, int32_t by_blocks,
-                                          tandem_stream stream) {
+extern "C" int32_t tandem_example_stencil(const tandem_team* team, const tandem_example_stencil_args* args,
+                                          int32_t by_blocks, tandem_stream stream) {
     const uint64_t points = args->rows * args->columns;
     if (points == 0) return TANDEM_OK;
     if (by_blocks != 0) {

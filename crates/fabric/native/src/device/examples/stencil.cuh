@@ -1,7 +1,7 @@
 #pragma once
-// A stencil with halos. The rows of a field are divided among the PEs; each keeps its `rows` rows between two halo rows,
-// which its neighbours fill. A step makes every inner point the mean of its four neighbours; the outer columns and the
-// first and last row of the whole field stay as they are.
+// A stencil with halos. The rows of a field are divided among the PEs; each keeps its `rows` rows between two halo
+// rows, which its neighbours fill. A step makes every inner point the mean of its four neighbours; the outer columns
+// and the first and last row of the whole field stay as they are.
 #include "tandem/fabric.cuh"
 
 namespace tandem {
@@ -36,9 +36,9 @@ TANDEM_FABRIC_FN void stencil_by_threads(const tandem_team& team, const Stencil&
 }
 
 /// A step in which each block computes whole rows, and then sends an outer row together.
-template <class Group>
-TANDEM_FABRIC_FN void stencil_by_blocks(const tandem_team& team, const Stencil& s, float* to, const float* from,
-                                        uint64_t block, uint64_t blocks, Group group) {
+template <class Group> TANDEM_FABRIC_FN void stencil_by_blocks(const tandem_team& team, const Stencil& s, float* to,
+                                                               const float* from, uint64_t block, uint64_t blocks,
+                                                               Group group) {
     for (uint64_t row = 1 + block; row <= s.rows; row += blocks) {
         for (uint64_t column = group.rank(); column < s.columns; column += group.size()) {
             to[s.at(row, column)] = s.point(team, from, row, column);
