@@ -11,7 +11,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tandem_engine::{CurveId, Engine, Key, KeyCheck, Proved, Synthetic, Witness};
+use tandem_engine::{CurveId, Engine, Hasher, Key, KeyCheck, Proved, Synthetic, Witness};
+use tandem_ops::Family;
 
 pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
     match what {
@@ -25,6 +26,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
                 engine.bench_msm(options.curve.into(), *g2, log_n, runs)
             })
         }
+        cli::Bench::Poseidon { function, tree, options } => poseidon(session, options, function, *tree),
         cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
             of_files(session, &session.open()?, options, zkey, witness)
         }
@@ -110,6 +112,32 @@ fn primitive(
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
         rows.append(what, options.curve.into(), log_n, &seconds, None)?;
+        table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
+    }
+    rows.table(&table, "")
+}
+
+/// Hashes of columns or a tree, on all lanes, checked by the engine.
+fn poseidon(session: &Session, options: &BenchOptions, function: &crate::hash::Function, tree: bool) -> Outcome {
+    let (params, curve) = (function.params()?, options.curve.into());
+    let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;
+    let lanes = hasher.report().lanes.join(", ");
+    let rows = Rows::open(session, lanes.clone(), options.json.as_deref())?;
+    let kind = if tree { "tree" } else { "columns" };
+    let family = if params.family() == Family::Circomlib { "circomlib" } else { "filecoin" };
+    let what = format!("poseidon_{kind}_t{}_{family}", params.width());
+    session.note(&format!("{what}, {curve}, {lanes}, {} runs after one to warm up; results checked", options.runs));
+    let mut table = vec![header("million/s")];
+    for log_n in options.log_n.clone() {
+        tandem_engine::Progress::start(&session.bars, "poseidon", 0);
+        let runs = options.runs as usize;
+        let seconds = session.trace.step("poseidon", || match tree {
+            true => hasher.bench_tree(log_n, runs),
+            false => hasher.bench_columns(log_n, runs),
+        })?;
+        session.bars.clear();
+        let (median, min) = median_and_min(&seconds);
+        rows.append(&what, curve, log_n, &seconds, None)?;
         table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
     }
     rows.table(&table, "")

@@ -78,6 +78,11 @@ pub(crate) enum Command {
     #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
         Example:\n  tandem plan broadcast --gpus 0,1 --helpers 2,3 --preset dgx1-v100")]
     Plan(Plan),
+    /// Hash the elements in a file
+    Hash {
+        #[command(subcommand)]
+        what: crate::hash::Hash,
+    },
     /// Measure, after checking that the results are right
     Bench {
         #[command(subcommand)]
@@ -311,6 +316,18 @@ pub(crate) enum Bench {
         /// Sum points of G2
         #[arg(long)]
         g2: bool,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Poseidon hashes of columns from host memory, or Merkle trees over leaves that lie on the device
+    #[command(after_help = "The size is the number of columns, or of leaves.\n\nExamples:\n  \
+                            tandem bench poseidon --arity 11 --log-n 16..18\n  tandem bench poseidon --tree --log-n 20")]
+    Poseidon {
+        #[command(flatten)]
+        function: crate::hash::Function,
+        /// Build a Merkle tree
+        #[arg(long)]
+        tree: bool,
         #[command(flatten)]
         options: BenchOptions,
     },

@@ -12,6 +12,7 @@ mod doctor;
 mod fabric;
 mod failure;
 mod files;
+mod hash;
 mod inspect;
 mod interrupt;
 mod lanes;
@@ -51,6 +52,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Verify(args) => commands::verify(&session, args),
         Command::Setup(args) => commands::setup(&session, args),
         Command::ExportVkey(args) => commands::export_vkey(&session, args),
+        Command::Hash { what } => hash::run(&session, what),
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(&session, args),
         Command::Topo(args) => topo::run(args),

@@ -1,0 +1,248 @@
+//! `tandem hash`: hashes of the elements in a file.
+
+use crate::cli::{Curve, Json};
+use crate::commands::Session;
+use crate::failure::{Failure, Outcome};
+use crate::files::Outputs;
+use crate::{interrupt, report};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tandem_engine::{CurveId, Hasher, Progress, ELEMENT_BYTES};
+use tandem_formats::Output;
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{Backend, Canonical, Family, PoseidonParams, Unaligned};
+use zeroize::Zeroizing;
+
+/// Bytes of a file that are held at a time, at most.
+const PIECE: usize = 256 << 20;
+
+/// What to hash with.
+#[derive(Subcommand)]
+pub(crate) enum Hash {
+    /// Poseidon of every column of a matrix, or the root of a Merkle tree
+    #[command(
+        after_help = "The input holds elements of 32 bytes each: integers below the modulus, least significant byte first, \
+        column after column. The output holds one such integer for each column, or, with --tree, the root alone.\n\n\
+        Examples:\n  tandem hash poseidon columns.bin hashes.bin --arity 11 --family filecoin --curve bls12-381\n  \
+        tandem hash poseidon leaves.bin root.bin --arity 2 --tree"
+    )]
+    Poseidon(HashPoseidon),
+}
+
+#[derive(Args)]
+pub(crate) struct HashPoseidon {
+    /// The elements
+    pub(crate) input: PathBuf,
+    /// Where to write the hashes
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) function: Function,
+    /// The curve whose scalars are hashed
+    #[arg(long, value_enum, default_value = "bn254")]
+    pub(crate) curve: Curve,
+    /// Take the elements as leaves of a Merkle tree, and write its root
+    #[arg(long)]
+    pub(crate) tree: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Which hash.
+#[derive(Args)]
+pub(crate) struct Function {
+    /// Elements that one hash takes: 2, 4, 8 or 11
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) arity: usize,
+    /// Whose constants
+    #[arg(long, value_enum, default_value = "circomlib")]
+    pub(crate) family: FamilyName,
+}
+
+impl Function {
+    pub(crate) fn params(&self) -> Outcome<PoseidonParams> {
+        PoseidonParams::new(self.family.into(), self.arity).map_err(|e| Failure::input(format!("--arity: {e}")))
+    }
+}
+
+/// A family as users write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyName {
+    /// circomlib's, defined over BN254
+    Circomlib,
+    /// Filecoin's, defined over BLS12-381
+    Filecoin,
+}
+
+impl From<FamilyName> for Family {
+    fn from(name: FamilyName) -> Self {
+        match name {
+            FamilyName::Circomlib => Family::Circomlib,
+            FamilyName::Filecoin => Family::Filecoin,
+        }
+    }
+}
+
+pub(crate) fn run(session: &Session, what: &Hash) -> Outcome {
+    let Hash::Poseidon(args) = what;
+    poseidon(session, args, args.curve.into())
+}
+
+fn poseidon(session: &Session, args: &HashPoseidon, curve: CurveId) -> Outcome {
+    let params = args.function.params()?;
+    let mut source = Source::open(&args.input)?;
+    let elements = source.elements;
+    if args.tree {
+        if tandem_ops::poseidon::height(elements, params.arity()).is_none() {
+            let problem = format!("{elements} leaves; expected a power of the arity {}", params.arity());
+            return Err(Failure::file(&args.input, format!("{problem}; add leaves, or choose another --arity")));
+        }
+    } else if !elements.is_multiple_of(params.arity()) {
+        let problem = format!("{elements} elements; expected a multiple of the arity {}", params.arity());
+        return Err(Failure::file(&args.input, problem));
+    }
+    Outputs::check(&[&args.output], &[&args.input])?;
+    let mut output = Output::create(&args.output)?;
+    let begun = Instant::now();
+    let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;
+    if session.device == tandem_engine::DeviceChoice::Auto {
+        session.note(&format!("device: {}", hasher.report().lanes.join(", ")));
+    }
+    let hashes = if args.tree {
+        session.trace.step("tree", || tree(session, &hasher, &mut source, &mut output))?
+    } else {
+        session.trace.step("hash", || columns(session, &hasher, &mut source, &mut output))?
+    };
+    source.unchanged()?;
+    interrupt::check()?;
+    tandem_formats::output::commit([output])?;
+    session.bars.clear();
+    let seconds = begun.elapsed().as_secs_f64();
+    if args.json.json {
+        let row = json!({"elements": elements, "hashes": hashes, "seconds": report::round(seconds)});
+        return report::result(&row.to_string());
+    }
+    session.note(&format!("{elements} elements, {hashes} hashes in {}", report::seconds(seconds)));
+    Ok(())
+}
+
+/// Hashes columns piece by piece; returns how many.
+fn columns(session: &Session, hasher: &Hasher, source: &mut Source, output: &mut Output) -> Outcome<usize> {
+    let arity = hasher.params().arity();
+    let (total, most) = (source.elements / arity, PIECE / ELEMENT_BYTES / arity);
+    Progress::start(&session.bars, "hash", total as u64);
+    let mut elements = memory(total.min(most) * arity * ELEMENT_BYTES, source.path)?;
+    let mut hashes = vec![Canonical::default(); total.min(most)];
+    for first in (0..total).step_by(most) {
+        interrupt::check()?;
+        let count = most.min(total - first);
+        let piece = source.read(hasher, &mut elements[..count * arity * ELEMENT_BYTES], first * arity)?;
+        hasher.columns(piece, &mut hashes[..count])?;
+        write(output, &hashes[..count])?;
+        Progress::advance(&session.bars, count as u64);
+    }
+    Ok(total)
+}
+
+/// Writes the root of the tree over all elements; returns how many nodes it has above the leaves.
+fn tree(session: &Session, hasher: &Hasher, source: &mut Source, output: &mut Output) -> Outcome<usize> {
+    let total = source.elements;
+    Progress::start(&session.bars, "read leaves", total as u64);
+    let mut elements = memory(total * ELEMENT_BYTES, source.path)?;
+    for (i, piece) in elements.chunks_mut(PIECE).enumerate() {
+        interrupt::check()?;
+        let read = piece.len() / ELEMENT_BYTES;
+        source.read(hasher, piece, i * (PIECE / ELEMENT_BYTES))?;
+        Progress::advance(&session.bars, read as u64);
+    }
+    Progress::start(&session.bars, "hash", 0);
+    let leaves = Unaligned::new(&elements).ok_or_else(|| Failure::file(source.path, "no whole elements"))?;
+    write(output, &[hasher.root(leaves)?])?;
+    Ok((total - 1) / (hasher.params().arity() - 1))
+}
+
+fn write(output: &mut Output, hashes: &[Canonical]) -> Outcome {
+    let mut bytes = Vec::with_capacity(hashes.len() * ELEMENT_BYTES);
+    hashes.iter().flat_map(|hash| hash.0).for_each(|limb| bytes.extend(limb.to_le_bytes()));
+    output.write_all(&bytes).map_err(|e| output.error(e).into())
+}
+
+/// Memory for what may be secret.
+fn memory(bytes: usize, path: &Path) -> Outcome<Zeroizing<Vec<u8>>> {
+    let mut all = Zeroizing::new(Vec::new());
+    let free = Cpu::new(1).info().free_bytes.first().copied().unwrap_or(0);
+    if bytes as u64 > free || all.try_reserve_exact(bytes).is_err() {
+        return Err(Failure::file(
+            path,
+            format!("needs {bytes} bytes of memory, {free} are free; hash a part at a time"),
+        ));
+    }
+    all.resize(bytes, 0);
+    Ok(all)
+}
+
+/// A file of elements that must not change while it is read.
+struct Source<'a> {
+    path: &'a Path,
+    file: File,
+    before: Metadata,
+    elements: usize,
+}
+
+impl<'a> Source<'a> {
+    fn open(path: &'a Path) -> Outcome<Self> {
+        let fail = |doing: &str, e: std::io::Error| Failure::file(path, format!("cannot {doing}: {e}"));
+        // Opening a named pipe would block, so its kind is looked at first.
+        let kind = std::fs::metadata(path).map_err(|e| fail("open", e))?;
+        if !kind.is_file() {
+            let what = if kind.is_dir() { "a folder" } else { "not a regular file" };
+            return Err(Failure::file(path, format!("expected a file, this is {what}; name a file")));
+        }
+        let file = File::open(path).map_err(|e| fail("open", e))?;
+        let before = file.metadata().map_err(|e| fail("open", e))?;
+        let bytes = before.len();
+        if bytes == 0 {
+            let problem = format!("the file is empty; expected elements of {ELEMENT_BYTES} bytes each");
+            return Err(Failure::file(path, problem));
+        }
+        if !bytes.is_multiple_of(ELEMENT_BYTES as u64) {
+            let problem = format!("{bytes} bytes; expected a multiple of {ELEMENT_BYTES}, the bytes of an element");
+            return Err(Failure::file(path, problem));
+        }
+        let elements = usize::try_from(bytes / ELEMENT_BYTES as u64);
+        let elements = elements.map_err(|_| Failure::file(path, "more elements than this machine can address"))?;
+        Ok(Source { path, file, before, elements })
+    }
+
+    /// Reads the elements from index `first` on into `to`, which they fill, and checks them.
+    fn read<'b>(&mut self, hasher: &Hasher, to: &'b mut [u8], first: usize) -> Outcome<Unaligned<'b, Canonical>> {
+        self.file.read_exact(to).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => self.changed(),
+            _ => Failure::file(self.path, format!("cannot read: {e}")),
+        })?;
+        let elements = Unaligned::new(to).ok_or_else(|| Failure::file(self.path, "no whole elements"))?;
+        match hasher.first_too_large(elements) {
+            Some(index) => {
+                let problem = format!("element {} is not below the modulus of the scalar field", first + index);
+                Err(Failure::file(self.path, format!("{problem}; is --curve right?")))
+            }
+            None => Ok(elements),
+        }
+    }
+
+    /// Fails if the file is not what it was when it was opened.
+    fn unchanged(&self) -> Outcome {
+        let after = self.file.metadata().map_err(|e| Failure::file(self.path, format!("cannot read: {e}")))?;
+        if after.len() != self.before.len() || after.modified().ok() != self.before.modified().ok() {
+            return Err(self.changed());
+        }
+        Ok(())
+    }
+
+    fn changed(&self) -> Failure {
+        Failure::file(self.path, "the file changed while it was read; try again when nobody writes to it")
+    }
+}
