@@ -28,13 +28,11 @@ nccl=
 [ -e "$NCCL" ] && nccl="--nccl $NCCL"
 # shellcheck disable=SC2086 # two words on purpose
 {
-    bench p2p -b 4K -e 1G -f 4 $nccl
-    for what in broadcast allreduce; do bench $what -b 4K -e 1G -f 4 $nccl; done
-    for what in alltoall reduce allgather reducescatter; do bench $what -b 4K -e 1G -f 16 $nccl; done
+    for what in p2p broadcast allreduce; do bench $what -b 4K -e 1G -f 4 $nccl; done
+    bench alltoall -b 4K -e 1G -f 16 $nccl
 }
-bench put -b 4K -e 64M -f 4
-bench get -b 4K -e 64M -f 4
 bench pingpong
+for what in put get; do bench $what -b 4K -e 16M -f 4; done
 for what in upload download; do bench $what -b 16M -e 1G -f 8; done
 if [ -x "$here/peers/nvshmem" ]; then
     LD_LIBRARY_PATH="$NVSHMEM_LIB" timeout 60 "$here/peers/nvshmem" >>"$rows" 2>"$out/nvshmem.log" ||
@@ -43,6 +41,8 @@ fi
 if [ -x "$here/split" ]; then
     timeout 60 "$here/split" >>"$rows" 2>"$out/split.log" || { echo "split failed:"; tail -3 "$out/split.log"; failures=$((failures + 1)); }
 fi
+# shellcheck disable=SC2086
+for what in reduce allgather reducescatter; do bench $what -b 4K -e 1G -f 16 $nccl; done
 python3 "$here/fabric.py" "$rows"
 echo "$failures failed"
 [ "$failures" -eq 0 ]

@@ -54,6 +54,7 @@ const OP: &str = "copy to device";
 
 /// A copy from the host to elements of a buffer, which [`Upload::run`] makes.
 #[derive(Debug)]
+#[must_use = "nothing is copied before Upload::run"]
 pub struct Upload<'a> {
     ring: &'a Staging,
     stream: Arc<Stream>,

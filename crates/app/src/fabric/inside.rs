@@ -179,6 +179,8 @@ impl Subject for PingPong {
     }
 
     fn start(&mut self) -> Outcome {
+        // A game that still runs needs its words.
+        self.wait()?;
         self.clear()?;
         let rounds = u64::from(self.repeats());
         if self.team.is_cuda() {

@@ -6,7 +6,7 @@ use super::subject::Subject;
 use crate::failure::{Failure, Outcome};
 use std::sync::Arc;
 use tandem_cuda::nccl::{Collective, Nccl, Ranks};
-use tandem_cuda::{DeviceBuffer, Downloads, Pool, Staging, Stream};
+use tandem_cuda::{DeviceBuffer, Downloads, Pool, Staging, Stream, Upload};
 
 /// Results are looked at up to this size: NCCL is not what is tested here.
 const CHECKED: u64 = 16 << 20;
@@ -19,6 +19,7 @@ pub(crate) struct NcclOp {
     pattern: Arc<Pattern>,
     staging: Staging,
     downloads: Arc<Downloads>,
+    pools: Vec<Arc<Pool>>,
     send: Vec<DeviceBuffer<f32>>,
     receive: Vec<DeviceBuffer<f32>>,
     len: usize,
@@ -34,7 +35,7 @@ impl NcclOp {
     pub(crate) fn new(c: &Context, op: Op) -> Outcome<Option<Self>> {
         let Some(nccl) = c.nccl.clone() else { return Ok(None) };
         let ranks = nccl.start(&c.devices).map_err(failed)?;
-        let (mut send, mut receive) = (Vec::new(), Vec::new());
+        let (mut pools, mut send, mut receive) = (Vec::new(), Vec::new(), Vec::new());
         for &device in &c.devices {
             let pool = Arc::new(Pool::new(device).map_err(cuda_failed)?);
             // NCCL reads and writes the buffers of its peers in the same process.
@@ -46,10 +47,11 @@ impl NcclOp {
             let stream = Arc::new(Stream::new(device).map_err(cuda_failed)?);
             send.push(pool.alloc(&stream, c.most, false).map_err(cuda_failed)?);
             receive.push(pool.alloc(&stream, c.most, false).map_err(cuda_failed)?);
+            pools.push(pool);
         }
         let staging = Staging::new(8, 4 << 20, workers);
         let (pattern, downloads) = (c.pattern.clone(), Arc::default());
-        Ok(Some(Self { nccl, ranks, op, pattern, staging, downloads, send, receive, len: 0, out: 0 }))
+        Ok(Some(Self { nccl, ranks, op, pattern, staging, downloads, pools, send, receive, len: 0, out: 0 }))
     }
 
     fn collective(&self) -> (Collective, usize) {
@@ -75,7 +77,8 @@ impl Subject for NcclOp {
         (self.len, self.out) = self.op.lens((bytes / 4) as usize, self.send.len());
         for (rank, buffer) in self.send.iter_mut().enumerate() {
             let bytes = bytemuck::cast_slice(self.pattern.of(rank, self.len));
-            self.staging.upload(buffer, 0, bytes).map_err(cuda_failed)?;
+            let upload = self.staging.upload(buffer, 0, bytes).map_err(cuda_failed)?;
+            Upload::run(&[upload]).map_err(cuda_failed)?;
         }
         self.wait()?;
         Ok(self.len.max(self.out) as u64 * 4)
@@ -102,8 +105,11 @@ impl Subject for NcclOp {
         self.wait()?;
         let mut wrong = 0;
         for pe in (0..pes).filter(|pe| self.op.has_result(*pe)) {
-            let got = self.downloads.start(&self.receive[pe]).map_err(cuda_failed)?.wait().map_err(cuda_failed)?;
-            wrong += self.pattern.wrong(self.op, pes, pe, self.len, &got[..self.out]);
+            let received = &self.receive[pe];
+            let mut part = self.pools[pe].alloc(received.stream(), self.out, false).map_err(cuda_failed)?;
+            part.copy_from(0, received, 0..self.out).map_err(cuda_failed)?;
+            let got = self.downloads.start(&part).map_err(cuda_failed)?.wait().map_err(cuda_failed)?;
+            wrong += self.pattern.wrong(self.op, pes, pe, self.len, &got);
         }
         Ok(Some(wrong))
     }
