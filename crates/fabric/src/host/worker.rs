@@ -4,7 +4,7 @@
 use super::claims::Claims;
 use super::{PAGEABLE_CHUNK, PINNED_CHUNK};
 use crate::op::Op;
-use crate::{Event, OneSided, Queue, Result, Symmetric, Team};
+use crate::{Error, Event, OneSided, Queue, Result, Symmetric, Team};
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 use tandem_cuda::{ffi, Pinned};
@@ -215,16 +215,20 @@ fn host_copy(
         Block::Pinned(block) => block.address(),
         Block::None => caller,
     };
+    let Some(stream) = queue.stream() else {
+        return Err(Error::invalid("copy of host memory", "a pretend PE has no page-locked memory"));
+    };
     let device = queue.address(near)? as *mut u8;
     // SAFETY: `near` is alive memory of this PE with as many bytes. The host memory is page-locked, lives until the event behind this
     // has been waited for (`Worker::run` never returns before), and is not touched until then.
-    queue.call(if is_upload { "upload" } else { "download" }, |stream, _| unsafe {
+    stream.call(if is_upload { "upload" } else { "download" }, |stream| unsafe {
         if is_upload {
             ffi::tandem_cuda_copy_to_device(device, host, near.len(), stream)
         } else {
             ffi::tandem_cuda_copy_to_host(host, device, near.len(), stream)
         }
-    })
+    })?;
+    Ok(())
 }
 
 /// Waits for an event without going to sleep at once.
