@@ -5,7 +5,7 @@ mod teams;
 
 use std::time::Instant;
 use tandem_fabric::kernels::{self, Ball, Litmus, Scope, Transfer};
-use tandem_fabric::{ffi, Options, Symmetric, Team};
+use tandem_fabric::{ffi, Error, FaultKind, OneSided, Options, Symmetric, Team};
 use teams::{each_cuda, numbers};
 
 /// Bytes of each PE that the operations work on.
@@ -193,6 +193,66 @@ fn operations_agree_with_a_naive_model() {
         model.bytes[0][12345] ^= 1;
         let found = team.read(0, &model.memory).unwrap();
         assert_ne!(found, model.bytes[0]);
+    });
+}
+
+/// Puts, gets and atomics past the end of what is mapped, and of a PE that is not there: the fault names PE and place.
+#[test]
+fn accesses_past_the_end_are_found() {
+    each_cuda(&Options::default(), |team| {
+        let whole = team.split(&(0..team.size()).collect::<Vec<_>>()).unwrap();
+        let (last, size) = (whole.size() - 1, whole.size() as u32);
+        for (op, peer) in [
+            (ffi::TANDEM_SINGLE_PUT, 0),
+            (ffi::TANDEM_SINGLE_GET, 0),
+            (ffi::TANDEM_SINGLE_IGET, 0),
+            (ffi::TANDEM_SINGLE_P, size),
+        ] {
+            // Each fault makes a team unusable.
+            let broken = whole.split(&(0..whole.size()).collect::<Vec<_>>()).unwrap();
+            let memory: Symmetric<u8> = broken.alloc(256).unwrap();
+            let queue = broken.queue(last);
+            let handle = queue.handle().unwrap();
+            let (here, end) = (queue.address(&memory).unwrap(), handle.own + handle.mapped);
+            let past = if peer == size { here } else { end - 8 };
+            let is_get = op == ffi::TANDEM_SINGLE_GET || op == ffi::TANDEM_SINGLE_IGET;
+            let args = ffi::tandem_single_args {
+                to: if is_get { here } else { past },
+                from: if is_get { past } else { here },
+                signal: 0,
+                to_stride: 1,
+                from_stride: if op == ffi::TANDEM_SINGLE_IGET { 3 } else { 1 },
+                count: if op == ffi::TANDEM_SINGLE_IGET { 2 } else { 3 },
+                value: 0,
+                expected: 0,
+                op,
+                how: 0,
+                scope: 2,
+                element: 4,
+                peer,
+                threads: 64,
+            };
+            // SAFETY: the kernel checks what it accesses.
+            unsafe { kernels::single(queue, &args).unwrap() };
+            let Err(Error::Fault(fault)) = queue.synchronize() else { panic!("operation {op} went past the end") };
+            println!("{fault}");
+            let named = (peer < size).then_some(0);
+            assert_eq!((fault.kind, fault.waiter, fault.peer), (FaultKind::Bounds, last, named.or(fault.peer)));
+            assert_eq!(
+                fault.wanted,
+                if op == ffi::TANDEM_SINGLE_IGET {
+                    16
+                } else if peer == size {
+                    4
+                } else {
+                    12
+                }
+            );
+            assert!(matches!(queue.barrier(), Err(Error::Fault(_))), "the team is unusable");
+        }
+        // Other teams of the same GPUs are not.
+        whole.barrier().unwrap();
+        whole.synchronize().unwrap();
     });
 }
 

@@ -1,4 +1,6 @@
-// One operation of the device API as a kernel, for tests that compare every one with a naive model.
+// One operation of the device API as a kernel, for tests that compare every one with a naive model. As in a debug build,
+// accesses past the end are found.
+#define TANDEM_FABRIC_CHECKS
 #include "tandem/fabric.cuh"
 
 using namespace tandem::fabric;
