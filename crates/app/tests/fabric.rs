@@ -134,7 +134,8 @@ fn every_bench_of_the_fabric_runs_on_pretend_pes_and_finds_nothing_wrong() {
     for what in sums.into_iter().chain(["p2p", "put", "get", "pingpong", "upload", "download"]) {
         for device in ["sim:2", "sim:3"] {
             let args = ["bench", what, "--device", device, "-b", "48", "-e", "12K", "-f", "16", "-n", "2", "-w", "1"];
-            let (table, _) = run_in(folder.path(), 0, &[&args[..], &["--json", "rows.jsonl", "--plot", "p.svg"]].concat());
+            let (table, _) =
+                run_in(folder.path(), 0, &[&args[..], &["--json", "rows.jsonl", "--plot", "p.svg"]].concat());
             assert!(table.starts_with("size ") && table.contains("tandem"), "{what} {device}: {table}");
             let rows = fs::read_to_string(folder.path().join("rows.jsonl")).unwrap();
             fs::remove_file(folder.path().join("rows.jsonl")).unwrap();
@@ -157,7 +158,10 @@ fn every_bench_of_the_fabric_runs_on_pretend_pes_and_finds_nothing_wrong() {
 fn benches_of_the_fabric_refuse_what_makes_no_sense() {
     refused(&["bench", "p2p", "--device", "cpu"], &["--device cpu", "sim:N"]);
     refused(&["bench", "p2p", "--device", "sim:1"], &["sim:1", "needs 2"]);
-    refused(&["bench", "p2p", "--device", "sim:2", "-b", "1M", "-e", "4K"], &["--min-bytes 1 MiB", "--max-bytes 4 KiB"]);
+    refused(
+        &["bench", "p2p", "--device", "sim:2", "-b", "1M", "-e", "4K"],
+        &["--min-bytes 1 MiB", "--max-bytes 4 KiB"],
+    );
     refused(&["bench", "p2p", "--device", "sim:2", "-b", "0"], &["--min-bytes", "1M or 1G"]);
     refused(&["bench", "p2p", "--device", "sim:2", "-f", "1"], &["--factor"]);
     refused(&["bench", "allreduce", "--device", "sim:2", "--nccl", "no/such/libnccl.so"], &["--nccl", "pretend"]);
