@@ -215,6 +215,15 @@ impl Queue {
     }
 }
 
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // What it was told is still done. A failed device does nothing more.
+        if let Ok(Some(end)) = self.lane.mark() {
+            self.seat.core.world.depart(end, self.seat.core.faults.clone());
+        }
+    }
+}
+
 impl sealed::Sealed for Queue {}
 
 impl OneSided for Queue {

@@ -1,7 +1,7 @@
 //! The symmetric memory that all teams over one set of PEs share.
 
 use crate::heap::{Fit, Heap, ALIGN};
-use crate::machine::{Lane, Machine, Mark};
+use crate::machine::{Faults, Lane, Machine, Mark};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,7 +25,9 @@ pub(crate) struct World {
     janitor: Vec<Arc<dyn Lane>>,
     heap: Mutex<Heap>,
     /// What is free once all these points are reached.
-    leaving: Mutex<Vec<(Leaving, Vec<Mark>)>>,
+    leaving: Mutex<Vec<(Leaving, Vec<Arc<Mark>>)>>,
+    /// The ends of queues that are gone and may still be at work, and where their faults go.
+    departed: Mutex<Vec<Departed>>,
     regions: Mutex<Vec<ffi::tandem_region>>,
     /// Every queue that was made, as long as it lives.
     lanes: Mutex<Vec<Weak<dyn Lane>>>,
@@ -79,6 +81,9 @@ enum Kind {
     Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<Held>> },
 }
 
+/// The end of a queue that is gone, and where its team's faults go.
+type Departed = (Arc<Mark>, Arc<dyn Faults>);
+
 enum Leaving {
     /// The allocation at this offset.
     Heap(u64),
@@ -114,6 +119,7 @@ impl World {
             janitor,
             heap: Mutex::new(Heap::new(window)),
             leaving: Mutex::default(),
+            departed: Mutex::default(),
             regions: Mutex::new(vec![NO_REGION; MOST_REGIONS]),
             lanes: Mutex::new(lanes),
         };
@@ -155,6 +161,13 @@ impl World {
         lanes.retain(|lane| lane.strong_count() > 0);
         lanes.push(Arc::downgrade(&lane));
         Ok(lane)
+    }
+
+    /// Remembers the end of a queue that goes away: nothing is freed that it may still use.
+    pub(crate) fn depart(&self, end: Mark, faults: Arc<dyn Faults>) {
+        let mut departed = lock(&self.departed);
+        departed.retain(|(mark, _)| !mark.is_done().unwrap_or(true));
+        departed.push((Arc::new(end), faults));
     }
 
     /// `bytes` bytes of zeros at one offset of every window.
@@ -266,6 +279,8 @@ impl World {
 
     /// Blocks until all queues have done what they were told.
     pub(crate) fn synchronize(&self) -> Result<()> {
+        let departed: Vec<Arc<Mark>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
+        departed.iter().try_for_each(|mark| mark.synchronize())?;
         let lanes: Vec<Arc<dyn Lane>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
         lanes.iter().try_for_each(|lane| lane.synchronize())
     }
@@ -273,9 +288,9 @@ impl World {
     /// Frees what `what` says after all that queues have been told so far; memory of the heap is overwritten first.
     fn retire(&self, what: Leaving, bytes: u64) -> Result<()> {
         let lanes: Vec<Arc<dyn Lane>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
-        let mut marks = Vec::new();
+        let mut marks: Vec<Arc<Mark>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
         for lane in &lanes {
-            marks.extend(lane.mark()?);
+            marks.extend(lane.mark()?.map(Arc::new));
         }
         if let Leaving::Heap(offset) = what {
             let mut wiped = Vec::new();
@@ -285,7 +300,7 @@ impl World {
                 }
                 let to = self.window_of(pe) + offset;
                 janitor.push(Op::Fill { to, bytes: bytes.next_multiple_of(ALIGN), value: 0 })?;
-                wiped.extend(janitor.mark()?);
+                wiped.extend(janitor.mark()?.map(Arc::new));
             }
             marks = wiped;
         }
@@ -363,6 +378,13 @@ impl Drop for Allocation {
 
 impl Drop for World {
     fn drop(&mut self) {
+        // Memory must not go away under a kernel. A failed device runs none.
+        for (mark, _) in lock(&self.departed).drain(..) {
+            let _ = mark.synchronize();
+        }
+        for lane in self.service.iter().chain(&self.janitor) {
+            let _ = lane.synchronize();
+        }
         // What is registered goes back to its owner when no queue uses it any more.
         let heap = self.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut heap = std::mem::take(heap);

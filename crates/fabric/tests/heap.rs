@@ -72,26 +72,26 @@ fn put_and_get_move_exactly_what_they_say() {
         let (source, target): (Symmetric<u8>, Symmetric<u8>) = (team.alloc(LEN).unwrap(), team.alloc(LEN).unwrap());
         let mut model: Vec<Vec<u8>> = (0..n).map(|pe| numbers(LEN, 100 + pe as u64)).collect();
         let from: Vec<Vec<u8>> = (0..n).map(|pe| numbers(LEN, 200 + pe as u64)).collect();
-        for pe in 0..n {
-            team.write(pe, &target, &model[pe]).unwrap();
-            team.write(pe, &source, &from[pe]).unwrap();
+        for (pe, (target_bytes, source_bytes)) in model.iter().zip(&from).enumerate() {
+            team.write(pe, &target, target_bytes).unwrap();
+            team.write(pe, &source, source_bytes).unwrap();
         }
         // Odd places and lengths, everyone to everyone, no two to the same bytes.
         let part = LEN / n;
-        for me in 0..n {
+        for (me, source_of_me) in from.iter().enumerate() {
             for (i, len) in [0, 1, 3, 8, 17, 4096, part - 100].into_iter().enumerate() {
                 let pe = (me + i) % n;
                 let (to, at) = (me * part + 7 + i, i * 3 + 1);
                 let queue = team.queue(me);
                 queue.put(&target.slice(to..to + len).unwrap(), &source.slice(at..at + len).unwrap(), pe).unwrap();
-                model[pe][to..to + len].copy_from_slice(&from[me][at..at + len]);
+                model[pe][to..to + len].copy_from_slice(&source_of_me[at..at + len]);
                 // The next writes over some of it, in order.
                 team.synchronize().unwrap();
             }
         }
-        for pe in 0..n {
-            assert!(team.read(pe, &target).unwrap() == model[pe], "target of PE {pe}");
-            assert!(team.read(pe, &source).unwrap() == from[pe], "source of PE {pe}");
+        for (pe, (target_bytes, source_bytes)) in model.iter().zip(&from).enumerate() {
+            assert!(team.read(pe, &target).unwrap() == *target_bytes, "target of PE {pe}");
+            assert!(team.read(pe, &source).unwrap() == *source_bytes, "source of PE {pe}");
         }
         for me in 0..n {
             let pe = (me + 1) % n;
@@ -113,9 +113,9 @@ fn strided_of<T: Word>(team: &Team, make: impl Fn(u64) -> T) {
     for (count, to_stride, from_stride) in [(0, 1, 1), (1, 500, 999), (333, 3, 1), (142, 7, 5), (999, 1, 1)] {
         for put in [true, false] {
             let mut model: Vec<Vec<T>> = (0..n).map(|pe| values(50 + pe as u64)).collect();
-            for pe in 0..n {
-                team.write(pe, &a, &sources[pe]).unwrap();
-                team.write(pe, &b, &model[pe]).unwrap();
+            for (pe, (source, target)) in sources.iter().zip(&model).enumerate() {
+                team.write(pe, &a, source).unwrap();
+                team.write(pe, &b, target).unwrap();
             }
             let (to, from) = (b.slice(1..1000).unwrap(), a.slice(1..1000).unwrap());
             for me in 0..n {
@@ -132,8 +132,8 @@ fn strided_of<T: Word>(team: &Team, make: impl Fn(u64) -> T) {
                 }
             }
             team.synchronize().unwrap();
-            for pe in 0..n {
-                assert_eq!(team.read(pe, &b).unwrap(), model[pe], "{count} of {to_stride} from {from_stride}, PE {pe}");
+            for (pe, expected) in model.iter().enumerate() {
+                assert_eq!(team.read(pe, &b).unwrap(), *expected, "{count} of {to_stride} from {from_stride}, PE {pe}");
             }
         }
     }
@@ -151,7 +151,7 @@ fn strides_leave_gaps_alone() {
         team.queue(0).put_strided(&b, 4, &a, 2, 3, team.size() - 1).unwrap();
         team.queue(0).synchronize().unwrap();
         let got = team.read(team.size() - 1, &b).unwrap();
-        let expected = |i: usize| if i % 4 == 0 { values[i / 2] } else { [0; 3] };
+        let expected = |i: usize| if i.is_multiple_of(4) { values[i / 2] } else { [0; 3] };
         assert_eq!(got, (0..9).map(expected).collect::<Vec<_>>());
         let wide: Symmetric<[u64; 3]> = team.alloc(4).unwrap();
         team.write(0, &wide, &[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]).unwrap();
@@ -275,7 +275,7 @@ fn a_signal_comes_after_its_data() {
                 let queue = team.queue(me);
                 // The right neighbour has taken what it got last time.
                 queue.signal_wait_until(&free, Compare::Ge, round - 1, Some(right)).unwrap();
-                let signal = if round % 2 == 0 { Signal::Set(round) } else { Signal::Add(1) };
+                let signal = if round.is_multiple_of(2) { Signal::Set(round) } else { Signal::Add(1) };
                 queue.put_signal(&inbox, &out, &ready, signal, right).unwrap();
                 queue.signal_wait_until(&ready, Compare::Ge, round, Some(left)).unwrap();
                 queue.put(&copy, &inbox, me).unwrap();

@@ -148,3 +148,34 @@ fn registered_memory_of_another_gpu_is_refused() {
         }
     });
 }
+
+#[test]
+fn a_team_that_is_dropped_finishes_its_work() {
+    each_cuda(&Options::default(), |team| {
+        let n = team.size();
+        let inner = team.split(&(0..n).collect::<Vec<_>>()).unwrap();
+        let (count, wrong): (Symmetric<u64>, Symmetric<u64>) = (team.alloc(1).unwrap(), team.alloc(1).unwrap());
+        let arguments =
+            |pe: usize| Meet { count: count.address(pe).unwrap(), wrong: wrong.address(pe).unwrap(), rounds: 20_000 };
+        // SAFETY: these are the kernel's arguments, addresses of live words.
+        unsafe { inner.launch(meet(), Grid { blocks: 2, threads: 32, shared_bytes: 0 }, arguments).unwrap() };
+        // Its state and its records are in use; so is the memory of what goes next.
+        drop(inner);
+        let rest = (count.offset(), count.clone());
+        drop(count);
+        for _ in 0..50 {
+            assert_ne!(team.alloc::<u64>(1).unwrap().offset(), rest.0);
+        }
+        team.wait_until(0, &rest.1, tandem_fabric::Compare::Eq, 20_000 * 2 * n as u64, None).unwrap();
+        assert_eq!(team.read(0, &wrong).unwrap(), [0]);
+    });
+    // A whole world that goes away while a kernel waits in it.
+    each_cuda(&Options { timeout: Duration::from_millis(300), ..Options::default() }, |team| {
+        let word: Symmetric<u64> = team.alloc(1).unwrap();
+        team.queue(0).wait_until(&word, tandem_fabric::Compare::Eq, 1, None).unwrap();
+    });
+    each_cuda(&Options::default(), |team| {
+        team.barrier().unwrap();
+        team.synchronize().unwrap();
+    });
+}
