@@ -194,7 +194,8 @@ impl Collectives {
     /// # Errors
     /// The operation needs other GPUs, or a root.
     pub fn plan(&self, operation: Operation) -> Result<Arc<Plan>> {
-        let job = if operation == Operation::Send { &self.shared.job[..2.min(self.shared.job.len())] } else { self.job() };
+        let job =
+            if operation == Operation::Send { &self.shared.job[..2.min(self.shared.job.len())] } else { self.job() };
         self.shared.planned(operation, job, job[0], false)
     }
 
@@ -277,13 +278,7 @@ impl Together<'_> {
     ///
     /// # Errors
     /// Likewise.
-    pub fn send<T: Pod>(
-        &mut self,
-        source: usize,
-        target: usize,
-        from: &Symmetric<T>,
-        to: &Symmetric<T>,
-    ) -> Result<()> {
+    pub fn send<T: Pod>(&mut self, source: usize, target: usize, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         let op = Operation::Send.name();
         let team = &self.collectives.shared.team;
         if source == target || source.max(target) >= team.size() {
@@ -447,7 +442,12 @@ impl Shared {
     }
 
     /// Gives tables addresses. `host` is the address of staging in host memory.
-    pub(crate) fn bind(&self, items: &[Item], tables: Vec<Arc<Schedule>>, host: u64) -> Result<(Vec<Bound>, Symmetric<u8>)> {
+    pub(crate) fn bind(
+        &self,
+        items: &[Item],
+        tables: Vec<Arc<Schedule>>,
+        host: u64,
+    ) -> Result<(Vec<Bound>, Symmetric<u8>)> {
         // By PE: what the tables before have taken.
         let pes = self.team.size();
         let mut taken = vec![0u64; pes + 1];
@@ -507,7 +507,10 @@ impl Shared {
     fn on_gpus(&self, gpus: &gpu::Gpus, items: &[Item], is_now: bool) -> Result<()> {
         if let ([item], true) = (items, is_now) {
             if self.team.queues().iter().any(|queue| queue.is_recording()) {
-                return Err(Error::invalid(item.call.operation.name(), "a queue is recording, so nothing can be done now"));
+                return Err(Error::invalid(
+                    item.call.operation.name(),
+                    "a queue is recording, so nothing can be done now",
+                ));
             }
             if gpus.resident(self, item)? {
                 return Ok(());
@@ -515,7 +518,8 @@ impl Shared {
         }
         let is_recording = self.team.queues().iter().any(|queue| queue.is_recording());
         let bytes: u64 = items.iter().map(|item| item.call.part).sum();
-        if !is_recording && bytes >= self.tuning.engines {
+        let is_copy = items.iter().all(|item| item.numbers.is_none());
+        if !is_recording && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
             return gpus.engines(self, items, is_now);
         }
         gpus.fused(self, items, is_now)

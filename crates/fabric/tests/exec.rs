@@ -19,7 +19,10 @@ fn tunings() -> [(&'static str, Tuning); 5] {
     [
         ("as usual", usual),
         ("direct kernels", Tuning { direct: never, engines: never, resident: 0, ..usual }),
-        ("planned kernels", Tuning { direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual }),
+        (
+            "planned kernels",
+            Tuning { direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual },
+        ),
         ("engines", Tuning { direct: 0, engines: 0, resident: 0, engine_chunk: 1 << 16, host_chunk: 1 << 14, ..usual }),
         ("resident", Tuning { resident: never, resident_alone: 3000, ..usual }),
     ]
@@ -65,8 +68,14 @@ impl<T: Number + PartialEq + std::fmt::Debug> Suite<'_, T> {
             }
             let at = found.iter().zip(wanted).position(|(a, b)| a != b).unwrap();
             let wrong = found.iter().zip(wanted).filter(|(a, b)| a != b).count();
-            panic!("{what} of {:?} in {}: {wrong} of {} wrong at PE {pe}, first {at}: {:?} not {:?}",
-                self.job, self.team.size(), found.len(), found[at], wanted[at]);
+            panic!(
+                "{what} of {:?} in {}: {wrong} of {} wrong at PE {pe}, first {at}: {:?} not {:?}",
+                self.job,
+                self.team.size(),
+                found.len(),
+                found[at],
+                wanted[at]
+            );
         }
     }
 
@@ -196,8 +205,10 @@ fn every_way(team: &Team, topology: &Topology, job: &[usize], counts: &[usize]) 
                 1 => suite::<i32>(team, topology, job, tuning, |x| x as i32).all(name, count, how, is_now),
                 2 => suite::<u64>(team, topology, job, tuning, |x| x).all(name, count, how, is_now),
                 3 => suite::<i64>(team, topology, job, tuning, |x| (x << 3) as i64).all(name, count, how, is_now),
-                4 => suite::<f32>(team, topology, job, tuning, |x| (x % 4001) as f32 - 2000.0).all(name, count, how, is_now),
-                _ => suite::<f64>(team, topology, job, tuning, |x| (x % 400_001) as f64 - 2e5).all(name, count, how, is_now),
+                4 => suite::<f32>(team, topology, job, tuning, |x| (x % 4001) as f32 - 2000.0)
+                    .all(name, count, how, is_now),
+                _ => suite::<f64>(team, topology, job, tuning, |x| (x % 400_001) as f64 - 2e5)
+                    .all(name, count, how, is_now),
             }
         }
     }
@@ -245,8 +256,12 @@ fn gpus() {
             every_way(team, &preset("h200-pair"), &[1, 0], &[5000, 300_001]);
         }
         // Larger than all rings.
-        suite::<u32>(team, &preset("h200-pair"), &job[..job.len().min(2)], Tuning::default(), |x| x as u32)
-            .all("large", 40_000_003, Combine::Sum, false);
+        suite::<u32>(team, &preset("h200-pair"), &job[..job.len().min(2)], Tuning::default(), |x| x as u32).all(
+            "large",
+            40_000_003,
+            Combine::Sum,
+            false,
+        );
     });
 }
 

@@ -158,9 +158,9 @@ fn figures() {
         let us = bench.time(tuning, what, bytes, true);
         println!("{label:<40}{bytes:>12}{us:>12.2}{:>10.1}", rate(bytes, us));
     };
-    for bytes in [1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30] {
-        for (name, what) in [("broadcast", Broadcast), ("all-reduce", AllReduce)] {
-            for lanes in [32, 64, 128] {
+    for bytes in [16 << 20, 64 << 20, 256 << 20, 1 << 30] {
+        for (name, what) in [("broadcast", Broadcast), ("all-reduce", AllReduce), ("reduce-scatter", ReduceScatter)] {
+            for lanes in [64, 128] {
                 let planned = Tuning { direct: 0, lanes, engines: u64::MAX, resident: 0, ..usual };
                 show(&format!("{name} planned kernels, {lanes} lanes"), planned, what, bytes);
                 let direct = Tuning { direct: u64::MAX, ..planned };
@@ -169,8 +169,7 @@ fn figures() {
             let resident = Tuning { resident: u64::MAX, ..usual };
             show(&format!("{name} resident"), resident, what, bytes);
             for (chunk, slots) in [(4 << 20, 4), (8 << 20, 4), (16 << 20, 3), (32 << 20, 2)] {
-                let engines =
-                    Tuning { engines: 0, resident: 0, engine_chunk: chunk, engine_slots: slots, ..usual };
+                let engines = Tuning { engines: 0, resident: 0, engine_chunk: chunk, engine_slots: slots, ..usual };
                 if what == AllReduce {
                     show(&format!("{name} engines, {slots} x {} MiB", chunk >> 20), engines, what, bytes);
                 }

@@ -459,7 +459,7 @@ typedef struct tandem_exec_mailbox {
 } tandem_exec_mailbox;
 
 /// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
-/// 8 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
+/// 256 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
 /// is to become.
 int32_t tandem_exec_resident(tandem_exec_mailbox* mailbox, uint8_t* scratch, uint32_t last, uint64_t ended,
                              uint64_t linger_ns, tandem_stream stream);

@@ -5,6 +5,7 @@
 //! engines, do. [`crate::Collectives`] chooses.
 
 mod check;
+mod direct;
 mod element;
 #[allow(unsafe_code)]
 pub(crate) mod gpu;
@@ -14,7 +15,8 @@ pub mod sim;
 mod tuning;
 
 pub use check::{check, predict};
+pub use direct::direct;
 pub use element::{Combine, Kind, Number};
-pub use schedule::{direct, schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
+pub use schedule::{schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use tuning::Tuning;

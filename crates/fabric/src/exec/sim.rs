@@ -178,7 +178,8 @@ impl Run {
         let transfer = &schedule.transfers[t];
         let spots = || transfer.sources.iter().chain(&transfer.targets);
         // Nobody's memory is touched before its owner has got here.
-        let others = spots().filter(|s| s.node != schedule.host()).map(|s| bound.pes[s.node]).filter(|&other| other != pe);
+        let others =
+            spots().filter(|s| s.node != schedule.host()).map(|s| bound.pes[s.node]).filter(|&other| other != pe);
         if let Some(other) = others.into_iter().find(|&other| !is_there(&self.ready[other], round)) {
             return Some((other, self.ready[other].load_relaxed(), round));
         }

@@ -33,75 +33,41 @@ __device__ __forceinline__ uint32_t look(const uint64_t* words, uint32_t last, C
     return number;
 }
 
-/// What the first block tells the others: until when they may take commands, or ENDED.
-constexpr uint64_t ENDED = ~uint64_t(0);
-/// Nanoseconds by which clocks of two multiprocessors may seem to differ.
-constexpr uint64_t SKEW = 4000;
-
-/// Waits for a command, in the first warp of every block. Returns its number, or END.
-///
-/// Every block looks at the host's words itself, and all must take a command or none: a command that one block took and another
-/// one did not would be done in part, and again by the next kernel. So blocks take commands only until a common deadline. When it has
-/// passed, the first block looks once more: a command that any block has seen is there then, and the deadline is put off; so it is after a
-/// period that had commands. Otherwise it ends the kernel. The others wait for its word.
-__device__ uint32_t next_command(const uint64_t* words, uint64_t* deadline_word, uint64_t& deadline, bool& was_busy, uint32_t last,
-                                 uint64_t linger_ns, Command& command) {
-    using fabric::Order;
-    using fabric::detail::load;
-    using fabric::detail::now_ns;
-    const bool is_leader = blockIdx.x == 0;
-    for (;;) {
-        const uint32_t number = look(words, last, command);
-        const uint64_t now = __shfl_sync(0xffffffffu, now_ns(), 0);
-        if (number != 0 && (is_leader || now + SKEW < deadline)) {
-            was_busy = true;
-            return number;
-        }
-        if (now + SKEW < deadline) continue;
-        if (is_leader) {
-            if (now < deadline + SKEW) continue;
-            // This look was begun after the deadline of every block.
-            const uint32_t late = look(words, last, command);
-            const bool goes_on = late != 0 || was_busy;
-            was_busy = late != 0;
-            deadline = goes_on ? now_ns() + linger_ns : ENDED;
-            deadline = __shfl_sync(0xffffffffu, deadline, 0);
-            if (threadIdx.x == 0) fabric::detail::store<Order::release>(deadline_word, deadline);
-            if (late != 0) return late;
-        } else {
-            uint64_t word;
-            do {
-                word = load<Order::acquire>(deadline_word);
-            } while (__any_sync(0xffffffffu, word == deadline || word == 0));
-            deadline = __shfl_sync(0xffffffffu, word, 0);
-        }
-        if (deadline == ENDED) return END;
-    }
-}
-
 __global__ void __launch_bounds__(THREADS)
-    resident_kernel(tandem_exec_mailbox* mailbox, uint64_t* deadline_word, uint32_t last, uint64_t ended, uint64_t linger_ns) {
+    resident_kernel(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended, uint64_t linger_ns) {
     using fabric::Order;
     __shared__ Command command;
     const bool is_leader = blockIdx.x == 0;
-    // Before the first deadline is known, the one of the past is over.
-    uint64_t deadline = 0;
-    bool was_busy = is_leader;
     for (;;) {
         if (threadIdx.x < 32) {
-            const uint32_t number =
-                next_command(mailbox->command, deadline_word, deadline, was_busy, last, linger_ns, command);
+            // The leader reads from the host, the others what it passes on: 64 blocks that all read from the host were tried, and
+            // kept each other waiting for 200 us.
+            // All threads of the block have read what the command before said: they have met since.
+            const uint64_t begun = fabric::detail::now_ns();
+            uint32_t number;
+            for (;;) {
+                number = look(is_leader ? mailbox->command : relay, last, command);
+                if (number != 0) break;
+                if (is_leader && fabric::detail::now_ns() - begun > linger_ns) {
+                    number = END;
+                    break;
+                }
+            }
             __syncwarp();
+            if (is_leader && (number == END || command.blocks() > 1)) {
+                const uint64_t data = number == END ? 0 : command.halves[threadIdx.x];
+                fabric::detail::store<Order::relaxed>(relay + threadIdx.x, data | uint64_t(number) << 32);
+            }
             if (threadIdx.x == 0) command.number = number;
         }
         __syncthreads();
         last = command.number;
         if (last == END) break;
+        // What the host and others wrote before the command is visible to those who have met the first warp.
+        if (threadIdx.x == 0) fabric::detail::fence_acq_rel();
+        __syncthreads();
         const uint32_t blocks = command.blocks();
         if (blockIdx.x < blocks) {
-            // What the host and others wrote before the command is visible to those who have met the first warp.
-            if (threadIdx.x == 0) fabric::detail::fence_acq_rel();
-            __syncthreads();
             with_kind(command.kind(), command.how(), [&](auto number, auto how) {
                 const auto source = [&](uint32_t s) { return command.at(s); };
                 const auto target = [&](uint32_t t) { return command.at(command.sources() + t); };
@@ -126,7 +92,7 @@ __global__ void __launch_bounds__(THREADS)
 
 extern "C" int32_t tandem_exec_resident(tandem_exec_mailbox* mailbox, uint8_t* scratch, uint32_t last, uint64_t ended,
                                         uint64_t linger_ns, tandem_stream stream) {
-    const cudaError_t cleared = cudaMemsetAsync(scratch, 0, sizeof(uint64_t), stream);
+    const cudaError_t cleared = cudaMemsetAsync(scratch, 0, TANDEM_EXEC_COMMAND_WORDS * sizeof(uint64_t), stream);
     if (cleared != cudaSuccess) {
         (void)cudaGetLastError();
         return int32_t(cleared);

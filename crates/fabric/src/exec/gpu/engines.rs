@@ -35,7 +35,8 @@ struct Measured {
 
 impl Engines {
     pub(super) fn new(devices: &[Device], tuning: &Tuning) -> Result<Self> {
-        let streams = |(_, device): (usize, Device)| (0..=STREAMS).map(|_| Ok(Arc::new(Stream::new(device)?))).collect();
+        let streams =
+            |(_, device): (usize, Device)| (0..=STREAMS).map(|_| Ok(Arc::new(Stream::new(device)?))).collect();
         Ok(Self {
             streams: numbered(devices).map(streams).collect::<Result<_>>()?,
             host: None,
@@ -49,15 +50,13 @@ impl Engines {
     pub(super) fn bind(&mut self, shared: &Shared, items: &[Item]) -> Result<Vec<Bound>> {
         let tuning = shared.tuning();
         self.adapt();
-        let is_one_way = |item: &Item| {
-            item.job.len() == 2 && matches!(item.call.operation, Operation::Broadcast | Operation::Send)
-        };
+        let is_one_way =
+            |item: &Item| item.job.len() == 2 && matches!(item.call.operation, Operation::Broadcast | Operation::Send);
         let host = match items {
             [item] if tuning.through_host && is_one_way(item) => (self.share / 2.0).round() as u64 * 2,
             _ => 0,
         };
-        let (chunk, slots) =
-            if host > 0 { (tuning.host_chunk, 8) } else { (tuning.engine_chunk, tuning.engine_slots) };
+        let (chunk, slots) = if host > 0 { (tuning.host_chunk, 8) } else { (tuning.engine_chunk, tuning.engine_slots) };
         // Two lanes for trees that reduce and spread, one rooted at either side.
         let lanes = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
         let shape = Shape { lanes, chunk: chunk / items.len() as u64 / 16 * 16, slots };
@@ -213,7 +212,8 @@ impl Enqueue<'_> {
                 let is_waited_for = transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]);
                 let is_whole = !waits && !is_waited_for && transfer.sources.len() == 1;
                 let chunks = schedule.chunks(transfer);
-                let bytes = if is_whole { transfer.bytes } else { schedule.chunk.min(transfer.bytes - c * schedule.chunk) };
+                let bytes =
+                    if is_whole { transfer.bytes } else { schedule.chunk.min(transfer.bytes - c * schedule.chunk) };
                 let pe = bound.pes[transfer.at];
                 let stream = self.stream(pe, numbers[t])?;
                 if c == 0 && is_timed {
@@ -227,7 +227,13 @@ impl Enqueue<'_> {
                     let Place::Ring(ch) = spot.place else { continue };
                     let Some(old) = c.checked_sub(schedule.slots) else { continue };
                     let freed = read.remove(&(ch, old));
-                    freed.map_or(Ok(()), |event| if transfer.sources.len() > 1 { sums.wait(&event) } else { stream.wait(&event) })?;
+                    freed.map_or(Ok(()), |event| {
+                        if transfer.sources.len() > 1 {
+                            sums.wait(&event)
+                        } else {
+                            stream.wait(&event)
+                        }
+                    })?;
                 }
                 let combined = self.combine(bound, transfer, c, bytes, &sums, &stream)?;
                 for spot in &transfer.sources {
@@ -314,8 +320,17 @@ impl Enqueue<'_> {
         for target in transfer.targets.iter().filter(|target| combined.is_none_or(|done| done != **target)) {
             let to = bound.address(target, c);
             // What stays in a PE's memory is not in the way of what leaves it.
-            let is_local = source.node == transfer.at && target.node == transfer.at && target.channel.is_none();
-            let stream = if is_local && transfer.targets.len() > 1 { local } else { stream };
+            if source.node == transfer.at && target.node == transfer.at {
+                // Nor does it take a copy engine away.
+                let stream = if transfer.targets.len() > 1 { local } else { stream };
+                let mut at = [0; 16];
+                (at[0], at[1]) = (from, to);
+                let kind = ffi::TANDEM_EXEC_BYTES;
+                let args = ffi::tandem_exec_move { at, bytes, sources: 1, targets: 1, kind, how: 0 };
+                // SAFETY: as for sums.
+                stream.call("copy", |raw| unsafe { ffi::tandem_exec_combine(&args, raw) })?;
+                continue;
+            }
             stream.call("copy", |raw| {
                 // SAFETY: as for sums; host memory is the engines' own or the caller's, page-locked.
                 unsafe {

@@ -1,6 +1,7 @@
 //! Kernels that stay for a while and take commands from the host, for small data that the host waits for.
 
-use super::super::schedule::{direct, Call, Transfer};
+use super::super::direct::direct;
+use super::super::schedule::{Call, Transfer};
 use super::numbered;
 use crate::collective::{Item, Shared};
 use crate::plan::Operation;

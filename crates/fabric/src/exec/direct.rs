@@ -1,0 +1,85 @@
+//! Tables that need no plan, where every PE reaches every other.
+
+use super::schedule::{checked, cut, Call, Channel, Place, Schedule, Spot, Transfer, GRAIN, LEAST_LANE};
+use crate::plan::Operation;
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+
+/// The table where every PE reads and writes the memory of every other: no relays, no rings and no order.
+/// Each PE does an even part of the work of a reduction to all; otherwise the PE that has the data writes it.
+///
+/// # Errors
+/// Sizes beyond the maxima, or an operation on host memory.
+pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
+    checked(call, pes)?;
+    let job = |text: &str| Err(Error::Job(text.into()));
+    if call.operation.uses_host() {
+        return job("host memory takes a plan");
+    }
+    if call.operation == Operation::Send && pes != 2 {
+        return job("a send joins exactly 2 PEs");
+    }
+    let part = call.part;
+    let all: Vec<usize> = (0..pes).collect();
+    // (worker, inputs and their offset, outputs and their offset, bytes)
+    let mut rows: Vec<(usize, Vec<usize>, u64, Vec<usize>, u64, u64)> = Vec::new();
+    for me in 0..pes {
+        let own = me as u64 * part;
+        let others = |skip: bool| all.iter().copied().filter(|&v| !skip || v != me).collect::<Vec<_>>();
+        match call.operation {
+            Operation::Broadcast if me == call.root => rows.push((me, vec![me], 0, others(call.in_place), 0, part)),
+            Operation::Reduce if me == call.root => rows.push((me, all.clone(), 0, vec![me], 0, part)),
+            Operation::AllReduce => {
+                let (begin, end) = cut(part, &vec![1.0; pes])[me];
+                rows.push((me, all.clone(), begin, all.clone(), begin, end - begin));
+            }
+            Operation::AllGather => rows.push((me, vec![me], 0, others(call.in_place), own, part)),
+            Operation::ReduceScatter => rows.push((me, all.clone(), own, vec![me], 0, part)),
+            Operation::AllToAll => {
+                all.iter().for_each(|&to| rows.push((me, vec![me], to as u64 * part, vec![to], own, part)));
+            }
+            Operation::Send if me == 0 => rows.push((0, vec![0], 0, vec![1], 0, part)),
+            _ => {}
+        }
+    }
+    let mut channels: Vec<Channel> = Vec::new();
+    let mut transfers = Vec::new();
+    let per_node = rows.iter().filter(|r| r.0 == rows[0].0).count().max(1);
+    let wanted = (lanes / per_node).max(1) as u64;
+    for (at, inputs, input, outputs, output, bytes) in rows {
+        if outputs.is_empty() {
+            continue;
+        }
+        let lanes = wanted.min(bytes.div_ceil(LEAST_LANE)).max(1) as usize;
+        for (begin, end) in cut(bytes, &vec![1.0; lanes]).into_iter().filter(|(begin, end)| begin < end) {
+            // Its own input comes first, then the others in turn, so that not all read from one.
+            let turned = |list: &[usize]| {
+                let mut list = list.to_vec();
+                list.sort_by_key(|&v| (v + pes - at) % pes);
+                list
+            };
+            let mut told: BTreeMap<usize, usize> = BTreeMap::new();
+            let mut tell = |node: usize| {
+                (node != at).then(|| {
+                    *told.entry(node).or_insert_with(|| {
+                        channels.push(Channel { from: at, to: node, chunks: 1, ring: None, path: Vec::new() });
+                        channels.len() - 1
+                    })
+                })
+            };
+            let targets: Vec<Spot> = turned(&outputs)
+                .into_iter()
+                .map(|node| Spot { node, place: Place::Output, at: output + begin, channel: tell(node) })
+                .collect();
+            let source = |node: usize| Spot { node, place: Place::Input, at: input + begin, channel: None };
+            let sources: Vec<Spot> = turned(&inputs).into_iter().map(source).collect();
+            // Who is read from and not written to must know when that is over.
+            let read = turned(&inputs).into_iter().filter(|node| !outputs.contains(node));
+            let tells = read.filter_map(&mut tell).collect();
+            transfers.push(Transfer { at, sources, targets, tells, bytes: end - begin });
+        }
+    }
+    let longest = transfers.iter().map(|t: &Transfer| t.bytes).max().unwrap_or(0);
+    let chunk = longest.next_multiple_of(GRAIN).max(GRAIN);
+    Ok(Schedule { call: *call, pes, helpers: 0, chunk, slots: 1, transfers, channels, staging: vec![0; pes + 1] })
+}
