@@ -85,6 +85,9 @@ impl<C: Curve> Poseidon<C> for Cuda {
             return Err(Error::invalid(OP, reason));
         }
         check_lengths(hasher.params, input.len(), out.len())?;
+        if out.lane().0 >= hasher.lanes.len() {
+            return Err(Error::invalid(OP, format!("lane {}; the hasher is for {}", out.lane().0, hasher.lanes.len())));
+        }
         let columns = Columns { input: input.ptr(), output: out.ptr(), hashes: out.len() };
         self.lane(OP, out.lane())?.launch(OP, |stream| hasher.launch::<C, Mont>(out.lane(), &columns, stream))
     }

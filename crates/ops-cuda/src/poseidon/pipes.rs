@@ -39,8 +39,8 @@ impl Pipes {
     ) -> Result<()> {
         let done = self.parts(ctx, input, out, launch);
         // After a failure nothing that was started may still use the memory of the pipes or of the hasher.
-        let idle =
-            self.pipes.iter().map(|pipe| pipe.input.stream().synchronize()).fold(Ok(()), |all, one| all.and(one));
+        let idle: Vec<_> = self.pipes.iter().map(|pipe| pipe.input.stream().synchronize()).collect();
+        let idle: tandem_cuda::Result<()> = idle.into_iter().collect();
         // Overwrites what was uploaded.
         done.and(idle.map_err(|e| ctx.error(super::OP, e))).and(ctx.synchronize())
     }

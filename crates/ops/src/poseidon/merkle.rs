@@ -13,6 +13,19 @@ const SUBTREES_A_LANE: usize = 16;
 ///
 /// The leaves are level 0; they are not hashed themselves. Lanes hold whole subtrees, as [`subtrees`] spreads them; what is
 /// above them is on the first lane.
+///
+/// ```
+/// use tandem_ops::{cpu::Cpu, poseidon::Tables, Bn254, Canonical, Family, MerkleTree, Poseidon, PoseidonParams};
+///
+/// let params = PoseidonParams::new(Family::Circomlib, 2)?;
+/// let backend = Cpu::new(1);
+/// let hasher = Poseidon::<Bn254>::hasher(&backend, params)?;
+/// let leaves: Vec<Canonical> = (0..8).map(|i| Canonical([i, 0, 0, 0])).collect();
+/// let tree = MerkleTree::build::<Bn254>(&backend, &hasher, params, leaves.as_slice().into())?;
+/// let path = tree.path::<Bn254>(&backend, 5)?;
+/// assert!(path.verify::<Bn254>(&Tables::new(params), tree.root::<Bn254>(&backend)?, leaves[5])?);
+/// # Ok::<(), tandem_ops::Error>(())
+/// ```
 pub struct MerkleTree<B: Backend> {
     params: PoseidonParams,
     /// For each lane that holds leaves: its first leaf, and its levels from the leaves on.
