@@ -236,7 +236,7 @@ fn stencil(team: &Team, shape: Stencil, steps: usize, halo: Halo) {
         team.write(pe, &a, &contents).unwrap();
         team.write(pe, &b, &vec![f32::NAN; points]).unwrap();
     }
-    let fields = |step: usize| if step % 2 == 0 { (&b, &a) } else { (&a, &b) };
+    let fields = |step: usize| if step.is_multiple_of(2) { (&b, &a) } else { (&a, &b) };
     match (halo, team.is_cuda()) {
         (Halo::InOneKernel, true) => shape.run(team, &a, &b, steps as u64, 8).unwrap(),
         (Halo::InOneKernel, false) => {
