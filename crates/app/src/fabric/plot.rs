@@ -49,7 +49,7 @@ pub(crate) fn svg(table: &Table, title: &str) -> Result<String, String> {
             .margin(16)
             .x_label_area_size(44)
             .y_label_area_size(60)
-            .build_cartesian_2d((low..high).log_scale(), 0.0..top * 1.1)
+            .build_cartesian_2d((low..high).log_scale().base(4.0), 0.0..top * 1.1)
             .map_err(failed)?;
         chart
             .configure_mesh()

@@ -25,7 +25,7 @@ pub(crate) fn all(least: u64, most: u64, factor: u64) -> Vec<u64> {
 /// `4 KiB` where it is a whole number of a unit.
 pub(crate) fn write(bytes: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.into_iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0) {
+    match units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{} {name}", bytes / unit),
         None => format!("{bytes} B"),
     }
