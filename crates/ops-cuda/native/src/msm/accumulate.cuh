@@ -216,17 +216,7 @@ __global__ void __launch_bounds__(COMBINE)
         const bool take = key != NO_BUCKET && place % (2 * d) == 0 && t + d < SIZE && keys[t + d] == key;
         // No run is longer than d if none is at its start.
         if (!__syncthreads_or(take)) break;
-        for (uint32_t takers = __ballot_sync(0xffffffffu, take); takers;) {
-            // Four lanes for each of the lowest eight.
-            uint32_t rest = takers, mine = 0;
-            for (uint32_t k = 0; k < 8; k++) {
-                if (k == t % 32 / 4) mine = rest;
-                rest &= rest - 1;
-            }
-            const uint32_t to = mine ? t / 32 * 32 + __ffs(int(mine)) - 1 : t;
-            add_by_four(&sum[to], &sum[mine ? to + d : to], mine != 0);
-            takers = rest;
-        }
+        if (take) add_into(&sum[t], &sum[t + d]);
         __syncthreads();
     }
     if (place != 0) return;

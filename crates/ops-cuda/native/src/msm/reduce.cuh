@@ -61,17 +61,10 @@ __global__ void __launch_bounds__(128)
 
 /// Halves groups of neighbours until one sum is left of each; `width` is a power of two and at most the block.
 template <class F> __device__ __forceinline__ void tree_sum(Xyzz<F>* sum, uint32_t width) {
-    const uint32_t fours = blockDim.x / 4, groups = blockDim.x / width;
     for (uint32_t d = width / 2; d > 0; d /= 2) {
         __syncthreads();
-        for (uint32_t first = 0; first < groups * d; first += fours) {
-            const uint32_t number = first + threadIdx.x / 4;
-            const bool active = number < groups * d;
-            const uint32_t at = active ? number / d * width + number % d : 0;
-            add_by_four(&sum[at], &sum[at + (active ? d : 0)], active);
-        }
+        if (threadIdx.x % width < d) add_into(&sum[threadIdx.x], &sum[threadIdx.x + d]);
     }
-    __syncthreads();
 }
 
 /// Groups of at most a block, the blocks of `x` first, then those of `y`.
