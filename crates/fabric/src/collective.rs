@@ -35,11 +35,14 @@ pub(crate) struct Shared {
     job: Vec<usize>,
     tuning: Tuning,
     plans: Mutex<HashMap<(Request, bool), Arc<Plan>>>,
-    schedules: Mutex<HashMap<(Request, Call, Shape, u64), Arc<Schedule>>>,
+    schedules: Mutex<HashMap<Wanted, Arc<Schedule>>>,
     /// Rings, on every PE; the sim has those of host memory behind them.
     staging: Mutex<Option<Symmetric<u8>>>,
     gpus: Option<gpu::Gpus>,
 }
+
+/// What a schedule was made for: a job, a call, a shape, and by how many hundredths shares were changed.
+type Wanted = (Request, Call, Shape, u64);
 
 /// One operation with its memory.
 pub(crate) struct Item {
@@ -341,7 +344,8 @@ impl Together<'_> {
             return Err(Error::invalid(op, "what is read and what is written overlap"));
         }
         // The largest unit that an element consists of; a part is a whole number of elements.
-        let unit = numbers.map_or_else(|| [8, 4, 2, 1].into_iter().find(|u| size % u == 0).unwrap_or(1), |_| size);
+        let unit =
+            numbers.map_or_else(|| [8, 4, 2, 1].into_iter().find(|u| size.is_multiple_of(*u)).unwrap_or(1), |_| size);
         let call = Call {
             operation,
             root: job.iter().position(|&pe| pe == root).unwrap_or(0),

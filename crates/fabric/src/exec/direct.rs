@@ -5,6 +5,9 @@ use crate::plan::Operation;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
+/// Who does it, whose inputs from which byte on, whose outputs likewise, and how many bytes.
+type Row = (usize, Vec<usize>, u64, Vec<usize>, u64, u64);
+
 /// The table where every PE reads and writes the memory of every other: no relays, no rings and no order.
 /// Each PE does an even part of the work of a reduction to all; otherwise the PE that has the data writes it.
 ///
@@ -21,8 +24,7 @@ pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
     }
     let part = call.part;
     let all: Vec<usize> = (0..pes).collect();
-    // (worker, inputs and their offset, outputs and their offset, bytes)
-    let mut rows: Vec<(usize, Vec<usize>, u64, Vec<usize>, u64, u64)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for me in 0..pes {
         let own = me as u64 * part;
         let others = |skip: bool| all.iter().copied().filter(|&v| !skip || v != me).collect::<Vec<_>>();

@@ -248,6 +248,9 @@ struct Stop {
     path: Vec<usize>,
 }
 
+/// A way and its share.
+type Weighed = (f64, Vec<Stop>);
+
 /// A range of the data that takes the same way, and where it begins in inputs and outputs.
 #[derive(Clone, Copy)]
 struct Stream {
@@ -397,7 +400,7 @@ impl<'a> Builder<'a> {
             [Step::Spread(trees)] => self.trees(&[], trees),
             [Step::Collect(first), Step::Spread(second)] => self.trees(first, second),
             [Step::Send(routes)] => {
-                let mut groups: BTreeMap<(usize, usize), Vec<(f64, Vec<Stop>)>> = BTreeMap::new();
+                let mut groups: BTreeMap<(usize, usize), Vec<Weighed>> = BTreeMap::new();
                 for route in routes {
                     let stops = self.stops(&route.path)?;
                     let ends = (stops[0].node, stops[stops.len() - 1].node);
