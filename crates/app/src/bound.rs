@@ -54,8 +54,8 @@ mod tests {
         let bound = groth16_ms(CurveId::Bn254, 20, 0.5, 1);
         assert!((6.4..7.1).contains(&bound), "{bound}");
         assert!((groth16_ms(CurveId::Bn254, 20, 0.5, 2) * 2.0 - bound).abs() < 1e-9);
-        assert!(
-            (2.1..2.4).contains(&(groth16_ms(CurveId::Bls12_381, 22, 0.5, 1) / groth16_ms(CurveId::Bn254, 22, 0.5, 1)))
-        );
+        // 2^22 rows in 10^10 word products: transforms 3.3 and 2.8, H 4.5 and 10.1, A, B1 and L 2.35 and 5.2 each, B2 5.9 and 13.1.
+        let ratio = groth16_ms(CurveId::Bls12_381, 22, 0.5, 1) / groth16_ms(CurveId::Bn254, 22, 0.5, 1);
+        assert!((1.96..2.05).contains(&ratio), "{ratio}");
     }
 }

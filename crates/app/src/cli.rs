@@ -72,7 +72,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  tandem doctor")]
     Doctor(Doctor),
     /// Show the GPUs, switches and links of a machine, with GB/s
-    #[command(after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json")]
+    #[command(
+        after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json"
+    )]
     Topo(Topo),
     /// Plan how to move data over all links, and prove that nothing is faster
     #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
