@@ -167,8 +167,11 @@ mod tests {
     }
 
     fn fake(dir: &Path, script: &str) -> PathBuf {
-        let nvcc = dir.join("bin/nvcc");
-        std::fs::write(&nvcc, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let (nvcc, text) = (dir.join("bin/nvcc"), dir.join("script"));
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // Written by another process: a file that this one has open for writing, or a child that another test forks
+        // meanwhile, cannot be run.
+        assert!(Command::new("cp").args([&text, &nvcc]).status().unwrap().success());
         std::fs::set_permissions(&nvcc, std::fs::Permissions::from_mode(0o755)).unwrap();
         nvcc
     }
