@@ -108,10 +108,10 @@ impl Engine {
         Ok(Self::with(team, why, auto, layout))
     }
 
-    /// An engine on a backend of the caller's: for tests of what happens when one fails.
+    /// An engine on a backend of the caller's: for tests of what happens when one fails. With `auto` the CPU may take over.
     #[doc(hidden)]
-    pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B) -> Engine {
-        Self::with(team(backend), String::new(), false, Layout::Auto)
+    pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B, auto: bool) -> Engine {
+        Self::with(team(backend), String::new(), auto, Layout::Auto)
     }
 
     fn with(team: Box<dyn AnyTeam>, why: String, auto: bool, layout: Layout) -> Self {

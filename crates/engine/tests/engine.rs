@@ -241,17 +241,31 @@ fn synthetic_keys_prove_without_files() {
     }
 }
 
-/// A CPU that calls itself a GPU and adds the generator to some of its sums.
+/// A CPU that calls itself a GPU and adds the generator to some of its sums, or fails.
 struct Faulty {
     cpu: Cpu,
     sums: AtomicU64,
     /// Whether the sum with this number, counted from 0, is wrong.
     wrong: fn(u64) -> bool,
+    fails: Fails,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fails {
+    Never,
+    /// There is no memory for the key.
+    Loading,
+    /// The sums of every proof end with an error.
+    Proving,
 }
 
 impl Faulty {
     fn new(wrong: fn(u64) -> bool) -> Self {
-        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong }
+        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong, fails: Fails::Never }
+    }
+
+    fn failing(fails: Fails) -> Self {
+        Self { fails, ..Self::new(|_| false) }
     }
 }
 
@@ -322,6 +336,14 @@ impl<C: Curve> VecOps<C> for Faulty {
 impl<C: Curve> SpMv<C> for Faulty {
     type Matrix = <Cpu as SpMv<C>>::Matrix;
     fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<Self::Matrix> {
+        if self.fails == Fails::Loading {
+            return Err(tandem_ops::Error::OutOfMemory {
+                op: "load matrix",
+                device: "Faulty GPU".into(),
+                wanted: 9,
+                free: 7,
+            });
+        }
         SpMv::<C>::load_matrix(&self.cpu, lane, matrix)
     }
     fn spmv(&self, matrix: &Self::Matrix, x: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
@@ -350,6 +372,10 @@ impl<G: Group> Msm<G> for Faulty {
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }
     fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+        if self.fails == Fails::Proving {
+            let (device, code_name) = ("Faulty GPU".into(), "cudaErrorECCUncorrectable".into());
+            return Err(tandem_ops::Error::Device { op: "msm", device, code: 214, code_name });
+        }
         let sum = Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?;
         let wrong = (self.wrong)(self.sums.fetch_add(1, Ordering::Relaxed));
         let error = if wrong { <G::Ark as ark_ec::PrimeGroup>::generator() } else { ark_ff::AdditiveGroup::ZERO };
@@ -362,7 +388,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
     for curve in CURVES {
         let files = Files::new(curve);
         // A proof has five sums; each of them is wrong in one of five proofs, and the sixth proof is right.
-        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0));
+        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false);
         let key = files.key(&engine);
         for proof in 0..6 {
             let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
@@ -385,9 +411,33 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
 #[test]
 fn a_wrong_witness_is_not_blamed_on_the_device() {
     let files = Files::new(CurveId::Bn254);
-    let engine = Engine::on_backend(Faulty::new(|_| false));
+    let engine = Engine::on_backend(Faulty::new(|_| false), false);
     let key = files.key(&engine);
     let bad = Witness::from_values(CurveId::Bn254, files.changed(|v| v[9][0] ^= 2)).unwrap();
     let error = engine.prove(&key, &bad, &Silent).err().unwrap();
     assert!(error.to_string().contains("does not satisfy") && engine.wrong_proofs() == 0, "{error}");
+}
+
+#[test]
+fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
+    let files = Files::new(CurveId::Bn254);
+    for (fails, said) in [(Fails::Loading, "stays on the CPU"), (Fails::Proving, "cudaErrorECCUncorrectable")] {
+        let engine = Engine::on_backend(Faulty::failing(fails), true);
+        let key = files.key(&engine);
+        let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+        let report = key.note().or(proved.fallback.as_deref()).unwrap();
+        assert!(report.contains(said) && report.contains("Faulty GPU"), "{report}");
+        assert!(proved.device.starts_with("CPU") && engine.wrong_proofs() == 0, "{}", proved.device);
+        fs::write(files.at("proof"), &proved.proof_json).unwrap();
+        fs::write(files.at("public"), &proved.public_json).unwrap();
+        verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
+
+        // A device that was asked for by name is not replaced.
+        let engine = Engine::on_backend(Faulty::failing(fails), false);
+        let error = match engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent) {
+            Ok(key) => engine.prove(&key, &files.witness(), &Silent).err().unwrap(),
+            Err(error) => error,
+        };
+        assert!(error.exit_status() == 3 && error.to_string().contains("Faulty GPU"), "{error}");
+    }
 }
