@@ -2,7 +2,7 @@
 #
 #   make demo         build the program and prove a real circuit on the best device there is
 #   make test         tiers T0 to T5: everything that needs no GPU
-#   make gpu-bundle   one folder with the tests for a machine with a GPU (tiers T6 and T7)
+#   make gpu-bundle   one archive with the tests for a machine with a GPU (tiers T6 and T7)
 #   make fmt          format the Rust sources
 #   make lint         formatting, clippy and the rules of the house, as `make test` checks them
 
