@@ -4,7 +4,7 @@
 #   make test         tiers T0 to T5: everything that needs no GPU
 #   make gpu-bundle   one archive with the tests for a machine with a GPU (tiers T6 and T7)
 #   make fmt          format the Rust sources
-#   make lint         formatting, clippy and the rules of the house, as `make test` checks them
+#   make lint         formatting, clippy and the rules of the house
 
 .PHONY: demo test gpu-bundle fmt lint tools
 

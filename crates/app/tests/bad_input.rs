@@ -424,5 +424,5 @@ fn interrupts_leave_no_file() {
     assert_eq!(names(&path), ["a.r1cs", "a.wtns", "a.zkey"]);
     // Left alone, the same command proves.
     run_in(&path, 0, &[&args[..], &["--quiet"]].concat());
-    assert_eq!(text(&path.join("p.json")).is_empty(), false);
+    assert!(!text(&path.join("p.json")).is_empty());
 }

@@ -4,7 +4,7 @@ use super::plan::{tables_bytes, Factors, Pass};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use ark_ff::{FftField, Field};
-use std::collections::HashMap;
+use std::collections::hash_map::{Entry, HashMap};
 use tandem_cuda::DeviceBuffer;
 use tandem_ops::{Curve, CurveId, Mont, Result};
 
@@ -79,6 +79,34 @@ pub(super) fn powers<C: Curve>(ctx: &LaneCtx, base: C::Fr, split: u32) -> Result
     Ok(table)
 }
 
+impl FieldTables {
+    fn new<C: Curve>(ctx: &LaneCtx) -> Result<Self> {
+        let Order2 { bits, split } = order::<C>();
+        let root = C::root_of_unity(bits).ok_or_else(|| tandem_ops::Error::invalid(OP, "no root of unity"))?;
+        let powers = powers::<C>(ctx, root, split)?;
+        let stages = |inverse: u32| {
+            let table = ctx.alloc_public::<Factor>(OP, ffi::TANDEM_NTT_STAGE_FACTORS as usize)?;
+            let args = ffi::tandem_ntt_stages_args {
+                stages: address(&table),
+                powers: address(&powers),
+                order_bits: bits,
+                split,
+                inverse,
+            };
+            let launcher = match C::ID {
+                CurveId::Bn254 => ffi::tandem_ntt_stages_bn254,
+                CurveId::Bls12_381 => ffi::tandem_ntt_stages_bls12_381,
+            };
+            // SAFETY: the table has the number of factors that the header says; the powers are those of the root
+            // of order 2^bits.
+            ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+            Ok(table)
+        };
+        let stages = [stages(0)?, stages(1)?];
+        Ok(FieldTables { powers, stages })
+    }
+}
+
 impl Tables {
     /// The powers of the curve's root of unity, and the factors inside of passes.
     pub(super) fn field<C: Curve>(
@@ -86,32 +114,10 @@ impl Tables {
         ctx: &LaneCtx,
         inverse: bool,
     ) -> Result<(&DeviceBuffer<Factor>, &DeviceBuffer<Factor>)> {
-        if !self.fields.contains_key(&C::ID) {
-            let Order2 { bits, split } = order::<C>();
-            let root = C::root_of_unity(bits).ok_or_else(|| tandem_ops::Error::invalid(OP, "no root of unity"))?;
-            let powers = powers::<C>(ctx, root, split)?;
-            let stages = |inverse: u32| {
-                let table = ctx.alloc_public::<Factor>(OP, ffi::TANDEM_NTT_STAGE_FACTORS as usize)?;
-                let args = ffi::tandem_ntt_stages_args {
-                    stages: address(&table),
-                    powers: address(&powers),
-                    order_bits: bits,
-                    split,
-                    inverse,
-                };
-                let launcher = match C::ID {
-                    CurveId::Bn254 => ffi::tandem_ntt_stages_bn254,
-                    CurveId::Bls12_381 => ffi::tandem_ntt_stages_bls12_381,
-                };
-                // SAFETY: the table has the number of factors that the header says; the powers are those of the root
-                // of order 2^bits.
-                ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
-                Ok(table)
-            };
-            let stages = [stages(0)?, stages(1)?];
-            self.fields.insert(C::ID, FieldTables { powers, stages });
-        }
-        let field = &self.fields[&C::ID];
+        let field = match self.fields.entry(C::ID) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(FieldTables::new::<C>(ctx)?),
+        };
         Ok((&field.powers, &field.stages[usize::from(inverse)]))
     }
 
