@@ -1,5 +1,5 @@
 #!/bin/sh
-# The fabric and its peers on two GPUs, in one run of about 150 s: `sh bench/fabric.sh [FOLDER]` with the programs in FOLDER (the GPU
+# The fabric and its peers on two GPUs, in one run of some minutes: `sh bench/fabric.sh [FOLDER]` with the programs in FOLDER (the GPU
 # bundle). NCCL and NVSHMEM are those that PyTorch's wheels brought, or NCCL=libnccl.so.2 and NVSHMEM_LIB=folder. Rows go to $OUT/fabric.jsonl,
 # drawings to $OUT/*.svg; the tables come last.
 set -u

@@ -318,7 +318,7 @@ mod tests {
             Ok(found) => assert!(!found.is_empty()),
             Err(reason) => {
                 assert!(!reason.is_empty());
-                assert_ne!(std::env::var("TANDEM_REQUIRE_GPU").as_deref(), Ok("1"), "{reason}");
+                assert_eq!(crate::testing::required(), 0, "{reason}");
             }
         }
         assert_eq!(built_with().is_some(), cfg!(tandem_nvcc));

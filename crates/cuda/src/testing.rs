@@ -1,24 +1,35 @@
-//! For tests that need a GPU.
+//! For tests that need GPUs.
 
 use crate::{probe, Device};
 
-/// The usable GPUs, or none on a machine without. Where `TANDEM_REQUIRE_GPU=1` says that there must be one, a machine
-/// without fails the test instead of passing it over.
+/// How many usable GPUs `TANDEM_REQUIRE_GPU` says that there must be; none where it is not set.
 ///
 /// # Panics
-/// There is no usable GPU although `TANDEM_REQUIRE_GPU=1`.
+/// It is no number.
+pub fn required() -> usize {
+    match std::env::var("TANDEM_REQUIRE_GPU") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("TANDEM_REQUIRE_GPU={text}: expected a number of GPUs")),
+        Err(_) => 0,
+    }
+}
+
+/// The usable GPUs, or none on a machine without. A machine with fewer than [`required`] fails the test instead of passing
+/// it over.
+///
+/// # Panics
+/// There are fewer usable GPUs than `TANDEM_REQUIRE_GPU` says.
 pub fn gpus() -> Vec<Device> {
-    let reason = match probe() {
+    let (usable, reason) = match probe() {
         Ok(found) => {
             let usable: Vec<Device> = found.iter().filter_map(|f| f.usable.clone().ok()).collect();
-            if !usable.is_empty() {
-                return usable;
-            }
-            found.iter().filter_map(|f| f.usable.clone().err()).collect::<Vec<_>>().join("; ")
+            (usable, found.into_iter().filter_map(|f| f.usable.err()).collect::<Vec<_>>().join("; "))
         }
-        Err(reason) => reason,
+        Err(reason) => (Vec::new(), reason),
     };
-    assert_ne!(std::env::var("TANDEM_REQUIRE_GPU").as_deref(), Ok("1"), "a GPU is required: {reason}");
-    eprintln!("passed over: {reason}");
-    Vec::new()
+    let (found, required) = (usable.len(), required());
+    assert!(found >= required, "{required} GPUs are required, {found} can be used: {reason}");
+    if usable.is_empty() {
+        eprintln!("passed over: {reason}");
+    }
+    usable
 }

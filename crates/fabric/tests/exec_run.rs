@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::{graph, planned};
+use support::{graph, planned, random_links};
 use tandem_fabric::exec::sim::{Bound, Bytes, Run};
 use tandem_fabric::exec::{check, direct, schedule, Call, Combine, Kind, Number, Schedule, Shape};
 use tandem_fabric::plan::{Operation, Request};
@@ -161,13 +161,7 @@ const OPERATIONS: [Operation; 7] = [
 #[test]
 fn random_graphs_and_sizes() {
     let case = (2usize..=5).prop_flat_map(|n| {
-        let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
-        let rates = proptest::collection::vec((0u32..=4, 1u32..=4), pairs.len());
-        let links = rates.prop_map(move |rates| {
-            let link =
-                |(&(a, b), (forth, back)): (&(usize, usize), (u32, u32))| (forth > 0).then_some((a, b, forth, back));
-            pairs.iter().zip(rates).filter_map(link).collect::<Vec<_>>()
-        });
+        let links = random_links(n);
         let order = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
         let what = (0..OPERATIONS.len(), 0..KINDS.len(), 0..HOWS.len());
         (Just(n), links, 2..=n, order, what, (0u64..3000, 1usize..5, 1u64..40, 1u64..4), any::<u64>())

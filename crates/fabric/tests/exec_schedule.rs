@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use support::{graph, planned};
+use support::{graph, planned, random_links};
 use tandem_fabric::exec::{check, direct, predict, schedule, Call, Place, Schedule, Shape, MAX_STAGING};
 use tandem_fabric::plan::{Operation, Request};
 use tandem_fabric::topology::{Topology, PRESETS};
@@ -42,13 +42,7 @@ fn proved(topology: &Topology, request: &Request, call: &Call, shape: &Shape) ->
 #[test]
 fn random_graphs() {
     let case = (2usize..=6).prop_flat_map(|n| {
-        let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
-        let rates = proptest::collection::vec((0u32..=4, 1u32..=4), pairs.len());
-        let links = rates.prop_map(move |rates| {
-            let link =
-                |(&(a, b), (forth, back)): (&(usize, usize), (u32, u32))| (forth > 0).then_some((a, b, forth, back));
-            pairs.iter().zip(rates).filter_map(link).collect::<Vec<_>>()
-        });
+        let links = random_links(n);
         let order = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
         (Just(n), links, 2..=n, order, 0..Operation::ALL.len(), 0..SIZES.len(), 0..SHAPES.len(), 0u32..4, any::<bool>())
     });

@@ -4,22 +4,18 @@ mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use support::{graph, planned, Brute};
+use support::{graph, planned, random_links, Brute, Links};
 use tandem_fabric::plan::{Operation, Request};
 use tandem_fabric::Ratio;
-
-type Links = Vec<(usize, usize, u32, u32)>;
 
 /// GPUs, links, the job's size (its GPUs are the first after a shuffle), the order.
 fn case(is_symmetric: bool) -> impl Strategy<Value = (usize, Links, usize, Vec<usize>)> {
     (2usize..=7).prop_flat_map(move |n| {
-        let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
-        let rates = proptest::collection::vec((0u32..=5, 1u32..=5), pairs.len());
-        let links = rates.prop_map(move |rates| {
-            let link = |(&(a, b), (forth, back)): (&(usize, usize), (u32, u32))| {
-                (forth > 0).then_some((a, b, forth, if is_symmetric { forth } else { back }))
-            };
-            pairs.iter().zip(rates).filter_map(link).collect::<Links>()
+        let links = random_links(n).prop_map(move |mut links| {
+            if is_symmetric {
+                links.iter_mut().for_each(|(_, _, forth, back)| *back = *forth);
+            }
+            links
         });
         (Just(n), links, 2..=n, Just((0..n).collect::<Vec<_>>()).prop_shuffle())
     })

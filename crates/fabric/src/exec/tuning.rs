@@ -1,4 +1,5 @@
-//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-21, with `tests/exec_bench.rs`.
+//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-22, with `tests/exec_bench.rs`;
+//! docs/adr/0221 says which of them were run together.
 
 /// Choices that have no influence on what a collective computes.
 #[derive(Debug, Clone, Copy, PartialEq)]

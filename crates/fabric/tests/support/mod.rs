@@ -1,6 +1,7 @@
 //! Small graphs, and definitions by exhaustion.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part
 
+use proptest::strategy::Strategy;
 use std::collections::BTreeMap;
 use tandem_fabric::plan::{check, plan, Operation, Plan, Request};
 use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
@@ -13,6 +14,19 @@ pub fn graph(n: usize, links: &[(usize, usize, u32, u32)]) -> Topology {
     let link =
         |&(a, b, forth, back)| Link { a, b, kind: LinkKind::NvLink, count: 1, forth: rate(forth), back: rate(back) };
     Topology::new("graph", (0..n).map(gpu).collect(), links.iter().map(link).collect()).unwrap()
+}
+
+/// Links for [`graph`].
+pub type Links = Vec<(usize, usize, u32, u32)>;
+
+/// Links of random rates between `n` GPUs, some of them missing.
+pub fn random_links(n: usize) -> impl Strategy<Value = Links> {
+    let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
+    let rates = proptest::collection::vec((0u32..=5, 1u32..=5), pairs.len());
+    rates.prop_map(move |rates| {
+        let link = |(&(a, b), (forth, back)): (&(usize, usize), (u32, u32))| (forth > 0).then_some((a, b, forth, back));
+        pairs.iter().zip(rates).filter_map(link).collect()
+    })
 }
 
 /// Plans, and checks the plan.
