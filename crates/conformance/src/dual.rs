@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Curve, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp, Pending,
-    Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Backend, Buffer, Canonical, Curve, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp,
+    Pending, Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -139,9 +139,9 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
     }
 }
 
-impl<C: Curve, L: Ntt<C>, R: Ntt<C>> Ntt<C> for Dual<L, R> {
-    fn ntt(&self, data: &mut Self::Buf<Mont>, op: NttOp) -> Result<()> {
-        let (l, r) = (self.left.ntt(&mut data.0, op), self.right.ntt(&mut data.1, op));
+impl<F: NttField, L: Ntt<F>, R: Ntt<F>> Ntt<F> for Dual<L, R> {
+    fn ntt_batch(&self, data: &mut Self::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
+        let (l, r) = (self.left.ntt_batch(&mut data.0, count, op), self.right.ntt_batch(&mut data.1, count, op));
         self.done("ntt", l, r, data)
     }
 }

@@ -4,8 +4,9 @@ use ark_ec::PrimeGroup;
 use std::ops::Range;
 use tandem_ops::{
     cpu::{self, Cpu},
-    Backend, Buffer, Canonical, Curve, Digits, Direction, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp, Order,
-    Pending, Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Backend, Buffer, Canonical, Curve, Digits, Direction, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
+    NttOp, Order, Pending, Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned,
+    VecOps, Wire,
 };
 
 /// What is wrong.
@@ -174,9 +175,9 @@ impl Backend for Faulty {
     }
 }
 
-impl<C: Curve> Ntt<C> for Faulty {
-    fn ntt(&self, data: &mut cpu::Buf<Mont>, op: NttOp) -> Result<()> {
-        let done = Ntt::<C>::ntt(&self.cpu, data, op);
+impl<F: NttField> Ntt<F> for Faulty {
+    fn ntt_batch(&self, data: &mut cpu::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
+        let done = Ntt::<F>::ntt_batch(&self.cpu, data, count, op);
         if self.fault == Fault::NttLength && !data.len().is_power_of_two() {
             return Ok(());
         }

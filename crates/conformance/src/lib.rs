@@ -151,23 +151,23 @@ macro_rules! suite {
             $crate::run_part(name, $kind, $backend, |suite| suite.$part());
         }
     };
-    (@part $name:ident, $kind:expr, $backend:expr, $part:ident, $($curve:ident),+) => {
+    (@part $name:ident, $kind:expr, $backend:expr, $part:ident, $($field:ident),+) => {
         mod $part {
             #[allow(unused_imports)]
             use super::*;
             $(
                 #[allow(non_snake_case)]
                 #[test]
-                fn $curve() {
-                    let name = concat!(stringify!($name), " ", stringify!($part), " ", stringify!($curve));
-                    $crate::run_part(name, $kind, $backend, |suite| suite.$part::<$crate::curves::$curve>());
+                fn $field() {
+                    let name = concat!(stringify!($name), " ", stringify!($part), " ", stringify!($field));
+                    $crate::run_part(name, $kind, $backend, |suite| suite.$part::<$crate::fields::$field>());
                 }
             )+
         }
     };
 }
 
-/// The curves that a suite runs on.
-pub mod curves {
-    pub use tandem_ops::{Bls12_381, Bn254};
+/// The curves and fields that a suite runs on.
+pub mod fields {
+    pub use tandem_ops::{BabyBear, Bls12_381, Bn254, Goldilocks};
 }

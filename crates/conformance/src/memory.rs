@@ -13,7 +13,7 @@ impl<B: Backend> Suite<'_, B> {
     pub fn memory(&mut self) -> Outcome {
         let rng = &mut samples::rng(1);
         let elements = samples::elements::<Bn254>(4097, rng);
-        let scalars: Vec<Mont> = samples::mont::<Bn254>(&elements);
+        let scalars: Vec<Mont> = samples::wire::<Bn254>(&elements);
         let points: Vec<Point<24>> =
             scalars.chunks_exact(6).map(|c| bytemuck::pod_read_unaligned(bytemuck::cast_slice(c))).collect();
         for lane in self.lanes() {

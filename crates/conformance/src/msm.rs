@@ -68,7 +68,7 @@ impl<B: Backend> Suite<'_, B> {
     {
         let what = format!("{n} {scalars} scalars, {points} points");
         let values = samples::scalars::<C>(scalars, n, &mut samples::rng(n as u64));
-        let (canonical, mont) = (samples::canonical::<C>(&values), samples::mont::<C>(&values));
+        let (canonical, mont) = (samples::canonical::<C>(&values), samples::wire::<C>(&values));
         let all = Set::<C::G1>::new(points, 0, n, 1);
         let rest = Set::<C::G1>::new(points, n.min(1), n - n.min(1), 2);
         let middle = Set::<C::G2>::new(points, n / 3, n / 2, 3);

@@ -2,13 +2,13 @@
 
 use crate::{samples, Failure, Outcome, Suite};
 use ark_ff::{AdditiveGroup, UniformRand};
-use tandem_ops::{naive, Backend, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, Order};
+use tandem_ops::{naive, Backend, Coset, Direction, Lane, Ntt, NttField, NttOp, Order};
 
 /// Sizes up to this are compared with the definition at every element.
 const WHOLE: usize = 64;
 
 /// Every form of a transform, with the shift `g` for cosets of any shift.
-pub(crate) fn forms(g: Mont) -> Vec<NttOp> {
+pub(crate) fn forms<E: Copy>(g: E) -> Vec<NttOp<E>> {
     let mut forms = Vec::new();
     for direction in [Direction::Forward, Direction::Inverse] {
         for coset in [Coset::Subgroup, Coset::Odd, Coset::Shift(g)] {
@@ -27,41 +27,41 @@ impl<B: Backend> Suite<'_, B> {
     ///
     /// # Errors
     /// The first check that fails.
-    pub fn ntt<C: Curve>(&mut self) -> Outcome
+    pub fn ntt<F: NttField>(&mut self) -> Outcome
     where
-        B: Ntt<C>,
+        B: Ntt<F>,
     {
         let last = self.backend.lanes() - 1;
         for log_n in (0..=12.min(self.log_n)).chain((13..=self.log_n).rev().take(1)) {
             let rng = &mut samples::rng(u64::from(log_n));
-            let input = samples::elements::<C>(1 << log_n, rng);
-            for op in forms(C::mont(C::Fr::rand(rng))) {
-                self.transform::<C>(Lane(log_n as usize % (last + 1)), &input, op)?;
+            let input = samples::elements::<F>(1 << log_n, rng);
+            for op in forms(F::element(F::Ark::rand(rng))) {
+                self.transform::<F>(Lane(log_n as usize % (last + 1)), &input, op)?;
             }
         }
-        self.refusals::<C>()
+        self.refusals::<F>()
     }
 
-    fn transform<C: Curve>(&mut self, lane: Lane, input: &[C::Fr], op: NttOp) -> Outcome
+    fn transform<F: NttField>(&mut self, lane: Lane, input: &[F::Ark], op: NttOp<F::Element>) -> Outcome
     where
-        B: Ntt<C>,
+        B: Ntt<F>,
     {
         let n = input.len();
         let what = format!("{op:?} of {n} elements");
-        let wire = samples::mont::<C>(input);
+        let wire = samples::wire::<F>(input);
         let mut buf = self.backend.upload(lane, &wire)?;
-        Ntt::<C>::ntt(self.backend, &mut buf, op)?;
+        Ntt::<F>::ntt(self.backend, &mut buf, op)?;
         if n <= WHOLE {
-            let expected = naive::ntt::<C>(input, op).ok_or_else(|| Failure(format!("{what}: is not defined")))?;
-            self.holds(&buf, &samples::mont::<C>(&expected), &what)?;
+            let expected = naive::ntt::<F>(input, op).ok_or_else(|| Failure(format!("{what}: is not defined")))?;
+            self.holds(&buf, &samples::wire::<F>(&expected), &what)?;
         } else {
             let got = self.backend.download(&buf)?.wait()?;
             for i in [1, n / 3, n - 1] {
-                let value = C::from_mont(got[naive::place(op.output, i, n.ilog2())]);
-                self.that(Some(value) == naive::ntt_at::<C>(input, op, i), format_args!("{what}: index {i}"))?;
+                let value = F::value(got[naive::place(op.output, i, n.ilog2())]);
+                self.that(Some(value) == naive::ntt_at::<F>(input, op, i), format_args!("{what}: index {i}"))?;
             }
             let mut reference = self.reference.upload(Lane(0), &wire)?;
-            Ntt::<C>::ntt(&self.reference, &mut reference, op)?;
+            Ntt::<F>::ntt(&self.reference, &mut reference, op)?;
             self.holds(&buf, reference.as_slice(), format_args!("{what}, against the CPU"))?;
         }
         // There and back again.
@@ -70,28 +70,28 @@ impl<B: Backend> Suite<'_, B> {
             Direction::Inverse => Direction::Forward,
         };
         let back = NttOp { direction, coset: op.coset, input: op.output, output: op.input };
-        Ntt::<C>::ntt(self.backend, &mut buf, back)?;
+        Ntt::<F>::ntt(self.backend, &mut buf, back)?;
         self.holds(&buf, &wire, format_args!("{what}, and back"))
     }
 
-    fn refusals<C: Curve>(&mut self) -> Outcome
+    fn refusals<F: NttField>(&mut self) -> Outcome
     where
-        B: Ntt<C>,
+        B: Ntt<F>,
     {
-        let g = C::mont(C::Fr::from(7u64));
+        let g = F::element(F::Ark::from(7u64));
         for n in [0, 3, 5, 6, 12, 1000] {
             let values = vec![g; n];
             for op in forms(g) {
                 let mut buf = self.backend.upload(Lane(0), &values)?;
-                let refused = Ntt::<C>::ntt(self.backend, &mut buf, op);
+                let refused = Ntt::<F>::ntt(self.backend, &mut buf, op);
                 self.refused(refused, format_args!("{op:?} of {n} elements"))?;
                 self.holds(&buf, &values, "a vector after a refused transform")?;
             }
         }
-        for op in forms(C::mont(C::Fr::ZERO)).into_iter().filter(|op| matches!(op.coset, Coset::Shift(_))) {
+        for op in forms(F::element(F::Ark::ZERO)).into_iter().filter(|op| matches!(op.coset, Coset::Shift(_))) {
             for n in [1, 8] {
                 let mut buf = self.backend.upload(Lane(0), &vec![g; n])?;
-                let refused = Ntt::<C>::ntt(self.backend, &mut buf, op);
+                let refused = Ntt::<F>::ntt(self.backend, &mut buf, op);
                 self.refused(refused, format_args!("{op:?} of {n} elements over a coset of zero"))?;
             }
         }

@@ -61,11 +61,11 @@ impl<B: Backend> Suite<'_, B> {
             self.that(same, format_args!("{what}: hash {i} of the tables is not that of the definition"))?;
         }
         let lane = Lane(n % backend.lanes());
-        let columns = backend.upload(lane, &samples::mont::<C>(&input))?;
+        let columns = backend.upload(lane, &samples::wire::<C>(&input))?;
         let mut hashes = backend.upload(lane, &vec![Mont([3; 4]); n])?;
         backend.poseidon(hasher, &columns, &mut hashes)?;
-        self.holds(&hashes, &samples::mont::<C>(&expected), &what)?;
-        self.holds(&columns, &samples::mont::<C>(&input), "the columns afterwards")?;
+        self.holds(&hashes, &samples::wire::<C>(&expected), &what)?;
+        self.holds(&columns, &samples::wire::<C>(&input), "the columns afterwards")?;
 
         // From host memory, at an address that is no multiple of anything.
         let integers = samples::canonical::<C>(&input);
@@ -127,7 +127,7 @@ impl<B: Backend> Suite<'_, B> {
     {
         let (backend, params) = (self.backend, tables.params());
         let arity = params.arity();
-        let values = samples::mont::<C>(&samples::elements::<C>(2 * arity + 1, &mut samples::rng(1)));
+        let values = samples::wire::<C>(&samples::elements::<C>(2 * arity + 1, &mut samples::rng(1)));
         for (n, hashes) in [(2 * arity + 1, 2), (2 * arity - 1, 2), (arity, 2), (arity, 0), (0, 1)] {
             let what = format!("{hashes} hashes of {arity} of {n} elements");
             let input = backend.upload(Lane(0), &values[..n])?;

@@ -3,26 +3,26 @@
 use ark_ec::{AdditiveGroup, CurveGroup, PrimeGroup};
 use ark_ff::{Field, UniformRand};
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
-use tandem_ops::{Canonical, Curve, Group, Mont};
+use tandem_ops::{Canonical, Curve, Group, NttField};
 
 pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
 /// `n` elements, random but for 0, 1 and -1 in some places.
-pub(crate) fn elements<C: Curve>(n: usize, rng: &mut ChaCha8Rng) -> Vec<C::Fr> {
+pub(crate) fn elements<F: NttField>(n: usize, rng: &mut ChaCha8Rng) -> Vec<F::Ark> {
     (0..n)
         .map(|i| match i % 13 {
-            3 => C::Fr::ZERO,
-            5 => C::Fr::ONE,
-            7 => -C::Fr::ONE,
-            _ => C::Fr::rand(rng),
+            3 => F::Ark::ZERO,
+            5 => F::Ark::ONE,
+            7 => -F::Ark::ONE,
+            _ => F::Ark::rand(rng),
         })
         .collect()
 }
 
-pub(crate) fn mont<C: Curve>(x: &[C::Fr]) -> Vec<Mont> {
-    x.iter().map(|&x| C::mont(x)).collect()
+pub(crate) fn wire<F: NttField>(x: &[F::Ark]) -> Vec<F::Element> {
+    x.iter().map(|&x| F::element(x)).collect()
 }
 
 pub(crate) fn canonical<C: Curve>(x: &[C::Fr]) -> Vec<Canonical> {

@@ -33,7 +33,7 @@ impl<B: Backend> Suite<'_, B> {
         b.iter_mut().zip(&a).step_by(11).for_each(|(b, a)| *b = *a);
         b.iter_mut().zip(&a).skip(1).step_by(11).for_each(|(b, a)| *b = -*a);
         let k = C::Fr::rand(rng);
-        let upload = |x: &[C::Fr]| backend.upload(lane, &samples::mont::<C>(x));
+        let upload = |x: &[C::Fr]| backend.upload(lane, &samples::wire::<C>(x));
         let (b_buf, c_buf) = (upload(&b)?, upload(&c)?);
 
         type Op<'a, B, F> =
@@ -49,16 +49,16 @@ impl<B: Backend> Suite<'_, B> {
         for (name, op, expected) in ops {
             let mut a = upload(&a)?;
             op(&mut a)?;
-            self.holds(&a, &samples::mont::<C>(&expected), format_args!("{name} of {n}"))?;
+            self.holds(&a, &samples::wire::<C>(&expected), format_args!("{name} of {n}"))?;
         }
-        self.holds(&b_buf, &samples::mont::<C>(&b), "the right operand afterwards")?;
+        self.holds(&b_buf, &samples::wire::<C>(&b), "the right operand afterwards")?;
 
         let mut integers = backend.upload(lane, &vec![Canonical([3; 4]); n])?;
         VecOps::<C>::to_canonical(backend, &b_buf, &mut integers)?;
         self.holds(&integers, &samples::canonical::<C>(&b), format_args!("to_canonical of {n}"))?;
         let mut back = backend.upload(lane, &vec![Mont([3; 4]); n])?;
         VecOps::<C>::to_mont(backend, &integers, &mut back)?;
-        self.holds(&back, &samples::mont::<C>(&b), format_args!("to_mont of {n}"))
+        self.holds(&back, &samples::wire::<C>(&b), format_args!("to_mont of {n}"))
     }
 
     fn unequal<C: Curve>(&mut self) -> Outcome
@@ -66,7 +66,7 @@ impl<B: Backend> Suite<'_, B> {
         B: VecOps<C>,
     {
         let backend = self.backend;
-        let values = samples::mont::<C>(&samples::elements::<C>(5, &mut samples::rng(1)));
+        let values = samples::wire::<C>(&samples::elements::<C>(5, &mut samples::rng(1)));
         let last = Lane(backend.lanes() - 1);
         let mut others = vec![(Lane(0), 4), (Lane(0), 0), (Lane(0), 6)];
         if last != Lane(0) {

@@ -10,8 +10,8 @@ use tandem_engine::{
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    Backend, Bn254, Canonical, Curve, DeviceKind, Digits, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttOp,
-    Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Backend, Bn254, Canonical, Curve, DeviceKind, Digits, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
+    NttOp, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -303,9 +303,9 @@ impl Backend for Faulty {
     }
 }
 
-impl<C: Curve> Ntt<C> for Faulty {
-    fn ntt(&self, data: &mut Self::Buf<Mont>, op: NttOp) -> Result<()> {
-        Ntt::<C>::ntt(&self.cpu, data, op)
+impl<F: NttField> Ntt<F> for Faulty {
+    fn ntt_batch(&self, data: &mut Self::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
+        Ntt::<F>::ntt_batch(&self.cpu, data, count, op)
     }
 }
 

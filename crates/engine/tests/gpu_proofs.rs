@@ -60,7 +60,10 @@ fn bytes<C: Curve>(proof: &Proof<C>) -> Vec<u8> {
     [bytemuck::bytes_of(&proof.a), bytemuck::bytes_of(&proof.b), bytemuck::bytes_of(&proof.c)].concat()
 }
 
-fn gpus_make_the_proofs_of_the_cpu<C: Curve>(seed: u64) {
+fn gpus_make_the_proofs_of_the_cpu<C: Curve>(seed: u64)
+where
+    Cuda: ProofBackend<C>,
+{
     let teams = teams();
     if teams.is_empty() {
         return;
@@ -101,7 +104,10 @@ fn gpus_make_the_proofs_of_the_cpu_on_bls12_381() {
 }
 
 /// `keys` random circuits and ten proofs of each, with blinding from the operating system; returns how many verified.
-fn random_proofs<C: Curve>(team: &Cuda, keys: usize, seed: u64) -> usize {
+fn random_proofs<C: Curve>(team: &Cuda, keys: usize, seed: u64) -> usize
+where
+    Cuda: ProofBackend<C>,
+{
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut verified = 0;
     for _ in 0..keys {

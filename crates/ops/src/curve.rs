@@ -1,8 +1,9 @@
 //! The curves, and the one place where wire types become arkworks types and back.
 
+use crate::field::{FieldId, NttField};
 use crate::wire::{Canonical, Mont, Mont2, Point, Wire};
 use ark_ec::{pairing::Pairing, AffineRepr, CurveGroup};
-use ark_ff::{AdditiveGroup, BigInt, FftField, Field, Fp, Fp2, Fp2Config, MontBackend, MontConfig, PrimeField};
+use ark_ff::{AdditiveGroup, BigInt, Field, Fp, Fp2, Fp2Config, MontBackend, MontConfig, PrimeField};
 
 /// Names a curve at run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +34,7 @@ impl std::fmt::Display for CurveId {
 }
 
 /// A pairing-friendly curve, as a type.
-pub trait Curve: Copy + std::fmt::Debug + Send + Sync + 'static {
+pub trait Curve: NttField<Element = Mont, Ark = <Self as Curve>::Fr> {
     /// Its name.
     const ID: CurveId;
     /// The scalar field.
@@ -75,26 +76,6 @@ pub trait Curve: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// R = 2^256 as an element.
     fn r() -> Self::Fr {
         Self::Fr::from(2u64).pow([256])
-    }
-
-    /// The primitive 2^`log_n`-th root of unity that snarkjs uses: q^((r-1)/2^log_n) for q the least quadratic
-    /// non-residue (5 for both curves). `None` above the 2-adicity.
-    fn root_of_unity(log_n: u32) -> Option<Self::Fr> {
-        let s = <Self::Fr as FftField>::TWO_ADICITY;
-        if log_n > s {
-            return None;
-        }
-        // r is odd, so shifting drops the 1 that r - 1 takes away.
-        let t = Self::Fr::MODULUS >> s;
-        let mut q = Self::Fr::from(2u64);
-        while q.legendre() != ark_ff::LegendreSymbol::QuadraticNonResidue {
-            q += Self::Fr::ONE;
-        }
-        let mut w = q.pow(t);
-        for _ in log_n..s {
-            w.square_in_place();
-        }
-        Some(w)
     }
 }
 
@@ -156,8 +137,46 @@ fn limbs2<C: Fp2Config<Fp = Fp<MontBackend<P, N>, N>>, P: MontConfig<N>, const N
     (limbs(&x.c0), limbs(&x.c1))
 }
 
+/// The primitive 2^`log_n`-th root of unity that snarkjs uses: q^((r-1)/2^log_n) for q the least quadratic
+/// non-residue (5 for both curves). `None` above the 2-adicity.
+fn root_of_unity<F: PrimeField<BigInt = BigInt<4>>>(log_n: u32) -> Option<F> {
+    let s = F::TWO_ADICITY;
+    if log_n > s {
+        return None;
+    }
+    // r is odd, so shifting drops the 1 that r - 1 takes away.
+    let t = F::MODULUS >> s;
+    let mut q = F::from(2u64);
+    while q.legendre() != ark_ff::LegendreSymbol::QuadraticNonResidue {
+        q += F::ONE;
+    }
+    let mut w = q.pow(t);
+    for _ in log_n..s {
+        w.square_in_place();
+    }
+    Some(w)
+}
+
 macro_rules! curve {
-    ($name:ident, $id:expr, $ark:ident, $n:literal, $g1:literal, $g2:literal) => {
+    ($name:ident, $id:expr, $field:expr, $ark:ident, $n:literal, $g1:literal, $g2:literal) => {
+        impl NttField for $name {
+            const FIELD: FieldId = $field;
+            type Element = Mont;
+            type Ark = $ark::Fr;
+            #[inline]
+            fn element(x: Self::Ark) -> Mont {
+                Self::mont(x)
+            }
+            #[inline]
+            fn value(x: Mont) -> Self::Ark {
+                Self::from_mont(x)
+            }
+            /// As snarkjs: q^((r-1)/2^log_n) for q the least quadratic non-residue, 5 for both curves.
+            fn root_of_unity(log_n: u32) -> Option<Self::Ark> {
+                root_of_unity(log_n)
+            }
+        }
+
         impl Curve for $name {
             const ID: CurveId = $id;
             type Fr = $ark::Fr;
@@ -244,14 +263,14 @@ macro_rules! curve {
         }
     };
 }
-curve!(Bn254, CurveId::Bn254, ark_bn254, 4, 8, 16);
-curve!(Bls12_381, CurveId::Bls12_381, ark_bls12_381, 6, 12, 24);
+curve!(Bn254, CurveId::Bn254, FieldId::Bn254, ark_bn254, 4, 8, 16);
+curve!(Bls12_381, CurveId::Bls12_381, FieldId::Bls12_381, ark_bls12_381, 6, 12, 24);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ark_ec::PrimeGroup;
-    use ark_ff::UniformRand;
+    use ark_ff::{FftField, UniformRand};
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 
     fn scalars_round_trip<C: Curve>() {

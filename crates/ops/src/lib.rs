@@ -12,6 +12,8 @@ pub mod backend;
 pub mod cpu;
 pub mod curve;
 pub mod error;
+pub mod field;
+pub mod host;
 pub mod msm;
 pub mod naive;
 pub mod ntt;
@@ -25,6 +27,8 @@ pub mod wire;
 pub use backend::{Backend, Buffer, DeviceKind, Info, Lane};
 pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};
+pub use field::{FieldId, NttField};
+pub use host::{HostBuf, HostMemory};
 pub use msm::{Digits, Msm, MsmRequest, MsmSet, Scalars};
 pub use ntt::{Coset, Direction, Ntt, NttOp, Order};
 pub use pending::Pending;
@@ -32,7 +36,7 @@ pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use spmv::{SpMv, SparseRows};
 pub use timeline::{Span, SpanId};
 pub use vector::VecOps;
-pub use wire::{Canonical, Mont, Mont2, Point, Unaligned, Wire};
+pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
 
 /// Everything that a Groth16 proof over `C` asks of a backend.
 pub trait ProofBackend<C: Curve>: Backend + Ntt<C> + VecOps<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2> {}

@@ -2,7 +2,7 @@
 //! the oracles of every backend.
 
 use crate::poseidon::Constants;
-use crate::{Canonical, Coset, Curve, Direction, Group, NttOp, Order, SparseRows};
+use crate::{Canonical, Coset, Curve, Direction, Group, NttField, NttOp, Order, SparseRows};
 use ark_ff::{AdditiveGroup, BigInteger, Field, PrimeField};
 
 /// The place of index `i` in a vector of 2^`log_n` elements.
@@ -20,17 +20,17 @@ fn evaluate<F: Field>(c: impl DoubleEndedIterator<Item = F>, x: F) -> F {
 
 /// Element `index` of what the transform `op` makes of `input`, both taken in the orders that `op` says. `None`
 /// where there is no such transform.
-pub fn ntt_at<C: Curve>(input: &[C::Fr], op: NttOp, index: usize) -> Option<C::Fr> {
+pub fn ntt_at<F: NttField>(input: &[F::Ark], op: NttOp<F::Element>, index: usize) -> Option<F::Ark> {
     let n = input.len();
     if !n.is_power_of_two() || index >= n {
         return None;
     }
     let log_n = n.ilog2();
-    let w = C::root_of_unity(log_n)?;
+    let w = F::root_of_unity(log_n)?;
     let g = match op.coset {
-        Coset::Subgroup => C::Fr::ONE,
-        Coset::Odd => C::root_of_unity(log_n + 1)?,
-        Coset::Shift(g) => C::from_mont(g),
+        Coset::Subgroup => F::Ark::ONE,
+        Coset::Odd => F::root_of_unity(log_n + 1)?,
+        Coset::Shift(g) => F::value(g),
     };
     let natural = (0..n).map(|i| input[place(op.input, i, log_n)]);
     match op.direction {
@@ -38,17 +38,17 @@ pub fn ntt_at<C: Curve>(input: &[C::Fr], op: NttOp, index: usize) -> Option<C::F
         Direction::Forward => Some(evaluate(natural, g * w.pow([index as u64]))),
         // c_j = 1/n g^-j sum_i v_i (w^-j)^i
         Direction::Inverse => {
-            let scale = (C::Fr::from(n as u64) * g.pow([index as u64])).inverse()?;
+            let scale = (F::Ark::from(n as u64) * g.pow([index as u64])).inverse()?;
             Some(evaluate(natural, w.inverse()?.pow([index as u64])) * scale)
         }
     }
 }
 
 /// What the transform `op` makes of `input`. `None` where there is no such transform.
-pub fn ntt<C: Curve>(input: &[C::Fr], op: NttOp) -> Option<Vec<C::Fr>> {
-    let mut output = vec![C::Fr::ZERO; input.len()];
+pub fn ntt<F: NttField>(input: &[F::Ark], op: NttOp<F::Element>) -> Option<Vec<F::Ark>> {
+    let mut output = vec![F::Ark::ZERO; input.len()];
     for i in 0..input.len() {
-        output[place(op.output, i, input.len().ilog2())] = ntt_at::<C>(input, op, i)?;
+        output[place(op.output, i, input.len().ilog2())] = ntt_at::<F>(input, op, i)?;
     }
     Some(output)
 }

@@ -1,6 +1,7 @@
 //! The number-theoretic transform: evaluation and interpolation over a group of roots of unity.
 
-use crate::{Backend, Curve, Mont, Result};
+use crate::{Backend, Error, Mont, NttField, Result};
+use ark_ff::FftField;
 
 /// Order of a vector of 2^k elements: `Natural`, element i at place i, or `BitReversed`, element i at the place
 /// whose k-bit number is that of i read backwards.
@@ -21,17 +22,17 @@ pub enum Direction {
     Inverse,
 }
 
-/// The set of points: g * w^i for i in 0..n, w the primitive n-th root of unity of the curve's scalar field
-/// ([`Curve::root_of_unity`]).
+/// The set of points: g * w^i for i in 0..n, w the primitive n-th root of unity of the field
+/// ([`NttField::root_of_unity`]). `E` are the field's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coset {
+pub enum Coset<E = Mont> {
     /// g = 1: the subgroup itself.
     Subgroup,
     /// g is the primitive 2n-th root of unity, so that the points are the odd powers of it. snarkjs evaluates its
-    /// quotient there. Needs 2n to divide r - 1.
+    /// quotient there. Needs 2n to divide the order of the field's group.
     Odd,
     /// Any g other than zero.
-    Shift(Mont),
+    Shift(E),
 }
 
 /// One transform.
@@ -39,23 +40,46 @@ pub enum Coset {
 /// `Forward` maps coefficients c to the values v_i = sum_j c_j (g w^i)^j; `Inverse` is its inverse, with the factor
 /// 1/n. `input` and `output` say where element i stands before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NttOp {
+pub struct NttOp<E = Mont> {
     /// Which way.
     pub direction: Direction,
     /// Over which points.
-    pub coset: Coset,
+    pub coset: Coset<E>,
     /// Order of what comes in.
     pub input: Order,
     /// Order of what goes out.
     pub output: Order,
 }
 
-/// Transforms over the scalar field of `C`.
-pub trait Ntt<C: Curve>: Backend {
-    /// Transforms `data` in place. Its length n must be a power of two (1 is one) that divides r - 1; 2n must
-    /// too for [`Coset::Odd`].
+/// Transforms over the field `F`; a curve stands for its scalar field.
+pub trait Ntt<F: NttField>: Backend {
+    /// Transforms each of the `count` vectors that `data` holds one behind the other, in place. `data` has `count` n
+    /// elements, where n must be a power of two (1 is one) for which there is a root of unity; for [`Coset::Odd`] there
+    /// must be one for 2n.
     ///
     /// # Errors
-    /// The length is none of these; the shift is zero; the device failed.
-    fn ntt(&self, data: &mut Self::Buf<Mont>, op: NttOp) -> Result<()>;
+    /// The length is none of these, or `count` is zero; the shift is zero; the device failed.
+    fn ntt_batch(&self, data: &mut Self::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()>;
+
+    /// Transforms `data` in place: a batch of one.
+    ///
+    /// # Errors
+    /// As [`Ntt::ntt_batch`].
+    fn ntt(&self, data: &mut Self::Buf<F::Element>, op: NttOp<F::Element>) -> Result<()> {
+        self.ntt_batch(data, 1, op)
+    }
+}
+
+/// The size 2^k of each of `count` vectors of together `len` elements over `F`, as k.
+///
+/// # Errors
+/// There is no transform of such vectors over this coset.
+pub fn log_size<F: NttField>(len: usize, count: usize, coset: Coset<F::Element>) -> Result<u32> {
+    let most = <F::Ark as FftField>::TWO_ADICITY - u32::from(coset == Coset::Odd);
+    let n = if count > 0 && len % count == 0 { len / count } else { 0 };
+    if n.is_power_of_two() && n.ilog2() <= most {
+        return Ok(n.ilog2());
+    }
+    let over = if coset == Coset::Odd { " over the odd coset" } else { "" };
+    Err(Error::invalid("ntt", format!("{count} vectors of together {len} elements{over}; expected vectors whose size is a power of two up to 2^{most}")))
 }

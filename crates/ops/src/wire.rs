@@ -28,6 +28,16 @@ pub struct Canonical(pub [u64; 4]);
 #[repr(transparent)]
 pub struct Mont2(pub [u64; 4]);
 
+/// An element of the field of p = 2^64 - 2^32 + 1 elements: the integer below p that it is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct Goldilocks(pub u64);
+
+/// An element of the field of p = 15 * 2^27 + 1 elements in Montgomery form: value * 2^32 modulo p, below p.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[repr(transparent)]
+pub struct BabyBear(pub u32);
+
 /// An affine point: the Montgomery limbs of x, then of y; over Fp2 each is c0, then c1. Infinity is all zero
 /// (no curve here has a point at (0, 0)). `LIMBS` is 8, 12, 16 or 24.
 #[derive(Clone, Copy, PartialEq, Eq, Pod, Zeroable, Zeroize)]
@@ -44,7 +54,7 @@ macro_rules! opaque_debug {
         }
     )*};
 }
-opaque_debug!(Mont, Canonical, Mont2);
+opaque_debug!(Mont, Canonical, Mont2, Goldilocks, BabyBear);
 
 impl<const LIMBS: usize> std::fmt::Debug for Point<LIMBS> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

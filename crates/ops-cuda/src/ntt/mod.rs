@@ -12,11 +12,12 @@ pub(crate) use tables::Tables;
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
-use ark_ff::{AdditiveGroup, FftField, Field};
+use ark_ff::{AdditiveGroup, Field};
 use plan::{Factors, Plan, Shape};
 use std::sync::PoisonError;
 use tables::{address, order, scalar, Order2};
-use tandem_ops::{Buffer, Coset, Curve, CurveId, Direction, Error, Mont, Ntt, NttOp, Order, Result};
+use tandem_ops::ntt::log_size;
+use tandem_ops::{Bls12_381, Bn254, Buffer, Coset, Curve, CurveId, Direction, Error, Mont, Ntt, NttOp, Order, Result};
 
 const OP: &str = "ntt";
 
@@ -27,19 +28,29 @@ struct Data<'a> {
     log_n: u32,
 }
 
-impl<C: Curve> Ntt<C> for Cuda {
-    fn ntt(&self, data: &mut CudaBuf<Mont>, op: NttOp) -> Result<()> {
-        let n = data.len();
-        let s = <C::Fr as FftField>::TWO_ADICITY;
-        let log_n = n.checked_ilog2().unwrap_or(0);
-        if !n.is_power_of_two() || log_n > s {
-            return Err(Error::invalid(OP, format!("{n} elements; expected a power of two up to 2^{s}")));
+/// Transforms over the scalar field of a curve.
+macro_rules! curve {
+    ($curve:ident) => {
+        impl Ntt<$curve> for Cuda {
+            fn ntt_batch(&self, data: &mut CudaBuf<Mont>, count: usize, op: NttOp) -> Result<()> {
+                let log_n = log_size::<$curve>(data.len(), count, op.coset)?;
+                let ctx = self.lane(OP, data.lane())?;
+                for i in 0..count {
+                    let at = data.ptr().offset(i << log_n).cast().raw();
+                    Data { ctx, at, log_n }.ntt::<$curve>(op)?;
+                }
+                Ok(())
+            }
         }
-        let root = |log: u32| {
-            let none = || Error::invalid(OP, format!("{n} elements over the odd coset; expected up to 2^{}", s - 1));
-            C::root_of_unity(log).ok_or_else(none)
-        };
-        let data = Data { ctx: self.lane(OP, data.lane())?, at: data.ptr().cast().raw(), log_n };
+    };
+}
+curve!(Bn254);
+curve!(Bls12_381);
+
+impl Data<'_> {
+    fn ntt<C: Curve>(&self, op: NttOp) -> Result<()> {
+        let (data, log_n) = (self, self.log_n);
+        let root = |log: u32| C::root_of_unity(log).ok_or_else(|| Error::invalid(OP, "no root of unity"));
         let inverse = op.direction == Direction::Inverse;
         let shift = match op.coset {
             Coset::Subgroup => None,
@@ -70,9 +81,7 @@ impl<C: Curve> Ntt<C> for Cuda {
         }
         Ok(())
     }
-}
 
-impl Data<'_> {
     fn transform<C: Curve>(&self, shape: &Shape, plan: &Plan) -> Result<()> {
         let inverse = shape.direction == Direction::Inverse;
         let Order2 { bits: order_bits, split } = order::<C>();
