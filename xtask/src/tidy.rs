@@ -16,13 +16,14 @@ const UNDONE: [&str; 6] = [
 ];
 /// Where `unsafe` may stand: two crates, the parts of the fabric that call native code, the one function that maps files,
 /// and the programs around other people's code.
-const UNSAFE: [&str; 8] = [
+const UNSAFE: [&str; 9] = [
     "crates/cuda/",
     "crates/ops-cuda/",
     "crates/fabric/src/cuda/",
     "crates/fabric/src/exec/",
     "crates/fabric/src/host/",
     "crates/fabric/tests/",
+    "crates/fabric-examples/",
     "crates/formats/src/mapped.rs",
     "bench/peers/",
 ];
@@ -44,7 +45,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 12] = [
+const DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -56,6 +57,7 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
     ("app", &["cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "witness"]),
     ("fabric", &["cuda", "cuda-build"]),
+    ("fabric-examples", &["cuda", "cuda-build", "fabric"]),
     ("py", &["engine", "formats"]),
 ];
 
@@ -120,7 +122,7 @@ fn file(path: &str, text: &str) -> Vec<String> {
     if path.ends_with(".rs") {
         rust(path, text, is_generated, &mut broken);
     }
-    let launchers = ["crates/ops-cuda/native/", "crates/fabric/native/"];
+    let launchers = ["crates/ops-cuda/native/", "crates/fabric/native/", "crates/fabric-examples/native/"];
     if launchers.iter().any(|l| ["src/", "include/"].iter().any(|f| path.starts_with(&format!("{l}{f}")))) {
         for (number, line) in code(text) {
             for word in NO_LAUNCHER.iter().filter(|word| line.contains(**word)) {

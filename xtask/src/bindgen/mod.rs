@@ -29,9 +29,12 @@ struct Import {
 }
 
 const CUDA: Import = Import { header: "tandem_cuda.h", krate: "crates/cuda", path: "tandem_cuda::ffi" };
-const UNITS: [Unit; 3] = [
-    Unit { krate: "crates/cuda", header: CUDA.header, imports: &[] },
-    Unit { krate: "crates/fabric", header: "tandem_fabric.h", imports: &[CUDA] },
+const FABRIC: Import = Import { header: "tandem_fabric.h", krate: "crates/fabric", path: "tandem_fabric::ffi" };
+/// Imports stand in the order in which they include each other.
+const UNITS: [Unit; 4] = [
+    Unit { krate: CUDA.krate, header: CUDA.header, imports: &[] },
+    Unit { krate: FABRIC.krate, header: FABRIC.header, imports: &[CUDA] },
+    Unit { krate: "crates/fabric-examples", header: "tandem_fabric_examples.h", imports: &[CUDA, FABRIC] },
     Unit { krate: "crates/ops-cuda", header: "tandem_ops.h", imports: &[CUDA] },
 ];
 
@@ -68,7 +71,7 @@ fn generate(root: &Path, unit: &Unit) -> Result<[(&'static str, String); 3], Str
     let mut known = parse::Types::default();
     for import in unit.imports {
         let (path, text) = read(import.krate, import.header)?;
-        let header = parse::header(&text, &parse::Types::default()).map_err(|e| format!("{path}:{e}"))?;
+        let header = parse::header(&text, &known).map_err(|e| format!("{path}:{e}"))?;
         known.add(&header, import.path, import.header);
     }
     let (path, text) = read(unit.krate, unit.header)?;

@@ -3,9 +3,9 @@
 //
 //     threads <seed> <PEs> <rounds> [broken]     broken: a message without its signal's release order, which
 //                                                ThreadSanitizer must find
-#include "../src/device/examples/shift.cuh"
-#include "../src/device/examples/squares.cuh"
-#include "../src/device/examples/stencil.cuh"
+#include "../../../fabric-examples/native/src/examples/shift.cuh"
+#include "../../../fabric-examples/native/src/examples/squares.cuh"
+#include "../../../fabric-examples/native/src/examples/stencil.cuh"
 #include "harness.hpp"
 
 using namespace tandem::examples;

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use bytemuck::Pod;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tandem_cuda::{Downloads, Pool, Staging, Stream, Upload};
 use tandem_fabric::{Memory, Options, Team};
 
@@ -14,9 +14,12 @@ pub fn each(options: &Options, test: impl Fn(&Team)) {
     each_cuda(options, test);
 }
 
-/// The part of [`each`] that needs GPUs.
+/// The part of [`each`] that needs GPUs. One test at a time: more queues that wait than a GPU has hardware queues would hold
+/// each other up (docs/contracts/memory.md).
 pub fn each_cuda(options: &Options, test: impl Fn(&Team)) {
+    static ALONE: Mutex<()> = Mutex::new(());
     let gpus = tandem_cuda::testing::gpus();
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for count in 1..=gpus.len() {
         test(&Team::cuda(&gpus[..count], options.clone()).unwrap());
     }

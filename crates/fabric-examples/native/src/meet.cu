@@ -1,12 +1,13 @@
 // A kernel that shows whether a team's memory and barriers work.
 #include "tandem/fabric.cuh"
+#include "tandem_fabric_examples.h"
 
 namespace fabric = tandem::fabric;
 
 namespace {
 
 // In each round every block adds 1 to a count of every PE; behind the barrier each PE must have got all of them.
-__global__ void meet_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_fabric_meet_args args) {
+__global__ void meet_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_meet_args args) {
     auto* count = reinterpret_cast<uint64_t*>(args.count);
     auto* wrong = reinterpret_cast<uint64_t*>(args.wrong);
     for (uint64_t round = 1; round <= args.rounds; round++) {
@@ -30,7 +31,7 @@ __global__ void meet_kernel(const __grid_constant__ tandem_team team, const __gr
 
 }  // namespace
 
-extern "C" int32_t tandem_fabric_meet(tandem_kernel* kernel) {
+extern "C" int32_t tandem_meet(tandem_kernel* kernel) {
     *kernel = reinterpret_cast<tandem_kernel>(meet_kernel);
     return TANDEM_OK;
 }

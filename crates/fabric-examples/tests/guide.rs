@@ -1,96 +1,11 @@
-//! Global arrays and the examples of the guide, on pretend PEs and on GPUs.
+//! The examples of the guide, on pretend PEs and on GPUs.
 
+#[path = "../../fabric/tests/teams/mod.rs"]
 mod teams;
 
-use tandem_fabric::kernels::{self, Stencil};
 use tandem_fabric::{Distribution, GlobalArray, OneSided, Options, Symmetric, Team};
+use tandem_fabric_examples::{reverse, shift, squares, Stencil};
 use teams::{each, numbers};
-
-fn distributions(len: usize) -> [Distribution; 4] {
-    [Distribution::Block, Distribution::Cyclic, Distribution::BlockCyclic(5), Distribution::BlockCyclic(len / 3 + 1)]
-}
-
-/// Writes and reads of any part of an array, against a vector.
-#[test]
-fn arrays_are_written_and_read_from_the_host() {
-    each(&Options::default(), |team| {
-        for len in [0, 1, 2, team.size(), 64, 65, 1003] {
-            for distribution in distributions(len) {
-                let array: GlobalArray<u32> = GlobalArray::new(team, len, distribution).unwrap();
-                assert_eq!((array.len(), array.is_empty()), (len, len == 0));
-                let mut model = vec![0; len];
-                assert_eq!(array.read(0..len).unwrap(), model);
-                for round in 0..6u64 {
-                    let random: Vec<u16> = numbers(2, round + len as u64);
-                    let (a, b) = (usize::from(random[0]) % (len + 1), usize::from(random[1]) % (len + 1));
-                    let (from, to) = (a.min(b), a.max(b));
-                    model[from..to].copy_from_slice(&numbers::<u32>(to - from, round));
-                    array.write(from, &model[from..to]).unwrap();
-                    assert!(array.read(0..len).unwrap() == model, "{len} elements, {distribution:?}");
-                    assert!(array.read(from..to).unwrap() == model[from..to]);
-                }
-                // Each part has what the layout says.
-                for pe in 0..team.size() {
-                    let mine = team.read(pe, array.part()).unwrap();
-                    for place in 0..array.layout().local_len(pe) {
-                        assert_eq!(mine[place], model[array.layout().index_of(pe, place)]);
-                    }
-                }
-                assert!(array.read(0..len + 1).is_err());
-                assert!(array.write(len, &[1]).is_err());
-                assert!(array.write(usize::MAX, &[1]).is_err());
-            }
-        }
-    });
-}
-
-/// Assignment between every two distributions, for elements of several sizes.
-fn assignments<T: From<u8> + bytemuck::Pod + PartialEq>(team: &Team, len: usize) {
-    for to in distributions(len) {
-        for from in distributions(len) {
-            let source: GlobalArray<T> = GlobalArray::new(team, len, from).unwrap();
-            let target: GlobalArray<T> = GlobalArray::new(team, len, to).unwrap();
-            let contents: Vec<T> = numbers(len, len as u64);
-            source.write(0, &contents).unwrap();
-            target.assign(&source).unwrap();
-            team.synchronize().unwrap();
-            let bytes = size_of::<T>();
-            assert!(target.read(0..len).unwrap() == contents, "{len} of {bytes} bytes, {to:?} from {from:?}");
-        }
-    }
-}
-
-#[test]
-fn arrays_are_assigned() {
-    each(&Options::default(), |team| {
-        for len in [0, 1, 17, 500] {
-            assignments::<u8>(team, len);
-            assignments::<u32>(team, len);
-        }
-        assignments::<u16>(team, 301);
-        assignments::<u64>(team, 301);
-        let a: GlobalArray<u8> = GlobalArray::new(team, 5, Distribution::Block).unwrap();
-        let b: GlobalArray<u8> = GlobalArray::new(team, 6, Distribution::Block).unwrap();
-        assert!(a.assign(&b).is_err());
-    });
-}
-
-/// Long runs go by copies.
-#[test]
-fn long_arrays_are_assigned() {
-    each(&Options::default(), |team| {
-        // The blocks of one are longer than the shortest copy, and cut those of the other.
-        let len = team.size() * (5 << 20) / 8 + 12345;
-        let block: GlobalArray<u64> = GlobalArray::new(team, len, Distribution::Block).unwrap();
-        let runs: GlobalArray<u64> = GlobalArray::new(team, len, Distribution::BlockCyclic((9 << 20) / 16)).unwrap();
-        let contents: Vec<u64> = (0..len as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-        block.write(0, &contents).unwrap();
-        runs.assign(&block).unwrap();
-        block.assign(&runs).unwrap();
-        team.synchronize().unwrap();
-        assert!(runs.read(0..len).unwrap() == contents && block.read(0..len).unwrap() == contents);
-    });
-}
 
 /// docs/guide/fabric-array.md
 #[test]
@@ -98,18 +13,18 @@ fn example_of_an_array_written_by_forall() {
     each(&Options::default(), |team| {
         for (len, distribution) in [(1000, Distribution::Block), (777, Distribution::Cyclic), (1, Distribution::Block)]
         {
-            let squares: GlobalArray<u64> = GlobalArray::new(team, len, distribution).unwrap();
-            kernels::squares(&squares).unwrap();
+            let array: GlobalArray<u64> = GlobalArray::new(team, len, distribution).unwrap();
+            squares(&array).unwrap();
             team.synchronize().unwrap();
             let expected: Vec<u64> = (0..len as u64).map(|i| i * i).collect();
-            assert_eq!(squares.read(0..len).unwrap(), expected);
+            assert_eq!(array.read(0..len).unwrap(), expected);
 
             // Another distribution of the same array, and elements read from everywhere by index.
             let copy: GlobalArray<u64> = GlobalArray::new(team, len, Distribution::BlockCyclic(7)).unwrap();
-            copy.assign(&squares).unwrap();
+            copy.assign(&array).unwrap();
             if team.is_cuda() {
                 let reversed: GlobalArray<u64> = GlobalArray::new(team, len, Distribution::Block).unwrap();
-                kernels::reverse(team, &reversed, &copy).unwrap();
+                reverse(team, &reversed, &copy).unwrap();
                 team.synchronize().unwrap();
                 assert!(reversed.read(0..len).unwrap().iter().rev().eq(&expected));
             }
@@ -129,7 +44,7 @@ fn example_of_a_shift_along_a_ring() {
         }
         for queue in team.queues() {
             if team.is_cuda() {
-                kernels::shift(queue, &slot).unwrap();
+                shift(queue, &slot).unwrap();
             } else {
                 let slot = slot.clone();
                 queue.run(move |pe| pe.p(&slot, pe.me() as i32, (pe.me() + 1) % pe.size())).unwrap();

@@ -2,6 +2,7 @@
 // accesses past the end are found.
 #define TANDEM_FABRIC_CHECKS
 #include "tandem/fabric.cuh"
+#include "tandem_fabric_examples.h"
 
 using namespace tandem::fabric;
 

@@ -1,6 +1,7 @@
 // Litmus tests of the memory order between PEs 0 and 1 of a team. Every block is a lane with locations of its own, and
 // runs `rounds` rounds.
 #include "tandem/fabric.cuh"
+#include "tandem_fabric_examples.h"
 
 using namespace tandem::fabric;
 
@@ -19,15 +20,17 @@ struct alignas(128) Lane {
 __device__ uint64_t expected(uint64_t round, uint64_t i) { return (round << 20) ^ (i * 0x9e3779b97f4a7c15); }
 
 /// Message passing: many threads write data to the peer one by one; then a fence and a relaxed signal of one of them.
-/// Who has waited for the signal must see all of the data. With FENCED = false there is no fence.
-template <bool FENCED> __device__ uint64_t message(const tandem_team& team, Lane& lane, uint64_t round) {
+/// Who has waited for the signal must see all of the data. With EARLY = true the signal comes first.
+template <bool EARLY> __device__ uint64_t message(const tandem_team& team, Lane& lane, uint64_t round) {
     const uint32_t peer = 1 - team.me;
     uint64_t wrong = 0;
     if ((round + blockIdx.x) % 2 == team.me) {
+        if (EARLY && threadIdx.x == 0) signal_op(team, &lane.flag, Signal::set, round, peer);
+        __syncthreads();
         for (uint32_t i = threadIdx.x; i < WORDS; i += blockDim.x) p(team, &lane.data[i], expected(round, i), peer);
         __syncthreads();
-        if (threadIdx.x == 0) {
-            if (FENCED) fence(team);
+        if (!EARLY && threadIdx.x == 0) {
+            fence(team);
             signal_op(team, &lane.flag, Signal::set, round, peer);
         }
     } else {
@@ -76,8 +79,8 @@ template <int32_t TEST> __global__ void litmus_kernel(const __grid_constant__ ta
     uint8_t* saw = reinterpret_cast<uint8_t*>(args.saw) + blockIdx.x * args.rounds;
     uint64_t wrong = 0;
     for (uint64_t round = 1; round <= args.rounds; round++) {
-        if constexpr (TEST == TANDEM_LITMUS_MESSAGE) wrong += message<true>(team, lane, round);
-        if constexpr (TEST == TANDEM_LITMUS_MESSAGE_UNFENCED) wrong += message<false>(team, lane, round);
+        if constexpr (TEST == TANDEM_LITMUS_MESSAGE) wrong += message<false>(team, lane, round);
+        if constexpr (TEST == TANDEM_LITMUS_MESSAGE_EARLY) wrong += message<true>(team, lane, round);
         if constexpr (TEST == TANDEM_LITMUS_PUT_SIGNAL) wrong += put_with_signal(team, lane, round);
         if constexpr (TEST == TANDEM_LITMUS_BUFFERING) {
             if (threadIdx.x == 0) saw[round - 1] = buffer<true>(team, lane, round);
@@ -106,7 +109,7 @@ extern "C" int32_t tandem_litmus(int32_t test, tandem_kernel* kernel) {
         case TANDEM_LITMUS_MESSAGE: return found<TANDEM_LITMUS_MESSAGE>(kernel);
         case TANDEM_LITMUS_PUT_SIGNAL: return found<TANDEM_LITMUS_PUT_SIGNAL>(kernel);
         case TANDEM_LITMUS_BUFFERING: return found<TANDEM_LITMUS_BUFFERING>(kernel);
-        case TANDEM_LITMUS_MESSAGE_UNFENCED: return found<TANDEM_LITMUS_MESSAGE_UNFENCED>(kernel);
+        case TANDEM_LITMUS_MESSAGE_EARLY: return found<TANDEM_LITMUS_MESSAGE_EARLY>(kernel);
         case TANDEM_LITMUS_BUFFERING_LOUD: return found<TANDEM_LITMUS_BUFFERING_LOUD>(kernel);
         default: return TANDEM_INVALID;
     }

@@ -2,6 +2,7 @@
 #include "shift.cuh"
 #include "squares.cuh"
 #include "stencil.cuh"
+#include "tandem_fabric_examples.h"
 
 using namespace tandem;
 

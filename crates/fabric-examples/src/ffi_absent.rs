@@ -1,0 +1,203 @@
+//! What stands for the functions of a build without nvcc: tandem_fabric_examples.h, made by `cargo xtask bindgen`. Not to be edited.
+#![allow(missing_docs, non_camel_case_types, dead_code, unreachable_pub, clippy::missing_safety_doc)]
+
+pub use tandem_cuda::ffi::tandem_kernel;
+pub use tandem_cuda::ffi::tandem_stream;
+pub use tandem_fabric::ffi::tandem_array;
+pub use tandem_fabric::ffi::tandem_team;
+
+/// The stencil of the examples.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_example_stencil_args {
+    /// Addresses of two fields of (rows + 2) * columns floats of this PE.
+    pub a: u64,
+    pub b: u64,
+    pub columns: u64,
+    pub rows: u64,
+    /// Of the loop in one kernel.
+    pub steps: u64,
+}
+
+/// Arguments of the kernel of tandem_meet.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_meet_args {
+    /// Address of a uint64_t, 0 at first, that every PE has at the same place.
+    pub count: u64,
+    /// Address of a uint64_t that counts, for each PE, the times that its count was wrong.
+    pub wrong: u64,
+    pub rounds: u64,
+}
+
+/// Writes of many threads, a fence, a signal: who has the signal sees the writes.
+pub const TANDEM_LITMUS_MESSAGE: i32 = 0;
+
+/// The same by put_signal.
+pub const TANDEM_LITMUS_PUT_SIGNAL: i32 = 1;
+
+/// Each writes the other's word, is quiet, reads its own: one sees the other's write.
+pub const TANDEM_LITMUS_BUFFERING: i32 = 2;
+
+/// The first with the signal before the data: who has the signal may see old data.
+pub const TANDEM_LITMUS_MESSAGE_EARLY: i32 = 3;
+
+/// The third without being quiet.
+pub const TANDEM_LITMUS_BUFFERING_LOUD: i32 = 4;
+
+/// Bytes of a lane's locations.
+pub const TANDEM_LITMUS_LANE_BYTES: i32 = 4352;
+
+/// Arguments of the kernels of tandem_litmus.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_litmus_args {
+    /// TANDEM_LITMUS_LANE_BYTES for each block, aligned to 128 and 0 at first, at the same place of every PE.
+    pub lanes: u64,
+    /// A byte for each round of each block: whether this PE saw the other's write (TANDEM_LITMUS_BUFFERING*).
+    pub saw: u64,
+    /// Two uint64_t, 0 at first: words that were wrong, and rounds that were finished.
+    pub wrong: u64,
+    pub rounds: u64,
+}
+
+pub const TANDEM_SINGLE_PUT: i32 = 0;
+
+pub const TANDEM_SINGLE_GET: i32 = 1;
+
+pub const TANDEM_SINGLE_IPUT: i32 = 2;
+
+pub const TANDEM_SINGLE_IGET: i32 = 3;
+
+pub const TANDEM_SINGLE_PUT_SIGNAL: i32 = 4;
+
+pub const TANDEM_SINGLE_P: i32 = 5;
+
+pub const TANDEM_SINGLE_G: i32 = 6;
+
+/// The forms that return what was there, into `from`; `how` is TANDEM_AMO_*.
+pub const TANDEM_SINGLE_ATOMIC: i32 = 7;
+
+/// The forms that return nothing.
+pub const TANDEM_SINGLE_CHANGE: i32 = 8;
+
+/// One operation of the device API.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_single_args {
+    /// Addresses of this PE, as those of the device API.
+    pub to: u64,
+    pub from: u64,
+    pub signal: u64,
+    pub to_stride: u64,
+    pub from_stride: u64,
+    pub count: u64,
+    pub value: u64,
+    pub expected: u64,
+    /// TANDEM_SINGLE_*.
+    pub op: i32,
+    /// TANDEM_AMO_*.
+    pub how: i32,
+    /// TANDEM_SCOPE_*.
+    pub scope: i32,
+    /// Bytes of an element: 1, 2, 4, 8, 12 or 16.
+    pub element: u32,
+    pub peer: u32,
+    /// Of the one block: 32 to 512.
+    pub threads: u32,
+}
+
+pub unsafe extern "C" fn tandem_example_shift(_team: *const tandem_team, _slot: u64, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_stencil(
+    _team: *const tandem_team,
+    _args: *const tandem_example_stencil_args,
+    _by_blocks: i32,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_stencil_loop(_kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_squares(
+    _team: *const tandem_team,
+    _array: *const tandem_array,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_example_reverse(
+    _team: *const tandem_team,
+    _to: *const tandem_array,
+    _from: *const tandem_array,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_meet(_kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_litmus(_test: i32, _kernel: *mut tandem_kernel) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_single(
+    _team: *const tandem_team,
+    _args: *const tandem_single_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+/// TANDEM_NOT_BUILT of tandem_cuda.h.
+const NOT_BUILT: i32 = -1;
+
+const _: () = {
+    assert!(size_of::<tandem_example_stencil_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, a) == 0);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, b) == 8);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, columns) == 16);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, rows) == 24);
+    assert!(core::mem::offset_of!(tandem_example_stencil_args, steps) == 32);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_meet_args>() == 24);
+    assert!(core::mem::offset_of!(tandem_meet_args, count) == 0);
+    assert!(core::mem::offset_of!(tandem_meet_args, wrong) == 8);
+    assert!(core::mem::offset_of!(tandem_meet_args, rounds) == 16);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_litmus_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_litmus_args, lanes) == 0);
+    assert!(core::mem::offset_of!(tandem_litmus_args, saw) == 8);
+    assert!(core::mem::offset_of!(tandem_litmus_args, wrong) == 16);
+    assert!(core::mem::offset_of!(tandem_litmus_args, rounds) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_single_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_single_args, to) == 0);
+    assert!(core::mem::offset_of!(tandem_single_args, from) == 8);
+    assert!(core::mem::offset_of!(tandem_single_args, signal) == 16);
+    assert!(core::mem::offset_of!(tandem_single_args, to_stride) == 24);
+    assert!(core::mem::offset_of!(tandem_single_args, from_stride) == 32);
+    assert!(core::mem::offset_of!(tandem_single_args, count) == 40);
+    assert!(core::mem::offset_of!(tandem_single_args, value) == 48);
+    assert!(core::mem::offset_of!(tandem_single_args, expected) == 56);
+    assert!(core::mem::offset_of!(tandem_single_args, op) == 64);
+    assert!(core::mem::offset_of!(tandem_single_args, how) == 68);
+    assert!(core::mem::offset_of!(tandem_single_args, scope) == 72);
+    assert!(core::mem::offset_of!(tandem_single_args, element) == 76);
+    assert!(core::mem::offset_of!(tandem_single_args, peer) == 80);
+    assert!(core::mem::offset_of!(tandem_single_args, threads) == 84);
+};
