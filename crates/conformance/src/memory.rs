@@ -1,7 +1,9 @@
 //! Buffers, copies, and spans.
 
 use crate::{samples, Outcome, Suite};
-use tandem_ops::{Backend, Bn254, Buffer, Canonical, Curve, Lane, Mont, Point, Wire};
+use std::sync::Arc;
+use tandem_ops::{Backend, Bn254, Buffer, Canonical, Curve, HostBuf, Lane, Mont, Point, Wire};
+use zeroize::Zeroizing;
 
 const SIZES: [usize; 9] = [0, 1, 2, 3, 31, 32, 33, 257, 4097];
 
@@ -67,9 +69,17 @@ impl<B: Backend> Suite<'_, B> {
         let mut lanes: Vec<Lane> = self.lanes().collect();
         for n in SIZES {
             lanes.reverse();
-            let mut source = values[..n].to_vec();
+            // From memory of the backend's own and from any other.
+            let mut source = self.backend.host_buf::<Mont>(n)?;
+            self.that(source.len() == n && source.iter().all(|x| *x == Mont::default()), "host memory: zeros")?;
+            source.copy_from_slice(&values[..n]);
+            let bufs = self.backend.upload_to_all(&lanes, &Arc::new(source))?;
+            for (buf, lane) in bufs.iter().zip(&lanes) {
+                self.holds(buf, &values[..n], format_args!("upload of {n} to all lanes, {lane:?}"))?;
+            }
+            let source = Arc::new(HostBuf::from(Zeroizing::new(values[..n].to_vec())));
             let bufs = self.backend.upload_to_all(&lanes, &source)?;
-            source.fill(Mont::default());
+            drop(source);
             self.that(
                 bufs.iter().map(|buf| buf.lane()).eq(lanes.iter().copied()),
                 "upload to all: the buffers' lanes",
@@ -78,7 +88,7 @@ impl<B: Backend> Suite<'_, B> {
                 self.holds(buf, &values[..n], format_args!("upload of {n} to all lanes"))?;
             }
         }
-        let none = self.backend.upload_to_all(&[], values)?;
+        let none = self.backend.upload_to_all(&[], &Arc::new(self.backend.host_buf::<Mont>(9)?))?;
         self.that(none.is_empty(), "upload to no lane")
     }
 

@@ -33,9 +33,9 @@ pub use device::{built_with, probe, versions, Device, Found, Properties, Version
 pub use error::{Error, Result};
 pub use graph::Graph;
 pub use kernel::{Grid, Kernel};
-pub use memory::{DeviceBuffer, DevicePtr, Pool, PoolInfo};
+pub use memory::{exchange, DeviceBuffer, DevicePtr, Pool, PoolInfo};
 pub use peer::{HostCopy, PeerCopy};
-pub use pinned::{is_pinned, Pinned};
+pub use pinned::{is_pinned, Pinned, PinnedBlock, PinnedPool};
 pub use reserved::{Reserved, MOST_USERS};
-pub use staging::{Download, Downloads, Staging, Upload, Workers};
+pub use staging::{Download, Downloads, Source, Staging, Upload, Workers};
 pub use stream::{Event, Stream};

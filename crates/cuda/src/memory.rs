@@ -262,6 +262,32 @@ impl<T: Pod> DeviceBuffer<T> {
     }
 }
 
+/// Gives each of `buffers` what the others have: buffer i its own elements `pieces[i]`, all buffers' streams being in
+/// order before and after it. All copies may run at once, each on the stream of the buffer that it reads.
+///
+/// # Errors
+/// Another number of pieces than of buffers; one past an end; a device failed.
+pub fn exchange<T: Pod>(buffers: &mut [DeviceBuffer<T>], pieces: &[Range<usize>]) -> Result<()> {
+    let op = "copy on devices";
+    if let Some(first) = buffers.first().filter(|_| buffers.len() != pieces.len()) {
+        return Err(first.invalid(op));
+    }
+    let ready = buffers.iter().map(DeviceBuffer::record).collect::<Result<Vec<_>>>()?;
+    let pairs = || (0..pieces.len()).flat_map(|from| (0..pieces.len()).map(move |to| (from, to)));
+    for (from, to) in pairs().filter(|(from, to)| from != to && !pieces[*from].is_empty()) {
+        let (source, bytes) = buffers[from].span(op, &pieces[from])?;
+        let (target, _) = buffers[to].span(op, &pieces[from])?;
+        let stream = &buffers[from].stream;
+        stream.wait(&ready[to])?;
+        let (there, here) = (buffers[to].stream.device().raw(), stream.device().raw());
+        // SAFETY: both spans lie in live buffers, and not over each other, as these are two. The target's stream has been waited
+        // for and waits below, so that neither buffer is changed or freed before the copy is done.
+        stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
+    }
+    let done = buffers.iter().map(DeviceBuffer::record).collect::<Result<Vec<_>>>()?;
+    pairs().filter(|(from, to)| from != to).try_for_each(|(from, to)| buffers[to].stream.wait(&done[from]))
+}
+
 impl<T: Pod> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if self.ptr.is_null() {

@@ -1,7 +1,8 @@
 //! Page-locked host memory.
 
-use crate::error::{check, Result};
+use crate::error::{check, Error, Result};
 use crate::{ffi, Device};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Page-locked host memory, which devices copy from and to at full rate, overwritten with zeros before it is freed.
 #[derive(Debug)]
@@ -45,6 +46,12 @@ impl Pinned {
         self.memory
     }
 
+    /// The bytes; no copy to them may be queued.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: `len` defined bytes, which nothing writes to while this value is borrowed.
+        unsafe { std::slice::from_raw_parts(self.memory, self.len) }
+    }
+
     /// The bytes; no copy from or to them may be queued.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: `len` defined bytes, borrowed like the value that owns them.
@@ -57,6 +64,95 @@ impl Drop for Pinned {
         self.bytes().fill(0);
         // SAFETY: the memory is this value's own and not used after this.
         let _ = unsafe { ffi::tandem_cuda_host_free(self.memory) };
+    }
+}
+
+/// Page-locked blocks that are kept for the next use: the system takes a millisecond for every two or three MiB that it locks.
+#[derive(Debug)]
+pub struct PinnedPool {
+    most_bytes: usize,
+    idle: Mutex<Vec<Pinned>>,
+}
+
+/// A block of a pool. What was used of it is overwritten with zeros before it is used again.
+#[derive(Debug)]
+pub struct PinnedBlock {
+    memory: Option<Pinned>,
+    used: usize,
+    pool: Arc<PinnedPool>,
+}
+
+/// Blocks are at least this large, so that most uses find one.
+const LEAST_BLOCK: usize = 64 << 10;
+/// No more blocks are kept.
+const KEPT_BLOCKS: usize = 16;
+
+impl PinnedPool {
+    /// A pool that keeps up to `most_bytes` bytes of unused blocks.
+    pub fn new(most_bytes: usize) -> Self {
+        PinnedPool { most_bytes, idle: Mutex::default() }
+    }
+
+    /// A block with `bytes` bytes, which are zero, for copies of `device`.
+    ///
+    /// # Errors
+    /// The system locks no more pages; the device failed.
+    pub fn take(self: &Arc<Self>, device: Device, bytes: usize) -> Result<PinnedBlock> {
+        let mut block = PinnedBlock { memory: None, used: bytes, pool: self.clone() };
+        if bytes == 0 {
+            return Ok(block);
+        }
+        {
+            let mut idle = self.idle();
+            let fitting = (0..idle.len()).filter(|&i| idle[i].len() >= bytes).min_by_key(|&i| idle[i].len());
+            block.memory = fitting.map(|index| idle.swap_remove(index));
+        }
+        if block.memory.is_none() {
+            let too_large = || Error::new("allocate page-locked memory", Some(device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
+            // In steps of an eighth, so that sizes that differ little find each other's blocks.
+            let step = (bytes.checked_next_power_of_two().ok_or_else(too_large)? / 8).max(LEAST_BLOCK);
+            let size = bytes.checked_next_multiple_of(step).ok_or_else(too_large)?;
+            block.memory = Some(Pinned::new(device, size)?);
+        }
+        Ok(block)
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Pinned>> {
+        // A panicking thread leaves nothing half done here.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PinnedBlock {
+    /// Where it begins; null where it has no bytes.
+    pub fn address(&self) -> *mut u8 {
+        self.memory.as_ref().map_or(std::ptr::null_mut(), Pinned::address)
+    }
+
+    /// The bytes; no copy to them may be queued.
+    pub fn as_slice(&self) -> &[u8] {
+        self.memory.as_ref().map_or(&[], |memory| &memory.as_slice()[..self.used])
+    }
+
+    /// The bytes; no copy from or to them may be queued.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Some(memory) => &mut memory.bytes()[..self.used],
+            None => &mut [],
+        }
+    }
+}
+
+impl Drop for PinnedBlock {
+    fn drop(&mut self) {
+        self.bytes().fill(0);
+        if let Some(memory) = self.memory.take() {
+            let mut idle = self.pool.idle();
+            let kept: usize = idle.iter().map(Pinned::len).sum();
+            if idle.len() < KEPT_BLOCKS && kept.saturating_add(memory.len()) <= self.pool.most_bytes {
+                idle.push(memory);
+            }
+        }
     }
 }
 

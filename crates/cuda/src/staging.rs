@@ -5,10 +5,11 @@
 //! kept ([`Downloads`]). Both may hold secrets and are overwritten after use.
 
 use crate::error::{Error, Result};
-use crate::{ffi, is_pinned, Device, DeviceBuffer, DevicePtr, Event, Pinned, Stream};
+use crate::{ffi, is_pinned, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Stream};
 use bytemuck::Pod;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,20 @@ pub struct Staging {
     workers: Workers,
     /// Held while uploads go through the ring.
     turn: Mutex<()>,
+    /// Page-locked sources of copies that are on their way, each with an event that happens when it has been copied.
+    held: Mutex<Vec<(Event, Arc<dyn Source>)>>,
+}
+
+/// Host memory that a copy may take its time with.
+pub trait Source: Send + Sync {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+impl std::fmt::Debug for dyn Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Source")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +83,35 @@ impl Staging {
     /// A ring of `slots` slots of `slot_bytes` each, which are made when they are first needed. `workers` lends threads.
     pub fn new(slots: usize, slot_bytes: usize, workers: Workers) -> Self {
         let slots = (0..slots.max(1)).map(|_| Mutex::default()).collect();
-        Staging { slots, slot_bytes: slot_bytes.max(1), workers, turn: Mutex::default() }
+        Staging { slots, slot_bytes: slot_bytes.max(1), workers, turn: Mutex::default(), held: Mutex::default() }
+    }
+
+    /// Queues the copy of bytes of `from` to the elements of `to` from `at` on, if they are page-locked: whether they are. `from`
+    /// is kept until they have been copied, or longer, until [`Staging::wipe`] finds that they have.
+    ///
+    /// # Errors
+    /// The bytes are not within `from`, no whole number of elements, or reach past the end of `to`; the device failed.
+    pub fn queue<T: Pod>(
+        &self,
+        to: &mut DeviceBuffer<T>,
+        at: usize,
+        from: &Arc<dyn Source>,
+        bytes: Range<usize>,
+    ) -> Result<bool> {
+        let source = from.bytes().get(bytes).ok_or_else(|| to.invalid(OP))?;
+        let upload = self.upload(to, at, source)?;
+        if upload.stream.device().make_current().is_err() || !is_pinned(source) {
+            return Ok(false);
+        }
+        match upload.start() {
+            Ok(event) => lock(&self.held).push((event, from.clone())),
+            Err(error) => {
+                // Without an event, only the end of all work says that the source is free.
+                upload.stream.synchronize()?;
+                return Err(error);
+            }
+        }
+        Ok(true)
     }
 
     /// The copy of `from` to the elements of `to` from `at` on, in the order of its stream.
@@ -86,9 +129,10 @@ impl Staging {
         Ok(Upload { ring: self, stream: to.stream().clone(), to: target, from, buffer: PhantomData })
     }
 
-    /// Overwrites what has been copied. Never blocks: a slot that is on its way is left for the next time, and a ring that
+    /// Overwrites what has been copied, and lets go of sources. Never blocks: a slot that is on its way is left for the next time, and a ring that
     /// is in use for whoever uses it.
     pub fn wipe(&self) {
+        lock(&self.held).retain(|(event, _)| !event.is_done().unwrap_or(true));
         let Ok(_turn) = self.turn.try_lock() else { return };
         let next = AtomicUsize::new(0);
         (self.workers)(&|| {
@@ -130,10 +174,11 @@ impl Upload<'_> {
         staged
     }
 
-    /// Enqueues the copy of a page-locked source.
+    /// Enqueues the copy of a page-locked source, which must stay until the event has happened.
     fn start(&self) -> Result<Event> {
         let (to, from) = (self.to.raw(), self.from);
-        // SAFETY: the target is in the borrowed buffer, whose stream this is; `run` waits for the copy before it returns.
+        // SAFETY: the target is in the borrowed buffer, whose stream this is. `run` waits for the copy before it returns, and
+        // `queue` keeps the source.
         self.stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, from.as_ptr(), from.len(), raw) })?;
         self.stream.record()
     }
@@ -383,38 +428,41 @@ impl Drop for Staging {
             // A failed device copies no more.
             let _ = lock(slot).wait();
         }
+        for (event, _) in lock(&self.held).iter() {
+            let _ = event.synchronize();
+        }
     }
 }
 
 /// Page-locked blocks for downloads, kept for the next one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Downloads {
-    idle: Mutex<Vec<Pinned>>,
+    blocks: Arc<PinnedPool>,
 }
 
-/// A larger block is freed after its download.
-const KEPT_BLOCK: usize = 16 << 20;
-/// No more blocks are kept.
-const KEPT_BLOCKS: usize = 16;
-/// Blocks are powers of two of at least this size, so that most downloads find one.
-const LEAST_BLOCK: usize = 64 << 10;
+/// No more is kept.
+const KEPT_BYTES: usize = 64 << 20;
+
+impl Default for Downloads {
+    fn default() -> Self {
+        Downloads { blocks: Arc::new(PinnedPool::new(KEPT_BYTES)) }
+    }
+}
 
 impl Downloads {
     /// Tells the stream of `from` to copy its elements to the host.
     ///
     /// # Errors
     /// No page-locked memory; the device failed.
-    pub fn start<T: Pod>(self: &Arc<Self>, from: &DeviceBuffer<T>) -> Result<Download<T>> {
+    pub fn start<T: Pod>(&self, from: &DeviceBuffer<T>) -> Result<Download<T>> {
         let (source, bytes) = from.span("copy to host", &(0..from.len()))?;
-        let mut download =
-            Download { block: None, done: None, len: from.len(), home: self.clone(), of: std::marker::PhantomData };
+        let stream: &Stream = from.stream();
+        let block = self.blocks.take(stream.device(), bytes)?;
+        let memory = block.address();
+        let mut download = Download { block, done: None, len: from.len(), of: PhantomData };
         if bytes == 0 {
             return Ok(download);
         }
-        let stream: &Stream = from.stream();
-        let block = self.take(stream.device(), bytes)?;
-        let memory = block.address();
-        download.block = Some(block);
         // SAFETY: the block has at least `bytes` bytes, and is neither touched nor freed before the event below has
         // happened; the source is a live buffer of this stream.
         stream.call("copy to host", |raw| unsafe { ffi::tandem_cuda_copy_to_host(memory, source, bytes, raw) })?;
@@ -428,38 +476,15 @@ impl Downloads {
         }
         Ok(download)
     }
-
-    fn take(&self, device: Device, bytes: usize) -> Result<Pinned> {
-        let mut idle = lock(&self.idle);
-        let fitting = (0..idle.len()).filter(|&i| idle[i].len() >= bytes).min_by_key(|&i| idle[i].len());
-        match fitting {
-            Some(index) => Ok(idle.swap_remove(index)),
-            None => {
-                drop(idle);
-                let too_large =
-                    || Error::new("allocate page-locked memory", Some(device), ffi::TANDEM_CUDA_OUT_OF_MEMORY);
-                Pinned::new(device, bytes.max(LEAST_BLOCK).checked_next_power_of_two().ok_or_else(too_large)?)
-            }
-        }
-    }
-
-    fn give_back(&self, mut block: Pinned, dirty: usize) {
-        block.bytes()[..dirty].fill(0);
-        let mut idle = lock(&self.idle);
-        if block.len() <= KEPT_BLOCK && idle.len() < KEPT_BLOCKS {
-            idle.push(block);
-        }
-    }
 }
 
 /// Elements on their way to the host. Dropping it waits for them to arrive and overwrites them.
 #[derive(Debug)]
 pub struct Download<T: Pod> {
-    block: Option<Pinned>,
+    block: PinnedBlock,
     done: Option<Event>,
     len: usize,
-    home: Arc<Downloads>,
-    of: std::marker::PhantomData<fn() -> T>,
+    of: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod> Download<T> {
@@ -469,16 +494,12 @@ impl<T: Pod> Download<T> {
     /// The failure of the copy or of work before it; too little host memory.
     pub fn wait(mut self) -> Result<Vec<T>> {
         let mut out: Vec<T> = Vec::new();
-        let (Some(event), Some(block)) = (self.done.take(), self.block.as_mut()) else { return Ok(out) };
-        let arrived = event.synchronize();
+        let Some(event) = self.done.take() else { return Ok(out) };
+        event.synchronize()?;
         let room = out.try_reserve_exact(self.len);
-        if arrived.is_ok() && room.is_ok() {
-            let bytes = &block.bytes()[..self.len * size_of::<T>()];
-            // Blocks are page-aligned, but the cast that checks it would be an unneeded way to fail.
-            out.extend(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>));
-        }
-        arrived?;
         room.map_err(|_| Error::new("copy to host: host memory", None, ffi::TANDEM_CUDA_OUT_OF_MEMORY))?;
+        // Blocks are page-aligned, but the cast that checks it would be an unneeded way to fail.
+        out.extend(self.block.as_slice().chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>));
         Ok(out)
     }
 }
@@ -488,9 +509,6 @@ impl<T: Pod> Drop for Download<T> {
         if let Some(event) = self.done.take() {
             // A failed device copies no more.
             let _ = event.synchronize();
-        }
-        if let Some(block) = self.block.take() {
-            self.home.give_back(block, self.len * size_of::<T>());
         }
     }
 }

@@ -85,7 +85,7 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     let lanes = &key.schedule.whole;
     let wires = HostSpan::of(host, "upload witness", || {
         let spans: Vec<_> = lanes.iter().map(|&lane| backend.begin(lane, "upload witness")).collect();
-        let wires = backend.upload_to_all(lanes, witness.values());
+        let wires = backend.upload_to_all(lanes, witness.shared());
         spans.into_iter().for_each(|span| backend.end(span));
         wires
     })?;

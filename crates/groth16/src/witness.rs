@@ -4,12 +4,12 @@ use crate::{Error, Result};
 use ark_ff::PrimeField;
 use rayon::prelude::*;
 use std::marker::PhantomData;
-use tandem_ops::{Canonical, Curve};
-use zeroize::Zeroizing;
+use std::sync::Arc;
+use tandem_ops::{Canonical, Curve, HostBuf};
 
 /// The values of a circuit's wires. They are checked here, once, and not again by each proof. Wiped when dropped.
 pub struct Witness<C: Curve> {
-    values: Zeroizing<Vec<Canonical>>,
+    values: Arc<HostBuf<Canonical>>,
     of: PhantomData<fn() -> C>,
 }
 
@@ -18,19 +18,25 @@ impl<C: Curve> Witness<C> {
     ///
     /// # Errors
     /// [`Error::Witness`] if there is no leading 1, or a value is not below the modulus.
-    pub fn new(values: Zeroizing<Vec<Canonical>>) -> Result<Self> {
+    pub fn new(values: impl Into<HostBuf<Canonical>>) -> Result<Self> {
+        let values = values.into();
         if values.first() != Some(&Canonical([1, 0, 0, 0])) {
             return Err(Error::Witness("value 0 of the witness is not 1, as that of every circuit is".into()));
         }
         let below = |x: &Canonical| x.0.iter().rev().cmp(C::Fr::MODULUS.0.iter().rev()).is_lt();
         match values.par_iter().position_first(|x| !below(x)) {
             Some(at) => Err(Error::Witness(format!("value {at} of the witness is not below the modulus of {}", C::ID))),
-            None => Ok(Self { values, of: PhantomData }),
+            None => Ok(Self { values: Arc::new(values), of: PhantomData }),
         }
     }
 
     /// The values.
     pub fn values(&self) -> &[Canonical] {
+        &self.values
+    }
+
+    /// The values as they are uploaded.
+    pub(crate) fn shared(&self) -> &Arc<HostBuf<Canonical>> {
         &self.values
     }
 }

@@ -2,15 +2,43 @@
 
 use crate::lane::LaneCtx;
 use crate::spans::Spans;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tandem_cuda::{Device, DeviceBuffer, DevicePtr, Upload};
-use tandem_ops::{Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};
+use tandem_cuda::{Device, DeviceBuffer, DevicePtr, PinnedBlock, PinnedPool, Source, Upload};
+use tandem_ops::{
+    Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info, Lane, Pending, Result, Span, SpanId, Wire,
+};
+
+/// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values.
+const KEPT_HOST_BYTES: usize = 2 << 30;
 
 /// A team of GPUs; lane i is the i-th of them.
 pub struct Cuda {
     lanes: Vec<Arc<LaneCtx>>,
     spans: Mutex<Spans>,
+    host_blocks: Arc<PinnedPool>,
+}
+
+/// A page-locked block as host memory of uploads.
+struct Locked(PinnedBlock);
+
+impl HostMemory for Locked {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.bytes()
+    }
+}
+
+/// What a copy reads.
+struct Kept<T: Wire>(Arc<HostBuf<T>>);
+
+impl<T: Wire> Source for Kept<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
 }
 
 /// A buffer in a GPU's memory.
@@ -68,7 +96,7 @@ impl Cuda {
             }
         }
         let spans = Mutex::new(Spans::new(&lanes).map_err(device_error)?);
-        Ok(Cuda { lanes, spans })
+        Ok(Cuda { lanes, spans, host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)) })
     }
 
     /// A lane's GPU.
@@ -123,29 +151,41 @@ impl Backend for Cuda {
         Ok(buf)
     }
 
-    /// Each lane gets a piece over its own link, and the others' pieces from them.
-    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &[T]) -> Result<Vec<CudaBuf<T>>> {
+    /// Page-locked, from a pool; ordinary memory where the system locks no more.
+    fn host_buf<T: Wire>(&self, len: usize) -> Result<HostBuf<T>> {
+        let bytes =
+            len.checked_mul(size_of::<T>()).ok_or_else(|| Error::invalid("host memory", "too many elements"))?;
+        let locked = self.host_blocks.take(self.lanes[0].device, bytes);
+        let buf = locked.ok().and_then(|block| HostBuf::new(Box::new(Locked(block)), len));
+        buf.map_or_else(|| HostBuf::zeros(len), Ok)
+    }
+
+    /// Each lane gets a piece over its own link, and the others' pieces from them. Nothing is waited for where `src` is
+    /// page-locked.
+    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &Arc<HostBuf<T>>) -> Result<Vec<CudaBuf<T>>> {
         const OP: &str = "upload";
-        let mut bufs: Vec<CudaBuf<T>> =
-            lanes.iter().map(|&lane| self.uninit(OP, lane, src.len())).collect::<Result<_>>()?;
+        let mut seen = HashSet::new();
+        if !lanes.iter().all(|lane| seen.insert(lane)) {
+            return Err(Error::invalid(OP, "a lane twice"));
+        }
+        let mut bufs: Vec<DeviceBuffer<T>> =
+            lanes.iter().map(|&lane| self.lane(OP, lane)?.alloc(OP, src.len())).collect::<Result<_>>()?;
         let pieces: Vec<Range<usize>> =
             (0..lanes.len()).map(|i| src.len() * i / lanes.len()..src.len() * (i + 1) / lanes.len()).collect();
-        let uploads = bufs.iter_mut().zip(&pieces).map(|(buf, piece)| {
-            let from = src[piece.clone()].into();
-            self.lanes[buf.lane.0].prepare(OP, &mut buf.memory, piece.start, from)
-        });
-        let uploads: Vec<Upload<'_>> = uploads.collect::<Result<_>>()?;
-        Upload::run(&uploads).map_err(|e| self.lanes[lanes[0].0].error(OP, e))?;
-        drop(uploads);
-        for (from, piece) in pieces.iter().enumerate() {
-            for to in (0..lanes.len()).filter(|&to| to != from) {
-                let [source, target] =
-                    bufs.get_disjoint_mut([from, to]).map_err(|_| Error::invalid(OP, "a lane twice"))?;
-                let copied = target.memory.copy_from(piece.start, &source.memory, piece.clone());
-                copied.map_err(|e| self.lanes[source.lane.0].error(OP, e))?;
+        let source: Arc<dyn Source> = Arc::new(Kept(src.clone()));
+        let mut uploads: Vec<Upload<'_>> = Vec::new();
+        for ((&lane, buf), piece) in lanes.iter().zip(&mut bufs).zip(&pieces) {
+            let ctx = &self.lanes[lane.0];
+            let bytes = piece.start * size_of::<T>()..piece.end * size_of::<T>();
+            if !ctx.queue_upload(OP, (buf, piece.start), &source, bytes)? {
+                uploads.push(ctx.prepare(OP, buf, piece.start, src[piece.clone()].into())?);
             }
         }
-        Ok(bufs)
+        let first = |e| self.lanes[lanes[0].0].error(OP, e);
+        Upload::run(&uploads).map_err(first)?;
+        drop(uploads);
+        tandem_cuda::exchange(&mut bufs, &pieces).map_err(first)?;
+        Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane }).collect())
     }
 
     fn copy<T: Wire>(&self, src: &CudaBuf<T>, range: Range<usize>, lane: Lane) -> Result<CudaBuf<T>> {

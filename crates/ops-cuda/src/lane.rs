@@ -1,9 +1,10 @@
 //! One GPU with its stream and its memory, as the primitives use it.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Staging, Stream, Upload};
+use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Source, Staging, Stream, Upload};
 use tandem_ops::{Error, Lane, Result, Unaligned, Wire};
 
 /// Uploads go through this many slots of [`SLOT_BYTES`].
@@ -22,7 +23,7 @@ pub(crate) struct LaneCtx {
     stream: Arc<Stream>,
     pool: Arc<Pool>,
     staging: Staging,
-    downloads: Arc<Downloads>,
+    downloads: Downloads,
     /// What transforms keep in the GPU's memory.
     pub(crate) ntt: Mutex<crate::ntt::Tables>,
 }
@@ -36,7 +37,7 @@ impl LaneCtx {
             stream: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
-            downloads: Arc::default(),
+            downloads: Downloads::default(),
             ntt: Mutex::default(),
         })
     }
@@ -87,6 +88,17 @@ impl LaneCtx {
         from: Unaligned<'a, T>,
     ) -> Result<Upload<'a>> {
         self.staging.upload(to, at, from.as_bytes()).map_err(|e| self.error(op, e))
+    }
+
+    /// Queues the copy of bytes of `from` to `to` from element `at` on, if they are page-locked: whether they are.
+    pub(crate) fn queue_upload<T: Wire>(
+        &self,
+        op: &'static str,
+        (to, at): (&mut DeviceBuffer<T>, usize),
+        from: &Arc<dyn Source>,
+        bytes: Range<usize>,
+    ) -> Result<bool> {
+        self.staging.queue(to, at, from, bytes).map_err(|e| self.error(op, e))
     }
 
     /// Lets the GPU of `peer` reach this lane's memory, where there is a way: copies between the two then take it, and do

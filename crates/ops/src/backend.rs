@@ -1,6 +1,7 @@
 //! Memory and ordered queues of work.
 
-use crate::{Pending, Result, Span, SpanId, Wire};
+use crate::{HostBuf, Pending, Result, Span, SpanId, Wire};
+use std::sync::Arc;
 
 /// One ordered queue of work with memory of its own: a GPU of a team, or a share of the CPU. What is enqueued on
 /// one lane runs in order; lanes run beside each other. Counted from 0.
@@ -78,11 +79,21 @@ pub trait Backend: Send + Sync + 'static {
         Ok(buf)
     }
 
+    /// Host memory of `len` zeros for uploads by [`Backend::upload_to_all`]: where the devices are faster from memory of a
+    /// certain kind, it is of that kind, and is kept for the next call when it is dropped.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    fn host_buf<T: Wire>(&self, len: usize) -> Result<HostBuf<T>> {
+        HostBuf::zeros(len)
+    }
+
     /// A buffer with the contents of `src` on each of `lanes`, over all the ways to them at once where there are several.
+    /// The copies may still be on their way when this returns; `src` is kept until they are done.
     ///
     /// # Errors
     /// As [`Backend::alloc`].
-    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &[T]) -> Result<Vec<Self::Buf<T>>> {
+    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &Arc<HostBuf<T>>) -> Result<Vec<Self::Buf<T>>> {
         lanes.iter().map(|&lane| self.upload(lane, src)).collect()
     }
 
