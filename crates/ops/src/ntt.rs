@@ -1,5 +1,9 @@
 //! The number-theoretic transform: evaluation and interpolation over a group of roots of unity.
 
+pub mod spread;
+
+pub use spread::{NttSpread, Spread, MAX_SHARDS};
+
 use crate::{Backend, Error, Mont, NttField, Result};
 use ark_ff::FftField;
 

@@ -4,6 +4,8 @@
 //! recursive, so that small transforms stay in the caches. The inverse is the forward transform with the values'
 //! indices negated: sum_i v_i w^(-ij) stands at index -j.
 
+mod spread;
+
 use super::{Buf, Cpu};
 use crate::ntt::log_size;
 use crate::{Buffer, Coset, Direction, Error, FieldId, Ntt, NttField, NttOp, Order, Result, Wire};
@@ -56,6 +58,19 @@ fn root<F: NttField>(log_n: u32) -> Result<F::Ark> {
         .ok_or_else(|| Error::invalid("ntt", format!("{} has no 2^{log_n}-th root of unity", F::FIELD)))
 }
 
+/// By what the points of the subgroup of 2^`log_n` are multiplied; never zero.
+fn shift_of<F: NttField>(coset: Coset<F::Element>, log_n: u32) -> Result<F::Ark> {
+    let shift = match coset {
+        Coset::Subgroup => F::Ark::ONE,
+        Coset::Odd => root::<F>(log_n + 1)?,
+        Coset::Shift(g) => F::value(g),
+    };
+    if shift == F::Ark::ZERO {
+        return Err(Error::invalid("ntt", "the shift of the coset is zero"));
+    }
+    Ok(shift)
+}
+
 /// out_i = first * w^i
 fn powers<F: NttField>(out: &mut [F::Element], first: F::Ark, w: F::Ark) {
     out.par_chunks_mut(CHUNK).enumerate().for_each(|(i, chunk)| {
@@ -70,14 +85,8 @@ fn powers<F: NttField>(out: &mut [F::Element], first: F::Ark, w: F::Ark) {
 impl<F: NttField> Ntt<F> for Cpu {
     fn ntt_batch(&self, buf: &mut Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
         let log_n = log_size::<F>(buf.len(), count, op.coset)?;
-        let shift = match op.coset {
-            Coset::Subgroup => F::Ark::ONE,
-            Coset::Odd => root::<F>(log_n + 1)?,
-            Coset::Shift(g) => F::value(g),
-        };
-        let Some(unshift) = shift.inverse() else {
-            return Err(Error::invalid("ntt", "the shift of the coset is zero"));
-        };
+        let shift = shift_of::<F>(op.coset, log_n)?;
+        let unshift = shift.inverse().unwrap_or(F::Ark::ZERO);
         let inverse = op.direction == Direction::Inverse;
         let odd = op.coset == Coset::Odd && op.input == Order::BitReversed && !inverse;
         let table = self.roots.get::<F>(log_n + u32::from(odd))?;
