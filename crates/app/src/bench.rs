@@ -158,7 +158,7 @@ fn synthetic(session: &Session, opened: &Opened, options: &BenchOptions, dense: 
 
 fn of_files(session: &Session, opened: &Opened, options: &BenchOptions, zkey: &Path, wtns: &Path) -> Outcome {
     let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
-    let witness = Witness::read(wtns)?;
+    let witness = opened.engine.read_witness(wtns)?;
     title(session, opened, "groth16", witness.curve(), options.runs);
     let key = session.trace.step("load key", || opened.engine.load_key(zkey, KeyCheck::Once, &session.bars))?;
     let mut table = vec![header("proofs/s")];

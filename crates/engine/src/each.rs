@@ -4,7 +4,7 @@ use crate::team::{AnyTeam, Resident, Team};
 use crate::Result;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
-use tandem_ops::{Curve, Info, Lane, Span};
+use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
 pub(crate) struct Each(Vec<Box<dyn AnyTeam>>);
@@ -19,6 +19,10 @@ impl Each {
 impl AnyTeam for Each {
     fn info(&self) -> Info {
         together(self.0.iter().map(|team| team.info()))
+    }
+    fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
+        // What is page-locked for one GPU is so for all.
+        self.0[0].host_buf(len)
     }
 }
 

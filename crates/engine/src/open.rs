@@ -153,6 +153,15 @@ impl Engine {
         key::open(&self.place(), path, check, progress)
     }
 
+    /// Reads a `.wtns` file into memory that the devices copy from at full rate. It is kept for the next witness: to make the
+    /// first one takes longer than a proof gains by it.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] that names the file and the place in it.
+    pub fn read_witness(&self, path: &Path) -> Result<Witness> {
+        Witness::read_in(path, |count| self.team.host_buf(count).ok())
+    }
+
     /// Makes a key and a witness of a synthetic circuit and loads the key; no file is involved.
     ///
     /// # Errors
@@ -173,7 +182,10 @@ impl Engine {
         let setup_stage = key::stage("make key", started);
         let started = Instant::now();
         let values = Zeroizing::new(circuit.witness::<C>(0).map_err(error)?);
-        let witness = Witness::from_canonical(C::ID, values, started)?;
+        let mut held = self.team.host_buf(values.len()).map_err(|e| error(e.into()))?;
+        held.copy_from_slice(&values);
+        drop(values);
+        let witness = Witness::from_canonical(C::ID, held, started)?;
         let source = Source::Memory(Box::new(made));
         let mut key = key::load::<C>(&self.place(), source, Path::new(""), None, progress)?;
         key.stages.insert(0, setup_stage);

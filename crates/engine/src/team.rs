@@ -4,12 +4,14 @@ use crate::witness::AnyValues;
 use crate::Result;
 use std::sync::{Arc, Mutex, PoisonError};
 use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
-use tandem_ops::{Bls12_381, Bn254, Curve, Info, ProofBackend, Span};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span};
 
 /// A backend that proves on both curves.
 pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
     /// What it runs on.
     fn info(&self) -> Info;
+    /// Host memory that it uploads fastest from.
+    fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>>;
 }
 
 /// A curve that teams prove on.
@@ -82,6 +84,9 @@ impl<B> OneTeam<B> {
 impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
     fn info(&self) -> Info {
         self.backend.info()
+    }
+    fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
+        self.backend.host_buf(len)
     }
 }
 

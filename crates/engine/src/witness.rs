@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tandem_formats::Wtns;
 use tandem_groth16::Witness as Values;
-use tandem_ops::{Bls12_381, Bn254, Canonical, CurveId};
+use tandem_ops::{Bls12_381, Bn254, Canonical, CurveId, HostBuf};
 use zeroize::Zeroizing;
 
 /// The values of a circuit's wires. A secret: wiped when dropped.
@@ -16,13 +16,17 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Reads a `.wtns` file.
+    /// Reads a `.wtns` file into ordinary memory. For several proofs, [`crate::Engine::read_witness`] does it better.
     ///
     /// # Errors
     /// [`Error::BadInput`] that names the file and the place in it.
     pub fn read(path: &Path) -> Result<Witness> {
+        Self::read_in(path, |count| HostBuf::zeros(count).ok())
+    }
+
+    pub(crate) fn read_in(path: &Path, room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>) -> Result<Witness> {
         let started = Instant::now();
-        let Wtns { curve, values } = Wtns::open(path)?;
+        let Wtns { curve, values } = Wtns::open_in(path, room)?;
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, path))?;
         Ok(Witness { values, path: path.into(), seconds: started.elapsed().as_secs_f64() })
     }
@@ -42,7 +46,7 @@ impl Witness {
 
     pub(crate) fn from_canonical(
         curve: CurveId,
-        values: Zeroizing<Vec<Canonical>>,
+        values: impl Into<HostBuf<Canonical>>,
         started: Instant,
     ) -> Result<Witness> {
         let path = PathBuf::new();
@@ -85,7 +89,7 @@ pub(crate) enum AnyValues {
 }
 
 impl AnyValues {
-    fn new(curve: CurveId, values: Zeroizing<Vec<Canonical>>) -> tandem_groth16::Result<Self> {
+    fn new(curve: CurveId, values: impl Into<HostBuf<Canonical>>) -> tandem_groth16::Result<Self> {
         Ok(match curve {
             CurveId::Bn254 => AnyValues::Bn254(Values::new(values)?),
             CurveId::Bls12_381 => AnyValues::Bls12_381(Values::new(values)?),

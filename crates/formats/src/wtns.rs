@@ -14,8 +14,7 @@ use crate::{limits, modulus};
 use rayon::prelude::*;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use tandem_ops::{Canonical, CurveId};
-use zeroize::Zeroizing;
+use tandem_ops::{Canonical, CurveId, HostBuf};
 
 /// A witness, wiped when dropped.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub struct Wtns {
     /// The curve whose scalars the values are.
     pub curve: CurveId,
     /// The values, the leading 1 first; all are below the modulus.
-    pub values: Zeroizing<Vec<Canonical>>,
+    pub values: HostBuf<Canonical>,
 }
 
 impl Wtns {
@@ -32,6 +31,14 @@ impl Wtns {
     /// # Errors
     /// The file cannot be read, or is not as [`Wtns::parse`] wants it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_in(path, |count| HostBuf::zeros(count).ok())
+    }
+
+    /// The same in memory of the caller's: `room` is asked for zeros, as many as the file's bytes take.
+    ///
+    /// # Errors
+    /// As for [`Wtns::open`].
+    pub fn open_in(path: impl AsRef<Path>, room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>) -> Result<Self> {
         let path = path.as_ref();
         let (mut file, len) = open_regular(path)?;
         if len > limits::WTNS_BYTES_MAX {
@@ -39,13 +46,13 @@ impl Wtns {
             return Err(FormatError::whole(problem, None).in_file(path));
         }
         // The file is read into the memory that the values will stay in, so that no second copy of the secret exists.
-        let mut buffer = room_for(len as usize).in_file(path)?;
+        let count = (len as usize).div_ceil(32);
+        let mut buffer = room(count).filter(|room| room.len() >= count).ok_or_else(|| no_room(len)).in_file(path)?;
         let bytes = &mut bytemuck::cast_slice_mut(&mut buffer[..])[..len as usize];
         file.read_exact(bytes).map_err(|e| FormatError::io(path, "read", e))?;
         let (curve, section) = values_section(bytes).in_file(path)?;
         let (start, len) = (section.offset(), section.rest());
         bytes.copy_within(start..start + len, 0);
-        // What is cut off stays in the spare capacity, which is wiped with the rest.
         buffer.truncate(len / 32);
         check_values(&buffer, curve, section_place(start)).in_file(path)?;
         Ok(Self { curve, values: buffer })
@@ -59,7 +66,7 @@ impl Wtns {
         let (curve, mut section) = values_section(bytes)?;
         let start = section.offset();
         let bytes = section.take(section.rest(), "values")?;
-        let mut values = room_for(bytes.len())?;
+        let mut values = HostBuf::zeros(bytes.len() / 32).map_err(|_| no_room(bytes.len() as u64))?;
         bytemuck::cast_slice_mut(&mut values[..]).copy_from_slice(bytes);
         check_values(&values, curve, section_place(start))?;
         Ok(Self { curve, values })
@@ -82,15 +89,8 @@ impl Wtns {
     }
 }
 
-/// Zeroed memory for `len` bytes; an error, not an abort, where there is not enough.
-fn room_for(len: usize) -> Result<Zeroizing<Vec<Canonical>>> {
-    let count = len.div_ceil(32);
-    let mut values = Zeroizing::new(Vec::new());
-    values.try_reserve_exact(count).map_err(|_| {
-        FormatError::whole(format!("the witness needs {len} bytes of memory, more than there is"), None)
-    })?;
-    values.resize(count, Canonical::default());
-    Ok(values)
+fn no_room(len: u64) -> FormatError {
+    FormatError::whole(format!("the witness needs {len} bytes of memory, more than there is"), None)
 }
 
 /// The curve and the section of the values, of the length that the header says.

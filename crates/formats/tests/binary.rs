@@ -112,7 +112,7 @@ fn witnesses_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.wtns");
         std::fs::write(&path, bytes).unwrap();
-        assert_eq!(Wtns::open(&path).unwrap().values, wtns.values);
+        assert_eq!(Wtns::open(&path).unwrap().values[..], wtns.values[..]);
     }
 }
 
