@@ -43,12 +43,12 @@ __device__ void move(bool is_put, Scope scope, char* to, const char* from, size_
     }
 }
 
-// Each block moves its part, `times` times. A get reads another part of the memory each time: the caches keep what a kernel has read.
+// Each block moves its part, `times` times, each time of another place: the caches keep what a kernel has read or written.
 __global__ void __launch_bounds__(kBlock) repeat(bool is_put, Scope scope, char* to, const char* from, size_t bytes, int peer, int times) {
     const size_t part = bytes / gridDim.x, at = blockIdx.x * part;
     for (int i = 0; i < times; ++i) {
-        const size_t turn = is_put ? 0 : i * bytes % kMost;
-        move(is_put, scope, to + at, from + turn + at, part, peer);
+        const size_t turn = i * bytes % kMost;
+        move(is_put, scope, to + turn + at, from + turn + at, part, peer);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -130,10 +130,8 @@ void bandwidth(int me, bool is_put, Scope scope, const char* name, size_t bytes,
     const int threads = scope == Scope::thread ? 1 : scope == Scope::warp ? 32 : kBlock;
     const double expected = scope == Scope::thread ? 0.5e3 : scope == Scope::grid ? 300e3 : 20e3;
     const int times = static_cast<int>(std::clamp(20e3 * expected / bytes, 4.0, 200.0));
-    for (size_t turn = 0; turn < (is_put ? bytes : kMost); turn += bytes) {
-        fill(from + turn, bytes, me + 1);
-    }
-    check(cudaMemset(to, 0xff, bytes), "memset");
+    fill(from, std::min(kMost, times * bytes), me + 1);
+    check(cudaMemset(to, 0xff, kMost), "memset");
     check(cudaDeviceSynchronize(), "synchronize");
     nvshmem_barrier_all();
     std::vector<double> us;
@@ -151,7 +149,8 @@ void bandwidth(int me, bool is_put, Scope scope, const char* name, size_t bytes,
     }
     nvshmem_barrier_all();
     // A put of PE 0 arrives at PE 1; a get of PE 0 brings PE 1's data. PE 1 tells its count through its own row's absence of errors.
-    long wrong = is_put ? (me == 1 ? count_wrong(to, bytes, 1) : 0) : (me == 0 ? count_wrong(to, bytes, 2) : 0);
+    const size_t moved = std::min(kMost, times * bytes);
+    long wrong = is_put ? (me == 1 ? count_wrong(to, moved, 1) : 0) : (me == 0 ? count_wrong(to, moved, 2) : 0);
     if (me == 1 && wrong != 0) {
         std::fprintf(stderr, "nvshmem peer: %ld wrong words\n", wrong);
         _exit(4);
@@ -227,7 +226,7 @@ int run(int me, const nvshmemx_uniqueid_t& id) {
         for (size_t bytes : {4096u, 16384u, 65536u, 1u << 20, 16u << 20}) {
             bandwidth(me, is_put, Scope::block, "block", bytes, to, from, stream);
         }
-        for (size_t bytes : {1u << 20, 16u << 20, 64u << 20}) {
+        for (size_t bytes : {65536u, 1u << 20, 16u << 20, 64u << 20}) {
             bandwidth(me, is_put, Scope::grid, "grid", bytes, to, from, stream);
         }
     }

@@ -257,6 +257,62 @@ fn accesses_past_the_end_are_found() {
     });
 }
 
+/// Where the host keeps where allocations end: the last element of one can be put, the one behind it cannot, although it is
+/// mapped, and memory that was freed cannot either.
+#[test]
+fn accesses_past_the_end_of_an_allocation_are_found() {
+    each_cuda(&Options { checks: true, ..Options::default() }, |team| {
+        let last = team.size() - 1;
+        let attempt = |freed: bool, op: i32, offset: u64, elements: u64| {
+            let alone = team.split(&(0..team.size()).collect::<Vec<_>>()).unwrap();
+            let (memory, behind): (Symmetric<u32>, Symmetric<u32>) =
+                (alone.alloc(75).unwrap(), alone.alloc(4).unwrap());
+            let queue = alone.queue(last);
+            let (at, other) = (queue.address(&memory).unwrap() + offset, queue.address(&behind).unwrap());
+            if freed {
+                const OTHER: usize = 4 << 20;
+                let used = team.heap_bytes().1 + OTHER as u64;
+                drop(memory);
+                // An allocation takes back what was freed, once it has been wiped.
+                while alone.alloc::<u8>(OTHER).is_ok_and(|_other| team.heap_bytes().1 >= used) {}
+            }
+            let is_get = op == ffi::TANDEM_SINGLE_GET;
+            let args = ffi::tandem_single_args {
+                to: if is_get { other } else { at },
+                from: if is_get { at } else { other },
+                signal: 0,
+                to_stride: 1,
+                from_stride: 1,
+                count: elements,
+                value: 0,
+                expected: 0,
+                op,
+                how: 0,
+                scope: 0,
+                element: 4,
+                peer: 0,
+                threads: 32,
+            };
+            // SAFETY: the kernel checks what it accesses at the peer; `other` has four elements.
+            unsafe { single(queue, &args).unwrap() };
+            queue.synchronize()
+        };
+        for op in [ffi::TANDEM_SINGLE_PUT, ffi::TANDEM_SINGLE_GET] {
+            attempt(false, op, 284, 4).unwrap();
+            for (freed, offset, elements) in [(false, 288, 4), (false, 300, 1), (true, 0, 1)] {
+                let Err(Error::Fault(fault)) = attempt(freed, op, offset, elements) else {
+                    panic!("operation {op} of {elements} elements at {offset} was not found, freed: {freed}")
+                };
+                println!("{fault}");
+                assert_eq!((fault.kind, fault.waiter, fault.peer), (FaultKind::Bounds, last, Some(0)));
+                assert_eq!(fault.wanted, 4 * elements);
+                let place = format!("byte {offset} of the 300 bytes");
+                assert!(freed || fault.place.contains(&place), "{}", fault.place);
+            }
+        }
+    });
+}
+
 /// A million rounds each: nothing forbidden happens; and without the fence between two writes and reads it does.
 #[test]
 fn litmus_tests_over_a_million_rounds() {

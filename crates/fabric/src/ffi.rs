@@ -10,6 +10,9 @@ pub const TANDEM_FABRIC_MOST_PES: i32 = 32;
 /// Regions that can be registered with a world at a time.
 pub const TANDEM_FABRIC_MOST_REGIONS: i32 = 64;
 
+/// Allocations begin at multiples of so many bytes of a window.
+pub const TANDEM_FABRIC_ALIGN: i32 = 512;
+
 /// Stands for a PE that is not known: who was to change the word that a wait is for.
 pub const TANDEM_FABRIC_ANY_PE: i32 = 255;
 
@@ -62,7 +65,8 @@ pub const TANDEM_FAULT_WAIT: i32 = 1;
 /// A barrier took longer than the team's timeout: `peer` did not come.
 pub const TANDEM_FAULT_BARRIER: i32 = 2;
 
-/// An access past the end of what is mapped; only builds with TANDEM_FABRIC_CHECKS look for it. `peer` is the target.
+/// An access past the end of an allocation, which only builds with TANDEM_FABRIC_CHECKS look for, or to what is no symmetric
+/// memory. `peer` is the target.
 pub const TANDEM_FAULT_BOUNDS: i32 = 3;
 
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
@@ -132,6 +136,9 @@ pub struct tandem_team {
     pub fault: *mut tandem_fault,
     /// Looked at only for an address outside the windows. In this PE's memory.
     pub regions: *const tandem_region,
+    /// By TANDEM_FABRIC_ALIGN bytes of a window: the offset at which the allocation ends that they belong to, 0 where there is
+    /// none. In this PE's memory. Null where the host does not keep it; only builds with TANDEM_FABRIC_CHECKS look.
+    pub ends: *const u64,
     pub region_count: u32,
     /// This PE, and how many there are, in the team.
     pub me: u32,
@@ -235,7 +242,10 @@ pub struct tandem_bench_transfer_args {
     /// Addresses of this PE, as those of the device API. They and `bytes` are multiples of 16.
     pub to: u64,
     pub from: u64,
+    /// Of a round. Rounds walk through `room` bytes, a multiple of it, again and again: a cache that has what a round has
+    /// moved is of no use to the next.
     pub bytes: u64,
+    pub room: u64,
     /// How often.
     pub rounds: u32,
     pub blocks: u32,
@@ -347,6 +357,28 @@ pub struct tandem_exec_table {
     pub how: i32,
 }
 
+/// Words of 64 bits of a lane's rows and spots at the most, for tandem_exec_messages.
+pub const TANDEM_EXEC_MESSAGE_WORDS: i32 = 896;
+
+/// What a PE does in a collective of small data: lanes that all have as many rows and spots.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_messages {
+    /// Address of `lane_count` times `words` words of 64 bits: a lane's rows (tandem_exec_transfer; `first` counts the lane's spots,
+    /// `chunk` is the bytes of a ring's slot) and then its spots. A spot with a `read` is a ring of messages, with two slots.
+    pub lanes: u64,
+    /// Address of a uint64_t for each lane, which counts rounds.
+    pub rounds: u64,
+    pub lane_count: u32,
+    pub words: u32,
+    /// Of a lane.
+    pub rows: u32,
+    /// TANDEM_EXEC_*.
+    pub kind: i32,
+    pub how: i32,
+    pub pad: u32,
+}
+
 /// One combination without waits: `sources` are combined, every target gets the result. 16 addresses in all.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -420,6 +452,12 @@ unsafe extern "C" {
     pub fn tandem_exec_fused(team: *const tandem_team, table: *const tandem_exec_table, stream: tandem_stream) -> i32;
     /// Blocks of tandem_exec_fused that the current device holds at once.
     pub fn tandem_exec_fused_limit(blocks: *mut u32) -> i32;
+    /// Does the lanes of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
+    pub fn tandem_exec_messages_run(
+        team: *const tandem_team,
+        args: *const tandem_exec_messages,
+        stream: tandem_stream,
+    ) -> i32;
     /// Does one combination.
     pub fn tandem_exec_combine(move_: *const tandem_exec_move, stream: tandem_stream) -> i32;
     /// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
@@ -463,7 +501,7 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_team>() == 112);
+    assert!(size_of::<tandem_team>() == 120);
     assert!(core::mem::offset_of!(tandem_team, heap) == 0);
     assert!(core::mem::offset_of!(tandem_team, window) == 8);
     assert!(core::mem::offset_of!(tandem_team, own) == 16);
@@ -472,11 +510,12 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_team, timeout_ns) == 40);
     assert!(core::mem::offset_of!(tandem_team, fault) == 48);
     assert!(core::mem::offset_of!(tandem_team, regions) == 56);
-    assert!(core::mem::offset_of!(tandem_team, region_count) == 64);
-    assert!(core::mem::offset_of!(tandem_team, me) == 68);
-    assert!(core::mem::offset_of!(tandem_team, size) == 72);
-    assert!(core::mem::offset_of!(tandem_team, pad) == 76);
-    assert!(core::mem::offset_of!(tandem_team, world) == 80);
+    assert!(core::mem::offset_of!(tandem_team, ends) == 64);
+    assert!(core::mem::offset_of!(tandem_team, region_count) == 72);
+    assert!(core::mem::offset_of!(tandem_team, me) == 76);
+    assert!(core::mem::offset_of!(tandem_team, size) == 80);
+    assert!(core::mem::offset_of!(tandem_team, pad) == 84);
+    assert!(core::mem::offset_of!(tandem_team, world) == 88);
 };
 
 const _: () = {
@@ -526,16 +565,17 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_bench_transfer_args>() == 48);
+    assert!(size_of::<tandem_bench_transfer_args>() == 56);
     assert!(core::mem::offset_of!(tandem_bench_transfer_args, to) == 0);
     assert!(core::mem::offset_of!(tandem_bench_transfer_args, from) == 8);
     assert!(core::mem::offset_of!(tandem_bench_transfer_args, bytes) == 16);
-    assert!(core::mem::offset_of!(tandem_bench_transfer_args, rounds) == 24);
-    assert!(core::mem::offset_of!(tandem_bench_transfer_args, blocks) == 28);
-    assert!(core::mem::offset_of!(tandem_bench_transfer_args, threads) == 32);
-    assert!(core::mem::offset_of!(tandem_bench_transfer_args, peer) == 36);
-    assert!(core::mem::offset_of!(tandem_bench_transfer_args, is_get) == 40);
-    assert!(core::mem::offset_of!(tandem_bench_transfer_args, scope) == 44);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, room) == 24);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, rounds) == 32);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, blocks) == 36);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, threads) == 40);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, peer) == 44);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, is_get) == 48);
+    assert!(core::mem::offset_of!(tandem_bench_transfer_args, scope) == 52);
 };
 
 const _: () = {
@@ -578,6 +618,18 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_exec_table, awaited_count) == 52);
     assert!(core::mem::offset_of!(tandem_exec_table, kind) == 56);
     assert!(core::mem::offset_of!(tandem_exec_table, how) == 60);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_messages>() == 40);
+    assert!(core::mem::offset_of!(tandem_exec_messages, lanes) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_messages, rounds) == 8);
+    assert!(core::mem::offset_of!(tandem_exec_messages, lane_count) == 16);
+    assert!(core::mem::offset_of!(tandem_exec_messages, words) == 20);
+    assert!(core::mem::offset_of!(tandem_exec_messages, rows) == 24);
+    assert!(core::mem::offset_of!(tandem_exec_messages, kind) == 28);
+    assert!(core::mem::offset_of!(tandem_exec_messages, how) == 32);
+    assert!(core::mem::offset_of!(tandem_exec_messages, pad) == 36);
 };
 
 const _: () = {

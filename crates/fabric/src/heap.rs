@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 /// Allocations begin at multiples of this many bytes and occupy a multiple of them: what a GPU's copies and vector
 /// loads like best, and no two allocations share a cache line.
-pub(crate) const ALIGN: u64 = 512;
+pub(crate) const ALIGN: u64 = crate::ffi::TANDEM_FABRIC_ALIGN as u64;
 
 /// A list of what is free and what is used, by offset.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     /// Offset and bytes of what is free: no two touch.
     free: BTreeMap<u64, u64>,
-    /// Offset and bytes of what is used.
+    /// Offset and bytes of what is used, as they were asked for; at least 1.
     used: BTreeMap<u64, u64>,
     /// Bytes that have memory behind them.
     mapped: u64,
@@ -43,19 +43,20 @@ impl Heap {
 
     /// Bytes of live allocations, rounded up to [`ALIGN`].
     pub(crate) fn used(&self) -> u64 {
-        self.used.values().sum()
+        self.used.values().map(|bytes| bytes.next_multiple_of(ALIGN)).sum()
     }
 
     /// Takes `bytes` (at least 1) from the smallest free place that has them.
     pub(crate) fn take(&mut self, bytes: u64) -> Fit {
-        let Some(bytes) = bytes.max(1).checked_next_multiple_of(ALIGN) else { return Fit::Full };
+        let wanted = bytes.max(1);
+        let Some(bytes) = wanted.checked_next_multiple_of(ALIGN) else { return Fit::Full };
         let best = self.free.iter().filter(|(_, &len)| len >= bytes).min_by_key(|(&at, &len)| (len, at));
         if let Some((&at, &len)) = best {
             self.free.remove(&at);
             if len > bytes {
                 self.free.insert(at + bytes, len - bytes);
             }
-            self.used.insert(at, bytes);
+            self.used.insert(at, wanted);
             return Fit::At(at);
         }
         // What is free at the end counts.
@@ -72,7 +73,7 @@ impl Heap {
     /// Gives back what [`Heap::take`] gave; anything else is left alone.
     pub(crate) fn give_back(&mut self, at: u64) {
         if let Some(bytes) = self.used.remove(&at) {
-            self.insert_free(at, bytes);
+            self.insert_free(at, bytes.next_multiple_of(ALIGN));
         }
     }
 
@@ -87,7 +88,7 @@ impl Heap {
     /// The live allocation that holds the byte at `offset`: where it begins, and its bytes.
     pub(crate) fn find(&self, offset: u64) -> Option<(u64, u64)> {
         let (&at, &bytes) = self.used.range(..=offset).next_back()?;
-        (offset - at < bytes).then_some((at, bytes))
+        (offset - at < bytes.next_multiple_of(ALIGN)).then_some((at, bytes))
     }
 
     fn insert_free(&mut self, mut at: u64, mut bytes: u64) {
@@ -127,7 +128,9 @@ mod tests {
         heap.grow(8 * ALIGN);
         assert_eq!(heap.take(6 * ALIGN), Fit::At(2 * ALIGN));
         assert_eq!(heap.take(1), Fit::Full);
+        // Bytes up to the next allocation belong to the one before.
         assert_eq!(heap.find(2 * ALIGN - 1), Some((ALIGN, ALIGN)));
+        assert_eq!(heap.find(9 * ALIGN), None);
         heap.give_back(ALIGN);
         assert_eq!(heap.find(2 * ALIGN - 1), None);
         heap.give_back(ALIGN);

@@ -28,6 +28,15 @@ pub(crate) trait Machine: Send + Sync {
     fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn Lane>>;
     /// Tells the PEs which regions there are; `slots` is by region.
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()>;
+    /// Tells kernels that look that an allocation of PE `pe`'s window is the bytes from `from` to `end`, or with an `end` of 0 that
+    /// the `bytes` bytes from there are none.
+    fn mark(&self, _pe: usize, _from: u64, _bytes: u64, _end: u64) -> Result<()> {
+        Ok(())
+    }
+    /// Where kernels of PE `pe` find where allocations end; `None` where that is not kept.
+    fn ends(&self, _pe: usize) -> Option<u64> {
+        None
+    }
     /// The pretend PEs' memory, if they are pretend.
     fn sim(&self) -> Option<&Arc<sim::Memory>> {
         None

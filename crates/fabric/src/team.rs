@@ -28,13 +28,24 @@ pub struct Options {
     pub timeout: Duration,
     /// Bytes that the heap of a PE may have, for PEs that may have less than the window.
     pub memory: Vec<(usize, u64)>,
+    /// Whether kernels that are built with TANDEM_FABRIC_CHECKS are told where each allocation ends, so that they find an access
+    /// past it; else they find those past the end of the heap. Costs a 64th of the heap more, and a write to each PE for every
+    /// allocation. On in debug builds.
+    pub checks: bool,
     /// Pairs of PEs that are treated as if the driver refused them access to each other's memory.
     pub apart: Vec<(usize, usize)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { window: 0, initial: 0, timeout: Duration::from_secs(10), memory: Vec::new(), apart: Vec::new() }
+        Options {
+            window: 0,
+            initial: 0,
+            timeout: Duration::from_secs(10),
+            memory: Vec::new(),
+            checks: cfg!(debug_assertions),
+            apart: Vec::new(),
+        }
     }
 }
 
@@ -138,6 +149,7 @@ impl Core {
             timeout_ns: u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX),
             fault: self.faults.address(me) as *mut ffi::tandem_fault,
             regions: regions as *const ffi::tandem_region,
+            ends: world.machine.ends(self.members[me]).unwrap_or(0) as *const u64,
             region_count,
             me: me as u32,
             size: self.members.len() as u32,
@@ -192,7 +204,7 @@ impl Team {
     /// virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
         let (window, caps, mut links) = shape(devices.len(), &options, 256 << 30)?;
-        let machine = cuda::Machine::new(devices, window, &mut links)?;
+        let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
         let window = machine.window();
         Self::open(World::new(Box::new(machine), window, caps, links, options.initial)?, &options)
     }

@@ -193,7 +193,16 @@ impl World {
                 }
             }
         };
+        if let Err(error) = self.mark(offset, bytes, offset + bytes) {
+            heap.give_back(offset);
+            return Err(error);
+        }
         Ok(Arc::new(Allocation { world: self.clone(), kind: Kind::Heap { offset, bytes } }))
+    }
+
+    /// Tells all PEs where an allocation ends, or with an `end` of 0 that it is gone.
+    fn mark(&self, offset: u64, bytes: u64, end: u64) -> Result<()> {
+        (0..self.pes()).try_for_each(|pe| self.machine.mark(pe, offset, bytes, end))
     }
 
     /// Gives every PE memory up to `to`, or none of them.
@@ -238,7 +247,12 @@ impl World {
             }
             match what {
                 what if !done => kept.push((what, marks)),
-                Leaving::Heap(offset) => heap.give_back(offset),
+                Leaving::Heap(offset) => {
+                    if let Some((_, bytes)) = heap.find(offset) {
+                        self.mark(offset, bytes, 0)?;
+                    }
+                    heap.give_back(offset);
+                }
                 Leaving::Region(slot, held) => {
                     drop(held);
                     let mut regions = lock(&self.regions);

@@ -41,43 +41,42 @@ fn transfers_by_kernels_bring_the_data() {
         let peer = team.size() - 1;
         for (bytes, blocks, threads, scope) in [
             (16, 1, 32, Scope::Thread),
+            (272, 1, 32, Scope::Thread),
             (4096, 1, 32, Scope::Thread),
-            (65536, 1, 32, Scope::Warp),
+            (65536 + 16, 1, 32, Scope::Warp),
             (4096, 1, 1024, Scope::Block),
             (65536, 1, 1024, Scope::Block),
             (1 << 20, 1, 1024, Scope::Block),
             ((1 << 20) + 16, 7, 96, Scope::Block),
             (1 << 20, 128, 512, Scope::Block),
-            (16 << 20, 128, 512, Scope::Block),
             (64 << 20, 128, 512, Scope::Block),
         ] {
             for is_get in [false, true] {
-                let (to, from): (Symmetric<u8>, Symmetric<u8>) =
-                    (team.alloc(bytes).unwrap(), team.alloc(bytes).unwrap());
-                let contents: Vec<u8> = numbers(bytes, bytes as u64);
+                // Three pieces, and once more the first.
+                let len = 3 * bytes;
+                let (to, from): (Symmetric<u8>, Symmetric<u8>) = (team.alloc(len).unwrap(), team.alloc(len).unwrap());
+                let contents: Vec<u8> = numbers(len, bytes as u64);
                 let (source, target) = if is_get { (peer, 0) } else { (0, peer) };
                 team.write(source, &from, &contents).unwrap();
-                let rounds = (1 << 30) / bytes.max(1 << 20) as u32;
-                let mut best = f64::MAX;
-                for _ in 0..3 {
-                    let start = Instant::now();
-                    let how = Transfer { is_get, peer, scope, blocks, threads, rounds };
-                    kernels::transfer(team.queue(0), &to, &from, how).unwrap();
-                    team.synchronize().unwrap();
-                    best = best.min(start.elapsed().as_secs_f64());
-                }
+                let how = Transfer { is_get, peer, bytes: bytes as u64, scope, blocks, threads, rounds: 4 };
+                kernels::transfer(team.queue(0), &to, &from, how).unwrap();
+                team.synchronize().unwrap();
                 assert!(team.read(target, &to).unwrap() == contents, "{bytes} bytes, {scope:?}");
-                let rate = bytes as f64 * f64::from(rounds) / best / 1e9;
-                let kind = if is_get { "get" } else { "put" };
-                println!("{} GPUs: {kind} {bytes} bytes, {blocks} x {threads}, {scope:?}: {rate:.1} GB/s", team.size());
             }
         }
         let memory: Symmetric<u8> = team.alloc(64).unwrap();
         let odd = memory.slice(0..24).unwrap();
-        let how = Transfer { is_get: false, peer, scope: Scope::Block, blocks: 1, threads: 32, rounds: 1 };
+        let how = Transfer { is_get: false, peer, bytes: 24, scope: Scope::Block, blocks: 1, threads: 32, rounds: 1 };
         assert!(kernels::transfer(team.queue(0), &odd, &odd, how).is_err(), "24 bytes are no multiple of 16");
         assert!(kernels::transfer(team.queue(0), &memory, &odd, how).is_err());
-        let too_many = Transfer { threads: 2048, ..how };
-        assert!(kernels::transfer(team.queue(0), &memory, &memory, too_many).is_err());
+        for wrong in [
+            Transfer { bytes: 48, ..how },
+            Transfer { bytes: 0, ..how },
+            Transfer { bytes: 64, threads: 2048, ..how },
+            Transfer { bytes: 64, blocks: 0, ..how },
+            Transfer { bytes: 64, peer: team.size(), ..how },
+        ] {
+            assert!(kernels::transfer(team.queue(0), &memory, &memory, wrong).is_err(), "{wrong:?}");
+        }
     });
 }

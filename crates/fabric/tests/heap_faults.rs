@@ -41,9 +41,9 @@ fn a_peer_that_never_signals_is_named() {
         assert!(took >= TIMEOUT && took < TIMEOUT * 20, "{took:?}");
         assert_eq!((found.kind, found.waiter, found.peer), (FaultKind::Wait, waiter, Some(silent)));
         assert_eq!((found.seen, found.wanted), (3, 4));
-        assert!(found.place.contains("byte 40 of the 512 bytes"), "{}", found.place);
+        assert!(found.place.contains("byte 40 of the 72 bytes"), "{}", found.place);
         let text = team.check().unwrap_err().to_string();
-        let expected = format!("the team is unusable: PE {waiter} waited in vain for PE {silent}: byte 40 of the 512");
+        let expected = format!("the team is unusable: PE {waiter} waited in vain for PE {silent}: byte 40 of the 72");
         assert!(text.starts_with(&expected) && text.ends_with("was 3, wanted 4"), "{text}");
 
         // The team says so from now on, whatever is asked of it.

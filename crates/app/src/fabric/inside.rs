@@ -43,8 +43,10 @@ impl Who {
 
 /// The most rounds of a kernel.
 const ROUNDS: u64 = 200;
+/// Rounds walk through so many elements at least, more than a multiprocessor's cache holds.
+const ROOM: usize = 1 << 20;
 
-/// PE 0 puts to PE 1 or gets from it, again and again inside one kernel.
+/// PE 0 puts to PE 1 or gets from it, piece after piece inside one kernel.
 pub(crate) struct Inside {
     team: Team,
     links: Arc<HostLinks>,
@@ -58,7 +60,7 @@ pub(crate) struct Inside {
 
 impl Inside {
     pub(crate) fn new(c: &Context, is_get: bool, who: Who) -> Outcome<Self> {
-        let alloc = || c.team.alloc::<f32>(c.most).map_err(failed);
+        let alloc = || c.team.alloc::<f32>(c.most.max(ROOM)).map_err(failed);
         let (from, to) = (alloc()?, alloc()?);
         let (team, links, pattern) = (c.team.clone(), c.links.clone(), c.pattern.clone());
         Ok(Self { team, links, pattern, from, to, who, is_get, len: 0 })
@@ -66,14 +68,17 @@ impl Inside {
 
     fn rounds(&self, rounds: u32) -> Outcome {
         let queue = self.team.queue(0);
-        let from = self.from.slice(0..self.len).map_err(failed)?;
-        let to = self.to.slice(0..self.len).map_err(failed)?;
         let is_get = self.is_get;
         if self.team.is_cuda() {
             let (scope, blocks, threads, _) = self.who.shape();
-            return transfer(queue, &to, &from, Transfer { is_get, peer: 1, scope, blocks, threads, rounds })
+            let room = self.from.len() / self.len * self.len;
+            let (from, to) = (self.from.slice(0..room).map_err(failed)?, self.to.slice(0..room).map_err(failed)?);
+            let bytes = self.len as u64 * 4;
+            return transfer(queue, &to, &from, Transfer { is_get, peer: 1, bytes, scope, blocks, threads, rounds })
                 .map_err(failed);
         }
+        let from = self.from.slice(0..self.len).map_err(failed)?;
+        let to = self.to.slice(0..self.len).map_err(failed)?;
         queue
             .run(move |pe| {
                 (0..rounds).try_for_each(|_| if is_get { pe.get(&to, &from, 1) } else { pe.put(&to, &from, 1) })
@@ -171,8 +176,9 @@ impl Subject for PingPong {
     }
 
     fn repeats(&self) -> u32 {
+        // The launch on two GPUs takes as long as some 200 round trips.
         if self.team.is_cuda() {
-            2000
+            50_000
         } else {
             100
         }

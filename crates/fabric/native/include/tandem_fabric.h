@@ -21,6 +21,8 @@ extern "C" {
 #define TANDEM_FABRIC_MOST_PES 32
 /// Regions that can be registered with a world at a time.
 #define TANDEM_FABRIC_MOST_REGIONS 64
+/// Allocations begin at multiples of so many bytes of a window.
+#define TANDEM_FABRIC_ALIGN 512
 /// Stands for a PE that is not known: who was to change the word that a wait is for.
 #define TANDEM_FABRIC_ANY_PE 255
 
@@ -55,7 +57,8 @@ extern "C" {
 #define TANDEM_FAULT_WAIT 1
 /// A barrier took longer than the team's timeout: `peer` did not come.
 #define TANDEM_FAULT_BARRIER 2
-/// An access past the end of what is mapped; only builds with TANDEM_FABRIC_CHECKS look for it. `peer` is the target.
+/// An access past the end of an allocation, which only builds with TANDEM_FABRIC_CHECKS look for, or to what is no symmetric
+/// memory. `peer` is the target.
 #define TANDEM_FAULT_BOUNDS 3
 
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
@@ -117,6 +120,9 @@ typedef struct tandem_team {
     tandem_fault* fault;
     /// Looked at only for an address outside the windows. In this PE's memory.
     const tandem_region* regions;
+    /// By TANDEM_FABRIC_ALIGN bytes of a window: the offset at which the allocation ends that they belong to, 0 where there is
+    /// none. In this PE's memory. Null where the host does not keep it; only builds with TANDEM_FABRIC_CHECKS look.
+    const uint64_t* ends;
     uint32_t region_count;
     /// This PE, and how many there are, in the team.
     uint32_t me;
@@ -221,7 +227,10 @@ typedef struct tandem_bench_transfer_args {
     /// Addresses of this PE, as those of the device API. They and `bytes` are multiples of 16.
     uint64_t to;
     uint64_t from;
+    /// Of a round. Rounds walk through `room` bytes, a multiple of it, again and again: a cache that has what a round has
+    /// moved is of no use to the next.
     uint64_t bytes;
+    uint64_t room;
     /// How often.
     uint32_t rounds;
     uint32_t blocks;
@@ -319,6 +328,26 @@ typedef struct tandem_exec_table {
     int32_t how;
 } tandem_exec_table;
 
+/// Words of 64 bits of a lane's rows and spots at the most, for tandem_exec_messages.
+#define TANDEM_EXEC_MESSAGE_WORDS 896
+
+/// What a PE does in a collective of small data: lanes that all have as many rows and spots.
+typedef struct tandem_exec_messages {
+    /// Address of `lane_count` times `words` words of 64 bits: a lane's rows (tandem_exec_transfer; `first` counts the lane's spots,
+    /// `chunk` is the bytes of a ring's slot) and then its spots. A spot with a `read` is a ring of messages, with two slots.
+    uint64_t lanes;
+    /// Address of a uint64_t for each lane, which counts rounds.
+    uint64_t rounds;
+    uint32_t lane_count;
+    uint32_t words;
+    /// Of a lane.
+    uint32_t rows;
+    /// TANDEM_EXEC_*.
+    int32_t kind;
+    int32_t how;
+    uint32_t pad;
+} tandem_exec_messages;
+
 /// One combination without waits: `sources` are combined, every target gets the result. 16 addresses in all.
 typedef struct tandem_exec_move {
     uint64_t at[16];
@@ -334,6 +363,8 @@ typedef struct tandem_exec_move {
 int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream);
 /// Blocks of tandem_exec_fused that the current device holds at once.
 int32_t tandem_exec_fused_limit(uint32_t* blocks);
+/// Does the lanes of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
+int32_t tandem_exec_messages_run(const tandem_team* team, const tandem_exec_messages* args, tandem_stream stream);
 /// Does one combination.
 int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 

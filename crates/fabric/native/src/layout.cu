@@ -22,7 +22,7 @@ static_assert(offsetof(tandem_team_state, arrived) == 16, "tandem_team_state.arr
 static_assert(offsetof(tandem_team_state, grid_arrived) == 272, "tandem_team_state.grid_arrived");
 static_assert(offsetof(tandem_team_state, grid_round) == 280, "tandem_team_state.grid_round");
 
-static_assert(sizeof(tandem_team) == 112, "size of tandem_team");
+static_assert(sizeof(tandem_team) == 120, "size of tandem_team");
 static_assert(offsetof(tandem_team, heap) == 0, "tandem_team.heap");
 static_assert(offsetof(tandem_team, window) == 8, "tandem_team.window");
 static_assert(offsetof(tandem_team, own) == 16, "tandem_team.own");
@@ -31,11 +31,12 @@ static_assert(offsetof(tandem_team, state) == 32, "tandem_team.state");
 static_assert(offsetof(tandem_team, timeout_ns) == 40, "tandem_team.timeout_ns");
 static_assert(offsetof(tandem_team, fault) == 48, "tandem_team.fault");
 static_assert(offsetof(tandem_team, regions) == 56, "tandem_team.regions");
-static_assert(offsetof(tandem_team, region_count) == 64, "tandem_team.region_count");
-static_assert(offsetof(tandem_team, me) == 68, "tandem_team.me");
-static_assert(offsetof(tandem_team, size) == 72, "tandem_team.size");
-static_assert(offsetof(tandem_team, pad) == 76, "tandem_team.pad");
-static_assert(offsetof(tandem_team, world) == 80, "tandem_team.world");
+static_assert(offsetof(tandem_team, ends) == 64, "tandem_team.ends");
+static_assert(offsetof(tandem_team, region_count) == 72, "tandem_team.region_count");
+static_assert(offsetof(tandem_team, me) == 76, "tandem_team.me");
+static_assert(offsetof(tandem_team, size) == 80, "tandem_team.size");
+static_assert(offsetof(tandem_team, pad) == 84, "tandem_team.pad");
+static_assert(offsetof(tandem_team, world) == 88, "tandem_team.world");
 
 static_assert(sizeof(tandem_fabric_atomic_args) == 40, "size of tandem_fabric_atomic_args");
 static_assert(offsetof(tandem_fabric_atomic_args, word) == 0, "tandem_fabric_atomic_args.word");
@@ -73,16 +74,17 @@ static_assert(offsetof(tandem_array, part) == 0, "tandem_array.part");
 static_assert(offsetof(tandem_array, length) == 8, "tandem_array.length");
 static_assert(offsetof(tandem_array, block) == 16, "tandem_array.block");
 
-static_assert(sizeof(tandem_bench_transfer_args) == 48, "size of tandem_bench_transfer_args");
+static_assert(sizeof(tandem_bench_transfer_args) == 56, "size of tandem_bench_transfer_args");
 static_assert(offsetof(tandem_bench_transfer_args, to) == 0, "tandem_bench_transfer_args.to");
 static_assert(offsetof(tandem_bench_transfer_args, from) == 8, "tandem_bench_transfer_args.from");
 static_assert(offsetof(tandem_bench_transfer_args, bytes) == 16, "tandem_bench_transfer_args.bytes");
-static_assert(offsetof(tandem_bench_transfer_args, rounds) == 24, "tandem_bench_transfer_args.rounds");
-static_assert(offsetof(tandem_bench_transfer_args, blocks) == 28, "tandem_bench_transfer_args.blocks");
-static_assert(offsetof(tandem_bench_transfer_args, threads) == 32, "tandem_bench_transfer_args.threads");
-static_assert(offsetof(tandem_bench_transfer_args, peer) == 36, "tandem_bench_transfer_args.peer");
-static_assert(offsetof(tandem_bench_transfer_args, is_get) == 40, "tandem_bench_transfer_args.is_get");
-static_assert(offsetof(tandem_bench_transfer_args, scope) == 44, "tandem_bench_transfer_args.scope");
+static_assert(offsetof(tandem_bench_transfer_args, room) == 24, "tandem_bench_transfer_args.room");
+static_assert(offsetof(tandem_bench_transfer_args, rounds) == 32, "tandem_bench_transfer_args.rounds");
+static_assert(offsetof(tandem_bench_transfer_args, blocks) == 36, "tandem_bench_transfer_args.blocks");
+static_assert(offsetof(tandem_bench_transfer_args, threads) == 40, "tandem_bench_transfer_args.threads");
+static_assert(offsetof(tandem_bench_transfer_args, peer) == 44, "tandem_bench_transfer_args.peer");
+static_assert(offsetof(tandem_bench_transfer_args, is_get) == 48, "tandem_bench_transfer_args.is_get");
+static_assert(offsetof(tandem_bench_transfer_args, scope) == 52, "tandem_bench_transfer_args.scope");
 
 static_assert(sizeof(tandem_bench_pingpong_args) == 32, "size of tandem_bench_pingpong_args");
 static_assert(offsetof(tandem_bench_pingpong_args, word) == 0, "tandem_bench_pingpong_args.word");
@@ -117,6 +119,16 @@ static_assert(offsetof(tandem_exec_table, transfer_count) == 48, "tandem_exec_ta
 static_assert(offsetof(tandem_exec_table, awaited_count) == 52, "tandem_exec_table.awaited_count");
 static_assert(offsetof(tandem_exec_table, kind) == 56, "tandem_exec_table.kind");
 static_assert(offsetof(tandem_exec_table, how) == 60, "tandem_exec_table.how");
+
+static_assert(sizeof(tandem_exec_messages) == 40, "size of tandem_exec_messages");
+static_assert(offsetof(tandem_exec_messages, lanes) == 0, "tandem_exec_messages.lanes");
+static_assert(offsetof(tandem_exec_messages, rounds) == 8, "tandem_exec_messages.rounds");
+static_assert(offsetof(tandem_exec_messages, lane_count) == 16, "tandem_exec_messages.lane_count");
+static_assert(offsetof(tandem_exec_messages, words) == 20, "tandem_exec_messages.words");
+static_assert(offsetof(tandem_exec_messages, rows) == 24, "tandem_exec_messages.rows");
+static_assert(offsetof(tandem_exec_messages, kind) == 28, "tandem_exec_messages.kind");
+static_assert(offsetof(tandem_exec_messages, how) == 32, "tandem_exec_messages.how");
+static_assert(offsetof(tandem_exec_messages, pad) == 36, "tandem_exec_messages.pad");
 
 static_assert(sizeof(tandem_exec_move) == 152, "size of tandem_exec_move");
 static_assert(offsetof(tandem_exec_move, at) == 0, "tandem_exec_move.at");

@@ -272,6 +272,39 @@ void barriers(World& world, uint32_t pes, uint64_t seed) {
     }
 }
 
+/// Where the host says where allocations end: three of them, of 100, 512 and 1 bytes, and nothing behind.
+void ends_of_allocations(uint32_t pes) {
+    World world(pes);
+    std::vector<uint64_t> ends(World::WINDOW / TANDEM_FABRIC_ALIGN);
+    ends[0] = 100, ends[1] = 1024, ends[2] = 1025;
+    const auto is_inside = [&](uint64_t offset, uint64_t bytes) {
+        for (const auto& [begin, end] : {std::pair<uint64_t, uint64_t>{0, 100}, {512, 1024}, {1024, 1025}}) {
+            if (offset >= begin && offset + bytes <= end) return true;
+        }
+        return false;
+    };
+    for (uint64_t offset = 0; offset < 1600; offset++) {
+        for (uint64_t bytes : {1, 2, 24, 100, 512, 513}) {
+            tandem_team team = world.team(world.everyone(), pes - 1);
+            team.ends = ends.data();
+            world.fault(pes - 1) = {};
+            world.reset(pes - 1);
+            std::vector<uint8_t> mine(bytes, 7);
+            world.window(0)[offset] = 0;
+            put(team, at<uint8_t>(team, offset), mine.data(), bytes, 0);
+            const tandem_fault& fault = world.fault(pes - 1);
+            const bool is_well = fault.what == TANDEM_FAULT_NONE;
+            CHECK("faults", is_well == is_inside(offset, bytes), "%llu bytes at %llu", (unsigned long long)bytes,
+                  (unsigned long long)offset);
+            CHECK("faults", world.window(0)[offset] == (is_well ? 7 : 0), "written or not");
+            CHECK("faults",
+                  is_well || (fault.place == reinterpret_cast<uint64_t>(world.window(0)) + offset && fault.peer == 0 &&
+                              fault.wanted == bytes),
+                  "place");
+        }
+    }
+}
+
 /// Peers that never signal and PEs that never come: the record names them, and the other PEs stop waiting.
 void faults(uint32_t pes) {
     for (uint32_t kind = 0; kind < 3; kind++) {
@@ -325,6 +358,7 @@ void faults(uint32_t pes) {
             CHECK("faults", fault.wanted == 8, "bytes");
         }
     }
+    if (CHECKS) ends_of_allocations(pes);
 }
 
 void examples(World& world, uint32_t pes, uint64_t seed) {

@@ -62,30 +62,37 @@ pub struct Transfer {
     pub is_get: bool,
     /// The other PE.
     pub peer: usize,
+    /// Bytes of a round, a multiple of 16. Rounds walk through the memory, so that what caches keep of one is of no use to
+    /// the next.
+    pub bytes: u64,
     /// Who of each block moves the block's part.
     pub scope: Scope,
     /// Blocks that share the bytes.
     pub blocks: u32,
-    /// Threads of a block: a multiple of 32, at most 1024.
+    /// Threads of a block, for [`Scope::Block`]: a multiple of 32, at most 1024.
     pub threads: u32,
     /// How often.
     pub rounds: u32,
 }
 
-/// Queues a kernel of the queue's PE that puts `from` to the peer's `to` again and again, or gets the peer's `from` into
-/// `to`. Both are multiples of 16 bytes.
+/// Queues a kernel of the queue's PE that puts `from` to the peer's `to`, piece by piece and again from the start, or gets
+/// the peer's `from` into `to`. Both are as long, and a whole number of pieces.
 ///
 /// # Errors
-/// The lengths differ or are no multiples; no such grid; as of [`Queue::call`].
+/// They are not; no such grid; as of [`Queue::call`].
 pub fn transfer<T: Pod>(queue: &Queue, to: &Symmetric<T>, from: &Symmetric<T>, how: Transfer) -> Result<()> {
     let op = "transfer by a kernel";
-    if to.len() != from.len() || how.peer >= queue.size() {
-        return Err(Error::invalid(op, format!("{} elements to {} of PE {}", from.len(), to.len(), how.peer)));
+    if to.len() != from.len() || how.peer >= queue.size() || how.bytes == 0 || !to.bytes().is_multiple_of(how.bytes) {
+        return Err(Error::invalid(
+            op,
+            format!("{} elements to {} of PE {}, {} bytes at a time", from.len(), to.len(), how.peer, how.bytes),
+        ));
     }
     let args = ffi::tandem_bench_transfer_args {
         to: queue.address(to)?,
         from: queue.address(from)?,
-        bytes: to.bytes(),
+        bytes: how.bytes,
+        room: to.bytes(),
         rounds: how.rounds,
         blocks: how.blocks,
         threads: how.threads,

@@ -5,6 +5,7 @@ mod lane;
 mod launch;
 
 use crate::fault::Record;
+use crate::heap::ALIGN;
 use crate::machine;
 use crate::team::Seat;
 use crate::world::{Held, Links, World};
@@ -18,6 +19,8 @@ use tandem_cuda::{Device, Pinned, Reserved, Stream};
 const STAGING: usize = 4 << 20;
 /// Bytes that a heap grows by at least: a mapping takes as long for 2 MiB.
 const LEAST_GROWTH: u64 = 32 << 20;
+/// Bytes of an address.
+const WORD: u64 = size_of::<u64>() as u64;
 /// Bytes of a table of regions, rounded to what addresses are aligned to.
 const TABLE: u64 = (size_of::<ffi::tandem_region>() * crate::world::MOST_REGIONS) as u64;
 
@@ -33,6 +36,17 @@ pub(crate) struct Machine {
     host: Vec<Mutex<HostPath>>,
     /// By PE: the table of regions, in a mapping of its own behind the windows.
     tables: Vec<u64>,
+    /// Where allocations end, if that is kept.
+    ends: Option<Ends>,
+}
+
+/// A word for each [`ALIGN`] bytes of a window, on each PE, behind the tables of regions. Grows with the heap.
+struct Ends {
+    /// Where the first PE's begins in what is reserved, and from there to the next PE's.
+    at: u64,
+    step: u64,
+    /// By PE: bytes that have memory.
+    mapped: Vec<Mutex<u64>>,
 }
 
 /// A stream that nothing else uses, and page-locked memory to go through.
@@ -43,7 +57,8 @@ struct HostPath {
 
 impl Machine {
     /// Reserves windows of at least `window` bytes, and writes into `links` what the driver does not let PEs do.
-    pub(crate) fn new(devices: &[Device], window: u64, links: &mut Links) -> Result<Self> {
+    /// `checks` keeps where allocations end.
+    pub(crate) fn new(devices: &[Device], window: u64, checks: bool, links: &mut Links) -> Result<Self> {
         let op = "open a team of GPUs";
         if let Some(i) = (1..devices.len()).find(|&i| devices[..i].contains(&devices[i])) {
             return Err(Error::invalid(op, format!("{} is named twice", devices[i])));
@@ -59,7 +74,8 @@ impl Machine {
         let table = TABLE.next_multiple_of(granule);
         let pes = devices.len() as u64;
         // Tables lie behind the windows, so that a window is all heap.
-        let reserved = Reserved::new(pes * (window + table))?;
+        let step = if checks { (window / ALIGN * WORD).next_multiple_of(granule) } else { 0 };
+        let reserved = Reserved::new(pes * (window + table + step))?;
         let users =
             |pe: usize| (0..devices.len()).filter(|&u| links.apart(u, pe).is_none()).map(|u| devices[u]).collect();
         let mut tables = Vec::new();
@@ -71,7 +87,38 @@ impl Machine {
             host.push(Mutex::new(HostPath { stream: Stream::new(device)?, slot: Pinned::new(device, STAGING)? }));
         }
         let users = (0..devices.len()).map(users).collect();
-        Ok(Machine { devices: devices.to_vec(), window, granule, users, reserved, host, tables })
+        let mapped = devices.iter().map(|_| Mutex::new(0)).collect();
+        let ends = checks.then_some(Ends { at: pes * (window + table), step, mapped });
+        Ok(Machine { devices: devices.to_vec(), window, granule, users, reserved, host, tables, ends })
+    }
+
+    /// Memory, all zero, at these places of what is reserved.
+    fn zeroed(&self, pe: usize, range: std::ops::Range<u64>, users: &[Device]) -> Result<()> {
+        self.reserved.map(range.clone(), self.devices[pe], users)?;
+        let path = self.path(pe);
+        let zeroed = path.stream.call("fill memory", |raw| {
+            let at = (self.reserved.address() + range.start) as *mut u8;
+            // SAFETY: the bytes have just been mapped and nobody else knows of them.
+            unsafe { tandem_cuda::ffi::tandem_cuda_memset(at, 0, (range.end - range.start) as usize, raw) }
+        });
+        let zeroed = zeroed.and_then(|()| path.stream.synchronize());
+        if zeroed.is_err() {
+            let _ = self.reserved.unmap(range);
+        }
+        Ok(zeroed?)
+    }
+
+    /// Gives the words for the first `heap` bytes of a window memory. What is there stays when the heap shrinks again.
+    fn grow_ends(&self, pe: usize, heap: u64) -> Result<()> {
+        let Some(ends) = &self.ends else { return Ok(()) };
+        let mut mapped = ends.mapped[pe].lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = (heap / ALIGN * WORD).next_multiple_of(self.granule).min(ends.step);
+        if wanted > *mapped {
+            let at = ends.at + pe as u64 * ends.step;
+            self.zeroed(pe, at + *mapped..at + wanted, &[self.devices[pe]])?;
+            *mapped = wanted;
+        }
+        Ok(())
     }
 
     /// Bytes from one window to the next, which may be more than was asked for.
@@ -137,26 +184,15 @@ impl machine::Machine for Machine {
 
     fn map(&self, pe: usize, from: u64, to: u64) -> Result<()> {
         let device = self.devices[pe];
-        let range = self.range(pe, from, to);
-        if let Err(error) = self.reserved.map(range.clone(), device, &self.users[pe]) {
-            if !error.is_out_of_memory() {
-                return Err(error.into());
+        let given = self.grow_ends(pe, to).and_then(|()| self.zeroed(pe, self.range(pe, from, to), &self.users[pe]));
+        match given {
+            Err(Error::Device(error)) if error.is_out_of_memory() => {
+                let free = device.memory_info().map_or(0, |(free, _)| free);
+                let reason = format!("the device has {free} bytes free");
+                Err(Error::OutOfMemory { pe, device: device.to_string(), wanted: to - from, reason })
             }
-            let free = device.memory_info().map_or(0, |(free, _)| free);
-            let reason = format!("the device has {free} bytes free");
-            return Err(Error::OutOfMemory { pe, device: device.to_string(), wanted: to - from, reason });
+            given => given,
         }
-        let path = self.path(pe);
-        let zeroed = path.stream.call("fill memory", |raw| {
-            let at = (self.reserved.address() + range.start) as *mut u8;
-            // SAFETY: the bytes have just been mapped and nobody else knows of them.
-            unsafe { tandem_cuda::ffi::tandem_cuda_memset(at, 0, (to - from) as usize, raw) }
-        });
-        let zeroed = zeroed.and_then(|()| path.stream.synchronize());
-        if zeroed.is_err() {
-            let _ = self.reserved.unmap(range);
-        }
-        Ok(zeroed?)
     }
 
     fn unmap(&self, pe: usize, from: u64, to: u64) {
@@ -218,6 +254,23 @@ impl machine::Machine for Machine {
 
     fn region_table(&self, pe: usize) -> Option<u64> {
         Some(self.tables[pe])
+    }
+
+    fn mark(&self, pe: usize, from: u64, bytes: u64, end: u64) -> Result<()> {
+        let Some(ends) = &self.ends else { return Ok(()) };
+        let mut at = self.reserved.address() + ends.at + pe as u64 * ends.step + from / ALIGN * WORD;
+        let mut left = bytes.div_ceil(ALIGN).max(1) * WORD;
+        let words = vec![end; left.min(STAGING as u64) as usize / WORD as usize];
+        while left > 0 {
+            let piece = left.min(STAGING as u64);
+            self.write(pe, at, &bytemuck::cast_slice(&words)[..piece as usize])?;
+            (at, left) = (at + piece, left - piece);
+        }
+        Ok(())
+    }
+
+    fn ends(&self, pe: usize) -> Option<u64> {
+        self.ends.as_ref().map(|ends| self.reserved.address() + ends.at + pe as u64 * ends.step)
     }
 }
 

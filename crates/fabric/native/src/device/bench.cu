@@ -18,20 +18,24 @@ template <class Group> __device__ void transfer(const tandem_team& team, const t
     }
 }
 
-/// Each block, or its first thread or warp, moves its part again and again, and is quiet at the end.
-__global__ void __launch_bounds__(MOST_THREADS)
+/// Each block, or its first thread or warp, moves its part of each round, and is quiet at the end. A kernel for each scope:
+/// a thread on its own may have registers that the threads of a block may not.
+template <int32_t SCOPE> __global__ void __launch_bounds__(SCOPE == TANDEM_SCOPE_BLOCK ? MOST_THREADS : 32)
     transfer_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_bench_transfer_args args) {
     const uint64_t vectors = args.bytes / 16, part = (vectors + gridDim.x - 1) / gridDim.x;
     const uint64_t begin = part * blockIdx.x < vectors ? part * blockIdx.x : vectors;
     const uint64_t mine = vectors - begin < part ? vectors - begin : part;
+    uint64_t turn = 0;
     for (uint32_t round = 0; round < args.rounds; round++) {
-        if (args.scope == TANDEM_SCOPE_BLOCK) {
-            transfer(team, args, begin, mine, Block());
-        } else if (args.scope == TANDEM_SCOPE_WARP) {
-            if (threadIdx.x < 32) transfer(team, args, begin, mine, Warp());
+        if constexpr (SCOPE == TANDEM_SCOPE_BLOCK) {
+            transfer(team, args, turn + begin, mine, Block());
+        } else if constexpr (SCOPE == TANDEM_SCOPE_WARP) {
+            transfer(team, args, turn + begin, mine, Warp());
         } else if (threadIdx.x == 0) {
-            transfer(team, args, begin, mine, Thread());
+            transfer(team, args, turn + begin, mine, Thread());
         }
+        turn += vectors;
+        if (turn * 16 == args.room) turn = 0;
     }
     quiet(team, Block());
 }
@@ -83,11 +87,19 @@ template <int32_t FORM> __global__ void pingpong_kernel(const __grid_constant__ 
 extern "C" int32_t tandem_bench_transfer(const tandem_team* team, const tandem_bench_transfer_args* args,
                                          tandem_stream stream) {
     if (team == nullptr || args == nullptr || args->blocks == 0 || args->threads == 0 || args->threads > MOST_THREADS ||
-        args->threads % 32 != 0 || (args->to | args->from | args->bytes) % 16 != 0 || args->peer >= team->size ||
-        args->scope < TANDEM_SCOPE_THREAD || args->scope > TANDEM_SCOPE_BLOCK) {
+        args->threads % 32 != 0 || (args->to | args->from | args->bytes) % 16 != 0 || args->bytes == 0 ||
+        args->room == 0 || args->room % args->bytes != 0 || args->peer >= team->size) {
         return TANDEM_INVALID;
     }
-    transfer_kernel<<<args->blocks, args->threads, 0, stream>>>(*team, *args);
+    // Threads that would only watch are not there.
+    switch (args->scope) {
+        case TANDEM_SCOPE_THREAD: transfer_kernel<TANDEM_SCOPE_THREAD><<<args->blocks, 32, 0, stream>>>(*team, *args); break;
+        case TANDEM_SCOPE_WARP: transfer_kernel<TANDEM_SCOPE_WARP><<<args->blocks, 32, 0, stream>>>(*team, *args); break;
+        case TANDEM_SCOPE_BLOCK:
+            transfer_kernel<TANDEM_SCOPE_BLOCK><<<args->blocks, args->threads, 0, stream>>>(*team, *args);
+            break;
+        default: return TANDEM_INVALID;
+    }
     return int32_t(cudaGetLastError());
 }
 

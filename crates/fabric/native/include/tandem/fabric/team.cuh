@@ -13,7 +13,7 @@ namespace fabric {
 /// Stands for a PE that is not known.
 constexpr uint32_t ANY_PE = TANDEM_FABRIC_ANY_PE;
 
-/// Whether accesses are checked against the end of what is mapped: builds with TANDEM_FABRIC_CHECKS.
+/// Whether accesses are checked against the end of their allocation: builds with TANDEM_FABRIC_CHECKS.
 #if defined(TANDEM_FABRIC_CHECKS)
 constexpr bool CHECKS = true;
 #else
@@ -94,13 +94,20 @@ TANDEM_FABRIC_RARE uint64_t reach_outside(const tandem_team& team, uint64_t at, 
     return 0;
 }
 
+/// Whether a range of the windows leaves what is mapped, or the allocation in which it begins.
+TANDEM_FABRIC_FN bool leaves(const tandem_team& team, uint64_t offset, uint64_t bytes) {
+    if (bytes > team.mapped || offset > team.mapped - bytes) return true;
+    // The host writes the entries of other allocations meanwhile, never those of one that may be accessed.
+    return team.ends != nullptr && offset + bytes > team.ends[offset / TANDEM_FABRIC_ALIGN];
+}
+
 /// The address at `pe` of `bytes` bytes that this PE has at `at`. 0, and a fault, where there are none: memory that is
-/// not symmetric, a PE that the team does not have, and with TANDEM_FABRIC_CHECKS also a range that leaves the mapped
-/// part of the window or the region.
+/// not symmetric, a PE that the team does not have, and with TANDEM_FABRIC_CHECKS also a range that leaves its allocation
+/// or its region.
 TANDEM_FABRIC_FN uint64_t reach(const tandem_team& team, uint64_t at, uint64_t bytes, uint32_t pe) {
     const uint64_t offset = at - team.own;
     bool inside = (pe < team.size) & (offset < team.window);
-    if (CHECKS) inside = inside && bytes <= team.mapped && offset <= team.mapped - bytes;
+    if (CHECKS) inside = inside && !leaves(team, offset, bytes);
     // This is on the way of every message: short, and without a jump.
     if (__builtin_expect(inside, 1)) return window_of(team, pe) + offset;
     return reach_outside(team, at, bytes, pe);

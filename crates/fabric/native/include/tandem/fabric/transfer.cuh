@@ -13,8 +13,8 @@ namespace detail {
 #if defined(__CUDA_ARCH__)
 
 /// Units that each thread has in flight. One read from a peer takes about a microsecond, so that bandwidth is what is
-/// in flight over that time.
-constexpr uint32_t IN_FLIGHT = 8;
+/// in flight over that time; a thread on its own has more registers to keep it in.
+template <class Group> constexpr uint32_t IN_FLIGHT = Group::LANES == 1 ? 16 : 8;
 
 /// A unit of the source. What lies at a peer is read at system scope: the first-level cache may have an old copy.
 template <bool PEER, class Unit> __device__ __forceinline__ Unit read_unit(const Unit* from) {
@@ -44,10 +44,11 @@ template <bool PEER, class Unit> __device__ __forceinline__ void write_unit(Unit
 }
 
 /// Copies `count` units. Each warp takes IN_FLIGHT rows of as many units as it has threads, then the next ones that no
-/// other warp has: within them an address is a constant away from the first.
+/// other warp has: within them an address is a constant away from the first. Few units are left to few warps: a row for
+/// each was tried, and a put of 4 KiB by a block took twice as long.
 template <bool PEER, class Unit, class Group>
 __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t count, Group group) {
-    constexpr uint32_t LANES = Group::LANES;
+    constexpr uint32_t LANES = Group::LANES, DEEP = IN_FLIGHT<Group>;
     const uint32_t warps = group.size() / LANES, rank = group.rank();
     if (LANES > 1 && warps == 0) {
         for (uint64_t i = rank; i < count; i += group.size()) to[i] = read_unit<PEER>(from + i);
@@ -56,24 +57,24 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
     const uint32_t lane = rank % LANES, warp = rank / LANES;
     // Threads beyond the last full warp have nothing to do.
     if (warp >= warps) return;
-    for (uint64_t row = uint64_t(warp) * (LANES * IN_FLIGHT); row < count;
-         row += uint64_t(warps) * (LANES * IN_FLIGHT)) {
+    for (uint64_t row = uint64_t(warp) * (LANES * DEEP); row < count;
+         row += uint64_t(warps) * (LANES * DEEP)) {
         const uint64_t left = count - row;
         const Unit* source = from + row + lane;
         Unit* target = to + row + lane;
-        Unit units[IN_FLIGHT];
-        if (left >= LANES * IN_FLIGHT) {
+        Unit units[DEEP];
+        if (left >= LANES * DEEP) {
 #pragma unroll
-            for (uint32_t k = 0; k < IN_FLIGHT; k++) units[k] = read_unit<PEER>(source + k * LANES);
+            for (uint32_t k = 0; k < DEEP; k++) units[k] = read_unit<PEER>(source + k * LANES);
 #pragma unroll
-            for (uint32_t k = 0; k < IN_FLIGHT; k++) write_unit<!PEER>(target + k * LANES, units[k]);
+            for (uint32_t k = 0; k < DEEP; k++) write_unit<!PEER>(target + k * LANES, units[k]);
         } else {
 #pragma unroll
-            for (uint32_t k = 0; k < IN_FLIGHT; k++) {
+            for (uint32_t k = 0; k < DEEP; k++) {
                 if (lane + k * LANES < uint32_t(left)) units[k] = read_unit<PEER>(source + k * LANES);
             }
 #pragma unroll
-            for (uint32_t k = 0; k < IN_FLIGHT; k++) {
+            for (uint32_t k = 0; k < DEEP; k++) {
                 if (lane + k * LANES < uint32_t(left)) write_unit<!PEER>(target + k * LANES, units[k]);
             }
         }
