@@ -5,6 +5,8 @@
 //! coefficients by powers of the shift.
 
 mod plan;
+#[allow(dead_code)]
+mod seam;
 mod tables;
 
 pub(crate) use tables::Tables;

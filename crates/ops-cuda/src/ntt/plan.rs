@@ -4,8 +4,8 @@ use crate::ffi::{TANDEM_NTT_MAX_LOG_ROWS, TANDEM_NTT_MIN_LOG_ROWS};
 use crate::tuning::ntt::{TABLES_SHARE, TABLE_SHARE};
 use tandem_ops::{Direction, Order};
 
-const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
-const MAX_BITS: u32 = TANDEM_NTT_MAX_LOG_ROWS as u32;
+pub(super) const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
+pub(super) const MAX_BITS: u32 = TANDEM_NTT_MAX_LOG_ROWS as u32;
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(crate) fn tables_bytes(memory: u64) -> u64 {
 
 /// The passes of a transform on a GPU with `memory` bytes; `None` for fewer than 2^[`MIN_BITS`] elements.
 pub(crate) fn plan(shape: &Shape, memory: u64) -> Option<Plan> {
-    let Shape { log_n, direction, odd, input, output } = *shape;
+    let Shape { log_n, input, output, .. } = *shape;
     if log_n < MIN_BITS {
         return None;
     }
@@ -71,19 +71,23 @@ pub(crate) fn plan(shape: &Shape, memory: u64) -> Option<Plan> {
         let log_rows = log_n / count + u32::from(i < log_n % count);
         let low = if reversed { done } else { log_n - done - log_rows };
         done += log_rows;
-        // The second pass has factors in any case, and its table is small unless it is the last.
-        let scaled = direction == Direction::Inverse && i == 1.min(count - 1);
-        // All bits up to here are the point's or this pass's.
-        let factors = if i == 0 && !odd && !scaled {
-            Factors::None
-        } else if scaled || 64u64 << done <= tables_bytes(memory) / TABLE_SHARE {
-            Factors::Table { bits: done, scaled }
-        } else {
-            Factors::Powers
-        };
+        let factors = factors_of(shape, i, count, done, memory);
         passes.push(Pass { low, log_rows, factors });
     }
     Some(Plan { reversed, reorder: input == output, passes })
+}
+
+/// The factors before pass `i` of `count`, which depend on `bits` bits of the places: those of the passes up to this one.
+pub(super) fn factors_of(shape: &Shape, i: u32, count: u32, bits: u32, memory: u64) -> Factors {
+    // The second pass has factors in any case, and its table is small unless it is the last.
+    let scaled = shape.direction == Direction::Inverse && i == 1.min(count - 1);
+    if i == 0 && !shape.odd && !scaled {
+        Factors::None
+    } else if scaled || 64u64 << bits <= tables_bytes(memory) / TABLE_SHARE {
+        Factors::Table { bits, scaled }
+    } else {
+        Factors::Powers
+    }
 }
 
 #[cfg(test)]

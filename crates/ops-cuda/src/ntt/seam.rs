@@ -1,0 +1,305 @@
+//! How the passes of a transform fit together that is spread over shards ([`tandem_ops::ntt::spread`]): which of them run
+//! on each shard as on a vector of its own, and which one sends its output to the others. Pure: tested without a GPU.
+//!
+//! Taken together the places of all shards have log n bits. From natural order the lowest bits tell the shard, from
+//! bit-reversed order the highest. Passes over other bits need nothing of other shards. After the exchange it is the
+//! other end of the places that tells the shard: those bits belong to the output's elements already, and are the lowest of
+//! their numbers.
+//!
+//! - From natural order the last pass but one sends. A shard receives from each shard a section, and the last pass finds
+//!   the lowest bits of its rows in the sections' numbers.
+//! - From bit-reversed order the first pass sends: its rows' lowest bits tell the shard. The number of the sender
+//!   becomes the upper bits of the place, and the passes after it are those of a vector of its own.
+
+use super::plan::{factors_of, Factors, Pass, Shape, MAX_BITS, MIN_BITS};
+use tandem_ops::Order;
+
+/// To where a pass writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To the shard itself.
+    Stay,
+    /// To the shard that the places' upper bits name, read backwards, into the section of the sender's number, to the place
+    /// without these bits.
+    ByHighBits,
+    /// To the shard that the places' lowest bits name, into the section of the sender's number read backwards, to the place
+    /// without these bits.
+    ByLowBits,
+}
+
+/// A pass over every shard. Its bits are those of places in a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShardPass {
+    pub(crate) pass: Pass,
+    pub(crate) target: Target,
+    /// The element of a place is read from the section of the place's lowest bits, where its place is without them.
+    pub(crate) sections_in: bool,
+    /// Whether the exchange was before: the factors depend on the shard.
+    pub(crate) exchanged: bool,
+}
+
+/// How a transform over 2^log_shards shards is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seam {
+    /// From the lower bits to the upper ones: the input is in bit-reversed order.
+    pub(crate) reversed: bool,
+    /// The output is to be in the order of the input, so the last pass moves every element to another place.
+    pub(crate) reorder: bool,
+    pub(crate) passes: Vec<ShardPass>,
+}
+
+impl Seam {
+    /// What the number of a shard adds to the places of its elements after the exchange.
+    pub(crate) fn known(&self, shard: u32, log_shards: u32) -> u32 {
+        match self.reversed {
+            true => shard,
+            false => backwards(shard, log_shards),
+        }
+    }
+}
+
+/// The number of `bits` bits read backwards.
+pub(crate) fn backwards(x: u32, bits: u32) -> u32 {
+    x.reverse_bits().checked_shr(32 - bits).unwrap_or(0)
+}
+
+/// The passes of a transform of the shape over 2^`log_shards` shards, on GPUs of which each has `memory` bytes; `None` if there
+/// are too few elements for two passes of which each has the bits that tell the shard.
+pub(crate) fn seam(shape: &Shape, log_shards: u32, memory: u64) -> Option<Seam> {
+    with_passes_of(MAX_BITS, shape, log_shards, memory)
+}
+
+/// The same for passes of up to `most` bits.
+fn with_passes_of(most: u32, shape: &Shape, log_shards: u32, memory: u64) -> Option<Seam> {
+    let log_n = shape.log_n;
+    if log_n < 2 * MIN_BITS.max(log_shards) {
+        return None;
+    }
+    let reversed = shape.input == Order::BitReversed;
+    let count = log_n.div_ceil(most).max(2);
+    let exchange = if reversed { 0 } else { count - 2 };
+    let mut passes = Vec::with_capacity(count as usize);
+    let mut done = 0;
+    for i in 0..count {
+        let log_rows = log_n / count + u32::from(i < log_n % count);
+        let exchanged = i > exchange;
+        done += log_rows;
+        // The bits that tell the shard lie below those of a pass from natural order, before the exchange, and below those of
+        // a pass from bit-reversed order, behind it.
+        let low = match reversed {
+            true => done - log_rows - if exchanged { log_shards } else { 0 },
+            false => log_n - done - if exchanged { 0 } else { log_shards },
+        };
+        let bits = done - if exchanged { log_shards } else { 0 };
+        let target = match (i == exchange, reversed) {
+            (false, _) => Target::Stay,
+            (true, false) => Target::ByHighBits,
+            (true, true) => Target::ByLowBits,
+        };
+        let factors = factors_of(shape, i, count, bits, memory);
+        let pass = Pass { low, log_rows, factors };
+        passes.push(ShardPass { pass, target, sections_in: !reversed && exchanged, exchanged });
+    }
+    Some(Seam { reversed, reorder: shape.input == shape.output, passes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ark_ff::{AdditiveGroup, Field, UniformRand};
+    use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+    use tandem_ops::{naive, BabyBear, Coset, Direction, NttField, NttOp, Spread};
+
+    const H200: u64 = 150_000_000_000;
+    type Fr = <BabyBear as NttField>::Ark;
+
+    fn shapes(log_n: u32) -> impl Iterator<Item = Shape> {
+        let orders = [Order::Natural, Order::BitReversed];
+        let kinds = [(Direction::Forward, false), (Direction::Forward, true), (Direction::Inverse, false)];
+        kinds.into_iter().flat_map(move |(direction, odd)| {
+            orders.into_iter().flat_map(move |input| {
+                orders.into_iter().map(move |output| Shape { log_n, direction, odd, input, output })
+            })
+        })
+    }
+
+    /// Passes as native/src/ntt does them, one element at a time, over shards in host memory.
+    struct Shards<'a> {
+        shape: &'a Shape,
+        seam: &'a Seam,
+        spread: Spread,
+        root: Fr,
+    }
+
+    impl Shards<'_> {
+        /// The factor before a pass of the element at a place of a shard.
+        fn factor(&self, step: &ShardPass, shard: usize, place: usize) -> Fr {
+            let Pass { low, log_rows, factors } = step.pass;
+            let Shape { odd, log_n, .. } = *self.shape;
+            let shard_bits = log_n - self.spread.log_shards;
+            let local = if self.seam.reversed { low + log_rows } else { shard_bits - low };
+            let scaled = match factors {
+                Factors::None => return Fr::ONE,
+                Factors::Table { bits, scaled } => {
+                    assert_eq!(bits, local);
+                    scaled
+                }
+                Factors::Powers => false,
+            };
+            let mut bits = local;
+            let mut index = if self.seam.reversed { place & ((1 << bits) - 1) } else { place >> low };
+            if step.exchanged {
+                let known = self.seam.known(shard as u32, self.spread.log_shards) as usize;
+                let log_shards = self.spread.log_shards;
+                index = if self.seam.reversed { index << log_shards | known } else { known << bits | index };
+                bits += log_shards;
+            }
+            let known_bits = bits - log_rows;
+            let (row, known) = match self.seam.reversed {
+                true => {
+                    (naive::place(Order::BitReversed, index >> known_bits, log_rows), index & ((1 << known_bits) - 1))
+                }
+                false => {
+                    (index & ((1 << log_rows) - 1), naive::place(Order::BitReversed, index >> log_rows, known_bits))
+                }
+            };
+            let exponent = if odd { (2 * known + 1) * row } else { known * row };
+            // `root` is of order 2^(log_n + 1).
+            let w = self.root.pow([(exponent << (log_n + 1 - bits - u32::from(odd))) as u64]);
+            let over_n = Fr::from(1u64 << log_n).inverse().unwrap();
+            if scaled {
+                w * over_n
+            } else {
+                w
+            }
+        }
+
+        fn pass(&self, i: usize, shards: &[Vec<Fr>]) -> Vec<Vec<Fr>> {
+            let step = &self.seam.passes[i];
+            let Pass { low, log_rows, .. } = step.pass;
+            let Spread { log_n, log_shards } = self.spread;
+            let (bits, rows) = (log_n - log_shards, 1usize << log_rows);
+            let section = bits - log_shards;
+            let order = if self.seam.reversed { Order::BitReversed } else { Order::Natural };
+            let last = i + 1 == self.seam.passes.len();
+            let w = self.root.pow([2 << (log_n - log_rows)]);
+            let powers: Vec<Fr> = (0..rows as u64).map(|k| w.pow([k])).collect();
+            let mut out = vec![vec![Fr::ZERO; 1 << bits]; shards.len()];
+            let mut written = vec![vec![false; 1 << bits]; shards.len()];
+            for (s, shard) in shards.iter().enumerate() {
+                for column in 0..1usize << (bits - log_rows) {
+                    let at = |column: usize, row: usize, low: u32| {
+                        let below = column & ((1 << low) - 1);
+                        (column >> low << log_rows | row) << low | below
+                    };
+                    let mut rows_in = vec![Fr::ZERO; rows];
+                    for row in 0..rows {
+                        let place = at(column, row, low);
+                        let from = match step.sections_in {
+                            true => (place & (self.spread.shards() - 1)) << section | place >> log_shards,
+                            false => place,
+                        };
+                        rows_in[naive::place(order, row, log_rows)] = shard[from] * self.factor(step, s, place);
+                    }
+                    for k in 0..rows {
+                        let sum: Fr = (0..rows).map(|j| rows_in[j] * powers[j * k % rows]).sum();
+                        // Rows come out in bit-reversed order from natural, and the other way round.
+                        let row = match self.seam.reversed {
+                            true => k,
+                            false => naive::place(Order::BitReversed, k, log_rows),
+                        };
+                        let mut place = at(column, row, low);
+                        if last && self.seam.reorder {
+                            place = naive::place(Order::BitReversed, place, bits);
+                        }
+                        let (to, place) = match step.target {
+                            Target::Stay => (s, place),
+                            Target::ByHighBits => {
+                                let to = backwards((place >> section) as u32, log_shards) as usize;
+                                (to, s << section | place & ((1 << section) - 1))
+                            }
+                            Target::ByLowBits => {
+                                let sender = backwards(s as u32, log_shards) as usize;
+                                (place & (self.spread.shards() - 1), sender << section | place >> log_shards)
+                            }
+                        };
+                        assert!(!std::mem::replace(&mut written[to][place], true), "written twice");
+                        out[to][place] = sum;
+                    }
+                }
+            }
+            out
+        }
+    }
+
+    fn check(most: u32, shape: &Shape, log_shards: u32, memory: u64, rng: &mut ChaCha8Rng) {
+        let Some(seam) = with_passes_of(most, shape, log_shards, memory) else {
+            assert!(shape.log_n < 2 * MIN_BITS.max(log_shards));
+            return;
+        };
+        let spread = Spread { log_n: shape.log_n, log_shards };
+        let vector: Vec<Fr> = (0..1 << shape.log_n).map(|_| Fr::rand(rng)).collect();
+        let root = BabyBear::root_of_unity(shape.log_n + 1).unwrap();
+        let inverse = shape.direction == Direction::Inverse;
+        let root = if inverse { root.inverse().unwrap() } else { root };
+        let shards = Shards { shape, seam: &seam, spread, root };
+        let mut data = spread.deal(shape.input, &vector);
+        for i in 0..seam.passes.len() {
+            data = shards.pass(i, &data);
+        }
+        let coset = if shape.odd { Coset::Odd } else { Coset::Subgroup };
+        let (input, output) = (Order::Natural, Order::Natural);
+        let op = NttOp { direction: shape.direction, coset, input, output };
+        let got = spread.collect(shape.output, &data);
+        for i in (0..got.len()).step_by(1 + got.len() / 50) {
+            assert_eq!(
+                Some(got[i]),
+                naive::ntt_at::<BabyBear>(&vector, op, i),
+                "{shape:?}, 2^{log_shards} shards, {i}"
+            );
+        }
+    }
+
+    #[test]
+    fn shards_together_make_the_transform() {
+        let rng = &mut ChaCha8Rng::seed_from_u64(1);
+        for log_shards in 0..=4 {
+            for log_n in 5..=11 {
+                for shape in shapes(log_n) {
+                    check(MAX_BITS, &shape, log_shards, H200, rng);
+                }
+            }
+        }
+        // Three and four passes, with tables and without.
+        for (most, log_n) in [(4, 10), (3, 12)] {
+            for log_shards in 0..=3 {
+                for (shape, memory) in shapes(log_n).zip([H200, 0].into_iter().cycle()) {
+                    check(most, &shape, log_shards, memory, rng);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_pass_sends_and_rows_hold_the_bits_that_tell_the_shard() {
+        for log_shards in 1..=4 {
+            for shape in (0..=32).flat_map(shapes) {
+                let Some(seam) = seam(&shape, log_shards, H200) else { continue };
+                let shard_bits = shape.log_n - log_shards;
+                let sends = |step: &ShardPass| step.target != Target::Stay;
+                assert_eq!(seam.passes.iter().filter(|step| sends(step)).count(), 1, "{shape:?}");
+                assert!(seam.passes.last().is_some_and(|last| !sends(last) && last.exchanged), "{shape:?}");
+                for step in &seam.passes {
+                    let Pass { low, log_rows, factors } = step.pass;
+                    assert!((MIN_BITS..=MAX_BITS).contains(&log_rows) && low + log_rows <= shard_bits, "{shape:?}");
+                    if step.target == Target::ByLowBits || step.sections_in {
+                        assert!(low == 0 && log_rows >= log_shards, "{shape:?}");
+                    }
+                    if let Factors::Table { bits, .. } = factors {
+                        assert!(64u64 << bits <= super::super::plan::tables_bytes(H200), "{shape:?}");
+                    }
+                }
+            }
+        }
+    }
+}
