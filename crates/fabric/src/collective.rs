@@ -1,7 +1,7 @@
 //! Collective operations of a team: planned on its topology, carried out by its queues or at once.
 
 use crate::exec::sim::{Bound, Bytes, Run};
-use crate::exec::{direct, gpu, schedule, Call, Combine, Kind, Number, Schedule, Shape, Tuning};
+use crate::exec::{direct, gpu, messages, schedule, Call, Combine, Kind, Number, Schedule, Shape, Tuning};
 use crate::onesided::OneSided;
 use crate::op::Op;
 use crate::plan::{plan, Operation, Plan, Request, Step};
@@ -41,8 +41,20 @@ pub(crate) struct Shared {
     gpus: Option<gpu::Gpus>,
 }
 
-/// What a schedule was made for: a job, a call, a shape, and by how many hundredths shares were changed.
-type Wanted = (Request, Call, Shape, u64);
+/// Where a table comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// A plan; the share of ways through host memory is to be changed to so many hundredths of what it is there, and 0 does
+    /// without them where it can.
+    Planned(u64),
+    /// [`direct`].
+    Direct,
+    /// [`messages`].
+    Messages,
+}
+
+/// What a schedule was made for.
+type Wanted = (Request, Call, Shape, Way);
 
 /// One operation with its memory.
 pub(crate) struct Item {
@@ -114,6 +126,11 @@ impl Collectives {
     /// take a fraction of the time of a launch where the queues are idle.
     pub fn now(&self) -> Self {
         Self { shared: self.shared.clone(), is_now: true }
+    }
+
+    /// The team on whose queues the operations are done.
+    pub fn team(&self) -> &Team {
+        &self.shared.team
     }
 
     /// The PEs, in the order of parts.
@@ -379,15 +396,13 @@ impl Shared {
         Ok(found)
     }
 
-    /// The table of an operation: direct where it is small and all PEs reach each other, planned otherwise.
-    /// `host` is by how many hundredths the share of ways through host memory is to be changed; 0 does without them where
-    /// it can.
-    pub(crate) fn table(&self, item: &Item, shape: &Shape, host: u64, is_direct: bool) -> Result<Arc<Schedule>> {
+    /// The table of an operation.
+    pub(crate) fn table(&self, item: &Item, shape: &Shape, way: Way) -> Result<Arc<Schedule>> {
         let (call, job) = (&item.call, &item.job);
-        let is_direct = job.len() == 1 || is_direct;
+        let way = if job.len() == 1 && way != Way::Messages { Way::Direct } else { way };
         let mut request = Request::new(call.operation, job);
         let mut plan = None;
-        if !is_direct {
+        if let Way::Planned(host) = way {
             let mut found = self.planned(call.operation, job, job[call.root], host > 0)?;
             if found.rate.is_zero() && host == 0 {
                 found = self.planned(call.operation, job, job[call.root], true)?;
@@ -395,14 +410,17 @@ impl Shared {
             request = found.request.clone();
             plan = Some(found);
         }
-        let key = (request, *call, *shape, host);
+        let key = (request, *call, *shape, way);
         if let Some(table) = lock(&self.schedules).get(&key) {
             return Ok(table.clone());
         }
-        let table = Arc::new(match plan {
-            Some(plan) if host > 0 => schedule(&self.topology, &self.weighed(&plan, host), call, shape)?,
-            Some(plan) => schedule(&self.topology, &plan, call, shape)?,
-            None => direct(call, job.len(), shape.lanes)?,
+        let table = Arc::new(match (way, plan) {
+            (Way::Planned(host), Some(plan)) if host > 0 => {
+                schedule(&self.topology, &self.weighed(&plan, host), call, shape)?
+            }
+            (_, Some(plan)) => schedule(&self.topology, &plan, call, shape)?,
+            (Way::Messages, None) => messages(call, job.len(), shape.lanes)?,
+            (_, None) => direct(call, job.len(), shape.lanes)?,
         });
         let mut schedules = lock(&self.schedules);
         if schedules.len() >= MOST_SCHEDULES {
@@ -441,8 +459,20 @@ impl Shared {
         item.job.iter().all(|&a| item.job.iter().all(|&b| self.team.reaches(a, b).is_ok()))
     }
 
-    pub(crate) fn is_direct(&self, item: &Item) -> bool {
-        item.call.part <= self.tuning.direct && self.reach_all(item)
+    /// How an operation that goes through queues is done.
+    pub(crate) fn way(&self, item: &Item) -> Way {
+        if item.call.part <= self.tuning.direct && self.reach_all(item) {
+            Way::Direct
+        } else {
+            Way::Planned(0)
+        }
+    }
+
+    /// The operation whose data are so small that messages carry them, if it is alone.
+    fn message<'a>(&self, items: &'a [Item]) -> Option<&'a Item> {
+        let [item] = items else { return None };
+        let is_small = item.call.part * item.job.len() as u64 <= self.tuning.messages;
+        (item.job.len() > 1 && is_small && self.reach_all(item)).then_some(item)
     }
 
     /// Gives tables addresses. `host` is the address of staging in host memory.
@@ -526,12 +556,16 @@ impl Shared {
         if !is_recording && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
             return gpus.engines(self, items, is_now);
         }
-        gpus.fused(self, items, is_now)
+        match self.message(items) {
+            Some(item) => gpus.messages(self, item),
+            None => gpus.fused(self, items, is_now),
+        }
     }
 
     fn in_sim(&self, items: &[Item]) -> Result<()> {
         let shape = Shape { lanes: self.tuning.lanes, chunk: self.tuning.chunk, slots: self.tuning.slots };
-        let tables = items.iter().map(|item| self.table(item, &shape, 0, self.is_direct(item)));
+        let way = |item: &Item| if self.message(items).is_some() { Way::Messages } else { self.way(item) };
+        let tables = items.iter().map(|item| self.table(item, &shape, way(item)));
         let (bounds, staging) = self.bind(items, tables.collect::<Result<_>>()?, 0)?;
         let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
         workers.sort_unstable();

@@ -450,7 +450,7 @@ unsafe extern "C" {
     pub fn tandem_bench_pingpong(form: i32, kernel: *mut tandem_kernel) -> i32;
     /// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
     pub fn tandem_exec_fused(team: *const tandem_team, table: *const tandem_exec_table, stream: tandem_stream) -> i32;
-    /// Blocks of tandem_exec_fused that the current device holds at once.
+    /// Loads all kernels of the executor on the current device; `blocks` is how many of tandem_exec_fused it holds at once.
     pub fn tandem_exec_fused_limit(blocks: *mut u32) -> i32;
     /// Does the lanes of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
     pub fn tandem_exec_messages_run(

@@ -13,15 +13,16 @@ fn each_cuda(test: impl Fn(&Team)) {
 }
 
 /// Ways to carry out the same.
-fn tunings() -> [(&'static str, Tuning); 5] {
+fn tunings() -> [(&'static str, Tuning); 6] {
     let usual = Tuning::default();
     let never = u64::MAX;
     [
         ("as usual", usual),
-        ("direct kernels", Tuning { direct: never, engines: never, resident: 0, ..usual }),
+        ("messages", Tuning { messages: never, lanes: 5, resident: 0, ..usual }),
+        ("direct kernels", Tuning { messages: 0, direct: never, engines: never, resident: 0, ..usual }),
         (
             "planned kernels",
-            Tuning { direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual },
+            Tuning { messages: 0, direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual },
         ),
         ("engines", Tuning { direct: 0, engines: 0, resident: 0, engine_chunk: 1 << 16, host_chunk: 1 << 14, ..usual }),
         ("resident", Tuning { resident: never, resident_alone: 3000, ..usual }),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{graph, planned, random_links};
 use tandem_fabric::exec::sim::{Bound, Bytes, Run};
-use tandem_fabric::exec::{check, direct, schedule, Call, Combine, Kind, Number, Schedule, Shape};
+use tandem_fabric::exec::{check, direct, messages, schedule, Call, Combine, Kind, Number, Schedule, Shape};
 use tandem_fabric::plan::{Operation, Request};
 
 /// One block of memory for each node and use. A lock for each: what is tested is the order, and a race would be found by
@@ -177,6 +177,7 @@ fn random_graphs_and_sizes() {
             let call = Call { operation, root: 0, part: count * kind.bytes(), unit: kind.bytes(), in_place: false };
             let shape = Shape { lanes, chunk: chunk * 64, slots };
             of_kind(&[direct(&call, job.len(), lanes).unwrap()], kind, how, seed);
+            of_kind(&[messages(&call, job.len(), lanes).unwrap()], kind, how, seed);
             if !plan.rate.is_zero() {
                 let table = schedule(&topology, &plan, &call, &shape).unwrap();
                 check(&table).unwrap();

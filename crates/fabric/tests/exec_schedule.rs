@@ -5,7 +5,7 @@ mod support;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use support::{graph, planned, random_links};
-use tandem_fabric::exec::{check, direct, predict, schedule, Call, Place, Schedule, Shape, MAX_STAGING};
+use tandem_fabric::exec::{check, direct, messages, predict, schedule, Call, Place, Schedule, Shape, MAX_STAGING};
 use tandem_fabric::plan::{Operation, Request};
 use tandem_fabric::topology::{Topology, PRESETS};
 
@@ -62,6 +62,8 @@ fn random_graphs() {
             proved_count.set(proved_count.get() + usize::from(table.is_some()));
             let table = direct(&call, job.len(), SHAPES[shape].lanes).unwrap();
             check(&table).unwrap_or_else(|e| panic!("direct {call:?} for {}: {e}", job.len()));
+            let table = messages(&call, job.len(), SHAPES[shape].lanes).unwrap();
+            check(&table).unwrap_or_else(|e| panic!("messages {call:?} for {}: {e}", job.len()));
             Ok(())
         })
         .unwrap();
@@ -215,7 +217,9 @@ fn calls_that_make_no_sense_are_refused() {
     for bad in [Shape { lanes: 0, ..shape }, Shape { chunk: 8, ..shape }, Shape { slots: 0, ..shape }] {
         assert!(schedule(&topology, &plan, &good, &bad).is_err());
     }
-    assert!(direct(&call(Operation::Upload, 100, 1, false), 2, 1).is_err());
-    assert!(direct(&call(Operation::Send, 100, 1, false), 3, 1).is_err());
-    assert!(direct(&Call { in_place: true, ..call(Operation::AllToAll, 100, 1, false) }, 3, 1).is_err());
+    for table in [direct, messages] {
+        assert!(table(&call(Operation::Upload, 100, 1, false), 2, 1).is_err());
+        assert!(table(&call(Operation::Send, 100, 1, false), 3, 1).is_err());
+        assert!(table(&Call { in_place: true, ..call(Operation::AllToAll, 100, 1, false) }, 3, 1).is_err());
+    }
 }

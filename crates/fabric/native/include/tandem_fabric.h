@@ -361,7 +361,7 @@ typedef struct tandem_exec_move {
 
 /// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
 int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream);
-/// Blocks of tandem_exec_fused that the current device holds at once.
+/// Loads all kernels of the executor on the current device; `blocks` is how many of tandem_exec_fused it holds at once.
 int32_t tandem_exec_fused_limit(uint32_t* blocks);
 /// Does the lanes of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
 int32_t tandem_exec_messages_run(const tandem_team* team, const tandem_exec_messages* args, tandem_stream stream);

@@ -9,6 +9,7 @@ mod direct;
 mod element;
 #[allow(unsafe_code)]
 pub(crate) mod gpu;
+mod messages;
 pub mod protocol;
 mod schedule;
 pub mod sim;
@@ -17,6 +18,7 @@ mod tuning;
 pub use check::{check, predict};
 pub use direct::direct;
 pub use element::{Combine, Kind, Number};
+pub use messages::messages;
 pub use schedule::{schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use tuning::Tuning;

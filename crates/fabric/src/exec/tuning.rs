@@ -4,6 +4,9 @@
 /// Choices that have no influence on what a collective computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
+    /// Where all GPUs reach each other, operations on so many bytes of all PEs together go as messages with flags in every word, when they are
+    /// told to queues.
+    pub messages: u64,
     /// Parts of up to so many bytes are exchanged without relays and rings where all GPUs reach each other: what trees save
     /// in bytes on a link they lose in waiting.
     pub direct: u64,
@@ -38,6 +41,7 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Self {
         Self {
+            messages: 128 << 10,
             direct: 1 << 20,
             lanes: 128,
             chunk: 256 << 10,

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include "combine.cuh"
+#include "load.hpp"
 #include "tandem/fabric.cuh"
 
 namespace tandem {
@@ -118,7 +119,8 @@ extern "C" int32_t tandem_exec_fused_limit(uint32_t* blocks) {
     int device = 0, processors = 0, least = 1 << 20;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    // Loads the kernels too, which must not happen while one of them waits for another.
+    if (error == cudaSuccess) error = tandem::exec::load_messages();
+    if (error == cudaSuccess) error = tandem::exec::load_resident();
     for (int32_t kind = TANDEM_EXEC_U32; kind <= TANDEM_EXEC_BYTES && error == cudaSuccess; kind++) {
         for (int32_t how = TANDEM_EXEC_SUM; how <= TANDEM_EXEC_MAX && error == cudaSuccess; how++) {
             tandem::exec::with_kind(kind, how, [&](auto number, auto h) {

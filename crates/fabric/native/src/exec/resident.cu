@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include "combine.cuh"
+#include "load.hpp"
 #include "tandem/fabric.cuh"
 
 namespace tandem {
@@ -87,6 +88,12 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 }  // namespace
+
+cudaError_t load_resident() {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, resident_kernel);
+}
+
 }  // namespace exec
 }  // namespace tandem
 

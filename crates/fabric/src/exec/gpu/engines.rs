@@ -5,7 +5,7 @@ use super::super::schedule::{Place, Shape, Spot, Transfer};
 use super::super::sim::Bound;
 use super::super::Tuning;
 use super::numbered;
-use crate::collective::{Item, Shared};
+use crate::collective::{Item, Shared, Way};
 use crate::plan::Operation;
 use crate::{ffi, Error, Result};
 use std::collections::HashMap;
@@ -60,9 +60,9 @@ impl Engines {
         // Two lanes for trees that reduce and spread, one rooted at either side.
         let lanes = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
         let shape = Shape { lanes, chunk: chunk / items.len() as u64 / 16 * 16, slots };
-        let table = |item: &Item| match shared.table(item, &shape, host, false) {
+        let table = |item: &Item| match shared.table(item, &shape, Way::Planned(host)) {
             // A machine whose topology does not name its CPUs has no such way.
-            Err(_) if host > 0 => shared.table(item, &shape, 0, false),
+            Err(_) if host > 0 => shared.table(item, &shape, Way::Planned(0)),
             table => table,
         };
         let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;

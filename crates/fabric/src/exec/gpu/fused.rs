@@ -1,83 +1,32 @@
 //! Tables for the fused kernel: rows, places and counters in the memory of each PE.
 
-use super::super::element::{Combine, Kind};
 use super::super::schedule::{Place, Shape, Spot};
 use super::super::sim::Bound;
+use super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
 use crate::collective::{lock, Item, Shared};
 use crate::team::MOST_PES;
 use crate::{ffi, Error, Result, Symmetric};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-/// Tables that are kept. A call with the same memory finds its own again.
-const MOST_TABLES: usize = 256;
-
-#[derive(Default)]
-pub(super) struct Tables(HashMap<Key, Arc<Table>>);
-
-/// Schedules by their address, which the table keeps taken, and what they are bound to.
-type Key = Vec<(usize, Option<(Kind, Combine)>, Vec<u64>, Vec<u64>, Vec<u64>)>;
-
-/// What the kernels of one call read and count in.
-struct Table {
-    /// By PE of the team; `None` for one that has nothing to do.
-    args: Vec<Option<ffi::tandem_exec_table>>,
-    memory: Symmetric<u64>,
-    staging: Symmetric<u8>,
-    _schedules: Vec<Bound>,
-}
+pub(super) type Fused = Tables<ffi::tandem_exec_table>;
 
 /// Launches the kernels of a call; where there are ways through host memory, nothing is done and false comes back.
-pub(super) fn launch(tables: &Mutex<Tables>, blocks: usize, shared: &Shared, items: &[Item]) -> Result<bool> {
+pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Shared, items: &[Item]) -> Result<bool> {
     let tuning = shared.tuning();
     let lanes = (tuning.lanes.min(blocks.saturating_sub(1)) / items.len()).max(1);
     let shape = Shape { lanes, chunk: tuning.chunk / items.len() as u64 / 16 * 16, slots: tuning.slots };
-    let table = |item: &Item| shared.table(item, &shape, 0, shared.is_direct(item));
+    let table = |item: &Item| shared.table(item, &shape, shared.way(item));
     let schedules = items.iter().map(table).collect::<Result<Vec<_>>>()?;
     if schedules.iter().any(|s| s.staging[s.host()] > 0) {
         return Ok(false);
     }
     let (bounds, staging) = shared.bind(items, schedules, 1)?;
-    let table = tables_for(&mut lock(tables), shared, bounds, staging, blocks)?;
-    for (pe, args) in table.args.iter().enumerate() {
-        let Some(args) = args else { continue };
-        let queue = shared.team().queue(pe);
-        queue.keep(&table.memory);
-        queue.keep(&table.staging);
-        items.iter().flat_map(|item| &item.keep).for_each(|memory| queue.keep(memory));
-        // SAFETY: the table's addresses were made from memory of this world that the table, the items or the graph keep, and
-        // which is not freed before this stream has got past the kernel; its sizes were checked with the schedule.
-        queue.call("collective", |stream, team| unsafe { ffi::tandem_exec_fused(team, args, stream) })?;
-    }
+    let table = lock(tables).get(bounds, |bounds| build(shared, bounds, staging, blocks))?;
+    // SAFETY: the table's addresses were made from memory of this world that the table, the items or the graph keep, and
+    // which is not freed before this stream has got past the kernel; its sizes were checked with the schedule.
+    table.launch(shared, items, |stream, team, args| unsafe { ffi::tandem_exec_fused(team, args, stream) })?;
     Ok(true)
 }
-
-fn tables_for(
-    tables: &mut Tables,
-    shared: &Shared,
-    bounds: Vec<Bound>,
-    staging: Symmetric<u8>,
-    blocks: usize,
-) -> Result<Arc<Table>> {
-    let one = |b: &Bound| {
-        (Arc::as_ptr(&b.schedule) as usize, b.numbers, b.input.clone(), b.output.clone(), b.staging.clone())
-    };
-    let key: Key = bounds.iter().map(one).collect();
-    if let Some(table) = tables.0.get(&key) {
-        return Ok(table.clone());
-    }
-    if tables.0.len() >= MOST_TABLES {
-        tables.0.clear();
-    }
-    let table = Arc::new(build(shared, bounds, staging, blocks)?);
-    tables.0.insert(key, table.clone());
-    Ok(table)
-}
-
-/// Words of 64 bits of the structs of the header.
-const SPOT: usize = size_of::<ffi::tandem_exec_spot>() / 8;
-const ROW: usize = size_of::<ffi::tandem_exec_transfer>() / 8;
-const _: () = assert!(SPOT == 4 && ROW == 6);
 
 /// Where a table's words are, the same on every PE: readiness, counters of channels, rounds of blocks, then what only this PE has.
 struct Layout {
@@ -90,13 +39,17 @@ struct Layout {
 /// What one PE's part of the memory begins with at `Layout::own`.
 #[derive(Default)]
 struct Own {
-    rows: Vec<u64>,
-    spots: Vec<u64>,
+    table: Rows,
     awaited: Vec<u64>,
     touched_by: u64,
 }
 
-fn build(shared: &Shared, bounds: Vec<Bound>, staging: Symmetric<u8>, blocks: usize) -> Result<Table> {
+fn build(
+    shared: &Shared,
+    bounds: Vec<Bound>,
+    staging: Symmetric<u8>,
+    blocks: usize,
+) -> Result<Table<ffi::tandem_exec_table>> {
     let team = shared.team();
     let channels: usize = bounds.iter().map(|b| b.schedule.channels.len()).sum();
     let pes = team.size();
@@ -132,16 +85,16 @@ fn build(shared: &Shared, bounds: Vec<Bound>, staging: Symmetric<u8>, blocks: us
         fill(bound, first, &layout, &at, &mut own)?;
         first += bound.schedule.channels.len();
     }
-    let numbers = bounds.iter().find_map(|b| b.numbers);
-    let (kind, how) = numbers.map_or((ffi::TANDEM_EXEC_BYTES, 0), |(kind, how)| (kind as i32, how as i32));
+    let (kind, how) = numbers(bounds.iter().find_map(|b| b.numbers));
     let mut args = Vec::new();
     for (pe, own) in own.into_iter().enumerate() {
-        let count = own.rows.len() / ROW;
+        let count = own.table.rows.len() / ROW;
         if count == 0 && own.awaited.is_empty() && own.touched_by == 0 {
             args.push(None);
             continue;
         }
-        let (spots, awaited) = (layout.own + own.rows.len(), layout.own + own.rows.len() + own.spots.len());
+        let (spots, awaited) =
+            (layout.own + own.table.rows.len(), layout.own + own.table.rows.len() + own.table.spots.len());
         args.push(Some(ffi::tandem_exec_table {
             transfers: at(pe, layout.own)?,
             spots: at(pe, spots)?,
@@ -154,10 +107,10 @@ fn build(shared: &Shared, bounds: Vec<Bound>, staging: Symmetric<u8>, blocks: us
             kind,
             how,
         }));
-        let all: Vec<u64> = [own.rows, own.spots, own.awaited].concat();
+        let all: Vec<u64> = [own.table.rows, own.table.spots, own.awaited].concat();
         team.write(pe, &memory.slice(layout.own..layout.own + all.len())?, &all)?;
     }
-    Ok(Table { args, memory, staging, _schedules: bounds })
+    Ok(Table::new(args, vec![memory.cast()?, staging], bounds))
 }
 
 fn fill(
@@ -172,7 +125,7 @@ fn fill(
     let read = |ch: usize| at(bound.pes[schedule.channels[ch].from], layout.read + first + ch);
     for transfer in &schedule.transfers {
         let me = bound.pes[transfer.at];
-        let begin = own[me].spots.len() / SPOT;
+        let begin = own[me].table.spots.len() / SPOT;
         let mut touches = 0u64;
         let peer = |ch: usize, is_source: bool| {
             let channel = &schedule.channels[ch];
@@ -190,23 +143,16 @@ fn fill(
                 touches |= 1 << other;
                 own[other].touched_by |= 1 << me;
             }
-            own[me].spots.extend([bound.address(spot, 0), word, ring, with]);
+            own[me].table.spots.extend([bound.address(spot, 0), word, ring, with]);
             Ok(())
         };
         transfer.sources.iter().try_for_each(|s| add(s, true))?;
         transfer.targets.iter().try_for_each(|s| add(s, false))?;
         for &ch in &transfer.tells {
-            own[me].spots.extend([0, there(ch)?, 0, peer(ch, false)]);
+            own[me].table.spots.extend([0, there(ch)?, 0, peer(ch, false)]);
         }
-        let two = |a: usize, b: usize| a as u64 | (b as u64) << 32;
-        own[me].rows.extend([
-            transfer.bytes,
-            touches,
-            schedule.chunk,
-            schedule.slots,
-            two(begin, transfer.sources.len()),
-            two(transfer.targets.len(), transfer.tells.len()),
-        ]);
+        let ends = (transfer.sources.len(), transfer.targets.len(), transfer.tells.len());
+        own[me].table.row(transfer.bytes, touches, schedule.chunk, schedule.slots, begin, ends);
     }
     for (ch, channel) in schedule.channels.iter().enumerate().filter(|(_, c)| c.chunks > 0) {
         own[bound.pes[channel.to]].awaited.extend([channel.chunks, there(ch)?, 0, bound.pes[channel.from] as u64]);

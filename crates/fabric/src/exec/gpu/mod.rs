@@ -3,18 +3,22 @@
 //! | how | for |
 //! |---|---|
 //! | one kernel on each PE ([`fused`]) | everything that goes through queues; can be captured into graphs |
+//! | the same for small data, with a flag in every word ([`messages`]) | likewise |
 //! | copy engines ([`engines`]) | much data, and ways through host memory |
 //! | a kernel that stays ([`resident`]) | small data that the host waits for |
 
 mod engines;
 mod fused;
+mod messages;
 mod resident;
+mod tables;
 
 use super::Tuning;
 use crate::collective::{lock, Item, Shared};
 use crate::{ffi, Result, Team};
 use engines::Engines;
-use fused::Tables;
+use fused::Fused;
+use messages::Messages;
 use resident::Resident;
 use std::sync::Mutex;
 use tandem_cuda::Device;
@@ -23,7 +27,8 @@ use tandem_cuda::Device;
 pub(crate) struct Gpus {
     /// Blocks of a fused kernel that every device holds at once.
     blocks: usize,
-    tables: Mutex<Tables>,
+    tables: Mutex<Fused>,
+    messages: Mutex<Messages>,
     engines: Mutex<Engines>,
     resident: Mutex<Resident>,
 }
@@ -43,6 +48,7 @@ impl Gpus {
         Ok(Self {
             blocks: least as usize,
             tables: Mutex::default(),
+            messages: Mutex::default(),
             engines: Mutex::new(Engines::new(&devices, tuning)?),
             resident: Mutex::new(Resident::new(team, &devices)?),
         })
@@ -54,6 +60,10 @@ impl Gpus {
         }
         // Ways through host memory are for copy engines.
         self.engines(shared, items, is_now)
+    }
+
+    pub(crate) fn messages(&self, shared: &Shared, item: &Item) -> Result<()> {
+        messages::launch(&self.messages, shared, item)
     }
 
     pub(crate) fn engines(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {

@@ -1,0 +1,111 @@
+//! Tables of kernels in the memory of each PE, kept for calls with the same memory.
+
+use super::super::element::{Combine, Kind};
+use super::super::sim::Bound;
+use crate::collective::{Item, Shared};
+use crate::{ffi, Result, Symmetric};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tandem_cuda::ffi::tandem_stream;
+
+/// Tables that are kept.
+const MOST_TABLES: usize = 256;
+
+/// Schedules by their address, which the table keeps taken, and what they are bound to.
+type Key = Vec<(usize, Option<(Kind, Combine)>, Vec<u64>, Vec<u64>, Vec<u64>)>;
+
+/// Those of one kernel; `A` is what it gets.
+pub(super) struct Tables<A>(HashMap<Key, Arc<Table<A>>>);
+
+impl<A> Default for Tables<A> {
+    fn default() -> Self {
+        Tables(HashMap::new())
+    }
+}
+
+/// What the kernels of one call read and count in.
+pub(super) struct Table<A> {
+    /// By PE of the team; `None` for one that has nothing to do.
+    args: Vec<Option<A>>,
+    /// What the arguments point to.
+    memory: Vec<Symmetric<u8>>,
+    _bounds: Vec<Bound>,
+}
+
+impl<A> Tables<A> {
+    /// The table of a call, built where there is none yet.
+    pub(super) fn get(
+        &mut self,
+        bounds: Vec<Bound>,
+        build: impl FnOnce(Vec<Bound>) -> Result<Table<A>>,
+    ) -> Result<Arc<Table<A>>> {
+        let one = |b: &Bound| {
+            (Arc::as_ptr(&b.schedule) as usize, b.numbers, b.input.clone(), b.output.clone(), b.staging.clone())
+        };
+        let key: Key = bounds.iter().map(one).collect();
+        if let Some(table) = self.0.get(&key) {
+            return Ok(table.clone());
+        }
+        if self.0.len() >= MOST_TABLES {
+            self.0.clear();
+        }
+        let table = Arc::new(build(bounds)?);
+        self.0.insert(key, table.clone());
+        Ok(table)
+    }
+}
+
+impl<A> Table<A> {
+    pub(super) fn new(args: Vec<Option<A>>, memory: Vec<Symmetric<u8>>, bounds: Vec<Bound>) -> Self {
+        Table { args, memory, _bounds: bounds }
+    }
+
+    /// Calls `f` for each PE's queue, which keeps all memory while it records.
+    pub(super) fn launch(
+        &self,
+        shared: &Shared,
+        items: &[Item],
+        f: impl Fn(tandem_stream, &ffi::tandem_team, &A) -> i32,
+    ) -> Result<()> {
+        for (pe, args) in self.args.iter().enumerate() {
+            let Some(args) = args else { continue };
+            let queue = shared.team().queue(pe);
+            self.memory.iter().chain(items.iter().flat_map(|item| &item.keep)).for_each(|memory| queue.keep(memory));
+            queue.call("collective", |stream, team| f(stream, team, args))?;
+        }
+        Ok(())
+    }
+}
+
+/// Words of 64 bits of the structs of the header.
+pub(super) const SPOT: usize = size_of::<ffi::tandem_exec_spot>() / 8;
+pub(super) const ROW: usize = size_of::<ffi::tandem_exec_transfer>() / 8;
+const _: () = assert!(SPOT == 4 && ROW == 6);
+
+/// Rows and spots as kernels read them.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub(super) rows: Vec<u64>,
+    pub(super) spots: Vec<u64>,
+}
+
+impl Rows {
+    /// Adds a row with the spots from `first` on: so many sources, targets, and places that are told.
+    pub(super) fn row(
+        &mut self,
+        bytes: u64,
+        touches: u64,
+        chunk: u64,
+        slots: u64,
+        first: usize,
+        ends: (usize, usize, usize),
+    ) {
+        let two = |a: usize, b: usize| a as u64 | (b as u64) << 32;
+        self.rows.extend([bytes, touches, chunk, slots, two(first, ends.0), two(ends.1, ends.2)]);
+    }
+}
+
+/// How the numbers of a call are combined, as kernels know it.
+pub(super) fn numbers(numbers: Option<(Kind, Combine)>) -> (i32, i32) {
+    numbers.map_or((ffi::TANDEM_EXEC_BYTES, 0), |(kind, how)| (kind as i32, how as i32))
+}

@@ -1,0 +1,150 @@
+//! Tables for small data: PEs write into rings of each other and nowhere else.
+//!
+//! So no PE needs to know that another one's buffers are ready, and a kernel can send data and flag in one store (the low-latency
+//! protocol of [`super::protocol`]).
+
+use super::protocol::HALVES;
+use super::schedule::{checked, cut, Call, Channel, Place, Ring, Schedule, Spot, Transfer, GRAIN};
+use crate::plan::Operation;
+use crate::{Error, Result};
+
+/// Bytes of a lane: what one block sends with one word of data a thread.
+const LANE: u64 = 4096;
+
+/// The table in which each PE first sends what others need and then takes what has come: in this order, so that one block can do all
+/// of a lane's rows. Combinations are made in the order of the job, so that all PEs get the same bits.
+///
+/// # Errors
+/// Sizes beyond the maxima, or an operation on host memory.
+pub fn messages(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
+    checked(call, pes)?;
+    let job = |text: &str| Err(Error::Job(text.into()));
+    if call.operation.uses_host() {
+        return job("host memory takes a plan");
+    }
+    if call.operation == Operation::Send && pes != 2 {
+        return job("a send joins exactly 2 PEs");
+    }
+    let ranges = ranges(call, lanes);
+    let longest = ranges.iter().map(|(begin, end)| end - begin).max().unwrap_or(0);
+    let mut table = Table { call, pes, transfers: Vec::new(), channels: Vec::new() };
+    for (begin, end) in ranges {
+        table.lane(begin, end - begin);
+    }
+    let chunk = longest.next_multiple_of(GRAIN).max(GRAIN);
+    let mut staging = vec![0; pes + 1];
+    for ring in table.channels.iter_mut().filter_map(|channel| channel.ring.as_mut()) {
+        ring.at = staging[ring.node];
+        staging[ring.node] += HALVES * chunk;
+    }
+    let Table { transfers, channels, .. } = table;
+    Ok(Schedule { call: *call, pes, helpers: 0, chunk, slots: HALVES, transfers, channels, staging })
+}
+
+/// The bytes of each part that the lanes do: all of them the same rows.
+pub(super) fn ranges(call: &Call, lanes: usize) -> Vec<(u64, u64)> {
+    let lanes = (lanes as u64).min(call.part.div_ceil(LANE)).max(1) as usize;
+    cut(call.part, &vec![1.0; lanes]).into_iter().filter(|(begin, end)| begin < end).collect()
+}
+
+struct Table<'a> {
+    call: &'a Call,
+    pes: usize,
+    transfers: Vec<Transfer>,
+    channels: Vec<Channel>,
+}
+
+impl Table<'_> {
+    /// Whether `from` has something for `to`.
+    fn is_sent(&self, from: usize, to: usize) -> bool {
+        from != to
+            && match self.call.operation {
+                Operation::Broadcast => from == self.call.root,
+                Operation::Reduce => to == self.call.root,
+                Operation::Send => from == 0,
+                _ => true,
+            }
+    }
+
+    /// All rows for bytes `[begin, begin + bytes)` of each part.
+    fn lane(&mut self, begin: u64, bytes: u64) {
+        let part = self.call.part;
+        let operation = self.call.operation;
+        let own = |pe: usize| pe as u64 * part + begin;
+        let is_sum = matches!(operation, Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter);
+        // What a PE sends to different PEs is in different places.
+        let is_dealt = matches!(operation, Operation::ReduceScatter | Operation::AllToAll);
+        let mut arriving: Vec<Vec<Option<Spot>>> = vec![vec![None; self.pes]; self.pes];
+        let mut order = vec![None; self.pes];
+        for me in 0..self.pes {
+            let mut rows: Vec<(u64, Vec<Spot>)> = Vec::new();
+            // Not all to the same PE at first.
+            for i in 1..self.pes {
+                let to = (me + i) % self.pes;
+                if !self.is_sent(me, to) {
+                    continue;
+                }
+                let input = if is_dealt { own(to) } else { begin };
+                let spot = self.ring(me, to);
+                arriving[to][me] = Some(spot);
+                match rows.last_mut() {
+                    Some(row) if !is_dealt => row.1.push(spot),
+                    _ => rows.push((input, vec![spot])),
+                }
+            }
+            // What stays with the PE and is not combined.
+            let kept = match operation {
+                Operation::Broadcast if me == self.call.root => Some((begin, begin)),
+                Operation::AllGather => Some((begin, own(me))),
+                Operation::AllToAll => Some((own(me), own(me))),
+                _ => None,
+            };
+            if let Some((input, at)) = kept.filter(|_| !self.call.in_place) {
+                let spot = Spot { node: me, place: Place::Output, at, channel: None };
+                match rows.last_mut().filter(|_| !is_dealt) {
+                    Some(row) => row.1.push(spot),
+                    None => rows.push((input, vec![spot])),
+                }
+            }
+            // In place, the PE's own numbers are overwritten only after they were sent.
+            let waits = is_sum && self.call.in_place && operation == Operation::AllReduce && !rows.is_empty();
+            order[me] = waits.then(|| self.channel(me, me, None));
+            for (at, targets) in rows {
+                let source = Spot { node: me, place: Place::Input, at, channel: None };
+                let tells = order[me].into_iter().collect();
+                self.transfers.push(Transfer { at: me, sources: vec![source], targets, tells, bytes });
+            }
+        }
+        for me in 0..self.pes {
+            if is_sum {
+                let input = if operation == Operation::ReduceScatter { own(me) } else { begin };
+                if operation == Operation::Reduce && me != self.call.root {
+                    continue;
+                }
+                let mine = Spot { node: me, place: Place::Input, at: input, channel: order[me] };
+                let sources = (0..self.pes).map(|u| arriving[me][u].unwrap_or(mine)).collect();
+                let target = Spot { node: me, place: Place::Output, at: begin, channel: None };
+                self.transfers.push(Transfer { at: me, sources, targets: vec![target], tells: Vec::new(), bytes });
+                continue;
+            }
+            for (from, spot) in arriving[me].iter().enumerate().filter_map(|(from, spot)| spot.map(|s| (from, s))) {
+                let at =
+                    if matches!(operation, Operation::AllGather | Operation::AllToAll) { own(from) } else { begin };
+                let target = Spot { node: me, place: Place::Output, at, channel: None };
+                let sources = vec![spot];
+                self.transfers.push(Transfer { at: me, sources, targets: vec![target], tells: Vec::new(), bytes });
+            }
+        }
+    }
+
+    fn channel(&mut self, from: usize, to: usize, ring: Option<Ring>) -> usize {
+        self.channels.push(Channel { from, to, chunks: 1, ring, path: Vec::new() });
+        self.channels.len() - 1
+    }
+
+    /// A message's ring; its place in the staging memory is found when all are known.
+    fn ring(&mut self, from: usize, to: usize) -> Spot {
+        let channel = self.channel(from, to, Some(Ring { node: to, at: 0 }));
+        Spot { node: to, place: Place::Ring(channel), at: 0, channel: Some(channel) }
+    }
+}
