@@ -133,6 +133,11 @@ impl Collectives {
         &self.shared.team
     }
 
+    /// The team on whose queues the operations are done.
+    pub fn team(&self) -> &Team {
+        &self.shared.team
+    }
+
     /// The PEs, in the order of parts.
     pub fn job(&self) -> &[usize] {
         &self.shared.job
