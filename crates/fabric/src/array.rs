@@ -3,13 +3,16 @@
 //! Kernels index them by `a[i]` from any GPU (`tandem::fabric::GlobalArray` of `tandem/fabric.cuh`); the host reads and
 //! writes them, runs a kernel over each PE's own elements, and assigns one to another.
 
-use crate::{ffi, Error, OneSided, Queue, Result, Symmetric, Team};
+use crate::{ffi, Collectives, Error, OneSided, Queue, Result, Symmetric, Team};
 use bytemuck::Pod;
 use std::ops::Range;
 
 /// Runs of fewer bytes are copied by a kernel, which reads a peer at 370 GB/s whatever their length; a copy engine reaches
 /// 30 GB/s with 64 KiB, 219 with 1 MiB and 363 with 16 MiB (two H200, CUDA 13.0, `tandem bench put`).
 const SHORTEST_COPY: usize = 4 << 20;
+/// Runs of fewer bytes are copied over the link between two PEs alone. From here on the paths beside it bring more than it
+/// costs to use them (two H200, `tandem bench p2p`: 351 GB/s with them and 389 without at 64 MiB, 412 and 396 at 256 MiB).
+const SHORTEST_SEND: usize = 128 << 20;
 
 /// How elements are dealt to the PEs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +130,8 @@ pub struct GlobalArray<T: Pod> {
     team: Team,
     part: Symmetric<T>,
     layout: Layout,
+    /// What sends long runs over every path, if that was given.
+    ways: Option<Collectives>,
 }
 
 impl<T: Pod> GlobalArray<T> {
@@ -136,7 +141,16 @@ impl<T: Pod> GlobalArray<T> {
     /// As of [`Layout::new`] and [`Team::alloc`].
     pub fn new(team: &Team, len: usize, distribution: Distribution) -> Result<Self> {
         let layout = Layout::new(len, distribution, team.size())?;
-        Ok(GlobalArray { team: team.clone(), part: team.alloc(layout.room())?, layout })
+        Ok(GlobalArray { team: team.clone(), part: team.alloc(layout.room())?, layout, ways: None })
+    }
+
+    /// The same on the team of `ways`: long runs of what is assigned to it are sent over every path between two PEs, through
+    /// other PEs and host memory where that is faster.
+    ///
+    /// # Errors
+    /// As of [`GlobalArray::new`].
+    pub fn over(ways: &Collectives, len: usize, distribution: Distribution) -> Result<Self> {
+        Ok(GlobalArray { ways: Some(ways.clone()), ..Self::new(ways.team(), len, distribution)? })
     }
 
     /// Number of elements.
@@ -244,18 +258,24 @@ impl<T: Pod> GlobalArray<T> {
     }
 
     /// Copies all of `from` here, in the order of the queues: what any PE's queue did to `from` before is copied, and what
-    /// one does to it later is not. Each PE gets its elements by copies of long runs, or by one kernel where the
-    /// distributions leave only short ones.
+    /// one does to it later is not. Each PE gets its elements by copies of long runs, over every path where this array was
+    /// made for it ([`GlobalArray::over`]), or by one kernel where the distributions leave only short ones.
     ///
     /// # Errors
-    /// The arrays have different lengths or teams; as of [`OneSided::get`].
+    /// The arrays have different lengths or teams; as of [`OneSided::get`] and [`Collectives::send`].
     pub fn assign(&self, from: &Self) -> Result<()> {
+        self.assign_with(from, SHORTEST_SEND)
+    }
+
+    /// Sends runs of `shortest_send` bytes or more.
+    fn assign_with(&self, from: &Self, shortest_send: usize) -> Result<()> {
         let op = "assign an array";
         if self.len() != from.len() || self.team.members() != from.team.members() {
             return Err(Error::invalid(op, format!("{} elements from {}, or another team", self.len(), from.len())));
         }
         self.team.barrier()?;
         let is_fine = self.layout.is_fine(from.layout, size_of::<T>());
+        let mut long = Vec::new();
         for (pe, queue) in self.team.queues().iter().enumerate() {
             if is_fine && queue.stream().is_some() {
                 let (to, source) = (self.handle(queue)?, from.handle(queue)?);
@@ -266,8 +286,18 @@ impl<T: Pod> GlobalArray<T> {
             }
             for piece in self.layout.pieces(from.layout, pe) {
                 let to = self.part.slice(piece.to..piece.to + piece.len)?;
-                queue.get(&to, &from.part.slice(piece.from..piece.from + piece.len)?, piece.from_pe)?;
+                let source = from.part.slice(piece.from..piece.from + piece.len)?;
+                if self.ways.is_some() && piece.from_pe != pe && piece.len * size_of::<T>() >= shortest_send {
+                    long.push((piece.from_pe, pe, source, to));
+                } else {
+                    queue.get(&to, &source, piece.from_pe)?;
+                }
             }
+        }
+        if let Some(ways) = self.ways.as_ref().filter(|_| !long.is_empty()) {
+            ways.together(|group| {
+                long.iter().try_for_each(|(source, pe, from, to)| group.send(*source, *pe, from, to))
+            })?;
         }
         self.team.barrier()
     }
@@ -341,6 +371,25 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Long runs through other PEs and host memory, on pretend PEs.
+    #[test]
+    fn long_runs_are_sent_over_every_path() {
+        use crate::topology::Topology;
+        for pes in 1..=8 {
+            let team = Team::sim(pes, crate::Options::default()).unwrap();
+            let ways = Collectives::new(&team, &Topology::preset("dgx1-v100").unwrap()).unwrap();
+            let len = 30_000 * pes + 7;
+            let block: GlobalArray<u32> = GlobalArray::over(&ways, len, Distribution::Block).unwrap();
+            let runs: GlobalArray<u32> = GlobalArray::over(&ways, len, Distribution::BlockCyclic(11_000)).unwrap();
+            let contents: Vec<u32> = (0..len as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+            block.write(0, &contents).unwrap();
+            runs.assign_with(&block, 4096).unwrap();
+            block.assign_with(&runs, 4096).unwrap();
+            team.synchronize().unwrap();
+            assert!(runs.read(0..len).unwrap() == contents && block.read(0..len).unwrap() == contents, "{pes} PEs");
         }
     }
 

@@ -2,8 +2,9 @@
 
 mod teams;
 
-use tandem_fabric::{Distribution, GlobalArray, Options, Team};
-use teams::{each, numbers};
+use tandem_fabric::topology::Topology;
+use tandem_fabric::{Collectives, Distribution, GlobalArray, Options, Team};
+use teams::{each, each_cuda, numbers};
 
 fn distributions(len: usize) -> [Distribution; 4] {
     [Distribution::Block, Distribution::Cyclic, Distribution::BlockCyclic(5), Distribution::BlockCyclic(len / 3 + 1)]
@@ -71,6 +72,26 @@ fn arrays_are_assigned() {
         let a: GlobalArray<u8> = GlobalArray::new(team, 5, Distribution::Block).unwrap();
         let b: GlobalArray<u8> = GlobalArray::new(team, 6, Distribution::Block).unwrap();
         assert!(a.assign(&b).is_err());
+    });
+}
+
+/// Runs that are long enough for every path, on GPUs.
+#[test]
+fn very_long_arrays_are_assigned() {
+    each_cuda(&Options::default(), |team| {
+        if team.size() != 2 {
+            return;
+        }
+        let ways = Collectives::new(team, &Topology::preset("h200-pair").unwrap()).unwrap();
+        // Each PE gets half of its elements, 160 MiB, from the other.
+        let len = (640 << 20) / 8;
+        let block: GlobalArray<u64> = GlobalArray::over(&ways, len, Distribution::Block).unwrap();
+        let runs: GlobalArray<u64> = GlobalArray::over(&ways, len, Distribution::BlockCyclic(len / 4)).unwrap();
+        let contents: Vec<u64> = (0..len as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        block.write(0, &contents).unwrap();
+        runs.assign(&block).unwrap();
+        team.synchronize().unwrap();
+        assert!(runs.read(0..len).unwrap() == contents);
     });
 }
 

@@ -1,11 +1,12 @@
 //! The fabric's collective operations.
 
 use super::context::{failed, Context};
-use super::data::{Op, Pattern};
+use super::data::{Job, Pattern};
 use super::subject::Subject;
 use crate::failure::Outcome;
 use std::sync::Arc;
 use tandem_fabric::exec::Combine;
+use tandem_fabric::plan::Operation;
 use tandem_fabric::{Collectives, HostLinks, Symmetric, Team};
 
 /// An operation of [`Collectives`].
@@ -15,7 +16,7 @@ pub(crate) struct Ours {
     pattern: Arc<Pattern>,
     queued: Collectives,
     now: Collectives,
-    op: Op,
+    job: Job,
     from: Symmetric<f32>,
     to: Symmetric<f32>,
     len: usize,
@@ -23,25 +24,30 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    pub(crate) fn new(c: &Context, op: Op) -> Outcome<Self> {
+    pub(crate) fn new(c: &Context, job: Job) -> Outcome<Self> {
         let queued = Collectives::new(&c.team, &c.topology).map_err(failed)?;
         let alloc = || c.team.alloc::<f32>(c.most).map_err(failed);
         let (from, to, now) = (alloc()?, alloc()?, queued.now());
         let (team, links, pattern) = (c.team.clone(), c.links.clone(), c.pattern.clone());
-        Ok(Self { team, links, pattern, queued, now, op, from, to, len: 0, out: 0 })
+        Ok(Self { team, links, pattern, queued, now, job, from, to, len: 0, out: 0 })
     }
 
     fn run(&self, on: &Collectives) -> Outcome {
         let from = &self.from.slice(0..self.len).map_err(failed)?;
         let to = &self.to.slice(0..self.out).map_err(failed)?;
-        match self.op {
-            Op::Send => on.send(0, 1, from, to),
-            Op::Broadcast => on.broadcast(0, from, to),
-            Op::Reduce => on.reduce(Combine::Sum, 0, from, to),
-            Op::AllReduce => on.all_reduce(Combine::Sum, from, to),
-            Op::AllGather => on.all_gather(from, to),
-            Op::ReduceScatter => on.reduce_scatter(Combine::Sum, from, to),
-            Op::AllToAll => on.all_to_all(from, to),
+        match self.job.operation {
+            Operation::Send if self.job.both_ways => on.together(|g| {
+                g.send(0, 1, from, to)?;
+                g.send(1, 0, from, to)
+            }),
+            Operation::Broadcast => on.broadcast(0, from, to),
+            Operation::Reduce => on.reduce(Combine::Sum, 0, from, to),
+            Operation::AllReduce => on.all_reduce(Combine::Sum, from, to),
+            Operation::AllGather => on.all_gather(from, to),
+            Operation::ReduceScatter => on.reduce_scatter(Combine::Sum, from, to),
+            Operation::AllToAll => on.all_to_all(from, to),
+            // Host memory has tables of its own.
+            Operation::Send | Operation::Upload | Operation::Download => on.send(0, 1, from, to),
         }
         .map_err(failed)
     }
@@ -49,12 +55,12 @@ impl Ours {
 
 impl Subject for Ours {
     fn library(&self) -> String {
-        "tandem".into()
+        if self.job.both_ways { "tandem, both ways" } else { "tandem" }.into()
     }
 
     fn prepare(&mut self, bytes: u64) -> Outcome<u64> {
         let pes = self.team.size();
-        (self.len, self.out) = self.op.lens((bytes / 4) as usize, pes);
+        (self.len, self.out) = self.job.lens((bytes / 4) as usize, pes);
         for pe in 0..pes {
             let from = self.from.slice(0..self.len).map_err(failed)?;
             self.links.upload(pe, &from, self.pattern.of(pe, self.len)).map_err(failed)?;
@@ -90,9 +96,9 @@ impl Subject for Ours {
                 self.start()?;
                 self.wait()?;
             }
-            for pe in (0..pes).filter(|pe| self.op.has_result(*pe)) {
+            for pe in (0..pes).filter(|pe| self.job.has_result(*pe)) {
                 self.links.download(pe, &to, &mut got).map_err(failed)?;
-                wrong += self.pattern.wrong(self.op, pes, pe, self.len, &got);
+                wrong += self.pattern.wrong(self.job, pes, pe, self.len, &got);
             }
         }
         Ok(Some(wrong))

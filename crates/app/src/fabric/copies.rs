@@ -1,46 +1,49 @@
 //! Copies: between PEs, and between host memory and a PE.
 
 use super::context::{cuda_failed, failed, Context};
-use super::data::{Op, Pattern};
+use super::data::{Pattern, SEND};
 use super::subject::Subject;
 use crate::failure::Outcome;
 use std::sync::Arc;
 use tandem_cuda::{HostCopy, PeerCopy, Pinned};
 use tandem_fabric::{HostLinks, OneSided, Symmetric, Team};
 
-/// A put on a queue: the copy engine, over the link between the two PEs.
-pub(crate) struct QueuePut {
+/// A put or a get on a queue: the copy engine, over the link between the two PEs.
+pub(crate) struct QueueCopy {
     team: Team,
     links: Arc<HostLinks>,
     pattern: Arc<Pattern>,
     from: Symmetric<f32>,
     to: Symmetric<f32>,
+    is_get: bool,
     len: usize,
 }
 
-impl QueuePut {
-    pub(crate) fn new(c: &Context) -> Outcome<Self> {
+impl QueueCopy {
+    pub(crate) fn new(c: &Context, is_get: bool) -> Outcome<Self> {
         let alloc = || c.team.alloc::<f32>(c.most).map_err(failed);
         let (from, to) = (alloc()?, alloc()?);
-        Ok(Self { team: c.team.clone(), links: c.links.clone(), pattern: c.pattern.clone(), from, to, len: 0 })
+        let (team, links, pattern) = (c.team.clone(), c.links.clone(), c.pattern.clone());
+        Ok(Self { team, links, pattern, from, to, is_get, len: 0 })
     }
 }
 
-impl Subject for QueuePut {
+impl Subject for QueueCopy {
     fn library(&self) -> String {
-        "tandem put on a queue".into()
+        if self.is_get { "tandem get on a queue" } else { "tandem put on a queue" }.into()
     }
 
     fn prepare(&mut self, bytes: u64) -> Outcome<u64> {
         self.len = (bytes / 4) as usize;
         let from = self.from.slice(0..self.len).map_err(failed)?;
-        self.links.upload(0, &from, self.pattern.of(0, self.len)).map_err(failed)?;
+        self.links.upload(usize::from(self.is_get), &from, self.pattern.of(0, self.len)).map_err(failed)?;
         Ok(self.len as u64 * 4)
     }
 
     fn start(&mut self) -> Outcome {
         let part = |memory: &Symmetric<f32>| memory.slice(0..self.len).map_err(failed);
-        self.team.queue(0).put(&part(&self.to)?, &part(&self.from)?, 1).map_err(failed)
+        let (queue, to, from) = (self.team.queue(0), part(&self.to)?, part(&self.from)?);
+        if self.is_get { queue.get(&to, &from, 1) } else { queue.put(&to, &from, 1) }.map_err(failed)
     }
 
     fn wait(&mut self) -> Outcome {
@@ -49,12 +52,13 @@ impl Subject for QueuePut {
 
     fn wrong(&mut self) -> Outcome<Option<u64>> {
         let to = self.to.slice(0..self.len).map_err(failed)?;
-        self.links.upload(1, &to, self.pattern.poison(self.len)).map_err(failed)?;
+        let target = usize::from(!self.is_get);
+        self.links.upload(target, &to, self.pattern.poison(self.len)).map_err(failed)?;
         self.start()?;
         self.wait()?;
         let mut got = vec![0f32; self.len];
-        self.links.download(1, &to, &mut got).map_err(failed)?;
-        Ok(Some(self.pattern.wrong(Op::Send, self.team.size(), 1, self.len, &got)))
+        self.links.download(target, &to, &mut got).map_err(failed)?;
+        Ok(Some(self.pattern.wrong(SEND, self.team.size(), 1, self.len, &got)))
     }
 }
 
@@ -184,7 +188,7 @@ impl Subject for Links {
             false => self.memory.bytes()[..self.bytes].to_vec(),
         };
         let got: Vec<f32> = got.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
-        Ok(Some(pattern.wrong(Op::Send, pes, 1, len, &got)))
+        Ok(Some(pattern.wrong(SEND, pes, 1, len, &got)))
     }
 }
 

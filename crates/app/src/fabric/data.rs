@@ -1,17 +1,25 @@
 //! What the operations are given, and what they have to give: small whole numbers as f32, so that every sum is exact.
 
-/// An operation with a result that can be foretold.
+use tandem_fabric::plan::Operation;
+
+/// What is measured: an operation from or to PE 0, if it has a root; a send is from PE 0 to PE 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// From PE 0 to PE 1.
-    Send,
-    Broadcast,
-    Reduce,
-    AllReduce,
-    AllGather,
-    ReduceScatter,
-    AllToAll,
+pub(crate) struct Job {
+    pub(crate) operation: Operation,
+    /// A send, and one from PE 1 to PE 0 at the same time.
+    pub(crate) both_ways: bool,
 }
+
+impl From<Operation> for Job {
+    fn from(operation: Operation) -> Self {
+        Self { operation, both_ways: false }
+    }
+}
+
+/// PE 0 sends to PE 1.
+pub(crate) const SEND: Job = Job { operation: Operation::Send, both_ways: false };
+/// Each sends to the other.
+pub(crate) const EXCHANGE: Job = Job { operation: Operation::Send, both_ways: true };
 
 /// Elements by which the data of one PE is ahead of that of the one before.
 const APART: usize = 97;
@@ -45,16 +53,17 @@ impl Pattern {
     }
 
     /// Elements of `got`, the result of PE `pe`, that are wrong. `len` is what each PE gave.
-    pub(crate) fn wrong(&self, op: Op, pes: usize, pe: usize, len: usize, got: &[f32]) -> u64 {
+    pub(crate) fn wrong(&self, job: Job, pes: usize, pe: usize, len: usize, got: &[f32]) -> u64 {
         let at = |from: usize, i: usize| self.0[from * APART + i];
         let sum = |i: usize| (0..pes).map(|from| at(from, i)).sum::<f32>();
         let part = len / pes;
-        let expected = |i: usize| match op {
-            Op::Send | Op::Broadcast => at(0, i),
-            Op::Reduce | Op::AllReduce => sum(i),
-            Op::AllGather => at(i / len.max(1), i % len.max(1)),
-            Op::ReduceScatter => sum(pe * part + i),
-            Op::AllToAll => at(i / part.max(1), pe * part + i % part.max(1)),
+        let expected = |i: usize| match job.operation {
+            Operation::Send if job.both_ways => at(1 - pe, i),
+            Operation::Send | Operation::Broadcast | Operation::Upload | Operation::Download => at(0, i),
+            Operation::Reduce | Operation::AllReduce => sum(i),
+            Operation::AllGather => at(i / len.max(1), i % len.max(1)),
+            Operation::ReduceScatter => sum(pe * part + i),
+            Operation::AllToAll => at(i / part.max(1), pe * part + i % part.max(1)),
         };
         let threads = threads();
         let size = got.len().div_ceil(threads).max(1);
@@ -69,23 +78,23 @@ impl Pattern {
     }
 }
 
-impl Op {
+impl Job {
     /// Elements that each PE gives and gets for a size of nccl-tests, which is that of the larger one; 0 where the size is too small.
     pub(crate) fn lens(self, elements: usize, pes: usize) -> (usize, usize) {
         let even = elements / pes * pes;
-        match self {
-            Op::Send | Op::Broadcast | Op::Reduce | Op::AllReduce => (elements, elements),
-            Op::AllGather => (even / pes, even),
-            Op::ReduceScatter => (even, even / pes),
-            Op::AllToAll => (even, even),
+        match self.operation {
+            Operation::AllGather => (even / pes, even),
+            Operation::ReduceScatter => (even, even / pes),
+            Operation::AllToAll => (even, even),
+            _ => (elements, elements),
         }
     }
 
     /// Whether PE `pe` gets a result.
     pub(crate) fn has_result(self, pe: usize) -> bool {
-        match self {
-            Op::Send => pe == 1,
-            Op::Reduce => pe == 0,
+        match self.operation {
+            Operation::Send => pe == 1 || self.both_ways && pe == 0,
+            Operation::Reduce => pe == 0,
             _ => true,
         }
     }
@@ -93,10 +102,10 @@ impl Op {
     /// nccl-tests' busbw over algbw.
     pub(crate) fn bus_factor(self, pes: usize) -> f64 {
         let n = pes as f64;
-        match self {
-            Op::Send | Op::Broadcast | Op::Reduce => 1.0,
-            Op::AllReduce => 2.0 * (n - 1.0) / n,
-            Op::AllGather | Op::ReduceScatter | Op::AllToAll => (n - 1.0) / n,
+        match self.operation {
+            Operation::AllReduce => 2.0 * (n - 1.0) / n,
+            Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => (n - 1.0) / n,
+            _ => 1.0,
         }
     }
 }
@@ -140,25 +149,25 @@ mod tests {
     use super::*;
 
     /// The definition, element by element.
-    fn result(p: &Pattern, op: Op, pes: usize, pe: usize, len: usize) -> Vec<f32> {
+    fn result(p: &Pattern, job: Job, pes: usize, pe: usize, len: usize) -> Vec<f32> {
         let all: Vec<&[f32]> = (0..pes).map(|from| p.of(from, len)).collect();
         let sum: Vec<f32> = (0..len).map(|i| all.iter().map(|a| a[i]).sum()).collect();
         let part = len / pes;
-        match op {
-            Op::Send | Op::Broadcast => all[0].to_vec(),
-            Op::Reduce | Op::AllReduce => sum,
-            Op::AllGather => all.concat(),
-            Op::ReduceScatter => sum[pe * part..][..part].to_vec(),
-            Op::AllToAll => all.iter().flat_map(|a| a[pe * part..][..part].to_vec()).collect(),
+        match job.operation {
+            Operation::Reduce | Operation::AllReduce => sum,
+            Operation::AllGather => all.concat(),
+            Operation::ReduceScatter => sum[pe * part..][..part].to_vec(),
+            Operation::Send if job.both_ways => all[1 - pe].to_vec(),
+            Operation::AllToAll => all.iter().flat_map(|a| a[pe * part..][..part].to_vec()).collect(),
+            _ => all[0].to_vec(),
         }
     }
 
     #[test]
     fn right_results_are_right_and_wrong_ones_are_counted() {
-        use Op::*;
         for pes in [2, 3, 8] {
             let p = Pattern::new(240, pes);
-            for op in [Send, Broadcast, Reduce, AllReduce, AllGather, ReduceScatter, AllToAll] {
+            for op in Operation::ALL.map(|(op, _)| Job::from(op)).into_iter().chain([EXCHANGE]) {
                 let (len, out) = op.lens(240, pes);
                 for pe in (0..pes).filter(|pe| op.has_result(*pe)) {
                     let mut got = result(&p, op, pes, pe, len);
@@ -175,12 +184,12 @@ mod tests {
 
     #[test]
     fn odd_sizes_are_cut() {
-        assert_eq!(Op::AllGather.lens(7, 2), (3, 6));
-        assert_eq!(Op::ReduceScatter.lens(7, 2), (6, 3));
-        assert_eq!(Op::AllToAll.lens(1, 2), (0, 0));
-        assert_eq!(Op::Broadcast.lens(7, 2), (7, 7));
-        assert_eq!(Op::AllReduce.bus_factor(2), 1.0);
-        assert_eq!(Op::AllToAll.bus_factor(4), 0.75);
+        assert_eq!(Job::from(Operation::AllGather).lens(7, 2), (3, 6));
+        assert_eq!(Job::from(Operation::ReduceScatter).lens(7, 2), (6, 3));
+        assert_eq!(Job::from(Operation::AllToAll).lens(1, 2), (0, 0));
+        assert_eq!(Job::from(Operation::Broadcast).lens(7, 2), (7, 7));
+        assert_eq!(Job::from(Operation::AllReduce).bus_factor(2), 1.0);
+        assert_eq!(Job::from(Operation::AllToAll).bus_factor(4), 0.75);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One-sided operations from inside kernels, or from inside the programs of pretend PEs.
 
 use super::context::{failed, Context};
-use super::data::{Op, Pattern};
+use super::data::{Pattern, SEND};
 use super::subject::Subject;
 use crate::failure::Outcome;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl Subject for Inside {
         self.wait()?;
         let mut got = vec![0f32; self.len];
         self.links.download(target, &to, &mut got).map_err(failed)?;
-        Ok(Some(self.pattern.wrong(Op::Send, self.team.size(), target, self.len, &got)))
+        Ok(Some(self.pattern.wrong(SEND, self.team.size(), target, self.len, &got)))
     }
 }
 

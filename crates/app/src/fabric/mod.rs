@@ -1,6 +1,7 @@
 //! `tandem bench` of the fabric: tables in the manner of nccl-tests, with peers in the same run.
 
 pub(crate) mod args;
+mod array;
 mod collective;
 mod context;
 mod copies;
@@ -18,11 +19,12 @@ use crate::failure::{Failure, Outcome};
 use crate::files::Outputs;
 use args::{FabricBench, Options};
 use context::Context;
-use data::Op;
+use data::{Job, EXCHANGE, SEND};
 use inside::Who;
 use rows::Table;
 use subject::{measure, Subject};
 use tandem_fabric::kernels::Ball;
+use tandem_fabric::plan::Operation;
 
 /// Makes what is measured, one library after the other, so that only one holds memory at a time.
 type Maker<'a> = Box<dyn Fn(&Context) -> Outcome<Option<Box<dyn Subject>>> + 'a>;
@@ -30,22 +32,26 @@ type Makers<'a> = Vec<Maker<'a>>;
 
 pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
     match what {
-        FabricBench::P2p(options) => table(session, options, "p2p", Op::Send, p2p()),
-        FabricBench::Upload(options) => table(session, options, "upload", Op::Send, host(true)),
-        FabricBench::Download(options) => table(session, options, "download", Op::Send, host(false)),
-        FabricBench::Put(options) => table(session, options, "put", Op::Send, inside(false)),
-        FabricBench::Get(options) => table(session, options, "get", Op::Send, inside(true)),
+        FabricBench::P2p(options) => table(session, options, "p2p", SEND, p2p()),
+        FabricBench::Upload(options) => table(session, options, "upload", SEND, host(true)),
+        FabricBench::Download(options) => table(session, options, "download", SEND, host(false)),
+        FabricBench::Put(options) => table(session, options, "put", SEND, inside(false)),
+        FabricBench::Get(options) => table(session, options, "get", SEND, inside(true)),
         FabricBench::Pingpong(options) => {
             // There is one size.
             let options = Options { least: 8, most: 8, nccl: None, json: options.json.clone(), plot: None, ..*options };
-            table(session, &options, "pingpong", Op::Send, balls())
+            table(session, &options, "pingpong", SEND, balls())
         }
-        FabricBench::Broadcast(options) => collective(session, options, "broadcast", Op::Broadcast),
-        FabricBench::Reduce(options) => collective(session, options, "reduce", Op::Reduce),
-        FabricBench::Allreduce(options) => collective(session, options, "allreduce", Op::AllReduce),
-        FabricBench::Allgather(options) => collective(session, options, "allgather", Op::AllGather),
-        FabricBench::Reducescatter(options) => collective(session, options, "reducescatter", Op::ReduceScatter),
-        FabricBench::Alltoall(options) => collective(session, options, "alltoall", Op::AllToAll),
+        FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
+        FabricBench::Reduce(options) => collective(session, options, "reduce", Operation::Reduce),
+        FabricBench::Allreduce(options) => collective(session, options, "allreduce", Operation::AllReduce),
+        FabricBench::Allgather(options) => collective(session, options, "allgather", Operation::AllGather),
+        FabricBench::Reducescatter(options) => collective(session, options, "reducescatter", Operation::ReduceScatter),
+        FabricBench::Alltoall(options) => {
+            let job = Operation::AllToAll.into();
+            let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
+            table(session, options, "alltoall", job, vec![ours(job), peer(job), array(0), array(2)])
+        }
     }
 }
 
@@ -53,12 +59,13 @@ fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> 
     Ok(Some(Box::new(subject)))
 }
 
-fn collective(session: &Session, options: &Options, what: &'static str, op: Op) -> Outcome {
-    table(session, options, what, op, vec![ours(op), peer(op)])
+fn collective(session: &Session, options: &Options, what: &'static str, operation: Operation) -> Outcome {
+    let job = operation.into();
+    table(session, options, what, job, vec![ours(job), peer(job)])
 }
 
-fn ours<'a>(op: Op) -> Maker<'a> {
-    Box::new(move |c| boxed(collective::Ours::new(c, op)?))
+fn ours<'a>(job: Job) -> Maker<'a> {
+    Box::new(move |c| boxed(collective::Ours::new(c, job)?))
 }
 
 fn inside<'a>(is_get: bool) -> Makers<'a> {
@@ -71,7 +78,9 @@ fn inside<'a>(is_get: bool) -> Makers<'a> {
             boxed(inside::Inside::new(c, is_get, who)?)
         })
     };
-    Who::ALL.map(maker).into()
+    // The copy of a whole array that the host asks for, beside those from inside kernels.
+    let whole: Maker<'a> = Box::new(move |c| boxed(copies::QueueCopy::new(c, is_get)?));
+    Who::ALL.map(maker).into_iter().chain([whole]).collect()
 }
 
 fn balls<'a>() -> Makers<'a> {
@@ -88,15 +97,17 @@ fn balls<'a>() -> Makers<'a> {
 
 fn p2p<'a>() -> Makers<'a> {
     vec![
-        ours(Op::Send),
-        Box::new(|c| boxed(copies::QueuePut::new(c)?)),
+        ours(SEND),
+        Box::new(|c| boxed(copies::QueueCopy::new(c, false)?)),
         Box::new(|c| if c.devices.is_empty() { Ok(None) } else { boxed(copies::MemcpyPeer::new(c)?) }),
-        peer(Op::Send),
+        peer(SEND),
+        ours(EXCHANGE),
+        peer(EXCHANGE),
     ]
 }
 
-fn peer<'a>(op: Op) -> Maker<'a> {
-    Box::new(move |c| Ok(nccl::NcclOp::new(c, op)?.map(|s| Box::new(s) as Box<dyn Subject>)))
+fn peer<'a>(job: Job) -> Maker<'a> {
+    Box::new(move |c| Ok(nccl::NcclOp::new(c, job)?.map(|s| Box::new(s) as Box<dyn Subject>)))
 }
 
 fn host<'a>(is_upload: bool) -> Makers<'a> {
@@ -130,7 +141,7 @@ fn host<'a>(is_upload: bool) -> Makers<'a> {
 }
 
 /// Measures every size of every subject, and writes what was asked for.
-fn table(session: &Session, options: &Options, what: &'static str, op: Op, makers: Makers<'_>) -> Outcome {
+fn table(session: &Session, options: &Options, what: &'static str, job: Job, makers: Makers<'_>) -> Outcome {
     if options.least > options.most {
         let (least, most) = (sizes::write(options.least), sizes::write(options.most));
         return Err(Failure::input(format!("--min-bytes {least} is more than --max-bytes {most}")));
@@ -144,7 +155,7 @@ fn table(session: &Session, options: &Options, what: &'static str, op: Op, maker
         "{what}, {names}: time is that of one of many queued calls, latency from one call until it is complete everywhere; \
          rates are of the former where there is one; results checked where #wrong has a number"
     ));
-    let mut table = Table { what, factor: op.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
+    let mut table = Table { what, factor: job.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
     for make in makers {
         let Some(mut subject) = make(&context)? else { continue };
         for bytes in sizes::all(options.least, options.most, options.factor) {

@@ -1,12 +1,13 @@
 //! NCCL's operations, in the same process.
 
 use super::context::{cuda_failed, Context};
-use super::data::{workers, Op, Pattern};
+use super::data::{workers, Job, Pattern};
 use super::subject::Subject;
 use crate::failure::{Failure, Outcome};
 use std::sync::Arc;
 use tandem_cuda::nccl::{Collective, Nccl, Ranks};
 use tandem_cuda::{DeviceBuffer, Downloads, Pool, Staging, Stream, Upload};
+use tandem_fabric::plan::Operation;
 
 /// Results are looked at up to this size: NCCL is not what is tested here.
 const CHECKED: u64 = 16 << 20;
@@ -15,7 +16,7 @@ const CHECKED: u64 = 16 << 20;
 pub(crate) struct NcclOp {
     nccl: Arc<Nccl>,
     ranks: Ranks,
-    op: Op,
+    job: Job,
     pattern: Arc<Pattern>,
     staging: Staging,
     downloads: Arc<Downloads>,
@@ -32,7 +33,7 @@ fn failed(why: String) -> Failure {
 
 impl NcclOp {
     /// `None` where NCCL was not asked for.
-    pub(crate) fn new(c: &Context, op: Op) -> Outcome<Option<Self>> {
+    pub(crate) fn new(c: &Context, job: Job) -> Outcome<Option<Self>> {
         let Some(nccl) = c.nccl.clone() else { return Ok(None) };
         let ranks = nccl.start(&c.devices).map_err(failed)?;
         let (mut pools, mut send, mut receive) = (Vec::new(), Vec::new(), Vec::new());
@@ -51,30 +52,32 @@ impl NcclOp {
         }
         let staging = Staging::new(8, 4 << 20, workers);
         let (pattern, downloads) = (c.pattern.clone(), Arc::default());
-        Ok(Some(Self { nccl, ranks, op, pattern, staging, downloads, pools, send, receive, len: 0, out: 0 }))
+        Ok(Some(Self { nccl, ranks, job, pattern, staging, downloads, pools, send, receive, len: 0, out: 0 }))
     }
 
     fn collective(&self) -> (Collective, usize) {
         let ranks = self.send.len();
-        match self.op {
-            Op::Send => (Collective::Send, self.len),
-            Op::Broadcast => (Collective::Broadcast, self.len),
-            Op::Reduce => (Collective::Reduce, self.len),
-            Op::AllReduce => (Collective::AllReduce, self.len),
-            Op::AllGather => (Collective::AllGather, self.len),
-            Op::ReduceScatter => (Collective::ReduceScatter, self.out),
-            Op::AllToAll => (Collective::AllToAll, self.len / ranks),
+        match self.job.operation {
+            Operation::Send if self.job.both_ways => (Collective::Exchange, self.len),
+            Operation::Send | Operation::Upload | Operation::Download => (Collective::Send, self.len),
+            Operation::Broadcast => (Collective::Broadcast, self.len),
+            Operation::Reduce => (Collective::Reduce, self.len),
+            Operation::AllReduce => (Collective::AllReduce, self.len),
+            Operation::AllGather => (Collective::AllGather, self.len),
+            Operation::ReduceScatter => (Collective::ReduceScatter, self.out),
+            Operation::AllToAll => (Collective::AllToAll, self.len / ranks),
         }
     }
 }
 
 impl Subject for NcclOp {
     fn library(&self) -> String {
-        format!("NCCL {}", self.nccl.version())
+        let ways = if self.job.both_ways { ", both ways" } else { "" };
+        format!("NCCL {}{ways}", self.nccl.version())
     }
 
     fn prepare(&mut self, bytes: u64) -> Outcome<u64> {
-        (self.len, self.out) = self.op.lens((bytes / 4) as usize, self.send.len());
+        (self.len, self.out) = self.job.lens((bytes / 4) as usize, self.send.len());
         for (rank, buffer) in self.send.iter_mut().enumerate() {
             let bytes = bytemuck::cast_slice(self.pattern.of(rank, self.len));
             let upload = self.staging.upload(buffer, 0, bytes).map_err(cuda_failed)?;
@@ -104,12 +107,12 @@ impl Subject for NcclOp {
         self.start()?;
         self.wait()?;
         let mut wrong = 0;
-        for pe in (0..pes).filter(|pe| self.op.has_result(*pe)) {
+        for pe in (0..pes).filter(|pe| self.job.has_result(*pe)) {
             let received = &self.receive[pe];
             let mut part = self.pools[pe].alloc(received.stream(), self.out, false).map_err(cuda_failed)?;
             part.copy_from(0, received, 0..self.out).map_err(cuda_failed)?;
             let got = self.downloads.start(&part).map_err(cuda_failed)?.wait().map_err(cuda_failed)?;
-            wrong += self.pattern.wrong(self.op, pes, pe, self.len, &got);
+            wrong += self.pattern.wrong(self.job, pes, pe, self.len, &got);
         }
         Ok(Some(wrong))
     }
