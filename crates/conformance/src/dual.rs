@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Curve, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp,
-    Pending, Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostData, Info, Lane, Mont,
+    Msm, MsmRequest, Ntt, NttField, NttOp, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result,
+    Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -13,6 +14,11 @@ use tandem_ops::{
 pub struct Dual<L, R> {
     left: L,
     right: R,
+}
+
+/// Whether two values have the same bytes: of floating-point numbers even those that are none.
+fn is_same<T: Wire>(a: &T, b: &T) -> bool {
+    bytemuck::bytes_of(a) == bytemuck::bytes_of(b)
 }
 
 /// A value of each of the two.
@@ -60,7 +66,7 @@ impl<L: Backend, R: Backend> Dual<L, R> {
 
     fn compare<T: Wire>(&self, op: &'static str, buf: &Bufs<L, R, T>) -> Result<Vec<T>> {
         let (left, right) = (self.left.download(&buf.0)?.wait()?, self.right.download(&buf.1)?.wait()?);
-        let differ = left.iter().zip(&right).position(|(a, b)| a != b);
+        let differ = left.iter().zip(&right).position(|(a, b)| !is_same(a, b));
         match differ.or((left.len() != right.len()).then_some(left.len().min(right.len()))) {
             Some(index) => Err(self.disagree(op, index)),
             None => Ok(left),
@@ -75,6 +81,16 @@ impl<L: Backend, R: Backend> Dual<L, R> {
         }
         self.compare(op, &buf)?;
         Ok(buf)
+    }
+
+    /// The value that both found.
+    fn same_result<T: Wire>(&self, op: &'static str, l: Result<T>, r: Result<T>) -> Result<T> {
+        let Pair(l, r) = self.both(op, l, r)?;
+        if is_same(&l, &r) {
+            Ok(l)
+        } else {
+            Err(self.disagree(op, 0))
+        }
     }
 
     /// What both did to `buf`.
@@ -258,5 +274,34 @@ impl<C: Curve, L: Poseidon<C>, R: Poseidon<C>> Poseidon<C> for Dual<L, R> {
             Some(index) => Err(self.disagree("poseidon_columns", index)),
             None => Ok(()),
         }
+    }
+}
+
+impl<L: Reduce, R: Reduce> Reduce for Dual<L, R> {
+    fn reduce_plan<E: Element>(&self, parts: &[(Lane, usize)], way: Option<ReduceWay>) -> Result<ReducePlan> {
+        parts.iter().try_for_each(|(lane, _)| self.check_lane("reduce", *lane))?;
+        self.left.reduce_plan::<E>(parts, way)
+    }
+
+    fn reduce<E: Element>(
+        &self,
+        op: ReduceOp,
+        parts: &[&Self::Buf<E::Wire>],
+        way: Option<ReduceWay>,
+    ) -> Result<Pending<E::Wire>> {
+        let left: Vec<_> = parts.iter().map(|part| &part.0).collect();
+        let right: Vec<_> = parts.iter().map(|part| &part.1).collect();
+        let l = self.left.reduce::<E>(op, &left, way).and_then(Pending::wait);
+        let r = self.right.reduce::<E>(op, &right, way).and_then(Pending::wait);
+        self.same_result("reduce", l, r).map(Pending::ready)
+    }
+
+    fn reduce_host_plan(&self, data: HostData<'_>) -> ReducePlan {
+        self.left.reduce_host_plan(data)
+    }
+
+    fn reduce_host<E: Element>(&self, op: ReduceOp, data: HostData<'_>) -> Result<E::Wire> {
+        let (l, r) = (self.left.reduce_host::<E>(op, data), self.right.reduce_host::<E>(op, data));
+        self.same_result("reduce_host", l, r)
     }
 }

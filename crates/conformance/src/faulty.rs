@@ -4,9 +4,11 @@ use ark_ec::PrimeGroup;
 use std::ops::Range;
 use tandem_ops::{
     cpu::{self, Cpu},
-    Backend, Buffer, Canonical, Curve, Digits, Direction, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, Order, Pending, Poseidon, PoseidonParams, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned,
-    VecOps, Wire,
+    reduce::ElementKind,
+    reduce::ReducePlan,
+    Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Group, HostData, Info, Lane, Mont, Msm, MsmRequest,
+    Ntt, NttField, NttOp, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, Scalars, SpMv,
+    Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -66,11 +68,19 @@ pub enum Fault {
     PoseidonColumns,
     /// A hash of more elements than are given is accepted.
     PoseidonLength,
+    /// Sums on lanes are one too much, where there are several parts.
+    Reduce,
+    /// Numbers of 32 bits from host memory are added from the first to the last.
+    ReduceOrder,
+    /// The least of nothing is the greatest element.
+    ReduceNothing,
+    /// What is not below the modulus is taken.
+    ReduceTooLarge,
 }
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 26] = [
+    pub const ALL: [(Fault, &'static str); 30] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -97,6 +107,10 @@ impl Fault {
         (Fault::Poseidon, "poseidon"),
         (Fault::PoseidonColumns, "poseidon"),
         (Fault::PoseidonLength, "poseidon"),
+        (Fault::Reduce, "reduce"),
+        (Fault::ReduceOrder, "reduce"),
+        (Fault::ReduceNothing, "reduce"),
+        (Fault::ReduceTooLarge, "reduce"),
     ];
 }
 
@@ -298,5 +312,46 @@ impl<C: Curve> Poseidon<C> for Faulty {
             last.0[0] ^= 1;
         }
         Ok(())
+    }
+}
+
+/// `x` with its lowest bit changed.
+fn changed<T: Wire>(mut x: T) -> T {
+    bytemuck::bytes_of_mut(&mut x)[0] ^= 1;
+    x
+}
+
+impl Reduce for Faulty {
+    fn reduce_plan<E: Element>(&self, parts: &[(Lane, usize)], way: Option<ReduceWay>) -> Result<ReducePlan> {
+        self.cpu.reduce_plan::<E>(parts, way)
+    }
+    fn reduce<E: Element>(
+        &self,
+        op: ReduceOp,
+        parts: &[&cpu::Buf<E::Wire>],
+        way: Option<ReduceWay>,
+    ) -> Result<Pending<E::Wire>> {
+        let n: usize = parts.iter().map(|part| part.len()).sum();
+        if self.fault == Fault::ReduceNothing && n == 0 {
+            return Ok(Pending::ready(E::neutral(op)));
+        }
+        let result = self.cpu.reduce::<E>(op, parts, way)?.wait()?;
+        let is_wrong = self.fault == Fault::Reduce && parts.len() > 1 && op == ReduceOp::Sum;
+        Ok(Pending::ready(if is_wrong { changed(result) } else { result }))
+    }
+    fn reduce_host_plan(&self, data: HostData<'_>) -> ReducePlan {
+        self.cpu.reduce_host_plan(data)
+    }
+    fn reduce_host<E: Element>(&self, op: ReduceOp, data: HostData<'_>) -> Result<E::Wire> {
+        let result = self.cpu.reduce_host::<E>(op, data);
+        match self.fault {
+            Fault::ReduceOrder if E::KIND == ElementKind::F32 && op == ReduceOp::Sum => {
+                let mut elements = vec![E::neutral(op); data.elements(size_of::<E::Wire>())?];
+                data.read(0, bytemuck::cast_slice_mut(&mut elements))?;
+                Ok(elements.into_iter().fold(E::neutral(op), |a, b| E::combine(op, a, b)))
+            }
+            Fault::ReduceTooLarge if result.is_err() && matches!(E::KIND, ElementKind::Scalar(_)) => Ok(E::neutral(op)),
+            _ => result,
+        }
     }
 }

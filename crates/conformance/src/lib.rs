@@ -14,6 +14,7 @@ mod memory;
 mod msm;
 mod ntt;
 mod poseidon;
+mod reduce;
 mod samples;
 mod spmv;
 mod vector;
@@ -142,6 +143,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, spmv, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, reduce);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {

@@ -14,6 +14,7 @@ fn run(part: &str, fault: Fault) -> Outcome<u64> {
         "spmv" => suite.spmv::<Bn254>(),
         "msm" => suite.msm::<Bn254>(),
         "poseidon" => suite.poseidon::<Bn254>(),
+        "reduce" => suite.reduce(),
         other => panic!("no part of the name {other}"),
     }?;
     Ok(suite.checks())
@@ -57,6 +58,11 @@ fn msm() {
 #[test]
 fn poseidon() {
     notices("poseidon");
+}
+
+#[test]
+fn reduce() {
+    notices("reduce");
 }
 
 #[test]

@@ -187,6 +187,34 @@ pub struct tandem_poseidon_args {
     pub integers: u32,
 }
 
+/// The sum: of integers modulo 2^32 or 2^64, of field elements modulo the modulus.
+pub const TANDEM_REDUCE_SUM: i32 = 0;
+
+/// The least element.
+pub const TANDEM_REDUCE_MIN: i32 = 1;
+
+/// The greatest element.
+pub const TANDEM_REDUCE_MAX: i32 = 2;
+
+/// Bytes of a tile, and tiles of a group.
+pub const TANDEM_REDUCE_TILE: i32 = 65536;
+
+pub const TANDEM_REDUCE_GROUP: i32 = 256;
+
+/// n elements of the launcher's type from `data` on, which is aligned to 16 bytes and may be another GPU's memory that this one
+/// reaches. `groups` gets one element for each group. Elements of a field are integers; where one is not below the modulus, the index
+/// of the first such, counted from `first`, becomes the value of `too_large` if that is greater.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_reduce_args {
+    pub data: *const u8,
+    pub groups: *mut u8,
+    pub too_large: *mut u64,
+    pub n: u64,
+    pub first: u64,
+    pub op: u32,
+}
+
 /// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
 /// j % bucket_sets and to level j / bucket_sets of a table of points, whose level k holds
 /// 2^(window_bits * bucket_sets * k) times the points, one level after the other.
@@ -272,6 +300,48 @@ unsafe extern "C" {
     pub fn tandem_spmv_bls12_381(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_poseidon_bn254(args: *const tandem_poseidon_args, stream: tandem_stream) -> i32;
     pub fn tandem_poseidon_bls12_381(args: *const tandem_poseidon_args, stream: tandem_stream) -> i32;
+    pub fn tandem_reduce_u32(
+        args: *const tandem_reduce_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_reduce_u32_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
+    pub fn tandem_reduce_u64(
+        args: *const tandem_reduce_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_reduce_u64_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
+    pub fn tandem_reduce_f32(
+        args: *const tandem_reduce_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_reduce_f32_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
+    pub fn tandem_reduce_f64(
+        args: *const tandem_reduce_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_reduce_f64_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
+    pub fn tandem_reduce_bn254(
+        args: *const tandem_reduce_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_reduce_bn254_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
+    pub fn tandem_reduce_bls12_381(
+        args: *const tandem_reduce_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_reduce_bls12_381_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254(
         args: *const tandem_msm_digits_args,
@@ -464,6 +534,16 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_poseidon_args, partial_rounds) == 40);
     assert!(core::mem::offset_of!(tandem_poseidon_args, block) == 44);
     assert!(core::mem::offset_of!(tandem_poseidon_args, integers) == 48);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_reduce_args>() == 48);
+    assert!(core::mem::offset_of!(tandem_reduce_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_reduce_args, groups) == 8);
+    assert!(core::mem::offset_of!(tandem_reduce_args, too_large) == 16);
+    assert!(core::mem::offset_of!(tandem_reduce_args, n) == 24);
+    assert!(core::mem::offset_of!(tandem_reduce_args, first) == 32);
+    assert!(core::mem::offset_of!(tandem_reduce_args, op) == 40);
 };
 
 const _: () = {

@@ -26,6 +26,8 @@ pub(crate) struct LaneCtx {
     downloads: Downloads,
     /// What transforms keep in the GPU's memory.
     pub(crate) ntt: Mutex<crate::ntt::Tables>,
+    /// What reductions of host memory use.
+    pub(crate) reduce: Mutex<Vec<crate::reduce::Worker>>,
 }
 
 impl LaneCtx {
@@ -39,6 +41,7 @@ impl LaneCtx {
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Downloads::default(),
             ntt: Mutex::default(),
+            reduce: Mutex::default(),
         })
     }
 
@@ -49,6 +52,10 @@ impl LaneCtx {
 
     pub(crate) fn stream(&self) -> &Arc<Stream> {
         &self.stream
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     /// Bytes of memory that could still be handed out.
@@ -157,7 +164,8 @@ impl LaneCtx {
         self.error_of(op, error, 0)
     }
 
-    fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
+    /// The same for an operation that needed `wanted` bytes.
+    pub(crate) fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
         if error.is_out_of_memory() && wanted > 0 {
             return Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() };
         }

@@ -8,6 +8,7 @@ mod lane;
 mod msm;
 mod ntt;
 mod poseidon;
+mod reduce;
 mod spans;
 mod spmv;
 mod tuning;

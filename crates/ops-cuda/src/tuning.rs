@@ -35,3 +35,20 @@ pub(crate) mod poseidon {
     /// Columns of a part: ten waves of the widest hash on an H200, and hashes for one page-locked block that is kept.
     pub(crate) const PART: usize = 1 << 19;
 }
+
+/// Sums, least and greatest elements.
+pub(crate) mod reduce {
+    use tandem_ops::reduce::plan::Rates;
+
+    /// Page-locked memory through which a worker copies at once.
+    pub(crate) const SLOT_BYTES: usize = 2 << 20;
+    /// Workers of a GPU: two keep its link busy while the third's group is reduced.
+    pub(crate) const PINNED_WORKERS: usize = 3;
+    /// The same where they fill slots.
+    pub(crate) const PAGED_WORKERS: usize = 6;
+    /// What a GPU, its memory and its links read in a second.
+    pub(crate) const RATES: Rates =
+        Rates { memory: 4600e9, lane: 4600e9, peer: 380e9, pinned: [54e9, 106e9], paged: [40e9, 70e9], latency: 30e-6 };
+    /// Of elements of a field.
+    pub(crate) const SCALARS: f64 = 4600e9;
+}

@@ -203,6 +203,43 @@ typedef struct tandem_poseidon_args {
 int32_t tandem_poseidon_bn254(const tandem_poseidon_args* args, tandem_stream stream);
 int32_t tandem_poseidon_bls12_381(const tandem_poseidon_args* args, tandem_stream stream);
 
+// ---- reduce: one element of many
+
+/// The sum: of integers modulo 2^32 or 2^64, of field elements modulo the modulus.
+#define TANDEM_REDUCE_SUM 0
+/// The least element.
+#define TANDEM_REDUCE_MIN 1
+/// The greatest element.
+#define TANDEM_REDUCE_MAX 2
+/// Bytes of a tile, and tiles of a group.
+#define TANDEM_REDUCE_TILE 65536
+#define TANDEM_REDUCE_GROUP 256
+
+/// n elements of the launcher's type from `data` on, which is aligned to 16 bytes and may be another GPU's memory that this one
+/// reaches. `groups` gets one element for each group. Elements of a field are integers; where one is not below the modulus, the index
+/// of the first such, counted from `first`, becomes the value of `too_large` if that is greater.
+typedef struct tandem_reduce_args {
+    const uint8_t* data;
+    uint8_t* groups;
+    uint64_t* too_large;
+    uint64_t n;
+    uint64_t first;
+    uint32_t op;
+} tandem_reduce_args;
+
+int32_t tandem_reduce_u32(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_u32_scratch(const tandem_reduce_args* args, size_t* bytes);
+int32_t tandem_reduce_u64(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_u64_scratch(const tandem_reduce_args* args, size_t* bytes);
+int32_t tandem_reduce_f32(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_f32_scratch(const tandem_reduce_args* args, size_t* bytes);
+int32_t tandem_reduce_f64(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_f64_scratch(const tandem_reduce_args* args, size_t* bytes);
+int32_t tandem_reduce_bn254(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_bn254_scratch(const tandem_reduce_args* args, size_t* bytes);
+int32_t tandem_reduce_bls12_381(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_bls12_381_scratch(const tandem_reduce_args* args, size_t* bytes);
+
 // ---- msm: multi-scalar multiplication
 
 /// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set

@@ -97,6 +97,14 @@ static_assert(offsetof(tandem_poseidon_args, partial_rounds) == 40, "tandem_pose
 static_assert(offsetof(tandem_poseidon_args, block) == 44, "tandem_poseidon_args.block");
 static_assert(offsetof(tandem_poseidon_args, integers) == 48, "tandem_poseidon_args.integers");
 
+static_assert(sizeof(tandem_reduce_args) == 48, "size of tandem_reduce_args");
+static_assert(offsetof(tandem_reduce_args, data) == 0, "tandem_reduce_args.data");
+static_assert(offsetof(tandem_reduce_args, groups) == 8, "tandem_reduce_args.groups");
+static_assert(offsetof(tandem_reduce_args, too_large) == 16, "tandem_reduce_args.too_large");
+static_assert(offsetof(tandem_reduce_args, n) == 24, "tandem_reduce_args.n");
+static_assert(offsetof(tandem_reduce_args, first) == 32, "tandem_reduce_args.first");
+static_assert(offsetof(tandem_reduce_args, op) == 40, "tandem_reduce_args.op");
+
 static_assert(sizeof(tandem_msm_shape) == 32, "size of tandem_msm_shape");
 static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
 static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");

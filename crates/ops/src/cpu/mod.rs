@@ -7,6 +7,7 @@
 mod msm;
 mod ntt;
 mod poseidon;
+mod reduce;
 mod spmv;
 mod vector;
 

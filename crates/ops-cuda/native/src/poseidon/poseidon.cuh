@@ -10,8 +10,8 @@ namespace tandem {
 namespace poseidon {
 
 constexpr uint32_t THREADS = 128;
-/// Blocks of an SM that registers must leave room for. Of the widest state, 15 slots, shared memory holds three.
-constexpr uint32_t BLOCKS = 3;
+/// Blocks of an SM that registers must leave room for. Shared memory does where a state has at most 14 slots.
+constexpr uint32_t BLOCKS = 4;
 constexpr uint32_t MAX_WIDTH = 12;
 constexpr uint32_t MAX_BLOCK = 8;
 
