@@ -24,7 +24,7 @@ sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/mes
         case $name in
         t0* | t4* | cpu | mutation | properties | tandem_conformance | engine | tandem_engine) ;;
         # The fabric's planner, and what runs on pretend PEs alone.
-        tandem_fabric | tandem_fabric_examples | oracle | plan | random | topology | exec_schedule | exec_model | exec_run | heap_programs | device_host | ring) ;;
+        tandem_fabric | tandem_fabric_examples | oracle | plan | random | topology | exec_schedule | exec_model | exec_run | heap_programs | device_host | ring | trees) ;;
         *) strip -o "$bundle/tests/$name" "$path" ;;
         esac
     done
