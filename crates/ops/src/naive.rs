@@ -130,3 +130,17 @@ pub fn float_sum(numbers: impl IntoIterator<Item = f64>) -> f64 {
     });
     sum + lost
 }
+
+/// The order of a stable sort: of which index the key at each place is. A key's place is the number of keys before it.
+pub fn sort<K: Ord>(keys: &[K], descending: bool) -> Vec<usize> {
+    let mut order = vec![0; keys.len()];
+    for (i, key) in keys.iter().enumerate() {
+        let before = |&j: &usize| match keys[j].cmp(key) {
+            std::cmp::Ordering::Less => !descending,
+            std::cmp::Ordering::Equal => j < i,
+            std::cmp::Ordering::Greater => descending,
+        };
+        order[(0..keys.len()).filter(before).count()] = i;
+    }
+    order
+}

@@ -7,6 +7,7 @@
 mod msm;
 mod ntt;
 mod poseidon;
+mod sort;
 mod reduce;
 mod spmv;
 mod vector;
@@ -206,6 +207,7 @@ impl Backend for Cpu {
             let us = |d: std::time::Duration| d.as_secs_f64() * 1e6;
             spans.done.push(Span {
                 lane,
+                queue: 0,
                 name,
                 start_us: us(start.duration_since(self.epoch)),
                 duration_us: us(now.duration_since(start)),
