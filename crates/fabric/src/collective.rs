@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::plan::{plan, Operation, Plan, Request, Step};
 use crate::topology::{DeviceKind, LinkKind, Topology};
 use crate::world::Allocation;
-use crate::{Error, Pe, Ratio, Result, Symmetric, Team};
+use crate::{Error, HostLinks, Pe, Ratio, Result, Symmetric, Team};
 use bytemuck::Pod;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     /// Rings, on every PE; the sim has those of host memory behind them.
     staging: Mutex<Option<Symmetric<u8>>>,
     gpus: Option<gpu::Gpus>,
+    /// Made when first needed.
+    links: Mutex<Option<Arc<HostLinks>>>,
 }
 
 /// Where a table comes from.
@@ -118,6 +120,7 @@ impl Collectives {
             schedules: Mutex::default(),
             staging: Mutex::default(),
             gpus,
+            links: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared), is_now: false })
     }
@@ -126,11 +129,6 @@ impl Collectives {
     /// take a fraction of the time of a launch where the queues are idle.
     pub fn now(&self) -> Self {
         Self { shared: self.shared.clone(), is_now: true }
-    }
-
-    /// The team on whose queues the operations are done.
-    pub fn team(&self) -> &Team {
-        &self.shared.team
     }
 
     /// The team on whose queues the operations are done.
@@ -199,6 +197,50 @@ impl Collectives {
         self.only(|g| g.send(source, target, from, to))
     }
 
+    /// Host memory to the `to` of all, a part to each, over the host links of the whole team ([`HostLinks`]). It is done on return, after
+    /// all that the queues of the job's PEs were told before; it cannot be recorded, as the host takes part.
+    ///
+    /// # Errors
+    /// `from` is not as long as the `to` of all together; a queue is recording; otherwise as for [`HostLinks::upload`].
+    pub fn upload<T: Pod>(&self, from: &[T], to: &Symmetric<T>) -> Result<()> {
+        let links = self.host_links("upload", from.len(), to)?;
+        let parts = from.chunks_exact(to.len().max(1));
+        self.job().iter().zip(parts).try_for_each(|(&pe, part)| links.upload(pe, to, part).map(drop))
+    }
+
+    /// The `from` of all to host memory, one after the other; otherwise as [`Collectives::upload`].
+    ///
+    /// # Errors
+    /// As for [`Collectives::upload`].
+    pub fn download<T: Pod>(&self, from: &Symmetric<T>, to: &mut [T]) -> Result<()> {
+        let links = self.host_links("download", to.len(), from)?;
+        let parts = to.chunks_exact_mut(from.len().max(1));
+        self.job().iter().zip(parts).try_for_each(|(&pe, part)| links.download(pe, from, part).map(drop))
+    }
+
+    /// The host links, once the job's queues have nothing to do any more.
+    fn host_links<T: Pod>(&self, op: &'static str, host: usize, memory: &Symmetric<T>) -> Result<Arc<HostLinks>> {
+        let shared = &self.shared;
+        shared.team.check()?;
+        let (len, job) = (memory.len(), self.job());
+        if len.checked_mul(job.len()) != Some(host) {
+            let problem = format!("{host} elements of host memory for {len} of each of {} PEs", job.len());
+            return Err(Error::invalid(op, problem));
+        }
+        if job.iter().any(|&pe| shared.team.queue(pe).is_recording()) {
+            return Err(Error::invalid(op, "a queue is recording, and the host's part of it cannot be recorded"));
+        }
+        shared.idle(job)?;
+        let mut links = lock(&shared.links);
+        let links = links.get_or_insert_with(|| {
+            let gpus: Vec<usize> = (0..shared.team.size()).collect();
+            // A topology without host memory says nothing about its links.
+            let planned = HostLinks::planned(&shared.team, &shared.topology, &gpus);
+            Arc::new(planned.unwrap_or_else(|_| HostLinks::new(&shared.team)))
+        });
+        Ok(links.clone())
+    }
+
     /// Does at the same time what `f` names. They must not touch what another of them writes, and those that combine must
     /// combine the same numbers in the same way.
     ///
@@ -235,7 +277,7 @@ impl Collectives {
             }
         }
         if self.is_now {
-            shared.idle()?;
+            shared.idle(&(0..shared.team.size()).collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -536,9 +578,9 @@ impl Shared {
         &self.tuning
     }
 
-    /// Waits until all queues have done what they were told.
-    fn idle(&self) -> Result<()> {
-        let busy = self.team.queues().iter().filter(|queue| !queue.is_idle());
+    /// Waits until the queues of these PEs have done what they were told.
+    fn idle(&self, pes: &[usize]) -> Result<()> {
+        let busy = pes.iter().map(|&pe| self.team.queue(pe)).filter(|queue| !queue.is_idle());
         let results: Vec<Result<()>> = busy.map(|queue| queue.synchronize()).collect();
         results.into_iter().collect()
     }

@@ -266,6 +266,48 @@ fn gpus() {
     });
 }
 
+/// Parts of host memory to all and back, in the order of the job and after what the queues were told.
+#[test]
+fn host_memory() {
+    let test = |team: &Team, topology: &Topology, job: &[usize]| {
+        let mut suite = suite::<u32>(team, topology, job, Tuning::default(), |x| x as u32);
+        for count in COUNTS.into_iter().chain([300_001]) {
+            let (memory, mut wanted) = suite.memory(count);
+            let (back, backs) = suite.memory(count * job.len());
+            let from = backs[0].clone();
+            let c = suite.collectives.clone();
+            // What the queues were told before must not come after.
+            c.all_reduce(Combine::Sum, &memory, &memory).unwrap();
+            c.upload(&from, &memory).unwrap();
+            job.iter().zip(0..).for_each(|(&pe, i)| wanted[pe] = from[i * count..(i + 1) * count].to_vec());
+            suite.expect("upload", &memory, &wanted);
+            c.all_gather(&memory, &back).unwrap();
+            let mut got = vec![0; count * job.len()];
+            c.download(&memory, &mut got).unwrap();
+            assert!(got == from, "download of {count} elements");
+            team.synchronize().unwrap();
+            let mut gathered = backs.clone();
+            job.iter().for_each(|&pe| gathered[pe] = from.clone());
+            suite.expect("all-gather after upload", &back, &gathered);
+        }
+        let memory = team.alloc::<u32>(10).unwrap();
+        let c = &suite.collectives;
+        let text = c.upload(&[0; 9], &memory).unwrap_err().to_string();
+        assert!(text.contains(&format!("9 elements of host memory for 10 of each of {} PEs", job.len())), "{text}");
+        let mut host = vec![0; 10 * job.len()];
+        let recorded = team.queue(job[0]).capture(|_| c.download(&memory, &mut host));
+        let text = recorded.err().unwrap().to_string();
+        assert!(text.contains("download") && text.contains("cannot be recorded"), "{text}");
+    };
+    for pes in 1..=8 {
+        let team = Team::sim(pes, Options::default()).unwrap();
+        test(&team, &preset("hgx-h200"), &(0..pes).rev().collect::<Vec<_>>());
+    }
+    let team = Team::sim(4, Options::default()).unwrap();
+    test(&team, &preset("dgx1-v100"), &[2, 0]);
+    each_cuda(|team| test(team, &preset("h200-pair"), &(0..team.size().min(2)).collect::<Vec<_>>()));
+}
+
 /// Recorded once, done three times, each time with other numbers.
 #[test]
 fn graphs() {
