@@ -3,8 +3,8 @@
 use std::ops::Range;
 use tandem_ops::{
     reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostData, Info, Lane, Mont,
-    Msm, MsmRequest, Ntt, NttField, NttOp, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result,
-    Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Msm, MsmRequest, Ntt, NttField, NttOp, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
+    Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -159,6 +159,23 @@ impl<F: NttField, L: Ntt<F>, R: Ntt<F>> Ntt<F> for Dual<L, R> {
     fn ntt_batch(&self, data: &mut Self::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
         let (l, r) = (self.left.ntt_batch(&mut data.0, count, op), self.right.ntt_batch(&mut data.1, count, op));
         self.done("ntt", l, r, data)
+    }
+}
+
+impl<F: NttField, L: NttSpread<F>, R: NttSpread<F>> NttSpread<F> for Dual<L, R> {
+    fn ntt_spread(&self, shards: &mut [&mut Self::Buf<F::Element>], op: NttOp<F::Element>) -> Result<()> {
+        let both = shards.iter_mut().map(|shard| (&mut shard.0, &mut shard.1));
+        let (mut left, mut right): (Vec<_>, Vec<_>) = both.unzip();
+        let (l, r) = (
+            NttSpread::<F>::ntt_spread(&self.left, &mut left, op),
+            NttSpread::<F>::ntt_spread(&self.right, &mut right, op),
+        );
+        self.both("ntt", l, r)?;
+        shards.iter().try_for_each(|shard| self.compare("ntt", shard).map(drop))
+    }
+
+    fn ntt_lanes(&self, log_n: u32) -> usize {
+        NttSpread::<F>::ntt_lanes(&self.left, log_n).min(NttSpread::<F>::ntt_lanes(&self.right, log_n))
     }
 }
 

@@ -7,8 +7,8 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Group, HostData, Info, Lane, Mont, Msm, MsmRequest,
-    Ntt, NttField, NttOp, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, Scalars, SpMv,
-    Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Ntt, NttField, NttOp, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result,
+    Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -50,6 +50,12 @@ pub enum Fault {
     NttOneForm,
     /// Transforms of lengths that are no power of two are accepted.
     NttLength,
+    /// The last vector of a batch is wrong.
+    NttBatch,
+    /// `ntt_spread` changes a bit of the last shard, where it has more than one element.
+    NttSpread,
+    /// `ntt_spread` takes shards that are not of one length.
+    NttShards,
     /// `spmv` changes a bit.
     Spmv,
     /// `spmv` leaves what is beyond the rows as it was.
@@ -80,7 +86,7 @@ pub enum Fault {
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 30] = [
+    pub const ALL: [(Fault, &'static str); 33] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -98,6 +104,9 @@ impl Fault {
         (Fault::Ntt, "ntt"),
         (Fault::NttOneForm, "ntt"),
         (Fault::NttLength, "ntt"),
+        (Fault::NttBatch, "ntt"),
+        (Fault::NttSpread, "ntt_spread"),
+        (Fault::NttShards, "ntt_spread"),
         (Fault::Spmv, "spmv"),
         (Fault::SpmvTail, "spmv"),
         (Fault::MsmG1, "msm"),
@@ -196,12 +205,33 @@ impl<F: NttField> Ntt<F> for Faulty {
             return Ok(());
         }
         self.flip(Fault::Ntt, data)?;
+        if count > 1 {
+            self.flip(Fault::NttBatch, data)?;
+        }
         let reversed = op.input == Order::BitReversed && op.output == Order::BitReversed;
         if op.direction == Direction::Inverse && op.coset == tandem_ops::Coset::Odd && reversed && data.len() == 1 << 12
         {
             self.flip(Fault::NttOneForm, data)?;
         }
         done
+    }
+}
+
+impl<F: NttField> NttSpread<F> for Faulty {
+    fn ntt_spread(&self, shards: &mut [&mut cpu::Buf<F::Element>], op: NttOp<F::Element>) -> Result<()> {
+        let done = NttSpread::<F>::ntt_spread(&self.cpu, shards, op);
+        if self.fault == Fault::NttShards && shards.iter().any(|shard| shard.len() != shards[0].len()) {
+            return Ok(());
+        }
+        if let [.., last] = shards {
+            if last.len() > 1 {
+                self.flip(Fault::NttSpread, last)?;
+            }
+        }
+        done
+    }
+    fn ntt_lanes(&self, log_n: u32) -> usize {
+        NttSpread::<F>::ntt_lanes(&self.cpu, log_n)
     }
 }
 

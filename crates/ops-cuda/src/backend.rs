@@ -57,6 +57,11 @@ impl<T: Wire> Buffer<T> for CudaBuf<T> {
 }
 
 impl<T: Wire> CudaBuf<T> {
+    /// The memory itself, to put other memory of this length and lane in its place.
+    pub(crate) fn memory(&mut self) -> &mut DeviceBuffer<T> {
+        &mut self.memory
+    }
+
     /// Address of the first element, for a launcher.
     pub(crate) fn ptr(&self) -> DevicePtr<T> {
         self.memory.ptr()

@@ -52,11 +52,12 @@ pub struct tandem_ntt_factor {
     pub limb: [u64; 8],
 }
 
-/// powers[i] = base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
+/// powers[i] = first * base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_powers_args {
     pub powers: *mut tandem_ntt_factor,
+    pub first: tandem_scalar,
     pub base: tandem_scalar,
     pub split: u32,
 }
@@ -82,7 +83,8 @@ pub struct tandem_ntt_stages_args {
 }
 
 /// The 2^bits factors before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
-/// log_n - low.
+/// log_n - low. Where the pass is over a shard, the places of all elements have `known_bits` more: `known`, above the
+/// 2^bits, or below them if the pass is reversed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_factors_args {
@@ -96,6 +98,8 @@ pub struct tandem_ntt_factors_args {
     pub reversed: u32,
     pub odd: u32,
     pub inverse: u32,
+    pub known_bits: u32,
+    pub known: u32,
 }
 
 /// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
@@ -125,6 +129,35 @@ pub struct tandem_ntt_pass_args {
     pub last: u32,
 }
 
+/// Most shards of a vector.
+pub const TANDEM_NTT_MAX_SHARDS: i32 = 16;
+
+/// What a pass over a shard writes stays in the shard.
+pub const TANDEM_NTT_STAY: i32 = 0;
+
+/// It goes to the section of its place's upper bits.
+pub const TANDEM_NTT_BY_HIGH_BITS: i32 = 1;
+
+/// It goes to the section of its place's lowest bits, to the place without these.
+pub const TANDEM_NTT_BY_LOW_BITS: i32 = 2;
+
+/// A pass over a shard of a transform that is spread over 2^log_shards lanes (native/src/ntt/spread.cuh), whose places have
+/// log_n bits. A section is 2^(log_n - log_shards) elements.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_spread_args {
+    pub pass: tandem_ntt_pass_args,
+    /// Where the sections of the output go, in this or another lane's memory, if they do not stay.
+    pub targets: [*mut tandem_scalar; 16],
+    pub log_shards: u32,
+    /// Whether the input is in sections: its element of a place lies in the section of the place's lowest bits.
+    pub sections_in: u32,
+    pub scatter: u32,
+    /// The bits of all elements' places that tell the shard, and how many they are: none before they are known.
+    pub known_bits: u32,
+    pub known: u32,
+}
+
 /// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -137,7 +170,26 @@ pub struct tandem_ntt_tiny_args {
     pub output_reversed: u32,
 }
 
-/// Element i of 2^log_n times base^i, by the powers of base with 2 * split >= log_n.
+/// Most bits of the following.
+pub const TANDEM_NTT_MAX_LOG_TINY: i32 = 7;
+
+/// The same for one of 2^log_shards shards of a vector of 2^log_n elements, all of which this device can reach.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_tiny_spread_args {
+    pub shards: [*const tandem_scalar; 16],
+    /// The shard's part of the output, in other memory.
+    pub output: *mut tandem_scalar,
+    pub root: tandem_scalar,
+    pub scale: tandem_scalar,
+    pub log_n: u32,
+    pub log_shards: u32,
+    pub shard: u32,
+    pub input_reversed: u32,
+    pub output_reversed: u32,
+}
+
+/// Element i of 2^log_n times first * base^i, by the powers of base with 2 * split >= log_n.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_scale_args {
@@ -203,7 +255,7 @@ pub const TANDEM_REDUCE_GROUP: i32 = 256;
 
 /// n elements of the launcher's type from `data` on, which is aligned to 16 bytes and may be another GPU's memory that this one
 /// reaches. `groups` gets one element for each group. Elements of a field are integers; where one is not below the modulus, the index
-/// of the first such, counted from `first`, becomes the value of `too_large` if that is greater.
+/// of the first such, counted from `first`, becomes the value of `too_large` if that is greater. For numbers it may be null.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_reduce_args {
@@ -384,10 +436,21 @@ pub unsafe extern "C" fn tandem_reduce_u32_scratch(_args: *const tandem_reduce_a
 pub unsafe extern "C" fn tandem_reduce_u64(
     _args: *const tandem_reduce_args,
     _scratch: *mut core::ffi::c_void,
+pub unsafe extern "C" fn tandem_ntt_spread_bn254(_args: *const tandem_ntt_spread_args, _stream: tandem_stream) -> i32 {
+    NOT_BUILT
+}
+
     _scratch_bytes: usize,
     _stream: tandem_stream,
 ) -> i32 {
     NOT_BUILT
+pub unsafe extern "C" fn tandem_ntt_tiny_spread_bn254(
+    _args: *const tandem_ntt_tiny_spread_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
 }
 
 pub unsafe extern "C" fn tandem_reduce_u64_scratch(_args: *const tandem_reduce_args, _bytes: *mut usize) -> i32 {
@@ -417,10 +480,24 @@ pub unsafe extern "C" fn tandem_reduce_f64(
 }
 
 pub unsafe extern "C" fn tandem_reduce_f64_scratch(_args: *const tandem_reduce_args, _bytes: *mut usize) -> i32 {
+pub unsafe extern "C" fn tandem_ntt_spread_bls12_381(
+    _args: *const tandem_ntt_spread_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
     NOT_BUILT
 }
 
 pub unsafe extern "C" fn tandem_reduce_bn254(
+pub unsafe extern "C" fn tandem_ntt_tiny_spread_bls12_381(
+    _args: *const tandem_ntt_tiny_spread_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
     _args: *const tandem_reduce_args,
     _scratch: *mut core::ffi::c_void,
     _scratch_bytes: usize,
@@ -643,8 +720,9 @@ const _: () = {
 const _: () = {
     assert!(size_of::<tandem_ntt_powers_args>() == 48);
     assert!(core::mem::offset_of!(tandem_ntt_powers_args, powers) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_powers_args, base) == 8);
-    assert!(core::mem::offset_of!(tandem_ntt_powers_args, split) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_powers_args, first) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_powers_args, base) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_powers_args, split) == 72);
 };
 
 const _: () = {
@@ -790,3 +868,29 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_msm_finish_args, sums) == 32);
     assert!(core::mem::offset_of!(tandem_msm_finish_args, point) == 40);
 };
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known_bits) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known) == 80);
+const _: () = {
+    assert!(size_of::<tandem_ntt_spread_args>() == 240);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, pass) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, targets) == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, log_shards) == 216);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, sections_in) == 220);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, scatter) == 224);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, known_bits) == 228);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, known) == 232);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_tiny_spread_args>() == 224);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, shards) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, output) == 128);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, root) == 136);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, scale) == 168);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, log_n) == 200);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, log_shards) == 204);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, shard) == 208);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, input_reversed) == 212);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, output_reversed) == 216);
+};
+

@@ -63,9 +63,10 @@ typedef struct tandem_ntt_factor {
     uint64_t limb[8];
 } tandem_ntt_factor;
 
-/// powers[i] = base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
+/// powers[i] = first * base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
 typedef struct tandem_ntt_powers_args {
     tandem_ntt_factor* powers;
+    tandem_scalar first;
     tandem_scalar base;
     uint32_t split;
 } tandem_ntt_powers_args;
@@ -87,7 +88,8 @@ typedef struct tandem_ntt_stages_args {
 } tandem_ntt_stages_args;
 
 /// The 2^bits factors before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
-/// log_n - low.
+/// log_n - low. Where the pass is over a shard, the places of all elements have `known_bits` more: `known`, above the
+/// 2^bits, or below them if the pass is reversed.
 typedef struct tandem_ntt_factors_args {
     tandem_ntt_factor* factors;
     const tandem_ntt_factor* powers;
@@ -99,6 +101,8 @@ typedef struct tandem_ntt_factors_args {
     uint32_t reversed;
     uint32_t odd;
     uint32_t inverse;
+    uint32_t known_bits;
+    uint32_t known;
 } tandem_ntt_factors_args;
 
 /// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
@@ -126,6 +130,31 @@ typedef struct tandem_ntt_pass_args {
     uint32_t last;
 } tandem_ntt_pass_args;
 
+/// Most shards of a vector.
+#define TANDEM_NTT_MAX_SHARDS 16
+
+/// What a pass over a shard writes stays in the shard.
+#define TANDEM_NTT_STAY 0
+/// It goes to the section of its place's upper bits.
+#define TANDEM_NTT_BY_HIGH_BITS 1
+/// It goes to the section of its place's lowest bits, to the place without these.
+#define TANDEM_NTT_BY_LOW_BITS 2
+
+/// A pass over a shard of a transform that is spread over 2^log_shards lanes (native/src/ntt/spread.cuh), whose places have
+/// log_n bits. A section is 2^(log_n - log_shards) elements.
+typedef struct tandem_ntt_spread_args {
+    tandem_ntt_pass_args pass;
+    /// Where the sections of the output go, in this or another lane's memory, if they do not stay.
+    tandem_scalar* targets[16];
+    uint32_t log_shards;
+    /// Whether the input is in sections: its element of a place lies in the section of the place's lowest bits.
+    uint32_t sections_in;
+    uint32_t scatter;
+    /// The bits of all elements' places that tell the shard, and how many they are: none before they are known.
+    uint32_t known_bits;
+    uint32_t known;
+} tandem_ntt_spread_args;
+
 /// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 typedef struct tandem_ntt_tiny_args {
     tandem_scalar* data;
@@ -136,7 +165,24 @@ typedef struct tandem_ntt_tiny_args {
     uint32_t output_reversed;
 } tandem_ntt_tiny_args;
 
-/// Element i of 2^log_n times base^i, by the powers of base with 2 * split >= log_n.
+/// Most bits of the following.
+#define TANDEM_NTT_MAX_LOG_TINY 7
+
+/// The same for one of 2^log_shards shards of a vector of 2^log_n elements, all of which this device can reach.
+typedef struct tandem_ntt_tiny_spread_args {
+    const tandem_scalar* shards[16];
+    /// The shard's part of the output, in other memory.
+    tandem_scalar* output;
+    tandem_scalar root;
+    tandem_scalar scale;
+    uint32_t log_n;
+    uint32_t log_shards;
+    uint32_t shard;
+    uint32_t input_reversed;
+    uint32_t output_reversed;
+} tandem_ntt_tiny_spread_args;
+
+/// Element i of 2^log_n times first * base^i, by the powers of base with 2 * split >= log_n.
 typedef struct tandem_ntt_scale_args {
     tandem_scalar* data;
     const tandem_ntt_factor* powers;
@@ -149,13 +195,17 @@ int32_t tandem_ntt_powers_bn254(const tandem_ntt_powers_args* args, tandem_strea
 int32_t tandem_ntt_stages_bn254(const tandem_ntt_stages_args* args, tandem_stream stream);
 int32_t tandem_ntt_factors_bn254(const tandem_ntt_factors_args* args, tandem_stream stream);
 int32_t tandem_ntt_pass_bn254(const tandem_ntt_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_spread_bn254(const tandem_ntt_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_bn254(const tandem_ntt_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_tiny_spread_bn254(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_scale_bn254(const tandem_ntt_scale_args* args, tandem_stream stream);
 int32_t tandem_ntt_powers_bls12_381(const tandem_ntt_powers_args* args, tandem_stream stream);
 int32_t tandem_ntt_stages_bls12_381(const tandem_ntt_stages_args* args, tandem_stream stream);
 int32_t tandem_ntt_factors_bls12_381(const tandem_ntt_factors_args* args, tandem_stream stream);
 int32_t tandem_ntt_pass_bls12_381(const tandem_ntt_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_spread_bls12_381(const tandem_ntt_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_bls12_381(const tandem_ntt_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_tiny_spread_bls12_381(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_scale_bls12_381(const tandem_ntt_scale_args* args, tandem_stream stream);
 
 // ---- spmv: a sparse matrix times a vector
@@ -217,7 +267,7 @@ int32_t tandem_poseidon_bls12_381(const tandem_poseidon_args* args, tandem_strea
 
 /// n elements of the launcher's type from `data` on, which is aligned to 16 bytes and may be another GPU's memory that this one
 /// reaches. `groups` gets one element for each group. Elements of a field are integers; where one is not below the modulus, the index
-/// of the first such, counted from `first`, becomes the value of `too_large` if that is greater.
+/// of the first such, counted from `first`, becomes the value of `too_large` if that is greater. For numbers it may be null.
 typedef struct tandem_reduce_args {
     const uint8_t* data;
     uint8_t* groups;

@@ -18,8 +18,9 @@ static_assert(offsetof(tandem_ntt_factor, limb) == 0, "tandem_ntt_factor.limb");
 
 static_assert(sizeof(tandem_ntt_powers_args) == 48, "size of tandem_ntt_powers_args");
 static_assert(offsetof(tandem_ntt_powers_args, powers) == 0, "tandem_ntt_powers_args.powers");
-static_assert(offsetof(tandem_ntt_powers_args, base) == 8, "tandem_ntt_powers_args.base");
-static_assert(offsetof(tandem_ntt_powers_args, split) == 40, "tandem_ntt_powers_args.split");
+static_assert(offsetof(tandem_ntt_powers_args, first) == 8, "tandem_ntt_powers_args.first");
+static_assert(offsetof(tandem_ntt_powers_args, base) == 40, "tandem_ntt_powers_args.base");
+static_assert(offsetof(tandem_ntt_powers_args, split) == 72, "tandem_ntt_powers_args.split");
 
 static_assert(sizeof(tandem_ntt_stages_args) == 32, "size of tandem_ntt_stages_args");
 static_assert(offsetof(tandem_ntt_stages_args, stages) == 0, "tandem_ntt_stages_args.stages");
@@ -39,6 +40,8 @@ static_assert(offsetof(tandem_ntt_factors_args, log_rows) == 60, "tandem_ntt_fac
 static_assert(offsetof(tandem_ntt_factors_args, reversed) == 64, "tandem_ntt_factors_args.reversed");
 static_assert(offsetof(tandem_ntt_factors_args, odd) == 68, "tandem_ntt_factors_args.odd");
 static_assert(offsetof(tandem_ntt_factors_args, inverse) == 72, "tandem_ntt_factors_args.inverse");
+static_assert(offsetof(tandem_ntt_factors_args, known_bits) == 76, "tandem_ntt_factors_args.known_bits");
+static_assert(offsetof(tandem_ntt_factors_args, known) == 80, "tandem_ntt_factors_args.known");
 
 static_assert(sizeof(tandem_ntt_pass_args) == 88, "size of tandem_ntt_pass_args");
 static_assert(offsetof(tandem_ntt_pass_args, input) == 0, "tandem_ntt_pass_args.input");
@@ -58,6 +61,15 @@ static_assert(offsetof(tandem_ntt_pass_args, multiply) == 72, "tandem_ntt_pass_a
 static_assert(offsetof(tandem_ntt_pass_args, reorder) == 76, "tandem_ntt_pass_args.reorder");
 static_assert(offsetof(tandem_ntt_pass_args, last) == 80, "tandem_ntt_pass_args.last");
 
+static_assert(sizeof(tandem_ntt_spread_args) == 240, "size of tandem_ntt_spread_args");
+static_assert(offsetof(tandem_ntt_spread_args, pass) == 0, "tandem_ntt_spread_args.pass");
+static_assert(offsetof(tandem_ntt_spread_args, targets) == 88, "tandem_ntt_spread_args.targets");
+static_assert(offsetof(tandem_ntt_spread_args, log_shards) == 216, "tandem_ntt_spread_args.log_shards");
+static_assert(offsetof(tandem_ntt_spread_args, sections_in) == 220, "tandem_ntt_spread_args.sections_in");
+static_assert(offsetof(tandem_ntt_spread_args, scatter) == 224, "tandem_ntt_spread_args.scatter");
+static_assert(offsetof(tandem_ntt_spread_args, known_bits) == 228, "tandem_ntt_spread_args.known_bits");
+static_assert(offsetof(tandem_ntt_spread_args, known) == 232, "tandem_ntt_spread_args.known");
+
 static_assert(sizeof(tandem_ntt_tiny_args) == 88, "size of tandem_ntt_tiny_args");
 static_assert(offsetof(tandem_ntt_tiny_args, data) == 0, "tandem_ntt_tiny_args.data");
 static_assert(offsetof(tandem_ntt_tiny_args, root) == 8, "tandem_ntt_tiny_args.root");
@@ -65,6 +77,17 @@ static_assert(offsetof(tandem_ntt_tiny_args, scale) == 40, "tandem_ntt_tiny_args
 static_assert(offsetof(tandem_ntt_tiny_args, log_n) == 72, "tandem_ntt_tiny_args.log_n");
 static_assert(offsetof(tandem_ntt_tiny_args, input_reversed) == 76, "tandem_ntt_tiny_args.input_reversed");
 static_assert(offsetof(tandem_ntt_tiny_args, output_reversed) == 80, "tandem_ntt_tiny_args.output_reversed");
+
+static_assert(sizeof(tandem_ntt_tiny_spread_args) == 224, "size of tandem_ntt_tiny_spread_args");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, shards) == 0, "tandem_ntt_tiny_spread_args.shards");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, output) == 128, "tandem_ntt_tiny_spread_args.output");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, root) == 136, "tandem_ntt_tiny_spread_args.root");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, scale) == 168, "tandem_ntt_tiny_spread_args.scale");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, log_n) == 200, "tandem_ntt_tiny_spread_args.log_n");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, log_shards) == 204, "tandem_ntt_tiny_spread_args.log_shards");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, shard) == 208, "tandem_ntt_tiny_spread_args.shard");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, input_reversed) == 212, "tandem_ntt_tiny_spread_args.input_reversed");
+static_assert(offsetof(tandem_ntt_tiny_spread_args, output_reversed) == 216, "tandem_ntt_tiny_spread_args.output_reversed");
 
 static_assert(sizeof(tandem_ntt_scale_args) == 32, "size of tandem_ntt_scale_args");
 static_assert(offsetof(tandem_ntt_scale_args, data) == 0, "tandem_ntt_scale_args.data");

@@ -5,17 +5,19 @@
 //! coefficients by powers of the shift.
 
 mod plan;
-#[allow(dead_code)]
 mod seam;
+mod small;
+mod spread;
 mod tables;
 
+pub(crate) use small::SmallTables;
 pub(crate) use tables::Tables;
 
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use ark_ff::{AdditiveGroup, Field};
-use plan::{Factors, Plan, Shape};
+use plan::{Factors, Known, Pass, Plan, Shape};
 use std::sync::PoisonError;
 use tables::{address, order, scalar, Order2};
 use tandem_ops::ntt::log_size;
@@ -49,19 +51,76 @@ macro_rules! curve {
 curve!(Bn254);
 curve!(Bls12_381);
 
+/// What the factors of all passes of a transform have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    reversed: bool,
+    odd: bool,
+    inverse: bool,
+}
+
+/// By what the points of the subgroup of 2^`log_n` are multiplied, unless by 1; never zero.
+fn shift_of<C: Curve>(coset: Coset, log_n: u32) -> Result<Option<C::Fr>> {
+    match coset {
+        Coset::Subgroup => Ok(None),
+        Coset::Odd => root::<C>(log_n + 1).map(Some),
+        Coset::Shift(g) if g == Mont::default() => Err(Error::invalid(OP, "the coset's shift is zero")),
+        Coset::Shift(g) => Ok(Some(C::from_mont(g))),
+    }
+}
+
+fn root<C: Curve>(log_n: u32) -> Result<C::Fr> {
+    C::root_of_unity(log_n).ok_or_else(|| Error::invalid(OP, "no root of unity"))
+}
+
+/// The root and the factor of all elements for the launchers of transforms by their definition.
+fn tiny_root<C: Curve>(direction: Direction, log_n: u32) -> Result<(ffi::tandem_scalar, ffi::tandem_scalar)> {
+    let root = root::<C>(log_n)?;
+    let (root, factor) = match direction {
+        Direction::Forward => (Some(root), Some(C::Fr::ONE)),
+        Direction::Inverse => (root.inverse(), C::Fr::from(1u64 << log_n).inverse()),
+    };
+    let wire = |x: Option<C::Fr>| scalar(C::mont(x.unwrap_or(C::Fr::ZERO)));
+    Ok((wire(root), wire(factor)))
+}
+
+/// The arguments of a pass of a transform of 2^`log_n` elements with all tables, but without memory to work on.
+fn pass_args<C: Curve>(
+    ctx: &LaneCtx,
+    pass: &Pass,
+    kind: Kind,
+    log_n: u32,
+    known: Known,
+) -> Result<ffi::tandem_ntt_pass_args> {
+    let Order2 { bits: order_bits, split } = order::<C>();
+    let mut tables = ctx.ntt.lock().unwrap_or_else(PoisonError::into_inner);
+    let factors = tables.factors::<C>(ctx, pass, log_n, kind, known)?;
+    let (powers, stages) = tables.field::<C>(ctx, kind.inverse)?;
+    Ok(ffi::tandem_ntt_pass_args {
+        input: std::ptr::null(),
+        output: std::ptr::null_mut(),
+        stages: address(stages),
+        factors: factors.unwrap_or(std::ptr::null_mut()),
+        powers: address(powers),
+        order_bits,
+        split,
+        log_n,
+        low: pass.low,
+        log_rows: pass.log_rows,
+        reversed: kind.reversed.into(),
+        odd: kind.odd.into(),
+        inverse: kind.inverse.into(),
+        multiply: (pass.factors != Factors::None).into(),
+        reorder: 0,
+        last: 0,
+    })
+}
+
 impl Data<'_> {
     fn ntt<C: Curve>(&self, op: NttOp) -> Result<()> {
         let (data, log_n) = (self, self.log_n);
-        let root = |log: u32| C::root_of_unity(log).ok_or_else(|| Error::invalid(OP, "no root of unity"));
         let inverse = op.direction == Direction::Inverse;
-        let shift = match op.coset {
-            Coset::Subgroup => None,
-            Coset::Odd => Some(root(log_n + 1)?),
-            Coset::Shift(g) if g == Mont::default() => {
-                return Err(Error::invalid(OP, "the coset's shift is zero"));
-            }
-            Coset::Shift(g) => Some(C::from_mont(g)),
-        };
+        let shift = shift_of::<C>(op.coset, log_n)?;
         let mut shape = Shape { log_n, direction: op.direction, odd: false, input: op.input, output: op.output };
         let memory = data.ctx.properties.memory_bytes;
         if op.coset == Coset::Odd && !inverse {
@@ -72,21 +131,21 @@ impl Data<'_> {
             shape.odd = false;
         }
         if let (Some(g), false) = (shift, inverse) {
-            data.scale::<C>(g, op.input)?;
+            data.scale::<C>(C::Fr::ONE, g, op.input)?;
         }
         match plan::plan(&shape, memory) {
             Some(plan) => data.transform::<C>(&shape, &plan)?,
-            None => data.tiny::<C>(root(log_n)?, &shape)?,
+            None => data.tiny::<C>(&shape)?,
         }
         if let (Some(g), true) = (shift, inverse) {
-            data.scale::<C>(g.inverse().unwrap_or(C::Fr::ZERO), op.output)?;
+            data.scale::<C>(C::Fr::ONE, g.inverse().unwrap_or(C::Fr::ZERO), op.output)?;
         }
         Ok(())
     }
 
     fn transform<C: Curve>(&self, shape: &Shape, plan: &Plan) -> Result<()> {
         let inverse = shape.direction == Direction::Inverse;
-        let Order2 { bits: order_bits, split } = order::<C>();
+        let kind = Kind { reversed: plan.reversed, odd: shape.odd, inverse };
         let launcher = match C::ID {
             CurveId::Bn254 => ffi::tandem_ntt_pass_bn254,
             CurveId::Bls12_381 => ffi::tandem_ntt_pass_bls12_381,
@@ -99,30 +158,13 @@ impl Data<'_> {
             false => None,
         };
         let other_at = other.as_ref().map_or(self.at, |other| other.ptr().cast().raw());
-        let mut tables = self.ctx.ntt.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, pass) in plan.passes.iter().enumerate() {
             let last = i + 1 == count;
-            let kind = (plan.reversed, shape.odd, inverse);
-            let factors = tables.factors::<C>(self.ctx, pass, self.log_n, kind)?;
-            let (powers, stages) = tables.field::<C>(self.ctx, inverse)?;
-            let args = ffi::tandem_ntt_pass_args {
-                input: if last { other_at } else { self.at },
-                output: if i + 2 == count { other_at } else { self.at },
-                stages: address(stages),
-                factors: factors.unwrap_or(std::ptr::null_mut()),
-                powers: address(powers),
-                order_bits,
-                split,
-                log_n: self.log_n,
-                low: pass.low,
-                log_rows: pass.log_rows,
-                reversed: plan.reversed.into(),
-                odd: shape.odd.into(),
-                inverse: inverse.into(),
-                multiply: (pass.factors != Factors::None).into(),
-                reorder: (last && plan.reorder).into(),
-                last: last.into(),
-            };
+            let mut args = pass_args::<C>(self.ctx, pass, kind, self.log_n, Known::default())?;
+            args.input = if last { other_at } else { self.at };
+            args.output = if i + 2 == count { other_at } else { self.at };
+            args.reorder = (last && plan.reorder).into();
+            args.last = last.into();
             // SAFETY: Input and output hold 2^log_n elements; the tables were made for this pass, and stay until the
             // stream has done it.
             self.ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
@@ -131,15 +173,12 @@ impl Data<'_> {
     }
 
     /// Transforms fewer elements than a pass needs.
-    fn tiny<C: Curve>(&self, root: C::Fr, shape: &Shape) -> Result<()> {
-        let (root, scale) = match shape.direction {
-            Direction::Forward => (Some(root), Some(C::Fr::ONE)),
-            Direction::Inverse => (root.inverse(), C::Fr::from(1u64 << self.log_n).inverse()),
-        };
+    fn tiny<C: Curve>(&self, shape: &Shape) -> Result<()> {
+        let (root, scale) = tiny_root::<C>(shape.direction, self.log_n)?;
         let args = ffi::tandem_ntt_tiny_args {
             data: self.at,
-            root: scalar(C::mont(root.unwrap_or(C::Fr::ZERO))),
-            scale: scalar(C::mont(scale.unwrap_or(C::Fr::ZERO))),
+            root,
+            scale,
             log_n: self.log_n,
             input_reversed: (shape.input == Order::BitReversed).into(),
             output_reversed: (shape.output == Order::BitReversed).into(),
@@ -152,10 +191,10 @@ impl Data<'_> {
         self.ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })
     }
 
-    /// Multiplies element i by base^i.
-    fn scale<C: Curve>(&self, base: C::Fr, order: Order) -> Result<()> {
+    /// Multiplies element i by first * base^i.
+    fn scale<C: Curve>(&self, first: C::Fr, base: C::Fr, order: Order) -> Result<()> {
         let split = self.log_n.div_ceil(2);
-        let powers = tables::powers::<C>(self.ctx, base, split)?;
+        let powers = tables::powers::<C>(self.ctx, first, base, split)?;
         let args = ffi::tandem_ntt_scale_args {
             data: self.at,
             powers: address(&powers),

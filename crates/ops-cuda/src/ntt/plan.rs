@@ -41,6 +41,15 @@ pub(crate) struct Pass {
     pub(crate) factors: Factors,
 }
 
+/// What tells a shard of a transform that is spread over lanes, once it is part of the factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Known {
+    /// How many bits; none before they are known, and where there are no shards.
+    pub(crate) bits: u32,
+    /// What they are.
+    pub(crate) value: u32,
+}
+
 /// How a transform of no fewer than 2^[`MIN_BITS`] elements is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {

@@ -11,7 +11,9 @@
 //! - From bit-reversed order the first pass sends: its rows' lowest bits tell the shard. The number of the sender
 //!   becomes the upper bits of the place, and the passes after it are those of a vector of its own.
 
-use super::plan::{factors_of, Factors, Pass, Shape, MAX_BITS, MIN_BITS};
+use super::plan::{factors_of, Pass, Shape, MAX_BITS, MIN_BITS};
+use crate::tuning::ntt::SHARD_BITS;
+use tandem_ops::ntt::MAX_SHARDS;
 use tandem_ops::Order;
 
 /// To where a pass writes.
@@ -19,11 +21,9 @@ use tandem_ops::Order;
 pub(crate) enum Target {
     /// To the shard itself.
     Stay,
-    /// To the shard that the places' upper bits name, read backwards, into the section of the sender's number, to the place
-    /// without these bits.
+    /// To the shard that the places' upper bits name, into the sender's section, to the place without these bits.
     ByHighBits,
-    /// To the shard that the places' lowest bits name, into the section of the sender's number read backwards, to the place
-    /// without these bits.
+    /// To the shard that the places' lowest bits name, into the sender's section, to the place without these bits.
     ByLowBits,
 }
 
@@ -56,10 +56,32 @@ impl Seam {
             false => backwards(shard, log_shards),
         }
     }
+
+    /// The shard that the bits of a place name to which its element is sent.
+    pub(crate) fn named(&self, name: u32, log_shards: u32) -> u32 {
+        match self.reversed {
+            true => name,
+            false => backwards(name, log_shards),
+        }
+    }
+
+    /// The section that a shard sends to: the bits of places that told the shard.
+    pub(crate) fn section(&self, shard: u32, log_shards: u32) -> u32 {
+        match self.reversed {
+            true => backwards(shard, log_shards),
+            false => shard,
+        }
+    }
+}
+
+/// Over how many of so many lanes a transform of 2^`log_n` elements is to be spread: a power of two.
+pub(crate) fn lanes_for(log_n: u32, lanes: usize) -> usize {
+    let most = lanes.clamp(1, MAX_SHARDS).ilog2();
+    1 << most.min(log_n.saturating_sub(SHARD_BITS))
 }
 
 /// The number of `bits` bits read backwards.
-pub(crate) fn backwards(x: u32, bits: u32) -> u32 {
+fn backwards(x: u32, bits: u32) -> u32 {
     x.reverse_bits().checked_shr(32 - bits).unwrap_or(0)
 }
 
@@ -105,6 +127,7 @@ fn with_passes_of(most: u32, shape: &Shape, log_shards: u32, memory: u64) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Factors;
     use super::*;
     use ark_ff::{AdditiveGroup, Field, UniformRand};
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
@@ -186,7 +209,9 @@ mod tests {
             let powers: Vec<Fr> = (0..rows as u64).map(|k| w.pow([k])).collect();
             let mut out = vec![vec![Fr::ZERO; 1 << bits]; shards.len()];
             let mut written = vec![vec![false; 1 << bits]; shards.len()];
+            let named = |name: usize| self.seam.named(name as u32, log_shards) as usize;
             for (s, shard) in shards.iter().enumerate() {
+                let mine = self.seam.section(s as u32, log_shards) as usize;
                 for column in 0..1usize << (bits - log_rows) {
                     let at = |column: usize, row: usize, low: u32| {
                         let below = column & ((1 << low) - 1);
@@ -215,12 +240,10 @@ mod tests {
                         let (to, place) = match step.target {
                             Target::Stay => (s, place),
                             Target::ByHighBits => {
-                                let to = backwards((place >> section) as u32, log_shards) as usize;
-                                (to, s << section | place & ((1 << section) - 1))
+                                (named(place >> section), mine << section | place & ((1 << section) - 1))
                             }
                             Target::ByLowBits => {
-                                let sender = backwards(s as u32, log_shards) as usize;
-                                (place & (self.spread.shards() - 1), sender << section | place >> log_shards)
+                                (named(place & (shards.len() - 1)), mine << section | place >> log_shards)
                             }
                         };
                         assert!(!std::mem::replace(&mut written[to][place], true), "written twice");
@@ -278,6 +301,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_transforms_stay_on_one_lane() {
+        assert_eq!((0..=18).map(|log_n| lanes_for(log_n, 8)).max(), Some(1));
+        assert_eq!([19, 20, 21, 32].map(|log_n| lanes_for(log_n, 8)), [2, 4, 8, 8]);
+        assert_eq!([0, 1, 2, 3, 5, 7, 64].map(|lanes| lanes_for(28, lanes)), [1, 1, 2, 2, 4, 4, 16]);
     }
 
     #[test]

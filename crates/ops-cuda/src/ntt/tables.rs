@@ -1,6 +1,7 @@
 //! The tables of factors in a GPU's memory: made when they are first needed, and kept.
 
-use super::plan::{tables_bytes, Factors, Pass};
+use super::plan::{tables_bytes, Factors, Known, Pass};
+use super::Kind;
 use crate::ffi;
 use crate::lane::LaneCtx;
 use ark_ff::{FftField, Field};
@@ -29,9 +30,8 @@ struct Key {
     curve: CurveId,
     bits: u32,
     log_rows: u32,
-    reversed: bool,
-    odd: bool,
-    inverse: bool,
+    kind: Kind,
+    known: Known,
     /// log n of the 1/n that they hold, else 0.
     scaled: u32,
 }
@@ -66,10 +66,11 @@ pub(super) fn order<C: Curve>() -> Order2 {
     Order2 { bits, split: bits.div_ceil(2) }
 }
 
-/// The first 2^split powers of `base`, then every 2^split-th.
-pub(super) fn powers<C: Curve>(ctx: &LaneCtx, base: C::Fr, split: u32) -> Result<DeviceBuffer<Factor>> {
+/// The first 2^split powers of `base`, times `first`, then every 2^split-th.
+pub(super) fn powers<C: Curve>(ctx: &LaneCtx, first: C::Fr, base: C::Fr, split: u32) -> Result<DeviceBuffer<Factor>> {
     let table = ctx.alloc_public::<Factor>(OP, 2 << split)?;
-    let args = ffi::tandem_ntt_powers_args { powers: address(&table), base: scalar(C::mont(base)), split };
+    let [first, base] = [first, base].map(|x| scalar(C::mont(x)));
+    let args = ffi::tandem_ntt_powers_args { powers: address(&table), first, base, split };
     let launcher = match C::ID {
         CurveId::Bn254 => ffi::tandem_ntt_powers_bn254,
         CurveId::Bls12_381 => ffi::tandem_ntt_powers_bls12_381,
@@ -83,7 +84,7 @@ impl FieldTables {
     fn new<C: Curve>(ctx: &LaneCtx) -> Result<Self> {
         let Order2 { bits, split } = order::<C>();
         let root = C::root_of_unity(bits).ok_or_else(|| tandem_ops::Error::invalid(OP, "no root of unity"))?;
-        let powers = powers::<C>(ctx, root, split)?;
+        let powers = powers::<C>(ctx, C::Fr::ONE, root, split)?;
         let stages = |inverse: u32| {
             let table = ctx.alloc_public::<Factor>(OP, ffi::TANDEM_NTT_STAGE_FACTORS as usize)?;
             let args = ffi::tandem_ntt_stages_args {
@@ -128,11 +129,12 @@ impl Tables {
         ctx: &LaneCtx,
         pass: &Pass,
         log_n: u32,
-        (reversed, odd, inverse): (bool, bool, bool),
+        kind: Kind,
+        known: Known,
     ) -> Result<Option<*mut ffi::tandem_ntt_factor>> {
         let Factors::Table { bits, scaled } = pass.factors else { return Ok(None) };
         let scaled = if scaled { log_n } else { 0 };
-        let key = Key { curve: C::ID, bits, log_rows: pass.log_rows, reversed, odd, inverse, scaled };
+        let key = Key { curve: C::ID, bits, log_rows: pass.log_rows, kind, known, scaled };
         self.time += 1;
         if let Some((last_use, table)) = self.factors.get_mut(&key) {
             *last_use = self.time;
@@ -144,7 +146,7 @@ impl Tables {
             table => table?,
         };
         let Order2 { bits: order_bits, split } = order::<C>();
-        let (powers, _) = self.field::<C>(ctx, inverse)?;
+        let (powers, _) = self.field::<C>(ctx, kind.inverse)?;
         let scale = C::Fr::from(2u64).pow([u64::from(scaled)]).inverse().unwrap_or(C::Fr::ONE);
         let args = ffi::tandem_ntt_factors_args {
             factors: address(&table),
@@ -154,9 +156,11 @@ impl Tables {
             split,
             bits,
             log_rows: pass.log_rows,
-            reversed: reversed.into(),
-            odd: odd.into(),
-            inverse: inverse.into(),
+            reversed: kind.reversed.into(),
+            odd: kind.odd.into(),
+            inverse: kind.inverse.into(),
+            known_bits: known.bits,
+            known: known.value,
         };
         let launcher = match C::ID {
             CurveId::Bn254 => ffi::tandem_ntt_factors_bn254,

@@ -16,18 +16,38 @@ inline bool valid_powers(const tandem_ntt_factor* powers, uint32_t order_bits, u
     return powers && split <= 16 && order_bits <= 2 * split && bits <= order_bits;
 }
 
-template <class P> int32_t pass(const tandem_ntt_pass_args* args, tandem_stream stream) {
-    const tandem_ntt_pass_args& a = *args;
+inline uint32_t known_bits(const tandem_ntt_pass_args&) { return 0; }
+inline uint32_t known_bits(const tandem_ntt_spread_args& a) { return a.known_bits; }
+
+inline bool valid_spread(const tandem_ntt_pass_args&) { return true; }
+/// Sections are of 2^(log_n - log_shards) places, and are told apart by bits of the row.
+inline bool valid_spread(const tandem_ntt_spread_args& a) {
+    const tandem_ntt_pass_args& p = a.pass;
+    if (a.log_shards > MAX_LOG_SHARDS || a.log_shards > p.log_n) return false;
+    if (a.known_bits > a.log_shards || a.known >> a.known_bits || a.scatter > TANDEM_NTT_BY_LOW_BITS) return false;
+    // Those of the lowest bits are of the row if it has these bits.
+    const bool low = a.sections_in || a.scatter == TANDEM_NTT_BY_LOW_BITS;
+    if (low && (p.low != 0 || a.log_shards > p.log_rows)) return false;
+    if (a.sections_in && (p.reversed || (p.input == p.output && p.log_rows < p.log_n))) return false;
+    if (a.scatter == TANDEM_NTT_STAY) return true;
+    for (uint32_t i = 0; i < 1u << a.log_shards; i++)
+        if (!a.targets[i]) return false;
+    return !p.last && !p.reorder;
+}
+
+template <class P, class Args> int32_t pass(const Args* args, tandem_stream stream) {
+    const tandem_ntt_pass_args& a = pass_of(*args);
+    if (!valid_spread(*args)) return TANDEM_INVALID;
     if (!a.input || !a.output || !a.stages || a.log_n > MAX_LOG_N) return TANDEM_INVALID;
     if (a.log_rows < MIN_LOG_N || a.log_rows > MAX_LOG_ROWS || a.low + a.log_rows > a.log_n) return TANDEM_INVALID;
     // A block that holds the whole transform has read everything before it writes.
     if (a.reorder && a.input == a.output && a.log_rows < a.log_n) return TANDEM_INVALID;
     if (a.reorder && a.low != (a.reversed ? a.log_n - a.log_rows : 0)) return TANDEM_INVALID;
-    const uint32_t bits = a.reversed ? a.low + a.log_rows : a.log_n - a.low;
+    const uint32_t bits = (a.reversed ? a.low + a.log_rows : a.log_n - a.low) + known_bits(*args);
     if (a.multiply && !a.factors && !valid_powers(a.powers, a.order_bits, a.split, bits + a.odd)) return TANDEM_INVALID;
     // A block of fewer elements than the usual where there are not that many.
     const uint32_t log_elements = a.log_n < LOG_BLOCK + LOG_HELD ? a.log_n : LOG_BLOCK + LOG_HELD;
-    pass_kernel<P><<<1u << (a.log_n - log_elements), 1u << (log_elements - LOG_HELD), 32u << log_elements, stream>>>(a);
+    pass_kernel<P, Args><<<1u << (a.log_n - log_elements), 1u << (log_elements - LOG_HELD), 32u << log_elements, stream>>>(*args);
     return status();
 }
 
@@ -46,8 +66,9 @@ template <class P> int32_t stages(const tandem_ntt_stages_args* args, tandem_str
 
 template <class P> int32_t factors(const tandem_ntt_factors_args* args, tandem_stream stream) {
     const tandem_ntt_factors_args& a = *args;
-    if (!a.factors || a.bits > MAX_LOG_N || a.log_rows > a.bits) return TANDEM_INVALID;
-    if (!valid_powers(a.powers, a.order_bits, a.split, a.bits + a.odd)) return TANDEM_INVALID;
+    if (!a.factors || a.bits > MAX_LOG_N || a.log_rows > a.bits || a.known_bits > MAX_LOG_SHARDS) return TANDEM_INVALID;
+    if (a.known >> a.known_bits) return TANDEM_INVALID;
+    if (!valid_powers(a.powers, a.order_bits, a.split, a.bits + a.known_bits + a.odd)) return TANDEM_INVALID;
     factors_kernel<P><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
     return status();
 }
@@ -55,6 +76,17 @@ template <class P> int32_t factors(const tandem_ntt_factors_args* args, tandem_s
 template <class P> int32_t tiny(const tandem_ntt_tiny_args* args, tandem_stream stream) {
     if (!args->data || args->log_n > 2) return TANDEM_INVALID;
     tiny_kernel<P><<<1, 32, 0, stream>>>(*args);
+    return status();
+}
+
+template <class P> int32_t tiny_spread(const tandem_ntt_tiny_spread_args* args, tandem_stream stream) {
+    const tandem_ntt_tiny_spread_args& a = *args;
+    if (a.log_shards > MAX_LOG_SHARDS || a.log_n > TANDEM_NTT_MAX_LOG_TINY || a.log_n < a.log_shards) return TANDEM_INVALID;
+    if (!a.output || a.shard >> a.log_shards) return TANDEM_INVALID;
+    for (uint32_t i = 0; i < 1u << a.log_shards; i++)
+        if (!a.shards[i] || a.shards[i] == a.output) return TANDEM_INVALID;
+    const uint32_t elements = 1u << (a.log_n - a.log_shards);
+    tiny_spread_kernel<P><<<1, elements < 32 ? 32 : elements, 0, stream>>>(a);
     return status();
 }
 
@@ -81,8 +113,14 @@ template <class P> int32_t scale(const tandem_ntt_scale_args* args, tandem_strea
     int32_t tandem_ntt_pass_##curve(const tandem_ntt_pass_args* args, tandem_stream stream) {                          \
         return tandem::ntt::pass<tandem::field>(args, stream);                                                         \
     }                                                                                                                  \
+    int32_t tandem_ntt_spread_##curve(const tandem_ntt_spread_args* args, tandem_stream stream) {                      \
+        return tandem::ntt::pass<tandem::field>(args, stream);                                                         \
+    }                                                                                                                  \
     int32_t tandem_ntt_tiny_##curve(const tandem_ntt_tiny_args* args, tandem_stream stream) {                          \
         return tandem::ntt::tiny<tandem::field>(args, stream);                                                         \
+    }                                                                                                                  \
+    int32_t tandem_ntt_tiny_spread_##curve(const tandem_ntt_tiny_spread_args* args, tandem_stream stream) {            \
+        return tandem::ntt::tiny_spread<tandem::field>(args, stream);                                                  \
     }                                                                                                                  \
     int32_t tandem_ntt_scale_##curve(const tandem_ntt_scale_args* args, tandem_stream stream) {                        \
         return tandem::ntt::scale<tandem::field>(args, stream);                                                        \

@@ -10,7 +10,9 @@
 //
 // The number of threads that exchange elements between two rounds is 2^(bits left - 2), and they are neighbours: up to
 // 7 bits they are of one warp, so that most exchanges need no barrier of the block.
-#include "lazy.cuh"
+//
+// A transform that is spread over lanes goes through the same passes over the places of a shard (spread.cuh says how).
+#include "spread.cuh"
 
 #include <cuda_pipeline_primitives.h>
 
@@ -134,36 +136,53 @@ __device__ __forceinline__ Fp<P> multiply_power(Fp<P> x, const Factor<P>* powers
 }
 
 /// Multiplies the element from `place` by its factor before the pass.
-template <class P>
-__device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const tandem_ntt_pass_args& args, uint64_t place) {
-    const uint32_t bits = args.reversed ? args.low + args.log_rows : args.log_n - args.low;
-    const uint64_t index = args.reversed ? place & ((uint64_t(1) << bits) - 1) : place >> args.low;
+template <class P, class Args>
+__device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const Args& all, uint64_t place) {
+    const tandem_ntt_pass_args& args = pass_of(all);
+    uint32_t bits = args.reversed ? args.low + args.log_rows : args.log_n - args.low;
+    uint64_t index = args.reversed ? place & ((uint64_t(1) << bits) - 1) : place >> args.low;
     if (args.factors) return multiply(x, load16_readonly(reinterpret_cast<const Factor<P>*>(args.factors) + index));
+    if constexpr (is_spread<Args>) {
+        index = with_known(index, bits, args.reversed, all.known_bits, all.known);
+        bits += all.known_bits;
+    }
     uint64_t exponent = factor_exponent(index, bits, args.log_rows, args.reversed, args.odd)
                         << (args.order_bits - bits - args.odd);
     if (args.inverse) exponent = 0 - exponent;
     return multiply_power(x, reinterpret_cast<const Factor<P>*>(args.powers), args.split, exponent);
 }
 
-template <class P>
-__global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const tandem_ntt_pass_args args) {
+/// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard.
+template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const Args all) {
     extern __shared__ uint4 shared[];
+    const tandem_ntt_pass_args& args = pass_of(all);
     const uint32_t log_rows = args.log_rows, elements = blockDim.x * HELD;
     const uint32_t rows = 1u << log_rows, columns = elements >> log_rows;
     const uint32_t log_block = 31 - __clz(columns);
     const bool reversed = args.reversed, reorder = args.reorder;
     const uint32_t log_columns = args.log_n - log_rows;
     const Places from{log_rows, log_columns, args.low, reversed, reorder && !reversed};
-    const uint64_t first_column = uint64_t(blockIdx.x) * columns;
+    uint32_t block_number = blockIdx.x;
+    if constexpr (is_spread<Args>) {
+        // Neighbouring blocks write to different sections, so that the ways to all lanes are used all the time.
+        const uint32_t log_blocks = 31 - __clz(gridDim.x);
+        if (all.scatter == TANDEM_NTT_BY_HIGH_BITS && log_blocks >= all.log_shards)
+            block_number = rotate_right(block_number, log_blocks, all.log_shards);
+    }
+    const uint64_t first_column = uint64_t(block_number) * columns;
 
     // Copy in, by halves of elements: neighbouring threads take neighbouring rows if those are neighbours in memory,
     // else neighbouring columns.
 #pragma unroll
     for (uint32_t i = 0; i < 2 * HELD; i++) {
         const uint32_t unit = i * blockDim.x + threadIdx.x, e = unit >> 1, half = unit & 1;
-        const uint32_t row = from.low == 0 ? e & (rows - 1) : e >> log_block;
+        uint32_t row = from.low == 0 ? e & (rows - 1) : e >> log_block;
         const uint32_t column = from.low == 0 ? e >> log_rows : e & (columns - 1);
-        const uint64_t place = from.column(first_column + column) + (uint64_t(row) << from.low);
+        if constexpr (is_spread<Args>)
+            if (all.sections_in) row = rotate_left(row, log_rows, all.log_shards);
+        uint64_t place = from.column(first_column + column) + (uint64_t(row) << from.low);
+        if constexpr (is_spread<Args>)
+            if (all.sections_in) place = rotate_right(place, args.log_n, all.log_shards);
         const uint32_t at = kept_at(column, from.row(row), log_rows);
         __pipeline_memcpy_async(shared + (half ? elements + (at ^ 4) : at),
                                 reinterpret_cast<const uint4*>(args.input) + 2 * place + half, 16);
@@ -189,7 +208,7 @@ __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const tand
             const uint64_t base = from.column(first_column + column);
 #pragma unroll
             for (uint32_t k = 0; k < HELD; k++)
-                x[k] = multiply_before(x[k], args, base + (uint64_t(from.row(row | k << below)) << from.low));
+                x[k] = multiply_before(x[k], all, base + (uint64_t(from.row(row | k << below)) << from.low));
         }
         if (left >= 2) stage<P, 2>(x, stages, block, first_round);
         stage<P, 1>(x, stages, block, first_round);
@@ -210,6 +229,27 @@ __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const tand
         to.low = reversed ? 0 : log_columns;
         to.reverse_rows = !reversed;
         to.reverse_columns = reversed;
+    }
+    if constexpr (is_spread<Args>) {
+        if (all.scatter != TANDEM_NTT_STAY) {
+            // By halves of elements, so that neighbouring threads fill whole lines of the other lane's memory.
+            const uint32_t section_bits = args.log_n - all.log_shards;
+#pragma unroll 2
+            for (uint32_t i = 0; i < 2 * HELD; i++) {
+                const uint32_t unit = i * blockDim.x + threadIdx.x, e = unit >> 1, half = unit & 1;
+                uint32_t row = to.low == 0 ? e & (rows - 1) : e >> log_block;
+                const uint32_t column = to.low == 0 ? e >> log_rows : e & (columns - 1);
+                const bool by_low = all.scatter == TANDEM_NTT_BY_LOW_BITS;
+                if (by_low) row = rotate_left(row, log_rows, all.log_shards);
+                uint64_t place = to.column(first_column + column) + (uint64_t(row) << to.low);
+                if (by_low) place = rotate_right(place, args.log_n, all.log_shards);
+                const uint32_t at = kept_at(column, to.row(row), log_rows);
+                uint4* target = reinterpret_cast<uint4*>(all.targets[place >> section_bits]);
+                const uint64_t rest = place & ((uint64_t(1) << section_bits) - 1);
+                target[2 * rest + half] = shared[half ? elements + (at ^ 4) : at];
+            }
+            return;
+        }
     }
 #pragma unroll 2
     for (uint32_t i = 0; i < HELD; i++) {

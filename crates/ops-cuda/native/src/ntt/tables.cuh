@@ -22,12 +22,14 @@ template <class P> __device__ inline Fp<P> scalar(const tandem_scalar& s) {
     return x;
 }
 
-/// base^i for i below 2^split, then base^(i * 2^split).
+/// first * base^i for i below 2^split, then base^(i * 2^split).
 template <class P> __global__ void powers_kernel(const tandem_ntt_powers_args args) {
     const uint64_t i = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x, count = uint64_t(1) << args.split;
     if (i >= 2 * count) return;
     const uint64_t exponent = i < count ? i : (i - count) << args.split;
-    reinterpret_cast<Factor<P>*>(args.powers)[i] = make_factor(power(scalar<P>(args.base), exponent));
+    Fp<P> x = power(scalar<P>(args.base), exponent);
+    if (i < count) x = x * scalar<P>(args.first);
+    reinterpret_cast<Factor<P>*>(args.powers)[i] = make_factor(x);
 }
 
 /// A power of the root of order 2^order_bits in Montgomery form.
@@ -54,8 +56,10 @@ template <class P> __global__ void stages_kernel(const tandem_ntt_stages_args ar
 template <class P> __global__ void factors_kernel(const tandem_ntt_factors_args args) {
     const uint64_t place = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x;
     if (place >> args.bits) return;
-    uint64_t exponent = factor_exponent(place, args.bits, args.log_rows, args.reversed, args.odd)
-                        << (args.order_bits - args.bits - args.odd);
+    const uint32_t bits = args.bits + args.known_bits;
+    const uint64_t whole = with_known(place, args.bits, args.reversed, args.known_bits, args.known);
+    uint64_t exponent = factor_exponent(whole, bits, args.log_rows, args.reversed, args.odd)
+                        << (args.order_bits - bits - args.odd);
     if (args.inverse) exponent = 0 - exponent;
     const Fp<P> w = root_power<P>(args.powers, args.split, exponent) * scalar<P>(args.scale);
     store16(reinterpret_cast<Factor<P>*>(args.factors) + place, make_factor(w));
@@ -74,6 +78,20 @@ template <class P> __global__ void tiny_kernel(const tandem_ntt_tiny_args args) 
     }
     __syncthreads();
     if (i < n) data[args.output_reversed ? reverse_bits(i, args.log_n) : i] = sum;
+}
+
+/// The definition, for one shard of a vector of which all are within reach; a thread for each element of the output.
+template <class P> __global__ void tiny_spread_kernel(const tandem_ntt_tiny_spread_args args) {
+    const uint32_t bits = args.log_n - args.log_shards, t = threadIdx.x;
+    if (t >> bits) return;
+    const Fp<P> x = power(scalar<P>(args.root), t << args.log_shards | args.shard);
+    Fp<P> sum = Fp<P>::zero(), at = scalar<P>(args.scale);
+    for (uint32_t j = 0; j < 1u << args.log_n; j++, at = at * x) {
+        const Fp<P>* shard = reinterpret_cast<const Fp<P>*>(args.shards[j & ((1u << args.log_shards) - 1)]);
+        const uint32_t i = j >> args.log_shards;
+        sum += at * shard[args.input_reversed ? reverse_bits(i, bits) : i];
+    }
+    reinterpret_cast<Fp<P>*>(args.output)[args.output_reversed ? reverse_bits(t, bits) : t] = sum;
 }
 
 /// data[i] *= base^i, where element i stands at place i or bitrev(i).
