@@ -20,12 +20,17 @@ struct alignas(128) Lane {
 __device__ uint64_t expected(uint64_t round, uint64_t i) { return (round << 20) ^ (i * 0x9e3779b97f4a7c15); }
 
 /// Message passing: many threads write data to the peer one by one; then a fence and a relaxed signal of one of them.
-/// Who has waited for the signal must see all of the data. With EARLY = true the signal comes first.
+/// Who has waited for the signal must see all of the data. With EARLY = true the signal comes first, by more time than it
+/// takes to be seen.
 template <bool EARLY> __device__ uint64_t message(const tandem_team& team, Lane& lane, uint64_t round) {
     const uint32_t peer = 1 - team.me;
     uint64_t wrong = 0;
     if ((round + blockIdx.x) % 2 == team.me) {
-        if (EARLY && threadIdx.x == 0) signal_op(team, &lane.flag, Signal::set, round, peer);
+        if (EARLY && threadIdx.x == 0) {
+            signal_op(team, &lane.flag, Signal::set, round, peer);
+            for (const int64_t begun = clock64(); clock64() - begun < 5000;) {
+            }
+        }
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < WORDS; i += blockDim.x) p(team, &lane.data[i], expected(round, i), peer);
         __syncthreads();

@@ -44,8 +44,8 @@ template <bool PEER, class Unit> __device__ __forceinline__ void write_unit(Unit
 }
 
 /// Copies `count` units. Each warp takes IN_FLIGHT rows of as many units as it has threads, then the next ones that no
-/// other warp has: within them an address is a constant away from the first. Few units are left to few warps: a row for
-/// each was tried, and a put of 4 KiB by a block took twice as long.
+/// other warp has: within them an address is a constant away from the first. What is one row for each warp or less takes
+/// the shortest way, one unit a thread.
 template <bool PEER, class Unit, class Group>
 __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t count, Group group) {
     constexpr uint32_t LANES = Group::LANES, DEEP = IN_FLIGHT<Group>;
@@ -57,6 +57,10 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
     const uint32_t lane = rank % LANES, warp = rank / LANES;
     // Threads beyond the last full warp have nothing to do.
     if (warp >= warps) return;
+    if (LANES > 1 && count <= warps * LANES) {
+        if (rank < uint32_t(count)) write_unit<!PEER>(to + rank, read_unit<PEER>(from + rank));
+        return;
+    }
     for (uint64_t row = uint64_t(warp) * (LANES * DEEP); row < count;
          row += uint64_t(warps) * (LANES * DEEP)) {
         const uint64_t left = count - row;
