@@ -42,7 +42,7 @@ if [ -x "$here/split" ]; then
     timeout 60 "$here/split" >>"$rows" 2>"$out/split.log" || { echo "split failed:"; tail -3 "$out/split.log"; failures=$((failures + 1)); }
 fi
 # shellcheck disable=SC2086
-for what in reduce allgather reducescatter; do bench $what -b 4K -e 1G -f 16 $nccl; done
+for what in "reduce --collective" allgather reducescatter; do bench $what -b 4K -e 1G -f 16 $nccl; done
 python3 "$here/fabric.py" "$rows"
 echo "$failures failed"
 [ "$failures" -eq 0 ]

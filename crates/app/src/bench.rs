@@ -27,6 +27,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
             })
         }
         cli::Bench::Poseidon { function, tree, options } => poseidon(session, options, function, *tree),
+        cli::Bench::Reduce(args) => crate::bench_reduce::run(session, args),
         cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
             of_files(session, &session.open()?, options, zkey, witness)
         }

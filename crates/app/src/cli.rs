@@ -85,6 +85,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: crate::hash::Hash,
     },
+    /// The sum, the least or the greatest of the elements in a file
+    #[command(after_help = "The file may be larger than any memory: it streams to all devices.\n\nExamples:\n  \
+                            tandem reduce values.bin --element f32 --op max\n  \
+                            tandem reduce scalars.bin --element scalar --curve bls12-381")]
+    Reduce(crate::reduce::ReduceFile),
     /// Measure, after checking that the results are right
     Bench {
         #[command(subcommand)]
@@ -333,6 +338,10 @@ pub(crate) enum Bench {
         #[command(flatten)]
         options: BenchOptions,
     },
+    /// Sums, least and greatest elements: on one device, on all, and from host memory, beside what the plan says
+    #[command(after_help = "Examples:\n  tandem bench reduce --element u64 --log-n 24..26 --data lanes,pinned\n  \
+                            tandem bench reduce --collective -b 4K -e 1G -f 4")]
+    Reduce(crate::bench_reduce::ReduceBench),
     /// Whole proofs: of circuits made up for the size, or of a key and a witness
     #[command(
         after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 circuit.zkey witness.wtns --runs 10"
@@ -453,7 +462,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// `18`, or `16..20` with both ends.
-fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
+pub(crate) fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
     let number = |t: &str| t.parse::<u32>().ok().filter(|n| *n <= 32);
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     match (number(low), number(high.trim_start_matches('='))) {

@@ -4,10 +4,10 @@ use crate::cli::{Curve, Json};
 use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
 use crate::files::Outputs;
+use crate::source::Source;
 use crate::{interrupt, report};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -93,8 +93,12 @@ pub(crate) fn run(session: &Session, what: &Hash) -> Outcome {
 
 fn poseidon(session: &Session, args: &HashPoseidon, curve: CurveId) -> Outcome {
     let params = args.function.params()?;
-    let mut source = Source::open(&args.input)?;
+    let mut source = Source::open(&args.input, ELEMENT_BYTES)?;
     let elements = source.elements;
+    if elements == 0 {
+        let problem = format!("the file is empty; expected elements of {ELEMENT_BYTES} bytes each");
+        return Err(Failure::file(&args.input, problem));
+    }
     if args.tree {
         if tandem_ops::poseidon::height(elements, params.arity()).is_none() {
             let problem = format!("{elements} leaves; expected a power of the arity {}", params.arity());
@@ -130,7 +134,7 @@ fn poseidon(session: &Session, args: &HashPoseidon, curve: CurveId) -> Outcome {
 }
 
 /// Hashes columns piece by piece; returns how many.
-fn columns(session: &Session, hasher: &Hasher, source: &mut Source, output: &mut Output) -> Outcome<usize> {
+fn columns(session: &Session, hasher: &Hasher, source: &mut Source<'_>, output: &mut Output) -> Outcome<usize> {
     let arity = hasher.params().arity();
     let (total, most) = (source.elements / arity, PIECE / ELEMENT_BYTES / arity);
     Progress::start(&session.bars, "hash", total as u64);
@@ -139,7 +143,7 @@ fn columns(session: &Session, hasher: &Hasher, source: &mut Source, output: &mut
     for first in (0..total).step_by(most) {
         interrupt::check()?;
         let count = most.min(total - first);
-        let piece = source.read(hasher, &mut elements[..count * arity * ELEMENT_BYTES], first * arity)?;
+        let piece = read(source, hasher, &mut elements[..count * arity * ELEMENT_BYTES], first * arity)?;
         hasher.columns(piece, &mut hashes[..count])?;
         write(output, &hashes[..count])?;
         Progress::advance(&session.bars, count as u64);
@@ -148,15 +152,15 @@ fn columns(session: &Session, hasher: &Hasher, source: &mut Source, output: &mut
 }
 
 /// Writes the root of the tree over all elements; returns how many nodes it has above the leaves.
-fn tree(session: &Session, hasher: &Hasher, source: &mut Source, output: &mut Output) -> Outcome<usize> {
+fn tree(session: &Session, hasher: &Hasher, source: &mut Source<'_>, output: &mut Output) -> Outcome<usize> {
     let total = source.elements;
     Progress::start(&session.bars, "read leaves", total as u64);
     let mut elements = memory(total * ELEMENT_BYTES, source.path)?;
     for (i, piece) in elements.chunks_mut(PIECE).enumerate() {
         interrupt::check()?;
-        let read = piece.len() / ELEMENT_BYTES;
-        source.read(hasher, piece, i * (PIECE / ELEMENT_BYTES))?;
-        Progress::advance(&session.bars, read as u64);
+        let count = piece.len() / ELEMENT_BYTES;
+        read(source, hasher, piece, i * (PIECE / ELEMENT_BYTES))?;
+        Progress::advance(&session.bars, count as u64);
     }
     Progress::start(&session.bars, "hash", 0);
     let leaves = Unaligned::new(&elements).ok_or_else(|| Failure::file(source.path, "no whole elements"))?;
@@ -184,65 +188,23 @@ fn memory(bytes: usize, path: &Path) -> Outcome<Zeroizing<Vec<u8>>> {
     Ok(all)
 }
 
-/// A file of elements that must not change while it is read.
-struct Source<'a> {
-    path: &'a Path,
-    file: File,
-    before: Metadata,
-    elements: usize,
-}
-
-impl<'a> Source<'a> {
-    fn open(path: &'a Path) -> Outcome<Self> {
-        let fail = |doing: &str, e: std::io::Error| Failure::file(path, format!("cannot {doing}: {e}"));
-        // Opening a named pipe would block, so its kind is looked at first.
-        let kind = std::fs::metadata(path).map_err(|e| fail("open", e))?;
-        if !kind.is_file() {
-            let what = if kind.is_dir() { "a folder" } else { "not a regular file" };
-            return Err(Failure::file(path, format!("expected a file, this is {what}; name a file")));
+/// Reads the elements from index `first` on into `to`, which they fill, and checks them.
+fn read<'b>(
+    source: &mut Source<'_>,
+    hasher: &Hasher,
+    to: &'b mut [u8],
+    first: usize,
+) -> Outcome<Unaligned<'b, Canonical>> {
+    source.file.read_exact(to).map_err(|e| match e.kind() {
+        ErrorKind::UnexpectedEof => source.changed(),
+        _ => Failure::file(source.path, format!("cannot read: {e}")),
+    })?;
+    let elements = Unaligned::new(to).ok_or_else(|| Failure::file(source.path, "no whole elements"))?;
+    match hasher.first_too_large(elements) {
+        Some(index) => {
+            let problem = format!("element {} is not below the modulus of the scalar field", first + index);
+            Err(Failure::file(source.path, format!("{problem}; is --curve right?")))
         }
-        let file = File::open(path).map_err(|e| fail("open", e))?;
-        let before = file.metadata().map_err(|e| fail("open", e))?;
-        let bytes = before.len();
-        if bytes == 0 {
-            let problem = format!("the file is empty; expected elements of {ELEMENT_BYTES} bytes each");
-            return Err(Failure::file(path, problem));
-        }
-        if !bytes.is_multiple_of(ELEMENT_BYTES as u64) {
-            let problem = format!("{bytes} bytes; expected a multiple of {ELEMENT_BYTES}, the bytes of an element");
-            return Err(Failure::file(path, problem));
-        }
-        let elements = usize::try_from(bytes / ELEMENT_BYTES as u64);
-        let elements = elements.map_err(|_| Failure::file(path, "more elements than this machine can address"))?;
-        Ok(Source { path, file, before, elements })
-    }
-
-    /// Reads the elements from index `first` on into `to`, which they fill, and checks them.
-    fn read<'b>(&mut self, hasher: &Hasher, to: &'b mut [u8], first: usize) -> Outcome<Unaligned<'b, Canonical>> {
-        self.file.read_exact(to).map_err(|e| match e.kind() {
-            ErrorKind::UnexpectedEof => self.changed(),
-            _ => Failure::file(self.path, format!("cannot read: {e}")),
-        })?;
-        let elements = Unaligned::new(to).ok_or_else(|| Failure::file(self.path, "no whole elements"))?;
-        match hasher.first_too_large(elements) {
-            Some(index) => {
-                let problem = format!("element {} is not below the modulus of the scalar field", first + index);
-                Err(Failure::file(self.path, format!("{problem}; is --curve right?")))
-            }
-            None => Ok(elements),
-        }
-    }
-
-    /// Fails if the file is not what it was when it was opened.
-    fn unchanged(&self) -> Outcome {
-        let after = self.file.metadata().map_err(|e| Failure::file(self.path, format!("cannot read: {e}")))?;
-        if after.len() != self.before.len() || after.modified().ok() != self.before.modified().ok() {
-            return Err(self.changed());
-        }
-        Ok(())
-    }
-
-    fn changed(&self) -> Failure {
-        Failure::file(self.path, "the file changed while it was read; try again when nobody writes to it")
+        None => Ok(elements),
     }
 }

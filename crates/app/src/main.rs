@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bench_reduce;
 mod bound;
 mod cli;
 mod commands;
@@ -18,7 +19,9 @@ mod interrupt;
 mod lanes;
 mod plan;
 mod progress;
+mod reduce;
 mod report;
+mod source;
 mod topo;
 mod trace;
 
@@ -53,6 +56,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Setup(args) => commands::setup(&session, args),
         Command::ExportVkey(args) => commands::export_vkey(&session, args),
         Command::Hash { what } => hash::run(&session, what),
+        Command::Reduce(args) => reduce::run(&session, args),
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(&session, args),
         Command::Topo(args) => topo::run(args),

@@ -1,12 +1,34 @@
 //! Which GPUs a user's choice means.
 
-use crate::{Error, Result};
-use tandem_ops_cuda::{Device, Found};
+use crate::{DeviceChoice, Error, Result};
+use tandem_ops::cpu::Cpu;
+use tandem_ops_cuda::{Cuda, Device, Found};
 
 /// The GPUs that are taken, and why, in one sentence.
 pub(crate) struct Choice {
     pub(crate) devices: Vec<Device>,
     pub(crate) why: String,
+}
+
+/// A backend.
+pub(crate) enum Opened {
+    Cpu(Cpu),
+    Cuda(Cuda),
+}
+
+/// The backend of `choice` with its first lanes, `most` at the most, and why it was chosen where the user left that open.
+pub(crate) fn open(choice: &DeviceChoice, most: usize) -> Result<(Opened, String)> {
+    let gpus = |wanted: &[u32]| {
+        let Choice { devices, why } = choose(wanted)?;
+        Ok::<_, Error>((Opened::Cuda(Cuda::open(&devices[..devices.len().min(most)])?), why))
+    };
+    let cpu = |lanes: usize, why| Ok((Opened::Cpu(Cpu::new(lanes.min(most))), why));
+    match choice {
+        DeviceChoice::Cpu => cpu(1, String::new()),
+        DeviceChoice::Sim(lanes) => cpu(*lanes, String::new()),
+        DeviceChoice::Cuda(wanted) => gpus(wanted).map(|(cuda, _)| (cuda, String::new())),
+        DeviceChoice::Auto => gpus(&[]).or_else(|no_gpu| cpu(1, no_gpu.to_string())),
+    }
 }
 
 /// The GPUs with the numbers in `wanted`, or all usable ones where it is empty.

@@ -1,14 +1,13 @@
 //! Poseidon on any device, with neither the curve nor the device in any type.
 
-use crate::{gpus, CurveId, DeviceChoice, DeviceReport, Error, Result};
+use crate::gpus::{self, Opened};
+use crate::{random, CurveId, DeviceChoice, DeviceReport, Error, Result};
 use ark_ff::{BigInt, PrimeField};
 use std::time::Instant;
-use tandem_ops::cpu::Cpu;
 use tandem_ops::poseidon::{self, Tables};
 use tandem_ops::{
     Bls12_381, Bn254, Buffer, Canonical, Curve, Lane, MerkleTree, Mont, Poseidon, PoseidonParams, Unaligned, VecOps,
 };
-use tandem_ops_cuda::Cuda;
 
 /// Bytes of an element: an integer below the modulus, least significant byte first.
 pub const ELEMENT_BYTES: usize = 32;
@@ -27,19 +26,9 @@ impl Hasher {
     /// # Errors
     /// As [`crate::Engine::open`].
     pub fn open(choice: &DeviceChoice, curve: CurveId, params: PoseidonParams) -> Result<Self> {
-        let gpus = |wanted: &[u32]| {
-            let gpus::Choice { devices, why } = gpus::choose(wanted)?;
-            Ok::<_, Error>((Cuda::open(&devices)?, why))
-        };
-        let on = |backend, why| Self::on(backend, curve, params, why);
-        match choice {
-            DeviceChoice::Cpu => on(Cpu::new(1), String::new()),
-            DeviceChoice::Sim(lanes) => on(Cpu::new(*lanes), String::new()),
-            DeviceChoice::Cuda(wanted) => Self::on(gpus(wanted)?.0, curve, params, String::new()),
-            DeviceChoice::Auto => match gpus(&[]) {
-                Ok((cuda, why)) => Self::on(cuda, curve, params, why),
-                Err(no_gpu) => on(Cpu::new(1), no_gpu.to_string()),
-            },
+        match gpus::open(choice, usize::MAX)? {
+            (Opened::Cpu(cpu), why) => Self::on(cpu, curve, params, why),
+            (Opened::Cuda(cuda), why) => Self::on(cuda, curve, params, why),
         }
     }
 
@@ -232,17 +221,6 @@ fn elements(count: usize) -> Result<Vec<u8>> {
     let mut all = Vec::new();
     all.try_reserve_exact(bytes).map_err(|_| Error::Device(format!("the CPU has no {bytes} bytes of memory")))?;
     all.resize(bytes, 0u8);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = count.div_ceil(threads).max(1) * ELEMENT_BYTES;
-    std::thread::scope(|scope| {
-        for (i, part) in all.chunks_mut(share).enumerate() {
-            scope.spawn(move || {
-                let mut stream = blake3::Hasher::new_derive_key("tandem bench elements").finalize_xof();
-                stream.set_position((i * share) as u64);
-                stream.fill(part);
-                part.chunks_exact_mut(ELEMENT_BYTES).for_each(|element| element[ELEMENT_BYTES - 1] &= 0x1f);
-            });
-        }
-    });
+    random::fill(&mut all, |part| part.chunks_exact_mut(ELEMENT_BYTES).for_each(|x| x[ELEMENT_BYTES - 1] &= 0x1f));
     Ok(all)
 }

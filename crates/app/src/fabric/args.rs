@@ -22,9 +22,6 @@ pub(crate) enum FabricBench {
     /// From the first GPU to all
     #[command(after_help = "Example:\n  tandem bench broadcast -b 4K -e 1G -f 4 --nccl")]
     Broadcast(Options),
-    /// The sum of all to the first GPU
-    #[command(after_help = "Example:\n  tandem bench reduce -b 4K -e 1G -f 4")]
-    Reduce(Options),
     /// The sum of all to all
     #[command(after_help = "Example:\n  tandem bench allreduce -b 4K -e 1G -f 4 --nccl --json rows.jsonl")]
     Allreduce(Options),

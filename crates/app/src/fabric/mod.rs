@@ -43,7 +43,6 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
             table(session, &options, "pingpong", SEND, balls())
         }
         FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
-        FabricBench::Reduce(options) => collective(session, options, "reduce", Operation::Reduce),
         FabricBench::Allreduce(options) => collective(session, options, "allreduce", Operation::AllReduce),
         FabricBench::Allgather(options) => collective(session, options, "allgather", Operation::AllGather),
         FabricBench::Reducescatter(options) => collective(session, options, "reducescatter", Operation::ReduceScatter),
@@ -53,6 +52,11 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
             table(session, options, "alltoall", job, vec![ours(job), peer(job), array(0), array(2)])
         }
     }
+}
+
+/// The sum of all to the first GPU: `tandem bench reduce --collective`.
+pub(crate) fn reduce(session: &Session, options: &Options) -> Outcome {
+    collective(session, options, "reduce", Operation::Reduce)
 }
 
 fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> {
