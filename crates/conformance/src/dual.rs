@@ -4,7 +4,7 @@ use std::ops::Range;
 use tandem_ops::{
     reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostData, Info, Lane, Mont,
     Msm, MsmRequest, Ntt, NttField, NttOp, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
-    Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Result, Scalars, Sort, SortKey, SortOptions, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -320,5 +320,28 @@ impl<L: Reduce, R: Reduce> Reduce for Dual<L, R> {
     fn reduce_host<E: Element>(&self, op: ReduceOp, data: HostData<'_>) -> Result<E::Wire> {
         let (l, r) = (self.left.reduce_host::<E>(op, data), self.right.reduce_host::<E>(op, data));
         self.same_result("reduce_host", l, r)
+    }
+}
+
+impl<K: SortKey, L: Sort<K>, R: Sort<K>> Sort<K> for Dual<L, R> {
+    fn sort(&self, keys: &mut [&mut Self::Buf<K>], options: SortOptions) -> Result<()> {
+        let (mut left, mut right): (Vec<_>, Vec<_>) = keys.iter_mut().map(|buf| (&mut buf.0, &mut buf.1)).unzip();
+        let (l, r) = (self.left.sort(&mut left, options), self.right.sort(&mut right, options));
+        self.both("sort", l, r)?;
+        keys.iter().try_for_each(|buf| self.compare("sort", buf).map(drop))
+    }
+
+    fn sort_pairs(
+        &self,
+        keys: &mut [&mut Self::Buf<K>],
+        values: &mut [&mut Self::Buf<K>],
+        options: SortOptions,
+    ) -> Result<()> {
+        let (mut left, mut right): (Vec<_>, Vec<_>) = keys.iter_mut().map(|buf| (&mut buf.0, &mut buf.1)).unzip();
+        let (mut lv, mut rv): (Vec<_>, Vec<_>) = values.iter_mut().map(|buf| (&mut buf.0, &mut buf.1)).unzip();
+        let l = self.left.sort_pairs(&mut left, &mut lv, options);
+        let r = self.right.sort_pairs(&mut right, &mut rv, options);
+        self.both("sort_pairs", l, r)?;
+        keys.iter().chain(values.iter()).try_for_each(|buf| self.compare("sort_pairs", buf).map(drop))
     }
 }

@@ -8,7 +8,7 @@ use tandem_ops::{
     reduce::ReducePlan,
     Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Group, HostData, Info, Lane, Mont, Msm, MsmRequest,
     Ntt, NttField, NttOp, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result,
-    Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -82,11 +82,17 @@ pub enum Fault {
     ReduceNothing,
     /// What is not below the modulus is taken.
     ReduceTooLarge,
+    /// Sorts by merging change a bit of the last key.
+    Sort,
+    /// Of two equal keys side by side, the values come in the wrong order.
+    SortOrder,
+    /// Values on another lane than their keys are taken.
+    SortLane,
 }
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 33] = [
+    pub const ALL: [(Fault, &'static str); 36] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -120,6 +126,9 @@ impl Fault {
         (Fault::ReduceOrder, "reduce"),
         (Fault::ReduceNothing, "reduce"),
         (Fault::ReduceTooLarge, "reduce"),
+        (Fault::Sort, "sort"),
+        (Fault::SortOrder, "sort"),
+        (Fault::SortLane, "sort"),
     ];
 }
 
@@ -383,5 +392,34 @@ impl Reduce for Faulty {
             Fault::ReduceTooLarge if result.is_err() && matches!(E::KIND, ElementKind::Scalar(_)) => Ok(E::neutral(op)),
             _ => result,
         }
+    }
+}
+
+impl<K: SortKey> Sort<K> for Faulty {
+    fn sort(&self, keys: &mut [&mut cpu::Buf<K>], options: SortOptions) -> Result<()> {
+        self.cpu.sort(keys, options)?;
+        match keys.last_mut() {
+            Some(last) if options.way == Some(SortWay::Merge) => self.flip(Fault::Sort, last),
+            _ => Ok(()),
+        }
+    }
+
+    fn sort_pairs(
+        &self,
+        keys: &mut [&mut cpu::Buf<K>],
+        values: &mut [&mut cpu::Buf<K>],
+        options: SortOptions,
+    ) -> Result<()> {
+        if self.fault == Fault::SortLane && keys.iter().zip(&*values).any(|(k, v)| k.lane() != v.lane()) {
+            return Ok(());
+        }
+        self.cpu.sort_pairs(keys, values, options)?;
+        if let (Fault::SortOrder, [key, ..], [value, ..]) = (self.fault, keys, values) {
+            if let Some(i) = key.as_slice().windows(2).rposition(|pair| pair[0] == pair[1]) {
+                let swapped = [value.as_slice()[i + 1], value.as_slice()[i]];
+                self.cpu.write(value, i, &swapped)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -16,6 +16,7 @@ mod ntt;
 mod poseidon;
 mod reduce;
 mod samples;
+mod sort;
 mod spmv;
 mod vector;
 
@@ -145,6 +146,7 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, msm, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, reduce);
+            $crate::suite!(@part $name, $kind, $backend, sort);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {

@@ -16,6 +16,7 @@ fn run(part: &str, fault: Fault) -> Outcome<u64> {
         "msm" => suite.msm::<Bn254>(),
         "poseidon" => suite.poseidon::<Bn254>(),
         "reduce" => suite.reduce(),
+        "sort" => suite.sort(),
         other => panic!("no part of the name {other}"),
     }?;
     Ok(suite.checks())
@@ -69,6 +70,11 @@ fn poseidon() {
 #[test]
 fn reduce() {
     notices("reduce");
+}
+
+#[test]
+fn sort() {
+    notices("sort");
 }
 
 #[test]

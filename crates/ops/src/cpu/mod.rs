@@ -7,8 +7,8 @@
 mod msm;
 mod ntt;
 mod poseidon;
-mod sort;
 mod reduce;
+mod sort;
 mod spmv;
 mod vector;
 

@@ -58,7 +58,7 @@ pub struct SortOptions {
 
 /// Sorting of keys of one type.
 pub trait Sort<K: SortKey>: Backend {
-    /// Puts `keys` in order. It may block where there are several buffers.
+    /// Puts `keys` in order. It may block until they are.
     ///
     /// # Errors
     /// Two buffers lie on one lane; not enough memory for as many keys again twice over; the device failed. What is no
