@@ -1,5 +1,5 @@
 #!/bin/sh
-# The fabric and its peers on two GPUs, in one run of some minutes: `sh bench/fabric.sh [FOLDER]` with the programs in FOLDER (the GPU
+# The fabric and its peers on two GPUs, in one run of about two minutes: `sh bench/fabric.sh [FOLDER]` with the programs in FOLDER (the GPU
 # bundle). NCCL and NVSHMEM are those that PyTorch's wheels brought, or NCCL=libnccl.so.2 and NVSHMEM_LIB=folder. Rows go to $OUT/fabric.jsonl,
 # drawings to $OUT/*.svg; the tables come last.
 set -u
@@ -28,8 +28,7 @@ nccl=
 [ -e "$NCCL" ] && nccl="--nccl $NCCL"
 # shellcheck disable=SC2086 # two words on purpose
 {
-    for what in p2p broadcast allreduce; do bench $what -b 4K -e 1G -f 4 $nccl; done
-    bench alltoall -b 4K -e 1G -f 16 $nccl
+    for what in p2p broadcast allreduce alltoall; do bench $what -b 4K -e 1G -f 4 $nccl; done
 }
 bench pingpong
 for what in put get; do bench $what -b 4K -e 16M -f 4; done
@@ -42,7 +41,7 @@ if [ -x "$here/split" ]; then
     timeout 60 "$here/split" >>"$rows" 2>"$out/split.log" || { echo "split failed:"; tail -3 "$out/split.log"; failures=$((failures + 1)); }
 fi
 # shellcheck disable=SC2086
-for what in "reduce --collective" allgather reducescatter; do bench $what -b 4K -e 1G -f 16 $nccl; done
+for what in "reduce --collective" allgather reducescatter; do bench $what -b 4K -e 1G -f 4 $nccl; done
 python3 "$here/fabric.py" "$rows"
 echo "$failures failed"
 [ "$failures" -eq 0 ]

@@ -3,6 +3,7 @@
 use super::sizes;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use tandem_fabric::exec::Tuning;
 
 /// What to measure of the fabric.
 #[derive(Subcommand)]
@@ -42,6 +43,20 @@ pub(crate) enum FabricBench {
     Download(Options),
 }
 
+/// Choices of the executor, and how they were written.
+#[derive(Clone)]
+pub(crate) struct Choices {
+    pub(crate) text: String,
+    pub(crate) tuning: Tuning,
+}
+
+impl Choices {
+    fn parse(text: &str) -> Result<Self, String> {
+        let tuning = text.parse().map_err(|error: tandem_fabric::Error| error.to_string())?;
+        Ok(Self { text: text.into(), tuning })
+    }
+}
+
 /// The options of nccl-tests that make sense here.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -63,6 +78,9 @@ pub(crate) struct Options {
     /// Measure NCCL too, from this library or where the system finds libnccl.so.2
     #[arg(long, value_name = "LIBRARY", num_args = 0..=1, default_missing_value = "libnccl.so.2")]
     pub(crate) nccl: Option<PathBuf>,
+    /// Measure ours with other choices of the executor too, such as resident=0,lanes=64; may be given several times
+    #[arg(long, value_name = "NAME=VALUE,...", value_parser = Choices::parse)]
+    pub(crate) tuning: Vec<Choices>,
     /// Append one JSON row for each line of the table to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Assignments between global arrays: what an all-to-all is to who thinks of one array.
 
 use super::context::{failed, Context};
-use super::data::Pattern;
+use super::data::{differing, Pattern};
 use super::subject::Subject;
 use crate::failure::Outcome;
 use std::sync::Arc;
@@ -74,8 +74,8 @@ impl Subject for Assign {
         for pe in 0..pes {
             self.links.download(pe, target.part(), &mut got).map_err(failed)?;
             let element = |i: usize| self.pattern.of(i / self.len, self.len)[i % self.len];
-            wrong += got.iter().enumerate().filter(|(place, x)| **x != element(layout.index_of(pe, *place))).count();
+            wrong += differing(&got, |place| element(layout.index_of(pe, place)));
         }
-        Ok(Some(wrong as u64))
+        Ok(Some(wrong))
     }
 }

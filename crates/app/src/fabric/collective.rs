@@ -1,16 +1,18 @@
 //! The fabric's collective operations.
 
+use super::args::Choices;
 use super::context::{failed, Context};
 use super::data::{Job, Pattern};
 use super::subject::Subject;
 use crate::failure::Outcome;
 use std::sync::Arc;
-use tandem_fabric::exec::Combine;
+use tandem_fabric::exec::{Combine, Tuning};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::{Collectives, HostLinks, Symmetric, Team};
 
 /// An operation of [`Collectives`].
 pub(crate) struct Ours {
+    name: String,
     team: Team,
     links: Arc<HostLinks>,
     pattern: Arc<Pattern>,
@@ -24,12 +26,16 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    pub(crate) fn new(c: &Context, job: Job) -> Outcome<Self> {
-        let queued = Collectives::new(&c.team, &c.topology).map_err(failed)?;
+    pub(crate) fn new(c: &Context, job: Job, choices: Option<&Choices>) -> Outcome<Self> {
+        let all: Vec<usize> = (0..c.team.size()).collect();
+        let tuning = choices.map_or(Tuning::default(), |choices| choices.tuning);
+        let ways = if job.both_ways { ", both ways" } else { "" };
+        let name = format!("tandem{ways}{}", choices.map_or(String::new(), |choices| format!(", {}", choices.text)));
+        let queued = Collectives::of(&c.team, &c.topology, &all, tuning).map_err(failed)?;
         let alloc = || c.team.alloc::<f32>(c.most).map_err(failed);
         let (from, to, now) = (alloc()?, alloc()?, queued.now());
         let (team, links, pattern) = (c.team.clone(), c.links.clone(), c.pattern.clone());
-        Ok(Self { team, links, pattern, queued, now, job, from, to, len: 0, out: 0 })
+        Ok(Self { name, team, links, pattern, queued, now, job, from, to, len: 0, out: 0 })
     }
 
     fn run(&self, on: &Collectives) -> Outcome {
@@ -55,7 +61,7 @@ impl Ours {
 
 impl Subject for Ours {
     fn library(&self) -> String {
-        if self.job.both_ways { "tandem, both ways" } else { "tandem" }.into()
+        self.name.clone()
     }
 
     fn prepare(&mut self, bytes: u64) -> Outcome<u64> {

@@ -65,16 +65,7 @@ impl Pattern {
             Operation::ReduceScatter => sum(pe * part + i),
             Operation::AllToAll => at(i / part.max(1), pe * part + i % part.max(1)),
         };
-        let threads = threads();
-        let size = got.len().div_ceil(threads).max(1);
-        let count = |(t, part): (usize, &[f32])| {
-            part.iter().enumerate().filter(|(i, value)| **value != expected(t * size + i)).count() as u64
-        };
-        std::thread::scope(|scope| {
-            let running: Vec<_> = got.chunks(size).enumerate().map(|part| scope.spawn(move || count(part))).collect();
-            // A thread that panicked has compared nothing.
-            running.into_iter().map(|t| t.join().unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
-        })
+        differing(got, expected)
     }
 }
 
@@ -108,6 +99,20 @@ impl Job {
             _ => 1.0,
         }
     }
+}
+
+/// Elements of `got` that are not what is expected at their index.
+pub(crate) fn differing(got: &[f32], expected: impl Fn(usize) -> f32 + Sync) -> u64 {
+    let size = got.len().div_ceil(threads()).max(1);
+    let count = |(t, part): (usize, &[f32])| {
+        part.iter().enumerate().filter(|(i, value)| **value != expected(t * size + i)).count() as u64
+    };
+    let count = &count;
+    std::thread::scope(|scope| {
+        let running: Vec<_> = got.chunks(size).enumerate().map(|part| scope.spawn(move || count(part))).collect();
+        // A thread that panicked has compared nothing.
+        running.into_iter().map(|t| t.join().unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
+    })
 }
 
 fn threads() -> usize {

@@ -32,14 +32,15 @@ type Makers<'a> = Vec<Maker<'a>>;
 
 pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
     match what {
-        FabricBench::P2p(options) => table(session, options, "p2p", SEND, p2p()),
+        FabricBench::P2p(options) => table(session, options, "p2p", SEND, p2p(options)),
         FabricBench::Upload(options) => table(session, options, "upload", SEND, host(true)),
         FabricBench::Download(options) => table(session, options, "download", SEND, host(false)),
         FabricBench::Put(options) => table(session, options, "put", SEND, inside(false)),
         FabricBench::Get(options) => table(session, options, "get", SEND, inside(true)),
         FabricBench::Pingpong(options) => {
             // There is one size.
-            let options = Options { least: 8, most: 8, nccl: None, json: options.json.clone(), plot: None, ..*options };
+            let (json, tuning) = (options.json.clone(), Vec::new());
+            let options = Options { least: 8, most: 8, nccl: None, json, plot: None, tuning, ..*options };
             table(session, &options, "pingpong", SEND, balls())
         }
         FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
@@ -49,7 +50,8 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
         FabricBench::Alltoall(options) => {
             let job = Operation::AllToAll.into();
             let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
-            table(session, options, "alltoall", job, vec![ours(job), peer(job), array(0), array(2)])
+            let makers = ours(options, job).chain([peer(job), array(0), array(2)]).collect();
+            table(session, options, "alltoall", job, makers)
         }
     }
 }
@@ -65,11 +67,13 @@ fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> 
 
 fn collective(session: &Session, options: &Options, what: &'static str, operation: Operation) -> Outcome {
     let job = operation.into();
-    table(session, options, what, job, vec![ours(job), peer(job)])
+    table(session, options, what, job, ours(options, job).chain([peer(job)]).collect())
 }
 
-fn ours<'a>(job: Job) -> Maker<'a> {
-    Box::new(move |c| boxed(collective::Ours::new(c, job)?))
+/// As usual, and with each of the choices that were asked for.
+fn ours<'a>(options: &'a Options, job: Job) -> impl Iterator<Item = Maker<'a>> {
+    let choices = std::iter::once(None).chain(options.tuning.iter().map(Some));
+    choices.map(move |choices| -> Maker<'a> { Box::new(move |c| boxed(collective::Ours::new(c, job, choices)?)) })
 }
 
 fn inside<'a>(is_get: bool) -> Makers<'a> {
@@ -99,15 +103,13 @@ fn balls<'a>() -> Makers<'a> {
     inside::PingPong::ALL.map(maker).into()
 }
 
-fn p2p<'a>() -> Makers<'a> {
-    vec![
-        ours(SEND),
+fn p2p(options: &Options) -> Makers<'_> {
+    let copies: Makers<'_> = vec![
         Box::new(|c| boxed(copies::QueueCopy::new(c, false)?)),
         Box::new(|c| if c.devices.is_empty() { Ok(None) } else { boxed(copies::MemcpyPeer::new(c)?) }),
         peer(SEND),
-        ours(EXCHANGE),
-        peer(EXCHANGE),
-    ]
+    ];
+    ours(options, SEND).chain(copies).chain(ours(options, EXCHANGE)).chain([peer(EXCHANGE)]).collect()
 }
 
 fn peer<'a>(job: Job) -> Maker<'a> {
