@@ -10,4 +10,6 @@ export NVCC PATH="$(dirname "$NVCC"):$PATH"
 export LIBRARY_PATH="$toolkit/lib64:$toolkit/lib"
 export CARGO_TARGET_DIR="$root/.build/peers/target"
 nice cargo build --release --locked
-cp "$CARGO_TARGET_DIR/release/sppark-bn254" "$CARGO_TARGET_DIR/release/sppark-bls12_381" "$root/.build/peers/"
+for name in bn254 bls12_381 goldilocks baby_bear; do
+    cp "$CARGO_TARGET_DIR/release/sppark-$name" "$root/.build/peers/"
+done

@@ -200,6 +200,82 @@ pub struct tandem_ntt_scale_args {
     pub reversed: u32,
 }
 
+/// out[i] = base^(i * step) for i below count.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_powers_args {
+    pub out: *mut u32,
+    pub base: u64,
+    pub step: u64,
+    pub count: u64,
+}
+
+/// Fewest and most bits that a pass goes over.
+pub const TANDEM_NTT_SMALL_MIN_LOG_ROWS: i32 = 4;
+
+pub const TANDEM_NTT_SMALL_MAX_LOG_ROWS: i32 = 9;
+
+/// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
+/// tandem_ntt_pass_args. low is 0 or at least 5, and so is log_n - log_rows.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_pass_args {
+    pub input: *const u32,
+    pub output: *mut u32,
+    /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
+    pub powers: *const u32,
+    /// The factors between the rounds of a pass of this log_rows and direction: for a round over the upper h of l bits (native/src/ntt/small.cuh
+    /// says which there are), w^(bitrev(upper bits) * lower bits) of each number of l bits, for the root w of order 2^l or its
+    /// inverse.
+    pub stages: *const u32,
+    /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
+    pub coset: *const u32,
+    /// All elements are multiplied by it, if `multiply`.
+    pub scale: u64,
+    pub count: u64,
+    pub order_bits: u32,
+    pub split: u32,
+    pub log_n: u32,
+    pub low: u32,
+    pub log_rows: u32,
+    pub reversed: u32,
+    pub inverse: u32,
+    /// Whether there are factors before this pass: it is not the first, or there is a coset or a scale.
+    pub multiply: u32,
+    pub reorder: u32,
+    pub last: u32,
+    /// Whether what was launched before on the stream is the pass before this one, or another one that writes none of the
+    /// tables: blocks may then start while it ends.
+    pub follows: u32,
+}
+
+/// Vectors of up to 8 elements: out_i = scale * after^i * sum of in_j * before^j * root^(i j), in place.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_tiny_args {
+    pub data: *mut u32,
+    pub root: u64,
+    pub scale: u64,
+    pub before: u64,
+    pub after: u64,
+    pub count: u64,
+    pub log_n: u32,
+    pub input_reversed: u32,
+    pub output_reversed: u32,
+}
+
+/// Element i of each of `count` vectors of 2^log_n elements times base^i, by the first 2^split powers of base and its 2^split-th powers.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_scale_args {
+    pub data: *mut u32,
+    pub powers: *const u32,
+    pub count: u64,
+    pub split: u32,
+    pub log_n: u32,
+    pub reversed: u32,
+}
+
 /// The matrix by rows: row i has the entries starts[i] .. starts[i + 1], each a column and an index into values, which
 /// are in Montgomery form times 2^256. `order` holds the numbers of all rows: first those that one thread each does,
 /// then those that one warp each does, then those that one block each does. output[i] = row i times x, whose elements
@@ -275,10 +351,14 @@ pub struct tandem_reduce_args {
 pub struct tandem_msm_shape {
     /// Scalars of a vector.
     pub scalars: u64,
-    /// 2 to 24.
+    /// 2 to 24, or 3 to 24 for windows that begin anywhere.
     pub window_bits: u32,
-    /// Enough for the scalar field's bits.
+    /// Digits that a scalar has at most: enough for the scalar field's bits.
     pub windows: u32,
+    /// Bits from one place where a window may begin to the next: window_bits, or 1 for windows that begin anywhere.
+    pub step_bits: u32,
+    /// Those places: enough for the scalar field's bits.
+    pub places: u32,
     pub bucket_sets: u32,
     pub levels: u32,
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
@@ -295,7 +375,7 @@ pub struct tandem_msm_digits_args {
     pub montgomery: u32,
     /// Room for scalars * windows.
     pub entries: *mut u32,
-    /// Room for bucket_sets * 2^(window_bits - 1) + 1.
+    /// Room for one more than there are buckets.
     pub offsets: *mut u32,
 }
 
@@ -308,7 +388,11 @@ pub struct tandem_msm_table_args {
     pub table: *mut u64,
 }
 
-/// The sum over points of which number i belongs to scalar first + i, as bucket_sets * window_bits partial sums.
+/// The sum over points of which number i belongs to scalar first + i, as partial sums, for each bucket set one more than its
+/// buckets' numbers have bits: first
+/// tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory, for which
+/// much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it needs no
+/// entries, offsets and points any more.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_msm_sum_args {
@@ -318,7 +402,7 @@ pub struct tandem_msm_sum_args {
     pub table: *const u64,
     pub entries: *const u32,
     pub offsets: *const u32,
-    /// Room for bucket_sets * window_bits points of four coordinates, x, y, zz, zzz.
+    /// Room for as many points of four coordinates, x, y, zz, zzz.
     pub sums: *mut u64,
 }
 
@@ -327,10 +411,84 @@ pub struct tandem_msm_sum_args {
 #[derive(Clone, Copy)]
 pub struct tandem_msm_finish_args {
     pub shape: tandem_msm_shape,
-    /// What tandem_msm_sum_* wrote.
+    /// What tandem_msm_reduce_* wrote.
     pub sums: *const u64,
     /// An affine point.
     pub point: *mut u64,
+}
+
+pub const TANDEM_SORT_LANES: i32 = 8;
+
+/// Elements that one block sorts.
+pub const TANDEM_SORT_BLOCK: i32 = 6144;
+
+/// Takes samples. The lanes' scratch memory exists.
+pub const TANDEM_SORT_SAMPLE: i32 = 0;
+
+/// Counts. All lanes have sampled.
+pub const TANDEM_SORT_COUNT: i32 = 1;
+
+/// Moves every key to the lane that sorts it. All lanes have counted.
+pub const TANDEM_SORT_EXCHANGE: i32 = 2;
+
+/// Sorts what has come. All lanes have exchanged; afterwards all must be waited for before any lane's keys are used.
+pub const TANDEM_SORT_FINISH: i32 = 3;
+
+/// All of it, for one lane with at most TANDEM_SORT_BLOCK keys.
+pub const TANDEM_SORT_WHOLE: i32 = 4;
+
+/// A lane would receive more keys than it has room for: the keys are as they were. Another seed gives another sample.
+pub const TANDEM_SORT_CROWDED: i32 = 1;
+
+/// Not all keys were sorted: an error of this code.
+pub const TANDEM_SORT_UNFINISHED: i32 = 2;
+
+/// One step of a sort on one lane; every lane does the same steps. The lanes' keys are one sequence of which lane i has
+/// those from first[i] to first[i + 1]; first[0] is 0, first[lanes] is not. All pointers of one array must be reachable
+/// from this lane's GPU.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_sort_args {
+    pub first: [u64; 9],
+    /// Keys of every lane, and values in the functions for pairs.
+    pub keys: [*mut u8; 8],
+    pub values: [*mut u8; 8],
+    /// Memory of every lane, as many bytes as the lane's _room says, aligned to 256 bytes.
+    pub scratch: [*mut u8; 8],
+    /// A number of the lane: 0 when all went well.
+    pub failed: *mut u32,
+    pub seed: u64,
+    pub lane: u32,
+    pub lanes: u32,
+    pub descending: u32,
+    pub step: u32,
+}
+
+/// Merges two sorted runs; of equal keys those of the first come first. Keys, and values if there are any, of 4 or 8 bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_sort_merge_args {
+    pub keys: [*const u8; 2],
+    pub values: [*const u8; 2],
+    pub length: [u64; 2],
+    pub out_keys: *mut u8,
+    pub out_values: *mut u8,
+    pub key_bytes: u32,
+    pub descending: u32,
+}
+
+/// Where to cut sorted runs: cuts[8 i + r] is how many elements of run r are among the first rank[i] of all, for i from 0
+/// to `runs`; of equal keys those of earlier runs come first.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_sort_cuts_args {
+    pub keys: [*const u8; 8],
+    pub length: [u64; 8],
+    pub rank: [u64; 9],
+    pub cuts: *mut u64,
+    pub runs: u32,
+    pub key_bytes: u32,
+    pub descending: u32,
 }
 
 unsafe extern "C" {
@@ -340,14 +498,26 @@ unsafe extern "C" {
     pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bls12_381(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bls12_381(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_factors_bls12_381(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bls12_381(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_spread_bls12_381(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bls12_381(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_spread_bls12_381(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_powers_goldilocks(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_pass_goldilocks(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_goldilocks(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_scale_baby_bear(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bn254(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bls12_381(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_poseidon_bn254(args: *const tandem_poseidon_args, stream: tandem_stream) -> i32;
@@ -416,17 +586,19 @@ unsafe extern "C" {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bn254_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_msm_sum_bn254_g1(
-    pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_msm_accumulate_bn254_g1(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_ntt_spread_bls12_381(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_msm_reduce_bn254_g1(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
     pub fn tandem_msm_finish_bn254_g1(args: *const tandem_msm_finish_args) -> i32;
-    pub fn tandem_ntt_tiny_spread_bls12_381(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bn254_g2(
         args: *const tandem_msm_table_args,
@@ -435,7 +607,13 @@ unsafe extern "C" {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bn254_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_sum_bn254_g2(
+    pub fn tandem_msm_accumulate_bn254_g2(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_reduce_bn254_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
@@ -450,7 +628,13 @@ unsafe extern "C" {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bls12_381_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_sum_bls12_381_g1(
+    pub fn tandem_msm_accumulate_bls12_381_g1(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_reduce_bls12_381_g1(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
@@ -465,13 +649,29 @@ unsafe extern "C" {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_sum_bls12_381_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_sum_bls12_381_g2(
+    pub fn tandem_msm_accumulate_bls12_381_g2(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_reduce_bls12_381_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_finish_bls12_381_g2(args: *const tandem_msm_finish_args) -> i32;
+    pub fn tandem_sort_u32_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sort_u32(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
+    pub fn tandem_sort_u64_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sort_u64(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
+    pub fn tandem_sort_u32_pairs_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sort_u32_pairs(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
+    pub fn tandem_sort_u64_pairs_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
+    pub fn tandem_sort_u64_pairs(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
+    pub fn tandem_sort_merge(args: *const tandem_sort_merge_args, stream: tandem_stream) -> i32;
+    pub fn tandem_sort_cuts(args: *const tandem_sort_cuts_args, stream: tandem_stream) -> i32;
 }
 
 const _: () = {
@@ -496,7 +696,7 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_powers_args>() == 48);
+    assert!(size_of::<tandem_ntt_powers_args>() == 80);
     assert!(core::mem::offset_of!(tandem_ntt_powers_args, powers) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_powers_args, first) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_powers_args, base) == 40);
@@ -513,7 +713,7 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_factors_args>() == 80);
+    assert!(size_of::<tandem_ntt_factors_args>() == 88);
     assert!(core::mem::offset_of!(tandem_ntt_factors_args, factors) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_factors_args, powers) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_factors_args, scale) == 16);
@@ -524,6 +724,8 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_factors_args, reversed) == 64);
     assert!(core::mem::offset_of!(tandem_ntt_factors_args, odd) == 68);
     assert!(core::mem::offset_of!(tandem_ntt_factors_args, inverse) == 72);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known_bits) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known) == 80);
 };
 
 const _: () = {
@@ -547,6 +749,17 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<tandem_ntt_spread_args>() == 240);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, pass) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, targets) == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, log_shards) == 216);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, sections_in) == 220);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, scatter) == 224);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, known_bits) == 228);
+    assert!(core::mem::offset_of!(tandem_ntt_spread_args, known) == 232);
+};
+
+const _: () = {
     assert!(size_of::<tandem_ntt_tiny_args>() == 88);
     assert!(core::mem::offset_of!(tandem_ntt_tiny_args, data) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_tiny_args, root) == 8);
@@ -557,12 +770,78 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<tandem_ntt_tiny_spread_args>() == 224);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, shards) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, output) == 128);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, root) == 136);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, scale) == 168);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, log_n) == 200);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, log_shards) == 204);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, shard) == 208);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, input_reversed) == 212);
+    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, output_reversed) == 216);
+};
+
+const _: () = {
     assert!(size_of::<tandem_ntt_scale_args>() == 32);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, data) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, powers) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, split) == 16);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, log_n) == 20);
     assert!(core::mem::offset_of!(tandem_ntt_scale_args, reversed) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_powers_args>() == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_powers_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_powers_args, base) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_small_powers_args, step) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_small_powers_args, count) == 24);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_pass_args>() == 104);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, input) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, output) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, powers) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, stages) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, coset) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, scale) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, count) == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, order_bits) == 56);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, split) == 60);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, log_n) == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, low) == 68);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, log_rows) == 72);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, reversed) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, inverse) == 80);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, multiply) == 84);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, reorder) == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, last) == 92);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, follows) == 96);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_tiny_args>() == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, root) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, scale) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, before) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, after) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, count) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, log_n) == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, input_reversed) == 52);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, output_reversed) == 56);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_scale_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_small_scale_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_scale_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_small_scale_args, count) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_small_scale_args, split) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_small_scale_args, log_n) == 28);
+    assert!(core::mem::offset_of!(tandem_ntt_small_scale_args, reversed) == 32);
 };
 
 const _: () = {
@@ -604,71 +883,83 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_shape>() == 32);
+    assert!(size_of::<tandem_msm_shape>() == 40);
     assert!(core::mem::offset_of!(tandem_msm_shape, scalars) == 0);
     assert!(core::mem::offset_of!(tandem_msm_shape, window_bits) == 8);
     assert!(core::mem::offset_of!(tandem_msm_shape, windows) == 12);
-    assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 16);
-    assert!(core::mem::offset_of!(tandem_msm_shape, levels) == 20);
-    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 24);
+    assert!(core::mem::offset_of!(tandem_msm_shape, step_bits) == 16);
+    assert!(core::mem::offset_of!(tandem_msm_shape, places) == 20);
+    assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 24);
+    assert!(core::mem::offset_of!(tandem_msm_shape, levels) == 28);
+    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 32);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_digits_args>() == 64);
+    assert!(size_of::<tandem_msm_digits_args>() == 72);
     assert!(core::mem::offset_of!(tandem_msm_digits_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 40);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 64);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_table_args>() == 48);
+    assert!(size_of::<tandem_msm_table_args>() == 56);
     assert!(core::mem::offset_of!(tandem_msm_table_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 48);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_sum_args>() == 80);
+    assert!(size_of::<tandem_msm_sum_args>() == 88);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known_bits) == 76);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known) == 80);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 40);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 56);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 64);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 72);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 72);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 80);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_finish_args>() == 48);
+    assert!(size_of::<tandem_msm_finish_args>() == 56);
     assert!(core::mem::offset_of!(tandem_msm_finish_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_finish_args, sums) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_finish_args, point) == 40);
-};
-const _: () = {
-    assert!(size_of::<tandem_ntt_spread_args>() == 240);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, pass) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, targets) == 88);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, log_shards) == 216);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, sections_in) == 220);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, scatter) == 224);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, known_bits) == 228);
-    assert!(core::mem::offset_of!(tandem_ntt_spread_args, known) == 232);
+    assert!(core::mem::offset_of!(tandem_msm_finish_args, sums) == 40);
+    assert!(core::mem::offset_of!(tandem_msm_finish_args, point) == 48);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_tiny_spread_args>() == 224);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, shards) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, output) == 128);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, root) == 136);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, scale) == 168);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, log_n) == 200);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, log_shards) == 204);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, shard) == 208);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, input_reversed) == 212);
-    assert!(core::mem::offset_of!(tandem_ntt_tiny_spread_args, output_reversed) == 216);
+    assert!(size_of::<tandem_sort_args>() == 296);
+    assert!(core::mem::offset_of!(tandem_sort_args, first) == 0);
+    assert!(core::mem::offset_of!(tandem_sort_args, keys) == 72);
+    assert!(core::mem::offset_of!(tandem_sort_args, values) == 136);
+    assert!(core::mem::offset_of!(tandem_sort_args, scratch) == 200);
+    assert!(core::mem::offset_of!(tandem_sort_args, failed) == 264);
+    assert!(core::mem::offset_of!(tandem_sort_args, seed) == 272);
+    assert!(core::mem::offset_of!(tandem_sort_args, lane) == 280);
+    assert!(core::mem::offset_of!(tandem_sort_args, lanes) == 284);
+    assert!(core::mem::offset_of!(tandem_sort_args, descending) == 288);
+    assert!(core::mem::offset_of!(tandem_sort_args, step) == 292);
 };
 
+const _: () = {
+    assert!(size_of::<tandem_sort_merge_args>() == 72);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, keys) == 0);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, values) == 16);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, length) == 32);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, out_keys) == 48);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, out_values) == 56);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, key_bytes) == 64);
+    assert!(core::mem::offset_of!(tandem_sort_merge_args, descending) == 68);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_sort_cuts_args>() == 224);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, keys) == 0);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, length) == 64);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, rank) == 128);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, cuts) == 200);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, runs) == 208);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, key_bytes) == 212);
+    assert!(core::mem::offset_of!(tandem_sort_cuts_args, descending) == 216);
+};

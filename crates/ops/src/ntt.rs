@@ -87,3 +87,8 @@ pub fn log_size<F: NttField>(len: usize, count: usize, coset: Coset<F::Element>)
     let over = if coset == Coset::Odd { " over the odd coset" } else { "" };
     Err(Error::invalid("ntt", format!("{count} vectors of together {len} elements{over}; expected vectors whose size is a power of two up to 2^{most}")))
 }
+
+/// The example of the guide is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/transforms.md")]
+struct Guide;

@@ -1,4 +1,5 @@
-//! Times sppark's MSM and NTT on one GPU and prints a JSON row per measurement; see src/peer.cu.
+//! Times sppark's MSM and NTT on one GPU and prints a JSON row per measurement; see src/peer.cu, and src/small.cu for the
+//! small fields' NTT.
 
 // Linked for their native libraries.
 use blst as _;
@@ -8,7 +9,7 @@ extern "C" {
     fn peer_main(log_min: i32, log_max: i32) -> i32;
 }
 
-/// Runs the peer of the curve whose program this is, over the sizes of the command line.
+/// Runs the peer of the curve or field whose program this is, over the sizes of the command line.
 pub fn run() -> ! {
     let mut sizes = std::env::args().skip(1).map(|a| a.parse().expect("usage: sppark-CURVE [LOG_MIN [LOG_MAX]]"));
     let log_min = sizes.next().unwrap_or(18);

@@ -208,6 +208,85 @@ int32_t tandem_ntt_tiny_bls12_381(const tandem_ntt_tiny_args* args, tandem_strea
 int32_t tandem_ntt_tiny_spread_bls12_381(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_scale_bls12_381(const tandem_ntt_scale_args* args, tandem_stream stream);
 
+// Over small fields. An element is one 32-bit word of BabyBear, in Montgomery form, or two of Goldilocks, least significant first;
+// as an argument it is a uint64_t. Vectors of a batch follow each other.
+
+/// out[i] = base^(i * step) for i below count.
+typedef struct tandem_ntt_small_powers_args {
+    uint32_t* out;
+    uint64_t base;
+    uint64_t step;
+    uint64_t count;
+} tandem_ntt_small_powers_args;
+
+/// Fewest and most bits that a pass goes over.
+#define TANDEM_NTT_SMALL_MIN_LOG_ROWS 4
+#define TANDEM_NTT_SMALL_MAX_LOG_ROWS 9
+
+/// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
+/// tandem_ntt_pass_args. low is 0 or at least 5, and so is log_n - log_rows.
+typedef struct tandem_ntt_small_pass_args {
+    const uint32_t* input;
+    uint32_t* output;
+    /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
+    const uint32_t* powers;
+    /// The factors between the rounds of a pass of this log_rows and direction: for a round over the upper h of l bits (native/src/ntt/small.cuh
+    /// says which there are), w^(bitrev(upper bits) * lower bits) of each number of l bits, for the root w of order 2^l or its
+    /// inverse.
+    const uint32_t* stages;
+    /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
+    const uint32_t* coset;
+    /// All elements are multiplied by it, if `multiply`.
+    uint64_t scale;
+    uint64_t count;
+    uint32_t order_bits;
+    uint32_t split;
+    uint32_t log_n;
+    uint32_t low;
+    uint32_t log_rows;
+    uint32_t reversed;
+    uint32_t inverse;
+    /// Whether there are factors before this pass: it is not the first, or there is a coset or a scale.
+    uint32_t multiply;
+    uint32_t reorder;
+    uint32_t last;
+    /// Whether what was launched before on the stream is the pass before this one, or another one that writes none of the
+    /// tables: blocks may then start while it ends.
+    uint32_t follows;
+} tandem_ntt_small_pass_args;
+
+/// Vectors of up to 8 elements: out_i = scale * after^i * sum of in_j * before^j * root^(i j), in place.
+typedef struct tandem_ntt_small_tiny_args {
+    uint32_t* data;
+    uint64_t root;
+    uint64_t scale;
+    uint64_t before;
+    uint64_t after;
+    uint64_t count;
+    uint32_t log_n;
+    uint32_t input_reversed;
+    uint32_t output_reversed;
+} tandem_ntt_small_tiny_args;
+
+/// Element i of each of `count` vectors of 2^log_n elements times base^i, by the first 2^split powers of base and its 2^split-th powers.
+typedef struct tandem_ntt_small_scale_args {
+    uint32_t* data;
+    const uint32_t* powers;
+    uint64_t count;
+    uint32_t split;
+    uint32_t log_n;
+    uint32_t reversed;
+} tandem_ntt_small_scale_args;
+
+int32_t tandem_ntt_small_powers_goldilocks(const tandem_ntt_small_powers_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_pass_goldilocks(const tandem_ntt_small_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_tiny_goldilocks(const tandem_ntt_small_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_scale_goldilocks(const tandem_ntt_small_scale_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_powers_baby_bear(const tandem_ntt_small_powers_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_pass_baby_bear(const tandem_ntt_small_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_tiny_baby_bear(const tandem_ntt_small_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_scale_baby_bear(const tandem_ntt_small_scale_args* args, tandem_stream stream);
+
 // ---- spmv: a sparse matrix times a vector
 
 /// The matrix by rows: row i has the entries starts[i] .. starts[i + 1], each a column and an index into values, which
@@ -298,10 +377,14 @@ int32_t tandem_reduce_bls12_381_scratch(const tandem_reduce_args* args, size_t* 
 typedef struct tandem_msm_shape {
     /// Scalars of a vector.
     uint64_t scalars;
-    /// 2 to 24.
+    /// 2 to 24, or 3 to 24 for windows that begin anywhere.
     uint32_t window_bits;
-    /// Enough for the scalar field's bits.
+    /// Digits that a scalar has at most: enough for the scalar field's bits.
     uint32_t windows;
+    /// Bits from one place where a window may begin to the next: window_bits, or 1 for windows that begin anywhere.
+    uint32_t step_bits;
+    /// Those places: enough for the scalar field's bits.
+    uint32_t places;
     uint32_t bucket_sets;
     uint32_t levels;
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
@@ -316,7 +399,7 @@ typedef struct tandem_msm_digits_args {
     uint32_t montgomery;
     /// Room for scalars * windows.
     uint32_t* entries;
-    /// Room for bucket_sets * 2^(window_bits - 1) + 1.
+    /// Room for one more than there are buckets.
     uint32_t* offsets;
 } tandem_msm_digits_args;
 
@@ -327,7 +410,11 @@ typedef struct tandem_msm_table_args {
     uint64_t* table;
 } tandem_msm_table_args;
 
-/// The sum over points of which number i belongs to scalar first + i, as bucket_sets * window_bits partial sums.
+/// The sum over points of which number i belongs to scalar first + i, as partial sums, for each bucket set one more than its
+/// buckets' numbers have bits: first
+/// tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory, for which
+/// much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it needs no
+/// entries, offsets and points any more.
 typedef struct tandem_msm_sum_args {
     tandem_msm_shape shape;
     uint64_t first;
@@ -335,14 +422,14 @@ typedef struct tandem_msm_sum_args {
     const uint64_t* table;
     const uint32_t* entries;
     const uint32_t* offsets;
-    /// Room for bucket_sets * window_bits points of four coordinates, x, y, zz, zzz.
+    /// Room for as many points of four coordinates, x, y, zz, zzz.
     uint64_t* sums;
 } tandem_msm_sum_args;
 
 /// Puts the partial sums together, on the host; all pointers are host memory.
 typedef struct tandem_msm_finish_args {
     tandem_msm_shape shape;
-    /// What tandem_msm_sum_* wrote.
+    /// What tandem_msm_reduce_* wrote.
     const uint64_t* sums;
     /// An affine point.
     uint64_t* point;
@@ -359,33 +446,118 @@ int32_t tandem_msm_table_bn254_g1_scratch(const tandem_msm_table_args* args, siz
 int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                           tandem_stream stream);
+int32_t tandem_msm_accumulate_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                                  tandem_stream stream);
+int32_t tandem_msm_reduce_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                              tandem_stream stream);
 int32_t tandem_msm_finish_bn254_g1(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bn254_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                           tandem_stream stream);
+int32_t tandem_msm_accumulate_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                                  tandem_stream stream);
+int32_t tandem_msm_reduce_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                              tandem_stream stream);
 int32_t tandem_msm_finish_bn254_g2(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bls12_381_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                           tandem_stream stream);
+int32_t tandem_msm_accumulate_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                                  tandem_stream stream);
+int32_t tandem_msm_reduce_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                              tandem_stream stream);
 int32_t tandem_msm_finish_bls12_381_g1(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bls12_381_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
                              tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_sum_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                           tandem_stream stream);
+int32_t tandem_msm_accumulate_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                                  tandem_stream stream);
+int32_t tandem_msm_reduce_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
+                              tandem_stream stream);
 int32_t tandem_msm_finish_bls12_381_g2(const tandem_msm_finish_args* args);
+
+// ---- sort: keys, and values that go with them, on up to TANDEM_SORT_LANES GPUs
+
+#define TANDEM_SORT_LANES 8
+/// Elements that one block sorts.
+#define TANDEM_SORT_BLOCK 6144
+
+/// Takes samples. The lanes' scratch memory exists.
+#define TANDEM_SORT_SAMPLE 0
+/// Counts. All lanes have sampled.
+#define TANDEM_SORT_COUNT 1
+/// Moves every key to the lane that sorts it. All lanes have counted.
+#define TANDEM_SORT_EXCHANGE 2
+/// Sorts what has come. All lanes have exchanged; afterwards all must be waited for before any lane's keys are used.
+#define TANDEM_SORT_FINISH 3
+/// All of it, for one lane with at most TANDEM_SORT_BLOCK keys.
+#define TANDEM_SORT_WHOLE 4
+
+/// A lane would receive more keys than it has room for: the keys are as they were. Another seed gives another sample.
+#define TANDEM_SORT_CROWDED 1
+/// Not all keys were sorted: an error of this code.
+#define TANDEM_SORT_UNFINISHED 2
+
+/// One step of a sort on one lane; every lane does the same steps. The lanes' keys are one sequence of which lane i has
+/// those from first[i] to first[i + 1]; first[0] is 0, first[lanes] is not. All pointers of one array must be reachable
+/// from this lane's GPU.
+typedef struct tandem_sort_args {
+    uint64_t first[9];
+    /// Keys of every lane, and values in the functions for pairs.
+    uint8_t* keys[8];
+    uint8_t* values[8];
+    /// Memory of every lane, as many bytes as the lane's _room says, aligned to 256 bytes.
+    uint8_t* scratch[8];
+    /// A number of the lane: 0 when all went well.
+    uint32_t* failed;
+    uint64_t seed;
+    uint32_t lane;
+    uint32_t lanes;
+    uint32_t descending;
+    uint32_t step;
+} tandem_sort_args;
+
+int32_t tandem_sort_u32_room(const tandem_sort_args* args, size_t* bytes);
+int32_t tandem_sort_u32(const tandem_sort_args* args, tandem_stream stream);
+int32_t tandem_sort_u64_room(const tandem_sort_args* args, size_t* bytes);
+int32_t tandem_sort_u64(const tandem_sort_args* args, tandem_stream stream);
+int32_t tandem_sort_u32_pairs_room(const tandem_sort_args* args, size_t* bytes);
+int32_t tandem_sort_u32_pairs(const tandem_sort_args* args, tandem_stream stream);
+int32_t tandem_sort_u64_pairs_room(const tandem_sort_args* args, size_t* bytes);
+int32_t tandem_sort_u64_pairs(const tandem_sort_args* args, tandem_stream stream);
+
+/// Merges two sorted runs; of equal keys those of the first come first. Keys, and values if there are any, of 4 or 8 bytes.
+typedef struct tandem_sort_merge_args {
+    const uint8_t* keys[2];
+    const uint8_t* values[2];
+    uint64_t length[2];
+    uint8_t* out_keys;
+    uint8_t* out_values;
+    uint32_t key_bytes;
+    uint32_t descending;
+} tandem_sort_merge_args;
+
+int32_t tandem_sort_merge(const tandem_sort_merge_args* args, tandem_stream stream);
+
+/// Where to cut sorted runs: cuts[8 i + r] is how many elements of run r are among the first rank[i] of all, for i from 0
+/// to `runs`; of equal keys those of earlier runs come first.
+typedef struct tandem_sort_cuts_args {
+    const uint8_t* keys[8];
+    uint64_t length[8];
+    uint64_t rank[9];
+    uint64_t* cuts;
+    uint32_t runs;
+    uint32_t key_bytes;
+    uint32_t descending;
+} tandem_sort_cuts_args;
+
+int32_t tandem_sort_cuts(const tandem_sort_cuts_args* args, tandem_stream stream);
 
 #ifdef __cplusplus
 }

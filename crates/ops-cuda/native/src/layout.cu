@@ -16,7 +16,7 @@ static_assert(offsetof(tandem_vector_args, op) == 72, "tandem_vector_args.op");
 static_assert(sizeof(tandem_ntt_factor) == 64, "size of tandem_ntt_factor");
 static_assert(offsetof(tandem_ntt_factor, limb) == 0, "tandem_ntt_factor.limb");
 
-static_assert(sizeof(tandem_ntt_powers_args) == 48, "size of tandem_ntt_powers_args");
+static_assert(sizeof(tandem_ntt_powers_args) == 80, "size of tandem_ntt_powers_args");
 static_assert(offsetof(tandem_ntt_powers_args, powers) == 0, "tandem_ntt_powers_args.powers");
 static_assert(offsetof(tandem_ntt_powers_args, first) == 8, "tandem_ntt_powers_args.first");
 static_assert(offsetof(tandem_ntt_powers_args, base) == 40, "tandem_ntt_powers_args.base");
@@ -29,7 +29,7 @@ static_assert(offsetof(tandem_ntt_stages_args, order_bits) == 16, "tandem_ntt_st
 static_assert(offsetof(tandem_ntt_stages_args, split) == 20, "tandem_ntt_stages_args.split");
 static_assert(offsetof(tandem_ntt_stages_args, inverse) == 24, "tandem_ntt_stages_args.inverse");
 
-static_assert(sizeof(tandem_ntt_factors_args) == 80, "size of tandem_ntt_factors_args");
+static_assert(sizeof(tandem_ntt_factors_args) == 88, "size of tandem_ntt_factors_args");
 static_assert(offsetof(tandem_ntt_factors_args, factors) == 0, "tandem_ntt_factors_args.factors");
 static_assert(offsetof(tandem_ntt_factors_args, powers) == 8, "tandem_ntt_factors_args.powers");
 static_assert(offsetof(tandem_ntt_factors_args, scale) == 16, "tandem_ntt_factors_args.scale");
@@ -96,6 +96,51 @@ static_assert(offsetof(tandem_ntt_scale_args, split) == 16, "tandem_ntt_scale_ar
 static_assert(offsetof(tandem_ntt_scale_args, log_n) == 20, "tandem_ntt_scale_args.log_n");
 static_assert(offsetof(tandem_ntt_scale_args, reversed) == 24, "tandem_ntt_scale_args.reversed");
 
+static_assert(sizeof(tandem_ntt_small_powers_args) == 32, "size of tandem_ntt_small_powers_args");
+static_assert(offsetof(tandem_ntt_small_powers_args, out) == 0, "tandem_ntt_small_powers_args.out");
+static_assert(offsetof(tandem_ntt_small_powers_args, base) == 8, "tandem_ntt_small_powers_args.base");
+static_assert(offsetof(tandem_ntt_small_powers_args, step) == 16, "tandem_ntt_small_powers_args.step");
+static_assert(offsetof(tandem_ntt_small_powers_args, count) == 24, "tandem_ntt_small_powers_args.count");
+
+static_assert(sizeof(tandem_ntt_small_pass_args) == 104, "size of tandem_ntt_small_pass_args");
+static_assert(offsetof(tandem_ntt_small_pass_args, input) == 0, "tandem_ntt_small_pass_args.input");
+static_assert(offsetof(tandem_ntt_small_pass_args, output) == 8, "tandem_ntt_small_pass_args.output");
+static_assert(offsetof(tandem_ntt_small_pass_args, powers) == 16, "tandem_ntt_small_pass_args.powers");
+static_assert(offsetof(tandem_ntt_small_pass_args, stages) == 24, "tandem_ntt_small_pass_args.stages");
+static_assert(offsetof(tandem_ntt_small_pass_args, coset) == 32, "tandem_ntt_small_pass_args.coset");
+static_assert(offsetof(tandem_ntt_small_pass_args, scale) == 40, "tandem_ntt_small_pass_args.scale");
+static_assert(offsetof(tandem_ntt_small_pass_args, count) == 48, "tandem_ntt_small_pass_args.count");
+static_assert(offsetof(tandem_ntt_small_pass_args, order_bits) == 56, "tandem_ntt_small_pass_args.order_bits");
+static_assert(offsetof(tandem_ntt_small_pass_args, split) == 60, "tandem_ntt_small_pass_args.split");
+static_assert(offsetof(tandem_ntt_small_pass_args, log_n) == 64, "tandem_ntt_small_pass_args.log_n");
+static_assert(offsetof(tandem_ntt_small_pass_args, low) == 68, "tandem_ntt_small_pass_args.low");
+static_assert(offsetof(tandem_ntt_small_pass_args, log_rows) == 72, "tandem_ntt_small_pass_args.log_rows");
+static_assert(offsetof(tandem_ntt_small_pass_args, reversed) == 76, "tandem_ntt_small_pass_args.reversed");
+static_assert(offsetof(tandem_ntt_small_pass_args, inverse) == 80, "tandem_ntt_small_pass_args.inverse");
+static_assert(offsetof(tandem_ntt_small_pass_args, multiply) == 84, "tandem_ntt_small_pass_args.multiply");
+static_assert(offsetof(tandem_ntt_small_pass_args, reorder) == 88, "tandem_ntt_small_pass_args.reorder");
+static_assert(offsetof(tandem_ntt_small_pass_args, last) == 92, "tandem_ntt_small_pass_args.last");
+static_assert(offsetof(tandem_ntt_small_pass_args, follows) == 96, "tandem_ntt_small_pass_args.follows");
+
+static_assert(sizeof(tandem_ntt_small_tiny_args) == 64, "size of tandem_ntt_small_tiny_args");
+static_assert(offsetof(tandem_ntt_small_tiny_args, data) == 0, "tandem_ntt_small_tiny_args.data");
+static_assert(offsetof(tandem_ntt_small_tiny_args, root) == 8, "tandem_ntt_small_tiny_args.root");
+static_assert(offsetof(tandem_ntt_small_tiny_args, scale) == 16, "tandem_ntt_small_tiny_args.scale");
+static_assert(offsetof(tandem_ntt_small_tiny_args, before) == 24, "tandem_ntt_small_tiny_args.before");
+static_assert(offsetof(tandem_ntt_small_tiny_args, after) == 32, "tandem_ntt_small_tiny_args.after");
+static_assert(offsetof(tandem_ntt_small_tiny_args, count) == 40, "tandem_ntt_small_tiny_args.count");
+static_assert(offsetof(tandem_ntt_small_tiny_args, log_n) == 48, "tandem_ntt_small_tiny_args.log_n");
+static_assert(offsetof(tandem_ntt_small_tiny_args, input_reversed) == 52, "tandem_ntt_small_tiny_args.input_reversed");
+static_assert(offsetof(tandem_ntt_small_tiny_args, output_reversed) == 56, "tandem_ntt_small_tiny_args.output_reversed");
+
+static_assert(sizeof(tandem_ntt_small_scale_args) == 40, "size of tandem_ntt_small_scale_args");
+static_assert(offsetof(tandem_ntt_small_scale_args, data) == 0, "tandem_ntt_small_scale_args.data");
+static_assert(offsetof(tandem_ntt_small_scale_args, powers) == 8, "tandem_ntt_small_scale_args.powers");
+static_assert(offsetof(tandem_ntt_small_scale_args, count) == 16, "tandem_ntt_small_scale_args.count");
+static_assert(offsetof(tandem_ntt_small_scale_args, split) == 24, "tandem_ntt_small_scale_args.split");
+static_assert(offsetof(tandem_ntt_small_scale_args, log_n) == 28, "tandem_ntt_small_scale_args.log_n");
+static_assert(offsetof(tandem_ntt_small_scale_args, reversed) == 32, "tandem_ntt_small_scale_args.reversed");
+
 static_assert(sizeof(tandem_spmv_args) == 88, "size of tandem_spmv_args");
 static_assert(offsetof(tandem_spmv_args, starts) == 0, "tandem_spmv_args.starts");
 static_assert(offsetof(tandem_spmv_args, column) == 8, "tandem_spmv_args.column");
@@ -128,36 +173,68 @@ static_assert(offsetof(tandem_reduce_args, n) == 24, "tandem_reduce_args.n");
 static_assert(offsetof(tandem_reduce_args, first) == 32, "tandem_reduce_args.first");
 static_assert(offsetof(tandem_reduce_args, op) == 40, "tandem_reduce_args.op");
 
-static_assert(sizeof(tandem_msm_shape) == 32, "size of tandem_msm_shape");
+static_assert(sizeof(tandem_msm_shape) == 40, "size of tandem_msm_shape");
 static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
 static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");
 static_assert(offsetof(tandem_msm_shape, windows) == 12, "tandem_msm_shape.windows");
-static_assert(offsetof(tandem_msm_shape, bucket_sets) == 16, "tandem_msm_shape.bucket_sets");
-static_assert(offsetof(tandem_msm_shape, levels) == 20, "tandem_msm_shape.levels");
-static_assert(offsetof(tandem_msm_shape, index_bits) == 24, "tandem_msm_shape.index_bits");
+static_assert(offsetof(tandem_msm_shape, step_bits) == 16, "tandem_msm_shape.step_bits");
+static_assert(offsetof(tandem_msm_shape, places) == 20, "tandem_msm_shape.places");
+static_assert(offsetof(tandem_msm_shape, bucket_sets) == 24, "tandem_msm_shape.bucket_sets");
+static_assert(offsetof(tandem_msm_shape, levels) == 28, "tandem_msm_shape.levels");
+static_assert(offsetof(tandem_msm_shape, index_bits) == 32, "tandem_msm_shape.index_bits");
 
-static_assert(sizeof(tandem_msm_digits_args) == 64, "size of tandem_msm_digits_args");
+static_assert(sizeof(tandem_msm_digits_args) == 72, "size of tandem_msm_digits_args");
 static_assert(offsetof(tandem_msm_digits_args, shape) == 0, "tandem_msm_digits_args.shape");
-static_assert(offsetof(tandem_msm_digits_args, scalars) == 32, "tandem_msm_digits_args.scalars");
-static_assert(offsetof(tandem_msm_digits_args, montgomery) == 40, "tandem_msm_digits_args.montgomery");
-static_assert(offsetof(tandem_msm_digits_args, entries) == 48, "tandem_msm_digits_args.entries");
-static_assert(offsetof(tandem_msm_digits_args, offsets) == 56, "tandem_msm_digits_args.offsets");
+static_assert(offsetof(tandem_msm_digits_args, scalars) == 40, "tandem_msm_digits_args.scalars");
+static_assert(offsetof(tandem_msm_digits_args, montgomery) == 48, "tandem_msm_digits_args.montgomery");
+static_assert(offsetof(tandem_msm_digits_args, entries) == 56, "tandem_msm_digits_args.entries");
+static_assert(offsetof(tandem_msm_digits_args, offsets) == 64, "tandem_msm_digits_args.offsets");
 
-static_assert(sizeof(tandem_msm_table_args) == 48, "size of tandem_msm_table_args");
+static_assert(sizeof(tandem_msm_table_args) == 56, "size of tandem_msm_table_args");
 static_assert(offsetof(tandem_msm_table_args, shape) == 0, "tandem_msm_table_args.shape");
-static_assert(offsetof(tandem_msm_table_args, points) == 32, "tandem_msm_table_args.points");
-static_assert(offsetof(tandem_msm_table_args, table) == 40, "tandem_msm_table_args.table");
+static_assert(offsetof(tandem_msm_table_args, points) == 40, "tandem_msm_table_args.points");
+static_assert(offsetof(tandem_msm_table_args, table) == 48, "tandem_msm_table_args.table");
 
-static_assert(sizeof(tandem_msm_sum_args) == 80, "size of tandem_msm_sum_args");
+static_assert(sizeof(tandem_msm_sum_args) == 88, "size of tandem_msm_sum_args");
 static_assert(offsetof(tandem_msm_sum_args, shape) == 0, "tandem_msm_sum_args.shape");
-static_assert(offsetof(tandem_msm_sum_args, first) == 32, "tandem_msm_sum_args.first");
-static_assert(offsetof(tandem_msm_sum_args, points) == 40, "tandem_msm_sum_args.points");
-static_assert(offsetof(tandem_msm_sum_args, table) == 48, "tandem_msm_sum_args.table");
-static_assert(offsetof(tandem_msm_sum_args, entries) == 56, "tandem_msm_sum_args.entries");
-static_assert(offsetof(tandem_msm_sum_args, offsets) == 64, "tandem_msm_sum_args.offsets");
-static_assert(offsetof(tandem_msm_sum_args, sums) == 72, "tandem_msm_sum_args.sums");
+static_assert(offsetof(tandem_msm_sum_args, first) == 40, "tandem_msm_sum_args.first");
+static_assert(offsetof(tandem_msm_sum_args, points) == 48, "tandem_msm_sum_args.points");
+static_assert(offsetof(tandem_msm_sum_args, table) == 56, "tandem_msm_sum_args.table");
+static_assert(offsetof(tandem_msm_sum_args, entries) == 64, "tandem_msm_sum_args.entries");
+static_assert(offsetof(tandem_msm_sum_args, offsets) == 72, "tandem_msm_sum_args.offsets");
+static_assert(offsetof(tandem_msm_sum_args, sums) == 80, "tandem_msm_sum_args.sums");
 
-static_assert(sizeof(tandem_msm_finish_args) == 48, "size of tandem_msm_finish_args");
+static_assert(sizeof(tandem_msm_finish_args) == 56, "size of tandem_msm_finish_args");
 static_assert(offsetof(tandem_msm_finish_args, shape) == 0, "tandem_msm_finish_args.shape");
-static_assert(offsetof(tandem_msm_finish_args, sums) == 32, "tandem_msm_finish_args.sums");
-static_assert(offsetof(tandem_msm_finish_args, point) == 40, "tandem_msm_finish_args.point");
+static_assert(offsetof(tandem_msm_finish_args, sums) == 40, "tandem_msm_finish_args.sums");
+static_assert(offsetof(tandem_msm_finish_args, point) == 48, "tandem_msm_finish_args.point");
+
+static_assert(sizeof(tandem_sort_args) == 296, "size of tandem_sort_args");
+static_assert(offsetof(tandem_sort_args, first) == 0, "tandem_sort_args.first");
+static_assert(offsetof(tandem_sort_args, keys) == 72, "tandem_sort_args.keys");
+static_assert(offsetof(tandem_sort_args, values) == 136, "tandem_sort_args.values");
+static_assert(offsetof(tandem_sort_args, scratch) == 200, "tandem_sort_args.scratch");
+static_assert(offsetof(tandem_sort_args, failed) == 264, "tandem_sort_args.failed");
+static_assert(offsetof(tandem_sort_args, seed) == 272, "tandem_sort_args.seed");
+static_assert(offsetof(tandem_sort_args, lane) == 280, "tandem_sort_args.lane");
+static_assert(offsetof(tandem_sort_args, lanes) == 284, "tandem_sort_args.lanes");
+static_assert(offsetof(tandem_sort_args, descending) == 288, "tandem_sort_args.descending");
+static_assert(offsetof(tandem_sort_args, step) == 292, "tandem_sort_args.step");
+
+static_assert(sizeof(tandem_sort_merge_args) == 72, "size of tandem_sort_merge_args");
+static_assert(offsetof(tandem_sort_merge_args, keys) == 0, "tandem_sort_merge_args.keys");
+static_assert(offsetof(tandem_sort_merge_args, values) == 16, "tandem_sort_merge_args.values");
+static_assert(offsetof(tandem_sort_merge_args, length) == 32, "tandem_sort_merge_args.length");
+static_assert(offsetof(tandem_sort_merge_args, out_keys) == 48, "tandem_sort_merge_args.out_keys");
+static_assert(offsetof(tandem_sort_merge_args, out_values) == 56, "tandem_sort_merge_args.out_values");
+static_assert(offsetof(tandem_sort_merge_args, key_bytes) == 64, "tandem_sort_merge_args.key_bytes");
+static_assert(offsetof(tandem_sort_merge_args, descending) == 68, "tandem_sort_merge_args.descending");
+
+static_assert(sizeof(tandem_sort_cuts_args) == 224, "size of tandem_sort_cuts_args");
+static_assert(offsetof(tandem_sort_cuts_args, keys) == 0, "tandem_sort_cuts_args.keys");
+static_assert(offsetof(tandem_sort_cuts_args, length) == 64, "tandem_sort_cuts_args.length");
+static_assert(offsetof(tandem_sort_cuts_args, rank) == 128, "tandem_sort_cuts_args.rank");
+static_assert(offsetof(tandem_sort_cuts_args, cuts) == 200, "tandem_sort_cuts_args.cuts");
+static_assert(offsetof(tandem_sort_cuts_args, runs) == 208, "tandem_sort_cuts_args.runs");
+static_assert(offsetof(tandem_sort_cuts_args, key_bytes) == 212, "tandem_sort_cuts_args.key_bytes");
+static_assert(offsetof(tandem_sort_cuts_args, descending) == 216, "tandem_sort_cuts_args.descending");

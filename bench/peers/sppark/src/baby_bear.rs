@@ -1,0 +1,3 @@
+fn main() {
+    tandem_peer_sppark::run()
+}
