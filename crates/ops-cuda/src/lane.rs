@@ -26,6 +26,7 @@ pub(crate) struct LaneCtx {
     downloads: Downloads,
     /// What transforms keep in the GPU's memory.
     pub(crate) ntt: Mutex<crate::ntt::Tables>,
+    pub(crate) ntt_small: Mutex<crate::ntt::SmallTables>,
     /// What reductions of host memory use.
     pub(crate) reduce: Mutex<Vec<crate::reduce::Worker>>,
 }
@@ -41,6 +42,7 @@ impl LaneCtx {
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Downloads::default(),
             ntt: Mutex::default(),
+            ntt_small: Mutex::default(),
             reduce: Mutex::default(),
         })
     }
