@@ -1,0 +1,217 @@
+//! Transforms on any device, for measurements, with neither the field nor the device in any type.
+
+use crate::gpus::{self, Opened};
+use crate::{CurveId, DeviceChoice, DeviceReport, Error, Result};
+use ark_ff::{Field, PrimeField};
+use tandem_ops::{Bls12_381, Bn254, Coset, Direction, Lane, NttField, NttOp, NttSpread, Order, Spread};
+
+/// Sizes that a measurement may ask for: 2^1 to 2^32.
+const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=32;
+/// The elements repeat after this many, as a power of two, each time multiplied by something else.
+const LOG_PERIOD: u32 = 20;
+/// Values of a transform that are compared with the polynomial's.
+const CHECKED: usize = 8;
+
+/// A device that transforms.
+pub struct Transformer {
+    on: Box<dyn Transforming>,
+    report: DeviceReport,
+}
+
+/// Times of transforms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transformed {
+    /// Of each transform, by the devices' clocks: of the lane that took longest.
+    pub seconds: Vec<f64>,
+    /// Over how many lanes it was spread.
+    pub lanes: usize,
+}
+
+impl Transformer {
+    /// Opens the devices of `choice`.
+    ///
+    /// # Errors
+    /// As [`crate::Engine::open`].
+    pub fn open(choice: &DeviceChoice) -> Result<Self> {
+        let (opened, why) = gpus::open(choice, usize::MAX)?;
+        let on: Box<dyn Transforming> = match opened {
+            Opened::Cpu(cpu) => Box::new(cpu),
+            Opened::Cuda(cuda) => Box::new(cuda),
+        };
+        let info = on.info();
+        Ok(Transformer { on, report: DeviceReport { kind: info.kind, lanes: info.lane_names, why } })
+    }
+
+    /// What was opened.
+    pub fn report(&self) -> &DeviceReport {
+        &self.report
+    }
+
+    /// How long each of `runs` forward transforms of 2^`log_n` elements of the curve's scalar field took that lie on the
+    /// device, from natural to bit-reversed order, on as many lanes as is fastest. Some values of one are checked first.
+    ///
+    /// # Errors
+    /// The size is out of range or does not fit; a value is wrong.
+    pub fn bench(&self, curve: CurveId, log_n: u32, runs: usize) -> Result<Transformed> {
+        match curve {
+            CurveId::Bn254 => self.on.bn254(log_n, runs),
+            CurveId::Bls12_381 => self.on.bls12_381(log_n, runs),
+        }
+    }
+}
+
+/// A backend without its type.
+trait Transforming: Send + Sync {
+    fn info(&self) -> tandem_ops::Info;
+    fn bn254(&self, log_n: u32, runs: usize) -> Result<Transformed>;
+    fn bls12_381(&self, log_n: u32, runs: usize) -> Result<Transformed>;
+}
+
+impl<B: NttSpread<Bn254> + NttSpread<Bls12_381>> Transforming for B {
+    fn info(&self) -> tandem_ops::Info {
+        tandem_ops::Backend::info(self)
+    }
+    fn bn254(&self, log_n: u32, runs: usize) -> Result<Transformed> {
+        bench::<Bn254, B>(self, log_n, runs)
+    }
+    fn bls12_381(&self, log_n: u32, runs: usize) -> Result<Transformed> {
+        bench::<Bls12_381, B>(self, log_n, runs)
+    }
+}
+
+fn op<E>(direction: Direction, coset: Coset<E>) -> NttOp<E> {
+    let (natural, reversed) = (Order::Natural, Order::BitReversed);
+    match direction {
+        Direction::Forward => NttOp { direction, coset, input: natural, output: reversed },
+        Direction::Inverse => NttOp { direction, coset, input: reversed, output: natural },
+    }
+}
+
+/// What is transformed: x_i = b_(i mod period) s^i. So 2^32 elements, no two alike, need only a few on the host, and yet the polynomial
+/// with these coefficients is known everywhere: at y it is b(s y) ((s y)^n - 1) / ((s y)^period - 1).
+struct Input<F: NttField> {
+    period: Vec<F::Ark>,
+    ratio: F::Ark,
+    spread: Spread,
+}
+
+impl<F: NttField> Input<F> {
+    fn new(spread: Spread, log_period: u32) -> Self {
+        let log_period = spread.log_n.min(log_period.max(spread.log_shards));
+        let mut bytes = vec![0; 64 + (64 << log_period)];
+        blake3::Hasher::new_derive_key("tandem bench transforms").finalize_xof().fill(&mut bytes);
+        let mut elements = bytes.chunks_exact(64).map(F::Ark::from_le_bytes_mod_order);
+        let ratio = elements.next().unwrap_or(F::Ark::ONE);
+        let period = elements.collect();
+        Input { period, ratio, spread }
+    }
+
+    /// Puts the vector into memory of `backend`, and makes one whole transform, its inverse and powers of it on the way.
+    fn upload<B: NttSpread<F>>(&self, backend: &B) -> Result<Vec<B::Buf<F::Element>>> {
+        let (count, len) = (self.spread.shards(), self.spread.len());
+        let mut shards = Vec::with_capacity(count);
+        for s in 0..count {
+            let mut shard = backend.alloc(Lane(s), len)?;
+            let part: Vec<F::Element> = self.period.iter().skip(s).step_by(count).map(|&x| F::element(x)).collect();
+            for at in (0..len).step_by(part.len()) {
+                backend.write(&mut shard, at, &part)?;
+            }
+            shards.push(shard);
+        }
+        // Values over a coset, taken for values over the subgroup, belong to the coefficients times powers of the shift.
+        let mut all: Vec<_> = shards.iter_mut().collect();
+        let shift = Coset::Shift(F::element(self.ratio));
+        NttSpread::<F>::ntt_spread(backend, &mut all, op(Direction::Forward, shift))?;
+        NttSpread::<F>::ntt_spread(backend, &mut all, op(Direction::Inverse, Coset::Subgroup))?;
+        Ok(shards)
+    }
+
+    /// Value `k` of the transform.
+    fn value(&self, root: F::Ark, k: usize) -> F::Ark {
+        let y = self.ratio * root.pow([k as u64]);
+        let b = self.period.iter().rev().fold(F::Ark::from(0u64), |sum, x| sum * y + x);
+        let one = F::Ark::ONE;
+        let below = y.pow([self.period.len() as u64]) - one;
+        match below.inverse() {
+            Some(inverse) => b * (y.pow([1 << self.spread.log_n]) - one) * inverse,
+            None => b * F::Ark::from((1u64 << self.spread.log_n) / self.period.len() as u64),
+        }
+    }
+}
+
+fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> Result<Transformed> {
+    let root = F::root_of_unity(log_n).filter(|_| LOG_SIZES.contains(&log_n)).ok_or_else(|| {
+        let most = (1..=*LOG_SIZES.end()).rev().find(|&k| F::root_of_unity(k).is_some()).unwrap_or(0);
+        Error::input(format!("size 2^{log_n}: expected 2^{} to 2^{most} for {}", LOG_SIZES.start(), F::FIELD))
+    })?;
+    let lanes = NttSpread::<F>::ntt_lanes(backend, log_n);
+    let spread = Spread { log_n, log_shards: lanes.ilog2() };
+    let input = Input::<F>::new(spread, LOG_PERIOD);
+    let mut shards = input.upload(backend)?;
+    let mut all: Vec<_> = shards.iter_mut().collect();
+    let forward = op(Direction::Forward, Coset::Subgroup);
+    NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
+    for i in 0..CHECKED {
+        // Spread over all shards and, by the golden ratio, over all of their places.
+        let k = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64 & 1) as usize & ((1 << log_n) - 1);
+        let shard = &all[k % lanes];
+        let place = tandem_ops::naive::place(Order::BitReversed, k / lanes, log_n - spread.log_shards);
+        let got = backend.download(&backend.copy(shard, place..place + 1, Lane(k % lanes))?)?.wait()?;
+        if got.first() != Some(&F::element(input.value(root, k))) {
+            let what = format!("value {k} of a transform of 2^{log_n} elements is wrong: nothing to measure");
+            return Err(Error::Device(what));
+        }
+    }
+    backend.take_spans()?;
+    for _ in 0..=runs {
+        let spans: Vec<_> = (0..lanes).map(|lane| backend.begin(Lane(lane), "transform")).collect();
+        NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
+        spans.into_iter().for_each(|span| backend.end(span));
+    }
+    let spans = backend.take_spans()?;
+    // The first run warms up.
+    let longest = |run: usize| {
+        let of_lane = |lane| spans.iter().filter(move |span| span.lane == Lane(lane)).nth(run);
+        (0..lanes).filter_map(of_lane).map(|span| span.duration_us / 1e6).fold(0.0, f64::max)
+    };
+    Ok(Transformed { seconds: (1..=runs).map(longest).collect(), lanes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_ops::{cpu::Cpu, naive, Backend};
+
+    /// The vector on the device is the one that the values are of, on one lane and on four.
+    #[test]
+    fn values_are_those_of_the_vector() {
+        let backend = Cpu::new(4);
+        for (log_n, log_shards, log_period) in [(1, 0, 3), (5, 0, 5), (6, 2, 2), (6, 2, 1), (9, 1, 4)] {
+            let spread = Spread { log_n, log_shards };
+            let input = Input::<Bn254>::new(spread, log_period);
+            let shards = input.upload(&backend).unwrap();
+            let parts: Vec<_> = shards.iter().map(|shard| backend.download(shard).unwrap().wait().unwrap()).collect();
+            let vector = spread.collect(Order::Natural, &parts);
+            let vector: Vec<_> = vector.into_iter().map(<Bn254 as NttField>::value).collect();
+            let root = <Bn254 as NttField>::root_of_unity(log_n).unwrap();
+            let natural = NttOp { output: Order::Natural, ..op(Direction::Forward, Coset::Subgroup) };
+            for k in [0, 1, (1 << log_n) - 1] {
+                assert_eq!(naive::ntt_at::<Bn254>(&vector, natural, k), Some(input.value(root, k)), "{spread:?}, {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_device_is_measured() {
+        for device in ["cpu", "sim:3"] {
+            let on = Transformer::open(&device.parse().unwrap()).unwrap();
+            for log_n in [1, 2, 9] {
+                let times = on.bench(CurveId::Bls12_381, log_n, 2).unwrap();
+                assert!(times.seconds.len() == 2 && times.lanes == 1, "{times:?}");
+            }
+            for (curve, log_n) in [(CurveId::Bn254, 0), (CurveId::Bn254, 29), (CurveId::Bls12_381, 33)] {
+                assert_eq!(on.bench(curve, log_n, 1).unwrap_err().exit_status(), 2);
+            }
+        }
+    }
+}
