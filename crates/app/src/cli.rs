@@ -113,6 +113,9 @@ pub(crate) struct Prove {
     pub(crate) proof: PathBuf,
     /// Where to write the public signals
     pub(crate) public: PathBuf,
+    /// One more proof with the same key; may be given again and again. With --schedule each every GPU makes proofs of its own
+    #[arg(long, num_args = 3, value_names = ["WITNESS", "PROOF", "PUBLIC"])]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) options: ProveOptions,
 }

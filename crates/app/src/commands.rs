@@ -83,6 +83,9 @@ pub(crate) struct Opened {
 }
 
 pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
+    if !args.more.is_empty() {
+        return crate::many::prove(session, args);
+    }
     let outputs = Outputs::open(&[&args.proof, &args.public], &[&args.zkey, &args.witness])?;
     let witness = session.trace.step("read witness", || Witness::read(&args.witness))?;
     prove_and_write(session, &args.zkey, &witness, outputs, &args.options, Vec::new())
@@ -144,7 +147,7 @@ fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
     )
 }
 
-fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
+pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
     json!({
         "curve": proved.curve.snarkjs_name(),
         "device": proved.device,

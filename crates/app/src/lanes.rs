@@ -6,6 +6,11 @@ use tandem_engine::Span;
 /// Spans that move data; all others compute.
 const COPIES: [&str; 2] = ["upload witness", "copy to lane"];
 
+/// Whether it moves data.
+pub(crate) fn is_copy(span: &Span) -> bool {
+    COPIES.contains(&span.name)
+}
+
 /// What a lane did during one proof, in milliseconds. The three add up to the time of the proof.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LaneUse {
@@ -22,7 +27,7 @@ pub(crate) fn uses(spans: &[Span], seconds: f64) -> Vec<LaneUse> {
     lanes.dedup();
     let of_lane = |lane: usize| {
         let total = |copies: bool| {
-            let spans = spans.iter().filter(|s| s.lane.0 == lane && COPIES.contains(&s.name) == copies);
+            let spans = spans.iter().filter(|s| s.lane.0 == lane && is_copy(s) == copies);
             covered(spans.map(|s| (s.start_us, s.start_us + s.duration_us)).collect()) / 1e3
         };
         let (computes_ms, copies_ms) = (total(false), total(true));
@@ -65,7 +70,7 @@ mod tests {
 
     #[test]
     fn each_lanes_time_adds_up() {
-        let span = |lane, name, start_us, duration_us| Span { lane: Lane(lane), name, start_us, duration_us };
+        let span = |lane, name, start_us, duration_us| Span { lane: Lane(lane), queue: 0, name, start_us, duration_us };
         let spans = [
             span(1, "MSM A", 4000.0, 2000.0),
             span(0, "upload witness", 0.0, 1000.0),

@@ -17,6 +17,7 @@ mod hash;
 mod inspect;
 mod interrupt;
 mod lanes;
+mod many;
 mod plan;
 mod progress;
 mod reduce;

@@ -2,10 +2,16 @@
 //!
 //! Names are constants of the program: a trace holds nothing of a witness.
 
+use crate::lanes::is_copy;
 use serde_json::{json, Value};
 use std::sync::Mutex;
 use std::time::Instant;
 use tandem_engine::{Span, Stage};
+
+/// Rows of a lane: what it does in order, what it does beside that, and copies to it and from it.
+const WORK: usize = 0;
+const ASIDE: usize = 1;
+const COPIES: usize = 2;
 
 /// Collects events; the host is process 0, lane `n` of the device is process `n + 1`.
 pub(crate) struct Trace {
@@ -44,9 +50,17 @@ impl Trace {
         lanes.dedup();
         for lane in lanes {
             self.push(name(lane + 1, &format!("lane {lane}")));
+            for (row, text) in [(WORK, "in order"), (ASIDE, "aside"), (COPIES, "copies")] {
+                self.push(row_name(lane + 1, row, text));
+            }
         }
         for span in spans {
-            self.push(event(span.lane.0 + 1, 0, span.name, opened * 1e6 + span.start_us, span.duration_us));
+            let row = match span {
+                span if is_copy(span) => COPIES,
+                Span { queue: 0, .. } => WORK,
+                _ => ASIDE,
+            };
+            self.push(event(span.lane.0 + 1, row, span.name, opened * 1e6 + span.start_us, span.duration_us));
         }
     }
 
@@ -74,4 +88,8 @@ fn event(process: usize, thread: usize, name: &str, start_us: f64, duration_us: 
 
 fn name(process: usize, name: &str) -> Value {
     json!({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}})
+}
+
+fn row_name(process: usize, thread: usize, name: &str) -> Value {
+    json!({"ph": "M", "pid": process, "tid": thread, "name": "thread_name", "args": {"name": name}})
 }

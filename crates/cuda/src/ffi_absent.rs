@@ -124,7 +124,7 @@ pub unsafe extern "C" fn tandem_cuda_error_text(_status: i32) -> *const core::ff
     c"not built".as_ptr()
 }
 
-pub unsafe extern "C" fn tandem_cuda_stream_create(_device: i32, _stream: *mut tandem_stream) -> i32 {
+pub unsafe extern "C" fn tandem_cuda_stream_create(_device: i32, _urgent: i32, _stream: *mut tandem_stream) -> i32 {
     NOT_BUILT
 }
 

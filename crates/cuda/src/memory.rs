@@ -195,6 +195,19 @@ impl<T: Pod> DeviceBuffer<T> {
         &self.pool
     }
 
+    /// Makes `stream`, of the same device, the one whose order the elements follow: it waits for all that the old one was told.
+    ///
+    /// # Errors
+    /// A stream of another device; the device failed.
+    pub fn follow(&mut self, stream: &Arc<Stream>) -> Result<()> {
+        if stream.device() != self.stream.device() {
+            return Err(self.invalid("follow another stream"));
+        }
+        stream.wait(&self.stream.record()?)?;
+        self.stream = stream.clone();
+        Ok(())
+    }
+
     /// Overwrites the elements of `range` with zero bytes.
     ///
     /// # Errors

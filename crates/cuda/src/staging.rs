@@ -134,14 +134,20 @@ impl Staging {
     pub fn wipe(&self) {
         lock(&self.held).retain(|(event, _)| !event.is_done().unwrap_or(true));
         let Ok(_turn) = self.turn.try_lock() else { return };
+        let is_copied = |slot: &Slot| slot.copied.as_ref().is_none_or(|event| event.is_done().unwrap_or(true));
+        let dirty: Vec<&Mutex<Slot>> = self.slots.iter().filter(|slot| lock(slot).dirty > 0).collect();
+        if dirty.is_empty() {
+            // To wake threads for nothing takes longer than a small sum.
+            return;
+        }
         let next = AtomicUsize::new(0);
         (self.workers)(&|| {
-            while let Some(slot) = self.slots.get(next.fetch_add(1, Relaxed)) {
+            while let Some(slot) = dirty.get(next.fetch_add(1, Relaxed)) {
                 let mut slot = lock(slot);
-                let Slot { memory: Some(memory), dirty, copied } = &mut *slot else { continue };
-                if *dirty > 0 && copied.as_ref().is_none_or(|event| event.is_done().unwrap_or(true)) {
-                    *copied = None;
-                    memory.bytes()[..std::mem::take(dirty)].fill(0);
+                if is_copied(&slot) {
+                    slot.copied = None;
+                    let dirty = std::mem::take(&mut slot.dirty);
+                    slot.memory.iter_mut().for_each(|memory| memory.bytes()[..dirty].fill(0));
                 }
             }
         });

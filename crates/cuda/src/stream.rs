@@ -21,9 +21,23 @@ impl Stream {
     /// # Errors
     /// The device failed.
     pub fn new(device: Device) -> Result<Self> {
+        Self::with(device, 0)
+    }
+
+    /// A new stream whose kernels take the first multiprocessors that get free, before those of [`Stream::new`]'s streams.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn urgent(device: Device) -> Result<Self> {
+        Self::with(device, 1)
+    }
+
+    fn with(device: Device, urgent: i32) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid to write to.
-        check("create stream", Some(device), unsafe { ffi::tandem_cuda_stream_create(device.raw(), &mut raw) })?;
+        check("create stream", Some(device), unsafe {
+            ffi::tandem_cuda_stream_create(device.raw(), urgent, &mut raw)
+        })?;
         Ok(Stream { raw, device })
     }
 

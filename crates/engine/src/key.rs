@@ -176,6 +176,8 @@ pub(crate) fn load<C: AnyCurve>(
 
 /// A proof that was made, and what became of it.
 struct Attempt<C: Curve> {
+    /// When its verdict was known.
+    ended: Instant,
     proof: Proof<C>,
     verdict: std::result::Result<(), Refusal>,
     stages: Vec<Stage>,
@@ -192,7 +194,7 @@ impl<C: AnyCurve> CurveKey<C> {
             begun: Some(span.begun),
             seconds: span.seconds,
         }));
-        Ok(Attempt { proof: made.proof, verdict: made.verdict, stages, spans })
+        Ok(Attempt { ended: made.ended, proof: made.proof, verdict: made.verdict, stages, spans })
     }
 
     /// The key on the CPU, loaded when it is first asked for.
@@ -271,7 +273,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
             stages,
             spans: attempt.spans,
             device: device_name(&info),
-            seconds: started.elapsed().as_secs_f64(),
+            seconds: (attempt.ended - started).as_secs_f64(),
             fallback,
         })
     }

@@ -55,7 +55,8 @@ fn total<G: CurveGroup>(terms: G, parts: Vec<Pending<G>>) -> Result<G> {
 impl<C: Curve> Sums<C> {
     /// A = alpha + sum A + r delta; B = beta + sum B + s delta; C = sum L + sum H + s A + r B - r s delta.
     ///
-    /// `ab` gets A and B as soon as they are there, while the lanes may still work on C.
+    /// `ab` gets A and B as soon as they are there, while the lanes may still work on C. Of C nothing but an addition is
+    /// left to do when its last sum arrives: the products with r and s are other threads' work.
     fn proof(
         self,
         terms: Terms<C>,
@@ -63,16 +64,29 @@ impl<C: Curve> Sums<C> {
         host: &mut Vec<HostSpan>,
         ab: impl FnOnce(P1<C>, crate::P2<C>),
     ) -> Result<Proof<C>> {
-        let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2))?;
-        let b = C::G2::from_ark(&b2.into_affine());
-        let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a))?;
-        let a = C::G1::from_ark(&a1.into_affine());
-        ab(a, b);
-        let with_a = terms.c + a1 * blinding.s;
-        let b1 = HostSpan::of(host, "wait for B1", || total(terms.b1, self.b1))?;
-        let with_ab = with_a + b1 * blinding.r;
-        let c = HostSpan::of(host, "wait for L and H", || total(with_ab, self.c))?;
-        Ok(Proof { a, b, c: C::G1::from_ark(&c.into_affine()) })
+        let (with_a, with_b) = (OnceLock::new(), OnceLock::new());
+        let (a, b, c) = rayon::in_place_scope(|scope| {
+            let (with_a, with_b) = (&with_a, &with_b);
+            let (terms_b1, b1) = (terms.b1, self.b1);
+            scope.spawn(move |_| {
+                let mut host = Vec::new();
+                let b1 = HostSpan::of(&mut host, "wait for B1", || total(terms_b1, b1));
+                _ = with_b.set((b1.map(|b1| b1 * blinding.r), host));
+            });
+            let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2))?;
+            let b = C::G2::from_ark(&b2.into_affine());
+            let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a))?;
+            let a = C::G1::from_ark(&a1.into_affine());
+            ab(a, b);
+            scope.spawn(move |_| _ = with_a.set(a1 * blinding.s));
+            let c = HostSpan::of(host, "wait for L and H", || total(terms.c, self.c))?;
+            Result::Ok((a, b, c))
+        })?;
+        let (Some(with_a), Some((with_b, waited))) = (with_a.into_inner(), with_b.into_inner()) else {
+            unreachable!("the scope ended before its tasks")
+        };
+        host.extend(waited);
+        Ok(Proof { a, b, c: C::G1::from_ark(&(c + with_a + with_b?).into_affine()) })
     }
 
     /// The proof alone.
@@ -97,26 +111,28 @@ impl<C: Curve> Sums<C> {
         host: &mut Vec<HostSpan>,
     ) -> Result<(Proof<C>, std::result::Result<(), Refusal>)> {
         let publics = &witness.values()[1..=key.shape.publics];
-        let (of_inputs, of_ab, synchronized) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (of_inputs, of_ab, synchronized, checked) =
+            (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (proof, of_c) = rayon::in_place_scope(|scope| {
-            let (of_inputs, of_ab, synchronized) = (&of_inputs, &of_ab, &synchronized);
+            let (of_inputs, of_ab, synchronized, checked) = (&of_inputs, &of_ab, &synchronized, &checked);
             scope.spawn(move |_| _ = of_inputs.set(verifier.of_inputs(publics)));
             let terms = blinding.terms(&key.points);
             let proof = self.proof(terms, blinding, host, |a, b| {
                 scope.spawn(move |_| _ = of_ab.set(verifier.of_ab(&a, &b)));
             })?;
             scope.spawn(move |_| _ = synchronized.set(backend.synchronize()));
+            scope.spawn(move |_| _ = checked.set(PreparedKey::<C>::check_c(&proof.c)));
             let of_c = HostSpan::of(host, "verify C", || verifier.of_c(&proof.c));
             Result::Ok((proof, of_c))
         })?;
-        // The scope has waited for all three.
-        let (Some(of_inputs), Some(of_ab), Some(synchronized)) =
-            (of_inputs.into_inner(), of_ab.into_inner(), synchronized.into_inner())
+        // The scope has waited for all four.
+        let (Some(of_inputs), Some(of_ab), Some(synchronized), Some(checked)) =
+            (of_inputs.into_inner(), of_ab.into_inner(), synchronized.into_inner(), checked.into_inner())
         else {
             unreachable!("the scope ended before its tasks")
         };
         synchronized?;
-        let verdict = HostSpan::of(host, "verify", || verifier.conclude(of_inputs, of_ab, of_c));
+        let verdict = HostSpan::of(host, "verify", || verifier.conclude(of_inputs, of_ab, checked.and(of_c)));
         Ok((proof, verdict))
     }
 

@@ -4,6 +4,7 @@ use crate::finish::{HostSpan, Sums};
 use crate::plan::{Chains, Sum};
 use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Result, Witness, P1, P2};
 use std::ops::Range;
+use std::time::Instant;
 use tandem_ops::{
     Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, Order, ProofBackend, Scalars,
 };
@@ -49,6 +50,8 @@ pub struct Made<C: Curve> {
     pub proof: Proof<C>,
     /// What the verifier says of it, as [`PreparedKey::verify`] would.
     pub verdict: std::result::Result<(), Refusal>,
+    /// When that was known.
+    pub ended: Instant,
     /// What the host did when.
     pub host: Vec<HostSpan>,
 }
@@ -67,7 +70,7 @@ pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
     let mut host = Vec::new();
     let sums = enqueue(backend, key, witness, &mut host)?;
     let (proof, verdict) = sums.finish_verified(backend, key, verifier, witness, blinding, &mut host)?;
-    Ok(Made { proof, verdict, host })
+    Ok(Made { proof, verdict, ended: Instant::now(), host })
 }
 
 /// Tells the lanes all that the sums of the proof take: first the transforms, whose results other lanes may wait for,

@@ -103,11 +103,11 @@ impl<C: Curve> PreparedKey<C> {
     /// # Errors
     /// The reason to refuse the proof.
     pub fn verify(&self, publics: &[Canonical], proof: &Proof<C>) -> std::result::Result<(), Refusal> {
-        let (of_inputs, (of_ab, of_c)) = rayon::join(
-            || self.of_inputs(publics),
+        let ((of_inputs, checked), (of_ab, of_c)) = rayon::join(
+            || rayon::join(|| self.of_inputs(publics), || Self::check_c(&proof.c)),
             || rayon::join(|| self.of_ab(&proof.a, &proof.b), || self.of_c(&proof.c)),
         );
-        self.conclude(of_inputs, of_ab, of_c)
+        self.conclude(of_inputs, of_ab, checked.and(of_c))
     }
 
     /// What the public values add to the equation.
@@ -134,14 +134,16 @@ impl<C: Curve> PreparedKey<C> {
         checked.map(|()| factor)
     }
 
-    /// What C adds to it.
+    /// What C adds to it, if it lies in the subgroup ([`Self::check_c`]). Both are apart so that the thread that has waited for C need
+    /// not wake another.
     pub(crate) fn of_c(&self, c: &P1<C>) -> Factor<C> {
         let c = on_curve::<C::G1>("pi_c", c)?;
-        let (checked, factor) = rayon::join(
-            || in_subgroup::<C::G1>("pi_c", c),
-            || C::Pairing::multi_miller_loop([C::G1::to_ark(c)], [self.minus_delta.clone()]),
-        );
-        checked.map(|()| factor)
+        Ok(C::Pairing::multi_miller_loop([C::G1::to_ark(c)], [self.minus_delta.clone()]))
+    }
+
+    /// Whether C, which lies on the curve, lies in the subgroup.
+    pub(crate) fn check_c(c: &P1<C>) -> std::result::Result<(), Refusal> {
+        in_subgroup::<C::G1>("pi_c", on_curve::<C::G1>("pi_c", c)?)
     }
 
     /// Whether the equation holds, from what its parts add to it.

@@ -116,6 +116,11 @@ impl Cuda {
         Ok(CudaBuf { memory: self.lane(op, lane)?.alloc(op, len)?, lane })
     }
 
+    /// Begins a span of what runs beside a lane's own order.
+    pub(crate) fn begin_aside(&self, lane: &LaneCtx, name: &'static str) -> SpanId {
+        self.spans().begin(lane, true, name)
+    }
+
     fn spans(&self) -> MutexGuard<'_, Spans> {
         self.spans.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -216,7 +221,7 @@ impl Backend for Cuda {
 
     fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
         match self.lanes.get(lane.0) {
-            Some(ctx) => self.spans().begin(ctx, name),
+            Some(ctx) => self.spans().begin(ctx, false, name),
             None => SpanId(u64::MAX),
         }
     }

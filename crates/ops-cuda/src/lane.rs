@@ -15,12 +15,15 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const FILLERS: usize = 16;
 
-/// One GPU of the team. Work goes to its one stream, memory comes from its own pool.
+/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside; memory
+/// comes from its own pool.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
     pub(crate) properties: Properties,
     stream: Arc<Stream>,
+    /// Its kernels start before those of `stream` that wait, and so run beside them.
+    aside: Arc<Stream>,
     pool: Arc<Pool>,
     staging: Staging,
     downloads: Downloads,
@@ -38,6 +41,7 @@ impl LaneCtx {
             device,
             properties: device.properties()?,
             stream: Arc::new(Stream::new(device)?),
+            aside: Arc::new(Stream::urgent(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Downloads::default(),
@@ -60,6 +64,11 @@ impl LaneCtx {
         &self.pool
     }
 
+    /// The stream of what runs beside the rest.
+    pub(crate) fn aside(&self) -> &Arc<Stream> {
+        &self.aside
+    }
+
     /// Bytes of memory that could still be handed out.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.pool.free_bytes().unwrap_or(0)
@@ -69,6 +78,17 @@ impl LaneCtx {
     pub(crate) fn alloc<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
         self.pool.alloc(&self.stream, len, true).map_err(|e| self.error_of(op, e, wanted))
+    }
+
+    /// The same for what is only used aside.
+    pub(crate) fn alloc_aside<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
+        self.pool.alloc(&self.aside, len, true).map_err(|e| self.error_of(op, e, wanted))
+    }
+
+    /// All that is done with a buffer from here on is done aside, after what the lane was told before.
+    pub(crate) fn continue_aside<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
+        buffer.follow(&self.aside).map_err(|e| self.error(op, e))
     }
 
     /// Memory with undefined contents for what everyone may know, such as points of a key or roots of unity.
@@ -136,7 +156,7 @@ impl LaneCtx {
 
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let done = self.stream.synchronize().map_err(|e| self.error("synchronize", e));
+        let done = self.stream.synchronize().and(self.aside.synchronize()).map_err(|e| self.error("synchronize", e));
         self.staging.wipe();
         done
     }
@@ -145,6 +165,11 @@ impl LaneCtx {
     /// the launcher's status.
     pub(crate) fn launch(&self, op: &'static str, f: impl FnOnce(tandem_stream) -> i32) -> Result<()> {
         self.stream.call(op, f).map_err(|e| self.error(op, e))
+    }
+
+    /// The same aside.
+    pub(crate) fn launch_aside(&self, op: &'static str, f: impl FnOnce(tandem_stream) -> i32) -> Result<()> {
+        self.aside.call(op, f).map_err(|e| self.error(op, e))
     }
 
     /// Calls a launcher that needs scratch memory: asks `query` how many bytes, allocates them, and gives them to `f`.

@@ -9,6 +9,8 @@ pub struct SpanId(pub u64);
 pub struct Span {
     /// Lane it ran on.
     pub lane: crate::Lane,
+    /// 0 for what ran in the lane's order, which is one span after the other; others ran beside it.
+    pub queue: usize,
     /// What it was. A constant, so that a trace can hold nothing of a witness.
     pub name: &'static str,
     /// Microseconds from the backend's creation to the start of the work on the device.

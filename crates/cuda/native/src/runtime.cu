@@ -104,8 +104,13 @@ const char* tandem_cuda_error_text(int32_t code) {
     }
 }
 
-int32_t tandem_cuda_stream_create(int32_t device, tandem_stream* stream) {
-    return on_device(device, [=] { return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking); });
+int32_t tandem_cuda_stream_create(int32_t device, int32_t urgent, tandem_stream* stream) {
+    return on_device(device, [=] {
+        int least = 0, greatest = 0;
+        cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+        if (error != cudaSuccess) return error;
+        return cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, urgent ? greatest : least);
+    });
 }
 
 int32_t tandem_cuda_stream_destroy(tandem_stream stream) { return status(cudaStreamDestroy(stream)); }

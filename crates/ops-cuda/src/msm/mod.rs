@@ -8,9 +8,9 @@ use ark_ff::AdditiveGroup;
 use plan::{Field, Shape};
 use std::ffi::c_void;
 use tandem_cuda::ffi::{tandem_stream, TANDEM_OK};
-use tandem_cuda::DeviceBuffer;
+use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
-    Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars, Unaligned,
+    Backend, Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars, Unaligned,
 };
 use zeroize::Zeroize;
 
@@ -45,17 +45,19 @@ struct Launchers {
     table_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_table_args, *mut usize) -> i32,
     table: unsafe extern "C" fn(*const ffi::tandem_msm_table_args, *mut c_void, usize, tandem_stream) -> i32,
     sum_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut usize) -> i32,
-    sum: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
+    accumulate: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
+    reduce: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
     finish: unsafe extern "C" fn(*const ffi::tandem_msm_finish_args) -> i32,
 }
 
 macro_rules! launchers {
-    ($table_scratch:ident $table:ident $sum_scratch:ident $sum:ident $finish:ident) => {
+    ($table_scratch:ident $table:ident $sum_scratch:ident $accumulate:ident $reduce:ident $finish:ident) => {
         Launchers {
             table_scratch: ffi::$table_scratch,
             table: ffi::$table,
             sum_scratch: ffi::$sum_scratch,
-            sum: ffi::$sum,
+            accumulate: ffi::$accumulate,
+            reduce: ffi::$reduce,
             finish: ffi::$finish,
         }
     };
@@ -66,19 +68,23 @@ impl Launchers {
         match (G::Curve::ID, is_g2::<G>()) {
             (CurveId::Bn254, false) => launchers!(
                 tandem_msm_table_bn254_g1_scratch tandem_msm_table_bn254_g1
-                tandem_msm_sum_bn254_g1_scratch tandem_msm_sum_bn254_g1 tandem_msm_finish_bn254_g1
+                tandem_msm_sum_bn254_g1_scratch tandem_msm_accumulate_bn254_g1 tandem_msm_reduce_bn254_g1
+                tandem_msm_finish_bn254_g1
             ),
             (CurveId::Bn254, true) => launchers!(
                 tandem_msm_table_bn254_g2_scratch tandem_msm_table_bn254_g2
-                tandem_msm_sum_bn254_g2_scratch tandem_msm_sum_bn254_g2 tandem_msm_finish_bn254_g2
+                tandem_msm_sum_bn254_g2_scratch tandem_msm_accumulate_bn254_g2 tandem_msm_reduce_bn254_g2
+                tandem_msm_finish_bn254_g2
             ),
             (CurveId::Bls12_381, false) => launchers!(
                 tandem_msm_table_bls12_381_g1_scratch tandem_msm_table_bls12_381_g1
-                tandem_msm_sum_bls12_381_g1_scratch tandem_msm_sum_bls12_381_g1 tandem_msm_finish_bls12_381_g1
+                tandem_msm_sum_bls12_381_g1_scratch tandem_msm_accumulate_bls12_381_g1 tandem_msm_reduce_bls12_381_g1
+                tandem_msm_finish_bls12_381_g1
             ),
             (CurveId::Bls12_381, true) => launchers!(
                 tandem_msm_table_bls12_381_g2_scratch tandem_msm_table_bls12_381_g2
-                tandem_msm_sum_bls12_381_g2_scratch tandem_msm_sum_bls12_381_g2 tandem_msm_finish_bls12_381_g2
+                tandem_msm_sum_bls12_381_g2_scratch tandem_msm_accumulate_bls12_381_g2 tandem_msm_reduce_bls12_381_g2
+                tandem_msm_finish_bls12_381_g2
             ),
         }
     }
@@ -200,7 +206,7 @@ impl<G: Group> Msm<G> for Cuda {
         };
         let launchers = Launchers::of::<G>();
         // x, y, zz and zzz: twice the coordinates of an affine point.
-        let sums = ctx.alloc::<u64>(OP, shape.sums() * 2 * size_of::<G::Point>() / size_of::<u64>())?;
+        let sums = ctx.alloc_aside::<u64>(OP, shape.sums() * 2 * size_of::<G::Point>() / size_of::<u64>())?;
         let args = ffi::tandem_msm_sum_args {
             shape: shape.raw(),
             first: set.first as u64,
@@ -210,14 +216,20 @@ impl<G: Group> Msm<G> for Cuda {
             offsets: digits.offsets.ptr().raw(),
             sums: sums.ptr().raw(),
         };
-        ctx.launch_with_scratch(
-            OP,
-            // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
-            |bytes| unsafe { (launchers.sum_scratch)(&args, bytes) },
-            // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
-            |scratch, bytes, stream| unsafe { (launchers.sum)(&args, scratch, bytes, stream) },
-        )?;
+        let mut bytes = 0;
+        // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
+        ctx.launch(OP, |_| unsafe { (launchers.sum_scratch)(&args, &mut bytes) })?;
+        let mut scratch = ctx.alloc::<u8>(OP, bytes)?;
+        let (memory, raw) = (scratch.ptr(), |memory: DevicePtr<u8>| memory.raw().cast::<c_void>());
+        // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
+        ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) })?;
+        ctx.continue_aside(OP, &mut scratch)?;
+        let span = self.begin_aside(ctx, "buckets to sums");
+        // SAFETY: as above; the entries, the offsets and the points, which may be gone by then, are not read.
+        ctx.launch_aside(OP, |stream| unsafe { (launchers.reduce)(&args, raw(memory), bytes, stream) })?;
+        self.end(span);
         let sums = ctx.download(OP, &sums)?;
+        drop(scratch);
         Ok(Pending::new(move || {
             let mut sums = sums.wait()?;
             let mut point = <G::Point as bytemuck::Zeroable>::zeroed();

@@ -98,20 +98,29 @@ template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* 
     return TANDEM_OK;
 }
 
-template <class F>
-int32_t sum(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream) {
+/// Calls `work` with the sizes and the scratch memory of a sum.
+template <class F, class Work>
+int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes, Work work) {
     if (!valid(args)) return TANDEM_INVALID;
     uint32_t accumulate_threads, reduce_threads;
     if (int32_t status = waves<F>(&accumulate_threads, &reduce_threads)) return status;
     Arena arena(scratch);
     const SumPlan<F> p(arena, args->shape, accumulate_threads, reduce_threads);
     if (!scratch || scratch_bytes < arena.used()) return TANDEM_SCRATCH_TOO_SMALL;
+    return work(p);
+}
 
+/// All entries to buckets and to partial sums of them.
+template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     // Zero is infinity: buckets that get no entry.
     TANDEM_TRY(cudaMemsetAsync(p.bucket, 0, p.buckets * sizeof(Xyzz<F>), stream));
     accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, 0, stream>>>(*args, p.buckets, p.waves, p.bucket, p.partial_key[0],
                                                                p.partial[0]);
+    return int32_t(cudaGetLastError());
+}
 
+/// Buckets to what is left for the host.
+template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     TANDEM_TRY(allow_shared(combine_partials<F>, p.combine_shared()));
     uint32_t count = 2 * p.threads, blocks;
     for (int from = 0;; from ^= 1) {
@@ -162,16 +171,24 @@ template <class F> int32_t finish(const tandem_msm_finish_args* args) {
     int32_t tandem_msm_table_##name##_scratch(const tandem_msm_table_args* args, size_t* bytes) {                      \
         return tandem::msm::table_scratch<field>(args, bytes);                                                         \
     }                                                                                                                  \
-    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,         \
+    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,            \
                                     tandem_stream stream) {                                                            \
         return tandem::msm::table<field>(args, scratch, scratch_bytes, stream);                                        \
     }                                                                                                                  \
     int32_t tandem_msm_sum_##name##_scratch(const tandem_msm_sum_args* args, size_t* bytes) {                          \
         return tandem::msm::sum_scratch<field>(args, bytes);                                                           \
     }                                                                                                                  \
-    int32_t tandem_msm_sum_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,             \
-                                  tandem_stream stream) {                                                              \
-        return tandem::msm::sum<field>(args, scratch, scratch_bytes, stream);                                          \
+    int32_t tandem_msm_accumulate_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,         \
+                                         tandem_stream stream) {                                                       \
+        return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
+            return tandem::msm::accumulate_all(plan, args, stream);                                                    \
+        });                                                                                                            \
+    }                                                                                                                  \
+    int32_t tandem_msm_reduce_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,             \
+                                     tandem_stream stream) {                                                           \
+        return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
+            return tandem::msm::reduce_all(plan, args, stream);                                                        \
+        });                                                                                                            \
     }                                                                                                                  \
     int32_t tandem_msm_finish_##name(const tandem_msm_finish_args* args) { return tandem::msm::finish<field>(args); }
 

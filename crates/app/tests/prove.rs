@@ -1,0 +1,130 @@
+//! `tandem prove` on several lanes: many proofs with one key, and the trace of one.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+use support::{demo, names, run_in};
+
+/// The demo's key and witness in a folder of the test's own.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, file) in [("key", "membership.zkey"), ("w", "membership.wtns"), ("v", "membership.vkey.json")] {
+        fs::copy(demo(file), folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+/// The arguments for proofs 0 to `count` - 1.
+fn many(count: usize) -> Vec<String> {
+    let triple = |i: usize| ["w".to_string(), format!("proof{i}"), format!("public{i}")];
+    let mut args: Vec<String> = ["prove", "key"].map(String::from).to_vec();
+    args.extend(triple(0));
+    (1..count).for_each(|i| args.extend(std::iter::once("--more".into()).chain(triple(i))));
+    args
+}
+
+fn check(folder: &Path, count: usize) {
+    let mut proofs = HashSet::new();
+    for i in 0..count {
+        let (proof, public) = (format!("proof{i}"), format!("public{i}"));
+        assert_eq!(run_in(folder, 0, &["verify", "v", &public, &proof]).0, "OK\n");
+        assert!(proofs.insert(fs::read(folder.join(proof)).unwrap()), "each proof is blinded by itself");
+    }
+}
+
+#[test]
+fn many_proofs_are_made_with_one_key() {
+    for (device, schedule) in [("cpu", "auto"), ("sim:3", "each"), ("sim:2", "roles"), ("sim:2", "each")] {
+        let folder = folder();
+        let args = many(5);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let options = ["--device", device, "--schedule", schedule, "--json"];
+        let (stdout, _) = run_in(folder.path(), 0, &[&args[..], &options].concat());
+        check(folder.path(), 5);
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        let proofs = report["proofs"].as_array().unwrap();
+        assert_eq!(proofs.len(), 5);
+        assert!(proofs.iter().all(|proof| proof["seconds"].as_f64().unwrap() > 0.0));
+        assert!(report["proofs_per_s"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn a_bad_witness_among_many_is_named() {
+    let folder = folder();
+    fs::write(folder.path().join("bad"), b"wtns").unwrap();
+    let args = ["prove", "key", "w", "p", "x", "--more", "bad", "p1", "x1", "--device", "sim:2", "--schedule", "each"];
+    let (_, stderr) = run_in(folder.path(), 2, &args);
+    assert!(stderr.contains("bad: "), "{stderr}");
+    assert!(!names(folder.path()).iter().any(|name| name == "p1" || name == "x1"));
+}
+
+#[test]
+fn outputs_of_many_may_not_meet() {
+    let folder = folder();
+    for (more, what) in [(["w", "p", "x1"], "p: "), (["w", "p1", "w"], "w: "), (["w", "key", "x1"], "key: ")] {
+        let args = [&["prove", "key", "w", "p", "x", "--more"][..], &more].concat();
+        let (_, stderr) = run_in(folder.path(), 2, &args);
+        assert!(stderr.contains(what), "{more:?}: {stderr}");
+        assert_eq!(names(folder.path()), ["key", "v", "w"]);
+    }
+    run_in(folder.path(), 2, &["prove", "key", "w", "p", "x", "--more", "w", "p1"]);
+}
+
+/// Begin and end of the events of one row, and their names.
+type Row = Vec<(f64, f64, String)>;
+
+/// By process and row: the events of a trace; and the names of processes and rows.
+fn trace(file: &Path) -> (HashMap<(u64, u64), Row>, HashMap<(u64, Option<u64>), String>) {
+    let trace: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let (mut rows, mut titles) = (HashMap::<_, Row>::new(), HashMap::new());
+    for event in trace["traceEvents"].as_array().unwrap() {
+        let process = event["pid"].as_u64().unwrap();
+        match event["ph"].as_str().unwrap() {
+            "M" => {
+                let title = event["args"]["name"].as_str().unwrap().to_string();
+                titles.insert((process, event["tid"].as_u64()), title);
+            }
+            "X" => {
+                let (begin, length) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
+                let row = rows.entry((process, event["tid"].as_u64().unwrap())).or_default();
+                row.push((begin, begin + length, event["name"].as_str().unwrap().to_string()));
+            }
+            other => panic!("an event of kind {other}"),
+        }
+    }
+    (rows, titles)
+}
+
+#[test]
+fn a_trace_shows_all_lanes_and_the_copies() {
+    for (schedule, copies) in [("split", ["upload witness", "copy to lane"]), ("roles", ["upload witness"; 2])] {
+        let folder = folder();
+        let args = ["prove", "key", "w", "p", "x", "--device", "sim:2", "--schedule", schedule, "--trace", "t"];
+        run_in(folder.path(), 0, &args);
+        let (mut rows, titles) = trace(&folder.path().join("t"));
+        assert_eq!(titles[&(0, None)], "host");
+        for lane in [1, 2] {
+            assert_eq!(titles[&(lane, None)], format!("lane {}", lane - 1));
+            let row = |title: &str| titles.iter().find(|(id, t)| id.0 == lane && *t == title).unwrap().0 .1.unwrap();
+            let work = rows.get_mut(&(lane, row("in order"))).unwrap();
+            assert!(work.iter().any(|(.., name)| name.starts_with("MSM ")), "{work:?}");
+            // One after the other.
+            work.sort_by(|a, b| a.0.total_cmp(&b.0));
+            assert!(work.windows(2).all(|w| w[0].1 <= w[1].0 + 1e-3), "{work:?}");
+            let copied: HashSet<&str> = rows[&(lane, row("copies"))].iter().map(|(.., name)| name.as_str()).collect();
+            assert!(copied.contains(copies[0]), "{copied:?}");
+        }
+        let everywhere = |name: &str| rows.values().flatten().any(|(.., n)| n == name);
+        assert!(copies.iter().all(|name| everywhere(name)));
+        let proof = rows[&(0, 0)].iter().find(|(.., name)| name == "prove").unwrap();
+        let of_lanes = rows.iter().filter(|((process, _), _)| *process > 0).flat_map(|(_, row)| row);
+        // The two clocks are set by each other when the device is opened.
+        for (begin, end, name) in of_lanes {
+            assert!(*begin >= proof.0 - 1e3 && *end <= proof.1 + 1e3, "{name} is not within the proof");
+        }
+    }
+}
