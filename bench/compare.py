@@ -6,7 +6,8 @@ Rows with a "peer" are theirs. The ratio is their time over ours: above 1, ours 
 import json
 import sys
 
-CURVES = {"bn128": "BN254", "bn254": "BN254", "bls12381": "BLS12-381", "bls12_381": "BLS12-381"}
+# Rows of numbers have no curve.
+CURVES = {None: "", "bn128": "BN254", "bn254": "BN254", "bls12381": "BLS12-381", "bls12_381": "BLS12-381"}
 # What of ours does the work of what of theirs. Sums: scalars on the device, result on the host. Transforms: natural
 # order in, bit-reversed out.
 SAME = {("msm_g1", None): ("msm_resident", None), ("ntt", None): ("ntt", "NR")}
@@ -17,16 +18,19 @@ def main(path):
         rows = [json.loads(line) for line in file if line.strip()]
     theirs = {}
     for row in rows:
-        if "peer" in row:
-            theirs[row["what"], row.get("order"), CURVES[row["curve"]], row["log_n"]] = row
-    print(f"{'':<10} {'curve':<10} {'size':>5} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  peer")
-    for row in sorted((r for r in rows if "peer" not in r), key=lambda r: (r["what"], r["curve"], r["log_n"])):
-        curve = CURVES[row["curve"]]
-        what, order = SAME.get((row["what"], None), (None, None))
+        if "peer" in row and "what" in row:
+            theirs[row["what"], row.get("order"), CURVES[row.get("curve")], row["log_n"]] = row
+    print(f"{'':<14} {'curve':<10} {'size':>5} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  peer")
+    ours = [row for row in rows if "peer" not in row and "what" in row]
+    for row in sorted(ours, key=lambda r: (r["what"], r.get("curve") or "", r["log_n"])):
+        curve = CURVES[row.get("curve")]
+        what, order = SAME.get((row["what"], None), (row["what"], None))
         peer = theirs.get((what, order, curve, row["log_n"]))
-        line = f"{row['what']:<10} {curve:<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
+        line = f"{row['what']:<14} {curve:<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
         if peer:
-            line += f" {peer['ms']:>10.3f} {peer['ms'] / row['ms_median']:>7.2f}  {peer['peer']}"
+            # From the call until the host has the result, where that is what ours is.
+            ms = peer.get("ms_to_host", peer["ms"])
+            line += f" {ms:>10.3f} {ms / row['ms_median']:>7.2f}  {peer['peer']}"
         print(line)
 
 

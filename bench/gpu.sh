@@ -19,4 +19,18 @@ for curve in bn254 bls12_381; do
             >"$out/bench-$what-$curve.txt" 2>&1 || { echo "bench $what $curve failed:"; tail -3 "$out/bench-$what-$curve.txt"; }
     done
 done
+for log_n in 24 30; do
+    if [ -x "$here/peers/cub-reduce" ]; then
+        timeout 60 "$here/peers/cub-reduce" $log_n >>"$rows" 2>"$out/cub-reduce.log" ||
+            { echo "cub-reduce failed:"; tail -3 "$out/cub-reduce.log"; }
+    fi
+    for element in u64 f32 f64; do
+        timeout 90 "$here/tandem" -q --device cuda:0 bench reduce --element $element --log-n $log_n --data lanes --runs 10 --json "$rows" \
+            >"$out/bench-reduce-$element-$log_n.txt" 2>&1 ||
+            { echo "bench reduce $element 2^$log_n failed:"; tail -3 "$out/bench-reduce-$element-$log_n.txt"; }
+    done
+done
+timeout 60 "$here/tandem" -q --device cuda:0 bench poseidon --arity 11 --log-n 22 --json "$rows" >"$out/bench-poseidon.txt" 2>&1 &&
+    timeout 60 "$here/tandem" -q --device cuda:0 bench poseidon --tree --log-n 24 --json "$rows" >>"$out/bench-poseidon.txt" 2>&1 ||
+    { echo "bench poseidon failed:"; tail -3 "$out/bench-poseidon.txt"; }
 python3 "$here/compare.py" "$rows"
