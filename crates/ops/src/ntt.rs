@@ -80,7 +80,7 @@ pub trait Ntt<F: NttField>: Backend {
 /// There is no transform of such vectors over this coset.
 pub fn log_size<F: NttField>(len: usize, count: usize, coset: Coset<F::Element>) -> Result<u32> {
     let most = <F::Ark as FftField>::TWO_ADICITY - u32::from(coset == Coset::Odd);
-    let n = if count > 0 && len % count == 0 { len / count } else { 0 };
+    let n = if count > 0 && len.is_multiple_of(count) { len / count } else { 0 };
     if n.is_power_of_two() && n.ilog2() <= most {
         return Ok(n.ilog2());
     }

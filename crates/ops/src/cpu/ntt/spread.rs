@@ -121,7 +121,7 @@ mod tests {
             let wire: Vec<_> = input.iter().map(|&x| F::element(x)).collect();
             let g = F::element(F::Ark::rand(&mut rng));
             for form in 0..24 {
-                let order = |bit: u32| [Order::Natural, Order::BitReversed][(form >> bit & 1) as usize];
+                let order = |bit: u32| [Order::Natural, Order::BitReversed][form >> bit & 1];
                 let direction = [Direction::Forward, Direction::Inverse][form >> 2 & 1];
                 let coset = [Coset::Subgroup, Coset::Odd, Coset::Shift(g)][form >> 3];
                 let op = NttOp { direction, coset, input: order(0), output: order(1) };
