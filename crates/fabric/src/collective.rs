@@ -4,7 +4,7 @@ use crate::exec::sim::{Bound, Bytes, Run};
 use crate::exec::{direct, gpu, messages, schedule, Call, Combine, Kind, Number, Schedule, Shape, Tuning};
 use crate::onesided::OneSided;
 use crate::op::Op;
-use crate::plan::{plan, Operation, Plan, Request, Step};
+use crate::plan::{plan, Operation, Plan, Request, Route, Step};
 use crate::topology::{DeviceKind, LinkKind, Topology};
 use crate::world::Allocation;
 use crate::{Error, HostLinks, Pe, Ratio, Result, Symmetric, Team};
@@ -269,6 +269,9 @@ impl Collectives {
     fn run(&self, items: Vec<Item>) -> Result<()> {
         let shared = &self.shared;
         shared.team.check()?;
+        if self.is_now && shared.is_recording() {
+            return Err(Error::invalid("collective", "a queue is recording, so nothing can be done now"));
+        }
         let items: Vec<Item> = items.into_iter().filter(|item| item.call.part > 0).collect();
         if !items.is_empty() {
             match &shared.gpus {
@@ -477,25 +480,52 @@ impl Shared {
         Ok(table)
     }
 
+    /// Whether the topology has a way through host memory from one PE of a job to the other.
+    pub(crate) fn has_host_way(&self, item: &Item) -> bool {
+        let plan = self.planned(item.call.operation, &item.job, item.job[item.call.root], true);
+        plan.is_ok_and(|plan| self.through_host(&plan) > 0.0)
+    }
+
+    fn is_host(&self, paths: &[Vec<usize>]) -> bool {
+        paths.iter().flatten().any(|&d| self.topology.devices()[d].kind == DeviceKind::Cpu)
+    }
+
+    /// The share of a plan that goes through host memory.
+    fn through_host(&self, plan: &Plan) -> f64 {
+        let of = |step: &Step| -> f64 {
+            match step {
+                Step::Spread(trees) | Step::Collect(trees) => {
+                    trees.iter().filter(|t| self.is_host(&t.paths)).map(|t| t.share.to_f64()).sum()
+                }
+                Step::Send(routes) => {
+                    let through = |r: &&Route| self.is_host(std::slice::from_ref(&r.path));
+                    routes.iter().filter(through).map(|r| r.share.to_f64()).sum()
+                }
+            }
+        };
+        plan.steps.iter().map(of).sum()
+    }
+
     /// The plan with other shares: those of ways through host memory are `hundredths` of what they were.
     fn weighed(&self, plan: &Plan, hundredths: u64) -> Plan {
-        let is_host = |path: &[usize]| path.iter().any(|&d| self.topology.devices()[d].kind == DeviceKind::Cpu);
         let mut plan = plan.clone();
-        let mut ways: Vec<(bool, &mut Ratio)> = Vec::new();
+        let through = self.through_host(&plan);
+        if through <= 0.0 || through >= 1.0 {
+            return plan;
+        }
+        let wanted = (through * hundredths as f64 / 100.0).min(1.0);
+        let change = |is_host: bool, share: &mut Ratio| {
+            let factor = if is_host { wanted / through } else { (1.0 - wanted) / (1.0 - through) };
+            *share = Ratio::new((share.to_f64() * factor * 1e9) as i128, 1_000_000_000).unwrap_or(*share);
+        };
         for step in &mut plan.steps {
             match step {
                 Step::Spread(trees) | Step::Collect(trees) => {
-                    ways.extend(trees.iter_mut().map(|t| (t.paths.iter().any(|p| is_host(p)), &mut t.share)));
+                    trees.iter_mut().for_each(|t| change(self.is_host(&t.paths), &mut t.share));
                 }
-                Step::Send(routes) => ways.extend(routes.iter_mut().map(|r| (is_host(&r.path), &mut r.share))),
-            }
-        }
-        let through: f64 = ways.iter().filter(|w| w.0).map(|w| w.1.to_f64()).sum();
-        let wanted = (through * hundredths as f64 / 100.0).min(1.0);
-        if through > 0.0 && through < 1.0 {
-            for (is_host, share) in ways {
-                let factor = if is_host { wanted / through } else { (1.0 - wanted) / (1.0 - through) };
-                *share = Ratio::new((share.to_f64() * factor * 1e9) as i128, 1_000_000_000).unwrap_or(*share);
+                Step::Send(routes) => {
+                    routes.iter_mut().for_each(|r| change(self.is_host(std::slice::from_ref(&r.path)), &mut r.share));
+                }
             }
         }
         plan
@@ -578,6 +608,11 @@ impl Shared {
         &self.tuning
     }
 
+    /// Whether a queue of the team is recording.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.team.queues().iter().any(|queue| queue.is_recording())
+    }
+
     /// Waits until the queues of these PEs have done what they were told.
     fn idle(&self, pes: &[usize]) -> Result<()> {
         let busy = pes.iter().map(|&pe| self.team.queue(pe)).filter(|queue| !queue.is_idle());
@@ -586,21 +621,12 @@ impl Shared {
     }
 
     fn on_gpus(&self, gpus: &gpu::Gpus, items: &[Item], is_now: bool) -> Result<()> {
-        if let ([item], true) = (items, is_now) {
-            if self.team.queues().iter().any(|queue| queue.is_recording()) {
-                return Err(Error::invalid(
-                    item.call.operation.name(),
-                    "a queue is recording, so nothing can be done now",
-                ));
-            }
-            if gpus.resident(self, item)? {
-                return Ok(());
-            }
+        if is_now && gpus.resident(self, items)? {
+            return Ok(());
         }
-        let is_recording = self.team.queues().iter().any(|queue| queue.is_recording());
         let bytes: u64 = items.iter().map(|item| item.call.part).sum();
         let is_copy = items.iter().all(|item| item.numbers.is_none());
-        if !is_recording && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
+        if !self.is_recording() && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
             return gpus.engines(self, items, is_now);
         }
         match self.message(items) {

@@ -392,15 +392,34 @@ pub struct tandem_exec_move {
     pub how: i32,
 }
 
-/// Blocks of the resident kernel: a command is done by one of them or by all.
-pub const TANDEM_EXEC_RESIDENT_BLOCKS: i32 = 64;
+/// Blocks of the resident kernel.
+pub const TANDEM_EXEC_RESIDENT_BLOCKS: i32 = 80;
 
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
-/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32, and up to 14 addresses.
+/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32 | blocks of the way << 48 | way << 56, then, with a way
+/// through host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources and targets.
 pub const TANDEM_EXEC_COMMAND_WORDS: i32 = 32;
 
 /// A number that no command has, besides 0.
 pub const TANDEM_EXEC_COMMAND_END: i32 = 2147483647;
+
+/// What a PE does on the way through host memory: nothing; it sends the bytes behind those of the command from its source, and
+/// keeps them at its first target or not; or it receives them at its only target.
+pub const TANDEM_EXEC_WAY_NONE: i32 = 0;
+
+pub const TANDEM_EXEC_WAY_SEND: i32 = 1;
+
+pub const TANDEM_EXEC_WAY_SEND_AND_KEEP: i32 = 2;
+
+pub const TANDEM_EXEC_WAY_RECEIVE: i32 = 3;
+
+/// The number of the last command that a block has done. Each is in a line of its own: what two blocks write to one line meets there.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_exec_done {
+    pub number: u64,
+    pub pad: [u64; 7],
+}
 
 /// What the host and a resident kernel say to each other, in page-locked host memory.
 #[repr(C)]
@@ -408,8 +427,8 @@ pub const TANDEM_EXEC_COMMAND_END: i32 = 2147483647;
 pub struct tandem_exec_mailbox {
     /// Written by the host.
     pub command: [u64; 32],
-    /// Written by each block: the number of the last command that it has done.
-    pub done: [u64; 64],
+    /// Each written by one block.
+    pub done: [tandem_exec_done; 80],
     /// Written last by a kernel that ends: how many have ended.
     pub ended: u64,
     pub pad: [u64; 7],
@@ -462,13 +481,14 @@ unsafe extern "C" {
     pub fn tandem_exec_combine(move_: *const tandem_exec_move, stream: tandem_stream) -> i32;
     /// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
     /// 256 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
-    /// is to become.
+    /// is to become. A wait on the way through host memory is given up after `timeout_ns`.
     pub fn tandem_exec_resident(
         mailbox: *mut tandem_exec_mailbox,
         scratch: *mut u8,
         last: u32,
         ended: u64,
         linger_ns: u64,
+        timeout_ns: u64,
         stream: tandem_stream,
     ) -> i32;
 }
@@ -643,9 +663,15 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_exec_mailbox>() == 832);
+    assert!(size_of::<tandem_exec_done>() == 64);
+    assert!(core::mem::offset_of!(tandem_exec_done, number) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_done, pad) == 8);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_exec_mailbox>() == 5440);
     assert!(core::mem::offset_of!(tandem_exec_mailbox, command) == 0);
     assert!(core::mem::offset_of!(tandem_exec_mailbox, done) == 256);
-    assert!(core::mem::offset_of!(tandem_exec_mailbox, ended) == 768);
-    assert!(core::mem::offset_of!(tandem_exec_mailbox, pad) == 776);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, ended) == 5376);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, pad) == 5384);
 };

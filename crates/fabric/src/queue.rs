@@ -8,6 +8,7 @@ use crate::team::Seat;
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,10 +19,13 @@ pub struct Queue {
     seat: Arc<Seat>,
     lane: Arc<dyn Lane>,
     /// While recording: what the steps work on.
-    kept: Mutex<Option<Vec<Arc<Allocation>>>>,
+    kept: Mutex<Option<Vec<Kept>>>,
     /// Whether it may have been told something that is not known to be done.
     busy: AtomicBool,
 }
+
+/// What a recording works on.
+pub(crate) type Kept = Arc<dyn Any + Send + Sync>;
 
 /// A point in a queue.
 #[derive(Debug)]
@@ -50,7 +54,7 @@ impl Event {
 pub struct Graph {
     lane: Arc<dyn Lane>,
     recording: Recording,
-    _kept: Vec<Arc<Allocation>>,
+    _kept: Vec<Kept>,
 }
 
 impl Queue {
@@ -159,8 +163,13 @@ impl Queue {
 
     /// Keeps `memory` alive as long as the graph that is being recorded; for what [`Queue::call`] works on.
     pub fn keep<T: Pod>(&self, memory: &Symmetric<T>) {
+        self.keep_any(memory.memory().clone());
+    }
+
+    /// The same for anything else.
+    pub(crate) fn keep_any(&self, what: Kept) {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
-            kept.push(memory.memory().clone());
+            kept.push(what);
         }
     }
 
@@ -180,7 +189,7 @@ impl Queue {
         // Ends the recording whatever `f` does.
         struct End<'a>(&'a Queue, bool);
         impl End<'_> {
-            fn now(&mut self) -> (Result<Recording>, Vec<Arc<Allocation>>) {
+            fn now(&mut self) -> (Result<Recording>, Vec<Kept>) {
                 self.1 = true;
                 let recording = self.0.lane.end();
                 let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -233,7 +242,7 @@ impl OneSided for Queue {
 
     fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()> {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
-            kept.extend(keep.iter().map(|&memory| memory.clone()));
+            kept.extend(keep.iter().map(|&memory| -> Kept { memory.clone() }));
         }
         self.busy.store(true, Ordering::SeqCst);
         self.lane.push(op)

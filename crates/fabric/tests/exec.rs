@@ -25,7 +25,7 @@ fn tunings() -> [(&'static str, Tuning); 6] {
             Tuning { messages: 0, direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual },
         ),
         ("engines", Tuning { direct: 0, engines: 0, resident: 0, engine_chunk: 1 << 16, host_chunk: 1 << 14, ..usual }),
-        ("resident", Tuning { resident: never, resident_alone: 3000, ..usual }),
+        ("resident", Tuning { resident: never, resident_rounds: never, resident_split: 3000, ..usual }),
     ]
 }
 
@@ -343,12 +343,15 @@ fn graphs() {
             }
         }
     };
+    // PEs that do not reach each other: through host memory.
+    let apart = Options { apart: vec![(0, 1)], ..Options::default() };
     test(&Team::sim(2, Options::default()).unwrap());
-    each_cuda(|team| {
-        if team.size() == 2 {
-            test(team);
-        }
-    });
+    test(&Team::sim(2, apart.clone()).unwrap());
+    let gpus = tandem_cuda::testing::gpus();
+    if gpus.len() > 1 {
+        test(&Team::cuda(&gpus[..2], Options::default()).unwrap());
+        test(&Team::cuda(&gpus[..2], apart).unwrap());
+    }
 }
 
 /// A PE that is held up longer than the timeout: the fault names it, the team is unusable, another team is not.

@@ -10,7 +10,7 @@ mod inside;
 mod nccl;
 mod plot;
 mod rows;
-mod sizes;
+pub(crate) mod sizes;
 mod subject;
 
 use crate::bench::Rows;

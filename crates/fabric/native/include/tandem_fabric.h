@@ -368,20 +368,33 @@ int32_t tandem_exec_messages_run(const tandem_team* team, const tandem_exec_mess
 /// Does one combination.
 int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 
-/// Blocks of the resident kernel: a command is done by one of them or by all.
-#define TANDEM_EXEC_RESIDENT_BLOCKS 64
+/// Blocks of the resident kernel.
+#define TANDEM_EXEC_RESIDENT_BLOCKS 80
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
-/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32, and up to 14 addresses.
+/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32 | blocks of the way << 48 | way << 56, then, with a way
+/// through host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources and targets.
 #define TANDEM_EXEC_COMMAND_WORDS 32
 /// A number that no command has, besides 0.
 #define TANDEM_EXEC_COMMAND_END 2147483647
+/// What a PE does on the way through host memory: nothing; it sends the bytes behind those of the command from its source, and
+/// keeps them at its first target or not; or it receives them at its only target.
+#define TANDEM_EXEC_WAY_NONE 0
+#define TANDEM_EXEC_WAY_SEND 1
+#define TANDEM_EXEC_WAY_SEND_AND_KEEP 2
+#define TANDEM_EXEC_WAY_RECEIVE 3
+
+/// The number of the last command that a block has done. Each is in a line of its own: what two blocks write to one line meets there.
+typedef struct tandem_exec_done {
+    uint64_t number;
+    uint64_t pad[7];
+} tandem_exec_done;
 
 /// What the host and a resident kernel say to each other, in page-locked host memory.
 typedef struct tandem_exec_mailbox {
     /// Written by the host.
     uint64_t command[32];
-    /// Written by each block: the number of the last command that it has done.
-    uint64_t done[64];
+    /// Each written by one block.
+    tandem_exec_done done[80];
     /// Written last by a kernel that ends: how many have ended.
     uint64_t ended;
     uint64_t pad[7];
@@ -389,9 +402,9 @@ typedef struct tandem_exec_mailbox {
 
 /// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
 /// 256 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
-/// is to become.
+/// is to become. A wait on the way through host memory is given up after `timeout_ns`.
 int32_t tandem_exec_resident(tandem_exec_mailbox* mailbox, uint8_t* scratch, uint32_t last, uint64_t ended,
-                             uint64_t linger_ns, tandem_stream stream);
+                             uint64_t linger_ns, uint64_t timeout_ns, tandem_stream stream);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@ pub(crate) mod gpu;
 mod messages;
 pub mod protocol;
 mod schedule;
+mod share;
 pub mod sim;
 mod tuning;
 
@@ -21,4 +22,5 @@ pub use element::{Combine, Kind, Number};
 pub use messages::messages;
 pub use schedule::{schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
+pub use share::Share;
 pub use tuning::Tuning;

@@ -121,15 +121,13 @@ impl Run {
             random ^= random >> 7;
             random ^= random << 17;
             let first = (random % open.len() as u64) as usize;
-            let turn = (first..open.len()).chain(0..first);
-            let mut waits = None;
-            let Some(i) = turn.into_iter().find(|&i| {
-                let wait = self.obstacle(open[i], pe, round);
-                waits = waits.or(wait);
-                wait.is_none()
-            }) else {
+            let mut turn = (first..open.len()).chain(0..first);
+            let Some(i) = turn.find(|&i| self.obstacle(open[i], pe, round).is_none()) else {
                 if since.elapsed() > timeout || is_over() {
-                    let (peer, seen, wanted) = waits.unwrap_or_default();
+                    // Who has not come at all is named before who only waits for that one.
+                    let waits: Vec<_> = open.iter().filter_map(|&row| self.obstacle(row, pe, round)).collect();
+                    let missing = waits.iter().find(|wait| !is_there(&self.ready[wait.0], round));
+                    let (peer, seen, wanted) = missing.or(waits.first()).copied().unwrap_or_default();
                     return Err(Stuck { waiter: pe, peer, seen, wanted });
                 }
                 std::thread::yield_now();

@@ -1,5 +1,8 @@
-//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-22, with `tests/exec_bench.rs`;
-//! docs/adr/0221 says which of them were run together.
+//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-22, with `tandem bench broadcast --tuning` and the
+//! like; docs/adr/0221 and 0270 say which of them were run together.
+
+use crate::{Error, Result};
+use std::str::FromStr;
 
 /// Choices that have no influence on what a collective computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,8 +29,11 @@ pub struct Tuning {
     pub engine_slots: u64,
     /// Up to so many bytes the resident kernel does what [`super::super::Collectives::now`] asks for: it saves a launch.
     pub resident: u64,
-    /// Up to so many bytes one block of it does.
-    pub resident_alone: u64,
+    /// Likewise where a PE has several things to do, one after the other: to all PEs 1 MiB took 14 us and 16 MiB 58, and on copy engines 23 and 49.
+    pub resident_rounds: u64,
+    /// From so many bytes on, what it copies from one GPU to another also takes the way through host memory: 16 MiB 357 GB/s, 333
+    /// without; 64 MiB 396 and 365; nothing is gained with 4 MiB.
+    pub resident_split: u64,
     /// How long it stays without work.
     pub linger_ns: u64,
     /// Whether copies from one GPU also take the way through host memory.
@@ -50,11 +56,124 @@ impl Default for Tuning {
             engine_chunk: 16 << 20,
             engine_slots: 3,
             resident: 80 << 20,
-            resident_alone: 16 << 10,
+            resident_rounds: 2 << 20,
+            resident_split: 8 << 20,
             linger_ns: 200_000,
             through_host: true,
             host_chunk: 4 << 20,
             host_share: 0.82,
         }
+    }
+}
+
+/// Of the usual one, with other choices: `lanes=64,engines=never,resident_split=16M`. Bytes may have the units K, M and G.
+impl FromStr for Tuning {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut tuning = Self::default();
+        for choice in text.split(',') {
+            let set = choice.split_once('=').and_then(|(name, value)| tuning.set(name.trim(), value.trim()));
+            let names = "messages, direct, lanes, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, resident_split, linger_ns, \
+                         through_host, host_chunk or host_share";
+            set.ok_or_else(|| Error::invalid("tuning", format!("found {choice:?}, expected NAME=VALUE of {names}")))?;
+        }
+        Ok(tuning)
+    }
+}
+
+impl Tuning {
+    fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        match name {
+            "messages" => self.messages = number(value)?,
+            "direct" => self.direct = number(value)?,
+            "lanes" => self.lanes = number(value)?.clamp(1, 1024) as usize,
+            "chunk" => self.chunk = number(value)?,
+            "slots" => self.slots = number(value)?,
+            "engines" => self.engines = number(value)?,
+            "engine_chunk" => self.engine_chunk = number(value)?,
+            "engine_slots" => self.engine_slots = number(value)?,
+            "resident" => self.resident = number(value)?,
+            "resident_rounds" => self.resident_rounds = number(value)?,
+            "resident_split" => self.resident_split = number(value)?,
+            // A kernel that does not end would hold up the device.
+            "linger_ns" => self.linger_ns = number(value)?.min(1_000_000_000),
+            "through_host" => self.through_host = value.parse().ok()?,
+            "host_chunk" => self.host_chunk = number(value)?,
+            "host_share" => self.host_share = value.parse().ok().filter(|share| (0.0..=2.0).contains(share))?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// `never`, or a number with or without a unit.
+fn number(text: &str) -> Option<u64> {
+    if text == "never" {
+        return Some(u64::MAX);
+    }
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let unit = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Blocks of the resident kernel for what goes over the links, and behind them those for the way through host memory: with 4 of those 64 MiB
+/// took 184 us, with 8 177, with 16 170.
+pub(crate) const RESIDENT_BLOCKS: usize = 64;
+pub(crate) const WAY_BLOCKS: usize = 16;
+/// Where the share of that way begins, and its bounds.
+pub(crate) const WAY_SHARES: (f64, f64, f64) = (0.07, 0.005, 0.2);
+
+/// Blocks of the resident kernel that do a row of so many bytes. More fill the links sooner, and fewer are told and waited for sooner:
+/// the least time of 1, 2, 4, ... 128 blocks for 4 KiB to 16 MiB, pushed and combined.
+pub(crate) fn resident_blocks(bytes: u64) -> usize {
+    let kib = bytes >> 10;
+    match kib {
+        0..=64 => (kib / 8).max(1) as usize,
+        65..=1023 => (kib / 16).clamp(8, 16) as usize,
+        _ => RESIDENT_BLOCKS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read() {
+        let usual = Tuning::default();
+        let found: Tuning =
+            "lanes=64, engines=never,resident_split=16M,through_host=false,host_share=0.5".parse().unwrap();
+        let resident_split = 16 << 20;
+        let wanted =
+            Tuning { lanes: 64, engines: u64::MAX, resident_split, through_host: false, host_share: 0.5, ..usual };
+        assert_eq!(found, wanted);
+        for bad in [
+            "",
+            "lanes",
+            "lanes=",
+            "lanes=-1",
+            "lane=3",
+            "chunk=1T",
+            "chunk=1MM",
+            "host_share=nan",
+            "slots=99999999999G",
+        ] {
+            let text = bad.parse::<Tuning>().unwrap_err().to_string();
+            assert!(text.contains("expected NAME=VALUE"), "{text}");
+        }
+    }
+
+    #[test]
+    fn more_bytes_take_no_fewer_blocks() {
+        assert_eq!([0, 1, 4096, 64 << 10, 1 << 20, u64::MAX].map(resident_blocks), [1, 1, 1, 8, 64, 64]);
+        let blocks: Vec<usize> = (0..4000).map(|i| resident_blocks(i * 1000)).collect();
+        assert!(blocks.windows(2).all(|w| w[0] <= w[1]) && blocks.iter().all(|b| *b <= RESIDENT_BLOCKS));
     }
 }

@@ -30,37 +30,46 @@ template <class T, int HOW> __device__ __forceinline__ uint4 combined_vector(uin
     return x.raw;
 }
 
-/// Vectors [thread, count) in steps of `threads`, UNROLL of them on their way at a time.
+/// UNROLL vectors from i on in steps of `threads`, all on their way at a time; where some are past the end, those are left out.
+template <class T, int HOW, int UNROLL, bool WHOLE, class Source, class Target>
+__device__ __forceinline__ void move_some(Source source, uint32_t sources, Target target, uint32_t targets,
+                                          uint64_t count, uint64_t i, uint64_t threads) {
+    uint4 sum[UNROLL];
+    const uint4* from = reinterpret_cast<const uint4*>(source(0));
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        if (WHOLE || i + u * threads < count) sum[u] = from[i + u * threads];
+    }
+    for (uint32_t s = 1; s < sources; s++) {
+        const uint4* other = reinterpret_cast<const uint4*>(source(s));
+        uint4 more[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            if (WHOLE || i + u * threads < count) more[u] = other[i + u * threads];
+        }
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            if (WHOLE || i + u * threads < count) sum[u] = combined_vector<T, HOW>(sum[u], more[u]);
+        }
+    }
+    for (uint32_t t = 0; t < targets; t++) {
+        uint4* to = reinterpret_cast<uint4*>(target(t));
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            if (WHOLE || i + u * threads < count) to[i + u * threads] = sum[u];
+        }
+    }
+}
+
+/// Vectors [thread, count) in steps of `threads`.
 template <class T, int HOW, int UNROLL, class Source, class Target>
 __device__ __forceinline__ void move_vectors(Source source, uint32_t sources, Target target, uint32_t targets,
                                              uint64_t count, uint64_t thread, uint64_t threads) {
     uint64_t i = thread;
     for (; i + (UNROLL - 1) * threads < count; i += UNROLL * threads) {
-        uint4 sum[UNROLL];
-        const uint4* from = reinterpret_cast<const uint4*>(source(0));
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++) sum[u] = from[i + u * threads];
-        for (uint32_t s = 1; s < sources; s++) {
-            const uint4* other = reinterpret_cast<const uint4*>(source(s));
-            uint4 more[UNROLL];
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++) more[u] = other[i + u * threads];
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++) sum[u] = combined_vector<T, HOW>(sum[u], more[u]);
-        }
-        for (uint32_t t = 0; t < targets; t++) {
-            uint4* to = reinterpret_cast<uint4*>(target(t));
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++) to[i + u * threads] = sum[u];
-        }
+        move_some<T, HOW, UNROLL, true>(source, sources, target, targets, count, i, threads);
     }
-    for (; i < count; i += threads) {
-        uint4 sum = reinterpret_cast<const uint4*>(source(0))[i];
-        for (uint32_t s = 1; s < sources; s++) {
-            sum = combined_vector<T, HOW>(sum, reinterpret_cast<const uint4*>(source(s))[i]);
-        }
-        for (uint32_t t = 0; t < targets; t++) reinterpret_cast<uint4*>(target(t))[i] = sum;
-    }
+    if (i < count) move_some<T, HOW, UNROLL, false>(source, sources, target, targets, count, i, threads);
 }
 
 /// `source(s)` and `target(t)` are addresses. Vectors where all of them are aligned to 16 bytes, else elements.

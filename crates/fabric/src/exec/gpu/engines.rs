@@ -2,6 +2,7 @@
 
 use super::super::check::Run;
 use super::super::schedule::{Place, Shape, Spot, Transfer};
+use super::super::share::Share;
 use super::super::sim::Bound;
 use super::super::Tuning;
 use super::numbered;
@@ -22,7 +23,7 @@ pub(super) struct Engines {
     host: Option<Pinned>,
     device: Option<Device>,
     /// The share of ways through host memory, in hundredths of what the plan gives them.
-    share: f64,
+    share: Share,
     /// The copies whose times say whether that is right.
     measured: Option<Measured>,
 }
@@ -41,7 +42,7 @@ impl Engines {
             streams: numbered(devices).map(streams).collect::<Result<_>>()?,
             host: None,
             device: devices.first().copied(),
-            share: 100.0 * tuning.host_share,
+            share: Share::new(100.0 * tuning.host_share, 10.0, 150.0),
             measured: None,
         })
     }
@@ -53,7 +54,7 @@ impl Engines {
         let is_one_way =
             |item: &Item| item.job.len() == 2 && matches!(item.call.operation, Operation::Broadcast | Operation::Send);
         let host = match items {
-            [item] if tuning.through_host && is_one_way(item) => (self.share / 2.0).round() as u64 * 2,
+            [item] if tuning.through_host && is_one_way(item) => (self.share.value() / 2.0).round() as u64 * 2,
             _ => 0,
         };
         let (chunk, slots) = if host > 0 { (tuning.host_chunk, 8) } else { (tuning.engine_chunk, tuning.engine_slots) };
@@ -89,9 +90,7 @@ impl Engines {
         let Some(measured) = self.measured.take_if(|m| is_done(m)) else { return };
         let time = |(a, b): &(Event, Event)| a.elapsed_ms(b).ok().filter(|ms| *ms > 0.0);
         if let (Some(links), Some(host)) = (time(&measured.links), time(&measured.host)) {
-            // Half of the way at a time, so that one slow copy does not throw it off.
-            let factor = f64::from(links / host).sqrt().clamp(0.8, 1.25);
-            self.share = (self.share * factor).clamp(10.0, 150.0);
+            self.share.observe(links.into(), host.into());
         }
     }
 

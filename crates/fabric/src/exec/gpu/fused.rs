@@ -6,26 +6,56 @@ use super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
 use crate::collective::{lock, Item, Shared};
 use crate::team::MOST_PES;
 use crate::{ffi, Error, Result, Symmetric};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use tandem_cuda::Pinned;
 
 pub(super) type Fused = Tables<ffi::tandem_exec_table>;
 
-/// Launches the kernels of a call; where there are ways through host memory, nothing is done and false comes back.
+/// Launches the kernels of a call. Where there are ways through host memory, that is for recordings alone, which cannot hold
+/// what copy engines of several GPUs are ordered by; else nothing is done and false comes back.
 pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Shared, items: &[Item]) -> Result<bool> {
     let tuning = shared.tuning();
-    let lanes = (tuning.lanes.min(blocks.saturating_sub(1)) / items.len()).max(1);
-    let shape = Shape { lanes, chunk: tuning.chunk / items.len() as u64 / 16 * 16, slots: tuning.slots };
-    let table = |item: &Item| shared.table(item, &shape, shared.way(item));
-    let schedules = items.iter().map(table).collect::<Result<Vec<_>>>()?;
-    if schedules.iter().any(|s| s.staging[s.host()] > 0) {
+    let make = |lanes: usize| {
+        let lanes = (lanes.min(blocks.saturating_sub(1)) / items.len()).max(1);
+        let shape = Shape { lanes, chunk: tuning.chunk / items.len() as u64 / 16 * 16, slots: tuning.slots };
+        let table = |item: &Item| shared.table(item, &shape, shared.way(item));
+        items.iter().map(table).collect::<Result<Vec<_>>>()
+    };
+    let mut schedules = make(tuning.lanes)?;
+    let has_host = schedules.iter().any(|s| s.staging[s.host()] > 0);
+    if has_host && !shared.is_recording() {
         return Ok(false);
     }
-    let (bounds, staging) = shared.bind(items, schedules, 1)?;
-    let table = lock(tables).get(bounds, |bounds| build(shared, bounds, staging, blocks))?;
+    if has_host {
+        schedules = make(tuning.lanes.min(HOST_LANES))?;
+    }
+    let (bounds, staging) = shared.bind(items, schedules, NO_HOST)?;
+    let build = |bounds| build(shared, bounds, staging, blocks);
+    let table = if has_host { Arc::new(build(bounds)?) } else { lock(tables).get(bounds, build)? };
     // SAFETY: the table's addresses were made from memory of this world that the table, the items or the graph keep, and
-    // which is not freed before this stream has got past the kernel; its sizes were checked with the schedule.
+    // which is not freed before this stream has got past the kernel, or from page-locked memory of the table, which the graph keeps; its
+    // sizes were checked with the schedule.
     table.launch(shared, items, |stream, team, args| unsafe { ffi::tandem_exec_fused(team, args, stream) })?;
     Ok(true)
+}
+
+/// Rows of a PE where some go through host memory: the blocks that wait for words there slow each other down.
+const HOST_LANES: usize = 16;
+/// Where the rings in host memory would begin, until there are some.
+const NO_HOST: u64 = 1;
+
+/// Page-locked memory for the rings of ways through host memory, and for two counters of each channel behind them: PEs that need such a
+/// way may not reach each other. Gives the rings their addresses.
+fn host_memory(shared: &Shared, bounds: &mut [Bound], channels: usize) -> Result<Option<Pinned>> {
+    let rings: u64 = bounds.iter().map(|b| b.schedule.staging[b.schedule.host()]).sum();
+    let len = usize::try_from(rings).map_err(|_| Error::invalid("staging", "too large"))?;
+    let Some(stream) = shared.team().queue(0).stream().filter(|_| len > 0) else { return Ok(None) };
+    let memory = Pinned::new(stream.device(), len.next_multiple_of(8) + 16 * channels)?;
+    for bound in bounds {
+        let host = bound.schedule.host();
+        bound.staging[host] += memory.address() as u64 - NO_HOST;
+    }
+    Ok(Some(memory))
 }
 
 /// Where a table's words are, the same on every PE: readiness, counters of channels, rounds of blocks, then what only this PE has.
@@ -46,7 +76,7 @@ struct Own {
 
 fn build(
     shared: &Shared,
-    bounds: Vec<Bound>,
+    mut bounds: Vec<Bound>,
     staging: Symmetric<u8>,
     blocks: usize,
 ) -> Result<Table<ffi::tandem_exec_table>> {
@@ -79,10 +109,12 @@ fn build(
     };
     let words = (0..pes).map(|pe| layout.own + rows(pe) * ROW + spots(pe) * SPOT).max().unwrap_or(0);
     let memory = team.alloc::<u64>(words)?;
+    let host = host_memory(shared, &mut bounds, channels)?;
+    let counters = host.as_ref().map_or(0, |host| (host.address() as u64 + host.len() as u64) - 16 * channels as u64);
     let at = |pe: usize, word: usize| Ok::<u64, Error>(team.queue(pe).address(&memory)? + 8 * word as u64);
     let mut first = 0;
     for bound in &bounds {
-        fill(bound, first, &layout, &at, &mut own)?;
+        fill(shared, bound, first, &layout, &at, counters, &mut own)?;
         first += bound.schedule.channels.len();
     }
     let (kind, how) = numbers(bounds.iter().find_map(|b| b.numbers));
@@ -110,19 +142,33 @@ fn build(
         let all: Vec<u64> = [own.table.rows, own.table.spots, own.awaited].concat();
         team.write(pe, &memory.slice(layout.own..layout.own + all.len())?, &all)?;
     }
-    Ok(Table::new(args, vec![memory.cast()?, staging], bounds))
+    Ok(Table::new(args, vec![memory.cast()?, staging], host, bounds))
 }
 
+#[allow(clippy::too_many_arguments)] // private, and each is one thing
 fn fill(
+    shared: &Shared,
     bound: &Bound,
     first: usize,
     layout: &Layout,
     at: &impl Fn(usize, usize) -> Result<u64>,
+    counters: u64,
     own: &mut [Own],
 ) -> Result<()> {
     let schedule = &bound.schedule;
-    let there = |ch: usize| at(bound.pes[schedule.channels[ch].to], layout.there + first + ch);
-    let read = |ch: usize| at(bound.pes[schedule.channels[ch].from], layout.read + first + ch);
+    // Both counters of a channel are where both its ends can reach them.
+    let counter = |ch: usize, is_read: bool| {
+        let channel = &schedule.channels[ch];
+        let (from, to) = (bound.pes[channel.from], bound.pes[channel.to]);
+        let is_apart = shared.team().reaches(from, to).is_err() || shared.team().reaches(to, from).is_err();
+        match is_apart {
+            true => Ok(counters + 16 * (first + ch) as u64 + 8 * u64::from(is_read)),
+            false if is_read => at(from, layout.read + first + ch),
+            false => at(to, layout.there + first + ch),
+        }
+    };
+    let there = |ch: usize| counter(ch, false);
+    let read = |ch: usize| counter(ch, true);
     for transfer in &schedule.transfers {
         let me = bound.pes[transfer.at];
         let begin = own[me].table.spots.len() / SPOT;
@@ -139,7 +185,8 @@ fn fill(
             let word = spot.channel.map_or(Ok(0), there)?;
             let with = spot.channel.map_or(0, |ch| peer(ch, is_source));
             let other = bound.pes[spot.node];
-            if other != me {
+            // Host memory belongs to no PE.
+            if other != me && other < own.len() {
                 touches |= 1 << other;
                 own[other].touched_by |= 1 << me;
             }

@@ -102,5 +102,5 @@ fn build(shared: &Shared, mut bounds: Vec<Bound>) -> Result<Table<ffi::tandem_ex
             pad: 0,
         });
     }
-    Ok(Table::new(args, vec![memory.cast()?], bounds))
+    Ok(Table::new(args, vec![memory.cast()?], None, bounds))
 }

@@ -73,8 +73,8 @@ impl Gpus {
     }
 
     /// Whether the resident kernels have done it.
-    pub(crate) fn resident(&self, shared: &Shared, item: &Item) -> Result<bool> {
-        lock(&self.resident).run(shared, item)
+    pub(crate) fn resident(&self, shared: &Shared, items: &[Item]) -> Result<bool> {
+        lock(&self.resident).run(shared, items)
     }
 }
 

@@ -1,19 +1,36 @@
 //! Kernels that stay for a while and take commands from the host, for small data that the host waits for.
 
 use super::super::direct::direct;
-use super::super::schedule::{Call, Transfer};
+use super::super::schedule::{Schedule, Transfer};
+use super::super::share::Share;
+use super::super::tuning::{RESIDENT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
 use super::numbered;
+use super::tables::numbers;
 use crate::collective::{Item, Shared};
 use crate::plan::Operation;
+use crate::team::MOST_PES;
 use crate::{ffi, Error, Result, Symmetric, Team};
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tandem_cuda::{Device, Pinned, Stream};
 
 pub(super) struct Resident {
     lanes: Vec<Lane>,
-    /// Memory of each PE in which the first block of its kernel passes commands on.
+    /// Memory of each PE in which the first block of its kernel passes commands on, and then the flags of ways through host memory.
     relay: Symmetric<u64>,
+    /// Where such ways pass; made when it is first needed.
+    ring: Option<Pinned>,
+    /// Copies that took such a way.
+    turns: u32,
+    /// By PEs, from and to: how much takes it.
+    shares: HashMap<(usize, usize), Share>,
+    /// The tables of the last calls: making one takes as long as a message.
+    tables: Vec<Arc<Schedule>>,
+    /// A kernel did not answer: nothing more is asked of any.
+    is_broken: bool,
 }
 
 /// The kernel of one PE.
@@ -27,9 +44,39 @@ struct Lane {
 }
 
 const WORDS: usize = ffi::TANDEM_EXEC_COMMAND_WORDS as usize;
-const BLOCKS: usize = ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize;
-/// Addresses that fit into a command.
+/// Addresses that fit into a command without a way through host memory.
 const MOST_ADDRESSES: usize = WORDS / 2 - 2;
+/// Tables that are kept.
+const MOST_TABLES: usize = 16;
+/// One with such a way has two.
+const _: () = assert!(MOST_ADDRESSES >= 3 + 3);
+const _: () = assert!(RESIDENT_BLOCKS + WAY_BLOCKS == ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
+
+/// A PE's part.
+struct Order {
+    pe: usize,
+    words: [u64; WORDS / 2],
+    blocks: usize,
+    way_blocks: usize,
+}
+
+/// Blocks that are waited for.
+struct Awaited {
+    pe: usize,
+    blocks: Range<usize>,
+    is_host: bool,
+    done: Option<Instant>,
+}
+
+/// The part of a copy that goes through host memory.
+struct Through {
+    ends: (usize, usize),
+    /// Bytes over the links; the others come behind.
+    first: u64,
+    bytes: u64,
+    ring: u64,
+    flags: u64,
+}
 
 impl Lane {
     /// A word of the mailbox at so many bytes.
@@ -45,7 +92,8 @@ impl Lane {
     }
 
     fn done(&self, block: usize) -> u64 {
-        self.word(std::mem::offset_of!(ffi::tandem_exec_mailbox, done) + 8 * block).load(Ordering::Acquire)
+        let at = std::mem::offset_of!(ffi::tandem_exec_mailbox, done) + size_of::<ffi::tandem_exec_done>() * block;
+        self.word(at).load(Ordering::Acquire)
     }
 
     fn is_running(&self) -> bool {
@@ -61,7 +109,7 @@ impl Lane {
     }
 
     /// Launches the kernel if there is none; the command that was posted is new to it.
-    fn start(&mut self, relay: u64, linger_ns: u64) -> Result<()> {
+    fn start(&mut self, relay: u64, linger_ns: u64, timeout_ns: u64) -> Result<()> {
         if self.is_running() {
             return Ok(());
         }
@@ -69,7 +117,7 @@ impl Lane {
         let (mailbox, before, count) = (self.mailbox.address().cast(), self.last - 1, self.launched);
         // SAFETY: mailbox and relay live as long as this value, whose drop waits for the stream; one kernel at a time runs on it.
         self.stream.call("resident kernel", |raw| unsafe {
-            ffi::tandem_exec_resident(mailbox, relay as *mut u8, before, count, linger_ns, raw)
+            ffi::tandem_exec_resident(mailbox, relay as *mut u8, before, count, linger_ns, timeout_ns, raw)
         })?;
         Ok(())
     }
@@ -88,62 +136,151 @@ impl Resident {
             let mailbox = Pinned::new(device, size_of::<ffi::tandem_exec_mailbox>())?;
             Ok(Lane { mailbox, stream: Stream::new(device)?, last: 0, launched: 0 })
         };
-        Ok(Self { lanes: numbered(devices).map(lane).collect::<Result<_>>()?, relay: team.alloc(WORDS)? })
+        Ok(Self {
+            lanes: numbered(devices).map(lane).collect::<Result<_>>()?,
+            relay: team.alloc(WORDS + WAY_BLOCKS)?,
+            ring: None,
+            turns: 0,
+            shares: HashMap::new(),
+            tables: Vec::new(),
+            is_broken: false,
+        })
     }
 
-    /// Does a small operation at once if the queues are idle and each PE has one combination to do.
-    pub(super) fn run(&mut self, shared: &Shared, item: &Item) -> Result<bool> {
-        let tuning = shared.tuning();
-        let team = shared.team();
-        let call = &item.call;
-        let is_small = call.part <= tuning.resident && call.operation != Operation::AllToAll;
-        if !is_small || !shared.reach_all(item) || item.job.iter().any(|&pe| !team.queue(pe).is_idle()) {
+    /// Does small operations at once if the queues are idle and they consist of direct copies and combinations.
+    pub(super) fn run(&mut self, shared: &Shared, items: &[Item]) -> Result<bool> {
+        let is_busy = |item: &Item| item.job.iter().any(|&pe| !shared.team().queue(pe).is_idle());
+        let bytes = items.iter().map(|item| item.call.part).sum::<u64>();
+        if self.is_broken
+            || bytes > shared.tuning().resident
+            || items.iter().any(|item| is_busy(item) || !shared.reach_all(item))
+        {
             return Ok(false);
         }
-        let rows = rows(call, item.job.len(), tuning.resident_alone)?;
-        if rows.iter().any(|row| row.sources.len() + row.targets.len() > MOST_ADDRESSES) {
+        let tables = items.iter().map(|item| self.table(item)).collect::<Result<Vec<_>>>()?;
+        let mut rows = tables.iter().flat_map(|table| &table.transfers);
+        if rows.any(|row| row.sources.len() + row.targets.len() > MOST_ADDRESSES) {
             return Ok(false);
         }
-        let (kind, how) = item.numbers.map_or((ffi::TANDEM_EXEC_BYTES, 0), |(kind, how)| (kind as i32, how as i32));
-        let mut posted = Vec::new();
-        for row in &rows {
-            let pe = item.job[row.at];
-            let blocks = if row.bytes <= tuning.resident_alone { 1 } else { BLOCKS };
-            let mut words = [0; WORDS / 2];
-            words[0] = row.bytes;
-            words[1] = row.sources.len() as u64
-                | (row.targets.len() as u64) << 8
-                | (kind as u64) << 16
-                | (how as u64) << 24
-                | (blocks as u64) << 32;
-            let sources = row.sources.iter().map(|s| item.input[s.node] + s.at);
-            let targets = row.targets.iter().map(|s| item.output[s.node] + s.at);
-            for (word, at) in words[2..].iter_mut().zip(sources.chain(targets)) {
-                *word = at;
+        let rounds = rounds(items, &tables);
+        if rounds.len() > 1 && bytes > shared.tuning().resident_rounds {
+            return Ok(false);
+        }
+        let through = match items {
+            [item] => self.through(shared, item)?,
+            _ => None,
+        };
+        for mut orders in rounds {
+            if let (Some(through), [one]) = (&through, &mut orders[..]) {
+                let receiver = self.split(one, through);
+                orders.push(receiver);
             }
-            let relay = team.queue(pe).address(&self.relay)?;
-            let lane = &mut self.lanes[pe];
-            lane.post(&words);
-            lane.start(relay, tuning.linger_ns)?;
-            posted.push((pe, relay, blocks));
-        }
-        for (pe, relay, blocks) in posted {
-            self.wait(shared, pe, relay, blocks)?;
+            let mut awaited = Vec::with_capacity(2 * orders.len());
+            for order in &orders {
+                let Order { pe, blocks, way_blocks, .. } = *order;
+                self.lanes[pe].post(&order.words);
+                self.start(shared, pe)?;
+                let parts = [(0..blocks, false), (blocks..blocks + way_blocks, true)];
+                let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
+                awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, done: None }));
+            }
+            let begun = Instant::now();
+            if let Err(error) = self.wait(shared, &mut awaited, begun) {
+                self.is_broken = true;
+                return Err(error);
+            }
+            if let Some(Through { ends, .. }) = through {
+                let time = |is_host: bool| {
+                    let ends = awaited.iter().filter(|a| a.is_host == is_host).filter_map(|a| a.done);
+                    ends.max().map_or(0.0, |end| (end - begun).as_secs_f64())
+                };
+                self.shares.entry(ends).and_modify(|share| share.observe(time(false), time(true)));
+            }
         }
         Ok(true)
     }
 
-    fn wait(&mut self, shared: &Shared, pe: usize, relay: u64, blocks: usize) -> Result<()> {
-        let lane = &mut self.lanes[pe];
-        let number = u64::from(lane.last);
-        let mut block = 0;
-        let mut since: Option<Instant> = None;
+    fn table(&mut self, item: &Item) -> Result<Arc<Schedule>> {
+        let pes = item.job.len();
+        if let Some(table) = self.tables.iter().find(|table| table.call == item.call && table.pes == pes) {
+            return Ok(table.clone());
+        }
+        if self.tables.len() >= MOST_TABLES {
+            self.tables.clear();
+        }
+        let table = Arc::new(direct(&item.call, pes, 1)?);
+        self.tables.push(table.clone());
+        Ok(table)
+    }
+
+    fn start(&mut self, shared: &Shared, pe: usize) -> Result<()> {
+        let relay = shared.team().queue(pe).address(&self.relay)?;
+        self.lanes[pe].start(relay, shared.tuning().linger_ns, timeout(shared).as_nanos() as u64)
+    }
+
+    /// The way through host memory, for a copy from one PE to another that is large enough for it.
+    fn through(&mut self, shared: &Shared, item: &Item) -> Result<Option<Through>> {
+        let (tuning, call) = (shared.tuning(), &item.call);
+        let is_copy = item.job.len() == 2 && matches!(call.operation, Operation::Broadcast | Operation::Send);
+        if !is_copy || !tuning.through_host || call.part < tuning.resident_split || !shared.has_host_way(item) {
+            return Ok(None);
+        }
+        // Flags would begin again.
+        let Some(turn) = self.turns.checked_add(1) else { return Ok(None) };
+        self.turns = turn;
+        let ends = (item.job[call.root], item.job[1 - call.root]);
+        let (start, least, most) = WAY_SHARES;
+        let share = self.shares.entry(ends).or_insert(Share::new(start, least, most)).value();
+        // Whole vectors, so that both parts can be moved as such.
+        let first = (call.part as f64 * (1.0 - share)) as u64 / 4096 * 4096;
+        let bytes = call.part - first;
+        let len = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
+        if self.ring.as_ref().is_none_or(|ring| ring.len() < len) {
+            let queue = shared.team().queue(ends.0);
+            let device = queue.stream().ok_or_else(|| Error::invalid("collective", "the PE is not a GPU"))?.device();
+            self.ring = Some(Pinned::new(device, len.next_power_of_two())?);
+        }
+        let ring = self.ring.as_ref().map_or(0, |ring| ring.address() as u64);
+        let flags = shared.team().queue(ends.1).address(&self.relay)? + 8 * WORDS as u64;
+        Ok(Some(Through { ends, first, bytes, ring, flags }))
+    }
+
+    /// Leaves the last bytes of a copy to the way through host memory; returns what the receiver does.
+    fn split(&self, sender: &mut Order, through: &Through) -> Order {
+        let [_, what, source, targets @ ..] = sender.words;
+        let keeps = what >> 8 & 0xff == 2;
+        let way = [through.bytes | u64::from(self.turns) << 32, through.ring, through.flags];
+        let header = |what: u64, way: u32| what | (WAY_BLOCKS as u64) << 48 | u64::from(way) << 56;
+        let (all, own) = (targets[usize::from(keeps)], targets[0]);
+        let words = |bytes: u64, what: u64, at: [u64; 3]| {
+            let mut words = [0; WORDS / 2];
+            words[..2].copy_from_slice(&[bytes, what]);
+            words[2..5].copy_from_slice(&way);
+            words[5..8].copy_from_slice(&at);
+            words
+        };
+        let way = if keeps { ffi::TANDEM_EXEC_WAY_SEND_AND_KEEP } else { ffi::TANDEM_EXEC_WAY_SEND };
+        sender.words = words(through.first, header(what, way as u32), [source, own, all]);
+        sender.way_blocks = WAY_BLOCKS;
+        let receive = header(0, ffi::TANDEM_EXEC_WAY_RECEIVE as u32);
+        let words = words(0, receive, [all + through.first, 0, 0]);
+        Order { pe: through.ends.1, words, blocks: 0, way_blocks: WAY_BLOCKS }
+    }
+
+    /// Until all are done.
+    fn wait(&mut self, shared: &Shared, awaited: &mut [Awaited], begun: Instant) -> Result<()> {
         let mut looks = 0u32;
         loop {
-            while block < blocks && lane.done(block) == number {
-                block += 1;
+            let mut is_done = true;
+            for part in awaited.iter_mut().filter(|part| part.done.is_none()) {
+                let lane = &self.lanes[part.pe];
+                while !part.blocks.is_empty() && lane.done(part.blocks.start) == u64::from(lane.last) {
+                    part.blocks.start += 1;
+                }
+                part.done = part.blocks.is_empty().then(Instant::now);
+                is_done &= part.done.is_some();
             }
-            if block == blocks {
+            if is_done {
                 return Ok(());
             }
             looks = looks.wrapping_add(1);
@@ -151,29 +288,59 @@ impl Resident {
                 std::hint::spin_loop();
                 continue;
             }
-            // The kernel may have ended just before the command came; then none of its blocks has done it.
-            if block == 0 && !lane.is_running() && lane.done(0) != number {
-                lane.start(relay, shared.tuning().linger_ns)?;
-            }
-            let begun = *since.get_or_insert_with(Instant::now);
-            if begun.elapsed() > shared.team().core().timeout.min(Duration::from_secs(60)) {
-                let problem = format!("PE {pe} ({}) does not answer", shared.team().name(pe));
-                return Err(Error::invalid("resident kernel", problem));
+            for part in awaited.iter().filter(|part| part.done.is_none()) {
+                // The kernel may have ended just before the command came; then none of its blocks has done it.
+                let lane = &self.lanes[part.pe];
+                if !lane.is_running() && lane.done(0) != u64::from(lane.last) {
+                    self.start(shared, part.pe)?;
+                }
+                // What one of them may wait for is later than what it says itself.
+                if begun.elapsed() > 2 * timeout(shared) {
+                    let problem = format!("PE {} ({}) does not answer", part.pe, shared.team().name(part.pe));
+                    return Err(Error::invalid("resident kernel", problem));
+                }
             }
         }
     }
 }
 
-/// One combination for each PE that has something to do. A small reduction to all is done by one PE: the time is that of one
-/// command.
-fn rows(call: &Call, pes: usize, alone: u64) -> Result<Vec<Transfer>> {
-    let mut rows = direct(call, pes, 1)?.transfers;
-    if call.operation == Operation::AllReduce && call.part <= alone {
-        rows.truncate(1);
-        for row in &mut rows {
-            row.bytes = call.part;
-            row.sources.iter_mut().chain(&mut row.targets).for_each(|spot| spot.at = 0);
+fn timeout(shared: &Shared) -> Duration {
+    shared.team().core().timeout.min(Duration::from_secs(60))
+}
+
+/// The rows of tables without order, so that each PE has at most one of them in a round.
+fn rounds(items: &[Item], tables: &[Arc<Schedule>]) -> Vec<Vec<Order>> {
+    let mut rounds: Vec<Vec<Order>> = Vec::new();
+    let mut count = [0; MOST_PES];
+    for (item, table) in items.iter().zip(tables) {
+        for row in &table.transfers {
+            let order = order(item, row);
+            let round = &mut count[order.pe];
+            if *round == rounds.len() {
+                rounds.push(Vec::new());
+            }
+            rounds[*round].push(order);
+            *round += 1;
         }
     }
-    Ok(rows)
+    rounds
+}
+
+/// The command for a row.
+fn order(item: &Item, row: &Transfer) -> Order {
+    let (kind, how) = numbers(item.numbers);
+    let blocks = super::super::tuning::resident_blocks(row.bytes);
+    let mut words = [0; WORDS / 2];
+    words[0] = row.bytes;
+    words[1] = row.sources.len() as u64
+        | (row.targets.len() as u64) << 8
+        | (kind as u64) << 16
+        | (how as u64) << 24
+        | (blocks as u64) << 32;
+    let sources = row.sources.iter().map(|s| item.input[s.node] + s.at);
+    let targets = row.targets.iter().map(|s| item.output[s.node] + s.at);
+    for (word, at) in words[2..].iter_mut().zip(sources.chain(targets)) {
+        *word = at;
+    }
+    Order { pe: item.job[row.at], words, blocks, way_blocks: 0 }
 }

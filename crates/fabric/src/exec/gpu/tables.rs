@@ -7,6 +7,7 @@ use crate::{ffi, Result, Symmetric};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tandem_cuda::ffi::tandem_stream;
+use tandem_cuda::Pinned;
 
 /// Tables that are kept.
 const MOST_TABLES: usize = 256;
@@ -28,7 +29,8 @@ pub(super) struct Table<A> {
     /// By PE of the team; `None` for one that has nothing to do.
     args: Vec<Option<A>>,
     /// What the arguments point to.
-    memory: Vec<Symmetric<u8>>,
+    _memory: Vec<Symmetric<u8>>,
+    _host: Option<Pinned>,
     _bounds: Vec<Bound>,
 }
 
@@ -55,14 +57,19 @@ impl<A> Tables<A> {
     }
 }
 
-impl<A> Table<A> {
-    pub(super) fn new(args: Vec<Option<A>>, memory: Vec<Symmetric<u8>>, bounds: Vec<Bound>) -> Self {
-        Table { args, memory, _bounds: bounds }
+impl<A: Send + Sync + 'static> Table<A> {
+    pub(super) fn new(
+        args: Vec<Option<A>>,
+        memory: Vec<Symmetric<u8>>,
+        host: Option<Pinned>,
+        bounds: Vec<Bound>,
+    ) -> Self {
+        Table { args, _memory: memory, _host: host, _bounds: bounds }
     }
 
     /// Calls `f` for each PE's queue, which keeps all memory while it records.
     pub(super) fn launch(
-        &self,
+        self: &Arc<Self>,
         shared: &Shared,
         items: &[Item],
         f: impl Fn(tandem_stream, &ffi::tandem_team, &A) -> i32,
@@ -70,7 +77,8 @@ impl<A> Table<A> {
         for (pe, args) in self.args.iter().enumerate() {
             let Some(args) = args else { continue };
             let queue = shared.team().queue(pe);
-            self.memory.iter().chain(items.iter().flat_map(|item| &item.keep)).for_each(|memory| queue.keep(memory));
+            queue.keep_any(self.clone());
+            items.iter().flat_map(|item| &item.keep).for_each(|memory| queue.keep(memory));
             queue.call("collective", |stream, team| f(stream, team, args))?;
         }
         Ok(())
