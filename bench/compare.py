@@ -7,10 +7,27 @@ import json
 import sys
 
 # Rows of numbers have no curve.
-CURVES = {None: "", "bn128": "BN254", "bn254": "BN254", "bls12381": "BLS12-381", "bls12_381": "BLS12-381"}
-# What of ours does the work of what of theirs. Sums: scalars on the device, result on the host. Transforms: natural
-# order in, bit-reversed out.
-SAME = {("msm_g1", None): ("msm_resident", None), ("ntt", None): ("ntt", "NR")}
+CURVES = {
+    None: "",
+    "bn128": "BN254",
+    "bn254": "BN254",
+    "bls12381": "BLS12-381",
+    "bls12_381": "BLS12-381",
+    "goldilocks": "Goldilocks",
+    "baby-bear": "BabyBear",
+}
+# What of ours does the work of what of theirs, if not of the same. Sums: scalars on the device, result on the host.
+SAME = {"msm_g1": "msm_resident"}
+
+
+def field(row):
+    """The curve or the field of a row."""
+    return CURVES[row.get("curve") or row.get("field")]
+
+
+def order(row):
+    """The orders of a transform before and after; older rows are all of natural to bit-reversed."""
+    return row.get("order") or ("NR" if row["what"] == "ntt" else "")
 
 
 def main(path):
@@ -19,14 +36,15 @@ def main(path):
     theirs = {}
     for row in rows:
         if "peer" in row and "what" in row:
-            theirs[row["what"], row.get("order"), CURVES[row.get("curve")], row["log_n"]] = row
+            theirs[row["what"], order(row), field(row), row["log_n"]] = row
     print(f"{'':<14} {'curve':<10} {'size':>5} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  peer")
     ours = [row for row in rows if "peer" not in row and "what" in row]
-    for row in sorted(ours, key=lambda r: (r["what"], r.get("curve") or "", r["log_n"])):
-        curve = CURVES[row.get("curve")]
-        what, order = SAME.get((row["what"], None), (row["what"], None))
-        peer = theirs.get((what, order, curve, row["log_n"]))
-        line = f"{row['what']:<14} {curve:<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
+    for row in sorted(ours, key=lambda r: (r["what"], field(r), order(r), r["log_n"])):
+        # Transforms over cosets, inverses and batches have no peer.
+        plain = not {"coset", "inverse", "batch"} & row.keys()
+        what = SAME.get(row["what"], row["what"])
+        peer = theirs.get((what, order(row), field(row), row["log_n"])) if plain else None
+        line = f"{row['what'] + ' ' + order(row):<14} {field(row):<10} 2^{row['log_n']:<3} {row['ms_median']:>10.3f}"
         if peer:
             # From the call until the host has the result, where that is what ours is.
             ms = peer.get("ms_to_host", peer["ms"])

@@ -19,6 +19,19 @@ for curve in bn254 bls12_381; do
             >"$out/bench-$what-$curve.txt" 2>&1 || { echo "bench $what $curve failed:"; tail -3 "$out/bench-$what-$curve.txt"; }
     done
 done
+for field in goldilocks baby_bear; do
+    last=$((top + 3 < 27 ? top + 3 : 27))
+    if [ -x "$here/peers/sppark-$field" ]; then
+        timeout 60 "$here/peers/sppark-$field" 16 "$last" >"$out/sppark-$field.jsonl" 2>"$out/sppark-$field.log" ||
+            { echo "sppark-$field failed:"; tail -3 "$out/sppark-$field.log"; }
+        cat "$out/sppark-$field.jsonl" >>"$rows"
+    fi
+    for order in nr nn; do
+        timeout 60 "$here/tandem" -q --device cuda:0 bench ntt --field "$(echo $field | tr _ -)" --order $order --log-n "16..$last" \
+            --runs 10 --json "$rows" >"$out/bench-ntt-$field-$order.txt" 2>&1 ||
+            { echo "bench ntt $field failed:"; tail -3 "$out/bench-ntt-$field-$order.txt"; }
+    done
+done
 for log_n in 24 30; do
     if [ -x "$here/peers/cub-reduce" ]; then
         timeout 60 "$here/peers/cub-reduce" $log_n >>"$rows" 2>"$out/cub-reduce.log" ||
