@@ -3,9 +3,11 @@
 // Points are k_i * G for known k_i, so that the sum is (sum of k_i * s_i) * G, which the host computes by doubling and
 // adding. One program a group: -DBN254_G1, -DBN254_G2, -DBLS12_381_G1 or -DBLS12_381_G2. Then
 //   msm small                          a few sums of a thousand points, for compute-sanitizer
-//   msm check                          all distributions over many sizes, windows and tables; exits with 1 if wrong
-//   msm bench <log2 size> <c>[/sets].. times of random scalars, with windows of c bits and so many bucket sets
-//   msm skew  <log2 size> <c>[/sets]   times of all distributions
+//   msm check [<i> <n>]                all distributions over many sizes, windows and tables, or every n-th of these cases;
+//                                      exits with 1 if wrong
+//   msm bench <log2 size> <c>[+][/sets].. times of random scalars, with windows of c bits and so many bucket sets;
+//                                      c+ for windows that begin anywhere
+//   msm skew  <log2 size> <c>[+][/sets]   times of all distributions
 #include "common.cuh"
 
 #include <cmath>
@@ -209,6 +211,7 @@ template <class Launch> static float median_ms(int runs, Launch launch) {
 struct Case {
     uint64_t scalars, first, points;
     uint32_t window_bits, bucket_sets;
+    bool anywhere;
     Points kind;
     bool montgomery;
 
@@ -217,12 +220,19 @@ struct Case {
         s.scalars = scalars;
         s.window_bits = window_bits;
         s.windows = (ScalarParams::BITS - 1) / window_bits + 1;
-        s.levels = (s.windows + bucket_sets - 1) / bucket_sets;
-        s.bucket_sets = (s.windows + s.levels - 1) / s.levels;
+        s.step_bits = anywhere ? 1 : window_bits;
+        s.places = (ScalarParams::BITS - 1) / s.step_bits + 1;
+        s.levels = (s.places + bucket_sets - 1) / bucket_sets;
+        s.bucket_sets = (s.places + s.levels - 1) / s.levels;
         while (uint64_t(1) << s.index_bits < scalars) s.index_bits++;
         return s;
     }
 };
+
+static int32_t sum_all(const tandem_msm_sum_args& args, void* scratch, size_t bytes) {
+    const int32_t status = GROUP(accumulate)(&args, scratch, bytes, nullptr);
+    return status ? status : GROUP(reduce)(&args, scratch, bytes, nullptr);
+}
 
 /// Checks a case with each kind of scalars; measures if `runs` is not 0. Returns how many sums were wrong.
 static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
@@ -230,7 +240,7 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
     if (!msm::valid(shape)) return 0;
     const Point g = generator();
     const uint32_t buckets = msm::bucket_count(shape);
-    const size_t sum_count = size_t(shape.bucket_sets) * shape.window_bits, dot_count = 132 * 1024;
+    const size_t sum_count = size_t(shape.bucket_sets) * (msm::bucket_bits(shape) + 1), dot_count = 132 * 1024;
     DeviceArray<Point> table(c.points * shape.levels);
     DeviceArray<Scalar> scalars(c.scalars), dots(dot_count);
     DeviceArray<uint32_t> entries(c.scalars * shape.windows), offsets(buckets + 1);
@@ -257,7 +267,7 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         CHECK(cudaMemset(scratch.data, 0xdd, most));
         const int32_t digits_status = DIGITS(&digits_args, scratch.data, most, nullptr);
         CHECK(cudaMemset(scratch.data, 0xcc, most));
-        const int32_t sum_status = GROUP(sum)(&sum_args, scratch.data, most, nullptr);
+        const int32_t sum_status = sum_all(sum_args, scratch.data, most);
         std::vector<Sum> host(sum_count);
         std::vector<Scalar> shares(dot_count);
         CHECK(cudaMemcpy(host.data(), sums.data, sum_count * sizeof(Sum), cudaMemcpyDeviceToHost));
@@ -280,19 +290,19 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         const bool right = !digits_status && !sum_status && !finish_status && got == expected;
         wrong += !right;
         if (!right || runs)
-            printf("%-12s 2^%-5.2f c %2u windows %2u sets %2u levels %2u  %-10s %s", NAME, log2(double(c.scalars)),
-                   shape.window_bits, shape.windows, shape.bucket_sets, shape.levels, KIND[kind],
+            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u  %-10s %s", NAME, log2(double(c.scalars)),
+                   shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels, KIND[kind],
                    right ? "ok" : "WRONG\n");
         if (!right || !runs) continue;
 
         const float digits = median_ms(runs, [&] { DIGITS(&digits_args, scratch.data, most, nullptr); });
-        const float all = median_ms(runs, [&] { GROUP(sum)(&sum_args, scratch.data, most, nullptr); });
+        const float all = median_ms(runs, [&] { sum_all(sum_args, scratch.data, most); });
         uint32_t wave, reduce_wave;
         msm::waves<Field>(&wave, &reduce_wave);
         msm::Arena arena(scratch.data);
         const msm::SumPlan<Field> p(arena, shape, wave, reduce_wave);
         const float accumulate = median_ms(runs, [&] {
-            msm::accumulate<Field><<<p.threads / p.BLOCK, p.BLOCK>>>(sum_args, p.buckets, p.waves, p.bucket,
+            msm::accumulate<Field><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED>>>(sum_args, p.buckets, p.waves, p.bucket,
                                                                      p.partial_key[0], p.partial[0]);
         });
         printf("  %.3f ms = digits %.3f + accumulate %.3f + rest %.3f\n", digits + all, digits, accumulate,
@@ -308,16 +318,21 @@ int main(int argc, char** argv) {
     int wrong = 0, cases = 0;
     if (mode == "small") {
         for (uint32_t c : {5, 9})
-            wrong += run({1000, 300, 500, c, 3, MIXED, true}, {RANDOM, ONES, EQUAL}, 0), cases++;
+            for (bool anywhere : {false, true})
+                wrong += run({1000, 300, 500, c, 3, anywhere, MIXED, true}, {RANDOM, ONES, EQUAL}, 0), cases++;
         printf("%s: %d cases of 3 kinds of scalars, %d sums wrong\n", NAME, cases, wrong);
     } else if (mode == "check") {
+        const int part_number = argc > 3 ? atoi(argv[2]) : 0, parts = argc > 3 ? std::max(1, atoi(argv[3])) : 1;
+        int number = 0;
         for (Points points : {DISTINCT, MIXED, SAME})
             for (uint64_t n : {1, 2, 33, 257, 1000, 4097, 65537})
-                for (uint32_t c : {2, 5, 11, 16, 19})
-                    for (uint32_t sets : {1, 3, 1000}) {
-                        if ((c == 2 && n > 1000) || (points == SAME && n > 5000)) continue;
+                for (uint32_t c : {2, 5, 11, 16, 19, 3, 12, 20})
+                    for (uint32_t sets : {1, 3, 100}) {
+                        const bool anywhere = c == 3 || c == 12 || c == 20;
+                        if ((c <= 3 && n > 1000) || (points == SAME && n > 5000)) continue;
                         const bool part = sets == 3 && n > 2;
-                        const Case one{n, part ? n / 3 : 0, part ? n / 2 : n, c, sets, points, (n + c) % 2 == 1};
+                        const Case one{n, part ? n / 3 : 0, part ? n / 2 : n, c, sets, anywhere, points, (n + c) % 2 == 1};
+                        if (number++ % parts != part_number) continue;
                         wrong += run(one, all, 0);
                         cases++;
                     }
@@ -326,12 +341,13 @@ int main(int argc, char** argv) {
         const uint64_t n = uint64_t(1) << std::min(28, atoi(argv[2]));
         for (int i = 3; i < argc; i++) {
             const char* sets = strchr(argv[i], '/');
-            const Case c{n, 0, n, uint32_t(atoi(argv[i])), sets ? uint32_t(atoi(sets + 1)) : 1, DISTINCT, false};
+            const Case c{n, 0, n, uint32_t(atoi(argv[i])), sets ? uint32_t(atoi(sets + 1)) : 1, strchr(argv[i], '+') != nullptr,
+                         DISTINCT, false};
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[/sets].. | "
-                        "msm skew <log2 size> <c>[/sets]\n");
+        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[+][/sets].. | "
+                        "msm skew <log2 size> <c>[+][/sets]\n");
         return 2;
     }
     return wrong != 0;

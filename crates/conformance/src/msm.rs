@@ -6,12 +6,27 @@ use ark_ec::PrimeGroup;
 use tandem_ops::{naive, Backend, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet};
 use tandem_ops::{ProofBackend, Scalars, Unaligned};
 
+/// What a plan may take: all memory that there is, for points that are summed again and again.
+const ALL: Room = Room { times: None, uses: 1_000_000 };
+
+/// What a plan may take.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Memory for so many times the points; `None` for half of what is free.
+    times: Option<u64>,
+    /// How often the points will be summed.
+    uses: u64,
+}
+
 /// Points of one set, and their logarithms.
 struct Set<G: Group> {
     first: usize,
     points: Vec<G::Point>,
     logs: Vec<Fr<G>>,
 }
+
+type P1<C> = <<C as Curve>::G1 as Group>::Point;
+type P2<C> = <<C as Curve>::G2 as Group>::Point;
 
 impl<G: Group> Set<G> {
     fn new(kind: &str, first: usize, n: usize, seed: u64) -> Self {
@@ -41,32 +56,43 @@ impl<B: Backend> Suite<'_, B> {
         for points in POINTS {
             for (i, scalars) in SCALARS.into_iter().enumerate() {
                 let n = [1, 2, 3, 9, 17][i % 5];
-                self.sums::<C>(points, scalars, n, true)?;
+                self.sums::<C>(points, scalars, n, true, ALL)?;
             }
         }
         for n in [0, 1, 2, 3, 31, 32, 33, 255, 256, 257] {
-            self.sums::<C>("different", "random", n, false)?;
-            self.sums::<C>("with infinities", "like a witness", n, false)?;
+            self.sums::<C>("different", "random", n, false, ALL)?;
+            self.sums::<C>("with infinities", "like a witness", n, false, ALL)?;
         }
         for scalars in SCALARS {
-            self.sums::<C>("different", scalars, 600, false)?;
+            self.sums::<C>("different", scalars, 600, false, ALL)?;
+        }
+        // Without a table, with tables of a few levels, with one level for each window, and for each bit.
+        for (i, uses) in [1, 1000, 1_000_000].into_iter().enumerate() {
+            for times in [1, 2, 3, 4, 7, 13, 40, 100, 300] {
+                let n = [40, 700, 3000][(i + times as usize) % 3];
+                let room = Room { times: Some(times), uses };
+                self.sums::<C>("different", "random", n, false, room)?;
+                self.sums::<C>("opposites", "like a witness", n, false, room)?;
+            }
         }
         let n = 1 << self.log_n;
         let large =
             [("different", "random"), ("different", "like a witness"), ("equal", "equal"), ("opposites", "one")];
         for (i, (points, scalars)) in large.into_iter().enumerate() {
-            self.sums::<C>(points, scalars, [n, n - 1, n / 2 + 1, n / 2][i], false)?;
+            let room = Room { times: [None, Some(1), Some(20), None][i], ..ALL };
+            self.sums::<C>(points, scalars, [n, n - 1, n / 2 + 1, n / 2][i], false, room)?;
         }
         self.mismatches::<C>()
     }
 
     /// Four sets that share their scalars: one of all, one without the first, one in the middle, in both groups, and
-    /// one of no points; in both forms of scalars, on every lane.
-    fn sums<C: Curve>(&mut self, points: &str, scalars: &str, n: usize, by_definition: bool) -> Outcome
+    /// one of no points; in both forms of scalars, on every lane. Their digits are taken once, and the first set is summed
+    /// once more when all others have been.
+    fn sums<C: Curve>(&mut self, points: &str, scalars: &str, n: usize, by_definition: bool, room: Room) -> Outcome
     where
         B: ProofBackend<C>,
     {
-        let what = format!("{n} {scalars} scalars, {points} points");
+        let what = format!("{n} {scalars} scalars, {points} points, {room:?}");
         let values = samples::scalars::<C>(scalars, n, &mut samples::rng(n as u64));
         let (canonical, mont) = (samples::canonical::<C>(&values), samples::wire::<C>(&values));
         let all = Set::<C::G1>::new(points, 0, n, 1);
@@ -76,8 +102,11 @@ impl<B: Backend> Suite<'_, B> {
         let sets = vec![all.spec(), rest.spec(), middle.spec(), none.spec()];
         let backend = self.backend;
         let free = backend.info().free_bytes;
+        let once = ((all.points.len() + rest.points.len()) * size_of::<P1<C>>()
+            + middle.points.len() * size_of::<P2<C>>()) as u64;
         for lane in self.lanes() {
-            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes: free[lane.0] / 2 };
+            let memory_bytes = room.times.map_or(free[lane.0] / 2, |times| once * times);
+            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses };
             let plan = Digits::<C>::plan(backend, lane, &request)?;
             let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&all.points[..]))?;
             let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&rest.points[..]))?;
@@ -92,12 +121,14 @@ impl<B: Backend> Suite<'_, B> {
                     Msm::<C::G1>::msm(backend, &rest_bases, &digits)?,
                     Msm::<C::G2>::msm(backend, &middle_bases, &digits)?,
                     Msm::<C::G2>::msm(backend, &none_bases, &digits)?,
+                    Msm::<C::G1>::msm(backend, &all_bases, &digits)?,
                 );
                 drop(digits);
                 self.sum(&all, &canonical, &values, sums.0.wait()?, by_definition, &what)?;
                 self.sum(&rest, &canonical, &values, sums.1.wait()?, by_definition, &what)?;
                 self.sum(&middle, &canonical, &values, sums.2.wait()?, by_definition, &what)?;
                 self.sum(&none, &canonical, &values, sums.3.wait()?, by_definition, &what)?;
+                self.sum(&all, &canonical, &values, sums.4.wait()?, false, &what)?;
             }
         }
         Ok(())
@@ -131,7 +162,7 @@ impl<B: Backend> Suite<'_, B> {
         let (first, last) = (Lane(0), Lane(backend.lanes() - 1));
         let ask = |scalars, sets: &[(bool, usize, usize)]| {
             let sets = sets.iter().map(|&(g2, first, points)| MsmSet { g2, first, points }).collect();
-            MsmRequest { scalars, sets, memory_bytes }
+            MsmRequest { scalars, sets, memory_bytes, uses: 1 }
         };
         let plan = |request: &MsmRequest| Digits::<C>::plan(backend, first, request);
         for (start, points) in [(0, 11), (1, 10), (11, 0), (usize::MAX, 1), (1, usize::MAX)] {

@@ -192,8 +192,11 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<WitnessShare<C, B>> {
         let plan::LaneSums { share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
-        let plan =
-            Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars: share.range.len(), sets, memory_bytes })?;
+        let plan = Digits::<C>::plan(
+            backend,
+            share.lane,
+            &MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses: USES },
+        )?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
             let load = |points: Unaligned<'_, P1<C>>| {
@@ -220,7 +223,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        let plan = Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars, sets, memory_bytes })?;
+        let plan = Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars, sets, memory_bytes, uses: USES })?;
         let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
@@ -230,6 +233,10 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         self.shape
     }
 }
+
+/// Proofs that a key is taken to be loaded for: enough for tables of multiples, too few for the largest of them, which
+/// take as long to make as hundreds of proofs.
+const USES: u64 = 100;
 
 /// Bytes of the points of a group of sums.
 fn group_bytes<C: Curve>(group: &plan::LaneSums) -> usize {

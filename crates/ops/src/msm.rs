@@ -36,6 +36,8 @@ pub struct MsmRequest {
     pub sets: Vec<MsmSet>,
     /// Bytes of the lane's memory that the loaded sets may take together.
     pub memory_bytes: u64,
+    /// How often each set will be summed, about: tables that make sums faster are made if they pay.
+    pub uses: u64,
 }
 
 /// Scalars taken apart into digits and put in order, for any number of sums.

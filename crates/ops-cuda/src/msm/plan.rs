@@ -1,7 +1,8 @@
 //! How to take scalars apart and how to hold points: a pure function of the request.
 
 use crate::ffi;
-use tandem_ops::{Curve, Error, Group, MsmRequest, Result};
+use crate::tuning::msm as tuning;
+use tandem_ops::{Curve, Error, Group, MsmRequest, MsmSet, Result};
 
 const OP: &str = "plan MSM";
 
@@ -11,6 +12,7 @@ const MAX_WINDOW_BITS: u32 = 24;
 const MAX_BUCKETS: u64 = 1 << 24;
 const MAX_BUCKET_SETS: u32 = 128;
 const MAX_WINDOWS: u32 = 128;
+const MAX_PLACES: u32 = 256;
 const MAX_ENTRIES: u64 = 0xffff_0000;
 /// An entry has 31 bits for the level and the index.
 const ENTRY_BITS: u32 = 31;
@@ -34,33 +36,57 @@ impl Field {
     }
 }
 
-/// The windows of a scalar, and where each of them goes: window j to bucket set j % `bucket_sets` and level
-/// j / `bucket_sets` of the table of points.
+/// The windows of a scalar, and where each of them goes: one at place j, which is bit j * `step_bits` of the scalar, to
+/// bucket set j % `bucket_sets` and level j / `bucket_sets` of the table of points. Windows follow one another
+/// (`step_bits` = `window_bits`), or begin at the lowest bit that is left (`step_bits` = 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) scalars: u64,
     pub(crate) window_bits: u32,
     pub(crate) windows: u32,
+    pub(crate) step_bits: u32,
+    pub(crate) places: u32,
     pub(crate) bucket_sets: u32,
     pub(crate) levels: u32,
     pub(crate) index_bits: u32,
 }
 
 impl Shape {
-    /// The shape with windows of `window_bits`, and as many levels, up to `levels`, as are of use.
-    fn new(scalars: u64, bits: u32, window_bits: u32, levels: u32) -> Self {
+    /// The shape with windows of `window_bits` at multiples of `step_bits`, and as many levels, up to `levels`, as are of
+    /// use.
+    fn new(scalars: u64, bits: u32, window_bits: u32, step_bits: u32, levels: u32) -> Self {
         // One bit more than the scalar has: a window above half its range carries into the next, and the last one,
         // with at most window_bits - 1 bits of the scalar, must not.
         let windows = bits / window_bits + 1;
-        let bucket_sets = windows.div_ceil(levels.clamp(1, windows));
-        let levels = windows.div_ceil(bucket_sets);
+        let places = bits / step_bits + 1;
+        let bucket_sets = places.div_ceil(levels.clamp(1, places));
+        let levels = places.div_ceil(bucket_sets);
         let index_bits = scalars.next_power_of_two().trailing_zeros();
-        Shape { scalars, window_bits, windows, bucket_sets, levels, index_bits }
+        Shape { scalars, window_bits, windows, step_bits, places, bucket_sets, levels, index_bits }
+    }
+
+    /// Whether windows begin anywhere, so that all digits are odd.
+    fn is_odd(&self) -> bool {
+        self.step_bits == 1
+    }
+
+    /// Expected digits of a random scalar of `bits` bits that are not 0. Odd ones are one bit more than a window apart, and
+    /// the last one has on average half a window.
+    fn digits(&self, bits: u32) -> f64 {
+        let windows = f64::from(self.windows);
+        if self.is_odd() {
+            return windows.min(f64::from(bits) / f64::from(self.window_bits + 1) + 0.5);
+        }
+        // The last window has these bits; its digit is 0 where they and the bit below them are.
+        let last = bits - self.window_bits * (self.windows - 1);
+        windows - 0.6 / f64::from(last).exp2()
     }
 
     fn is_possible(&self) -> bool {
         self.bucket_sets <= MAX_BUCKET_SETS
             && self.windows <= MAX_WINDOWS
+            && self.places <= MAX_PLACES
+            && self.bucket_bits() > 0
             && self.buckets() <= MAX_BUCKETS
             && self.index_bits < ENTRY_BITS
             && u64::from(self.levels) <= 1 << (ENTRY_BITS - self.index_bits)
@@ -72,14 +98,19 @@ impl Shape {
         self.scalars.checked_mul(self.windows.into())
     }
 
-    /// A signed digit has half as many absolute values as a digit.
+    /// Binary logarithm of the buckets of a set: a signed digit has half as many absolute values as a digit, and an odd
+    /// one half of those.
+    fn bucket_bits(&self) -> u32 {
+        self.window_bits - 1 - u32::from(self.is_odd())
+    }
+
     pub(crate) fn buckets(&self) -> u64 {
-        u64::from(self.bucket_sets) << (self.window_bits - 1)
+        u64::from(self.bucket_sets) << self.bucket_bits()
     }
 
     /// Partial sums that are left for the host.
     pub(crate) fn sums(&self) -> usize {
-        (self.bucket_sets * self.window_bits) as usize
+        (self.bucket_sets * (self.bucket_bits() + 1)) as usize
     }
 
     pub(crate) fn raw(&self) -> ffi::tandem_msm_shape {
@@ -87,6 +118,8 @@ impl Shape {
             scalars: self.scalars,
             window_bits: self.window_bits,
             windows: self.windows,
+            step_bits: self.step_bits,
+            places: self.places,
             bucket_sets: self.bucket_sets,
             levels: self.levels,
             index_bits: self.index_bits,
@@ -109,50 +142,64 @@ pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> 
     if request.scalars == 0 {
         return Ok(None);
     }
-    let bytes = request.sets.iter().fold(0u64, |sum, set| {
-        sum.saturating_add((set.points as u64).saturating_mul(field.point_bytes[usize::from(set.g2)]))
-    });
+    let set_bytes = |set: &MsmSet| (set.points as u64).saturating_mul(field.point_bytes[usize::from(set.g2)]);
+    let bytes = request.sets.iter().map(set_bytes).fold(0, u64::saturating_add);
+    let reach = |set: &MsmSet| tuning::table_reach(field.point_bytes[usize::from(set.g2)]) / set_bytes(set).max(1);
     if bytes > request.memory_bytes {
         let reason = format!("the points take {bytes} bytes, {} bytes may be taken", request.memory_bytes);
         return Err(Error::invalid(OP, reason));
     }
     let scalars = request.scalars as u64;
     let index_bits = scalars.checked_next_power_of_two().map_or(64, u64::trailing_zeros);
-    let levels = |room: u32| (request.memory_bytes / bytes.max(1)).min(1 << room).min(u64::from(MAX_WINDOWS)) as u32;
+    if index_bits >= ENTRY_BITS {
+        return Err(too_many(scalars));
+    }
+    let levels = (request.memory_bytes / bytes.max(1))
+        .min(request.sets.iter().map(reach).min().unwrap_or(u64::MAX))
+        .clamp(1, 1 << (ENTRY_BITS - index_bits).min(8)) as u32;
+    // Tables as large as they may be, and none.
     let shapes = (2..=MAX_WINDOW_BITS)
-        .filter(|_| index_bits < ENTRY_BITS)
-        .map(|c| Shape::new(scalars, field.bits, c, levels(ENTRY_BITS - index_bits)))
+        .flat_map(|c| [(c, c), (c, 1)])
+        .flat_map(|(c, step)| [levels, 1].map(|levels| Shape::new(scalars, field.bits, c, step, levels)))
         .filter(Shape::is_possible);
-    let best = shapes.min_by(|a, b| cost(a, request).total_cmp(&cost(b, request)));
-    best.map(Some).ok_or_else(|| Error::invalid(OP, format!("{scalars} scalars are more than one sum can have")))
+    let best = shapes.min_by(|a, b| cost(a, field, request).total_cmp(&cost(b, field, request)));
+    best.map(Some).ok_or_else(|| too_many(scalars))
 }
 
-/// Expected time in mixed additions of G1.
-fn cost(shape: &Shape, request: &MsmRequest) -> f64 {
-    use crate::tuning::msm as tuning;
-    let (windows, buckets) = (f64::from(shape.windows), shape.buckets() as f64);
+fn too_many(scalars: u64) -> Error {
+    Error::invalid(OP, format!("{scalars} scalars are more than one sum can have"))
+}
+
+/// Expected time of a sum over each set in mixed additions of G1, with its share of making the tables.
+fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
+    let (digits, buckets) = (shape.digits(field.bits), shape.buckets() as f64);
+    let more_levels = f64::from(shape.levels - 1);
+    let doublings = more_levels * f64::from(shape.step_bits * shape.bucket_sets);
+    let table = doublings * tuning::DOUBLING_COST + more_levels * tuning::LEVEL_COST;
+    let of_point = digits + table / request.uses.max(1) as f64;
     let sums: f64 = request
         .sets
         .iter()
         .map(|set| {
             let weight = if set.g2 { tuning::G2_COST } else { 1.0 };
-            weight * (set.points as f64 * windows + buckets * tuning::BUCKET_COST)
+            weight * (set.points as f64 * of_point + buckets * tuning::BUCKET_COST)
         })
         .sum();
-    sums + shape.scalars as f64 * windows * tuning::ENTRY_COST
+    sums + shape.scalars as f64 * digits * tuning::ENTRY_COST
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ark_ff::{BigInteger, PrimeField};
-    use tandem_ops::{Bls12_381, Bn254, MsmSet};
+    use tandem_ops::{Bls12_381, Bn254};
 
     const BN254: Field = Field { bits: 253, point_bytes: [64, 128] };
     const BLS12_381: Field = Field { bits: 254, point_bytes: [96, 192] };
 
     fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
-        MsmRequest { scalars, sets: vec![MsmSet { g2: false, first: 0, points: scalars }], memory_bytes }
+        let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
+        MsmRequest { scalars, sets, memory_bytes, uses: 10_000 }
     }
 
     #[test]
@@ -165,7 +212,7 @@ mod tests {
     fn windows_hold_every_scalar<C: Curve>() {
         for c in 2..=MAX_WINDOW_BITS {
             let bits = Field::of::<C>().bits;
-            let shape = Shape::new(1, bits, c, 128);
+            let shape = Shape::new(1, bits, c, c, 128);
             let mut full = C::Fr::MODULUS_MINUS_ONE_DIV_TWO;
             full.0 = [u64::MAX; 4];
             full >>= 256 - bits;
@@ -181,20 +228,53 @@ mod tests {
         }
     }
 
+    /// The same for windows that begin at the lowest bit that is left, as native/src/msm/digits.cuh takes them.
+    fn odd_windows_hold_every_scalar<C: Curve>() {
+        let bits = Field::of::<C>().bits;
+        let mut full = C::Fr::MODULUS_MINUS_ONE_DIV_TWO;
+        full.0 = [u64::MAX; 4];
+        full >>= 256 - bits;
+        for c in 3..=MAX_WINDOW_BITS {
+            let shape = Shape::new(1, bits, c, 1, 256);
+            for seed in [C::Fr::MODULUS_MINUS_ONE_DIV_TWO, full] {
+                let (mut rest, mut place, mut digits) = (seed, 0, 0);
+                while !rest.is_zero() {
+                    let zeros = rest.0[0].trailing_zeros().min(31);
+                    if zeros > 0 {
+                        rest >>= zeros;
+                        place += zeros;
+                        continue;
+                    }
+                    let digit = rest.0[0] & ((1 << c) - 1);
+                    rest >>= c;
+                    if digit > 1 << (c - 1) {
+                        assert!(!rest.add_with_carry(&1u64.into()));
+                    }
+                    assert!(place < shape.places);
+                    place += c;
+                    digits += 1;
+                }
+                assert!(digits <= shape.windows, "{digits} windows of {c} bits");
+            }
+        }
+    }
+
     #[test]
     fn no_carry_is_lost() {
         windows_hold_every_scalar::<Bn254>();
         windows_hold_every_scalar::<Bls12_381>();
+        odd_windows_hold_every_scalar::<Bn254>();
+        odd_windows_hold_every_scalar::<Bls12_381>();
     }
 
     #[test]
     fn every_window_has_one_place() {
-        for levels in 1..=20 {
-            let shape = Shape::new(1000, 253, 16, levels);
+        for (levels, step) in (1..=20).flat_map(|levels| [(levels, 16), (levels, 1), (levels * 13, 1)]) {
+            let shape = Shape::new(1000, 253, 16, step, levels);
             assert!(shape.levels <= levels);
             let places: std::collections::HashSet<_> =
-                (0..shape.windows).map(|j| (j % shape.bucket_sets, j / shape.bucket_sets)).collect();
-            assert_eq!(places.len(), shape.windows as usize);
+                (0..shape.places).map(|j| (j % shape.bucket_sets, j / shape.bucket_sets)).collect();
+            assert_eq!(places.len(), shape.places as usize);
             assert!(places.iter().all(|&(_, level)| level < shape.levels));
         }
     }
@@ -204,14 +284,14 @@ mod tests {
         for field in [BN254, BLS12_381] {
             for log_n in 0..=27 {
                 let scalars = (1usize << log_n) + (log_n as usize % 3) - 1;
-                for times in [1, 2, 3, 7, 20, 1000] {
+                for times in [1, 2, 3, 7, 20, 300, 10_000] {
                     let sets = vec![
                         MsmSet { g2: false, first: 0, points: scalars },
                         MsmSet { g2: true, first: scalars / 3, points: scalars / 2 },
                     ];
                     let bytes = |set: &MsmSet| set.points as u64 * field.point_bytes[usize::from(set.g2)];
                     let once: u64 = sets.iter().map(bytes).sum();
-                    let request = MsmRequest { scalars, sets, memory_bytes: once * times };
+                    let request = MsmRequest { scalars, sets, memory_bytes: once * times, uses: times };
                     let Some(shape) = plan(&request, field).unwrap() else {
                         assert_eq!(scalars, 0);
                         continue;
@@ -239,13 +319,30 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_made_for_those_who_use_them() {
+        let shape = |uses| plan(&MsmRequest { uses, ..one_set(1 << 20, 70 << 30) }, BN254).unwrap().unwrap();
+        assert_eq!(shape(1).levels, 1);
+        assert!((10..20).contains(&shape(100).levels) && shape(100).bucket_sets == 1);
+        assert_eq!((shape(10_000).levels, shape(10_000).step_bits), (254, 1));
+    }
+
+    #[test]
+    fn tables_stay_within_reach() {
+        let shape = plan(&one_set(1 << 24, u64::MAX), BN254).unwrap().unwrap();
+        assert!(u64::from(shape.levels) * (64 << 24) <= tuning::table_reach(64) && shape.bucket_sets == 1, "{shape:?}");
+        let shape = plan(&one_set(1 << 23, u64::MAX), BN254).unwrap().unwrap();
+        assert!(u64::from(shape.levels) * (64 << 23) <= tuning::table_reach(64), "{shape:?}");
+    }
+
+    #[test]
     fn refuses_what_cannot_be() {
         let refused = |request: &MsmRequest| plan(request, BN254).unwrap_err().to_string();
         assert!(refused(&one_set(1 << 20, 1000)).contains("67108864 bytes"));
         assert!(refused(&one_set(1 << 40, u64::MAX)).contains("more than one sum can have"));
         for (first, points) in [(6, 5), (11, 0), (usize::MAX, 2)] {
             let sets = vec![MsmSet { g2: true, first, points }];
-            assert!(refused(&MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX }).contains("of 10 scalars"));
+            let request = MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX, uses: 1 };
+            assert!(refused(&request).contains("of 10 scalars"));
         }
     }
 
@@ -253,6 +350,6 @@ mod tests {
     fn takes_empty_sets() {
         assert_eq!(plan(&one_set(0, 0), BN254).unwrap(), None);
         let sets = vec![MsmSet { g2: false, first: 10, points: 0 }];
-        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0 }, BN254).unwrap().is_some());
+        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0, uses: 1 }, BN254).unwrap().is_some());
     }
 }

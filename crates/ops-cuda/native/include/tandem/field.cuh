@@ -3,6 +3,7 @@
 //
 // Arguments are passed by value: a reference into memory would have its limbs loaded one by one between the steps of a
 // carry chain, and ptxas then makes two instructions of each product instead of one.
+#include "inverse.cuh"
 #include "limbs_device.cuh"
 #include "limbs_host.cuh"
 
@@ -92,28 +93,15 @@ template <class P> struct alignas(16) Fp {
     /// The element that an integer below p is.
     static TANDEM_HD Fp from_canonical(Fp integer) { return integer * from_limbs(P::r2()); }
 
-    /// 1 / value, and 0 for 0: value^(p - 2).
+    /// 1 / value, and 0 for 0.
     TANDEM_HD_NOINLINE Fp inverse() const {
-        constexpr Limbs<N> exponent = modulus_minus_2();
-        Fp r = one();
-        for (int i = P::BITS - 1; i >= 0; i--) {
-            r = r.sqr();
-            if (exponent.limb[i / 32] >> (i % 32) & 1) r = r * *this;
-        }
-        return r;
+        Limbs<N> raw;
+        TANDEM_UNROLL for (int i = 0; i < N; i++) raw.limb[i] = limb[i];
+        // value * 2^(32 N) has an inverse that lacks two factors of 2^(32 N).
+        return from_canonical(from_canonical(from_limbs(divsteps::inverse<P>(raw))));
     }
 
   private:
-    static TANDEM_HD constexpr Limbs<N> modulus_minus_2() {
-        Limbs<N> r = P::modulus();
-        uint32_t borrow = 2;
-        for (int i = 0; i < N; i++) {
-            uint32_t limb = r.limb[i];
-            r.limb[i] = limb - borrow;
-            borrow = limb < borrow;
-        }
-        return r;
-    }
     static TANDEM_HD Fp from_limbs(const Limbs<N>& from) {
         Fp r;
         TANDEM_UNROLL for (int i = 0; i < N; i++) r.limb[i] = from.limb[i];

@@ -3,8 +3,8 @@
 // however the scalars are distributed. A bucket that lies inside one thread's stretch is stored; the first and the last
 // bucket of a stretch may go on in its neighbours and leave as partial sums, two a thread and in order of bucket, which
 // combine_partials adds up block by block until all buckets are whole.
-#include "called.cuh"
 #include "common.cuh"
+#include "running_sum.cuh"
 
 namespace tandem {
 namespace msm {
@@ -42,80 +42,16 @@ struct Stretch {
     }
 };
 
-/// Threads of a block, and blocks a multiprocessor that the register count must allow.
-template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> { static constexpr int THREADS = 128, BLOCKS = 4; };
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> { static constexpr int THREADS = 128, BLOCKS = 3; };
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> { static constexpr int THREADS = 128, BLOCKS = 2; };
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> { static constexpr int THREADS = 128, BLOCKS = 2; };
-
-/// A sum in XYZZ coordinates of which zz and zzz lie in shared memory, so that more warps find registers. They are read
-/// again for each use; 16-byte pieces of the threads lie side by side.
-template <class F> struct Accumulator {
-    static constexpr int THREADS = AccumulateTuning<F>::THREADS, PIECES = sizeof(F) / 16;
-    static constexpr int SHARED = 2 * PIECES * THREADS;  // in units of 16 bytes
-    F x, y;
-    bool empty = true;
-    uint32_t own;
-
-    __device__ __forceinline__ explicit Accumulator(uint4* shared)
-        : x(F::zero()), y(F::zero()), own(uint32_t(__cvta_generic_to_shared(shared + threadIdx.x))) {}
-
-    /// this += p, for any two points (madd-2008-s, as in curve.cuh).
-    __device__ __forceinline__ void add(Affine<F> p) {
-        if (p.is_infinity()) return;
-        if (empty) {
-            set({p.x, p.y, F::one(), F::one()});
-            return;
-        }
-        const F dx = p.x * load(0) - x;
-        const F dy = p.y * load(1) - y;
-        if (dx.is_zero()) {
-            if (dy.is_zero()) set(Xyzz<F>::dbl_affine(p));
-            else empty = true;
-            return;
-        }
-        const F pp = dx.sqr();
-        store(0, load(0) * pp);
-        const F ppp = dx * pp;
-        store(1, load(1) * ppp);
-        const F q = x * pp;
-        x = dy.sqr() - ppp - q.dbl();
-        y = mul_sub(dy, q - x, y, ppp);
-    }
-    /// The sum, which is then infinity again.
-    __device__ __forceinline__ Xyzz<F> take() {
-        if (empty) return Xyzz<F>::infinity();
-        empty = true;
-        return {x, y, load(0), load(1)};
-    }
-
-  private:
-    __device__ __forceinline__ void set(Xyzz<F> p) {
-        x = p.x;
-        y = p.y;
-        store(0, p.zz);
-        store(1, p.zzz);
-        empty = false;
-    }
-    __device__ __forceinline__ F load(int which) const {
-        F value;
-        uint4* to = reinterpret_cast<uint4*>(&value);
-#pragma unroll
-        for (int k = 0; k < PIECES; k++)
-            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(to[k].x), "=r"(to[k].y), "=r"(to[k].z), "=r"(to[k].w)
-                         : "r"(own + (which * PIECES + k) * THREADS * 16));
-        return value;
-    }
-    __device__ __forceinline__ void store(int which, F value) const {
-        const uint4* from = reinterpret_cast<const uint4*>(&value);
-#pragma unroll
-        for (int k = 0; k < PIECES; k++)
-            asm volatile("st.shared.v4.u32 [%4], {%0, %1, %2, %3};" ::"r"(from[k].x), "r"(from[k].y), "r"(from[k].z),
-                         "r"(from[k].w), "r"(own + (which * PIECES + k) * THREADS * 16));
-    }
+/// Threads of a block, blocks a multiprocessor that the register count must allow, and how a thread keeps its sum.
+template <int Blocks, class RunningSum> struct Tuning {
+    static constexpr int THREADS = RunningSum::THREADS, BLOCKS = Blocks;
+    using Sum = RunningSum;
 };
+template <class F> struct AccumulateTuning;
+template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, RegisterSum<Fp<Bn254Fp>, 128>> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<3, RegisterSum<Called<Fp<Bls12381Fp>>, 128>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false>> {};
 
 /// Partial sums that a block of combine_partials takes: few, so that several blocks fit a multiprocessor's registers.
 constexpr int COMBINE = 128;
@@ -137,7 +73,6 @@ template <class F>
 __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning<F>::BLOCKS)
     accumulate(tandem_msm_sum_args a, uint32_t buckets, uint32_t waves, Xyzz<F>* bucket, uint32_t* partial_key,
                Xyzz<F>* partial) {
-    const Affine<F>* table = reinterpret_cast<const Affine<F>*>(a.table);
     const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
     const Stretch stretch(a.offsets[buckets], gridDim.x / waves * blockDim.x, waves, t);
     const uint32_t end = stretch.end;
@@ -154,26 +89,29 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
     uint32_t stop = min(a.offsets[b + 1], end);
     uint32_t next = a.entries[i];
     bool head = true;
-    __shared__ uint4 denominators[Accumulator<F>::SHARED];
-    Accumulator<F> sum(denominators);
+    extern __shared__ uint4 point_memory[];
+    using RunningSum = typename AccumulateTuning<F>::Sum;
+    RunningSum sum(point_memory);
+    using Point = Affine<typename RunningSum::Field>;
+    const Point* table = reinterpret_cast<const Point*>(a.table);
+    // Where an entry's point is, or null if it is not in the set.
+    const auto point = [&](uint32_t entry) -> const Point* {
+        const uint64_t index = uint64_t(entry & index_mask) - a.first;  // wraps to a large number below `first`
+        const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
+        return index < a.points ? &table[level * a.points + index] : nullptr;
+    };
     for (uint32_t k = 0; k < stretch.length; k++) {
         // Lanes that stored a bucket must not run apart from the others for the rest of the loop.
         __syncwarp();
         if (i >= end) continue;
         const uint32_t entry = next;
         if (i + 1 < end) next = a.entries[i + 1];
-        const uint64_t index = uint64_t(entry & index_mask) - a.first;  // wraps to a large number below `first`
-        if (index < a.points) {
-            const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
-            Affine<F> p = load16_readonly(&table[level * a.points + index]);
-            if (entry & ENTRY_NEGATIVE) p.y = p.y.neg();
-            sum.add(p);
-        }
+        if (const Point* p = point(entry)) sum.add(p, entry & ENTRY_NEGATIVE);
         if (++i == stop) {
             // The end of a bucket, or of the stretch.
             const bool tail = i == end && !head;
             Xyzz<F>* to = head ? &partial[2 * t] : tail ? &partial[2 * t + 1] : &bucket[b];
-            store16(to, sum.take());
+            store16(reinterpret_cast<Xyzz<typename RunningSum::Field>*>(to), sum.take());
             if (head) partial_key[2 * t] = b;
             if (tail) partial_key[2 * t + 1] = b;
             if (i < end) {
@@ -216,7 +154,17 @@ __global__ void __launch_bounds__(COMBINE)
         const bool take = key != NO_BUCKET && place % (2 * d) == 0 && t + d < SIZE && keys[t + d] == key;
         // No run is longer than d if none is at its start.
         if (!__syncthreads_or(take)) break;
-        if (take) add_into(&sum[t], &sum[t + d]);
+        for (uint32_t takers = __ballot_sync(0xffffffffu, take); takers;) {
+            // Four lanes for each of the lowest eight.
+            uint32_t rest = takers, mine = 0;
+            for (uint32_t k = 0; k < 8; k++) {
+                if (k == t % 32 / 4) mine = rest;
+                rest &= rest - 1;
+            }
+            const uint32_t to = mine ? t / 32 * 32 + __ffs(int(mine)) - 1 : t;
+            add_by_four(&sum[to], &sum[mine ? to + d : to], mine != 0);
+            takers = rest;
+        }
         __syncthreads();
     }
     if (place != 0) return;

@@ -1,10 +1,13 @@
 #pragma once
 // What the kernels of the sum share: the shape, the names of parts of an entry, scratch memory, launch sizes.
 //
-// A scalar is taken apart into signed digits of `window_bits` bits. Window j belongs to bucket set j % bucket_sets and
-// to level j / bucket_sets of the table of points, which holds 2^(window_bits * bucket_sets * level) * P. A non-zero
-// digit becomes an entry (32 bits: sign, level, index of the scalar) in the bucket |digit| - 1 of its set. Entries of
-// one bucket lie side by side, and offsets[k] is where those of bucket k begin.
+// A scalar is taken apart into signed digits, windows of `window_bits` bits, each at a place: a multiple of step_bits.
+// That is window_bits for windows that follow one another, or 1. With 1, a window begins at the lowest bit that is left
+// (w-NAF): digits are odd, which needs half the buckets, and on average window_bits + 1 bits apart. Place j belongs to
+// bucket set j % bucket_sets and to level j / bucket_sets of the table of points, which holds
+// 2^(step_bits * bucket_sets * level) * P. A non-zero digit becomes an entry (32 bits: sign, level, index of the scalar)
+// in the bucket |digit| - 1 of its set, or (|digit| - 1) / 2 where digits are odd. Entries of one bucket lie side by
+// side, and offsets[k] is where those of bucket k begin.
 #include "tandem/curve.cuh"
 #include "tandem_ops.h"
 
@@ -15,15 +18,21 @@ constexpr uint32_t ENTRY_NEGATIVE = 0x80000000u;
 /// The key of a slot that holds nothing; above every bucket.
 constexpr uint32_t NO_BUCKET = 0xffffffffu;
 
-inline uint32_t bucket_count(const tandem_msm_shape& s) { return s.bucket_sets << (s.window_bits - 1); }
+/// 1 if all digits are odd, so that bucket k of a set has the digit 2k + 1; else 0, and bucket k has the digit k + 1.
+TANDEM_HD uint32_t odd_digits(const tandem_msm_shape& s) { return s.step_bits == 1; }
+/// log2 of the buckets of a set.
+inline uint32_t bucket_bits(const tandem_msm_shape& s) { return s.window_bits - 1 - odd_digits(s); }
+inline uint32_t bucket_count(const tandem_msm_shape& s) { return s.bucket_sets << bucket_bits(s); }
 
 /// Bounds within which no index of the kernels overflows.
 inline bool valid(const tandem_msm_shape& s) {
-    if (s.window_bits < 2 || s.window_bits > 24 || s.bucket_sets < 1 || s.bucket_sets > 128) return false;
-    if (s.windows < 1 || s.windows > 128 || s.scalars < 1 || s.index_bits > 30) return false;
-    if (s.scalars > uint64_t(1) << s.index_bits || s.levels > 1u << (31 - s.index_bits)) return false;
-    return (s.windows + s.bucket_sets - 1) / s.bucket_sets <= s.levels && s.scalars * s.windows < 0xffff0000u &&
-           uint64_t(s.bucket_sets) << (s.window_bits - 1) <= uint64_t(1) << 24;
+    if (s.step_bits != s.window_bits && s.step_bits != 1) return false;
+    if (s.window_bits < 2 + odd_digits(s) || s.window_bits > 24 || s.bucket_sets < 1 || s.bucket_sets > 128)
+        return false;
+    if (s.windows < 1 || s.windows > 128 || s.places < s.windows || s.places > 256) return false;
+    if (s.scalars < 1 || s.index_bits > 30 || s.scalars > uint64_t(1) << s.index_bits) return false;
+    return s.levels <= 1u << (31 - s.index_bits) && uint64_t(s.levels) * s.bucket_sets >= s.places &&
+           s.scalars * s.windows < 0xffff0000u && uint64_t(s.bucket_sets) << bucket_bits(s) <= uint64_t(1) << 24;
 }
 
 /// Cuts arrays out of the caller's scratch memory; with no memory it only counts.
@@ -48,6 +57,70 @@ template <class F> __device__ __noinline__ void add_into(Xyzz<F>* to, const Xyzz
     Xyzz<F> own = load16(to);
     own.add(load16(with));
     store16(to, own);
+}
+
+/// The value of lane `from` of the four neighbours that a lane belongs to. To be called by a whole warp.
+template <class F> __device__ __forceinline__ F of_lane(F value, uint32_t from) {
+    uint32_t* word = reinterpret_cast<uint32_t*>(&value);
+#pragma unroll
+    for (size_t k = 0; k < sizeof(F) / 4; k++) word[k] = __shfl_sync(0xffffffffu, word[k], int(from), 4);
+    return value;
+}
+
+/// a or b, in registers.
+template <class F> __device__ __forceinline__ F pick(bool first, F a, F b) {
+    const uint32_t* word = reinterpret_cast<const uint32_t*>(&b);
+    uint32_t* to = reinterpret_cast<uint32_t*>(&a);
+#pragma unroll
+    for (size_t k = 0; k < sizeof(F) / 4; k++) to[k] = first ? to[k] : word[k];
+    return a;
+}
+
+/// *to += *with by four neighbouring lanes, for where there are too few additions for all lanes: four products in a row
+/// instead of fourteen (add-2008-s, as in curve.cuh). To be called by a whole warp; four lanes have the same arguments,
+/// and do nothing if not `active`. Where this returns true, which is for one lane of four, nothing is done yet: the sum
+/// is a doubling, or infinity.
+template <class F> __device__ __noinline__ bool start_add_by_four(Xyzz<F>* to, const Xyzz<F>* with, bool active) {
+    if (!__any_sync(0xffffffffu, active)) return false;
+    const uint32_t lane = threadIdx.x % 4, half = lane / 2;
+    const bool odd = lane % 2;
+    F* own = reinterpret_cast<F*>(to);
+    const F* other = reinterpret_cast<const F*>(with);
+    F own_zz = F::zero(), other_zz = F::zero(), factor = F::zero();
+    if (active) {
+        own_zz = load16(&own[2 + half]);  // or zzz
+        other_zz = load16(&other[2 + half]);
+        factor = load16(odd ? &other[half] : &own[half]);
+    }
+    const bool empty = own_zz.is_zero(), nothing = other_zz.is_zero();
+    // u and u + dx, s and s + dy.
+    const F scaled = factor * pick(odd, own_zz, other_zz);
+    const F u = of_lane(scaled, 0), s = of_lane(scaled, 2);
+    const F right = of_lane(scaled, 2 * half + 1);
+    const F d = right - pick(half, s, u);  // dx, dx, dy, dy
+    const bool special = __shfl_sync(0xffffffffu, d.is_zero(), 0, 4);
+    const F second = pick(odd, own_zz, d) * pick(odd, other_zz, d);  // dx^2, zz zz', dy^2, zzz zzz'
+    const F pp = of_lane(second, 0);
+    const F third = pick(lane == 0, d, pick(lane == 1, second, u)) * pp;  // ppp, zz, q
+    const F ppp = of_lane(third, 0), q = of_lane(third, 2);
+    const F x = of_lane(second, 2) - ppp - q.dbl();
+    // s ppp, -, dy (q - x), zzz
+    const F fourth = pick(lane == 0, s, pick(lane == 2, d, second)) * pick(lane == 2, q - x, ppp);
+    const F y = fourth - of_lane(fourth, 0);
+    __syncwarp();
+    if (!active || nothing) return false;
+    if (empty) {
+        store16(&own[lane], load16(&other[lane]));
+    } else if (!special) {
+        const uint32_t at = lane == 1 ? 2 : lane == 2 ? 1 : lane;
+        store16(&own[at], pick(lane == 0, x, pick(lane == 1, third, pick(lane == 2, y, fourth))));
+    }
+    return !empty && special && lane == 0;
+}
+/// *to += *with by four neighbouring lanes, in all cases.
+template <class F> __device__ __forceinline__ void add_by_four(Xyzz<F>* to, const Xyzz<F>* with, bool active) {
+    if (start_add_by_four(to, with, active)) add_into(to, with);
+    __syncwarp();
 }
 
 /// Returns from the caller with the status of the first CUDA call that fails.

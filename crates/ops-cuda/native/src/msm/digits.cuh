@@ -8,16 +8,18 @@ namespace tandem {
 namespace msm {
 
 constexpr int DIGIT_THREADS = 512;
+/// Words of shared memory that a block takes for its threads' scalars.
+constexpr uint32_t SCALAR_WORDS = 9 * DIGIT_THREADS;
 constexpr int ORDER_THREADS = 1024;
-/// Entries that one thread of the second sort holds in registers.
+/// Entries of one thread of the second sort.
 constexpr int ORDER_ITEMS = 16;
 constexpr uint32_t ORDER_CHUNK = ORDER_THREADS * ORDER_ITEMS;
 /// Shared memory that a tile's entries may take: two blocks a multiprocessor.
-constexpr uint32_t TILE_BYTES = 96 * 1024;
+constexpr uint32_t TILE_BYTES = 84 * 1024;
 
 /// Sizes that follow from the shape.
 struct DigitsLayout {
-    uint32_t buckets, low_bits, partitions, tile, max_entries;
+    uint32_t buckets, low_bits, partitions, tile, tile_threads, max_entries;
 
     explicit DigitsLayout(const tandem_msm_shape& s) {
         buckets = bucket_count(s);
@@ -27,10 +29,14 @@ struct DigitsLayout {
         low_bits = bits <= 10 ? bits : bits <= 20 ? 10 : bits - 10;
         partitions = div_up(buckets, 1u << low_bits);
         tile = TILE_BYTES / 8 / s.windows / 32 * 32;
-        if (tile > 1024) tile = 1024;
+        if (tile > 2 * DIGIT_THREADS) tile = 2 * DIGIT_THREADS;
+        tile_threads = tile > DIGIT_THREADS ? (tile / 2 + 31) / 32 * 32 : tile;
         max_entries = uint32_t(s.scalars * s.windows);
     }
-    size_t tile_shared(const tandem_msm_shape& s) const { return size_t(tile) * s.windows * 8 + partitions * 8; }
+    size_t count_shared() const { return (SCALAR_WORDS + partitions) * sizeof(uint32_t); }
+    size_t tile_shared(const tandem_msm_shape& s) const {
+        return (SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t) + size_t(tile) * s.windows * sizeof(uint2);
+    }
     size_t counters_shared() const { return sizeof(uint32_t) << low_bits; }
     size_t order_shared() const { return counters_shared() + ORDER_CHUNK * (sizeof(uint32_t) + sizeof(uint16_t)); }
 };
@@ -52,9 +58,9 @@ struct DigitsScratch {
     }
 };
 
-/// Calls f(bucket, entry) for each non-zero digit of scalar i.
-template <class P, class Function>
-__device__ __forceinline__ void for_each_digit(const tandem_msm_digits_args& a, uint32_t i, Function f) {
+/// Calls f(bucket, entry) for each non-zero digit of scalar i. `words` has room for SCALAR_WORDS; a thread uses its own.
+template <class P, bool ODD, class Function>
+__device__ __forceinline__ void for_each_digit(const tandem_msm_digits_args& a, uint32_t i, uint32_t* words, Function f) {
     static_assert(P::N == 8, "scalars have 256 bits");
     Fp<P> x = load16_readonly(reinterpret_cast<const Fp<P>*>(a.scalars) + i);
     if (a.montgomery) x = x.to_canonical();
@@ -62,24 +68,40 @@ __device__ __forceinline__ void for_each_digit(const tandem_msm_digits_args& a, 
     constexpr Limbs<8> r = P::modulus();
     Fp<P> other, diff;
     limbs::sub<8>(other.limb, r.limb, x.limb);
-    uint32_t negative = limbs::sub<8>(diff.limb, other.limb, x.limb);
+    const uint32_t negative = limbs::sub<8>(diff.limb, other.limb, x.limb);
     if (negative) x = other;
-
-    const uint32_t c = a.shape.window_bits, half = 1u << (c - 1), mask = (half << 1) - 1;
-    uint32_t carry = 0, set = 0, level = 0;
-    for (uint32_t j = 0; j < a.shape.windows; j++) {
-        uint32_t digit = (x.limb[0] & mask) + carry;
+    // Bits at any place are read from two words at a place that is known only then: not from registers.
+    uint32_t* own = words + threadIdx.x;
 #pragma unroll
-        for (int k = 0; k < 7; k++) x.limb[k] = __funnelshift_r(x.limb[k], x.limb[k + 1], c);
-        x.limb[7] >>= c;
-        carry = digit > half;
-        uint32_t sign = (negative ^ (0u - carry)) & ENTRY_NEGATIVE;
-        if (carry) digit = (half << 1) - digit;
-        if (digit) f(set * half + digit - 1, sign | level << a.shape.index_bits | i);
-        if (++set == a.shape.bucket_sets) {
-            set = 0;
-            level++;
+    for (int k = 0; k < 8; k++) own[k * DIGIT_THREADS] = x.limb[k];
+    own[8 * DIGIT_THREADS] = 0;
+
+    const uint32_t c = a.shape.window_bits, sets = a.shape.bucket_sets;
+    const uint32_t half = 1u << (c - 1), mask = (half << 1) - 1, buckets = half >> ODD;
+    const uint32_t by_sets = 65536 / sets + 1;  // place * by_sets >> 16 is place / sets, for places up to 2^8
+    uint32_t carry = 0, bit = 0;
+    for (uint32_t place = 0; place < a.shape.places;) {
+        const uint32_t* at = own + bit / 32 * DIGIT_THREADS;
+        const uint32_t word = __funnelshift_r(at[0], at[DIGIT_THREADS], bit);
+        uint32_t digit;
+        if (ODD) {
+            // What is left of x, plus the carry, ends in so many zeros.
+            const uint32_t zeros = uint32_t(__ffs(int((word ^ (0u - carry)) | 0x80000000u))) - 1;
+            // Zeros and window where both lie in the word; else the zeros go first.
+            place += zeros;
+            bit += zeros;
+            if (zeros + c > 32) continue;
+            digit = (word >> zeros & mask) + carry;
+        } else {
+            digit = (word & mask) + carry;
         }
+        carry = digit > half;
+        const uint32_t sign = (negative ^ (0u - carry)) & ENTRY_NEGATIVE;
+        if (carry) digit = (half << 1) - digit;
+        const uint32_t level = sets == 1 ? place : place * by_sets >> 16, set = place - level * sets;
+        if (digit) f(set * buckets + ((digit - 1) >> ODD), sign | level << a.shape.index_bits | i);
+        bit += c;
+        place += ODD ? c : 1;
     }
 }
 
@@ -95,13 +117,19 @@ __device__ __forceinline__ uint32_t block_exclusive_sum(uint32_t value, uint32_t
     }
     if (lane == 31) warp_sum[warp] = sum;
     __syncthreads();
-    uint32_t before = 0, all = 0;
-    for (uint32_t w = 0; w < blockDim.x / 32; w++) {
-        if (w < warp) before += warp_sum[w];
-        all += warp_sum[w];
+    if (warp == 0) {
+        uint32_t of_warp = lane < blockDim.x / 32 ? warp_sum[lane] : 0;
+#pragma unroll
+        for (int d = 1; d < 32; d *= 2) {
+            uint32_t below = __shfl_up_sync(0xffffffffu, of_warp, d);
+            if (lane >= d) of_warp += below;
+        }
+        warp_sum[lane] = of_warp;
     }
     __syncthreads();
-    *total = all;
+    const uint32_t before = warp ? warp_sum[warp - 1] : 0;
+    *total = warp_sum[31];
+    __syncthreads();
     return before + sum - value;
 }
 
@@ -117,16 +145,17 @@ template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(u
     return before;
 }
 
-template <class P>
+template <class P, bool ODD>
 __global__ void __launch_bounds__(DIGIT_THREADS)
     count_partitions(tandem_msm_digits_args a, DigitsLayout l, uint32_t* counts) {
-    extern __shared__ uint32_t count[];
+    extern __shared__ uint32_t words[];
+    uint32_t* count = words + SCALAR_WORDS;
     for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) count[p] = 0;
     __syncthreads();
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.shape.scalars;
          i += uint64_t(gridDim.x) * blockDim.x)
-        for_each_digit<P>(a, uint32_t(i),
-                          [&](uint32_t bucket, uint32_t) { atomicAdd(&count[bucket >> l.low_bits], 1); });
+        for_each_digit<P, ODD>(a, uint32_t(i), words,
+                               [&](uint32_t bucket, uint32_t) { atomicAdd(&count[bucket >> l.low_bits], 1); });
     __syncthreads();
     for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x)
         if (count[p]) atomicAdd(&counts[p], count[p]);
@@ -147,11 +176,11 @@ static __global__ void __launch_bounds__(1024) scan_partitions(DigitsLayout l, D
 }
 
 /// The first sort: a tile's entries are put in order of partition in shared memory and written out in runs.
-template <class P>
+template <class P, bool ODD>
 __global__ void __launch_bounds__(DIGIT_THREADS)
     split_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
-    extern __shared__ uint32_t shared[];
-    uint32_t* cursor = shared;
+    extern __shared__ uint32_t words[];
+    uint32_t* cursor = words + SCALAR_WORDS;
     uint32_t* base = cursor + l.partitions;
     uint2* entry = reinterpret_cast<uint2*>(base + l.partitions);
     for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) cursor[p] = 0;
@@ -159,8 +188,8 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
     const uint64_t begin = uint64_t(blockIdx.x) * l.tile;
     const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
     for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        for_each_digit<P>(a, uint32_t(i),
-                          [&](uint32_t bucket, uint32_t) { atomicAdd(&cursor[bucket >> l.low_bits], 1); });
+        for_each_digit<P, ODD>(a, uint32_t(i), words,
+                               [&](uint32_t bucket, uint32_t) { atomicAdd(&cursor[bucket >> l.low_bits], 1); });
     __syncthreads();
     uint32_t total = block_scan(
         l.partitions, [&](uint32_t p) { return cursor[p]; },
@@ -170,7 +199,7 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
         });
     __syncthreads();
     for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        for_each_digit<P>(a, uint32_t(i), [&](uint32_t bucket, uint32_t value) {
+        for_each_digit<P, ODD>(a, uint32_t(i), words, [&](uint32_t bucket, uint32_t value) {
             entry[atomicAdd(&cursor[bucket >> l.low_bits], 1)] = make_uint2(bucket, value);
         });
     __syncthreads();
@@ -223,8 +252,9 @@ static __global__ void __launch_bounds__(256) scan_buckets(DigitsLayout l, Digit
         [&](uint32_t b, uint32_t sum) { offsets[first + b] = s.bucket_cursor[first + b] = start + sum; });
 }
 
-/// The second sort: a stretch is put in order in shared memory and written out in runs.
-static __global__ void __launch_bounds__(ORDER_THREADS)
+/// The second sort: a stretch is put in order in shared memory and written out in runs. Two blocks a multiprocessor: what
+/// takes time is the way from one barrier to the next.
+static __global__ void __launch_bounds__(ORDER_THREADS, 2)
     order_entries(DigitsLayout l, DigitsScratch s, uint32_t* entries) {
     extern __shared__ uint32_t count[];
     uint32_t* value = count + (1u << l.low_bits);
@@ -234,42 +264,35 @@ static __global__ void __launch_bounds__(ORDER_THREADS)
     const uint32_t counters = 1u << l.low_bits, first = item.partition << l.low_bits;
     for (uint32_t b = threadIdx.x; b < counters; b += blockDim.x) count[b] = 0;
     __syncthreads();
-    uint32_t low_rank[ORDER_ITEMS];  // the rank is below 2^14, and so are the low bits
-#pragma unroll
-    for (int k = 0; k < ORDER_ITEMS; k++) {
-        const uint32_t at = item.begin + k * ORDER_THREADS + threadIdx.x;
-        if (at < item.end) {
-            const uint32_t low = s.keys[at];
-            low_rank[k] = low << 16 | atomicAdd(&count[low], 1);
-        }
-    }
+#pragma unroll 8
+    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += ORDER_THREADS) atomicAdd(&count[s.keys[at]], 1);
     __syncthreads();
     block_scan(counters, [&](uint32_t b) { return count[b]; }, [&](uint32_t b, uint32_t sum) { count[b] = sum; });
     __syncthreads();
-    const uint32_t size = item.end - item.begin;
-#pragma unroll
-    for (int k = 0; k < ORDER_ITEMS; k++) {
-        const uint32_t at = item.begin + k * ORDER_THREADS + threadIdx.x;
-        if (at < item.end) {
-            const uint32_t to = count[low_rank[k] >> 16] + (low_rank[k] & 0xffff);
-            value[to] = s.values[at];
-            key[to] = uint16_t(low_rank[k] >> 16);
-        }
+#pragma unroll 4
+    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += ORDER_THREADS) {
+        const uint32_t low = s.keys[at], entry = s.values[at], to = atomicAdd(&count[low], 1);
+        value[to] = entry;
+        key[to] = uint16_t(low);
     }
     __syncthreads();
-    // Each counter becomes what takes a place in the stretch to a place among all entries.
-    for (uint32_t base = 0; base < counters; base += blockDim.x) {
+    // Each counter, which is now where its run ends, becomes what takes a place in the stretch to one among all entries.
+    // From the last one down, since the one below says where a run begins.
+    for (uint32_t base = (counters - 1) / ORDER_THREADS * ORDER_THREADS;; base -= ORDER_THREADS) {
         const uint32_t b = base + threadIdx.x;
         uint32_t begin = 0, end = 0;
         if (b < counters) {
-            begin = count[b];
-            end = b + 1 < counters ? count[b + 1] : size;
+            begin = b ? count[b - 1] : 0;
+            end = count[b];
         }
         __syncthreads();
         if (end > begin) count[b] = atomicAdd(&s.bucket_cursor[first + b], end - begin) - begin;
         __syncthreads();
+        if (base == 0) break;
     }
-    for (uint32_t at = threadIdx.x; at < size; at += blockDim.x) entries[count[key[at]] + at] = value[at];
+    const uint32_t size = item.end - item.begin;
+#pragma unroll 4
+    for (uint32_t at = threadIdx.x; at < size; at += ORDER_THREADS) entries[count[key[at]] + at] = value[at];
 }
 
 inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes) {
@@ -280,26 +303,24 @@ inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes)
     return 0;
 }
 
-template <class P>
-int32_t digits(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream) {
-    size_t needed = 0;
-    if (int32_t status = digits_scratch(args, &needed)) return status;
-    if (!scratch || scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
+template <class P, bool ODD>
+int32_t digits(const tandem_msm_digits_args* args, void* scratch, tandem_stream stream) {
     const DigitsLayout l(args->shape);
     Arena arena(scratch);
     const DigitsScratch s(arena, l);
 
     TANDEM_TRY(cudaMemsetAsync(s.partition_count, 0, l.partitions * sizeof(uint32_t), stream));
     TANDEM_TRY(cudaMemsetAsync(s.bucket_count, 0, l.buckets * sizeof(uint32_t), stream));
+    const auto count = count_partitions<P, ODD>;
+    const auto split = split_partitions<P, ODD>;
     uint32_t threads = 0;
-    TANDEM_TRY(wave(count_partitions<P>, DIGIT_THREADS, l.partitions * 4, &threads));
+    TANDEM_TRY(wave(count, DIGIT_THREADS, l.count_shared(), &threads));
     uint32_t blocks = div_up(args->shape.scalars, DIGIT_THREADS);
     if (blocks > threads / DIGIT_THREADS) blocks = threads / DIGIT_THREADS;
-    count_partitions<P><<<blocks, DIGIT_THREADS, l.partitions * 4, stream>>>(*args, l, s.partition_count);
+    count<<<blocks, DIGIT_THREADS, l.count_shared(), stream>>>(*args, l, s.partition_count);
     scan_partitions<<<1, 1024, 0, stream>>>(l, s, args->offsets);
-    TANDEM_TRY(allow_shared(split_partitions<P>, l.tile_shared(args->shape)));
-    split_partitions<P><<<div_up(args->shape.scalars, l.tile), DIGIT_THREADS, l.tile_shared(args->shape), stream>>>(
-        *args, l, s);
+    TANDEM_TRY(allow_shared(split, l.tile_shared(args->shape)));
+    split<<<div_up(args->shape.scalars, l.tile), l.tile_threads, l.tile_shared(args->shape), stream>>>(*args, l, s);
     const uint32_t items = div_up(l.max_entries, ORDER_CHUNK) + l.partitions;
     TANDEM_TRY(allow_shared(count_buckets, l.counters_shared()));
     count_buckets<<<items, DIGIT_THREADS, l.counters_shared(), stream>>>(l, s);
@@ -307,6 +328,14 @@ int32_t digits(const tandem_msm_digits_args* args, void* scratch, size_t scratch
     TANDEM_TRY(allow_shared(order_entries, l.order_shared()));
     order_entries<<<items, ORDER_THREADS, l.order_shared(), stream>>>(l, s, args->entries);
     return int32_t(cudaGetLastError());
+}
+
+template <class P>
+int32_t digits(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream) {
+    size_t needed = 0;
+    if (int32_t status = digits_scratch(args, &needed)) return status;
+    if (!scratch || scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
+    return odd_digits(args->shape) ? digits<P, true>(args, scratch, stream) : digits<P, false>(args, scratch, stream);
 }
 
 }  // namespace msm

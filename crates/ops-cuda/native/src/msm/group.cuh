@@ -36,7 +36,7 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     Arena arena(scratch);
     const TableScratch<F> s(arena, args->points);
     Affine<F>* points = reinterpret_cast<Affine<F>*>(args->table);
-    const uint32_t doublings = args->shape.window_bits * args->shape.bucket_sets;
+    const uint32_t doublings = args->shape.step_bits * args->shape.bucket_sets;
     for (uint32_t level = 1; level < args->shape.levels; level++)
         for (uint64_t at = 0; at < args->points; at += TABLE_CHUNK) {
             const Affine<F>* in = points + (level - 1) * args->points + at;
@@ -56,6 +56,7 @@ template <class F> struct SumPlan {
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
 
+    static constexpr size_t ACCUMULATE_SHARED = AccumulateTuning<F>::Sum::BYTES;
     static size_t point_shared() { return POINTS * sizeof(Xyzz<F>); }
     static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
 
@@ -83,7 +84,9 @@ inline bool valid(const tandem_msm_sum_args* a) {
 }
 
 template <class F> int32_t waves(uint32_t* accumulate_threads, uint32_t* reduce_threads) {
-    TANDEM_TRY(wave(accumulate<F>, AccumulateTuning<F>::THREADS, 0, accumulate_threads));
+    constexpr size_t shared = SumPlan<F>::ACCUMULATE_SHARED;
+    TANDEM_TRY(allow_shared(accumulate<F>, shared));
+    TANDEM_TRY(wave(accumulate<F>, AccumulateTuning<F>::THREADS, shared, accumulate_threads));
     TANDEM_TRY(wave(sum_chunks<F>, 128, 0, reduce_threads));
     return TANDEM_OK;
 }
@@ -114,8 +117,8 @@ int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch
 template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     // Zero is infinity: buckets that get no entry.
     TANDEM_TRY(cudaMemsetAsync(p.bucket, 0, p.buckets * sizeof(Xyzz<F>), stream));
-    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, 0, stream>>>(*args, p.buckets, p.waves, p.bucket, p.partial_key[0],
-                                                               p.partial[0]);
+    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED, stream>>>(
+        *args, p.buckets, p.waves, p.bucket, p.partial_key[0], p.partial[0]);
     return int32_t(cudaGetLastError());
 }
 
@@ -144,23 +147,27 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
     return int32_t(cudaGetLastError());
 }
 
-/// By Horner's rule from the highest bit of the highest window: bucket set j has its point for bit b at the weight
-/// 2^(window_bits * j + b), and its sum of all buckets at 2^(window_bits * j).
+/// By Horner's rule from the highest bit of the highest place: bucket set j has its sum of all buckets at the weight
+/// 2^(step_bits * j), and its point for bit b of a bucket's number at 2^b times that, or twice as much if digits are odd.
 template <class F> int32_t finish(const tandem_msm_finish_args* args) {
     if (!args || !valid(args->shape) || !args->sums || !args->point) return TANDEM_INVALID;
-    const uint32_t c = args->shape.window_bits;
+    const uint32_t step = args->shape.step_bits, bits = bucket_bits(args->shape), odd = odd_digits(args->shape);
+    const uint32_t sets = args->shape.bucket_sets;
     const Xyzz<F>* sums = reinterpret_cast<const Xyzz<F>*>(args->sums);
     Xyzz<F> result = Xyzz<F>::infinity(), point;
     auto add = [&](size_t at) {
         std::memcpy(&point, &sums[at], sizeof point);
         result.add(point);
     };
-    for (uint32_t j = args->shape.bucket_sets; j-- > 0;)
-        for (uint32_t b = c; b-- > 0;) {
-            result = result.dbl();
-            if (b + 1 < c) add(size_t(j) * c + b + 1);
-            if (b == 0) add(size_t(j) * c);
+    for (uint32_t weight = step * (sets - 1) + bits + odd; weight-- > 0;) {
+        result = result.dbl();
+        for (uint32_t j = 0; j < sets; j++) {
+            const size_t of_set = size_t(j) * (bits + 1);
+            const uint32_t b = weight - step * j - odd;  // wraps to a large number below the first bit
+            if (b < bits) add(of_set + 1 + b);
+            if (weight == step * j) add(of_set);
         }
+    }
     const Affine<F> affine = result.is_infinity() ? Affine<F>::infinity() : result.to_affine();
     std::memcpy(args->point, &affine, sizeof affine);
     return TANDEM_OK;

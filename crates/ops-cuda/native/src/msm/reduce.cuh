@@ -1,5 +1,5 @@
 #pragma once
-// Buckets to sums: sum of (k + 1) * B_k over the 2^q buckets of each set.
+// Buckets to sums: sum of (k + 1) * B_k, or of (2k + 1) * B_k, over the 2^q buckets of each set.
 //
 // The buckets of a set are a matrix of 2^h rows and 2^l columns. Row sums R and column sums C cost two additions a
 // bucket, in chunks of 2^m buckets a thread. Then sum of k * B_k = 2^l * (sum of i * R_i) + (sum of j * C_j), and each
@@ -16,7 +16,7 @@ struct ReduceLayout {
     /// `threads` is what fills the device once; about three times as many even out. Groups of chunks fit `block`.
     ReduceLayout(const tandem_msm_shape& s, uint32_t threads, uint32_t block) {
         sets = s.bucket_sets;
-        q = s.window_bits - 1;
+        q = bucket_bits(s);
         l = (q + 1) / 2;
         h = q - l;
         m = 0;
@@ -61,10 +61,17 @@ __global__ void __launch_bounds__(128)
 
 /// Halves groups of neighbours until one sum is left of each; `width` is a power of two and at most the block.
 template <class F> __device__ __forceinline__ void tree_sum(Xyzz<F>* sum, uint32_t width) {
+    const uint32_t fours = blockDim.x / 4, groups = blockDim.x / width;
     for (uint32_t d = width / 2; d > 0; d /= 2) {
         __syncthreads();
-        if (threadIdx.x % width < d) add_into(&sum[threadIdx.x], &sum[threadIdx.x + d]);
+        for (uint32_t first = 0; first < groups * d; first += fours) {
+            const uint32_t number = first + threadIdx.x / 4;
+            const bool active = number < groups * d;
+            const uint32_t at = active ? number / d * width + number % d : 0;
+            add_by_four(&sum[at], &sum[at + (active ? d : 0)], active);
+        }
     }
+    __syncthreads();
 }
 
 /// Groups of at most a block, the blocks of `x` first, then those of `y`.
