@@ -9,6 +9,7 @@ mod msm;
 mod ntt;
 mod poseidon;
 mod reduce;
+mod sort;
 mod spans;
 mod spmv;
 mod tuning;

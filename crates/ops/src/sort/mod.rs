@@ -9,7 +9,7 @@ pub mod partition;
 mod plan;
 mod streamed;
 
-pub use plan::{Plan, SCRATCH};
+pub use plan::{least_memory, Plan, SCRATCH};
 pub use streamed::{streamed, Host};
 
 use crate::{Backend, Buffer, Error, Lane, Result, Wire};
@@ -21,6 +21,9 @@ pub trait SortKey: Wire + Copy + Ord + Default + std::ops::Not<Output = Self> {
 
     /// The number.
     fn to_u64(self) -> u64;
+
+    /// The low bits of a number.
+    fn from_low(x: u64) -> Self;
 }
 
 impl SortKey for u32 {
@@ -28,12 +31,18 @@ impl SortKey for u32 {
     fn to_u64(self) -> u64 {
         self.into()
     }
+    fn from_low(x: u64) -> Self {
+        x as u32
+    }
 }
 
 impl SortKey for u64 {
     const NAME: &'static str = "u64";
     fn to_u64(self) -> u64 {
         self
+    }
+    fn from_low(x: u64) -> Self {
+        x
     }
 }
 

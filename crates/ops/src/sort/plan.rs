@@ -11,6 +11,11 @@ pub const SCRATCH: (u64, u64) = (7, 2);
 /// Bytes of a lane's scratch memory that do not depend on how much is sorted.
 const FIXED: u64 = 32 << 20;
 
+/// Bytes of a lane's memory with which elements of `bytes` each can be sorted at all.
+pub fn least_memory(bytes: u64) -> u64 {
+    FIXED + (SCRATCH.0 + SCRATCH.1).div_ceil(SCRATCH.1) * bytes
+}
+
 /// How many elements are sorted at a time. A pure function of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
@@ -70,6 +75,10 @@ mod tests {
         assert!(!plan.is_resident() && plan.at_once < 1 << 25);
         assert!(Plan::new(1, 8, &[139 << 30], Some(32 << 20)).is_err());
         assert!(Plan::new(1, 8, &[], None).is_err());
+        for bytes in [4, 8, 16] {
+            assert_eq!(Plan::new(9, bytes, &[1 << 40], Some(least_memory(bytes))).unwrap().at_once, 1);
+            assert!(Plan::new(9, bytes, &[1 << 40], Some(least_memory(bytes) - 1)).is_err());
+        }
     }
 
     #[test]

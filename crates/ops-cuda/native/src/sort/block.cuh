@@ -1,0 +1,212 @@
+#pragma once
+// Sorts up to TILE keys in one block.
+#include "common.cuh"
+
+namespace tandem {
+namespace sort {
+
+constexpr uint32_t BIN_BITS = 13;
+constexpr uint32_t BINS = 1 << BIN_BITS;
+static_assert(BINS == THREADS * 16 && TILE < 1 << 14, "16 bins a thread, and counts that fit");
+/// A bin of more keys than this is not searched key by key.
+constexpr uint32_t MAX_BIN = 48;
+
+/// Shared memory of a block that sorts. `index` is where a key stood: it makes the order of equal keys.
+template <class K, class V> struct BlockSort {
+    K keys[TILE];
+    /// Two bins in a word, and one for each thread of a warp for what is past the end.
+    alignas(16) uint32_t bins[BINS / 2 + 32];
+    uint16_t index[HAS_VALUES<V> ? TILE : 1];
+    K least[WARPS], greatest[WARPS];
+    uint32_t warps[32];
+};
+
+template <class K> __device__ __forceinline__ K warp_min(K x) {
+    for (uint32_t d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(~0u, x, d));
+    return x;
+}
+template <class K> __device__ __forceinline__ K warp_max(K x) {
+    for (uint32_t d = 16; d; d /= 2) x = max(x, __shfl_xor_sync(~0u, x, d));
+    return x;
+}
+
+/// Sorts by comparisons, whatever the keys are: a bitonic network over (key, index), padded to a power of two.
+template <class K, class V> __device__ void sort_by_network(BlockSort<K, V>& s, uint32_t length) {
+    uint32_t padded = 2;
+    while (padded < length) padded *= 2;
+    // Past the end lie the greatest keys; those that compare as them and are in the sequence have smaller indices.
+    for (uint32_t i = length + threadIdx.x; i < padded; i += THREADS) {
+        s.keys[i] = ~K(0);
+        if constexpr (HAS_VALUES<V>) s.index[i] = uint16_t(i);
+    }
+    __syncthreads();
+    for (uint32_t size = 2; size <= padded; size *= 2) {
+        for (uint32_t step = size / 2; step; step /= 2) {
+            for (uint32_t t = threadIdx.x; t < padded / 2; t += THREADS) {
+                const uint32_t i = 2 * t - t % step, j = i + step;
+                const bool up = (i & size) == 0;
+                const K a = s.keys[i], b = s.keys[j];
+                bool greater = a > b;
+                if constexpr (HAS_VALUES<V>) greater |= a == b && s.index[i] > s.index[j];
+                if (greater == up) {
+                    s.keys[i] = b;
+                    s.keys[j] = a;
+                    if constexpr (HAS_VALUES<V>) {
+                        const uint16_t k = s.index[i];
+                        s.index[i] = s.index[j];
+                        s.index[j] = k;
+                    }
+                }
+            }
+            __syncthreads();
+        }
+    }
+}
+
+/// Sorts `length` keys, of which the thread has those with index i * THREADS + threadIdx.x in key[i], into s.keys, and with
+/// values their indices into s.index. It ends with a barrier; there is to be one before `s` is used again.
+///
+/// Keys are counted into bins of equal width between the least and the greatest; a key's place is that of its bin plus
+/// the number of smaller keys in it. Where keys crowd in few bins, a network sorts them.
+template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&key)[ITEMS], uint32_t length) {
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    K least = ~K(0), greatest = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        if (i * THREADS + threadIdx.x < length) {
+            least = min(least, key[i]);
+            greatest = max(greatest, key[i]);
+        }
+    }
+    least = warp_min(least);
+    greatest = warp_max(greatest);
+    if (lane == 0) {
+        s.least[warp] = least;
+        s.greatest[warp] = greatest;
+    }
+    uint4* zero = reinterpret_cast<uint4*>(s.bins) + 2 * threadIdx.x;
+    zero[0] = zero[1] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    for (uint32_t w = 0; w < WARPS; w++) {
+        least = min(least, s.least[w]);
+        greatest = max(greatest, s.greatest[w]);
+    }
+    const uint64_t range = uint64_t(greatest - least);
+    const uint32_t shift = range >> BIN_BITS ? highest(range) - (BIN_BITS - 1) : 0;
+
+    // No count is above TILE, so that none runs over into the other bin of its word.
+    const auto bin_of = [&](uint32_t i) {
+        return i * THREADS + threadIdx.x < length ? uint32_t((key[i] - least) >> shift) : BINS + 2 * lane;
+    };
+    // Kept packed: recomputing them costs more registers.
+    Ranks bins;
+#pragma unroll
+    for (uint32_t i = 0; i < ITEMS; i++) bins.set(i, bin_of(i));
+    Ranks rank;
+    constexpr uint32_t AT_ONCE = 4;
+#pragma unroll
+    for (uint32_t i = 0; i < ITEMS; i += AT_ONCE) {
+        uint32_t before[AT_ONCE];
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; j++) {
+            const uint32_t bin = bins.get(i + j);
+            before[j] = atomicAdd(&s.bins[bin / 2], bin % 2 ? 1u << 16 : 1u);
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; j++) rank.set(i + j, before[j] >> (bins.get(i + j) % 2 * 16) & 0xffff);
+    }
+    __syncthreads();
+    uint4 low = zero[0], high = zero[1];
+    uint32_t word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    uint32_t sum = 0, most = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i++) {
+        const uint32_t a = word[i] & 0xffff, b = word[i] >> 16;
+        most = max(most, max(a, b));
+        word[i] = sum | (sum + a) << 16;
+        sum += a + b;
+    }
+    uint32_t total;
+    const uint32_t before = scan(sum, s.warps, total);
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i++) word[i] += before | before << 16;
+    zero[0] = make_uint4(word[0], word[1], word[2], word[3]);
+    zero[1] = make_uint4(word[4], word[5], word[6], word[7]);
+    // With a bin for each key, those of one bin are equal; values still need their order.
+    const bool crowded = __syncthreads_or(most > MAX_BIN && (shift || HAS_VALUES<V>));
+    const auto begin = [&](uint32_t bin) { return s.bins[bin / 2] >> (bin % 2 * 16) & 0xffff; };
+    // Loads before stores: the compiler does not exchange them.
+    Ranks slot;
+#pragma unroll
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        slot.set(i, crowded ? i * THREADS + threadIdx.x : begin(bins.get(i)) + rank.get(i));
+    }
+    const auto scatter = [&] {
+#pragma unroll
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            if (i * THREADS + threadIdx.x < length) s.keys[slot.get(i)] = key[i];
+        }
+    };
+    scatter();
+    Ranks index;
+    if constexpr (HAS_VALUES<V>) {
+#pragma unroll
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            const uint32_t at = i * THREADS + threadIdx.x;
+            if (at < length) s.index[slot.get(i)] = uint16_t(at);
+        }
+    }
+    if (crowded) {
+        sort_by_network(s, length);
+    } else if (shift || HAS_VALUES<V>) {
+        __syncthreads();
+        // The place of each key within its bin.
+#pragma unroll
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            const uint32_t at = min(i * THREADS + threadIdx.x, length - 1);
+            key[i] = s.keys[at];
+            if constexpr (HAS_VALUES<V>) index.set(i, s.index[at]);
+        }
+        constexpr uint32_t SIDE_BY_SIDE = 2;
+#pragma unroll
+        for (uint32_t i = 0; i < ITEMS; i += SIDE_BY_SIDE) {
+            uint32_t from[SIDE_BY_SIDE], of[SIDE_BY_SIDE], place[SIDE_BY_SIDE], longest = 0;
+#pragma unroll
+            for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) {
+                const uint32_t bin = min(bin_of(i + j), BINS - 1);
+                from[j] = place[j] = begin(bin);
+                of[j] = (bin + 1 < BINS ? begin(bin + 1) : length) - from[j];
+                longest = max(longest, of[j]);
+            }
+#pragma unroll 1
+            for (uint32_t k = 0; k < longest; k++) {
+#pragma unroll
+                for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) {
+                    const uint32_t other = from[j] + min(k, of[j] - 1);
+                    const K y = s.keys[other];
+                    bool before = y < key[i + j];
+                    if constexpr (HAS_VALUES<V>) {
+                        before |= y == key[i + j] && s.index[other] < index.get(i + j);
+                    } else {
+                        before |= y == key[i + j] && other < (i + j) * THREADS + threadIdx.x;
+                    }
+                    place[j] += k < of[j] && before;
+                }
+            }
+#pragma unroll
+            for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) slot.set(i + j, place[j]);
+        }
+        __syncthreads();
+        scatter();
+        if constexpr (HAS_VALUES<V>) {
+#pragma unroll
+            for (uint32_t i = 0; i < ITEMS; i++) {
+                if (i * THREADS + threadIdx.x < length) s.index[slot.get(i)] = uint16_t(index.get(i));
+            }
+        }
+    }
+    __syncthreads();
+}
+
+}  // namespace sort
+}  // namespace tandem
