@@ -388,11 +388,10 @@ pub struct tandem_msm_table_args {
     pub table: *mut u64,
 }
 
-/// The sum over points of which number i belongs to scalar first + i, as partial sums, for each bucket set one more than its
-/// buckets' numbers have bits: first
-/// tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory, for which
-/// much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it needs no
-/// entries, offsets and points any more.
+/// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
+/// more than the numbers of its buckets have bits: first tandem_msm_accumulate_*, which takes all entries to buckets, then
+/// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
+/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_msm_sum_args {
