@@ -26,7 +26,9 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
                 engine.bench_msm(options.curve.into(), *g2, log_n, runs)
             })
         }
-        cli::Bench::Poseidon { function, tree, options } => poseidon(session, options, function, *tree),
+        cli::Bench::Poseidon { function, tree, pinned, options } => {
+            poseidon(session, options, function, (*tree, *pinned))
+        }
         cli::Bench::Reduce(args) => crate::bench_reduce::run(session, args),
         cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
             of_files(session, &session.open()?, options, zkey, witness)
@@ -119,12 +121,21 @@ fn primitive(
 }
 
 /// Hashes of columns or a tree, on all lanes, checked by the engine.
-fn poseidon(session: &Session, options: &BenchOptions, function: &crate::hash::Function, tree: bool) -> Outcome {
+fn poseidon(
+    session: &Session,
+    options: &BenchOptions,
+    function: &crate::hash::Function,
+    (tree, pinned): (bool, bool),
+) -> Outcome {
     let (params, curve) = (function.params()?, options.curve.into());
     let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;
     let lanes = hasher.report().lanes.join(", ");
     let rows = Rows::open(session, lanes.clone(), options.json.as_deref())?;
-    let kind = if tree { "tree" } else { "columns" };
+    let kind = match (tree, pinned) {
+        (true, _) => "tree",
+        (false, true) => "columns_pinned",
+        (false, false) => "columns",
+    };
     let family = if params.family() == Family::Circomlib { "circomlib" } else { "filecoin" };
     let what = format!("poseidon_{kind}_t{}_{family}", params.width());
     session.note(&format!("{what}, {curve}, {lanes}, {} runs after one to warm up; results checked", options.runs));
@@ -134,7 +145,7 @@ fn poseidon(session: &Session, options: &BenchOptions, function: &crate::hash::F
         let runs = options.runs as usize;
         let seconds = session.trace.step("poseidon", || match tree {
             true => hasher.bench_tree(log_n, runs),
-            false => hasher.bench_columns(log_n, runs),
+            false => hasher.bench_columns(log_n, runs, pinned),
         })?;
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);

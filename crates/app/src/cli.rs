@@ -338,6 +338,9 @@ pub(crate) enum Bench {
         /// Build a Merkle tree
         #[arg(long)]
         tree: bool,
+        /// Hash columns that lie in memory from which the devices copy themselves
+        #[arg(long, conflicts_with = "tree")]
+        pinned: bool,
         #[command(flatten)]
         options: BenchOptions,
     },

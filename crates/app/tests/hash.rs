@@ -127,9 +127,29 @@ fn modulus() -> [u8; 32] {
 }
 
 #[test]
+fn a_file_that_changes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing");
+    fs::write(&path, vec![1u8; 32 << 10]).unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                // A whole column at a time, so that only the change is wrong.
+                std::io::Write::write_all(&mut file, &[1u8; 64]).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        refused(folder.path(), &["growing", "out", "-q"], &["growing:", "changed while it was read"]);
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
 fn bench_measures_what_it_has_checked() {
     let folder = tempfile::tempdir().unwrap();
-    for more in [&["--arity", "11"][..], &["--tree"]] {
+    for more in [&["--arity", "11"][..], &["--pinned"], &["--tree"]] {
         let args =
             [&["bench", "poseidon", "--log-n", "6", "--runs", "2", "--device", "sim:2", "--json", "-"], more].concat();
         let (stdout, _) = run_in(folder.path(), 0, &args);

@@ -6,7 +6,8 @@ use ark_ff::{BigInt, PrimeField};
 use std::time::Instant;
 use tandem_ops::poseidon::{self, Tables};
 use tandem_ops::{
-    Bls12_381, Bn254, Buffer, Canonical, Curve, Lane, MerkleTree, Mont, Poseidon, PoseidonParams, Unaligned, VecOps,
+    Bls12_381, Bn254, Buffer, Canonical, Curve, HostBuf, Lane, MerkleTree, Mont, Poseidon, PoseidonParams, Unaligned,
+    VecOps,
 };
 
 /// Bytes of an element: an integer below the modulus, least significant byte first.
@@ -81,15 +82,22 @@ impl Hasher {
         self.on.root(leaves)
     }
 
-    /// Seconds that each of `runs` took to hash 2^`log_n` columns from host memory to host memory, on all lanes.
+    /// Seconds that each of `runs` took to hash 2^`log_n` columns from host memory to host memory, on all lanes. With
+    /// `is_pinned` they lie in memory that the devices copy from themselves.
     ///
     /// # Errors
     /// Not enough memory; a hash is wrong.
-    pub fn bench_columns(&self, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+    pub fn bench_columns(&self, log_n: u32, runs: usize, is_pinned: bool) -> Result<Vec<f64>> {
         let hashes = size(log_n)?;
-        let bytes = elements(hashes * self.params.arity())?;
-        let input = Unaligned::new(&bytes).ok_or_else(|| Error::input("no whole elements"))?;
-        self.on.bench_columns(input, hashes, runs)
+        let count = hashes * self.params.arity();
+        let no_elements = || Error::input("no whole elements");
+        if is_pinned {
+            let mut pinned = self.on.host_bytes(count * ELEMENT_BYTES)?;
+            draw(&mut pinned);
+            return self.on.bench_columns(Unaligned::new(&pinned).ok_or_else(no_elements)?, hashes, runs);
+        }
+        let bytes = elements(count)?;
+        self.on.bench_columns(Unaligned::new(&bytes).ok_or_else(no_elements)?, hashes, runs)
     }
 
     /// Seconds that each of `runs` took to build the Merkle tree over 2^`log_n` leaves that lie on the lanes.
@@ -117,6 +125,7 @@ impl Hasher {
 trait Hashing: Send + Sync {
     fn columns(&self, elements: Unaligned<'_, Canonical>, out: &mut [Canonical]) -> Result<()>;
     fn root(&self, leaves: Unaligned<'_, Canonical>) -> Result<Canonical>;
+    fn host_bytes(&self, bytes: usize) -> Result<HostBuf<u8>>;
     fn bench_columns(&self, elements: Unaligned<'_, Canonical>, hashes: usize, runs: usize) -> Result<Vec<f64>>;
     fn bench_tree(&self, leaves: Unaligned<'_, Canonical>, runs: usize) -> Result<Vec<f64>>;
 }
@@ -142,6 +151,10 @@ impl<C: Curve, B: Poseidon<C> + VecOps<C>> Hashing for OnBackend<C, B> {
     fn root(&self, leaves: Unaligned<'_, Canonical>) -> Result<Canonical> {
         let tree = MerkleTree::build::<C>(&self.backend, &self.hasher, self.params, leaves)?;
         Ok(tree.root::<C>(&self.backend)?)
+    }
+
+    fn host_bytes(&self, bytes: usize) -> Result<HostBuf<u8>> {
+        Ok(self.backend.host_buf(bytes)?)
     }
 
     fn bench_columns(&self, elements: Unaligned<'_, Canonical>, hashes: usize, runs: usize) -> Result<Vec<f64>> {
@@ -221,6 +234,10 @@ fn elements(count: usize) -> Result<Vec<u8>> {
     let mut all = Vec::new();
     all.try_reserve_exact(bytes).map_err(|_| Error::Device(format!("the CPU has no {bytes} bytes of memory")))?;
     all.resize(bytes, 0u8);
-    random::fill(&mut all, |part| part.chunks_exact_mut(ELEMENT_BYTES).for_each(|x| x[ELEMENT_BYTES - 1] &= 0x1f));
+    draw(&mut all);
     Ok(all)
+}
+
+fn draw(bytes: &mut [u8]) {
+    random::fill(bytes, |part| part.chunks_exact_mut(ELEMENT_BYTES).for_each(|x| x[ELEMENT_BYTES - 1] &= 0x1f));
 }
