@@ -20,12 +20,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
         cli::Bench::Ntt(options) => primitive(session, options, "ntt", |engine, log_n, runs| {
             engine.bench_ntt(options.curve.into(), log_n, runs)
         }),
-        cli::Bench::Msm { g2, options } => {
-            let what = if *g2 { "msm_g2" } else { "msm_g1" };
-            primitive(session, options, what, |engine, log_n, runs| {
-                engine.bench_msm(options.curve.into(), *g2, log_n, runs)
-            })
-        }
+        cli::Bench::Msm(args) => crate::bench_msm::run(session, args),
         cli::Bench::Poseidon { function, tree, pinned, options } => {
             poseidon(session, options, function, (*tree, *pinned))
         }

@@ -320,15 +320,12 @@ pub(crate) enum Bench {
     /// Number-theoretic transforms
     #[command(after_help = "Example:\n  tandem bench ntt --curve bn254 --log-n 16..20")]
     Ntt(BenchOptions),
-    /// Multi-scalar multiplications in G1 or G2
-    #[command(after_help = "Example:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl")]
-    Msm {
-        /// Sum points of G2
-        #[arg(long)]
-        g2: bool,
-        #[command(flatten)]
-        options: BenchOptions,
-    },
+    /// Multi-scalar multiplications in G1 or G2, split by points over all GPUs
+    #[command(
+        after_help = "Examples:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl\n  \
+                            tandem bench msm --log-n 22 --scalars random,equal,one,sparse,two,window"
+    )]
+    Msm(crate::bench_msm::MsmBench),
     /// Poseidon hashes of columns from host memory, or Merkle trees over leaves that lie on the device
     #[command(after_help = "The size is the number of columns, or of leaves.\n\nExamples:\n  \
                             tandem bench poseidon --arity 11 --log-n 16..18\n  tandem bench poseidon --tree --log-n 20")]

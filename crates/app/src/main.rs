@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bench_msm;
 mod bench_reduce;
 mod bound;
 mod cli;

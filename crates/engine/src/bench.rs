@@ -1,13 +1,8 @@
 //! Single primitives, for measurements. One result of each is checked before anything is timed.
 
 use crate::{Error, Result};
-use ark_ec::PrimeGroup;
 use ark_ff::Zero;
-use std::time::Instant;
-use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Direction, Group, Lane, Msm, MsmRequest, MsmSet, NttOp, Order,
-    ProofBackend, Scalars,
-};
+use tandem_ops::{Canonical, Coset, Curve, Direction, Lane, NttOp, Order, ProofBackend};
 
 /// Sizes that a measurement may ask for: 2^1 to 2^28.
 const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=28;
@@ -61,50 +56,4 @@ pub(crate) fn ntt<C: Curve, B: ProofBackend<C>>(backend: &B, log_n: u32, runs: u
     }
     // The first run warms up.
     Ok(backend.take_spans()?.iter().skip(1).map(|span| span.duration_us / 1e6).collect())
-}
-
-/// One sum: digits of scalars that lie on the device, and the sum itself, on the first lane, until the host has the result.
-pub(crate) fn msm<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
-    backend: &B,
-    g2: bool,
-    log_n: u32,
-    runs: usize,
-) -> Result<Vec<f64>> {
-    let n = check(log_n)?;
-    let points = tandem_groth16::setup::sequence::<G>(n);
-    let values = integers(n);
-    let scalars = backend.upload(Lane(0), &values)?;
-    let free = backend.info().free_bytes.first().copied().unwrap_or(0);
-    // Half for the points; the rest for digits and buckets.
-    let request =
-        MsmRequest { scalars: scalars.len(), sets: vec![MsmSet { g2, first: 0, points: n }], memory_bytes: free / 2 };
-    let plan = backend.plan(Lane(0), &request)?;
-    let bases = Msm::<G>::load(backend, Lane(0), &plan, 0, points.as_slice().into())?;
-    drop(points);
-    let sum = || {
-        let digits = backend.digits(&plan, Scalars::Canonical(&scalars))?;
-        Msm::<G>::msm(backend, &bases, &digits)?.wait()
-    };
-    // Point i is (i + 2) g.
-    let factor: C::Fr = values.iter().zip(2u64..).map(|(v, i)| element::<C>(v) * C::Fr::from(i)).sum();
-    if sum()? != G::Ark::generator() * factor {
-        return Err(Error::Device(format!("a sum of 2^{log_n} points is wrong: nothing to measure")));
-    }
-    timed(backend, runs, || sum().map(drop))
-}
-
-/// Seconds of each run, after one that does not count.
-fn timed<B: Backend>(backend: &B, runs: usize, mut work: impl FnMut() -> tandem_ops::Result<()>) -> Result<Vec<f64>> {
-    let mut seconds = Vec::with_capacity(runs);
-    for run in 0..=runs {
-        backend.synchronize()?;
-        let started = Instant::now();
-        work()?;
-        backend.synchronize()?;
-        if run > 0 {
-            seconds.push(started.elapsed().as_secs_f64());
-        }
-    }
-    backend.take_spans()?;
-    Ok(seconds)
 }

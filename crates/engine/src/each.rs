@@ -1,7 +1,7 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::team::{AnyTeam, Resident, Team};
-use crate::Result;
+use crate::{Result, ScalarKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
@@ -55,8 +55,8 @@ where
         Team::<C>::bench_ntt(&*self.0[0], log_n, runs)
     }
 
-    fn bench_msm(&self, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>> {
-        Team::<C>::bench_msm(&*self.0[0], g2, log_n, runs)
+    fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        Team::<C>::bench_msm(&*self.0[0], g2, scalars, log_n, runs)
     }
 }
 

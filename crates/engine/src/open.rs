@@ -4,7 +4,9 @@ use crate::each::Each;
 use crate::gpus;
 use crate::key::{self, Place, Source};
 use crate::team::{AnyCurve, AnyTeam, OneTeam};
-use crate::{CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Synthetic, Witness};
+use crate::{
+    CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, ScalarKind, Synthetic, Witness,
+};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -213,14 +215,21 @@ impl Engine {
         }
     }
 
-    /// Seconds that each of `runs` sums of 2^`log_n` points in G1 (or G2) took on the first lane, digits included.
+    /// Seconds that each of `runs` sums of 2^`log_n` points in G1 (or G2) took, split over all lanes, digits included.
     ///
     /// # Errors
     /// The size is out of range or does not fit.
-    pub fn bench_msm(&self, curve: CurveId, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+    pub fn bench_msm(
+        &self,
+        curve: CurveId,
+        g2: bool,
+        scalars: ScalarKind,
+        log_n: u32,
+        runs: usize,
+    ) -> Result<Vec<f64>> {
         match curve {
-            CurveId::Bn254 => Bn254::team(&*self.team).bench_msm(g2, log_n, runs),
-            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(g2, log_n, runs),
+            CurveId::Bn254 => Bn254::team(&*self.team).bench_msm(g2, scalars, log_n, runs),
+            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(g2, scalars, log_n, runs),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Backends without their types.
 
 use crate::witness::AnyValues;
-use crate::Result;
+use crate::{Result, ScalarKind};
 use std::sync::{Arc, Mutex, PoisonError};
 use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span};
@@ -53,7 +53,7 @@ pub(crate) trait Team<C: Curve>: Send + Sync {
     /// See [`crate::Engine::bench_ntt`].
     fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>>;
     /// See [`crate::Engine::bench_msm`].
-    fn bench_msm(&self, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>>;
+    fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>>;
 }
 
 /// A key on a backend.
@@ -100,11 +100,11 @@ impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
         crate::bench::ntt::<C, B>(&self.backend, log_n, runs)
     }
 
-    fn bench_msm(&self, g2: bool, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+    fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>> {
         if g2 {
-            crate::bench::msm::<C, C::G2, B>(&self.backend, true, log_n, runs)
+            crate::msm::bench::<C, C::G2, B>(&self.backend, scalars, log_n, runs)
         } else {
-            crate::bench::msm::<C, C::G1, B>(&self.backend, false, log_n, runs)
+            crate::msm::bench::<C, C::G1, B>(&self.backend, scalars, log_n, runs)
         }
     }
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tandem_engine::{
-    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Progress, Schedule, SetupOptions,
-    Silent, Synthetic, Witness,
+    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Progress, ScalarKind, Schedule,
+    SetupOptions, Silent, Synthetic, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -224,10 +224,13 @@ fn sizes_out_of_range_are_refused() {
         let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense };
         assert_eq!(engine.synthetic_key(circuit, &Silent).err().unwrap().exit_status(), 2);
     }
-    assert!(engine.bench_ntt(CurveId::Bn254, 0, 1).is_err() && engine.bench_msm(CurveId::Bn254, true, 60, 1).is_err());
+    assert!(
+        engine.bench_ntt(CurveId::Bn254, 0, 1).is_err()
+            && engine.bench_msm(CurveId::Bn254, true, ScalarKind::Random, 60, 1).is_err()
+    );
     assert_eq!(engine.bench_ntt(CurveId::Bls12_381, 4, 3).unwrap().len(), 3);
-    assert_eq!(engine.bench_msm(CurveId::Bn254, true, 4, 2).unwrap().len(), 2);
-    assert_eq!(engine.bench_msm(CurveId::Bls12_381, false, 4, 2).unwrap().len(), 2);
+    assert_eq!(engine.bench_msm(CurveId::Bn254, true, ScalarKind::Two, 4, 2).unwrap().len(), 2);
+    assert_eq!(engine.bench_msm(CurveId::Bls12_381, false, ScalarKind::Random, 4, 2).unwrap().len(), 2);
 }
 
 #[test]
