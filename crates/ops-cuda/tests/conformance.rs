@@ -10,7 +10,8 @@ fn cuda() -> Result<Cuda, String> {
     if gpus.is_empty() {
         return Err("no usable GPU".into());
     }
-    Cuda::open(&gpus).map_err(|e| e.to_string())
+    // A GPU that is there and cannot be opened is a failure, and nothing to pass over.
+    Ok(Cuda::open(&gpus).unwrap_or_else(|e| panic!("{e}")))
 }
 
 fn dual() -> Result<Dual<Cuda, Cpu>, String> {
