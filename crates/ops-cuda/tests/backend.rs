@@ -1,9 +1,14 @@
 //! The backend on a real GPU: what conformance cannot ask of every backend. Where there is no GPU each test is passed
 //! over, or fails if `TANDEM_REQUIRE_GPU=1`.
 
+use ark_ec::{CurveGroup, PrimeGroup};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tandem_ops::{Backend, Bls12_381, Bn254, Buffer, Curve, DeviceKind, Error, Lane, Mont, VecOps};
+use std::time::Instant;
+use tandem_ops::{
+    Backend, Bls12_381, Bn254, Buffer, Curve, DeviceKind, Digits, Error, Group, Lane, Mont, Msm, MsmRequest, MsmSet,
+    Scalars, VecOps,
+};
 use tandem_ops_cuda::Cuda;
 
 fn cuda() -> Option<Cuda> {
@@ -192,4 +197,42 @@ fn copies_between_gpus_take_their_link() {
         println!("lane {} to lane {}: {rate:.0} GB/s", from.0, to.0);
         assert!(rate > 60.0, "lane {} to lane {}: {rate} GB/s", from.0, to.0);
     }
+}
+
+/// The sums of a batch are waited for while those of the next are made: a device is told of all batches in much less
+/// time than it takes for them.
+#[test]
+fn batches_of_sums_do_not_wait_for_each_other() {
+    type G1 = <Bn254 as Curve>::G1;
+    const N: usize = 1 << 18;
+    const BATCHES: usize = 8;
+    let Some(cuda) = cuda() else { return };
+    let one = <G1 as Group>::Ark::generator();
+    let multiples: Vec<_> = std::iter::successors(Some(one), |point| Some(*point + one)).take(N).collect();
+    let points: Vec<_> = <G1 as Group>::Ark::normalize_batch(&multiples).iter().map(G1::from_ark).collect();
+    let request = MsmRequest {
+        scalars: N,
+        sets: vec![MsmSet { g2: false, first: 0, points: N }],
+        memory_bytes: 1 << 30,
+        uses: 100,
+    };
+    let plan = Digits::<Bn254>::plan(&cuda, Lane(0), &request).unwrap();
+    let bases = Msm::<G1>::load(&cuda, Lane(0), &plan, 0, points.as_slice().into()).unwrap();
+    let scalars: Vec<_> =
+        (0..2).map(|seed| cuda.upload(Lane(0), &wire::<Bn254>(&random::<Bn254>(N, seed))).unwrap()).collect();
+    let sum = |batch: usize| {
+        let digits = Digits::<Bn254>::digits(&cuda, &plan, Scalars::Mont(&scalars[batch % 2])).unwrap();
+        Msm::<G1>::msm(&cuda, &bases, &digits).unwrap()
+    };
+    let alone: Vec<_> = (0..2).map(|batch| sum(batch).wait().unwrap()).collect();
+    assert_ne!(alone[0], alone[1]);
+
+    let start = Instant::now();
+    let pending: Vec<_> = (0..BATCHES).map(sum).collect();
+    let told = start.elapsed();
+    for (batch, pending) in pending.into_iter().enumerate() {
+        assert_eq!(pending.wait().unwrap(), alone[batch % 2], "batch {batch}");
+    }
+    let done = start.elapsed();
+    assert!(told * 2 < done, "told in {told:?}, done in {done:?}");
 }
