@@ -3,8 +3,12 @@
 
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use tandem_cuda::{testing, Device, DeviceBuffer, Downloads, Pinned, Pool, Staging, Stream, Upload};
+use tandem_cuda::{
+    exchange, is_pinned, testing, Device, DeviceBuffer, Downloads, Pinned, PinnedBlock, PinnedPool, Pool, Source,
+    Staging, Stream, Upload,
+};
 
 const SLOT: usize = 1 << 16;
 
@@ -220,4 +224,115 @@ fn threads_share_a_stream() {
             });
         }
     });
+}
+
+#[test]
+fn page_locked_blocks_are_used_again_and_are_zero() {
+    let Some(gpu) = gpu() else { return };
+    let pool = Arc::new(PinnedPool::new(8 << 20));
+    let mut block = pool.take(gpu.device, 3 << 20).unwrap();
+    assert_eq!(block.as_slice().len(), 3 << 20);
+    assert!(is_pinned(block.as_slice()));
+    block.bytes().fill(0xaa);
+    let address = block.address();
+    drop(block);
+    let again = pool.take(gpu.device, (3 << 20) - 5).unwrap();
+    assert_eq!(again.address(), address, "the pool gives the same block again, or this test shows nothing");
+    assert!(again.as_slice().iter().all(|byte| *byte == 0));
+    let other = pool.take(gpu.device, 3 << 20).unwrap();
+    assert_ne!(other.address(), address, "two at a time");
+    assert!(pool.take(gpu.device, 0).unwrap().as_slice().is_empty());
+    assert!(pool.take(gpu.device, usize::MAX).is_err());
+}
+
+/// Host memory that notes when it goes.
+struct Noted<T>(T, Arc<AtomicBool>);
+
+impl Source for Noted<PinnedBlock> {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+impl Source for Noted<Vec<u8>> {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl<T> Drop for Noted<T> {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn queued_copies_keep_their_source() {
+    let Some(gpu) = gpu() else { return };
+    let pool = Arc::new(PinnedPool::new(64 << 20));
+    let gone = Arc::new(AtomicBool::new(false));
+    let bytes = random(20 << 20, 11);
+    let mut block = pool.take(gpu.device, bytes.len()).unwrap();
+    block.bytes().copy_from_slice(&bytes);
+    let source: Arc<dyn Source> = Arc::new(Noted(block, gone.clone()));
+    let mut buffer: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, bytes.len() + 3, true).unwrap();
+    buffer.zero(0..bytes.len() + 3).unwrap();
+    assert!(gpu.staging.queue(&mut buffer, 0, &source, 5..bytes.len()).unwrap());
+    assert!(gpu.staging.queue(&mut buffer, bytes.len() - 5, &source, 0..5).unwrap());
+    for (at, range) in [(4, 0..bytes.len()), (0, 1..bytes.len() + 1), (usize::MAX, 0..2)] {
+        assert!(gpu.staging.queue(&mut buffer, at, &source, range).is_err());
+    }
+    drop(source);
+    let expected = [&bytes[5..], &bytes[..5], &[0; 3]].concat();
+    assert!(gpu.download(&buffer) == expected);
+    gpu.staging.wipe();
+    assert!(gone.load(Ordering::Relaxed), "the copies are done, the source is let go");
+
+    let pageable: Arc<dyn Source> = Arc::new(Noted(bytes, gone));
+    assert!(!gpu.staging.queue(&mut buffer, 0, &pageable, 0..9).unwrap());
+    assert!(gpu.download(&buffer) == expected, "nothing was copied");
+}
+
+#[test]
+fn buffers_follow_another_stream() {
+    let Some(gpu) = gpu() else { return };
+    let aside = Arc::new(Stream::urgent(gpu.device).unwrap());
+    for round in 0..20u8 {
+        let len = (4 << 20) + round as usize;
+        let mut buffer: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, len, true).unwrap();
+        // Much work first, so that what does not wait is seen.
+        (0..16).for_each(|value| buffer.fill(0..len, value).unwrap());
+        buffer.follow(&aside).unwrap();
+        buffer.fill(1..len / 2, 0x80 | round).unwrap();
+        let bytes = gpu.download(&buffer);
+        assert!(bytes[1..len / 2].iter().all(|byte| *byte == 0x80 | round));
+        assert!(bytes[0] == 15 && bytes[len / 2..].iter().all(|byte| *byte == 15));
+    }
+}
+
+#[test]
+fn buffers_exchange_their_pieces() {
+    let Some(gpu) = gpu() else { return };
+    for count in 0..5 {
+        for len in [0, 1, 7, 3 * SLOT + 1] {
+            let bytes = random(len, count as u64);
+            let pieces: Vec<_> = (0..count).map(|i| len * i / count..len * (i + 1) / count).collect();
+            let mut buffers: Vec<DeviceBuffer<u8>> = pieces
+                .iter()
+                .map(|piece| {
+                    let stream = Arc::new(Stream::new(gpu.device).unwrap());
+                    let mut buffer = gpu.pool.alloc(&stream, len, true).unwrap();
+                    buffer.fill(0..len, 0x5a).unwrap();
+                    Upload::run(&[gpu.staging.upload(&mut buffer, piece.start, &bytes[piece.clone()]).unwrap()])
+                        .unwrap();
+                    buffer
+                })
+                .collect();
+            exchange(&mut buffers, &pieces).unwrap();
+            assert!(buffers.iter().all(|buffer| gpu.download(buffer) == bytes), "{count} buffers of {len}");
+            if count > 0 {
+                assert!(exchange(&mut buffers, &pieces[1..]).is_err());
+            }
+        }
+    }
 }
