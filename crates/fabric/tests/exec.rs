@@ -308,6 +308,31 @@ fn host_memory() {
     each_cuda(|team| test(team, &preset("h200-pair"), &(0..team.size().min(2)).collect::<Vec<_>>()));
 }
 
+/// Copies that take the links and host memory: every byte arrives whatever the share, and the share moves to where both ways take
+/// the same time, from above and from below.
+#[test]
+fn shares_of_two_ways() {
+    let topology = preset("h200-pair");
+    for (root, host_share) in [(0, 0.15), (1, 1.5)] {
+        let team = Team::sim(2, Options::default()).unwrap();
+        let tuning =
+            Tuning { engines: 0, messages: 0, direct: 0, host_chunk: 1 << 12, host_share, ..Tuning::default() };
+        let mut suite = suite::<u32>(&team, &topology, &[0, 1], tuning, |x| x as u32);
+        let count = 300_003;
+        let mut shares = Vec::new();
+        for _ in 0..25 {
+            let ((from, numbers), (to, mut wanted)) = (suite.memory(count), suite.memory(count));
+            suite.collectives.send(root, 1 - root, &from, &to).unwrap();
+            wanted[1 - root] = numbers[root].clone();
+            team.synchronize().unwrap();
+            suite.expect("send over two ways", &to, &wanted);
+            shares.push(suite.collectives.host_share());
+        }
+        assert!((shares[24] - 1.0).abs() < 0.1, "{shares:?}");
+        assert!((shares[0] - 1.0).abs() > 0.1, "{shares:?}");
+    }
+}
+
 /// Recorded once, done three times, each time with other numbers.
 #[test]
 fn graphs() {

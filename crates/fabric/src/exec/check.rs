@@ -343,6 +343,11 @@ fn hops(schedule: &Schedule, topology: &Topology) -> Result<Hops> {
 /// # Errors
 /// The schedule does not end, or has hops that no link of the topology joins.
 pub fn predict(schedule: &Schedule, topology: &Topology) -> Result<f64> {
+    Ok(predict_each(schedule, topology)?.into_iter().fold(0.0, f64::max))
+}
+
+/// The same for the end of each transfer.
+pub(crate) fn predict_each(schedule: &Schedule, topology: &Topology) -> Result<Vec<f64>> {
     let hops = hops(schedule, topology)?;
     let mut run = Run::new(schedule);
     // When each chunk is there and when it was read, by channel; when each link is free; when each transfer can go on.
@@ -350,7 +355,7 @@ pub fn predict(schedule: &Schedule, topology: &Topology) -> Result<f64> {
     let mut read: Vec<Vec<f64>> = vec![Vec::new(); schedule.channels.len()];
     let mut free: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     let mut ready = vec![0.0f64; schedule.transfers.len()];
-    let mut end = 0.0f64;
+    let mut ends = vec![0.0f64; schedule.transfers.len()];
     let begin = |run: &Run<'_>, there: &[Vec<f64>], read: &[Vec<f64>], ready: f64, t: usize| {
         let (transfer, c) = (&schedule.transfers[t], run.next[t] as usize);
         let mut at = ready;
@@ -394,9 +399,9 @@ pub fn predict(schedule: &Schedule, topology: &Topology) -> Result<f64> {
             }
         }
         ready[t] = if first.is_finite() { first } else { last };
-        end = end.max(last);
+        ends[t] = last;
         run.step(t);
     }
     run.finish()?;
-    Ok(end)
+    Ok(ends)
 }

@@ -16,6 +16,7 @@ mod share;
 pub mod sim;
 mod tuning;
 
+pub(crate) use check::predict_each;
 pub use check::{check, predict};
 pub use direct::direct;
 pub use element::{Combine, Kind, Number};

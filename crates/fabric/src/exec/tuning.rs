@@ -47,7 +47,7 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Self {
         Self {
-            messages: 128 << 10,
+            messages: 512 << 10,
             direct: 1 << 20,
             lanes: 128,
             chunk: 256 << 10,

@@ -2,11 +2,9 @@
 
 use super::super::check::Run;
 use super::super::schedule::{Place, Shape, Spot, Transfer};
-use super::super::share::Share;
 use super::super::sim::Bound;
-use super::super::Tuning;
 use super::numbered;
-use crate::collective::{Item, Shared, Way};
+use crate::collective::{Item, Shared, Way, HOST_SLOTS};
 use crate::plan::Operation;
 use crate::{ffi, Error, Result};
 use std::collections::HashMap;
@@ -22,8 +20,6 @@ pub(super) struct Engines {
     /// Rings in host memory; made when they are first needed.
     host: Option<Pinned>,
     device: Option<Device>,
-    /// The share of ways through host memory, in hundredths of what the plan gives them.
-    share: Share,
     /// The copies whose times say whether that is right.
     measured: Option<Measured>,
 }
@@ -35,14 +31,13 @@ struct Measured {
 }
 
 impl Engines {
-    pub(super) fn new(devices: &[Device], tuning: &Tuning) -> Result<Self> {
+    pub(super) fn new(devices: &[Device]) -> Result<Self> {
         let streams =
             |(_, device): (usize, Device)| (0..=STREAMS).map(|_| Ok(Arc::new(Stream::new(device)?))).collect();
         Ok(Self {
             streams: numbered(devices).map(streams).collect::<Result<_>>()?,
             host: None,
             device: devices.first().copied(),
-            share: Share::new(100.0 * tuning.host_share, 10.0, 150.0),
             measured: None,
         })
     }
@@ -50,14 +45,10 @@ impl Engines {
     /// Tables of large chunks; copies from one PE to another also go through host memory.
     pub(super) fn bind(&mut self, shared: &Shared, items: &[Item]) -> Result<Vec<Bound>> {
         let tuning = shared.tuning();
-        self.adapt();
-        let is_one_way =
-            |item: &Item| item.job.len() == 2 && matches!(item.call.operation, Operation::Broadcast | Operation::Send);
-        let host = match items {
-            [item] if tuning.through_host && is_one_way(item) => (self.share.value() / 2.0).round() as u64 * 2,
-            _ => 0,
-        };
-        let (chunk, slots) = if host > 0 { (tuning.host_chunk, 8) } else { (tuning.engine_chunk, tuning.engine_slots) };
+        self.adapt(shared);
+        let host = shared.through(items);
+        let (chunk, slots) =
+            if host > 0 { (tuning.host_chunk, HOST_SLOTS) } else { (tuning.engine_chunk, tuning.engine_slots) };
         // Two lanes for trees that reduce and spread, one rooted at either side.
         let lanes = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
         let shape = Shape { lanes, chunk: chunk / items.len() as u64 / 16 * 16, slots };
@@ -85,12 +76,12 @@ impl Engines {
     }
 
     /// Moves the share towards where both ways take the same time.
-    fn adapt(&mut self) {
+    fn adapt(&mut self, shared: &Shared) {
         let is_done = |m: &Measured| m.links.1.is_done().unwrap_or(false) && m.host.1.is_done().unwrap_or(false);
         let Some(measured) = self.measured.take_if(|m| is_done(m)) else { return };
         let time = |(a, b): &(Event, Event)| a.elapsed_ms(b).ok().filter(|ms| *ms > 0.0);
         if let (Some(links), Some(host)) = (time(&measured.links), time(&measured.host)) {
-            self.share.observe(links.into(), host.into());
+            shared.observe(links.into(), host.into());
         }
     }
 

@@ -13,7 +13,6 @@ mod messages;
 mod resident;
 mod tables;
 
-use super::Tuning;
 use crate::collective::{lock, Item, Shared};
 use crate::{ffi, Result, Team};
 use engines::Engines;
@@ -34,7 +33,7 @@ pub(crate) struct Gpus {
 }
 
 impl Gpus {
-    pub(crate) fn new(team: &Team, tuning: &Tuning) -> Result<Self> {
+    pub(crate) fn new(team: &Team) -> Result<Self> {
         let mut least = u32::MAX;
         let mut devices = Vec::new();
         for queue in team.queues() {
@@ -49,7 +48,7 @@ impl Gpus {
             blocks: least as usize,
             tables: Mutex::default(),
             messages: Mutex::default(),
-            engines: Mutex::new(Engines::new(&devices, tuning)?),
+            engines: Mutex::new(Engines::new(&devices)?),
             resident: Mutex::new(Resident::new(team, &devices)?),
         })
     }

@@ -1,0 +1,350 @@
+//! What the handles to a team's collectives share: plans, tables, staging memory; and which of the ways to do an operation is taken.
+
+use crate::exec::sim::{Bound, Bytes, Run};
+use crate::exec::{direct, gpu, messages, predict_each, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
+use crate::onesided::OneSided;
+use crate::op::Op;
+use crate::plan::{plan, Operation, Plan, Request, Route, Step};
+use crate::topology::{DeviceKind, Topology};
+use crate::world::Allocation;
+use crate::{Error, HostLinks, Pe, Ratio, Result, Symmetric, Team};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) struct Shared {
+    pub(super) team: Team,
+    pub(super) topology: Topology,
+    pub(super) job: Vec<usize>,
+    pub(super) tuning: Tuning,
+    pub(super) plans: Mutex<HashMap<(Request, bool), Arc<Plan>>>,
+    pub(super) schedules: Mutex<HashMap<Wanted, Arc<Schedule>>>,
+    /// Rings, on every PE; the sim has those of host memory behind them.
+    pub(super) staging: Mutex<Option<Symmetric<u8>>>,
+    /// Of copies from one PE to another: how many hundredths of what their plan gives to ways through host memory these get.
+    pub(super) share: Mutex<Share>,
+    pub(super) gpus: Option<gpu::Gpus>,
+    /// Made when first needed.
+    pub(super) links: Mutex<Option<Arc<HostLinks>>>,
+}
+
+/// Where a table comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// A plan; the share of ways through host memory is to be changed to so many hundredths of what it is there, and 0 does
+    /// without them where it can.
+    Planned(u64),
+    /// [`direct`].
+    Direct,
+    /// [`messages`].
+    Messages,
+}
+
+/// What a schedule was made for.
+type Wanted = (Request, Call, Shape, Way);
+
+/// One operation with its memory.
+pub(crate) struct Item {
+    pub(crate) call: Call,
+    /// The PEs of the job.
+    pub(crate) job: Vec<usize>,
+    pub(crate) numbers: Option<(Kind, Combine)>,
+    /// By PE of the job.
+    pub(crate) input: Vec<u64>,
+    pub(crate) output: Vec<u64>,
+    /// What must stay.
+    pub(crate) keep: Vec<Symmetric<u8>>,
+}
+
+impl Shared {
+    pub(super) fn planned(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
+        let mut request = Request::new(operation, job);
+        request.helpers = (0..self.team.size()).filter(|pe| !job.contains(pe)).collect();
+        request.root = matches!(operation, Operation::Broadcast | Operation::Reduce).then_some(root);
+        request.pcie = pcie;
+        let key = (request, pcie);
+        if let Some(plan) = lock(&self.plans).get(&key) {
+            return Ok(plan.clone());
+        }
+        let mut found = plan(&self.topology, &key.0)?;
+        // A plan that does without helpers does not have their nodes.
+        if matches!(found.gain, crate::plan::Gain::None(_)) {
+            found.request.helpers.clear();
+        }
+        let found = Arc::new(found);
+        lock(&self.plans).insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The table of an operation.
+    pub(crate) fn table(&self, item: &Item, shape: &Shape, way: Way) -> Result<Arc<Schedule>> {
+        let (call, job) = (&item.call, &item.job);
+        let way = if job.len() == 1 && way != Way::Messages { Way::Direct } else { way };
+        let mut request = Request::new(call.operation, job);
+        let mut plan = None;
+        if let Way::Planned(host) = way {
+            let mut found = self.planned(call.operation, job, job[call.root], host > 0)?;
+            if found.rate.is_zero() && host == 0 {
+                found = self.planned(call.operation, job, job[call.root], true)?;
+            }
+            request = found.request.clone();
+            plan = Some(found);
+        }
+        let key = (request, *call, *shape, way);
+        if let Some(table) = lock(&self.schedules).get(&key) {
+            return Ok(table.clone());
+        }
+        let table = Arc::new(match (way, plan) {
+            (Way::Planned(host), Some(plan)) if host > 0 => {
+                schedule(&self.topology, &self.weighed(&plan, host), call, shape)?
+            }
+            (_, Some(plan)) => schedule(&self.topology, &plan, call, shape)?,
+            (Way::Messages, None) => messages(call, job.len(), shape.lanes)?,
+            (_, None) => direct(call, job.len(), shape.lanes)?,
+        });
+        let mut schedules = lock(&self.schedules);
+        if schedules.len() >= MOST_SCHEDULES {
+            schedules.clear();
+        }
+        schedules.insert(key, table.clone());
+        Ok(table)
+    }
+
+    /// Whether the topology has a way through host memory from one PE of a job to the other.
+    pub(crate) fn has_host_way(&self, item: &Item) -> bool {
+        let plan = self.planned(item.call.operation, &item.job, item.job[item.call.root], true);
+        plan.is_ok_and(|plan| self.through_host(&plan) > 0.0)
+    }
+
+    fn is_host(&self, paths: &[Vec<usize>]) -> bool {
+        paths.iter().flatten().any(|&d| self.topology.devices()[d].kind == DeviceKind::Cpu)
+    }
+
+    /// The share of a plan that goes through host memory.
+    fn through_host(&self, plan: &Plan) -> f64 {
+        let of = |step: &Step| -> f64 {
+            match step {
+                Step::Spread(trees) | Step::Collect(trees) => {
+                    trees.iter().filter(|t| self.is_host(&t.paths)).map(|t| t.share.to_f64()).sum()
+                }
+                Step::Send(routes) => {
+                    let through = |r: &&Route| self.is_host(std::slice::from_ref(&r.path));
+                    routes.iter().filter(through).map(|r| r.share.to_f64()).sum()
+                }
+            }
+        };
+        plan.steps.iter().map(of).sum()
+    }
+
+    /// The plan with other shares: those of ways through host memory are `hundredths` of what they were.
+    fn weighed(&self, plan: &Plan, hundredths: u64) -> Plan {
+        let mut plan = plan.clone();
+        let through = self.through_host(&plan);
+        if through <= 0.0 || through >= 1.0 {
+            return plan;
+        }
+        let wanted = (through * hundredths as f64 / 100.0).min(1.0);
+        let change = |is_host: bool, share: &mut Ratio| {
+            let factor = if is_host { wanted / through } else { (1.0 - wanted) / (1.0 - through) };
+            *share = Ratio::new((share.to_f64() * factor * 1e9) as i128, 1_000_000_000).unwrap_or(*share);
+        };
+        for step in &mut plan.steps {
+            match step {
+                Step::Spread(trees) | Step::Collect(trees) => {
+                    trees.iter_mut().for_each(|t| change(self.is_host(&t.paths), &mut t.share));
+                }
+                Step::Send(routes) => {
+                    routes.iter_mut().for_each(|r| change(self.is_host(std::slice::from_ref(&r.path)), &mut r.share));
+                }
+            }
+        }
+        plan
+    }
+
+    /// Whether every PE of the job reaches every other.
+    pub(crate) fn reach_all(&self, item: &Item) -> bool {
+        item.job.iter().all(|&a| item.job.iter().all(|&b| self.team.reaches(a, b).is_ok()))
+    }
+
+    /// How an operation that goes through queues is done.
+    pub(crate) fn way(&self, item: &Item) -> Way {
+        if item.call.part <= self.tuning.direct && self.reach_all(item) {
+            Way::Direct
+        } else {
+            Way::Planned(0)
+        }
+    }
+
+    /// The operation whose data are so small that messages carry them, if it is alone.
+    fn message<'a>(&self, items: &'a [Item]) -> Option<&'a Item> {
+        let [item] = items else { return None };
+        let is_small = item.call.part * item.job.len() as u64 <= self.tuning.messages;
+        (item.job.len() > 1 && is_small && self.reach_all(item)).then_some(item)
+    }
+
+    /// Gives tables addresses. `host` is the address of staging in host memory.
+    pub(crate) fn bind(
+        &self,
+        items: &[Item],
+        tables: Vec<Arc<Schedule>>,
+        host: u64,
+    ) -> Result<(Vec<Bound>, Symmetric<u8>)> {
+        // By PE: what the tables before have taken.
+        let pes = self.team.size();
+        let mut taken = vec![0u64; pes + 1];
+        let mut nodes = Vec::new();
+        for (item, table) in items.iter().zip(&tables) {
+            let helpers = (0..pes).filter(|pe| !item.job.contains(pe)).take(table.helpers);
+            let all: Vec<usize> = item.job.iter().copied().chain(helpers).chain([pes]).collect();
+            let at: Vec<u64> = all.iter().map(|&pe| taken[pe]).collect();
+            all.iter().zip(&table.staging).for_each(|(&pe, bytes)| taken[pe] += bytes);
+            nodes.push((all, at));
+        }
+        let room = if host == 0 { taken[pes] } else { 0 };
+        let most = taken[..pes].iter().copied().max().unwrap_or(0);
+        let staging = self.staging(most + room)?;
+        let place = |pe: usize, at: u64| -> Result<u64> {
+            if pe < pes {
+                return Ok(self.team.queue(pe).address(&staging)? + at);
+            }
+            // In the sim host memory is the end of what the first PE has.
+            Ok(at + if host == 0 { self.team.queue(0).address(&staging)? + most } else { host })
+        };
+        let bounds = items.iter().zip(tables).zip(nodes).map(|((item, schedule), (nodes, at))| {
+            let by_node = |list: &[u64]| (0..nodes.len()).map(|i| list.get(i).copied().unwrap_or(0)).collect();
+            let staging = nodes.iter().zip(at).map(|(&pe, at)| place(pe, at)).collect::<Result<_>>()?;
+            let (input, output) = (by_node(&item.input), by_node(&item.output));
+            Ok(Bound { schedule, numbers: item.numbers, pes: nodes, input, output, staging })
+        });
+        Ok((bounds.collect::<Result<_>>()?, staging))
+    }
+
+    fn staging(&self, bytes: u64) -> Result<Symmetric<u8>> {
+        let mut staging = lock(&self.staging);
+        if let Some(memory) = staging.as_ref().filter(|memory| memory.bytes() >= bytes) {
+            return Ok(memory.clone());
+        }
+        let len = usize::try_from(bytes.next_power_of_two()).map_err(|_| Error::invalid("staging", "too large"))?;
+        let memory = self.team.alloc::<u8>(len)?;
+        *staging = Some(memory.clone());
+        Ok(memory)
+    }
+
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
+    }
+
+    pub(crate) fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    /// Whether a queue of the team is recording.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.team.queues().iter().any(|queue| queue.is_recording())
+    }
+
+    /// Waits until the queues of these PEs have done what they were told.
+    pub(super) fn idle(&self, pes: &[usize]) -> Result<()> {
+        let busy = pes.iter().map(|&pe| self.team.queue(pe)).filter(|queue| !queue.is_idle());
+        let results: Vec<Result<()>> = busy.map(|queue| queue.synchronize()).collect();
+        results.into_iter().collect()
+    }
+
+    pub(super) fn on_gpus(&self, gpus: &gpu::Gpus, items: &[Item], is_now: bool) -> Result<()> {
+        if is_now && gpus.resident(self, items)? {
+            return Ok(());
+        }
+        let bytes: u64 = items.iter().map(|item| item.call.part).sum();
+        let is_copy = items.iter().all(|item| item.numbers.is_none());
+        if !self.is_recording() && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
+            return gpus.engines(self, items, is_now);
+        }
+        match self.message(items) {
+            Some(item) => gpus.messages(self, item),
+            None => gpus.fused(self, items, is_now),
+        }
+    }
+
+    /// By how many hundredths the ways through host memory are to be changed that a copy from one PE to another takes beside its
+    /// links; 0 for anything else.
+    pub(crate) fn through(&self, items: &[Item]) -> u64 {
+        let [item] = items else { return 0 };
+        let is_one_way = matches!(item.call.operation, Operation::Broadcast | Operation::Send) && item.job.len() == 2;
+        // In steps of two, so that not every call has a table of its own.
+        let share = (lock(&self.share).value() / 2.0).round() as u64 * 2;
+        if is_one_way && self.tuning.through_host {
+            share
+        } else {
+            0
+        }
+    }
+
+    /// Takes the times of a copy that took both ways.
+    pub(crate) fn observe(&self, links: f64, host: f64) {
+        lock(&self.share).observe(links, host);
+    }
+
+    /// Pretend PEs take the ways that GPUs would; what counts for times is what the topology says.
+    fn sim_table(&self, items: &[Item], item: &Item) -> Result<Arc<Schedule>> {
+        let tuning = &self.tuning;
+        let shape = Shape { lanes: tuning.lanes, chunk: tuning.chunk, slots: tuning.slots };
+        let through = self.through(items);
+        let is_large = item.call.part >= tuning.engines && item.numbers.is_none();
+        if is_large && through > 0 {
+            let split = Shape { lanes: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
+            if let Ok(table) = self.table(item, &split, Way::Planned(through)) {
+                let ends = predict_each(&table, &self.topology)?;
+                let is_host = |i: usize| {
+                    let row = &table.transfers[i];
+                    row.sources.iter().chain(&row.targets).any(|spot| spot.node == table.host())
+                };
+                let last = |wanted: bool| {
+                    (0..ends.len()).filter(|&i| is_host(i) == wanted).map(|i| ends[i]).fold(0.0, f64::max)
+                };
+                self.observe(last(false), last(true));
+                return Ok(table);
+            }
+        }
+        let way = if self.message(items).is_some() { Way::Messages } else { self.way(item) };
+        self.table(item, &shape, way)
+    }
+
+    pub(super) fn in_sim(&self, items: &[Item]) -> Result<()> {
+        let tables = items.iter().map(|item| self.sim_table(items, item));
+        let (bounds, staging) = self.bind(items, tables.collect::<Result<_>>()?, 0)?;
+        let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        let run = Arc::new(Run::new(bounds));
+        let mut keep: Vec<&Arc<Allocation>> = items.iter().flat_map(|item| &item.keep).map(Symmetric::memory).collect();
+        keep.push(staging.memory());
+        for pe in workers {
+            let run = run.clone();
+            let timeout = self.team.core().timeout;
+            let program = move |pe: &Pe| {
+                let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(pe.me() as u64 + 1);
+                let done = run.pe(pe.me(), pe, timeout, || pe.is_over(), seed);
+                done.map_err(|stuck| pe.late(stuck.peer as u32, 0, stuck.seen, stuck.wanted))
+            };
+            self.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
+        }
+        Ok(())
+    }
+}
+
+/// Chunks of rings in host memory.
+pub(crate) const HOST_SLOTS: u64 = 8;
+/// Tables that are kept for the next time.
+const MOST_SCHEDULES: usize = 512;
+
+impl Bytes for Pe {
+    fn read(&self, from: u64, to: &mut [u8]) {
+        self.read_at(from, to);
+    }
+    fn write(&self, to: u64, from: &[u8]) {
+        self.write_at(to, from);
+    }
+}
