@@ -34,7 +34,7 @@ rm "$bundle/messages"
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
-cp bench/gpu.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/fabric.py "$bundle/"
+cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/fabric.py "$bundle/"
 for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers/sppark-goldilocks .build/peers/sppark-baby_bear \
     .build/peers/nvshmem .build/peers/cub-reduce .build/peers/cub-sort; do
     if [ -x "$peer" ]; then

@@ -29,9 +29,10 @@ pub(crate) mod msm {
 /// Transforms.
 pub(crate) mod ntt {
     /// All tables of factors take at most this share of a GPU's memory: one 16th, so that two kinds of transforms of
-    /// 2^26 elements keep theirs (4 GiB each) beside a key of that size on a GPU of 141 GB. A pass without a table makes one
-    /// product more an element.
+    /// 2^24 elements keep theirs (1 GiB each) beside a key of that size on a GPU of 141 GB.
     pub(crate) const TABLES_SHARE: u64 = 16;
+    /// One table takes at most one 4th of that. A pass without a table makes one product more an element.
+    pub(crate) const TABLE_SHARE: u64 = 4;
     /// A transform is spread over lanes where each gets at least this many elements, as a power of two. Two NVIDIA H200,
     /// 2026-11-22, BN254, ms on one and on two: 2^18 0.062 and 0.065, 2^19 0.117 and 0.088, 2^20 0.220 and 0.157.
     pub(crate) const SHARD_BITS: u32 = 18;

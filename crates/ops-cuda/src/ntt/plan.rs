@@ -1,7 +1,7 @@
 //! Which passes over memory a transform takes. Pure: tested without a GPU.
 
 use crate::ffi::{TANDEM_NTT_MAX_LOG_ROWS, TANDEM_NTT_MIN_LOG_ROWS};
-use crate::tuning::ntt::TABLES_SHARE;
+use crate::tuning::ntt::{TABLES_SHARE, TABLE_SHARE};
 use tandem_ops::{Direction, Order};
 
 pub(super) const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
@@ -92,7 +92,7 @@ pub(super) fn factors_of(shape: &Shape, i: u32, count: u32, bits: u32, memory: u
     let scaled = shape.direction == Direction::Inverse && i == 1.min(count - 1);
     if i == 0 && !shape.odd && !scaled {
         Factors::None
-    } else if scaled || 64u64 << bits <= tables_bytes(memory) {
+    } else if scaled || 64u64 << bits <= tables_bytes(memory) / TABLE_SHARE {
         Factors::Table { bits, scaled }
     } else {
         Factors::Powers
