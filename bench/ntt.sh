@@ -1,0 +1,31 @@
+#!/bin/sh
+# Transforms on one GPU and spread over all: `sh bench/ntt.sh [FOLDER]` with the program in FOLDER (the GPU bundle). Rows go
+# to $OUT/ntt.jsonl; the medians are printed last. 2^32 elements of BLS12-381 need two GPUs of 141 GB.
+set -u
+here=${1:-.build/gpu-bundle}
+out=${OUT:-out}
+mkdir -p "$out"
+rows=$out/ntt.jsonl
+: >"$rows"
+: >"$out/ntt.txt"
+# bench <device> <options>
+bench() {
+    device=$1
+    shift
+    timeout 60 "$here/tandem" -q --device "$device" bench ntt "$@" --json "$rows" >>"$out/ntt.txt" 2>&1 ||
+        { echo "bench ntt $* on $device failed:"; tail -3 "$out/ntt.txt"; }
+}
+for device in cuda cuda:0; do
+    bench $device --curve bn254 --log-n 18..20 --runs 20
+    bench $device --curve bn254 --log-n 24 --runs 10
+    bench $device --curve bn254 --log-n 26 --runs 10
+    bench $device --curve bn254 --log-n 28 --runs 10
+    bench $device --curve bls12-381 --log-n 28 --runs 10
+done
+bench cuda --curve bls12-381 --log-n 32 --runs 3
+python3 - "$rows" <<'EOF'
+import json, sys
+for line in open(sys.argv[1]):
+    row = json.loads(line)
+    print(f"{row['curve']:9} 2^{row['log_n']} on {row['lanes']} of {row['device'].count('cuda:')} GPUs: {row['ms_median']:.3f} ms, least {row['ms_min']:.3f}")
+EOF
