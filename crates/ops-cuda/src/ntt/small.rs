@@ -59,7 +59,8 @@ struct Pass {
 /// The passes of vectors of 2^`log_n` elements, no fewer than 2^[`MIN_BITS`]: from the upper bits to the lower ones, or the
 /// other way if the input is in bit-reversed order.
 fn passes(log_n: u32, reversed: bool) -> Vec<Pass> {
-    let count = log_n.div_ceil(MAX_BITS);
+    // Two passes of 2^17 or 2^18 elements have blocks for a third of the GPU.
+    let count = if (17..=18).contains(&log_n) { 3 } else { log_n.div_ceil(MAX_BITS) };
     let mut done = 0;
     let pass = |i| {
         let log_rows = log_n / count + u32::from(i < log_n % count);

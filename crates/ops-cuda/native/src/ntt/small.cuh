@@ -6,8 +6,8 @@
 // earlier passes have found and w is the root of unity of order 2^(bits of the row and known). That factor is a power
 // of the row for each column, and rows that a thread holds are in arithmetic progression: factors are computed.
 //
-// A block keeps a line of memory (128 bytes) of columns in shared memory, as tile[row][column] with rows one element
-// longer than a line: neither rows nor columns then have conflicts of banks. A thread holds 16 elements of one column
+// A block keeps 16 columns, a line of memory or half of one, in shared memory, as tile[row][column] with rows one element
+// longer than that: neither rows nor columns then have conflicts of banks, or few. A thread holds 16 elements of one column
 // and does up to four stages on them, a round. Rows go in in natural order and come out in bit-reversed order. Where a
 // pass is to go the other way, its rows are copied in and out in bit-reversed order.
 #include "tandem_ops.h"
@@ -53,15 +53,16 @@ template <class F, int H> TANDEM_HD void transform(typename F::Held* x) {
 #if defined(__CUDACC__)
 __device__ __forceinline__ uint32_t reverse_bits(uint32_t x, uint32_t bits) { return bits == 0 ? 0 : __brev(x) >> (32 - bits); }
 
-/// Columns of a block: a line of memory, or half of one where the block would have too many threads.
+/// Columns of a block: a line of memory, or half of one. Blocks of more threads wait longer for each other.
+constexpr uint32_t LOG_COLUMNS = 4, C = 1u << LOG_COLUMNS;
+static_assert(LOG_COLUMNS == LOG_HELD, "a block has a thread for each row");
+template <int LOG_ROWS> constexpr uint32_t THREADS = 1u << LOG_ROWS;
+/// The tile, and a factor for each row.
 template <class F, int LOG_ROWS>
-constexpr uint32_t LOG_COLUMNS = sizeof(typename F::Stored) == 8 ? 4 : LOG_ROWS < 9 ? 5 : 4;
-template <class F, int LOG_ROWS> constexpr uint32_t THREADS = 1u << (LOG_COLUMNS<F, LOG_ROWS> + LOG_ROWS - LOG_HELD);
-template <class F, int LOG_ROWS>
-constexpr uint32_t TILE_BYTES = (((1u << LOG_COLUMNS<F, LOG_ROWS>)+2) << LOG_ROWS) * sizeof(typename F::Stored);
+constexpr uint32_t TILE_BYTES = ((C + 2) << LOG_ROWS) * sizeof(typename F::Stored);
 /// Blocks that share a multiprocessor, which leaves their threads a number of registers.
 template <class F, int LOG_ROWS>
-constexpr uint32_t BLOCKS = F::RESIDENT_THREADS / THREADS<F, LOG_ROWS> > 24 ? 24 : F::RESIDENT_THREADS / THREADS<F, LOG_ROWS>;
+constexpr uint32_t BLOCKS = F::RESIDENT_THREADS / THREADS<LOG_ROWS> > 24 ? 24 : F::RESIDENT_THREADS / THREADS<LOG_ROWS>;
 
 /// A power of the root as its parts: one of its first 2^split powers, and one of its 2^split-th.
 template <class F> struct Power {
@@ -105,23 +106,22 @@ struct Places {
 /// Copies a tile: calls `copy(tile element, place)` for the thread's elements.
 template <class F, int LOG_ROWS, class Copy>
 __device__ __forceinline__ void copy_tile(const Places& places, uint64_t first, uint64_t columns, Copy copy) {
-    constexpr uint32_t LOG_C = LOG_COLUMNS<F, LOG_ROWS>, C = 1u << LOG_C, R = 1u << LOG_ROWS;
-    constexpr uint32_t T = THREADS<F, LOG_ROWS>, STEP = T / C;
+    constexpr uint32_t STEP = THREADS<LOG_ROWS> / C;
     if (places.low == 0) {
-        // Neighbouring threads take neighbouring rows. T is a multiple of R, or all threads take the same column.
-        const uint32_t row = threadIdx.x % R, column = threadIdx.x / R;
-        const uint32_t to = (places.reverse_rows ? reverse_bits(row, LOG_ROWS) : row) * (C + 1) + column;
-        const uint64_t base = places.column(first + column) + row;
+        // A thread takes a row of all columns.
+        const uint32_t row = threadIdx.x;
+        const uint32_t to = (places.reverse_rows ? reverse_bits(row, LOG_ROWS) : row) * (C + 1);
+        const uint64_t base = places.column(first) + row;
         if (places.reverse_columns && places.log_n > LOG_ROWS) {
-            const uint32_t top = places.log_n - LOG_C;
+            const uint32_t top = places.log_n - LOG_COLUMNS;
 #pragma unroll
-            for (uint32_t i = 0; i < HELD; i++)
-                copy(to + i * (T / R), base + (uint64_t(reversed_bits(i * (T / R), LOG_C)) << top));
+            for (uint32_t i = 0; i < C; i++)
+                copy(to + i, base + (uint64_t(reversed_bits(i, LOG_COLUMNS)) << top));
         } else {
             const uint32_t present = columns - first < C ? uint32_t(columns - first) : C;
 #pragma unroll
-            for (uint32_t i = 0; i < HELD; i++)
-                if (column + i * (T / R) < present) copy(to + i * (T / R), base + i * T);
+            for (uint32_t i = 0; i < C; i++)
+                if (i < present) copy(to + i, base + (i << LOG_ROWS));
         }
     } else {
         // They take neighbouring columns.
@@ -143,14 +143,14 @@ __device__ __forceinline__ void copy_tile(const Places& places, uint64_t first, 
 /// H stages on the rows' bits LEFT - H .. LEFT. `factor(i, row)` reads and multiplies what is the i-th element of the thread.
 template <class F, int LOG_ROWS, int LEFT, int H, class Read>
 __device__ __forceinline__ void round(typename F::Stored* tile, bool inverse, Read read) {
-    constexpr uint32_t C = 1u << LOG_COLUMNS<F, LOG_ROWS>, BELOW = LEFT - H, SIZE = 1 << H;
+    constexpr uint32_t BELOW = LEFT - H, SIZE = 1 << H;
     const uint32_t column = threadIdx.x % C, thread = threadIdx.x / C;
     typename F::Stored y[HELD];
     typename F::Held x[HELD];
     uint32_t at[HELD >> H];
 #pragma unroll
     for (uint32_t q = 0; q < HELD >> H; q++) {
-        const uint32_t unit = thread + q * (THREADS<F, LOG_ROWS> / C);
+        const uint32_t unit = thread + q * (THREADS<LOG_ROWS> / C);
         const uint32_t row = unit >> BELOW << LEFT | (unit & ((1u << BELOW) - 1));
         at[q] = row * (C + 1) + column;
         read(x + (q << H), tile + at[q], row);
@@ -174,7 +174,7 @@ __device__ __forceinline__ void round(typename F::Stored* tile, bool inverse, Re
 /// A later round: elements are multiplied by roots of order 2^(LEFT + bits of the round before), from a table.
 template <class F, int LOG_ROWS, int LEFT, int H, int BEFORE>
 __device__ __forceinline__ void later_round(typename F::Stored* tile, bool inverse, const typename F::Stored* factors) {
-    constexpr uint32_t C = 1u << LOG_COLUMNS<F, LOG_ROWS>, BELOW = LEFT - H, MASK = (1u << BEFORE) - 1;
+    constexpr uint32_t BELOW = LEFT - H, MASK = (1u << BEFORE) - 1;
     __syncthreads();
     round<F, LOG_ROWS, LEFT, H>(tile, inverse, [&](typename F::Held* x, const typename F::Stored* from, uint32_t row) {
 #pragma unroll
@@ -184,10 +184,10 @@ __device__ __forceinline__ void later_round(typename F::Stored* tile, bool inver
 }
 
 template <class F, int LOG_ROWS>
-__global__ void __launch_bounds__((THREADS<F, LOG_ROWS>), (BLOCKS<F, LOG_ROWS>))
+__global__ void __launch_bounds__((THREADS<LOG_ROWS>), (BLOCKS<F, LOG_ROWS>))
     pass_kernel(const tandem_ntt_small_pass_args args) {
     typedef typename F::Stored Stored;
-    constexpr uint32_t C = 1u << LOG_COLUMNS<F, LOG_ROWS>, R = 1u << LOG_ROWS;
+    constexpr uint32_t R = 1u << LOG_ROWS;
     constexpr Rounds ROUNDS = rounds(LOG_ROWS);
     extern __shared__ uint4 shared[];
     Stored* tile = reinterpret_cast<Stored*>(shared);
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__((THREADS<F, LOG_ROWS>), (BLOCKS<F, LOG_ROWS>))
     Stored* row_factors = tile + R * (C + 1);
     const bool shared_factors = args.multiply && !reversed && args.low != 0;
     // Else those of a thread are powers of one, times one.
-    const uint32_t row = threadIdx.x % R;
+    const uint32_t row = threadIdx.x;
     const Power<F> factor(args, shared_factors ? unit * row : unit << BELOW);
     const Stored* input = reinterpret_cast<const Stored*>(args.input);
     // The pass before may still be at its end: nothing that it writes is touched until then.
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__((THREADS<F, LOG_ROWS>), (BLOCKS<F, LOG_ROWS>))
     if (shared_factors) {
         Stored f = F::product(factor.value(), Stored(args.scale));
         if (coset) f = F::product(f, __ldg(coset + row));
-        if (threadIdx.x < R) row_factors[row] = f;
+        row_factors[row] = f;
     } else if (args.multiply) {
         step = factor.value();
         if (coset) step = F::product(step, __ldg(coset + ((1u << BELOW) % R)));

@@ -83,8 +83,8 @@ template <class F, int LOG_ROWS> int32_t launch_pass(const tandem_ntt_small_pass
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = blocks(columns, 1u << LOG_COLUMNS<F, LOG_ROWS>);
-    config.blockDim = THREADS<F, LOG_ROWS>;
+    config.gridDim = blocks(columns, 1u << LOG_COLUMNS);
+    config.blockDim = THREADS<LOG_ROWS>;
     config.dynamicSmemBytes = BYTES;
     config.stream = stream;
     config.attrs = &early;
