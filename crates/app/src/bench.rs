@@ -25,6 +25,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
             poseidon(session, options, function, (*tree, *pinned))
         }
         cli::Bench::Reduce(args) => crate::bench_reduce::run(session, args),
+        cli::Bench::Sort(args) => crate::bench_sort::run(session, args),
         cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
             of_files(session, &session.open()?, options, zkey, witness)
         }

@@ -90,6 +90,13 @@ pub(crate) enum Command {
                             tandem reduce values.bin --element f32 --op max\n  \
                             tandem reduce scalars.bin --element scalar --curve bls12-381")]
     Reduce(crate::reduce::ReduceFile),
+    /// Put the keys in a file in order
+    #[command(
+        after_help = "What is larger than the devices' memory is sorted in pieces. The file and what comes of it must fit in host \
+                            memory.\n\nExamples:\n  tandem sort keys.bin sorted.bin\n  \
+                            tandem sort pairs.bin sorted.bin --key u32 --pairs --descending"
+    )]
+    Sort(crate::sort::SortFile),
     /// Measure, after checking that the results are right
     Bench {
         #[command(subcommand)]
@@ -345,6 +352,10 @@ pub(crate) enum Bench {
     #[command(after_help = "Examples:\n  tandem bench reduce --element u64 --log-n 24..26 --data lanes,pinned\n  \
                             tandem bench reduce --collective -b 4K -e 1G -f 4")]
     Reduce(crate::bench_reduce::ReduceBench),
+    /// Keys that lie on the devices: on one of them, and on all by either way
+    #[command(after_help = "Examples:\n  tandem bench sort --log-n 24..26\n  \
+                            tandem bench sort --key u32 --pairs --keys zipf,heavy --log-n 24")]
+    Sort(crate::bench_sort::BenchSort),
     /// Whole proofs: of circuits made up for the size, or of a key and a witness
     #[command(
         after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 circuit.zkey witness.wtns --runs 10"

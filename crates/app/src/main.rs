@@ -7,6 +7,7 @@
 mod bench;
 mod bench_msm;
 mod bench_reduce;
+mod bench_sort;
 mod bound;
 mod cli;
 mod commands;
@@ -23,6 +24,7 @@ mod plan;
 mod progress;
 mod reduce;
 mod report;
+mod sort;
 mod source;
 mod topo;
 mod trace;
@@ -59,6 +61,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::ExportVkey(args) => commands::export_vkey(&session, args),
         Command::Hash { what } => hash::run(&session, what),
         Command::Reduce(args) => reduce::run(&session, args),
+        Command::Sort(args) => sort::run(&session, args),
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(&session, args),
         Command::Topo(args) => topo::run(args),

@@ -79,7 +79,7 @@ impl Cuda {
     /// Whether kernels of one lane's GPU can use the memory of another's.
     fn sort_reaches(&self, from: Lane, to: Lane) -> Result<bool> {
         let (from, to) = (self.lane(OP, from)?, self.lane(OP, to)?);
-        Ok(from.lane == to.lane || from.device.can_access(to.device).map_err(|e| from.error(OP, e))?)
+        Ok(from.device == to.device || from.device.can_access(to.device).map_err(|e| from.error(OP, e))?)
     }
 
     /// Every lane waits for what all others have been told.

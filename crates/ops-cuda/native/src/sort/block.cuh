@@ -11,12 +11,16 @@ static_assert(BINS == THREADS * 16 && TILE < 1 << 14, "16 bins a thread, and cou
 /// A bin of more keys than this is not searched key by key.
 constexpr uint32_t MAX_BIN = 48;
 
+/// The power of two that has room for a tile.
+constexpr uint32_t PADDED = 8192;
+static_assert(PADDED / 2 < TILE && TILE <= PADDED, "the next power of two");
+
 /// Shared memory of a block that sorts. `index` is where a key stood: it makes the order of equal keys.
 template <class K, class V> struct BlockSort {
-    K keys[TILE];
+    K keys[PADDED];
     /// Two bins in a word, and one for each thread of a warp for what is past the end.
     alignas(16) uint32_t bins[BINS / 2 + 32];
-    uint16_t index[HAS_VALUES<V> ? TILE : 1];
+    uint16_t index[HAS_VALUES<V> ? PADDED : 1];
     K least[WARPS], greatest[WARPS];
     uint32_t warps[32];
 };
@@ -63,19 +67,22 @@ template <class K, class V> __device__ void sort_by_network(BlockSort<K, V>& s, 
     }
 }
 
-/// Sorts `length` keys, of which the thread has those with index i * THREADS + threadIdx.x in key[i], into s.keys, and with
-/// values their indices into s.index. It ends with a barrier; there is to be one before `s` is used again.
+/// Sorts the `length` keys in s.keys, of which each thread has written those at i * THREADS + threadIdx.x; with values,
+/// s.index then says where each was. It ends with a barrier; there is to be one before `s` is used again.
 ///
 /// Keys are counted into bins of equal width between the least and the greatest; a key's place is that of its bin plus
 /// the number of smaller keys in it. Where keys crowd in few bins, a network sorts them.
-template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&key)[ITEMS], uint32_t length) {
+///
+/// Between two steps keys stay in shared memory: there are not the registers to hold them.
+template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint32_t length) {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     K least = ~K(0), greatest = 0;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
+        const K x = s.keys[i * THREADS + threadIdx.x];
         if (i * THREADS + threadIdx.x < length) {
-            least = min(least, key[i]);
-            greatest = max(greatest, key[i]);
+            least = min(least, x);
+            greatest = max(greatest, x);
         }
     }
     least = warp_min(least);
@@ -95,18 +102,16 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&k
     const uint32_t shift = range >> BIN_BITS ? highest(range) - (BIN_BITS - 1) : 0;
 
     // No count is above TILE, so that none runs over into the other bin of its word.
-    const auto bin_of = [&](uint32_t i) {
-        return i * THREADS + threadIdx.x < length ? uint32_t((key[i] - least) >> shift) : BINS + 2 * lane;
+    const auto bin_of = [&](uint32_t i, K x) {
+        return i * THREADS + threadIdx.x < length ? uint32_t((x - least) >> shift) : BINS + 2 * lane;
     };
-    // Kept packed: recomputing them costs more registers.
-    Ranks bins;
-#pragma unroll
-    for (uint32_t i = 0; i < ITEMS; i++) bins.set(i, bin_of(i));
-    Ranks rank;
+    Ranks bins, rank;
     constexpr uint32_t AT_ONCE = 4;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i += AT_ONCE) {
         uint32_t before[AT_ONCE];
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; j++) bins.set(i + j, bin_of(i + j, s.keys[(i + j) * THREADS + threadIdx.x]));
 #pragma unroll
         for (uint32_t j = 0; j < AT_ONCE; j++) {
             const uint32_t bin = bins.get(i + j);
@@ -135,11 +140,20 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&k
     // With a bin for each key, those of one bin are equal; values still need their order.
     const bool crowded = __syncthreads_or(most > MAX_BIN && (shift || HAS_VALUES<V>));
     const auto begin = [&](uint32_t bin) { return s.bins[bin / 2] >> (bin % 2 * 16) & 0xffff; };
+    if (crowded) {
+        if constexpr (HAS_VALUES<V>) {
+            for (uint32_t at = threadIdx.x; at < length; at += THREADS) s.index[at] = uint16_t(at);
+        }
+        sort_by_network(s, length);
+        return;
+    }
     // Loads before stores: the compiler does not exchange them.
+    K key[ITEMS];
     Ranks slot;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
-        slot.set(i, crowded ? i * THREADS + threadIdx.x : begin(bins.get(i)) + rank.get(i));
+        key[i] = s.keys[i * THREADS + threadIdx.x];
+        slot.set(i, begin(bins.get(i)) + rank.get(i));
     }
     const auto scatter = [&] {
 #pragma unroll
@@ -147,6 +161,7 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&k
             if (i * THREADS + threadIdx.x < length) s.keys[slot.get(i)] = key[i];
         }
     };
+    __syncthreads();
     scatter();
     Ranks index;
     if constexpr (HAS_VALUES<V>) {
@@ -156,14 +171,12 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&k
             if (at < length) s.index[slot.get(i)] = uint16_t(at);
         }
     }
-    if (crowded) {
-        sort_by_network(s, length);
-    } else if (shift || HAS_VALUES<V>) {
+    if (shift || HAS_VALUES<V>) {
         __syncthreads();
         // The place of each key within its bin.
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t at = min(i * THREADS + threadIdx.x, length - 1);
+            const uint32_t at = i * THREADS + threadIdx.x;
             key[i] = s.keys[at];
             if constexpr (HAS_VALUES<V>) index.set(i, s.index[at]);
         }
@@ -173,9 +186,9 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, K (&k
             uint32_t from[SIDE_BY_SIDE], of[SIDE_BY_SIDE], place[SIDE_BY_SIDE], longest = 0;
 #pragma unroll
             for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) {
-                const uint32_t bin = min(bin_of(i + j), BINS - 1);
+                const uint32_t bin = min(bin_of(i + j, key[i + j]), BINS - 1);
                 from[j] = place[j] = begin(bin);
-                of[j] = (bin + 1 < BINS ? begin(bin + 1) : length) - from[j];
+                of[j] = max((bin + 1 < BINS ? begin(bin + 1) : length) - from[j], 1u);
                 longest = max(longest, of[j]);
             }
 #pragma unroll 1

@@ -35,10 +35,9 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) splitters
     extern __shared__ __align__(16) unsigned char shared[];
     auto& s = *reinterpret_cast<BlockSort<K, None>*>(shared);
     K* samples = L.mailbox[L.lane]->samples;
-    K key[ITEMS];
 #pragma unroll
-    for (uint32_t i = 0; i < ITEMS; i++) key[i] = samples[i * THREADS + threadIdx.x];
-    sort_block(s, key, SAMPLES);
+    for (uint32_t i = 0; i < ITEMS; i++) s.keys[i * THREADS + threadIdx.x] = samples[i * THREADS + threadIdx.x];
+    sort_block(s, SAMPLES);
     samples = s.keys;
     if (threadIdx.x) return;
     const uint64_t differs = samples[0] ^ samples[SAMPLES - 1];
@@ -377,7 +376,7 @@ __global__ void __launch_bounds__(THREADS, 2) finish_kernel(const Lane<K, V> L, 
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) key[i] = keys[min(i * THREADS + threadIdx.x, length - 1)];
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) key[i] ^= flip_in;
+        for (uint32_t i = 0; i < ITEMS; i++) s.keys[i * THREADS + threadIdx.x] = key[i] ^ flip_in;
         if constexpr (HAS_VALUES<V>) {
             // Values are gathered, so that those of keys that never moved must first be copied aside.
             if (whole) {
@@ -387,19 +386,11 @@ __global__ void __launch_bounds__(THREADS, 2) finish_kernel(const Lane<K, V> L, 
             }
         }
         const uint64_t first = (whole ? L.first[L.lane] : L.state->cut[L.lane]) + group.start;
-        // Equal keys are in order.
-        const bool sorted = group.length & 2;
-        if (sorted) {
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i++) {
-                const uint32_t at = i * THREADS + threadIdx.x;
-                if (at >= length) continue;
-                s.keys[at] = key[i];
-                if constexpr (HAS_VALUES<V>) s.index[at] = uint16_t(at);
-            }
-            __syncthreads();
-        } else {
-            sort_block(s, key, length);
+        if (!(group.length & 2)) {
+            sort_block(s, length);
+        } else if constexpr (HAS_VALUES<V>) {
+            // Equal keys are in order. A thread reads what it has written itself.
+            for (uint32_t at = threadIdx.x; at < length; at += THREADS) s.index[at] = uint16_t(at);
         }
         const uint32_t to = owner(L.first, L.lanes, first);
         if (to == owner(L.first, L.lanes, first + length - 1)) {

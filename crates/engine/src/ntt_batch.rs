@@ -1,0 +1,240 @@
+//! Transforms of batches over any field, in any form, on the first lane, for measurements.
+
+use crate::ntt::{Transformed, Transformer};
+use crate::{Error, Result};
+use ark_ff::{FftField, Field, PrimeField};
+use tandem_ops::{
+    naive, BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, Ntt, NttField, NttOp, Order,
+};
+
+/// Coefficients repeat after this many, as a power of two, each time multiplied by something else.
+const LOG_PERIOD: u32 = 20;
+/// Values that are compared with the polynomials'.
+const CHECKED: usize = 8;
+/// Elements of all vectors together.
+const MAX_LOG_ELEMENTS: u32 = 34;
+
+/// Over which points a batch is transformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Points {
+    /// The subgroup.
+    Subgroup,
+    /// The odd powers of the 2n-th root of unity.
+    Odd,
+    /// The subgroup times a random element.
+    Shifted,
+}
+
+/// Transforms of `count` vectors in one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// Over which field.
+    pub field: FieldId,
+    /// Coefficients to values, or back.
+    pub direction: Direction,
+    /// Over which points.
+    pub points: Points,
+    /// Order of what comes in.
+    pub input: Order,
+    /// Order of what goes out.
+    pub output: Order,
+    /// How many vectors.
+    pub count: usize,
+}
+
+/// A backend without its type, for batches.
+pub(crate) trait Batching: Send + Sync {
+    fn batch(&self, batch: &Batch, log_n: u32, runs: usize) -> Result<Vec<f64>>;
+}
+
+impl<B: Ntt<Bn254> + Ntt<Bls12_381> + Ntt<Goldilocks> + Ntt<BabyBear>> Batching for B {
+    fn batch(&self, batch: &Batch, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+        match batch.field {
+            FieldId::Bn254 => bench::<Bn254, B>(self, batch, log_n, runs),
+            FieldId::Bls12_381 => bench::<Bls12_381, B>(self, batch, log_n, runs),
+            FieldId::Goldilocks => bench::<Goldilocks, B>(self, batch, log_n, runs),
+            FieldId::BabyBear => bench::<BabyBear, B>(self, batch, log_n, runs),
+        }
+    }
+}
+
+impl Transformer {
+    /// How long each of `runs` transforms of `batch` took, whose vectors of 2^`log_n` elements lie on the first lane.
+    /// Some values are checked first, or coefficients.
+    ///
+    /// # Errors
+    /// The size is out of range or does not fit; a value is wrong.
+    pub fn bench_batch(&self, batch: &Batch, log_n: u32, runs: usize) -> Result<Transformed> {
+        Ok(Transformed { seconds: self.batching().batch(batch, log_n, runs)?, lanes: 1 })
+    }
+}
+
+/// What is transformed: coefficient i of vector v is b_((i + v) mod period) s^i. So vectors of any size need only a few
+/// elements on the host, and yet the polynomials are known everywhere: at y they are b'(s y) ((s y)^n - 1) / ((s y)^period - 1)
+/// for the b' of the vector.
+struct Coefficients<F: NttField> {
+    period: Vec<F::Ark>,
+    ratio: F::Ark,
+    log_n: u32,
+}
+
+impl<F: NttField> Coefficients<F> {
+    fn new(log_n: u32) -> Self {
+        let mut bytes = vec![0; 64 + (64 << log_n.min(LOG_PERIOD))];
+        blake3::Hasher::new_derive_key("tandem bench transforms").finalize_xof().fill(&mut bytes);
+        let mut elements = bytes.chunks_exact(64).map(F::Ark::from_le_bytes_mod_order);
+        let ratio = elements.next().unwrap_or(F::Ark::ONE);
+        Coefficients { period: elements.collect(), ratio, log_n }
+    }
+
+    fn element(&self, vector: usize, i: usize) -> F::Ark {
+        self.period[(i + vector) % self.period.len()]
+    }
+
+    /// The coefficients without the powers of the ratio, in pieces.
+    fn upload<B: Ntt<F>>(&self, backend: &B, count: usize) -> Result<B::Buf<F::Element>> {
+        let mut data = backend.alloc(Lane(0), count << self.log_n)?;
+        let (len, n) = (count << self.log_n, 1 << self.log_n);
+        let piece = 1 << LOG_PERIOD;
+        for at in (0..len).step_by(piece) {
+            let elements: Vec<F::Element> =
+                (at..len.min(at + piece)).map(|e| F::element(self.element(e / n, e % n))).collect();
+            backend.write(&mut data, at, &elements)?;
+        }
+        Ok(data)
+    }
+
+    fn coefficient(&self, vector: usize, i: usize) -> F::Ark {
+        self.element(vector, i) * self.ratio.pow([i as u64])
+    }
+
+    /// The vector's polynomial at y.
+    fn value(&self, vector: usize, y: F::Ark) -> F::Ark {
+        let (y, one) = (self.ratio * y, F::Ark::ONE);
+        let len = self.period.len();
+        let b = (0..len).rev().fold(F::Ark::from(0u64), |sum, i| sum * y + self.element(vector, i));
+        match (y.pow([len as u64]) - one).inverse() {
+            Some(inverse) => b * (y.pow([1 << self.log_n]) - one) * inverse,
+            None => b * F::Ark::from((1u64 << self.log_n) / len as u64),
+        }
+    }
+}
+
+/// Numbers below `bound`, spread by the golden ratio, even ones and odd ones.
+fn spread(i: usize, bound: usize) -> usize {
+    ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % bound
+}
+
+fn bench<F: NttField, B: Ntt<F>>(backend: &B, batch: &Batch, log_n: u32, runs: usize) -> Result<Vec<f64>> {
+    let most = F::Ark::TWO_ADICITY - u32::from(batch.points == Points::Odd);
+    let root = F::root_of_unity(log_n).filter(|_| log_n <= most);
+    let root = root.ok_or_else(|| Error::input(format!("size 2^{log_n}: expected up to 2^{most} for {}", F::FIELD)))?;
+    if batch.count == 0 || batch.count > 1 << (MAX_LOG_ELEMENTS - log_n) {
+        let reason = format!("{} vectors of 2^{log_n}: expected 1 to 2^{}", batch.count, MAX_LOG_ELEMENTS - log_n);
+        return Err(Error::input(reason));
+    }
+    let input = Coefficients::<F>::new(log_n);
+    let shift = match batch.points {
+        Points::Subgroup => F::Ark::ONE,
+        Points::Odd => F::root_of_unity(log_n + 1).unwrap_or(F::Ark::ONE),
+        Points::Shifted => input.ratio + F::Ark::ONE,
+    };
+    let coset = match batch.points {
+        Points::Subgroup => Coset::Subgroup,
+        Points::Odd => Coset::Odd,
+        Points::Shifted => Coset::Shift(F::element(shift)),
+    };
+    let op = NttOp { direction: batch.direction, coset, input: batch.input, output: batch.output };
+
+    // Values over a coset, taken for values over the subgroup, belong to the coefficients times powers of the shift.
+    let mut data = input.upload(backend, batch.count)?;
+    let shifted = NttOp {
+        direction: Direction::Forward,
+        coset: Coset::Shift(F::element(input.ratio)),
+        input: Order::Natural,
+        output: Order::BitReversed,
+    };
+    Ntt::<F>::ntt_batch(backend, &mut data, batch.count, shifted)?;
+    let (back, to) = (Direction::Inverse, if op.direction == Direction::Forward { op.input } else { Order::Natural });
+    let plain = NttOp { direction: back, coset: Coset::Subgroup, input: Order::BitReversed, output: to };
+    Ntt::<F>::ntt_batch(backend, &mut data, batch.count, plain)?;
+    if op.direction == Direction::Inverse {
+        let there = NttOp { direction: Direction::Forward, coset, input: Order::Natural, output: op.input };
+        Ntt::<F>::ntt_batch(backend, &mut data, batch.count, there)?;
+    }
+    Ntt::<F>::ntt_batch(backend, &mut data, batch.count, op)?;
+    for i in 0..CHECKED {
+        let (vector, k) = (spread(i, batch.count), spread(i + 100, 1 << log_n));
+        let place = (vector << log_n) + naive::place(op.output, k, log_n);
+        let got = backend.download(&backend.copy(&data, place..place + 1, Lane(0))?)?.wait()?;
+        let expected = match op.direction {
+            Direction::Forward => input.value(vector, shift * root.pow([k as u64])),
+            Direction::Inverse => input.coefficient(vector, k),
+        };
+        if got.first() != Some(&F::element(expected)) {
+            let what = format!("element {k} of vector {vector} of a transform is wrong: nothing to measure");
+            return Err(Error::Device(what));
+        }
+    }
+
+    backend.take_spans()?;
+    for _ in 0..=runs {
+        let span = backend.begin(Lane(0), "transform");
+        Ntt::<F>::ntt_batch(backend, &mut data, batch.count, op)?;
+        backend.end(span);
+    }
+    // The first run warms up.
+    Ok(backend.take_spans()?.iter().skip(1).map(|span| span.duration_us / 1e6).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_and_form_is_measured() {
+        let on = Transformer::open(&"cpu".parse().unwrap()).unwrap();
+        let orders = [Order::Natural, Order::BitReversed];
+        for field in [FieldId::Bn254, FieldId::Bls12_381, FieldId::Goldilocks, FieldId::BabyBear] {
+            for direction in [Direction::Forward, Direction::Inverse] {
+                for points in [Points::Subgroup, Points::Odd, Points::Shifted] {
+                    for (input, output) in orders.into_iter().flat_map(|i| orders.map(|o| (i, o))) {
+                        for (log_n, count) in [(0, 1), (1, 3), (5, 3), (9, 1)] {
+                            let batch = Batch { field, direction, points, input, output, count };
+                            let times = on.bench_batch(&batch, log_n, 2).unwrap();
+                            assert!(times.seconds.len() == 2 && times.lanes == 1, "{batch:?}, 2^{log_n}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_refused() {
+        let on = Transformer::open(&"cpu".parse().unwrap()).unwrap();
+        let batch = Batch {
+            field: FieldId::BabyBear,
+            direction: Direction::Forward,
+            points: Points::Odd,
+            input: Order::Natural,
+            output: Order::Natural,
+            count: 1,
+        };
+        for (log_n, count) in [(27, 1), (28, 1), (64, 1), (4, 0), (4, usize::MAX)] {
+            assert_eq!(on.bench_batch(&Batch { count, ..batch }, log_n, 1).unwrap_err().exit_status(), 2);
+        }
+    }
+
+    /// A wrong transform is not measured: the values do not fit those of another polynomial.
+    #[test]
+    fn values_are_those_of_the_polynomials() {
+        let input = Coefficients::<Goldilocks>::new(6);
+        let y = <Goldilocks as NttField>::Ark::from(12_345u64);
+        for vector in [0, 1, 70] {
+            let naive = (0..64).rev().fold(y - y, |sum, i| sum * y + input.coefficient(vector, i));
+            assert_eq!(input.value(vector, y), naive);
+            assert_ne!(input.value(vector, y), input.value(vector + 1, y));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Sorts on any device, with the device in no type.
+
+use crate::gpus::{self, Opened};
+use crate::{DeviceChoice, DeviceReport, Error, Result};
+use std::time::Instant;
+use tandem_ops::sort::{streamed, Host, Plan};
+use tandem_ops::{Backend, Lane, Sort, SortKey, SortOptions};
+
+/// A device that sorts.
+pub struct Sorter {
+    on: Opened,
+    report: DeviceReport,
+}
+
+/// Who failed.
+enum Failed<E> {
+    Device(tandem_ops::Error),
+    Caller(E),
+}
+
+impl<E> From<tandem_ops::Error> for Failed<E> {
+    fn from(error: tandem_ops::Error) -> Self {
+        Failed::Device(error)
+    }
+}
+
+/// How the keys of a bench are distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// Every key as likely as every other.
+    Random,
+    /// One key.
+    Equal,
+    /// In order already.
+    Sorted,
+    /// In the opposite order.
+    Reversed,
+    /// Numbers up to a million, each with a frequency in inverse proportion to it.
+    Zipf,
+    /// Nine of ten keys are one and the same, the others random.
+    Heavy,
+}
+
+/// What a bench sorts.
+#[derive(Debug, Clone, Copy)]
+pub struct SortBench {
+    /// The keys.
+    pub distribution: Distribution,
+    /// How many.
+    pub elements: usize,
+    /// Whether values go with them.
+    pub pairs: bool,
+    /// In which order, and how.
+    pub options: SortOptions,
+}
+
+impl Sorter {
+    /// Opens the devices of `choice`, `most` lanes at the most.
+    ///
+    /// # Errors
+    /// As [`crate::Engine::open`].
+    pub fn open(choice: &DeviceChoice, most: usize) -> Result<Self> {
+        let (on, why) = gpus::open(choice, most)?;
+        let info = match &on {
+            Opened::Cpu(cpu) => cpu.info(),
+            Opened::Cuda(cuda) => cuda.info(),
+        };
+        let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
+        Ok(Sorter { on, report })
+    }
+
+    /// What was opened.
+    pub fn report(&self) -> &DeviceReport {
+        &self.report
+    }
+
+    /// How many of `elements` of `bytes` each are sorted at a time, with `budget` bytes of each device's memory at the most.
+    ///
+    /// # Errors
+    /// There is not room for one.
+    pub fn plan(&self, elements: usize, bytes: usize, budget: Option<u64>) -> Result<Plan> {
+        let info = match &self.on {
+            Opened::Cpu(cpu) => cpu.info(),
+            Opened::Cuda(cuda) => cuda.info(),
+        };
+        Ok(Plan::new(elements as u64, bytes as u64, &info.free_bytes, budget)?)
+    }
+
+    /// Sorts `data` and passes it to `sink` part by part; `step` is told how many elements were sorted.
+    ///
+    /// # Errors
+    /// What the device, `step` or `sink` reports.
+    pub fn sort<K: SortKey, E: From<Error>>(
+        &self,
+        data: &mut Host<K>,
+        plan: &Plan,
+        options: SortOptions,
+        mut step: impl FnMut(u64) -> std::result::Result<(), E>,
+        mut sink: impl FnMut(&Host<K>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let step = |count| step(count).map_err(Failed::Caller);
+        let sink = |part: &Host<K>| sink(part).map_err(Failed::Caller);
+        let done = match &self.on {
+            Opened::Cpu(cpu) => streamed(cpu, data, plan, options, step, sink),
+            Opened::Cuda(cuda) => streamed(cuda, data, plan, options, step, sink),
+        };
+        done.map_err(|failed| match failed {
+            Failed::Device(error) => Error::from(error).into(),
+            Failed::Caller(error) => error,
+        })
+    }
+
+    /// Seconds that each of `runs` took, after one to warm up, with keys that lie on the lanes in equal shares.
+    ///
+    /// # Errors
+    /// Not enough memory; what comes out is not in order, or not what went in.
+    pub fn bench<K: SortKey>(&self, what: &SortBench, runs: usize) -> Result<Vec<f64>> {
+        match &self.on {
+            Opened::Cpu(cpu) => bench::<K, _>(cpu, what, runs),
+            Opened::Cuda(cuda) => bench::<K, _>(cuda, what, runs),
+        }
+    }
+}
+
+fn bench<K: SortKey, B: Sort<K>>(backend: &B, what: &SortBench, runs: usize) -> Result<Vec<f64>> {
+    let (n, lanes) = (what.elements, backend.lanes());
+    let share = |lane: usize| n / lanes * lane + lane.min(n % lanes);
+    let upload = |make: &(dyn Fn(usize) -> K + Sync)| -> Result<(Vec<B::Buf<K>>, Vec<K>)> {
+        let all = made(n, make)?;
+        let bufs = (0..lanes).map(|lane| Ok(backend.upload(Lane(lane), &all[share(lane)..share(lane + 1)])?));
+        Ok((bufs.collect::<Result<_>>()?, all))
+    };
+    let copy = |bufs: &[B::Buf<K>]| -> Result<Vec<B::Buf<K>>> {
+        let of = |(lane, buf)| Ok(backend.copy(buf, 0..share(lane + 1) - share(lane), Lane(lane))?);
+        bufs.iter().enumerate().map(of).collect()
+    };
+    let (keys, host) = upload(&|i| key(what.distribution, i, n))?;
+    let values = if what.pairs { upload(&|i| K::from_low(i as u64))?.0 } else { Vec::new() };
+    let mut seconds = Vec::with_capacity(runs);
+    for run in 0..=runs {
+        let (mut sorted, mut along) = (copy(&keys)?, copy(&values)?);
+        backend.synchronize()?;
+        let started = Instant::now();
+        let mut refs: Vec<_> = sorted.iter_mut().collect();
+        if what.pairs {
+            backend.sort_pairs(&mut refs, &mut along.iter_mut().collect::<Vec<_>>(), what.options)?;
+        } else {
+            backend.sort(&mut refs, what.options)?;
+        }
+        backend.synchronize()?;
+        if run > 0 {
+            seconds.push(started.elapsed().as_secs_f64());
+        }
+        if run == runs {
+            check(backend, &host, &sorted, &along, what)?;
+        }
+    }
+    Ok(seconds)
+}
+
+/// Fails unless `keys` are those of `before` in order, and `values` say where each of them was, equal ones in that order.
+fn check<K: SortKey, B: Backend>(
+    backend: &B,
+    before: &[K],
+    keys: &[B::Buf<K>],
+    values: &[B::Buf<K>],
+    what: &SortBench,
+) -> Result<()> {
+    let download = |bufs: &[B::Buf<K>]| -> Result<Vec<K>> {
+        let parts = bufs.iter().map(|buf| backend.download(buf)?.wait()).collect::<tandem_ops::Result<Vec<_>>>();
+        Ok(parts?.concat())
+    };
+    let fail = |problem: String| Err(Error::Device(format!("{problem}: nothing to measure")));
+    let after = download(keys)?;
+    if let Some(i) =
+        after.windows(2).position(|pair| pair[0] != pair[1] && (pair[0] > pair[1]) != what.options.descending)
+    {
+        return fail(format!("keys {i} and {} of {} are not in order", i + 1, after.len()));
+    }
+    // The same keys as often: sums of what looks random.
+    let sum = |keys: &[K]| keys.iter().fold(0u64, |sum, key| sum.wrapping_add(mix(key.to_u64() ^ 0x5bd1_e995)));
+    if after.len() != before.len() || sum(&after) != sum(before) {
+        return fail("the keys are not those that went in".into());
+    }
+    if what.pairs {
+        let values = download(values)?;
+        let origin = |i: usize| before.get(values[i].to_u64() as usize);
+        let moved = (0..after.len()).position(|i| origin(i) != Some(&after[i]));
+        let swapped = (1..after.len()).position(|i| after[i - 1] == after[i] && values[i - 1] >= values[i]);
+        if let Some(i) = moved.or(swapped) {
+            return fail(format!("the value of key {i} is not the one that went in with it"));
+        }
+    }
+    Ok(())
+}
+
+/// `make(0)`, `make(1)` and so on, by all processors.
+fn made<K: SortKey>(n: usize, make: &(dyn Fn(usize) -> K + Sync)) -> Result<Vec<K>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(n)
+        .map_err(|_| Error::Device(format!("the CPU has no memory for {n} keys of {} bytes", size_of::<K>())))?;
+    all.resize(n, K::default());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = n.div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        for (t, part) in all.chunks_mut(share).enumerate() {
+            scope.spawn(move || part.iter_mut().enumerate().for_each(|(i, to)| *to = make(t * share + i)));
+        }
+    });
+    Ok(all)
+}
+
+/// Key `i` of `n`.
+fn key<K: SortKey>(distribution: Distribution, i: usize, n: usize) -> K {
+    let random = mix((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let high = |x: u64| K::from_low(x >> (64 - 8 * size_of::<K>() as u32));
+    let step = u64::MAX / (n as u64).max(1);
+    match distribution {
+        Distribution::Random => high(random),
+        Distribution::Equal => K::from_low(77),
+        Distribution::Sorted => high(i as u64 * step),
+        Distribution::Reversed => high((n - i) as u64 * step),
+        // The inverse of the distribution function: ln x / ln 10^6.
+        Distribution::Zipf => K::from_low((1e6f64.ln() * (random >> 11) as f64 / (1u64 << 53) as f64).exp() as u64),
+        Distribution::Heavy if random.is_multiple_of(10) => high(mix(random)),
+        Distribution::Heavy => high(0x8123_4567_89ab_cdef),
+    }
+}
+
+/// A number that looks random (the finalizer of splitmix64).
+fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
