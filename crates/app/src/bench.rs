@@ -11,15 +11,13 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tandem_engine::{CurveId, Engine, Hasher, Key, KeyCheck, Proved, Synthetic, Witness};
+use tandem_engine::{CurveId, Hasher, Key, KeyCheck, Proved, Synthetic, Witness};
 use tandem_ops::Family;
 
 pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
     match what {
         cli::Bench::Fabric(what) => crate::fabric::run(session, what),
-        cli::Bench::Ntt(options) => primitive(session, options, "ntt", |engine, log_n, runs| {
-            engine.bench_ntt(options.curve.into(), log_n, runs)
-        }),
+        cli::Bench::Ntt(options) => crate::bench_ntt::run(session, options),
         cli::Bench::Msm(args) => crate::bench_msm::run(session, args),
         cli::Bench::Poseidon { function, tree, pinned, options } => {
             poseidon(session, options, function, (*tree, *pinned))
@@ -92,28 +90,6 @@ fn line(log_n: u32, median: f64, min: f64, rate: f64) -> Vec<String> {
 fn title(session: &Session, opened: &Opened, what: &str, curve: CurveId, runs: u32) {
     let lanes = opened.engine.report().lanes.join(", ");
     session.note(&format!("{what}, {curve}, {lanes}, {runs} runs after one to warm up; results checked"));
-}
-
-/// A primitive whose results the engine checks before it measures.
-fn primitive(
-    session: &Session,
-    options: &BenchOptions,
-    what: &'static str,
-    measure: impl Fn(&Engine, u32, usize) -> tandem_engine::Result<Vec<f64>>,
-) -> Outcome {
-    let opened = &session.open()?;
-    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
-    title(session, opened, what, options.curve.into(), options.runs);
-    let mut table = vec![header("million/s")];
-    for log_n in options.log_n.clone() {
-        tandem_engine::Progress::start(&session.bars, what, 0);
-        let seconds = session.trace.step(what, || measure(&opened.engine, log_n, options.runs as usize))?;
-        session.bars.clear();
-        let (median, min) = median_and_min(&seconds);
-        rows.append(what, options.curve.into(), log_n, &seconds, None)?;
-        table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
-    }
-    rows.table(&table, "")
 }
 
 /// Hashes of columns or a tree, on all lanes, checked by the engine.

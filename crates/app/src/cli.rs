@@ -324,9 +324,12 @@ pub(crate) enum Helpers {
 pub(crate) enum Bench {
     #[command(flatten)]
     Fabric(crate::fabric::args::FabricBench),
-    /// Number-theoretic transforms
-    #[command(after_help = "Example:\n  tandem bench ntt --curve bn254 --log-n 16..20")]
-    Ntt(BenchOptions),
+    /// Number-theoretic transforms: natural order to bit-reversed over a curve's scalar field each on as many GPUs as is
+    /// fastest, all others on the first
+    #[command(after_help = "Examples:\n  tandem bench ntt --field bn254 --log-n 16..20\n  \
+                            tandem bench ntt --field bls12-381 --log-n 32 --device cuda:0,1\n  \
+                            tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift")]
+    Ntt(crate::bench_ntt::NttBench),
     /// Multi-scalar multiplications in G1 or G2, split by points over all GPUs
     #[command(
         after_help = "Examples:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl\n  \

@@ -6,6 +6,7 @@
 
 mod bench;
 mod bench_msm;
+mod bench_ntt;
 mod bench_reduce;
 mod bench_sort;
 mod bound;

@@ -51,10 +51,6 @@ where
         Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new() }))
     }
 
-    fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>> {
-        Team::<C>::bench_ntt(&*self.0[0], log_n, runs)
-    }
-
     fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>> {
         Team::<C>::bench_msm(&*self.0[0], g2, scalars, log_n, runs)
     }

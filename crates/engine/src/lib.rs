@@ -7,7 +7,6 @@
 
 use std::time::Instant;
 
-mod bench;
 mod cache;
 mod device;
 mod each;
@@ -16,6 +15,8 @@ mod files;
 mod gpus;
 mod key;
 mod msm;
+mod ntt;
+mod ntt_batch;
 mod open;
 mod poseidon;
 mod random;
@@ -30,12 +31,14 @@ pub use error::{Error, Result};
 pub use files::{export_vkey, setup, verify};
 pub use key::Key;
 pub use msm::ScalarKind;
+pub use ntt::{Transformed, Transformer};
+pub use ntt_batch::{Batch, Points};
 pub use open::{Engine, Schedule};
 pub use poseidon::{Hasher, ELEMENT_BYTES};
 pub use reduce::{element_bytes, random_elements, Dealt, Measured, Reduced, Reducer};
 pub use sort::{Distribution, SortBench, Sorter};
 pub use tandem_groth16::{Layout, Progress, Silent};
-pub use tandem_ops::{CurveId, DeviceKind, Lane, Span};
+pub use tandem_ops::{CurveId, DeviceKind, Direction, FieldId, Lane, Order, Span};
 pub use witness::Witness;
 
 /// What was opened, in words.

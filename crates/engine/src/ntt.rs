@@ -1,9 +1,12 @@
 //! Transforms on any device, for measurements, with neither the field nor the device in any type.
 
 use crate::gpus::{self, Opened};
+use crate::ntt_batch::Batching;
 use crate::{CurveId, DeviceChoice, DeviceReport, Error, Result};
 use ark_ff::{Field, PrimeField};
-use tandem_ops::{Bls12_381, Bn254, Coset, Direction, Lane, NttField, NttOp, NttSpread, Order, Spread};
+use tandem_ops::{
+    BabyBear, Bls12_381, Bn254, Coset, Direction, Goldilocks, Lane, Ntt, NttField, NttOp, NttSpread, Order, Spread,
+};
 
 /// Sizes that a measurement may ask for: 2^1 to 2^32.
 const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=32;
@@ -42,6 +45,10 @@ impl Transformer {
         Ok(Transformer { on, report: DeviceReport { kind: info.kind, lanes: info.lane_names, why } })
     }
 
+    pub(crate) fn batching(&self) -> &dyn Batching {
+        &*self.on
+    }
+
     /// What was opened.
     pub fn report(&self) -> &DeviceReport {
         &self.report
@@ -61,13 +68,13 @@ impl Transformer {
 }
 
 /// A backend without its type.
-trait Transforming: Send + Sync {
+trait Transforming: Batching {
     fn info(&self) -> tandem_ops::Info;
     fn bn254(&self, log_n: u32, runs: usize) -> Result<Transformed>;
     fn bls12_381(&self, log_n: u32, runs: usize) -> Result<Transformed>;
 }
 
-impl<B: NttSpread<Bn254> + NttSpread<Bls12_381>> Transforming for B {
+impl<B: NttSpread<Bn254> + NttSpread<Bls12_381> + Ntt<Goldilocks> + Ntt<BabyBear>> Transforming for B {
     fn info(&self) -> tandem_ops::Info {
         tandem_ops::Backend::info(self)
     }

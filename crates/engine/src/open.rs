@@ -204,17 +204,6 @@ impl Engine {
         key.inner.prove(witness)
     }
 
-    /// Seconds that each of `runs` forward transforms of 2^`log_n` elements took on the first lane.
-    ///
-    /// # Errors
-    /// The size is out of range or does not fit.
-    pub fn bench_ntt(&self, curve: CurveId, log_n: u32, runs: usize) -> Result<Vec<f64>> {
-        match curve {
-            CurveId::Bn254 => Bn254::team(&*self.team).bench_ntt(log_n, runs),
-            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_ntt(log_n, runs),
-        }
-    }
-
     /// Seconds that each of `runs` sums of 2^`log_n` points in G1 (or G2) took, split over all lanes, digits included.
     ///
     /// # Errors

@@ -50,8 +50,6 @@ impl AnyCurve for Bls12_381 {
 pub(crate) trait Team<C: Curve>: Send + Sync {
     /// Loads a key.
     fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
-    /// See [`crate::Engine::bench_ntt`].
-    fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>>;
     /// See [`crate::Engine::bench_msm`].
     fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>>;
 }
@@ -94,10 +92,6 @@ impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
     fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
         let key = ProvingKey::load(&*self.backend, view, layout)?;
         Ok(Box::new(OneKey { backend: self.backend.clone(), busy: self.busy.clone(), key }))
-    }
-
-    fn bench_ntt(&self, log_n: u32, runs: usize) -> Result<Vec<f64>> {
-        crate::bench::ntt::<C, B>(&self.backend, log_n, runs)
     }
 
     fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>> {
