@@ -5,6 +5,7 @@ use super::data::{Pattern, SEND};
 use super::subject::Subject;
 use crate::failure::Outcome;
 use std::sync::Arc;
+use std::time::Instant;
 use tandem_fabric::kernels::{pingpong, transfer, Ball, Scope, Transfer};
 use tandem_fabric::{Compare, HostLinks, OneSided, Signal, Symmetric, Team};
 
@@ -141,10 +142,18 @@ impl Subject for Inside {
     }
 }
 
-/// Two kernels that wait for each other.
+/// Places for the words of a game, each so many words after the one before. How long a GPU takes to see its own word depends on which
+/// part of its second-level cache has it: 0.2 us more or less for a round trip.
+const PLACES: usize = 16;
+const APART: usize = 64;
+/// Round trips that find the best place.
+const TRIAL: u64 = 3000;
+
+/// Two kernels that wait for each other, at the best of some places.
 pub(crate) struct PingPong {
     team: Team,
-    words: Symmetric<u64>,
+    places: Symmetric<u64>,
+    place: usize,
     ball: Ball,
 }
 
@@ -152,11 +161,27 @@ impl PingPong {
     pub(crate) const ALL: [Ball; 4] = [Ball::Signal, Ball::Atomic, Ball::Message, Ball::PutSignal];
 
     pub(crate) fn new(c: &Context, ball: Ball) -> Outcome<Self> {
-        Ok(Self { team: c.team.split(&[0, 1]).map_err(failed)?, words: c.team.alloc(6).map_err(failed)?, ball })
+        let (team, places) = (c.team.split(&[0, 1]).map_err(failed)?, c.team.alloc(PLACES * APART).map_err(failed)?);
+        Ok(Self { team, places, place: 0, ball })
+    }
+
+    fn words(&self) -> Outcome<Symmetric<u64>> {
+        let begin = self.place * APART;
+        self.places.slice(begin..begin + 6).map_err(failed)
     }
 
     fn clear(&self) -> Outcome {
-        (0..2).try_for_each(|pe| self.team.write(pe, &self.words, &[0; 6])).map_err(failed)
+        let words = self.words()?;
+        (0..2).try_for_each(|pe| self.team.write(pe, &words, &[0; 6])).map_err(failed)
+    }
+
+    /// Seconds of some round trips.
+    fn trial(&self) -> Outcome<f64> {
+        self.clear()?;
+        let begun = Instant::now();
+        pingpong(&self.team, self.ball, &self.words()?, TRIAL).map_err(failed)?;
+        (0..2).try_for_each(|pe| self.team.queue(pe).synchronize()).map_err(failed)?;
+        Ok(begun.elapsed().as_secs_f64())
     }
 }
 
@@ -172,6 +197,19 @@ impl Subject for PingPong {
     }
 
     fn prepare(&mut self, _: u64) -> Outcome<u64> {
+        if self.team.is_cuda() {
+            // The first game is slower: its kernel is loaded.
+            self.trial()?;
+            let mut best = (f64::MAX, 0);
+            for place in 0..PLACES {
+                self.place = place;
+                let seconds = self.trial()?;
+                if seconds < best.0 {
+                    best = (seconds, place);
+                }
+            }
+            self.place = best.1;
+        }
         Ok(8)
     }
 
@@ -190,10 +228,10 @@ impl Subject for PingPong {
         self.clear()?;
         let rounds = u64::from(self.repeats());
         if self.team.is_cuda() {
-            return pingpong(&self.team, self.ball, &self.words, rounds).map_err(failed);
+            return pingpong(&self.team, self.ball, &self.words()?, rounds).map_err(failed);
         }
         for me in 0..2 {
-            let word = self.words.at(0).map_err(failed)?;
+            let word = self.words()?.at(0).map_err(failed)?;
             let play = move |pe: &tandem_fabric::Pe| -> tandem_fabric::Result<()> {
                 for round in 1..=rounds {
                     if me == 1 {
@@ -225,7 +263,7 @@ impl Subject for PingPong {
         self.wait()?;
         let mut wrong = 0;
         for pe in 0..2 {
-            wrong += self.team.read(pe, &self.words).map_err(failed)?[4];
+            wrong += self.team.read(pe, &self.words()?).map_err(failed)?[4];
         }
         Ok(Some(wrong))
     }
