@@ -95,10 +95,11 @@ impl<F: NttField> Coefficients<F> {
     fn upload<B: Ntt<F>>(&self, backend: &B, count: usize) -> Result<B::Buf<F::Element>> {
         let mut data = backend.alloc(Lane(0), count << self.log_n)?;
         let (len, n) = (count << self.log_n, 1 << self.log_n);
+        let period: Vec<F::Element> = self.period.iter().map(|&x| F::element(x)).collect();
         let piece = 1 << LOG_PERIOD;
         for at in (0..len).step_by(piece) {
-            let elements: Vec<F::Element> =
-                (at..len.min(at + piece)).map(|e| F::element(self.element(e / n, e % n))).collect();
+            let element = |e: usize| period[(e % n + e / n) % period.len()];
+            let elements: Vec<F::Element> = (at..len.min(at + piece)).map(element).collect();
             backend.write(&mut data, at, &elements)?;
         }
         Ok(data)
