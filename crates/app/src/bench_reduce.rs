@@ -145,7 +145,10 @@ fn measure(args: &ReduceBench, all: &Reducer, one: Option<&Reducer>, bytes: usiz
         };
         match place {
             Place::Pinned | Place::Lanes => streams(HostData::Memory(&elements))?,
-            Place::Pageable => streams(HostData::Memory(&elements.to_vec()))?,
+            Place::Pageable => {
+                let pageable = elements.to_vec();
+                streams(HostData::Memory(&pageable))?;
+            }
             Place::Mapped | Place::File => {
                 let fail = |e| Failure::input(format!("cannot make a temporary file: {e}"));
                 let file = tempfile::NamedTempFile::new().map_err(fail)?;
