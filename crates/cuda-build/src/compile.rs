@@ -104,7 +104,13 @@ impl Object {
         std::fs::create_dir_all(self.object.parent().unwrap_or(Path::new("."))).map_err(io)?;
         std::fs::write(mine(&self.stamp), "").map_err(io)?;
         let mut nvcc = Command::new(&self.program);
-        nvcc.args(&self.flags).arg(COMPRESS).arg("-MMD").arg("-MF").arg(mine(&self.depfile)).arg("-o").arg(mine(&self.object));
+        nvcc.args(&self.flags)
+            .arg(COMPRESS)
+            .arg("-MMD")
+            .arg("-MF")
+            .arg(mine(&self.depfile))
+            .arg("-o")
+            .arg(mine(&self.object));
         run(nvcc.arg(&self.source)).map_err(|e| format!("{}: {e}", self.source.display()))?;
         for path in [&self.depfile, &self.object, &self.stamp] {
             std::fs::rename(mine(path), path).map_err(io)?;
