@@ -299,7 +299,7 @@ fn host_memory() {
         let text = recorded.err().unwrap().to_string();
         assert!(text.contains("download") && text.contains("cannot be recorded"), "{text}");
     };
-    for pes in 1..=8 {
+    for pes in [1, 2, 5] {
         let team = Team::sim(pes, Options::default()).unwrap();
         test(&team, &preset("hgx-h200"), &(0..pes).rev().collect::<Vec<_>>());
     }

@@ -4,7 +4,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
 use loom::sync::Arc;
 use loom::thread;
-use tandem_fabric::exec::protocol::{has_room, is_there, may_send, receive, send, tell, Word, HALVES};
+use tandem_fabric::exec::protocol::{has_room, is_there, may_send, receive, send, tell, whole, Word, HALVES};
 
 #[derive(Default)]
 struct Modelled(AtomicU64);
@@ -125,6 +125,51 @@ fn low_latency_messages() {
         side(&boxes.0, &boxes.1, 1000, 2000, 3);
         peer.join().unwrap();
     });
+}
+
+/// The mailbox of a resident kernel: who takes commands never takes half a command, whether the host has written them or the first
+/// block has passed them on; and what the host wrote before is seen.
+#[test]
+fn commands_of_a_mailbox() {
+    #[derive(Default)]
+    struct Mailbox {
+        data: Modelled,
+        words: [Modelled; 2],
+        done: Modelled,
+    }
+    fn run(is_host: bool) {
+        let mailbox = Arc::new(Mailbox::default());
+        let other = mailbox.clone();
+        let taker = thread::spawn(move || {
+            for last in 0..2 {
+                let number = loop {
+                    match whole(&other.words, last) {
+                        Some(number) => break number,
+                        None => thread::yield_now(),
+                    }
+                };
+                let halves = [0, 1].map(|i| other.words[i].load_relaxed() as u32);
+                assert_eq!((number, halves), (last + 1, [10 + number, 20 + number]));
+                assert!(!is_host || other.data.load_relaxed() == u64::from(number));
+                other.done.store_release(number.into());
+            }
+        });
+        for number in 1..=2u32 {
+            mailbox.data.store_relaxed(number.into());
+            for (word, half) in mailbox.words.iter().zip([10 + number, 20 + number]) {
+                let value = u64::from(half) | u64::from(number) << 32;
+                if is_host {
+                    word.store_release(value)
+                } else {
+                    word.store_relaxed(value)
+                }
+            }
+            until(|| mailbox.done.load_acquire() == u64::from(number));
+        }
+        taker.join().unwrap();
+    }
+    loom::model(|| run(true));
+    loom::model(|| run(false));
 }
 
 /// Messages one way: without the receiver's word the sender would overtake it.

@@ -68,6 +68,14 @@ pub fn receive(word: &impl Word, round: u64) -> Option<u32> {
     (word >> 32 == u64::from(flag(round))).then_some(word as u32)
 }
 
+/// The number of a command that has been written whole: all its words carry it above their 32 bits of data, and it is neither `last` nor 0.
+/// Words of two commands are never taken for one, whatever order they arrive in.
+pub fn whole(words: &[impl Word], last: u32) -> Option<u32> {
+    let mut numbers = words.iter().map(|word| (word.load_acquire() >> 32) as u32);
+    let number = numbers.next()?;
+    (numbers.all(|other| other == number) && number != last && number != 0).then_some(number)
+}
+
 /// Never 0, which fresh memory holds; the same again only after 2^32 - 1 rounds, when every place has long been overwritten.
 fn flag(round: u64) -> u32 {
     (round % u64::from(u32::MAX)) as u32 + 1
