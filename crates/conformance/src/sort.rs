@@ -154,7 +154,7 @@ fn keys<K: SortKey>(name: &str, n: usize) -> Vec<K> {
                 "sorted" => high(i as u64 * (u64::MAX / n as u64)),
                 "reversed" => high((n - i) as u64 * (u64::MAX / n as u64)),
                 "zipf" => K::from_low((13.8 * (random >> 11) as f64 / (1u64 << 53) as f64).exp() as u64),
-                "90 % one value" if random % 10 > 0 => K::from_low(0x1234_5678_9abc_def0),
+                "90 % one value" if !random.is_multiple_of(10) => K::from_low(0x1234_5678_9abc_def0),
                 "90 % one value" => high(rng.next_u64()),
                 "two values" => K::from_low(random & 1),
                 "powers of two" => K::from_low(1 << (random % u64::from(bits))),
@@ -163,7 +163,7 @@ fn keys<K: SortKey>(name: &str, n: usize) -> Vec<K> {
                 "small but for one" if i == 0 => high(u64::MAX),
                 "small but for one" => K::from_low(random % 1000),
                 "first and last bits" => high(random & (0xff << 56 | 0xff << (64 - bits))),
-                _ if random % 3 == 0 => high(u64::MAX - (random & 1) * (1 << (64 - bits))),
+                _ if random.is_multiple_of(3) => high(u64::MAX - (random & 1) * (1 << (64 - bits))),
                 _ => high(random),
             }
         })

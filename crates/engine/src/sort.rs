@@ -125,17 +125,16 @@ impl Sorter {
 fn bench<K: SortKey, B: Sort<K>>(backend: &B, what: &SortBench, runs: usize) -> Result<Vec<f64>> {
     let (n, lanes) = (what.elements, backend.lanes());
     let share = |lane: usize| n / lanes * lane + lane.min(n % lanes);
-    let upload = |make: &(dyn Fn(usize) -> K + Sync)| -> Result<(Vec<B::Buf<K>>, Vec<K>)> {
-        let all = made(n, make)?;
-        let bufs = (0..lanes).map(|lane| Ok(backend.upload(Lane(lane), &all[share(lane)..share(lane + 1)])?));
-        Ok((bufs.collect::<Result<_>>()?, all))
+    let upload = |all: &[K]| -> Result<Vec<B::Buf<K>>> {
+        (0..lanes).map(|lane| Ok(backend.upload(Lane(lane), &all[share(lane)..share(lane + 1)])?)).collect()
     };
     let copy = |bufs: &[B::Buf<K>]| -> Result<Vec<B::Buf<K>>> {
         let of = |(lane, buf)| Ok(backend.copy(buf, 0..share(lane + 1) - share(lane), Lane(lane))?);
         bufs.iter().enumerate().map(of).collect()
     };
-    let (keys, host) = upload(&|i| key(what.distribution, i, n))?;
-    let values = if what.pairs { upload(&|i| K::from_low(i as u64))?.0 } else { Vec::new() };
+    let host = made(n, &|i| key(what.distribution, i, n))?;
+    let keys = upload(&host)?;
+    let values = if what.pairs { upload(&made(n, &|i| K::from_low(i as u64))?)? } else { Vec::new() };
     let mut seconds = Vec::with_capacity(runs);
     for run in 0..=runs {
         let (mut sorted, mut along) = (copy(&keys)?, copy(&values)?);
@@ -179,7 +178,7 @@ fn check<K: SortKey, B: Backend>(
     }
     // The same keys as often: sums of what looks random.
     let sum = |keys: &[K]| keys.iter().fold(0u64, |sum, key| sum.wrapping_add(mix(key.to_u64() ^ 0x5bd1_e995)));
-    if after.len() != before.len() || sum(&after) != sum(before) {
+    if after.len() != before.len() || by_all(&after, sum) != by_all(before, sum) {
         return fail("the keys are not those that went in".into());
     }
     if what.pairs {
@@ -192,6 +191,17 @@ fn check<K: SortKey, B: Backend>(
         }
     }
     Ok(())
+}
+
+/// The sum of what all processors find for a part of `keys` each.
+fn by_all<K: SortKey>(keys: &[K], find: impl Fn(&[K]) -> u64 + Sync) -> u64 {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = keys.chunks(keys.len().div_ceil(threads).max(1));
+    std::thread::scope(|scope| {
+        let find = &find;
+        let found: Vec<_> = parts.map(|part| scope.spawn(move || find(part))).collect();
+        found.into_iter().fold(0u64, |sum, part| sum.wrapping_add(part.join().unwrap_or(0)))
+    })
 }
 
 /// `make(0)`, `make(1)` and so on, by all processors.

@@ -9,6 +9,9 @@ use rayon::prelude::*;
 /// A lane's keys with what goes along with them.
 type Piece<K, V> = Vec<(K, V)>;
 
+/// Where the parts begin that lanes received, and the parts.
+type Received<K, V> = (Vec<u64>, Vec<Piece<K, V>>);
+
 impl<K: SortKey> Sort<K> for Cpu {
     fn sort(&self, keys: &mut [&mut Buf<K>], options: SortOptions) -> Result<()> {
         check(keys, None)?;
@@ -59,12 +62,8 @@ fn sorted<K: SortKey, V: Copy + Send>(mut pieces: Vec<Piece<K, V>>, options: Sor
     Ok(pieces)
 }
 
-/// Every element goes to the lane that sorts it; returns also where the lanes' parts begin.
-fn exchange<K: SortKey, V: Copy>(
-    pieces: &[Piece<K, V>],
-    borders: &[u64],
-    descending: bool,
-) -> Result<(Vec<u64>, Vec<Piece<K, V>>)> {
+/// Every element goes to the lane that sorts it.
+fn exchange<K: SortKey, V: Copy>(pieces: &[Piece<K, V>], borders: &[u64], descending: bool) -> Result<Received<K, V>> {
     let lanes = pieces.len();
     let key = |pair: &(K, V)| comparable(pair.0, descending);
     let attempt = |seed| {
