@@ -32,9 +32,9 @@ fn failed(why: String) -> Failure {
 }
 
 impl NcclOp {
-    /// `None` where NCCL was not asked for.
+    /// `None` where NCCL was not asked for; sends both ways are a ring of NCCL's, which is the same for two GPUs alone.
     pub(crate) fn new(c: &Context, job: Job) -> Outcome<Option<Self>> {
-        let Some(nccl) = c.nccl.clone() else { return Ok(None) };
+        let Some(nccl) = c.nccl.clone().filter(|_| !job.both_ways || c.devices.len() == 2) else { return Ok(None) };
         let ranks = nccl.start(&c.devices).map_err(failed)?;
         let (mut pools, mut send, mut receive) = (Vec::new(), Vec::new(), Vec::new());
         for &device in &c.devices {
