@@ -64,7 +64,8 @@ pub(crate) mod reduce {
     pub(crate) const PINNED_WORKERS: usize = 3;
     /// The same where they fill slots.
     pub(crate) const PAGED_WORKERS: usize = 6;
-    /// What a GPU, its memory and its links read in a second.
+    /// What a GPU, its memory and its links read in a second. NVIDIA H200, 2026-11-22: memory and peer as docs/adr/0280 has
+    /// them, host memory as the fabric's host links were measured (docs/adr/0232).
     pub(crate) const RATES: Rates =
         Rates { memory: 4600e9, lane: 4600e9, peer: 380e9, pinned: [54e9, 106e9], paged: [40e9, 70e9], latency: 30e-6 };
     /// Of elements of a field.
