@@ -60,7 +60,9 @@ template <class P> int32_t launch(const tandem_poseidon_args* args, tandem_strea
     if (blocks == 0) return TANDEM_OK;
     if (!args->table || !args->input || !args->output) return TANDEM_INVALID;
     const uint32_t bytes = shape.slots() * THREADS * sizeof(Fp<P>);
-    cudaError_t status = cudaFuncSetAttribute(kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+    // The same for all shapes: a smaller limit would meet launches of larger ones that other threads make.
+    constexpr uint32_t MOST_BYTES = (MAX_WIDTH - 1 + MAX_BLOCK) * THREADS * sizeof(Fp<P>);
+    cudaError_t status = cudaFuncSetAttribute(kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(MOST_BYTES));
     if (status != cudaSuccess) return int32_t(status);
     kernel<P><<<uint32_t(blocks), THREADS, bytes, stream>>>(
         shape, reinterpret_cast<const Fp<P>*>(args->table), reinterpret_cast<const Fp<P>*>(args->input),
