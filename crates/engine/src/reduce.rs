@@ -289,12 +289,15 @@ fn resident<E: Value, B: Reduce>(
     let mut parts = Vec::new();
     for (lane, range) in ranges.into_iter().enumerate().filter(|(_, range)| !range.is_empty()) {
         let mut part = backend.alloc::<E::Wire>(Lane(lane), range.len())?;
-        // Piece by piece, as the elements may lie at any address.
-        let piece = (64 << 20) / size;
-        for at in (0..range.len()).step_by(piece) {
-            let end = range.len().min(at + piece);
-            let values: Vec<E::Wire> = elements.slice(range.start + at..range.start + end).iter().collect();
-            backend.write(&mut part, at, &values)?;
+        let share = elements.slice(range);
+        if let Some(values) = share.aligned() {
+            backend.write(&mut part, 0, values)?;
+        } else {
+            let piece = (64 << 20) / size;
+            for at in (0..share.len()).step_by(piece) {
+                let values: Vec<E::Wire> = share.slice(at..share.len().min(at + piece)).iter().collect();
+                backend.write(&mut part, at, &values)?;
+            }
         }
         parts.push(part);
     }

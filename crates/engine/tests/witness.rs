@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use tandem_engine::{setup, verify, CurveId, DeviceChoice, Engine, KeyCheck, Schedule, SetupOptions, Silent};
 use tandem_engine::{export_vkey, Synthetic, Witness};
+use tandem_engine::{setup, verify, CurveId, DeviceChoice, Engine, KeyCheck, Schedule, SetupOptions, Silent};
 
 fn engines() -> Vec<Engine> {
     let choices = [(DeviceChoice::Cpu, Schedule::default()), (DeviceChoice::Sim(3), Schedule::Each)];
@@ -58,7 +58,8 @@ fn files_are_refused_in_the_same_words() {
     let end = large.len();
     large[end - 32..].fill(0xff);
     let none: &[u8] = &[];
-    for (name, bytes) in [("empty", none), ("short", &good[..good.len() - 1]), ("large", &large), ("start", &good[..9])] {
+    for (name, bytes) in [("empty", none), ("short", &good[..good.len() - 1]), ("large", &large), ("start", &good[..9])]
+    {
         fs::write(at(name), bytes).unwrap();
     }
     let words = |result: tandem_engine::Result<Witness>| result.err().unwrap().to_string();

@@ -85,7 +85,9 @@ impl<C: Curve> Sums<C> {
         let (Some(with_a), Some((with_b, waited))) = (with_a.into_inner(), with_b.into_inner()) else {
             unreachable!("the scope ended before its tasks")
         };
+        // Two threads waited side by side.
         host.extend(waited);
+        host.sort_by_key(|span| span.begun);
         Ok(Proof { a, b, c: C::G1::from_ark(&(c + with_a + with_b?).into_affine()) })
     }
 

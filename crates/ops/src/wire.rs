@@ -104,10 +104,36 @@ impl<'a, T: Wire> Unaligned<'a, T> {
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
+
+    /// The values where they lie, if they are aligned there.
+    pub fn aligned(&self) -> Option<&'a [T]> {
+        bytemuck::try_cast_slice(self.bytes).ok()
+    }
 }
 
 impl<'a, T: Wire> From<&'a [T]> for Unaligned<'a, T> {
     fn from(values: &'a [T]) -> Self {
         Self { bytes: bytemuck::cast_slice(values), of: PhantomData }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unaligned;
+
+    #[test]
+    fn values_at_any_address() {
+        let words = [1u64, 2, 3, u64::MAX];
+        let bytes = bytemuck::cast_slice::<_, u8>(&words);
+        assert_eq!(Unaligned::<u64>::new(bytes).unwrap().aligned(), Some(&words[..]));
+        assert!(Unaligned::<u64>::new(&bytes[1..]).is_none());
+        // The same bytes at an odd address.
+        let mut room = vec![0; bytes.len() + 1];
+        let odd = usize::from(room.as_ptr().addr().is_multiple_of(2));
+        room[odd..odd + bytes.len()].copy_from_slice(bytes);
+        let moved = Unaligned::<u64>::new(&room[odd..odd + bytes.len()]).unwrap();
+        assert!(moved.aligned().is_none());
+        assert!(moved.iter().eq(words));
+        assert!(moved.slice(1..3).iter().eq([2, 3]));
     }
 }
