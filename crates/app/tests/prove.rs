@@ -77,8 +77,11 @@ fn outputs_of_many_may_not_meet() {
 /// Begin and end of the events of one row, and their names.
 type Row = Vec<(f64, f64, String)>;
 
+/// The name of each process, and of each of its rows.
+type Names = HashMap<(u64, Option<u64>), String>;
+
 /// By process and row: the events of a trace; and the names of processes and rows.
-fn trace(file: &Path) -> (HashMap<(u64, u64), Row>, HashMap<(u64, Option<u64>), String>) {
+fn trace(file: &Path) -> (HashMap<(u64, u64), Row>, Names) {
     let trace: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let (mut rows, mut titles) = (HashMap::<_, Row>::new(), HashMap::new());
     for event in trace["traceEvents"].as_array().unwrap() {

@@ -31,7 +31,7 @@ impl Numbers for Goldilocks {
         match case {
             0..8 => edges[case],
             8..16 => edges[(case + i) % 8],
-            16..24 if i % 2 == 0 => edges[case % 8],
+            16..24 if i.is_multiple_of(2) => edges[case % 8],
             _ => rng.next_u64(),
         }
     }
