@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{names, run_in};
+use support::{refused_in, run_in};
 use tandem_ops::{naive, Bls12_381, Bn254, Canonical, Curve, Family, PoseidonParams};
 
 /// Elements of no pattern, as the bytes of a file.
@@ -67,15 +67,7 @@ fn the_hash_of_1_and_2_is_known() {
 
 #[track_caller]
 fn refused(folder: &Path, args: &[&str], parts: &[&str]) {
-    let before = names(folder);
-    let args: Vec<&str> = ["hash", "poseidon"].iter().chain(args).chain(&["--device", "cpu"]).copied().collect();
-    let (stdout, stderr) = run_in(folder, 2, &args);
-    assert_eq!(stdout, "", "{args:?}");
-    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
-    }
-    assert_eq!(names(folder), before, "{args:?}: {stderr}");
+    refused_in(folder, &[&["hash", "poseidon"], args, &["--device", "cpu"]].concat(), parts);
 }
 
 #[test]

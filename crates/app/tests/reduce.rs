@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{names, run_in};
+use support::{refused_in, run_in};
 use tandem_ops::{Bls12_381, Bn254, Curve};
 
 const DEVICES: [&str; 4] = ["cpu", "sim:1", "sim:3", "sim:8"];
@@ -67,15 +67,7 @@ fn elements_of_fields_in_files() {
 
 #[track_caller]
 fn refused(folder: &Path, args: &[&str], parts: &[&str]) {
-    let before = names(folder);
-    let args = [&["reduce"], args, &["--device", "sim:2"]].concat();
-    let (stdout, stderr) = run_in(folder, 2, &args);
-    assert_eq!(stdout, "", "{args:?}");
-    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
-    }
-    assert_eq!(names(folder), before, "{args:?}: {stderr}");
+    refused_in(folder, &[&["reduce"], args, &["--device", "sim:2"]].concat(), parts);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{names, run_in};
+use support::{refused_in, run_in};
 use tandem_ops::naive;
 
 /// Keys of no pattern, some of them equal.
@@ -53,15 +53,7 @@ fn files_are_sorted_as_it_is_defined() {
 
 #[track_caller]
 fn refused(folder: &Path, args: &[&str], parts: &[&str]) {
-    let before = names(folder);
-    let args: Vec<&str> = ["sort"].iter().chain(args).chain(&["--device", "cpu"]).copied().collect();
-    let (stdout, stderr) = run_in(folder, 2, &args);
-    assert_eq!(stdout, "", "{args:?}");
-    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
-    }
-    assert_eq!(names(folder), before, "{args:?}: {stderr}");
+    refused_in(folder, &[&["sort"], args, &["--device", "cpu"]].concat(), parts);
 }
 
 #[test]

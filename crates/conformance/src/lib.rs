@@ -101,8 +101,15 @@ impl<'a, B: Backend> Suite<'a, B> {
 }
 
 /// The largest size of a run, as its logarithm: `TANDEM_CONFORMANCE_LOG_N`, or 14.
+///
+/// # Panics
+/// The variable is no number from 4 to 26: a run of another size than was asked for would look like the one that was.
 pub fn largest() -> u32 {
-    std::env::var("TANDEM_CONFORMANCE_LOG_N").ok().and_then(|v| v.parse().ok()).unwrap_or(14).clamp(4, 26)
+    let Ok(text) = std::env::var("TANDEM_CONFORMANCE_LOG_N") else { return 14 };
+    match text.parse() {
+        Ok(log_n @ 4..=26) => log_n,
+        _ => panic!("TANDEM_CONFORMANCE_LOG_N={text}: expected a number from 4 to 26"),
+    }
 }
 
 /// Runs one part of the suite as a test: panics with the failure, or if the part compared nothing. Without a backend

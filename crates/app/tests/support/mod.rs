@@ -61,3 +61,16 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+/// Runs the program in a folder on what it must refuse: status 2, one line that has all of `parts`, no result, and no file more or less.
+#[track_caller]
+pub(crate) fn refused_in(folder: &Path, args: &[&str], parts: &[&str]) {
+    let before = names(folder);
+    let (stdout, stderr) = run_in(folder, 2, args);
+    assert_eq!(stdout, "", "{args:?}");
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
+    }
+    assert_eq!(names(folder), before, "{args:?}: {stderr}");
+}

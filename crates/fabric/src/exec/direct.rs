@@ -1,8 +1,8 @@
 //! Tables that need no plan, where every PE reaches every other.
 
-use super::schedule::{checked, cut, Call, Channel, Place, Schedule, Spot, Transfer, GRAIN, LEAST_LANE};
+use super::schedule::{checked_without_plan, cut, Call, Channel, Place, Schedule, Spot, Transfer, GRAIN, LEAST_LANE};
 use crate::plan::Operation;
-use crate::{Error, Result};
+use crate::Result;
 use std::collections::BTreeMap;
 
 /// Who does it, whose inputs from which byte on, whose outputs likewise, and how many bytes.
@@ -14,14 +14,7 @@ type Row = (usize, Vec<usize>, u64, Vec<usize>, u64, u64);
 /// # Errors
 /// Sizes beyond the maxima, or an operation on host memory.
 pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
-    checked(call, pes)?;
-    let job = |text: &str| Err(Error::Job(text.into()));
-    if call.operation.uses_host() {
-        return job("host memory takes a plan");
-    }
-    if call.operation == Operation::Send && pes != 2 {
-        return job("a send joins exactly 2 PEs");
-    }
+    checked_without_plan(call, pes)?;
     let part = call.part;
     let all: Vec<usize> = (0..pes).collect();
     let mut rows: Vec<Row> = Vec::new();

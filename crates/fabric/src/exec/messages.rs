@@ -4,9 +4,9 @@
 //! protocol of [`super::protocol`]).
 
 use super::protocol::HALVES;
-use super::schedule::{checked, cut, Call, Channel, Place, Ring, Schedule, Spot, Transfer, GRAIN};
+use super::schedule::{checked_without_plan, cut, Call, Channel, Place, Ring, Schedule, Spot, Transfer, GRAIN};
 use crate::plan::Operation;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Bytes of a lane: what one block sends with one word of data a thread.
 const LANE: u64 = 4096;
@@ -17,14 +17,7 @@ const LANE: u64 = 4096;
 /// # Errors
 /// Sizes beyond the maxima, or an operation on host memory.
 pub fn messages(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
-    checked(call, pes)?;
-    let job = |text: &str| Err(Error::Job(text.into()));
-    if call.operation.uses_host() {
-        return job("host memory takes a plan");
-    }
-    if call.operation == Operation::Send && pes != 2 {
-        return job("a send joins exactly 2 PEs");
-    }
+    checked_without_plan(call, pes)?;
     let ranges = ranges(call, lanes);
     let longest = ranges.iter().map(|(begin, end)| end - begin).max().unwrap_or(0);
     let mut table = Table { call, pes, transfers: Vec::new(), channels: Vec::new() };

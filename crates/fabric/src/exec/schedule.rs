@@ -153,6 +153,18 @@ impl Schedule {
     }
 }
 
+/// Checks a call whose table is made without a plan: between the PEs alone, each of which reaches every other.
+pub(crate) fn checked_without_plan(call: &Call, pes: usize) -> Result<()> {
+    checked(call, pes)?;
+    if call.operation.uses_host() {
+        return Err(Error::Job("host memory takes a plan".into()));
+    }
+    if call.operation == Operation::Send && pes != 2 {
+        return Err(Error::Job("a send joins exactly 2 PEs".into()));
+    }
+    Ok(())
+}
+
 /// Checks a call's sizes.
 pub(crate) fn checked(call: &Call, pes: usize) -> Result<()> {
     let job = |text: String| Err(Error::Job(text));
