@@ -2,16 +2,15 @@
 
 use crate::gpus::{self, Opened};
 use crate::ntt_batch::Batching;
+use crate::ntt_input::Input;
 use crate::{CurveId, DeviceChoice, DeviceReport, Error, Result};
-use ark_ff::{Field, PrimeField};
+use ark_ff::Field;
 use tandem_ops::{
     BabyBear, Bls12_381, Bn254, Coset, Direction, Goldilocks, Lane, Ntt, NttField, NttOp, NttSpread, Order, Spread,
 };
 
 /// Sizes that a measurement may ask for: 2^1 to 2^32.
 const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=32;
-/// The elements repeat after this many, as a power of two, each time multiplied by something else.
-const LOG_PERIOD: u32 = 20;
 /// Values of a transform that are compared with the polynomial's.
 const CHECKED: usize = 8;
 
@@ -86,64 +85,19 @@ impl<B: NttSpread<Bn254> + NttSpread<Bls12_381> + Ntt<Goldilocks> + Ntt<BabyBear
     }
 }
 
-fn op<E>(direction: Direction, coset: Coset<E>) -> NttOp<E> {
-    let (natural, reversed) = (Order::Natural, Order::BitReversed);
-    match direction {
-        Direction::Forward => NttOp { direction, coset, input: natural, output: reversed },
-        Direction::Inverse => NttOp { direction, coset, input: reversed, output: natural },
-    }
-}
-
-/// What is transformed: x_i = b_(i mod period) s^i. So 2^32 elements, no two alike, need only a few on the host, and yet the polynomial
-/// with these coefficients is known everywhere: at y it is b(s y) ((s y)^n - 1) / ((s y)^period - 1).
-struct Input<F: NttField> {
-    period: Vec<F::Ark>,
-    ratio: F::Ark,
+/// Puts a vector into memory of `backend`, in natural order, by one inverse transform.
+fn upload<F: NttField, B: NttSpread<F>>(
+    input: &Input<F>,
     spread: Spread,
-}
-
-impl<F: NttField> Input<F> {
-    fn new(spread: Spread, log_period: u32) -> Self {
-        let log_period = spread.log_n.min(log_period.max(spread.log_shards));
-        let mut bytes = vec![0; 64 + (64 << log_period)];
-        blake3::Hasher::new_derive_key("tandem bench transforms").finalize_xof().fill(&mut bytes);
-        let mut elements = bytes.chunks_exact(64).map(F::Ark::from_le_bytes_mod_order);
-        let ratio = elements.next().unwrap_or(F::Ark::ONE);
-        let period = elements.collect();
-        Input { period, ratio, spread }
-    }
-
-    /// Puts the vector into memory of `backend`, and makes one whole transform, its inverse and powers of it on the way.
-    fn upload<B: NttSpread<F>>(&self, backend: &B) -> Result<Vec<B::Buf<F::Element>>> {
-        let (count, len) = (self.spread.shards(), self.spread.len());
-        let mut shards = Vec::with_capacity(count);
-        for s in 0..count {
-            let mut shard = backend.alloc(Lane(s), len)?;
-            let part: Vec<F::Element> = self.period.iter().skip(s).step_by(count).map(|&x| F::element(x)).collect();
-            for at in (0..len).step_by(part.len()) {
-                backend.write(&mut shard, at, &part)?;
-            }
-            shards.push(shard);
-        }
-        // Values over a coset, taken for values over the subgroup, belong to the coefficients times powers of the shift.
-        let mut all: Vec<_> = shards.iter_mut().collect();
-        let shift = Coset::Shift(F::element(self.ratio));
-        NttSpread::<F>::ntt_spread(backend, &mut all, op(Direction::Forward, shift))?;
-        NttSpread::<F>::ntt_spread(backend, &mut all, op(Direction::Inverse, Coset::Subgroup))?;
-        Ok(shards)
-    }
-
-    /// Value `k` of the transform.
-    fn value(&self, root: F::Ark, k: usize) -> F::Ark {
-        let y = self.ratio * root.pow([k as u64]);
-        let b = self.period.iter().rev().fold(F::Ark::from(0u64), |sum, x| sum * y + x);
-        let one = F::Ark::ONE;
-        let below = y.pow([self.period.len() as u64]) - one;
-        match below.inverse() {
-            Some(inverse) => b * (y.pow([1 << self.spread.log_n]) - one) * inverse,
-            None => b * F::Ark::from((1u64 << self.spread.log_n) / self.period.len() as u64),
-        }
-    }
+    backend: &B,
+) -> Result<Vec<B::Buf<F::Element>>> {
+    let shard = |s| backend.alloc(Lane(s), spread.len());
+    let mut shards = (0..spread.shards()).map(shard).collect::<tandem_ops::Result<Vec<_>>>()?;
+    // All values that are not zero are those of the first shard.
+    backend.write(&mut shards[0], 0, &input.spectrum(0)?)?;
+    let mut all: Vec<_> = shards.iter_mut().collect();
+    NttSpread::<F>::ntt_spread(backend, &mut all, input.to_coefficients(Order::Natural))?;
+    Ok(shards)
 }
 
 fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> Result<Transformed> {
@@ -153,10 +107,15 @@ fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> 
     })?;
     let lanes = NttSpread::<F>::ntt_lanes(backend, log_n);
     let spread = Spread { log_n, log_shards: lanes.ilog2() };
-    let input = Input::<F>::new(spread, LOG_PERIOD);
-    let mut shards = input.upload(backend)?;
+    let input = Input::<F>::new(log_n, log_n - spread.log_shards);
+    let mut shards = upload(&input, spread, backend)?;
     let mut all: Vec<_> = shards.iter_mut().collect();
-    let forward = op(Direction::Forward, Coset::Subgroup);
+    let forward = NttOp {
+        direction: Direction::Forward,
+        coset: Coset::Subgroup,
+        input: Order::Natural,
+        output: Order::BitReversed,
+    };
     NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
     for i in 0..CHECKED {
         // Spread over all shards and, by the golden ratio, over all of their places.
@@ -164,7 +123,7 @@ fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> 
         let shard = &all[k % lanes];
         let place = tandem_ops::naive::place(Order::BitReversed, k / lanes, log_n - spread.log_shards);
         let got = backend.download(&backend.copy(shard, place..place + 1, Lane(k % lanes))?)?.wait()?;
-        if got.first() != Some(&F::element(input.value(root, k))) {
+        if got.first() != Some(&F::element(input.value(0, root.pow([k as u64])))) {
             let what = format!("value {k} of a transform of 2^{log_n} elements is wrong: nothing to measure");
             return Err(Error::Device(what));
         }
@@ -187,23 +146,29 @@ fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_ops::{cpu::Cpu, naive, Backend};
+    use tandem_ops::{Backend, cpu::Cpu, naive};
 
     /// The vector on the device is the one that the values are of, on one lane and on four.
     #[test]
     fn values_are_those_of_the_vector() {
         let backend = Cpu::new(4);
-        for (log_n, log_shards, log_period) in [(1, 0, 3), (5, 0, 5), (6, 2, 2), (6, 2, 1), (9, 1, 4)] {
+        for (log_n, log_shards, log_period) in [(1, 0, 3), (5, 0, 5), (6, 2, 2), (6, 2, 4), (9, 1, 4), (12, 2, 10)] {
             let spread = Spread { log_n, log_shards };
-            let input = Input::<Bn254>::new(spread, log_period);
-            let shards = input.upload(&backend).unwrap();
+            let input = Input::<Bn254>::new(log_n, log_period);
+            let shards = upload(&input, spread, &backend).unwrap();
             let parts: Vec<_> = shards.iter().map(|shard| backend.download(shard).unwrap().wait().unwrap()).collect();
             let vector = spread.collect(Order::Natural, &parts);
             let vector: Vec<_> = vector.into_iter().map(<Bn254 as NttField>::value).collect();
             let root = <Bn254 as NttField>::root_of_unity(log_n).unwrap();
-            let natural = NttOp { output: Order::Natural, ..op(Direction::Forward, Coset::Subgroup) };
+            let (input_order, output) = (Order::Natural, Order::Natural);
+            let natural = NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: input_order, output };
+            assert!((0..1 << log_n).all(|i| vector[i] == input.coefficient(0, i)), "{spread:?}");
             for k in [0, 1, (1 << log_n) - 1] {
-                assert_eq!(naive::ntt_at::<Bn254>(&vector, natural, k), Some(input.value(root, k)), "{spread:?}, {k}");
+                assert_eq!(
+                    naive::ntt_at::<Bn254>(&vector, natural, k),
+                    Some(input.value(0, root.pow([k as u64]))),
+                    "{spread:?}, {k}"
+                );
             }
         }
     }

@@ -1,14 +1,13 @@
 //! Transforms of batches over any field, in any form, on the first lane, for measurements.
 
 use crate::ntt::{Transformed, Transformer};
+use crate::ntt_input::Input;
 use crate::{Error, Result};
-use ark_ff::{FftField, Field, PrimeField};
+use ark_ff::{FftField, Field};
 use tandem_ops::{
-    naive, BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, Ntt, NttField, NttOp, Order,
+    BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, Ntt, NttField, NttOp, Order, naive,
 };
 
-/// Coefficients repeat after this many, as a power of two, each time multiplied by something else.
-const LOG_PERIOD: u32 = 20;
 /// Values that are compared with the polynomials'.
 const CHECKED: usize = 8;
 /// Elements of all vectors together.
@@ -69,56 +68,30 @@ impl Transformer {
     }
 }
 
-/// What is transformed: coefficient i of vector v is b_((i + v) mod period) s^i. So vectors of any size need only a few
-/// elements on the host, and yet the polynomials are known everywhere: at y they are b'(s y) ((s y)^n - 1) / ((s y)^period - 1)
-/// for the b' of the vector.
-struct Coefficients<F: NttField> {
-    period: Vec<F::Ark>,
-    ratio: F::Ark,
-    log_n: u32,
-}
-
-impl<F: NttField> Coefficients<F> {
-    fn new(log_n: u32) -> Self {
-        let mut bytes = vec![0; 64 + (64 << log_n.min(LOG_PERIOD))];
-        blake3::Hasher::new_derive_key("tandem bench transforms").finalize_xof().fill(&mut bytes);
-        let mut elements = bytes.chunks_exact(64).map(F::Ark::from_le_bytes_mod_order);
-        let ratio = elements.next().unwrap_or(F::Ark::ONE);
-        Coefficients { period: elements.collect(), ratio, log_n }
-    }
-
-    fn element(&self, vector: usize, i: usize) -> F::Ark {
-        self.period[(i + vector) % self.period.len()]
-    }
-
-    /// The coefficients without the powers of the ratio, in pieces.
-    fn upload<B: Ntt<F>>(&self, backend: &B, count: usize) -> Result<B::Buf<F::Element>> {
-        let mut data = backend.alloc(Lane(0), count << self.log_n)?;
-        let (len, n) = (count << self.log_n, 1 << self.log_n);
-        let period: Vec<F::Element> = self.period.iter().map(|&x| F::element(x)).collect();
-        let piece = 1 << LOG_PERIOD;
-        for at in (0..len).step_by(piece) {
-            let element = |e: usize| period[(e % n + e / n) % period.len()];
-            let elements: Vec<F::Element> = (at..len.min(at + piece)).map(element).collect();
-            backend.write(&mut data, at, &elements)?;
+/// Puts `count` vectors into memory of `backend`, in this order, by one inverse transform.
+fn upload<F: NttField, B: Ntt<F>>(
+    input: &Input<F>,
+    count: usize,
+    order: Order,
+    backend: &B,
+) -> Result<B::Buf<F::Element>> {
+    let (n, period) = (1usize << input.log_n, input.period.len());
+    let mut data = backend.alloc(Lane(0), count * n)?;
+    let spectra = (0..count.min(period)).map(|v| input.spectrum(v)).collect::<tandem_ops::Result<Vec<_>>>()?;
+    if n == period {
+        // Whole vectors, which repeat: many at a time.
+        let some = spectra.concat();
+        let some = some.repeat((1usize << 16).div_ceil(some.len()).min(count.div_ceil(spectra.len())));
+        for at in (0..count * n).step_by(some.len()) {
+            backend.write(&mut data, at, &some[..some.len().min(count * n - at)])?;
         }
-        Ok(data)
-    }
-
-    fn coefficient(&self, vector: usize, i: usize) -> F::Ark {
-        self.element(vector, i) * self.ratio.pow([i as u64])
-    }
-
-    /// The vector's polynomial at y.
-    fn value(&self, vector: usize, y: F::Ark) -> F::Ark {
-        let (y, one) = (self.ratio * y, F::Ark::ONE);
-        let len = self.period.len();
-        let b = (0..len).rev().fold(F::Ark::from(0u64), |sum, i| sum * y + self.element(vector, i));
-        match (y.pow([len as u64]) - one).inverse() {
-            Some(inverse) => b * (y.pow([1 << self.log_n]) - one) * inverse,
-            None => b * F::Ark::from((1u64 << self.log_n) / len as u64),
+    } else {
+        for v in 0..count {
+            backend.write(&mut data, v * n, &spectra[v % period])?;
         }
     }
+    Ntt::<F>::ntt_batch(backend, &mut data, count, input.to_coefficients(order))?;
+    Ok(data)
 }
 
 /// Numbers below `bound`, spread by the golden ratio, even ones and odd ones.
@@ -134,7 +107,7 @@ fn bench<F: NttField, B: Ntt<F>>(backend: &B, batch: &Batch, log_n: u32, runs: u
         let reason = format!("{} vectors of 2^{log_n}: expected 1 to 2^{}", batch.count, MAX_LOG_ELEMENTS - log_n);
         return Err(Error::input(reason));
     }
-    let input = Coefficients::<F>::new(log_n);
+    let input = Input::<F>::new(log_n, log_n);
     let shift = match batch.points {
         Points::Subgroup => F::Ark::ONE,
         Points::Odd => F::root_of_unity(log_n + 1).unwrap_or(F::Ark::ONE),
@@ -147,18 +120,8 @@ fn bench<F: NttField, B: Ntt<F>>(backend: &B, batch: &Batch, log_n: u32, runs: u
     };
     let op = NttOp { direction: batch.direction, coset, input: batch.input, output: batch.output };
 
-    // Values over a coset, taken for values over the subgroup, belong to the coefficients times powers of the shift.
-    let mut data = input.upload(backend, batch.count)?;
-    let shifted = NttOp {
-        direction: Direction::Forward,
-        coset: Coset::Shift(F::element(input.ratio)),
-        input: Order::Natural,
-        output: Order::BitReversed,
-    };
-    Ntt::<F>::ntt_batch(backend, &mut data, batch.count, shifted)?;
-    let (back, to) = (Direction::Inverse, if op.direction == Direction::Forward { op.input } else { Order::Natural });
-    let plain = NttOp { direction: back, coset: Coset::Subgroup, input: Order::BitReversed, output: to };
-    Ntt::<F>::ntt_batch(backend, &mut data, batch.count, plain)?;
+    let order = if op.direction == Direction::Forward { op.input } else { Order::Natural };
+    let mut data = upload(&input, batch.count, order, backend)?;
     if op.direction == Direction::Inverse {
         let there = NttOp { direction: Direction::Forward, coset, input: Order::Natural, output: op.input };
         Ntt::<F>::ntt_batch(backend, &mut data, batch.count, there)?;
@@ -230,7 +193,7 @@ mod tests {
     /// A wrong transform is not measured: the values do not fit those of another polynomial.
     #[test]
     fn values_are_those_of_the_polynomials() {
-        let input = Coefficients::<Goldilocks>::new(6);
+        let input = Input::<Goldilocks>::new(6, 6);
         let y = <Goldilocks as NttField>::Ark::from(12_345u64);
         for vector in [0, 1, 70] {
             let naive = (0..64).rev().fold(y - y, |sum, i| sum * y + input.coefficient(vector, i));
