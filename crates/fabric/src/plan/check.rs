@@ -122,7 +122,6 @@ pub fn bound(topology: &Topology, request: &Request, witness: &Witness) -> Resul
             }
             sized(sized(all.over(cost))?.times(Ratio::whole(n)))
         }
-        (AllReduce, Witness::Cut(_)) => wrong("a cut does not bound all-reduce"),
         (_, Witness::Cut(inside)) => {
             let set: BTreeSet<usize> = inside.iter().copied().collect();
             let k = job.iter().filter(|d| set.contains(d)).count() as i64;

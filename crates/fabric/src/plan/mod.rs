@@ -23,6 +23,7 @@ mod net;
 mod optimum;
 mod pack;
 mod routes;
+mod spanning;
 mod split;
 mod text;
 mod trees;

@@ -30,7 +30,11 @@ pub(crate) struct Growing {
 
 /// Packs trees of `roots` into `pieces`.
 pub(crate) fn pack(like: &Net, pieces: &Pieces, roots: &Roots) -> Result<Vec<Packed>> {
-    let mut net = pieces.net(like);
+    Ok(by_pieces(grow(pieces.net(like), roots)?, pieces))
+}
+
+/// Packs trees of `roots` into a graph without relays.
+pub(crate) fn grow(mut net: Net, roots: &Roots) -> Result<Vec<Growing>> {
     let start = |&v: &usize| Growing { weight: roots.at[v], nodes: vec![v], edges: Vec::new(), depth: vec![0] };
     let mut growing: Vec<Growing> = net.job.iter().map(start).filter(|g| g.weight > 0).collect();
     let mut done = Vec::new();
@@ -49,7 +53,7 @@ pub(crate) fn pack(like: &Net, pieces: &Pieces, roots: &Roots) -> Result<Vec<Pac
         }
         done.push(tree);
     }
-    Ok(by_pieces(done, pieces))
+    Ok(done)
 }
 
 /// The edge nearest the root that can take the whole tree, else the one that can take most of it.

@@ -1,16 +1,14 @@
 //! Plans made of trees: packs them, and for all-reduce chooses between two ways to do so.
 
 use super::check::bound;
-use super::lp;
 use super::net::Net;
 use super::optimum::{free_roots, one_root, Roots};
-use super::pack::{by_pieces, pack, Growing, Packed};
-use super::split::{split, Pieces};
+use super::pack::{by_pieces, grow, pack, Growing, Packed};
+use super::spanning::{orient, Oriented};
+use super::split::split;
 use super::{Request, Witness};
-use crate::ratio::gcd;
 use crate::topology::Topology;
 use crate::{Ratio, Result};
-use std::collections::BTreeMap;
 
 /// Trees with their weights, in units of `1 / scale` MB/s.
 pub(crate) struct Forest {
@@ -61,7 +59,8 @@ fn in_units(net: &Net, roots: &Roots) -> (Net, (Roots, i64)) {
 /// the rate that it allows, and the witness of the least bound found.
 ///
 /// First trees from freely chosen roots, for half of every capacity (Frank): this is best where the tightest sets of GPUs cover
-/// the job. Else spanning trees of the undirected graph (Tutte, Nash-Williams), by linear programming.
+/// the job. Else spanning trees of the undirected graph (Tutte, Nash-Williams), which is always best without helpers where links carry as much
+/// back as forth.
 pub(crate) fn all_reduce(topology: &Topology, request: &Request, net: &Net) -> Result<(Forest, Ratio, Witness)> {
     let symmetric = net.symmetric();
     let (roots, parts) = free_roots(&symmetric);
@@ -77,8 +76,8 @@ pub(crate) fn all_reduce(topology: &Topology, request: &Request, net: &Net) -> R
     if half >= least.0 || first.total == 0 {
         return Ok((first, half, least.1));
     }
-    if let Some((second, parts)) = undirected(&symmetric, &roots) {
-        witnesses.extend(parts);
+    if let Some((second, parts)) = undirected(&symmetric, &roots)? {
+        witnesses.push(parts);
         least = best_witness(topology, request, net, &witnesses)?;
         if let Some(rate) = second.rate().filter(|r| *r > half) {
             return Ok((second, rate, least.1));
@@ -98,7 +97,7 @@ fn covering(net: &Net, mut parts: Vec<Vec<usize>>, is_apart: bool) -> Vec<Vec<us
     parts
 }
 
-/// The least bound of these families of sets; each set takes the fewest relays that make what enters it least.
+/// The least bound of these families of sets, each set with the fewest relays that make what enters it least, and of single cuts.
 fn best_witness(
     topology: &Topology,
     request: &Request,
@@ -118,63 +117,32 @@ fn best_witness(
             best = Some((rate, witness));
         }
     }
+    // The data of a set of GPUs has to leave it.
+    let (first, others) = (net.job[0], &net.job[1..]);
+    let pairs = others.iter().flat_map(|&v| [(first, v), (v, first)]);
+    if let Some((_, inside)) = pairs.map(|(from, to)| net.cut(&[from], &[to])).min_by_key(|cut| cut.0) {
+        let witness = Witness::Cut(net.devices(&inside));
+        let rate = bound(topology, request, &witness)?;
+        if best.as_ref().is_none_or(|b| rate < b.0) {
+            best = Some((rate, witness));
+        }
+    }
     best.ok_or_else(|| crate::Error::Job("expected at least two GPUs".into()))
 }
 
-/// Packs spanning trees of the undirected graph between the GPUs. Also families of GPUs that may show why there are no more.
-fn undirected(net: &Net, roots: &Roots) -> Option<(Forest, Vec<Vec<Vec<usize>>>)> {
+/// Packs spanning trees of the undirected graph between the GPUs, once relays are split off. Also the sets that show why there are no more of them.
+fn undirected(net: &Net, roots: &Roots) -> Result<Option<(Forest, Vec<Vec<usize>>)>> {
     let (net, (roots, unit)) = in_units(net, roots);
-    let mut pieces: Pieces = split(&net, &roots).both_ways();
-    pieces.0.retain(|(u, v), _| u < v);
-    let edges: Vec<(usize, usize)> = pieces.0.keys().copied().collect();
-    let graph = pieces.net(&net);
-    let capacity: Vec<i64> = edges.iter().map(|&(u, v)| graph.at(u, v)).collect();
-    let tree = |prices: &[Ratio]| {
-        let mut order: Vec<usize> = (0..edges.len()).collect();
-        order.sort_by_key(|&e| prices[e]);
-        let mut part: Vec<usize> = (0..net.n).collect();
-        let mut tree = Vec::new();
-        for e in order {
-            let (a, b) = (part[edges[e].0], part[edges[e].1]);
-            if a != b {
-                part.iter_mut().filter(|p| **p == a).for_each(|p| *p = b);
-                tree.push(e);
-            }
-        }
-        let takes = tree.iter().map(|&e| (e, 1)).collect();
-        (tree.len() + 1 == net.job.len()).then_some((tree, takes))
-    };
-    let packing = lp::pack(&capacity, tree)?;
-    let exact = packing.columns.iter().try_fold(1i128, |l, (_, y)| (l / gcd(l, y.den())).checked_mul(y.den()));
-    // Where weights in the common denominator would outgrow 64 bits, they are rounded down.
-    let most = i128::from(i64::MAX / 64) / capacity.iter().map(|&c| i128::from(c)).sum::<i128>().max(1);
-    let common = i64::try_from(exact.filter(|l| *l <= most).unwrap_or(most.min(1 << 30))).ok()?;
-    let mut grown = Vec::new();
-    for (tree, y) in &packing.columns {
-        let weight = i64::try_from(y.num().checked_mul(common.into())? / y.den()).ok()?;
-        if weight > 0 {
-            grown.push(rooted(&net, tree.iter().map(|&e| edges[e]).collect(), weight));
-        }
-    }
-    let pieces = pieces.scaled(common, 1);
+    // Both directions of `pieces` have what its edges carry, in halves of a unit.
+    let pieces = split(&net, &roots).both_ways();
+    let Some(Oriented { net: directed, roots: all, parts }) = orient(&pieces.net(&net)) else { return Ok(None) };
+    let mut once = pieces.scaled(all.scale, 1);
+    once.0.retain(|(u, v), _| u < v);
+    let grown = grow(directed, &all)?.into_iter().map(|tree| rooted(&net, tree.edges, tree.weight)).collect();
     let trees: Vec<Packed> =
-        by_pieces(grown, &pieces).into_iter().map(|t| Packed { weight: t.weight * unit, ..t }).collect();
+        by_pieces(grown, &once).into_iter().map(|t| Packed { weight: t.weight * unit, ..t }).collect();
     let total = trees.iter().map(|t| t.weight).sum();
-    // Links up to a price join GPUs to sets.
-    let mut families = Vec::new();
-    for limit in &packing.prices {
-        let mut part: BTreeMap<usize, usize> = net.job.iter().map(|&v| (v, v)).collect();
-        for (&(u, v), _) in edges.iter().zip(&packing.prices).filter(|(_, p)| *p < limit) {
-            let (a, b) = (part[&u], part[&v]);
-            part.values_mut().filter(|p| **p == a).for_each(|p| *p = b);
-        }
-        let mut sets: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        part.into_iter().for_each(|(v, p)| sets.entry(p).or_default().push(v));
-        families.push(sets.into_values().collect());
-    }
-    families.sort();
-    families.dedup();
-    Some((Forest { trees, total, scale: roots.scale * 2 * common }, families))
+    Ok(Some((Forest { trees, total, scale: roots.scale * 2 * all.scale }, parts)))
 }
 
 /// Directs a tree away from the GPU from which it is least deep.
