@@ -1,17 +1,15 @@
 //! `tandem bench`: times of primitives and of whole proofs, as a table and as rows of JSON.
 
-use crate::bound;
 use crate::cli::{self, BenchOptions};
-use crate::commands::{Opened, Session};
+use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
-use crate::lanes;
 use crate::report;
 use serde_json::{json, Value};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tandem_engine::{CurveId, Hasher, Key, KeyCheck, Proved, Synthetic, Witness};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tandem_engine::{CurveId, Hasher, Synthetic};
 use tandem_ops::Family;
 
 pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
@@ -24,10 +22,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
         }
         cli::Bench::Reduce(args) => crate::bench_reduce::run(session, args),
         cli::Bench::Sort(args) => crate::bench_sort::run(session, args),
-        cli::Bench::Groth16 { zkey: Some(zkey), witness: Some(witness), options, .. } => {
-            of_files(session, &session.open()?, options, zkey, witness)
-        }
-        cli::Bench::Groth16 { dense, options, .. } => synthetic(session, &session.open()?, options, *dense),
+        cli::Bench::Groth16(args) => crate::bench_groth16::run(session, args),
         cli::Bench::Setup { dense, keep, options } => setup(session, options, *dense, keep.as_deref()),
     }
 }
@@ -60,7 +55,7 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
             seconds.push(made.stages.iter().map(|stage| stage.seconds).sum());
         }
         let (median, min) = median_and_min(&seconds);
-        rows.append("setup", curve, log_n, &seconds, None)?;
+        rows.append("setup", curve, log_n, &seconds)?;
         let mut cells = line(log_n, median, min, (1u64 << log_n) as f64 / median);
         cells.push(report::bytes(bytes));
         table.push(cells);
@@ -79,17 +74,12 @@ pub(crate) fn median_and_min(seconds: &[f64]) -> (f64, f64) {
     }
 }
 
-fn header(unit: &str) -> Vec<String> {
+pub(crate) fn header(unit: &str) -> Vec<String> {
     ["size", "median ms", "min ms", unit].map(String::from).to_vec()
 }
 
-fn line(log_n: u32, median: f64, min: f64, rate: f64) -> Vec<String> {
+pub(crate) fn line(log_n: u32, median: f64, min: f64, rate: f64) -> Vec<String> {
     vec![format!("2^{log_n}"), format!("{:.3}", median * 1e3), format!("{:.3}", min * 1e3), format!("{rate:.2}")]
-}
-
-fn title(session: &Session, opened: &Opened, what: &str, curve: CurveId, runs: u32) {
-    let lanes = opened.engine.report().lanes.join(", ");
-    session.note(&format!("{what}, {curve}, {lanes}, {runs} runs after one to warm up; results checked"));
 }
 
 /// Hashes of columns or a tree, on all lanes, checked by the engine.
@@ -121,104 +111,10 @@ fn poseidon(
         })?;
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
-        rows.append(&what, curve, log_n, &seconds, None)?;
+        rows.append(&what, curve, log_n, &seconds)?;
         table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
     }
     rows.table(&table, "")
-}
-
-fn synthetic(session: &Session, opened: &Opened, options: &BenchOptions, dense: f64) -> Outcome {
-    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
-    title(session, opened, "groth16", options.curve.into(), options.runs);
-    let mut table = vec![header("proofs/s")];
-    let mut stages = String::new();
-    for log_n in options.log_n.clone() {
-        let circuit = Synthetic { curve: options.curve.into(), log_size: log_n, dense };
-        let (key, witness) = session.trace.step("make key", || opened.engine.synthetic_key(circuit, &session.bars))?;
-        stages = prove_often(session, opened, options, &rows, &key, (&witness, Some(dense)), &mut table)?;
-    }
-    rows.table(&table, &stages)
-}
-
-fn of_files(session: &Session, opened: &Opened, options: &BenchOptions, zkey: &Path, wtns: &Path) -> Outcome {
-    let rows = Rows::open(session, opened.engine.report().lanes.join(", "), options.json.as_deref())?;
-    let witness = opened.engine.read_witness(wtns)?;
-    title(session, opened, "groth16", witness.curve(), options.runs);
-    let key = session.trace.step("load key", || opened.engine.load_key(zkey, KeyCheck::Once, &session.bars))?;
-    let mut table = vec![header("proofs/s")];
-    let stages = prove_often(session, opened, options, &rows, &key, (&witness, None), &mut table)?;
-    rows.table(&table, &stages)
-}
-
-/// Proves again and again with a resident key. Every proof is verified by the engine; one that the CPU had to make instead
-/// of the device is no measurement. `dense` is the share of wires of full size, where it is known. Returns where the time of
-/// the last proof went.
-fn prove_often(
-    session: &Session,
-    opened: &Opened,
-    options: &BenchOptions,
-    rows: &Rows<'_>,
-    key: &Key,
-    (witness, dense): (&Witness, Option<f64>),
-    table: &mut Vec<Vec<String>>,
-) -> Outcome<String> {
-    if let Some(note) = key.note() {
-        return Err(Failure::device(format!("nothing to measure on this device: {note}")));
-    }
-    let once = || -> Outcome<Proved> {
-        let proved = session.trace.step("prove", || opened.engine.prove(key, witness, &session.bars))?;
-        match &proved.fallback {
-            Some(problem) => Err(Failure::device(format!("nothing to measure: {problem}"))),
-            None => Ok(proved),
-        }
-    };
-    let often = |runs: u32| (0..runs).map(|_| once()).collect::<Outcome<Vec<_>>>();
-    // Where each GPU makes its own proofs, as many callers.
-    let callers = match session.schedule {
-        cli::Schedule::Each => opened.engine.report().lanes.len().max(1),
-        _ => 1,
-    };
-    let side_by_side = |runs: u32| -> Outcome<Vec<Proved>> {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..callers).map(|_| scope.spawn(|| often(runs))).collect();
-            let ended =
-                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
-            Ok(ended.collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
-        })
-    };
-    side_by_side(1)?;
-    let started = Instant::now();
-    let proofs = side_by_side(options.runs)?;
-    let rate = proofs.len() as f64 / started.elapsed().as_secs_f64();
-    session.bars.clear();
-
-    let Some(last) = proofs.last() else { return Ok(String::new()) };
-    session.trace.stages(&last.stages);
-    session.trace.spans(&last.spans, opened.at);
-    let log_n = key.info().domain.trailing_zeros();
-    let seconds: Vec<f64> = proofs.iter().map(|proved| proved.seconds).collect();
-    let (median, min) = median_and_min(&seconds);
-    let gpus = opened.engine.report().lanes.iter().filter(|lane| lane.contains("H200")).count();
-    let bound_ms = dense
-        .filter(|_| gpus > 0)
-        .map(|dense| bound::groth16_ms(key.info().curve, log_n, dense, if callers > 1 { 1 } else { gpus }));
-    rows.append("groth16", key.info().curve, log_n, &seconds, Some(&Proofs { last, rate, bound_ms }))?;
-    table.push(line(log_n, median, min, rate));
-    let lanes = lanes::text(&lanes::uses(&last.spans, last.seconds));
-    let ms = last.seconds * 1e3;
-    let stages = report::stages(&last.stages);
-    let bound = bound_ms.map_or(String::new(), |bound| {
-        format!("  {:.2} times the least time of its arithmetic on H200, {bound:.2} ms\n", ms / bound)
-    });
-    Ok(format!("the last proof (2^{log_n}, {ms:.2} ms):\n{stages}{lanes}{bound}"))
-}
-
-/// What is told of proofs beside their times.
-struct Proofs<'a> {
-    last: &'a Proved,
-    /// Proofs a second.
-    rate: f64,
-    bound_ms: Option<f64>,
 }
 
 /// Where the rows for machines go.
@@ -242,24 +138,21 @@ impl<'a> Rows<'a> {
         self.file == Some(Path::new("-"))
     }
 
-    fn append(&self, what: &str, curve: CurveId, log_n: u32, seconds: &[f64], proofs: Option<&Proofs<'_>>) -> Outcome {
+    fn append(&self, what: &str, curve: CurveId, log_n: u32, seconds: &[f64]) -> Outcome {
+        self.append_row(Self::timed(what, curve, log_n, seconds))
+    }
+
+    /// A row of a measurement's times.
+    pub(crate) fn timed(what: &str, curve: CurveId, log_n: u32, seconds: &[f64]) -> Value {
         let (median, min) = median_and_min(seconds);
-        let mut row = json!({
+        json!({
             "what": what,
             "curve": curve.snarkjs_name(),
             "log_n": log_n,
             "ms_median": report::round(median * 1e3),
             "ms_min": report::round(min * 1e3),
             "runs": seconds.len(),
-        });
-        if let Some(Proofs { last, rate, bound_ms }) = proofs {
-            row["proofs_per_s"] = report::round(*rate).into();
-            row["bound_ms"] = bound_ms.map(report::round).into();
-            row["stages"] = report::stages_json(&last.stages);
-            row["lanes"] = lanes::to_json(&lanes::uses(&last.spans, last.seconds));
-            row["schedule"] = self.session.schedule.name().into();
-        }
-        self.append_row(row)
+        })
     }
 
     /// Appends a row, with what every row has: where, of which commit, when and by which command it was measured.
@@ -285,7 +178,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn table(&self, rows: &[Vec<String>], more: &str) -> Outcome {
+    pub(crate) fn table(&self, rows: &[Vec<String>], more: &str) -> Outcome {
         self.text(&format!("{}{more}", report::table(rows)))
     }
 

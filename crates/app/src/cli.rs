@@ -361,20 +361,10 @@ pub(crate) enum Bench {
     Sort(crate::bench_sort::BenchSort),
     /// Whole proofs: of circuits made up for the size, or of a key and a witness
     #[command(
-        after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 circuit.zkey witness.wtns --runs 10"
+        after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
+                            tandem bench groth16 circuit.zkey witness.wtns --runs 10"
     )]
-    Groth16 {
-        /// A proving key; without one, circuits are made up
-        #[arg(requires = "witness", conflicts_with_all = ["log_n", "curve"])]
-        zkey: Option<PathBuf>,
-        /// Its witness
-        witness: Option<PathBuf>,
-        /// Share of the made-up circuit's wires that hold values of full size; the others hold bits
-        #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
-        dense: f64,
-        #[command(flatten)]
-        options: BenchOptions,
-    },
+    Groth16(crate::bench_groth16::BenchGroth16),
     /// Test keys of circuits made up for the size, on the CPU
     #[command(after_help = "Examples:\n  tandem bench setup --log-n 14..16 --runs 1\n  \
                             tandem bench setup --log-n 20 --runs 1 --keep circuits")]
@@ -474,7 +464,7 @@ fn helpers(text: &str) -> Result<Helpers, String> {
     list.map(Helpers::Listed).map_err(|_| "expected numbers of GPUs such as 2,3, or all".into())
 }
 
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|x| (0.0..=1.0).contains(x)).ok_or_else(|| "expected a number from 0 to 1".into())
 }
 

@@ -52,7 +52,12 @@ impl Session {
 
     /// Opens the device; says what `auto` took.
     pub(crate) fn open(&self) -> Outcome<Opened> {
-        let open = || Engine::open_as(&self.device, self.schedule.into());
+        self.open_as(&self.device, self.schedule)
+    }
+
+    /// The same with another device or schedule than the user's.
+    pub(crate) fn open_as(&self, device: &DeviceChoice, schedule: cli::Schedule) -> Outcome<Opened> {
+        let open = || Engine::open_as(device, schedule.into());
         let engine = self.trace.step("open device", open).map_err(|e| match e {
             tandem_engine::Error::Device(why) => {
                 Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
@@ -109,7 +114,9 @@ fn prove_and_write(
     options: &cli::ProveOptions,
     mut stages: Vec<Stage>,
 ) -> Outcome {
-    let opened = session.open()?;
+    let mut opened = session.open()?;
+    // Tables of multiples take longer to make than one proof gains by them.
+    opened.engine = opened.engine.for_proofs(1);
     let check = if options.check_key { KeyCheck::Always } else { KeyCheck::Once };
     let key = session.trace.step("load key", || opened.engine.load_key(zkey, check, &session.bars))?;
     session.trace.stages(key.stages());

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bench_groth16;
 mod bench_msm;
 mod bench_ntt;
 mod bench_reduce;

@@ -28,7 +28,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     let inputs: Vec<&Path> = jobs.iter().map(|job| job.witness).chain([args.zkey.as_path()]).collect();
     Outputs::check(&outputs, &inputs)?;
 
-    let opened = session.open()?;
+    let mut opened = session.open()?;
+    opened.engine = opened.engine.for_proofs(jobs.len() as u64);
     let check = if args.options.check_key { KeyCheck::Always } else { KeyCheck::Once };
     let key = session.trace.step("load key", || opened.engine.load_key(&args.zkey, check, &session.bars))?;
     session.trace.stages(key.stages());

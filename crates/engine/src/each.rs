@@ -41,11 +41,12 @@ impl<C: Curve> Team<C> for Each
 where
     dyn AnyTeam: Team<C>,
 {
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+        let of_each = proofs.div_ceil(self.0.len() as u64);
         let keys = self
             .0
             .iter()
-            .map(|team| Team::<C>::load(&**team, view, layout))
+            .map(|team| Team::<C>::load(&**team, view, layout, of_each))
             .collect::<tandem_groth16::Result<Vec<_>>>()?;
         let idle = (0..keys.len()).rev().collect();
         Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new() }))

@@ -31,6 +31,8 @@ pub(crate) struct Place<'a> {
     /// Whether the user left the choice of device to the engine, so that the CPU may take over.
     pub(crate) auto: bool,
     pub(crate) layout: Layout,
+    /// Proofs that a key is expected to make.
+    pub(crate) proofs: u64,
     pub(crate) wrong_proofs: Arc<AtomicU64>,
 }
 
@@ -55,7 +57,7 @@ struct CurveKey<C: Curve> {
 /// What a key is read from.
 pub(crate) enum Source<C: Curve> {
     File(MappedFile),
-    Memory(Box<OwnedKey<C>>),
+    Memory(Arc<OwnedKey<C>>),
 }
 
 impl<C: Curve> Source<C> {
@@ -143,10 +145,10 @@ pub(crate) fn load<C: AnyCurve>(
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
-        let (resident, note) = match (C::team(place.team).load(view, place.layout), &place.cpu) {
+        let (resident, note) = match (C::team(place.team).load(view, place.layout, place.proofs), &place.cpu) {
             (Err(tandem_groth16::Error::Backend(error)), Some(cpu)) if place.auto => {
                 let note = format!("the key stays on the CPU: {error}");
-                (C::team(&**cpu).load(view, Layout::Auto).map_err(prover_error)?, Some(note))
+                (C::team(&**cpu).load(view, Layout::Auto, place.proofs).map_err(prover_error)?, Some(note))
             }
             (loaded, _) => (loaded.map_err(prover_error)?, None),
         };
@@ -206,8 +208,8 @@ impl<C: AnyCurve> CurveKey<C> {
             return Ok(&**loaded);
         }
         let prover_error = |e| Error::prover(e, &self.path);
-        let loaded =
-            self.source.with(&self.path, |view| C::team(&**cpu).load(view, Layout::Auto).map_err(prover_error))?;
+        let load = |view: &KeyView<'_, C>| C::team(&**cpu).load(view, Layout::Auto, 1).map_err(prover_error);
+        let loaded = self.source.with(&self.path, load)?;
         // Where another thread was faster, its key is taken.
         Ok(&**self.on_cpu.get_or_init(|| loaded))
     }

@@ -2,21 +2,18 @@
 
 use crate::each::Each;
 use crate::gpus;
-use crate::key::{self, Place, Source};
+use crate::key::{self, Place};
+use crate::synthetic::SyntheticKey;
 use crate::team::{AnyCurve, AnyTeam, OneTeam};
-use crate::{
-    CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, ScalarKind, Synthetic, Witness,
-};
+use crate::{CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, ScalarKind, Witness};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
-use tandem_groth16::setup::{setup, Secret};
-use tandem_groth16::{synthetic, Layout, OwnedKey};
+use tandem_groth16::Layout;
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, DeviceKind, ProofBackend};
 use tandem_ops_cuda::Cuda;
-use zeroize::Zeroizing;
 
 /// How several GPUs share the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +51,10 @@ fn one_of(mut teams: Vec<Box<dyn AnyTeam>>) -> Box<dyn AnyTeam> {
     }
 }
 
+/// Proofs that a key is taken to make where nobody says: enough for tables of multiples, too few for the largest of them, which
+/// take as long to make as hundreds of proofs.
+const PROOFS: u64 = 100;
+
 /// A device that is ready to prove.
 pub struct Engine {
     team: Box<dyn AnyTeam>,
@@ -61,6 +62,7 @@ pub struct Engine {
     cpu: Option<Arc<dyn AnyTeam>>,
     auto: bool,
     layout: Layout,
+    proofs: u64,
     report: DeviceReport,
     wrong_proofs: Arc<AtomicU64>,
 }
@@ -123,7 +125,14 @@ impl Engine {
             DeviceKind::Cuda | DeviceKind::Sim => Some(Arc::new(OneTeam::new(Cpu::new(1)))),
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        Self { team, cpu, auto, layout, report, wrong_proofs: Arc::default() }
+        Self { team, cpu, auto, layout, proofs: PROOFS, report, wrong_proofs: Arc::default() }
+    }
+
+    /// The same engine for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
+    /// points, up to nearly all of the devices' memory. Without this it takes them to make a hundred.
+    #[must_use]
+    pub fn for_proofs(self, proofs: u64) -> Engine {
+        Engine { proofs, ..self }
     }
 
     /// What was opened.
@@ -143,6 +152,7 @@ impl Engine {
             cpu: self.cpu.clone(),
             auto: self.auto,
             layout: self.layout,
+            proofs: self.proofs,
             wrong_proofs: self.wrong_proofs.clone(),
         }
     }
@@ -164,34 +174,16 @@ impl Engine {
         Witness::read_in(path, |count| self.team.host_buf(count).ok())
     }
 
-    /// Makes a key and a witness of a synthetic circuit and loads the key; no file is involved.
+    /// Loads a key that was made up and not read from a file, and takes a witness of it.
     ///
     /// # Errors
-    /// The size is out of range or does not fit.
-    pub fn synthetic_key(&self, circuit: Synthetic, progress: &dyn Progress) -> Result<(Key, Witness)> {
-        let circuit_of = circuit.circuit()?;
-        match circuit.curve {
-            CurveId::Bn254 => self.synthetic::<Bn254>(circuit_of, progress),
-            CurveId::Bls12_381 => self.synthetic::<Bls12_381>(circuit_of, progress),
-        }
-    }
-
-    fn synthetic<C: AnyCurve>(&self, circuit: synthetic::Synthetic, progress: &dyn Progress) -> Result<(Key, Witness)> {
-        let error = |e| Error::prover(e, Path::new(""));
-        let started = Instant::now();
-        let mut made = OwnedKey::<C>::default();
-        setup(&circuit, &Secret::from_seed([0; 32]), &mut made, progress).map_err(error)?;
-        let setup_stage = key::stage("make key", started);
-        let started = Instant::now();
-        let values = Zeroizing::new(circuit.witness::<C>(0).map_err(error)?);
-        let mut held = self.team.host_buf(values.len()).map_err(|e| error(e.into()))?;
-        held.copy_from_slice(&values);
-        drop(values);
-        let witness = Witness::from_canonical(C::ID, held, started)?;
-        let source = Source::Memory(Box::new(made));
-        let mut key = key::load::<C>(&self.place(), source, Path::new(""), None, progress)?;
-        key.stages.insert(0, setup_stage);
-        Ok((key, witness))
+    /// It does not fit.
+    pub fn load_synthetic(&self, made: &SyntheticKey, progress: &dyn Progress) -> Result<(Key, Witness)> {
+        let values = made.witness();
+        let mut held = self.team.host_buf(values.len()).map_err(|e| Error::prover(e.into(), Path::new("")))?;
+        held.copy_from_slice(values);
+        let witness = Witness::from_canonical(made.curve(), held, Instant::now())?;
+        Ok((made.load(&self.place(), progress)?, witness))
     }
 
     /// Proves, and verifies the proof. A proof that fails is made again on the CPU; if that one fails too, the

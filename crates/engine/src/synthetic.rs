@@ -1,11 +1,13 @@
-//! Synthetic circuits as files, for other tools and for measurements of the whole way from a file.
+//! Synthetic circuits: keys of them for measurements, and files for other tools and for the whole way from a file.
 
-use crate::{Error, Result, Synthetic};
+use crate::key::{self, Place, Source};
+use crate::{Error, Key, Progress, Result, Synthetic};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use tandem_formats::{output, Output, R1csHeader, R1csWriter, Wtns};
-use tandem_groth16::setup::{Circuit, Terms};
-use tandem_groth16::synthetic;
+use tandem_groth16::setup::{self, Circuit, Secret, Terms};
+use tandem_groth16::{synthetic, OwnedKey};
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId};
 use zeroize::Zeroizing;
 
@@ -33,6 +35,68 @@ impl Synthetic {
         match self.curve {
             CurveId::Bn254 => write::<Bn254>(&self.circuit()?, r1cs, wtns),
             CurveId::Bls12_381 => write::<Bls12_381>(&self.circuit()?, r1cs, wtns),
+        }
+    }
+}
+
+/// A key of a synthetic circuit in host memory, with a witness. It can be loaded into several engines.
+pub struct SyntheticKey {
+    witness: Zeroizing<Vec<Canonical>>,
+    key: AnyOwned,
+}
+
+enum AnyOwned {
+    Bn254(Arc<OwnedKey<Bn254>>),
+    Bls12_381(Arc<OwnedKey<Bls12_381>>),
+}
+
+impl SyntheticKey {
+    /// Makes them, on all cores.
+    ///
+    /// # Errors
+    /// The size is out of range.
+    pub fn make(circuit: Synthetic, progress: &dyn Progress) -> Result<SyntheticKey> {
+        fn parts<C: Curve>(
+            circuit: &synthetic::Synthetic,
+            progress: &dyn Progress,
+        ) -> Result<(Arc<OwnedKey<C>>, Zeroizing<Vec<Canonical>>)> {
+            let error = |e| Error::prover(e, Path::new(""));
+            let mut made = OwnedKey::<C>::default();
+            setup::setup(circuit, &Secret::from_seed([0; 32]), &mut made, progress).map_err(error)?;
+            Ok((Arc::new(made), Zeroizing::new(circuit.witness::<C>(0).map_err(error)?)))
+        }
+        let circuit_of = circuit.circuit()?;
+        let (key, witness) = match circuit.curve {
+            CurveId::Bn254 => {
+                let (key, witness) = parts::<Bn254>(&circuit_of, progress)?;
+                (AnyOwned::Bn254(key), witness)
+            }
+            CurveId::Bls12_381 => {
+                let (key, witness) = parts::<Bls12_381>(&circuit_of, progress)?;
+                (AnyOwned::Bls12_381(key), witness)
+            }
+        };
+        Ok(SyntheticKey { witness, key })
+    }
+
+    pub(crate) fn curve(&self) -> CurveId {
+        match self.key {
+            AnyOwned::Bn254(_) => CurveId::Bn254,
+            AnyOwned::Bls12_381(_) => CurveId::Bls12_381,
+        }
+    }
+
+    pub(crate) fn witness(&self) -> &[Canonical] {
+        &self.witness
+    }
+
+    pub(crate) fn load(&self, place: &Place<'_>, progress: &dyn Progress) -> Result<Key> {
+        let path = Path::new("");
+        match &self.key {
+            AnyOwned::Bn254(key) => key::load::<Bn254>(place, Source::Memory(key.clone()), path, None, progress),
+            AnyOwned::Bls12_381(key) => {
+                key::load::<Bls12_381>(place, Source::Memory(key.clone()), path, None, progress)
+            }
         }
     }
 }

@@ -48,8 +48,8 @@ impl AnyCurve for Bls12_381 {
 
 /// A backend as one curve sees it.
 pub(crate) trait Team<C: Curve>: Send + Sync {
-    /// Loads a key.
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
+    /// Loads a key to make so many proofs.
+    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
     /// See [`crate::Engine::bench_msm`].
     fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>>;
 }
@@ -89,8 +89,8 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
-        let key = ProvingKey::load(&*self.backend, view, layout)?;
+    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+        let key = ProvingKey::load(&*self.backend, view, layout, proofs)?;
         Ok(Box::new(OneKey { backend: self.backend.clone(), busy: self.busy.clone(), key }))
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tandem_engine::{
     export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Progress, ScalarKind, Schedule,
-    SetupOptions, Silent, Synthetic, Witness,
+    SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -222,7 +222,7 @@ fn sizes_out_of_range_are_refused() {
     let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
     for (log_size, dense) in [(1, 0.5), (25, 0.5), (5, -0.1), (5, 1.5), (5, f64::NAN)] {
         let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense };
-        assert_eq!(engine.synthetic_key(circuit, &Silent).err().unwrap().exit_status(), 2);
+        assert_eq!(SyntheticKey::make(circuit, &Silent).err().unwrap().exit_status(), 2);
     }
     assert!(engine.bench_msm(CurveId::Bn254, true, ScalarKind::Random, 60, 1).is_err());
     assert_eq!(engine.bench_msm(CurveId::Bn254, true, ScalarKind::Two, 4, 2).unwrap().len(), 2);
@@ -232,11 +232,13 @@ fn sizes_out_of_range_are_refused() {
 #[test]
 fn synthetic_keys_prove_without_files() {
     for curve in CURVES {
-        let engine = Engine::open(&DeviceChoice::Sim(2)).unwrap();
-        let circuit = Synthetic { curve, log_size: 6, dense: 0.3 };
-        let (key, witness) = engine.synthetic_key(circuit, &Silent).unwrap();
-        let proved = engine.prove(&key, &witness, &Silent).unwrap();
-        assert_eq!((key.info().domain, proved.fallback), (64, None));
+        let made = SyntheticKey::make(Synthetic { curve, log_size: 6, dense: 0.3 }, &Silent).unwrap();
+        for proofs in [1, 100, 1_000_000] {
+            let engine = Engine::open(&DeviceChoice::Sim(2)).unwrap().for_proofs(proofs);
+            let (key, witness) = engine.load_synthetic(&made, &Silent).unwrap();
+            let proved = engine.prove(&key, &witness, &Silent).unwrap();
+            assert_eq!((key.info().domain, proved.fallback), (64, None));
+        }
     }
 }
 

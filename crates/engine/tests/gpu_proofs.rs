@@ -48,11 +48,11 @@ fn witness<C: Curve>(circuit: &Synthetic, rng: &mut ChaCha8Rng) -> Witness<C> {
 fn proof<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &OwnedKey<C>,
-    layout: Layout,
+    (layout, proofs): (Layout, u64),
     witness: &Witness<C>,
     blinding: &Blinding<C>,
 ) -> Proof<C> {
-    let resident = ProvingKey::load(backend, &key.view().unwrap(), layout).unwrap();
+    let resident = ProvingKey::load(backend, &key.view().unwrap(), layout, proofs).unwrap();
     prove(backend, &resident, witness, blinding).unwrap()
 }
 
@@ -81,11 +81,11 @@ where
         let key = key::<C>(&circuit, &mut rng);
         let witness = witness::<C>(&circuit, &mut rng);
         let (r, s) = (C::Fr::rand(&mut rng), C::Fr::rand(&mut rng));
-        let expected = proof(&cpu, &key, Layout::Auto, &witness, &Blinding::fixed(r, s));
+        let expected = proof(&cpu, &key, (Layout::Auto, 1), &witness, &Blinding::fixed(r, s));
         let verifier = PreparedKey::new(&key.view().unwrap().verifying_key()).unwrap();
         verifier.verify(&witness.values()[1..=circuit.publics], &expected).unwrap();
         for team in &teams {
-            for layout in [Layout::Roles, Layout::Split] {
+            for layout in [(Layout::Roles, 1), (Layout::Roles, 1_000_000), (Layout::Split, 100)] {
                 let made = proof(team, &key, layout, &witness, &Blinding::fixed(r, s));
                 assert_eq!(bytes(&made), bytes(&expected), "{circuit:?} on {} GPUs, {layout:?}", team.lanes());
             }
@@ -116,7 +116,9 @@ where
         let view = key.view().unwrap();
         let verifier = PreparedKey::new(&view.verifying_key()).unwrap();
         let layout = [Layout::Roles, Layout::Split][below(&mut rng, 2)];
-        let resident = ProvingKey::<C, Cuda>::load(team, &view, layout).unwrap();
+        // Points alone, tables, and tables with a point for each bit.
+        let proofs = [1, 1000, 1_000_000][below(&mut rng, 3)];
+        let resident = ProvingKey::<C, Cuda>::load(team, &view, layout, proofs).unwrap();
         for number in 0..10 {
             let mut witness = witness::<C>(&circuit, &mut rng);
             if number % 2 == 1 {

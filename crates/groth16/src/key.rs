@@ -140,12 +140,12 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
-    /// Loads a key onto the lanes of `backend`, laid out as `layout` says. Its points are taken to be good
-    /// ([`crate::check::check_points`]).
+    /// Loads a key onto the lanes of `backend`, laid out as `layout` says, to make so many `proofs`: the more, the larger the
+    /// tables of multiples that pay for themselves. Its points are taken to be good ([`crate::check::check_points`]).
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
-    pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout) -> Result<Self> {
+    pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
         let (shape, lanes) = (view.shape, backend.lanes());
         let schedule = plan::schedule(C::ID, shape, lanes, layout);
@@ -153,31 +153,31 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let matrix_b = backend.load_matrix(schedule.chains.b, view.matrix_b)?;
         backend.synchronize()?;
 
-        let free = backend.info().free_bytes;
-        let budgets: Vec<_> = (0..lanes)
-            .map(|i| {
-                let of_lane = schedule.quotient.iter().filter(|s| s.lane == Lane(i));
-                let quotient = of_lane.map(|s| s.range.len() * size_of::<P1<C>>()).sum::<usize>();
-                let free = free.get(i).copied().unwrap_or(0);
-                let witness = sums_bytes::<C>(&schedule, Lane(i));
-                plan::budget(free, shape, witness as u64, quotient as u64, schedule.scalars(Lane(i)))
-            })
-            .collect();
-
+        // Points over the witness have their share of the memory, by their plain size, and those over the quotient what is left then.
+        let rooms = |backend: &B| -> Vec<u64> {
+            let free = backend.info().free_bytes;
+            let of_lane = |i: usize| free.get(i).map_or(0, |&free| plan::room(free, shape, schedule.scalars(Lane(i))));
+            (0..lanes).map(of_lane).collect()
+        };
+        let room = rooms(backend);
         let witness = schedule
             .witness
             .iter()
             .map(|sums| {
-                // A lane's groups share its memory in proportion to their points.
-                let (of_lane, bytes) = (sums_bytes::<C>(&schedule, sums.share.lane), group_bytes::<C>(sums));
-                let memory = u128::from(budgets[sums.share.lane.0].witness) * bytes as u128 / of_lane.max(1) as u128;
-                Self::load_witness(backend, view, sums, memory as u64)
+                let lane = sums.share.lane;
+                let memory_bytes =
+                    plan::part_of(room[lane.0], group_bytes::<C>(sums), lane_bytes::<C>(&schedule, lane));
+                Self::load_witness(backend, view, sums, Worth { memory_bytes, uses: proofs })
             })
             .collect::<Result<_>>()?;
+        backend.synchronize()?;
+        let room = rooms(backend);
         let quotient = schedule
             .quotient
             .iter()
-            .map(|share| Self::load_quotient(backend, view, share, budgets[share.lane.0].quotient))
+            .map(|share| {
+                Self::load_quotient(backend, view, share, Worth { memory_bytes: room[share.lane.0], uses: proofs })
+            })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
         let points = view.points.clone();
@@ -188,15 +188,12 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         view: &KeyView<'_, C>,
         sums: &plan::LaneSums,
-        memory_bytes: u64,
+        Worth { memory_bytes, uses }: Worth,
     ) -> Result<WitnessShare<C, B>> {
         let plan::LaneSums { share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
-        let plan = Digits::<C>::plan(
-            backend,
-            share.lane,
-            &MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses: USES },
-        )?;
+        let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses };
+        let plan = Digits::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
             let load = |points: Unaligned<'_, P1<C>>| {
@@ -219,11 +216,11 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         backend: &B,
         view: &KeyView<'_, C>,
         share: &plan::Share,
-        memory_bytes: u64,
+        Worth { memory_bytes, uses }: Worth,
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        let plan = Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars, sets, memory_bytes, uses: USES })?;
+        let plan = Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars, sets, memory_bytes, uses })?;
         let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
@@ -234,9 +231,11 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     }
 }
 
-/// Proofs that a key is taken to be loaded for: enough for tables of multiples, too few for the largest of them, which
-/// take as long to make as hundreds of proofs.
-const USES: u64 = 100;
+/// What tables of a group of points may cost.
+struct Worth {
+    memory_bytes: u64,
+    uses: u64,
+}
 
 /// Bytes of the points of a group of sums.
 fn group_bytes<C: Curve>(group: &plan::LaneSums) -> usize {
@@ -245,9 +244,11 @@ fn group_bytes<C: Curve>(group: &plan::LaneSums) -> usize {
     group.sums.iter().map(bytes).sum()
 }
 
-/// Those of all of a lane's sums over the witness.
-fn sums_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
-    schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum()
+/// Those of all of a lane's sums.
+fn lane_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
+    let quotient = schedule.quotient.iter().filter(|share| share.lane == lane);
+    let quotient: usize = quotient.map(|share| share.range.len() * size_of::<P1<C>>()).sum();
+    quotient + schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum::<usize>()
 }
 
 /// Where the quotient is evaluated: the odd coset, or, for the largest domain of the field, the coset that snarkjs

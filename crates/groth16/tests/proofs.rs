@@ -30,7 +30,7 @@ fn proof_as<C: Curve>(
     blinding: &Blinding<C>,
 ) -> Proof<C> {
     let backend = Cpu::new(lanes);
-    let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout).unwrap();
+    let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout, 100).unwrap();
     prove(&backend, &resident, &checked(witness).unwrap(), blinding).unwrap()
 }
 
@@ -190,7 +190,7 @@ fn proofs_are_verified_while_they_are_made() {
     bad[20].0[0] ^= 1;
     for lanes in [1, 3] {
         let backend = Cpu::new(lanes);
-        let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Roles).unwrap();
+        let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Roles, 1).unwrap();
         let make = |verifier: &PreparedKey<Bls12_381>, witness: &[Canonical]| {
             let blinding = Blinding::random().unwrap();
             prove_verified(&backend, &resident, verifier, &checked(witness).unwrap(), &blinding).unwrap()
@@ -212,7 +212,7 @@ fn a_witness_of_the_wrong_form_is_refused() {
     let key = key::<Bn254>(circuit);
     let good = circuit.witness::<Bn254>(1).unwrap();
     let backend = Cpu::new(1);
-    let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Auto).unwrap();
+    let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Auto, 1).unwrap();
     let is = |error: Error, reason: &str| {
         assert!(matches!(&error, Error::Witness(text) if text.contains(reason)), "{error}");
     };

@@ -169,24 +169,17 @@ pub fn sums(shape: Shape, share: &Share) -> Vec<SumShare> {
         .collect()
 }
 
-/// How a lane's memory is shared out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
-    /// Bytes for the points that the witness is summed over.
-    pub witness: u64,
-    /// Bytes for the points that the quotient is summed over.
-    pub quotient: u64,
-}
-
-/// Shares `free` bytes of a lane between its two groups of points, in proportion to the plain size of the points,
-/// after what a proof itself needs, with `scalars` taken apart at a time, has been set aside.
-pub fn budget(free: u64, shape: Shape, witness_points: u64, quotient_points: u64, scalars: usize) -> Budget {
+/// Bytes for points of the `free` ones of a lane, after what a proof itself needs, with `scalars` taken apart at a time.
+pub fn room(free: u64, shape: Shape, scalars: usize) -> u64 {
     /// Buckets, partial sums, and what a runtime keeps for itself; less where there is little at all.
     const OVERHEAD: u64 = 512 << 20;
-    let left = free.saturating_sub(working_set(shape, scalars)).saturating_sub(OVERHEAD.min(free / 8));
-    let total = (witness_points + quotient_points).max(1);
-    let witness = (u128::from(left) * u128::from(witness_points) / u128::from(total)) as u64;
-    Budget { witness, quotient: left - witness }
+    free.saturating_sub(working_set(shape, scalars)).saturating_sub(OVERHEAD.min(free / 8))
+}
+
+/// What falls to `part` of `all` if they share `bytes` in proportion.
+pub fn part_of(bytes: u64, part: usize, all: usize) -> u64 {
+    // Not above `bytes`, since a part is not above the whole.
+    (u128::from(bytes) * part as u128 / all.max(1) as u128) as u64
 }
 
 /// Bytes of a lane that a proof needs beside points and matrices: the witness, the vectors of the three chains and a
@@ -298,16 +291,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_budget_is_what_is_left_and_never_more() {
+    fn room_for_points_is_what_is_left_and_never_more() {
         let need = working_set(SHAPE, 1024);
-        assert_eq!(budget(need, SHAPE, 3, 1, 1024), Budget { witness: 0, quotient: 0 });
+        assert_eq!(room(need, SHAPE, 1024), 0);
         // An eighth is kept back from little memory, half a GiB from much.
         let free = 8 * (need + 400);
-        assert_eq!(budget(free, SHAPE, 3, 1, 1024), {
-            let left = free - need - free / 8;
-            Budget { witness: left * 3 / 4, quotient: left - left * 3 / 4 }
-        });
-        let huge = budget(u64::MAX, SHAPE, u64::MAX / 4, u64::MAX / 4, 8);
-        assert_eq!(huge.witness + huge.quotient, u64::MAX - working_set(SHAPE, 8) - (512 << 20));
+        assert_eq!(room(free, SHAPE, 1024), free - need - free / 8);
+        assert_eq!(room(u64::MAX, SHAPE, 8), u64::MAX - working_set(SHAPE, 8) - (512 << 20));
+        assert_eq!(part_of(1000, 3, 4), 750);
+        assert_eq!(part_of(u64::MAX, 5, 5), u64::MAX);
+        assert_eq!(part_of(u64::MAX, 0, 0), 0);
     }
 }
