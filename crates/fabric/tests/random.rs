@@ -107,14 +107,10 @@ fn all_to_all_proves_itself() {
         let t = graph(n, links);
         let request = Request::new(Operation::AllToAll, job).with_helpers(helpers);
         let plan = planned(&t, &request);
-        // Fractions of 128 bits may not do for six or seven GPUs with rates at random; then the plan says so and is close.
+        // Simple fractions may not do for six or seven GPUs with rates at random; then the plan says so and is close.
         assert!(plan.is_best() || n > 5, "{request:?} {links:?}");
-        assert!(
-            plan.rate.to_f64() >= 0.9999 * plan.bound.to_f64(),
-            "{request:?} {links:?} {} {}",
-            plan.rate,
-            plan.bound
-        );
+        let gap = 1.0 - plan.rate.to_f64() / plan.bound.to_f64();
+        assert!(plan.rate.is_zero() || gap < 1e-7, "{request:?} {links:?} {gap}");
         // A cut with k of N GPUs inside lets k (N - k) pairs pass; all-gather's is looser by N - k.
         let gather = Brute::new(&t, &request).all_gather();
         assert!(plan.rate <= gather, "{request:?} {links:?}");
@@ -136,4 +132,56 @@ fn extreme_rates_do_no_harm() {
             planned(&t, &Request::new(*operation, job).with_helpers(helpers));
         }
     });
+}
+
+/// Sixteen GPUs joined at random, all of them or twelve with four helpers: every operation is planned within a second by a release build (here the
+/// limit is for one without optimisation, on a busy machine), best or as near as is said.
+#[test]
+fn sixteen_gpus_joined_at_random() {
+    let mut seed = 3u64;
+    let mut next = |n: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    let all: Vec<usize> = (0..16).collect();
+    let mut slowest = (0.0, String::new());
+    for case in 0..18 {
+        let (per_cent, is_symmetric) = ([20, 35, 60, 100][case % 4], case % 3 < 2);
+        let mut links = Links::new();
+        for a in 0..16 {
+            for b in a + 1..16 {
+                if b == a + 1 || next(100) < per_cent {
+                    let mut rate = || if case % 2 == 0 { 20 * (1 + next(6)) as u32 } else { 1 + next(400) as u32 };
+                    let forth = rate();
+                    links.push((a, b, forth, if is_symmetric { forth } else { rate() }));
+                }
+            }
+        }
+        let t = graph(16, &links);
+        for (job, helpers) in [(&all[..], &[][..]), (&all[..12], &all[12..])] {
+            for (operation, name) in Operation::ALL.into_iter().filter(|(op, _)| !op.uses_host()) {
+                let job = if operation == Operation::Send { &[0, 11][..] } else { job };
+                let request = Request::new(operation, job).with_helpers(helpers);
+                let start = std::time::Instant::now();
+                let plan = planned(&t, &request);
+                let took = start.elapsed().as_secs_f64();
+                let gap = if plan.is_best() { 0.0 } else { plan.bound.to_f64() / plan.rate.to_f64() - 1.0 };
+                let what = format!("{name} case {case}, {} helpers: {took:.3} s, gap {gap:.1e}", helpers.len());
+                println!("{what}");
+                let most = match operation {
+                    Operation::AllToAll => 1e-7,
+                    Operation::AllReduce if !is_symmetric => 1.0,
+                    Operation::AllReduce if !helpers.is_empty() => 0.2,
+                    _ if !is_symmetric && !helpers.is_empty() => 0.2,
+                    _ => 0.0,
+                };
+                assert!(gap <= most, "{what}");
+                if took > slowest.0 {
+                    slowest = (took, what);
+                }
+            }
+        }
+    }
+    println!("slowest: {}", slowest.1);
+    assert!(slowest.0 < 20.0, "{}", slowest.1);
 }

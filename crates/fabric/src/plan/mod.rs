@@ -8,9 +8,9 @@
 //! |---|---|---|---|
 //! | broadcast, reduce | relays split off, arborescences packed (Edmonds) | max-flow to the farthest GPU | where as much enters each relay as leaves it |
 //! | all-gather, reduce-scatter | the same, equal weight from every GPU (ForestColl) | the least of what leaves a set over the GPUs in it | as above |
-//! | all-reduce | spanning trees, each used to reduce and to broadcast | what enters disjoint sets of GPUs over twice their number less one | stated by each plan |
+//! | all-reduce | spanning trees, each used to reduce and to broadcast | what enters disjoint sets of GPUs over twice their number less one; a cut | without helpers, where links carry as much back as forth; else stated by each plan |
 //! | send, upload, download | maximum flow | minimum cut | always |
-//! | all-to-all | linear program over paths | its dual: prices of links | unless the numbers outgrow 128 bits; stated |
+//! | all-to-all | linear program over trees of paths | its dual: prices of links | unless fractions grow unwieldy; stated by each plan |
 //!
 //! [`Plan::is_best`] compares the rate with the bound; nothing is claimed beyond that. [`check()`] verifies a plan and its bound
 //! without the planner's code.
@@ -347,9 +347,8 @@ fn without_gain(topology: &Topology, request: &Request) -> Result<Plan> {
             Some(inside) => (vec![Step::Send(Vec::new())], Ratio::ZERO, cut(&inside)),
             None => {
                 let exchange = routes::exchange(&net).ok_or_else(too_large)?;
-                let (step, total) = sent(&net, exchange.ways).ok_or_else(too_large)?;
-                // Each GPU sends N - 1 of its N parts.
-                let rate = total.over(Ratio::whole(job.len() as i64 - 1)).ok_or_else(too_large)?;
+                let (step, _) = sent(&net, exchange.ways).ok_or_else(too_large)?;
+                let rate = exchange.rate.times(Ratio::whole(job.len() as i64)).ok_or_else(too_large)?;
                 let price = |(u, v, p): (usize, usize, Ratio)| (net.device[u], net.device[v], p);
                 (vec![step], rate, Witness::Prices(exchange.prices.into_iter().map(price).collect()))
             }

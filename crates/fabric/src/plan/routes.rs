@@ -83,85 +83,110 @@ fn follow(over: &mut BTreeMap<(usize, usize), i64>, need: &mut [i64], u: usize) 
     }
 }
 
-/// All-to-all: the ways, in MB/s (the same sum for each ordered pair), and a price of each edge, which bounds it.
+/// All-to-all: the rate from every GPU to every other in MB/s, the ways as shares of that, and a price of each edge, which bounds it.
 pub(crate) struct Exchange {
+    pub(crate) rate: Ratio,
     pub(crate) ways: Vec<Way>,
     pub(crate) prices: Vec<(usize, usize, Ratio)>,
 }
 
-/// The greatest equal rate from every GPU to every other: a linear program whose columns are one shortest path for each pair.
-/// `None` where some pair is not joined.
+/// The greatest equal rate from every GPU to every other: a linear program over trees of paths. `None` where some pair is not joined or fractions
+/// overflow.
 pub(crate) fn exchange(net: &Net) -> Option<Exchange> {
     let edges: Vec<(usize, usize, i64)> = net.edges().collect();
     let index: BTreeMap<(usize, usize), usize> = edges.iter().enumerate().map(|(i, e)| ((e.0, e.1), i)).collect();
     let capacity: Vec<i64> = edges.iter().map(|e| e.2).collect();
-    let column = |prices: &[Ratio]| -> Option<lp::Column<Vec<Vec<usize>>>> {
-        let mut paths = Vec::new();
-        let mut loads: BTreeMap<usize, i64> = BTreeMap::new();
+    let cheapest = |prices: &[f64]| net.job.iter().map(|&s| tree(net, s, &index, prices)).collect::<Option<Vec<_>>>();
+    // What all capacity costs over what the cheapest trees cost: no rate is greater.
+    let worth = |prices: &[Ratio]| {
+        let all = capacity.iter().zip(prices).try_fold(Ratio::ZERO, |s, (c, p)| s.plus(p.times(Ratio::whole(*c))?))?;
+        let mut cost = Ratio::ZERO;
         for &s in &net.job {
-            let before = shortest(net, s, |u, v| prices[index[&(u, v)]])?;
-            for &t in net.job.iter().filter(|&&t| t != s) {
-                let mut path = vec![t];
-                while path[path.len() - 1] != s {
-                    let last = path[path.len() - 1];
-                    path.push(before[last]?);
-                    *loads.entry(index[&(path[path.len() - 1], last)]).or_default() += 1;
-                }
-                path.reverse();
-                paths.push(path);
+            let far = shortest(net, s, Ratio::ZERO, |u, v, d: Ratio| d.plus(prices[index[&(u, v)]]))?;
+            for &t in &net.job {
+                cost = cost.plus(far[t]?.0)?;
             }
         }
-        Some((paths, loads.into_iter().collect()))
+        all.over(cost)
     };
     let priced = |prices: &[Ratio]| edges.iter().zip(prices).map(|(e, p)| (e.0, e.1, *p)).collect();
-    let ways = |columns: &[(Vec<Vec<usize>>, Ratio)]| {
-        let mut sum: BTreeMap<&Vec<usize>, Ratio> = BTreeMap::new();
-        for (paths, y) in columns.iter().filter(|(_, y)| !y.is_zero()) {
-            for path in paths {
-                let weight = sum.entry(path).or_insert(Ratio::ZERO);
-                *weight = weight.plus(*y)?;
-            }
-        }
-        Some(sum.into_iter().map(|(path, weight)| Way { nodes: path.clone(), weight }).collect::<Vec<_>>())
-    };
     // Often the shortest paths are best: see whether equal prices, or prices by slowness, prove it.
     let most = capacity.iter().copied().max()?;
-    let slow = |c: &i64| Ratio::new(most.into(), (*c).into());
-    for prices in [vec![Ratio::ONE; edges.len()], capacity.iter().map(slow).collect::<Option<Vec<_>>>()?] {
-        let (paths, loads) = column(&prices)?;
-        let rates = loads.iter().map(|&(e, load)| Ratio::new(capacity[e].into(), load.into()));
-        let rate = rates.collect::<Option<Vec<_>>>()?.into_iter().min()?;
-        if worth(&capacity, &prices, &loads) == Some(rate) {
-            return Some(Exchange { ways: ways(&[(paths, rate)])?, prices: priced(&prices) });
+    for is_slowness in [false, true] {
+        let price = |c: &i64| if is_slowness { Ratio::new(most.into(), (*c).into()) } else { Some(Ratio::ONE) };
+        let prices = capacity.iter().map(price).collect::<Option<Vec<_>>>()?;
+        let trees = cheapest(&prices.iter().map(|p| p.to_f64()).collect::<Vec<_>>())?;
+        let mut loads = vec![0; edges.len()];
+        trees.iter().flat_map(|t| &t.1).for_each(|&(e, load)| loads[e] += load);
+        let rates = capacity.iter().zip(&loads).filter(|(_, load)| **load > 0);
+        let rate = rates.map(|(&c, &load)| Ratio::new(c.into(), load.into())).collect::<Option<Vec<_>>>()?;
+        let rate = rate.into_iter().min()?;
+        if worth(&prices) == Some(rate) {
+            let ways = trees.into_iter().flat_map(|t| t.0).map(|nodes| Way { nodes, weight: Ratio::ONE }).collect();
+            return Some(Exchange { rate, ways, prices: priced(&prices) });
         }
     }
-    let packing = lp::pack(&capacity, column)?;
-    Some(Exchange { ways: ways(&packing.columns)?, prices: priced(&packing.prices) })
+    let packing = lp::pack(&capacity, cheapest, worth)?;
+    let mut sum: BTreeMap<&Vec<usize>, Ratio> = BTreeMap::new();
+    for ((paths, _), share) in packing.trees.iter().flatten() {
+        for path in paths {
+            let weight = sum.entry(path).or_insert(Ratio::ZERO);
+            *weight = weight.plus(*share)?;
+        }
+    }
+    let ways = sum.into_iter().map(|(path, weight)| Way { nodes: path.clone(), weight }).collect();
+    Some(Exchange { rate: packing.rate, ways, prices: priced(&packing.prices) })
 }
 
-/// What all capacity costs over what the cheapest column costs: no packing is greater.
-fn worth(capacity: &[i64], prices: &[Ratio], loads: &[(usize, i64)]) -> Option<Ratio> {
-    let all = capacity.iter().zip(prices).try_fold(Ratio::ZERO, |s, (c, p)| s.plus(p.times(Ratio::whole(*c))?))?;
-    let one = loads.iter().try_fold(Ratio::ZERO, |s, &(e, load)| s.plus(prices[e].times(Ratio::whole(load))?))?;
-    all.over(one)
+/// The shortest paths from `s` to all other GPUs of the job, and how many of them take each edge.
+fn tree(
+    net: &Net,
+    s: usize,
+    index: &BTreeMap<(usize, usize), usize>,
+    prices: &[f64],
+) -> Option<lp::Tree<Vec<Vec<usize>>>> {
+    let far = shortest(net, s, 0.0, |u, v, d: f64| Some(d + prices[index[&(u, v)]]))?;
+    let mut loads: BTreeMap<usize, i64> = BTreeMap::new();
+    let mut paths = Vec::with_capacity(net.job.len());
+    for &t in net.job.iter().filter(|&&t| t != s) {
+        let mut path = vec![t];
+        while path[path.len() - 1] != s {
+            let last = path[path.len() - 1];
+            path.push(far[last]?.2);
+            *loads.entry(index[&(path[path.len() - 1], last)]).or_default() += 1;
+        }
+        path.reverse();
+        paths.push(path);
+    }
+    Some((paths, loads.into_iter().collect()))
 }
 
-/// Shortest paths by price and then by hops: the node before each. `None` where fractions overflow.
-pub(crate) fn shortest(net: &Net, s: usize, price: impl Fn(usize, usize) -> Ratio) -> Option<Vec<Option<usize>>> {
-    let mut best: Vec<Option<(Ratio, usize)>> = vec![None; net.n];
-    let mut before = vec![None; net.n];
+/// Shortest paths by price and then by hops: of each node both, and the node before it. `None` where fractions overflow.
+fn shortest<P: Copy + PartialOrd>(
+    net: &Net,
+    s: usize,
+    zero: P,
+    beyond: impl Fn(usize, usize, P) -> Option<P>,
+) -> Option<Vec<Option<(P, usize, usize)>>> {
+    let mut best: Vec<Option<(P, usize, usize)>> = vec![None; net.n];
     let mut is_done = vec![false; net.n];
-    best[s] = Some((Ratio::ZERO, 0));
-    while let Some(u) = (0..net.n).filter(|&u| !is_done[u] && best[u].is_some()).min_by_key(|&u| best[u]) {
+    best[s] = Some((zero, 0, s));
+    let is_less = |a: &(P, usize, usize), b: &(P, usize, usize)| (a.0, a.1) < (b.0, b.1);
+    loop {
+        let mut next: Option<usize> = None;
+        for u in (0..net.n).filter(|&u| !is_done[u]) {
+            let is_nearer = |n: usize| best[u].zip(best[n]).is_some_and(|(a, b)| is_less(&a, &b));
+            if best[u].is_some() && next.is_none_or(is_nearer) {
+                next = Some(u);
+            }
+        }
+        let Some((u, (cost, hops, _))) = next.and_then(|u| Some((u, best[u]?))) else { return Some(best) };
         is_done[u] = true;
-        let (cost, hops) = best[u]?;
         for v in (0..net.n).filter(|&v| net.at(u, v) > 0 && !is_done[v]) {
-            let new = (cost.plus(price(u, v))?, hops + 1);
-            if best[v].is_none_or(|old| new < old) {
+            let new = (beyond(u, v, cost)?, hops + 1, u);
+            if best[v].is_none_or(|old| is_less(&new, &old)) {
                 best[v] = Some(new);
-                before[v] = Some(u);
             }
         }
     }
-    Some(before)
 }

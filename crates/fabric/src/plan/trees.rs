@@ -70,20 +70,29 @@ pub(crate) fn all_reduce(topology: &Topology, request: &Request, net: &Net) -> R
         let inside = one_root(&symmetric, v).1;
         witnesses.push(covering(net, vec![net.job.iter().copied().filter(|&u| inside[u]).collect()], false));
     }
-    let first = forest(&symmetric, &roots, |n| free_roots(n).0)?;
-    let half = first.rate().and_then(|r| r.over(Ratio::whole(2))).unwrap_or(Ratio::ZERO);
+    let half = |trees: (i64, i64)| Ratio::new(trees.0.into(), 2 * i128::from(trees.1)).unwrap_or(Ratio::ZERO);
+    let at_most = half((roots.total, roots.scale));
     let mut least = best_witness(topology, request, net, &witnesses)?;
-    if half >= least.0 || first.total == 0 {
-        return Ok((first, half, least.1));
-    }
-    if let Some((second, parts)) = undirected(&symmetric, &roots)? {
-        witnesses.push(parts);
-        least = best_witness(topology, request, net, &witnesses)?;
-        if let Some(rate) = second.rate().filter(|r| *r > half) {
-            return Ok((second, rate, least.1));
+    let mut second = None;
+    if at_most < least.0 {
+        if let Some((forest, parts)) = undirected(&symmetric, &roots)? {
+            witnesses.push(parts);
+            least = best_witness(topology, request, net, &witnesses)?;
+            second = forest.rate().map(|rate| (forest, rate));
         }
     }
-    Ok((first, half, least.1))
+    // Relays may keep the first trees from what they could reach.
+    let is_better = |than: Ratio| second.as_ref().is_some_and(|s| s.1 > than);
+    let (forest, rate) = if is_better(at_most) {
+        None
+    } else {
+        let first = forest(&symmetric, &roots, |n| free_roots(n).0)?;
+        let rate = half((first.total, first.scale));
+        (!is_better(rate)).then_some((first, rate))
+    }
+    .or(second)
+    .ok_or_else(|| crate::Error::WrongPlan("no trees".into()))?;
+    Ok((forest, rate, least.1))
 }
 
 /// Sets that hold every GPU: the missing ones each in a set of its own, or together in one.
