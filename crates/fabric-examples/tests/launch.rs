@@ -62,6 +62,40 @@ fn kernels_of_all_pes_meet() {
     });
 }
 
+/// The limit of a kernel's shared memory is the kernel's, not the caller's.
+#[test]
+fn two_sizes_of_shared_memory_at_once() {
+    let gpus = tandem_cuda::testing::gpus();
+    let Some(gpu) = gpus.first() else { return };
+    std::thread::scope(|scope| {
+        for shared_bytes in [50 << 10, 64 << 10, 200 << 10] {
+            scope.spawn(move || {
+                let team = Team::cuda(std::slice::from_ref(gpu), Options::default()).unwrap();
+                let (count, wrong): (Symmetric<u64>, Symmetric<u64>) = (team.alloc(1).unwrap(), team.alloc(1).unwrap());
+                let grid = Grid { blocks: 1, threads: 32, shared_bytes };
+                let arguments = |pe: usize| Meet {
+                    count: count.address(pe).unwrap(),
+                    wrong: wrong.address(pe).unwrap(),
+                    rounds: 1,
+                };
+                for launch in 1..=300 {
+                    team.write(0, &count, &[0]).unwrap();
+                    // SAFETY: these are the kernel's arguments, addresses of live words.
+                    let launched = unsafe { team.launch(meet(), grid, arguments) };
+                    launched.unwrap_or_else(|e| panic!("{shared_bytes} bytes, launch {launch}: {e}"));
+                    team.synchronize().unwrap();
+                    assert_eq!((team.read(0, &count).unwrap(), team.read(0, &wrong).unwrap()), (vec![1], vec![0]));
+                }
+            });
+        }
+    });
+    let team = Team::cuda(&gpus[..1], Options::default()).unwrap();
+    let grid = Grid { blocks: 1, threads: 32, shared_bytes: 100 << 20 };
+    // SAFETY: nothing is launched.
+    assert!(unsafe { team.launch(meet(), grid, |_| Meet::zeroed()) }.is_err());
+    team.synchronize().unwrap();
+}
+
 #[test]
 fn a_kernel_that_waits_in_vain_ends() {
     let gpus = tandem_cuda::testing::gpus();

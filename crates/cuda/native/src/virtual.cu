@@ -60,6 +60,24 @@ CUmemAllocationProp pinned_on(int32_t device) {
 
 constexpr int32_t NOT_SUPPORTED = static_cast<int32_t>(cudaErrorNotSupported);
 constexpr int32_t MOST_USERS = 32;
+// Dynamic shared memory that every kernel may have without asking.
+constexpr size_t UNASKED_BYTES = 48 * 1024;
+
+// Lets the kernel have all the dynamic shared memory that the device has: the same limit whoever asks, since a smaller one would meet launches
+// with more that other threads make.
+cudaError_t allow_all_shared(int32_t device, const void* kernel) {
+    cudaFuncAttributes its = {};
+    int most = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&its, kernel);
+    }
+    const int dynamic = most - static_cast<int>(its.sharedSizeBytes);
+    if (error == cudaSuccess && its.maxDynamicSharedSizeBytes < dynamic) {
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic);
+    }
+    return error;
+}
 
 }  // namespace
 
@@ -173,9 +191,8 @@ int32_t tandem_cuda_resident_blocks(int32_t device, tandem_kernel kernel, int32_
     if (error == cudaSuccess) {
         error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
     }
-    if (error == cudaSuccess && shared_bytes > 48 * 1024) {
-        error = cudaFuncSetAttribute(static_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(shared_bytes));
+    if (error == cudaSuccess && shared_bytes > UNASKED_BYTES) {
+        error = allow_all_shared(device, static_cast<const void*>(kernel));
     }
     if (error == cudaSuccess) {
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, static_cast<const void*>(kernel), threads,
