@@ -4,7 +4,7 @@ use ark_ff::{AdditiveGroup, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tandem_ops::poseidon::{Tables, WIDTHS};
+use tandem_ops::poseidon::{Recurrence, Tables, WIDTHS};
 use tandem_ops::{naive, Bls12_381, Bn254, Curve, Family, PoseidonParams};
 
 const CASES: u32 = 6;
@@ -17,11 +17,13 @@ fn hashes<C: Curve>(curve: u32, out: &mut Vec<u8>) {
         for t in WIDTHS {
             let params = PoseidonParams::new(family, t - 1).unwrap();
             let (tables, constants) = (Tables::<C::Fr>::new(params), params.constants::<C::Fr>());
-            let numbers = [params.full_rounds(), params.partial_rounds(), tables.block(), tables.values().len()];
+            let recurrence = Recurrence::<C::Fr>::new(params);
+            let values = recurrence.as_ref().map_or(tables.values(), Recurrence::values);
+            let numbers = [params.full_rounds(), params.partial_rounds(), tables.block(), values.len()];
             let head = [t].into_iter().chain(numbers).map(|n| u32::try_from(n).unwrap());
             std::iter::once(curve).chain(head).chain([CASES, 0]).for_each(|n| out.extend(n.to_le_bytes()));
             let mut put = |x: C::Fr| out.extend(bytemuck::bytes_of(&C::mont(x)));
-            tables.values().iter().for_each(|&x| put(x));
+            values.iter().for_each(|&x| put(x));
             for case in 0..CASES {
                 let element = |rng: &mut ChaCha8Rng| match case {
                     0 => C::Fr::ZERO,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
-use tandem_ops::poseidon::{check_lengths, PoseidonParams, Tables};
+use tandem_ops::poseidon::{check_lengths, PoseidonParams, Recurrence, Tables};
 use tandem_ops::{Buffer, Canonical, Curve, CurveId, Error, Lane, Mont, Poseidon, Result, Unaligned, Wire};
 
 const OP: &str = "poseidon";
@@ -50,7 +50,7 @@ impl CudaHasher {
             block: self.block as u32,
             integers: (std::any::TypeId::of::<T>() != std::any::TypeId::of::<Mont>()).into(),
         };
-        // SAFETY: the table is that of this width and block; the columns are `arity` elements for each hash and room for
+        // SAFETY: the table is what the launcher expects for this width and block; the columns are `arity` elements for each hash and room for
         // the hashes, in live buffers that `stream` orders.
         unsafe {
             match C::ID {
@@ -66,7 +66,9 @@ impl<C: Curve> Poseidon<C> for Cuda {
 
     fn hasher(&self, params: PoseidonParams) -> Result<CudaHasher> {
         let tables = Tables::<C::Fr>::new(params);
-        let values: Vec<Mont> = tables.values().iter().map(|&x| C::mont(x)).collect();
+        let recurrence = Recurrence::new(params);
+        let values = recurrence.as_ref().map_or(tables.values(), Recurrence::values);
+        let values: Vec<Mont> = values.iter().map(|&x| C::mont(x)).collect();
         let mut lanes = Vec::new();
         for lane in 0..tandem_ops::Backend::lanes(self) {
             let ctx = self.lane(OP, Lane(lane))?;

@@ -6,10 +6,12 @@
 
 mod constants;
 mod merkle;
+mod recurrence;
 mod tables;
 
 pub use constants::Constants;
 pub use merkle::{height, subtrees, MerklePath, MerkleTree};
+pub use recurrence::Recurrence;
 pub use tables::Tables;
 
 use crate::{Backend, Canonical, Curve, Error, Mont, Result, Unaligned};

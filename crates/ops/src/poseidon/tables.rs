@@ -19,7 +19,42 @@
 use super::{Constants, PoseidonParams};
 use ark_ff::PrimeField;
 
-type Matrix<F> = Vec<Vec<F>>;
+pub(super) type Matrix<F> = Vec<Vec<F>>;
+
+/// A hash's constants by places, with one number left of what each partial round adds.
+pub(super) struct Placed<F> {
+    /// What full rounds add. The rows of partial rounds are of no use.
+    pub(super) rounds: Matrix<F>,
+    /// What partial rounds add to the cell with an S-box.
+    pub(super) scalars: Vec<F>,
+    /// The matrix of every round.
+    pub(super) matrix: Matrix<F>,
+    /// The row of it that gives the hash.
+    pub(super) last: Vec<F>,
+}
+
+impl<F: PrimeField<BigInt = ark_ff::BigInt<4>>> Placed<F> {
+    pub(super) fn new(params: PoseidonParams) -> Self {
+        let t = params.width();
+        let Constants { rounds, matrix, tag, output, .. } = params.constants::<F>();
+        // From cells to places.
+        let cell = |place: usize| (place + 1) % t;
+        let mut rounds: Matrix<F> = rounds.iter().map(|row| (0..t).map(|i| row[cell(i)]).collect()).collect();
+        let matrix: Matrix<F> = (0..t).map(|i| (0..t).map(|j| matrix[cell(i)][cell(j)]).collect()).collect();
+        rounds[0][t - 1] += tag;
+
+        let first = params.full_rounds() / 2;
+        let mut scalars = Vec::with_capacity(params.partial_rounds());
+        for r in first..first + params.partial_rounds() {
+            let mut rest = rounds[r].clone();
+            scalars.push(std::mem::take(&mut rest[t - 1]));
+            let moved = apply(&matrix, &rest);
+            rounds[r + 1].iter_mut().zip(moved).for_each(|(c, m)| *c += m);
+        }
+        let last = matrix[(output + t - 1) % t].clone();
+        Placed { rounds, scalars, matrix, last }
+    }
+}
 
 /// The constants of a hash, optimised, as one sequence of elements.
 ///
@@ -38,22 +73,8 @@ impl<F: PrimeField<BigInt = ark_ff::BigInt<4>>> Tables<F> {
     /// The tables of a hash. Every one that [`PoseidonParams`] can name has them: the tests make all.
     pub fn new(params: PoseidonParams) -> Self {
         let t = params.width();
-        let Constants { rounds, matrix, tag, output, .. } = params.constants::<F>();
-        // From cells to places.
-        let cell = |place: usize| (place + 1) % t;
-        let mut rounds: Matrix<F> = rounds.iter().map(|row| (0..t).map(|i| row[cell(i)]).collect()).collect();
-        let matrix: Matrix<F> = (0..t).map(|i| (0..t).map(|j| matrix[cell(i)][cell(j)]).collect()).collect();
-        rounds[0][t - 1] += tag;
-
-        let first = params.full_rounds() / 2;
-        let partial = params.partial_rounds();
-        let mut scalars = Vec::with_capacity(partial);
-        for r in first..first + partial {
-            let mut rest = rounds[r].clone();
-            scalars.push(std::mem::take(&mut rest[t - 1]));
-            let moved = apply(&matrix, &rest);
-            rounds[r + 1].iter_mut().zip(moved).for_each(|(c, m)| *c += m);
-        }
+        let Placed { rounds, scalars, matrix, last } = Placed::<F>::new(params);
+        let (first, partial) = (params.full_rounds() / 2, params.partial_rounds());
 
         let mut sparse = Vec::with_capacity(partial);
         let mut whole = matrix.clone();
@@ -77,7 +98,7 @@ impl<F: PrimeField<BigInt = ark_ff::BigInt<4>>> Tables<F> {
         values.extend(rounds[first + partial..].concat());
         triangles(&matrix, &mut values);
         triangles(&whole, &mut values);
-        values.extend(&matrix[(output + t - 1) % t]);
+        values.extend(last);
         for (scalars, sparse) in scalars.chunks(block).zip(sparse.chunks(block)) {
             for (r, (v, _)) in sparse.iter().enumerate() {
                 values.push(scalars[r]);
@@ -158,7 +179,7 @@ fn fifth_power<F: PrimeField>(x: F) -> F {
     x * x.square().square()
 }
 
-fn dot<F: PrimeField>(a: &[F], b: &[F]) -> F {
+pub(super) fn dot<F: PrimeField>(a: &[F], b: &[F]) -> F {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
     let chunks: F = a.iter().zip(b).map(|(a, b)| F::sum_of_products(a, b)).sum();
     chunks + a_rest.iter().zip(b_rest).map(|(a, b)| *a * b).sum::<F>()
@@ -182,7 +203,7 @@ fn apply_triangles<F: PrimeField>(mut factors: &[F], x: &mut [F]) {
 }
 
 /// The row y with y N = v.
-fn solve_left<F: PrimeField>(n: &Matrix<F>, v: &[F]) -> Vec<F> {
+pub(super) fn solve_left<F: PrimeField>(n: &Matrix<F>, v: &[F]) -> Vec<F> {
     // Gauss-Jordan on the transpose, with v as the right-hand side.
     let size = v.len();
     let mut rows: Matrix<F> = (0..size).map(|i| n.iter().map(|row| row[i]).chain([v[i]]).collect()).collect();

@@ -1,9 +1,11 @@
 #pragma once
-// Poseidon by the optimised tables whose layout crates/ops/src/poseidon/tables.rs describes.
+// Poseidon by the optimised tables whose layout crates/ops/src/poseidon/tables.rs describes, and at width 3 by that of
+// recurrence.rs beside it.
 //
-// The state of a hash lies in slots: `Slots` has `get(i)` and `set(i, x)`. On the device that is shared memory, one column
-// for each thread, so that all loops can stay loops: the code is small, no register holds state between products, and
-// what limits the rate is wide multiplications alone.
+// The state of a wide hash lies in slots: `Slots` has `get(i)` and `set(i, x)`. On the device that is shared memory, one
+// column for each thread, so that all loops can stay loops: the code is small, no register holds state between products,
+// and what limits the rate is wide multiplications alone. The few cells of width 3 stay in registers, and loops over cells
+// pass them on from one to the next.
 #include "field.cuh"
 
 #if defined(__CUDA_ARCH__)
@@ -121,6 +123,54 @@ template <class P, class Slots> TANDEM_HD Fp<P> hash(Shape shape, const Fp<P>* t
         }
     }
     return dot<P>(Fp<P>::zero(), last, slots, 0, t);
+}
+
+/// start + the sum of the values times their factors, which are the next of the table, with one Montgomery reduction.
+template <class P, class... Values> TANDEM_HD Fp<P> next_sum(const Fp<P>*& table, Fp<P> start, Values... values) {
+    constexpr int N = P::N, COUNT = sizeof...(values), STEP = products_between_subtractions<P>();
+    const Fp<P> list[] = {values...};
+    Wide<P> sum;
+    TANDEM_UNROLL for (int i = 0; i < N; i++) {
+        sum.limb[i] = 0;
+        sum.limb[N + i] = start.limb[i];
+    }
+    TANDEM_UNROLL for (int i = 0; i < COUNT; i++) {
+        sum = sum + Wide<P>::mul(load(table++), list[i]);
+        if ((i + 1) % STEP == 0 || i + 1 == COUNT) limbs::reduce_once<P>(sum.limb + N);
+    }
+    return sum.reduce();
+}
+
+/// The hash of two inputs at width 3.
+template <class P>
+TANDEM_HD Fp<P> hash3(uint32_t full_rounds, uint32_t partial_rounds, const Fp<P>* table, Fp<P> a, Fp<P> b) {
+    Fp<P> c = Fp<P>::zero();
+    auto shift_in = [&](Fp<P> x) {
+        a = b;
+        b = c;
+        c = x;
+    };
+    TANDEM_LOOP for (uint32_t round = 1;; round++) {
+        TANDEM_LOOP for (int i = 0; i < 3; i++) shift_in(s_box<P>(a, load(table++)));
+        if (round == full_rounds) break;
+        const bool to_partial = round == full_rounds / 2;
+        const Fp<P> y[] = {a, b, c};
+        TANDEM_LOOP for (int sums = to_partial ? 2 : 3; sums > 0; sums--) shift_in(next_sum<P>(table, y[0], y[1], y[2]));
+        if (!to_partial) continue;
+
+        // The S-boxes' inputs and outputs, those of the round at hand, of the one before, and of the one before that.
+        Fp<P> u = c, u1 = b, y1 = a, y2 = Fp<P>::zero();
+        TANDEM_LOOP for (uint32_t left = partial_rounds; left > 0; left--) {
+            const Fp<P> y0 = s_box<P>(u, load(table++));
+            // After the last round, all cells.
+            TANDEM_LOOP for (int sums = left > 1 ? 1 : 3; sums > 0; sums--) shift_in(next_sum<P>(table, y0, u, u1, y1, y2));
+            u1 = u;
+            u = c;
+            y2 = y1;
+            y1 = y0;
+        }
+    }
+    return next_sum<P>(table, Fp<P>::zero(), a, b, c);
 }
 
 }  // namespace poseidon

@@ -1,5 +1,5 @@
 #pragma once
-// Hashes of columns: one thread for each, its state in shared memory.
+// Hashes of columns: one thread for each, its state in shared memory, or at width 3 in registers.
 #include "tandem/params.cuh"
 #include "tandem/poseidon.cuh"
 #include "tandem_ops.h"
@@ -50,6 +50,24 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     store16(output + i, integers ? x.to_canonical() : x);
 }
 
+template <class P>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    kernel3(Shape shape, const Fp<P>* table, const Fp<P>* input, Fp<P>* output, uint64_t hashes, bool integers) {
+    const uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= hashes) return;
+    Fp<P> a = load16_readonly(input + 2 * i), b = load16_readonly(input + 2 * i + 1);
+    if (integers) {
+        // One copy of the code for both.
+        TANDEM_LOOP for (int k = 0; k < 2; k++) {
+            const Fp<P> x = Fp<P>::from_canonical(a);
+            a = b;
+            b = x;
+        }
+    }
+    const Fp<P> x = hash3<P>(shape.full_rounds, shape.partial_rounds, table, a, b);
+    store16(output + i, integers ? x.to_canonical() : x);
+}
+
 template <class P> int32_t launch(const tandem_poseidon_args* args, tandem_stream stream) {
     static_assert(sizeof(Fp<P>) == sizeof(tandem_scalar), "one layout on both sides");
     const Shape shape{args->width, args->full_rounds, args->partial_rounds, args->block};
@@ -59,14 +77,20 @@ template <class P> int32_t launch(const tandem_poseidon_args* args, tandem_strea
     if (blocks > 0x7fffffff) return TANDEM_INVALID;
     if (blocks == 0) return TANDEM_OK;
     if (!args->table || !args->input || !args->output) return TANDEM_INVALID;
+    const auto* table = reinterpret_cast<const Fp<P>*>(args->table);
+    const auto* input = reinterpret_cast<const Fp<P>*>(args->input);
+    auto* output = reinterpret_cast<Fp<P>*>(args->output);
+    const bool integers = args->integers != 0;
+    if (shape.width == 3) {
+        kernel3<P><<<uint32_t(blocks), THREADS, 0, stream>>>(shape, table, input, output, args->hashes, integers);
+        return int32_t(cudaGetLastError());
+    }
     const uint32_t bytes = shape.slots() * THREADS * sizeof(Fp<P>);
     // The same for all shapes: a smaller limit would meet launches of larger ones that other threads make.
     constexpr uint32_t MOST_BYTES = (MAX_WIDTH - 1 + MAX_BLOCK) * THREADS * sizeof(Fp<P>);
     cudaError_t status = cudaFuncSetAttribute(kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(MOST_BYTES));
     if (status != cudaSuccess) return int32_t(status);
-    kernel<P><<<uint32_t(blocks), THREADS, bytes, stream>>>(
-        shape, reinterpret_cast<const Fp<P>*>(args->table), reinterpret_cast<const Fp<P>*>(args->input),
-        reinterpret_cast<Fp<P>*>(args->output), args->hashes, args->integers != 0);
+    kernel<P><<<uint32_t(blocks), THREADS, bytes, stream>>>(shape, table, input, output, args->hashes, integers);
     return int32_t(cudaGetLastError());
 }
 
