@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{choose, gbs, planned, Brute};
+use support::{choose, gbs, graph, planned, Brute};
 use tandem_fabric::plan::{Gain, Operation, Request};
 use tandem_fabric::topology::Topology;
 use tandem_fabric::Ratio;
@@ -227,6 +227,19 @@ fn host_memory_over_several_slots() {
     let t = Topology::preset("dgx1-v100").unwrap();
     let plan = planned(&t, &Request::new(Operation::Upload, &[0]).with_helpers(&[1, 2, 3, 4, 5, 6, 7]));
     assert_eq!((plan.rate, plan.is_best()), (gbs(48, 1), true));
+}
+
+/// All-reduce over links that carry more one way than back.
+#[test]
+fn all_reduce_over_unlike_directions() {
+    let best = |n: usize, links: &[(usize, usize, u32, u32)], rate: Ratio| {
+        let plan = planned(&graph(n, links), &Request::new(Operation::AllReduce, &(0..n).collect::<Vec<_>>()));
+        assert_eq!((plan.rate, plan.is_best()), (rate, true), "{links:?}: bound {}", plan.bound);
+    };
+    // What leaves one GPU of two binds.
+    best(2, &[(0, 1, 100, 50)], gbs(50, 1));
+    // Round a circle one way: to reduce and to spread are trees of their own.
+    best(3, &[(0, 1, 10, 5), (1, 2, 10, 5), (2, 0, 10, 5)], gbs(1125, 100));
 }
 
 #[test]

@@ -318,9 +318,9 @@ fn without_gain(topology: &Topology, request: &Request) -> Result<Plan> {
             (vec![step], forest.rate().ok_or_else(too_large)?, cut(&inside))
         }
         Operation::AllReduce => {
-            let (forest, rate, witness) = trees::all_reduce(topology, request, &net)?;
-            let steps = [true, false].map(|is_reversed| step(&net, &forest.trees, forest.total, is_reversed));
-            (steps.to_vec(), rate, witness)
+            let ([collect, spread], rate, witness) = trees::all_reduce(topology, request, &net)?;
+            let steps = [(collect, true), (spread, false)];
+            (steps.map(|(forest, back)| step(&net, &forest.trees, forest.total, back)).to_vec(), rate, witness)
         }
         Operation::Send => {
             let (ways, inside) = routes::spread(&net, &[net.job[0]], &[net.job[1]]).ok_or_else(too_large)?;

@@ -2,15 +2,17 @@
 
 use super::check::bound;
 use super::net::Net;
-use super::optimum::{free_roots, one_root, Roots};
+use super::optimum::{equal_roots, free_roots, one_root, Roots};
 use super::pack::{by_pieces, grow, pack, Growing, Packed};
 use super::spanning::{orient, Oriented};
 use super::split::split;
 use super::{Request, Witness};
+use crate::ratio::gcd;
 use crate::topology::Topology;
 use crate::{Ratio, Result};
 
 /// Trees with their weights, in units of `1 / scale` MB/s.
+#[derive(Clone)]
 pub(crate) struct Forest {
     pub(crate) trees: Vec<Packed>,
     pub(crate) total: i64,
@@ -55,13 +57,13 @@ fn in_units(net: &Net, roots: &Roots) -> (Net, (Roots, i64)) {
     (scaled, (Roots { at, total: roots.total / unit, scale: roots.scale }, unit))
 }
 
-/// All-reduce: each tree collects towards its root and spreads from it, so that it uses its links both ways. Returns the forest,
-/// the rate that it allows, and the witness of the least bound found.
+/// All-reduce: trees that collect, trees with the same roots that spread, the rate that they allow together, and the witness of the least bound
+/// found. Most often each tree collects towards its root and spreads from it, so that it uses its links both ways.
 ///
 /// First trees from freely chosen roots, for half of every capacity (Frank): this is best where the tightest sets of GPUs cover
 /// the job. Else spanning trees of the undirected graph (Tutte, Nash-Williams), which is always best without helpers where links carry as much
-/// back as forth.
-pub(crate) fn all_reduce(topology: &Topology, request: &Request, net: &Net) -> Result<(Forest, Ratio, Witness)> {
+/// back as forth. Where they do not, also trees of both kinds that have nothing in common but their roots.
+pub(crate) fn all_reduce(topology: &Topology, request: &Request, net: &Net) -> Result<([Forest; 2], Ratio, Witness)> {
     let symmetric = net.symmetric();
     let (roots, parts) = free_roots(&symmetric);
     let mut witnesses = vec![net.job.iter().map(|&v| vec![v]).collect(), covering(net, parts.clone(), true)];
@@ -92,7 +94,45 @@ pub(crate) fn all_reduce(topology: &Topology, request: &Request, net: &Net) -> R
     }
     .or(second)
     .ok_or_else(|| crate::Error::WrongPlan("no trees".into()))?;
-    Ok((forest, rate, least.1))
+    if rate < least.0 {
+        if let Some((forests, more)) = in_turn(net)?.filter(|(_, more)| *more > rate) {
+            return Ok((forests, more, least.1));
+        }
+    }
+    Ok(([forest.clone(), forest], rate, least.1))
+}
+
+/// A reduce-scatter and an all-gather that share every link in proportion to their times. `None` where the GPUs are not joined.
+fn in_turn(net: &Net) -> Result<Option<([Forest; 2], Ratio)>> {
+    let equal = |net: &Net| forest(net, &equal_roots(net).0, |n| equal_roots(n).0);
+    let forests = [equal(&net.reversed())?, equal(net)?];
+    let rate = || {
+        let [collect, spread] = [forests[0].rate()?, forests[1].rate()?];
+        collect.times(spread)?.over(collect.plus(spread)?)
+    };
+    Ok(rate().and_then(|rate| Some((paired(&forests)?, rate))))
+}
+
+/// The same trees, parted so that those of both forests have the same roots and shares in the same order. `None` where weights outgrow 64 bits.
+fn paired([a, b]: &[Forest; 2]) -> Option<[Forest; 2]> {
+    let g = i64::try_from(gcd(a.total.into(), b.total.into())).ok()?;
+    let (times_a, times_b) = (b.total / g, a.total / g);
+    let total = a.total.checked_mul(times_a)?;
+    let mut out = [a, b].map(|_| Forest { trees: Vec::new(), total, scale: 1 });
+    let mut left: Vec<i64> = b.trees.iter().map(|t| t.weight * times_b).collect();
+    for tree in &a.trees {
+        let mut need = tree.weight * times_a;
+        for (other, left) in b.trees.iter().zip(&mut left).filter(|(other, _)| other.root == tree.root) {
+            let weight = need.min(*left);
+            if weight > 0 {
+                (need, *left) = (need - weight, *left - weight);
+                for (forest, tree) in out.iter_mut().zip([tree, other]) {
+                    forest.trees.push(Packed { weight, ..tree.clone() });
+                }
+            }
+        }
+    }
+    Some(out)
 }
 
 /// Sets that hold every GPU: the missing ones each in a set of its own, or together in one.
