@@ -153,30 +153,35 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let matrix_b = backend.load_matrix(schedule.chains.b, view.matrix_b)?;
         backend.synchronize()?;
 
-        // Points over the witness have their share of the memory, by their plain size, and those over the quotient what is left then.
         let rooms = |backend: &B| -> Vec<u64> {
             let free = backend.info().free_bytes;
             let of_lane = |i: usize| free.get(i).map_or(0, |&free| plan::room(free, shape, schedule.scalars(Lane(i))));
             (0..lanes).map(of_lane).collect()
         };
-        let room = rooms(backend);
-        let witness = schedule
-            .witness
-            .iter()
-            .map(|sums| {
-                let lane = sums.share.lane;
-                let memory_bytes =
-                    plan::part_of(room[lane.0], group_bytes::<C>(sums), lane_bytes::<C>(&schedule, lane));
-                Self::load_witness(backend, view, sums, Worth { memory_bytes, uses: proofs })
-            })
-            .collect::<Result<_>>()?;
-        backend.synchronize()?;
+        // Points over the quotient come first: there are fewer of them, and their scalars are all of full size, so that what they
+        // take is spent best. The others have in any case their share, or what their plain tables take.
         let room = rooms(backend);
         let quotient = schedule
             .quotient
             .iter()
             .map(|share| {
-                Self::load_quotient(backend, view, share, Worth { memory_bytes: room[share.lane.0], uses: proofs })
+                let (own, others) = (share.range.len() * size_of::<P1<C>>(), lane_bytes::<C>(&schedule, share.lane));
+                let room = room[share.lane.0];
+                let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
+                let memory_bytes = beside.max(plan::part_of(room, own, own + others));
+                Self::load_quotient(backend, view, share, Worth { memory_bytes, uses: proofs })
+            })
+            .collect::<Result<_>>()?;
+        backend.synchronize()?;
+        let room = rooms(backend);
+        let witness = schedule
+            .witness
+            .iter()
+            .map(|sums| {
+                // A lane's groups share what is left in proportion to their points.
+                let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
+                let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
+                Self::load_witness(backend, view, sums, Worth { memory_bytes, uses: proofs })
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -231,6 +236,9 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     }
 }
 
+/// Multiples of a point in a table that has one for each window of a scalar, where windows have 17 bits or more.
+const PLAIN_LEVELS: u64 = 16;
+
 /// What tables of a group of points may cost.
 struct Worth {
     memory_bytes: u64,
@@ -244,11 +252,9 @@ fn group_bytes<C: Curve>(group: &plan::LaneSums) -> usize {
     group.sums.iter().map(bytes).sum()
 }
 
-/// Those of all of a lane's sums.
+/// Those of all of a lane's sums over the witness.
 fn lane_bytes<C: Curve>(schedule: &Schedule, lane: Lane) -> usize {
-    let quotient = schedule.quotient.iter().filter(|share| share.lane == lane);
-    let quotient: usize = quotient.map(|share| share.range.len() * size_of::<P1<C>>()).sum();
-    quotient + schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum::<usize>()
+    schedule.witness.iter().filter(|w| w.share.lane == lane).map(group_bytes::<C>).sum()
 }
 
 /// Where the quotient is evaluated: the odd coset, or, for the largest domain of the field, the coset that snarkjs
