@@ -1,9 +1,9 @@
-//! Numbers found by measuring: NVIDIA H200, 2026-11-21, `tandem bench groth16 --log-n 16..22`, half of the witness dense
-//! (bench/baselines/h200x1.jsonl).
+//! Numbers found by measuring: NVIDIA H200, one and two, 2026-11-22, `tandem bench groth16 --log-n 16..22 --compare --trace FILE`, half of
+//! the witness dense, tables for a million proofs (docs/adr/0002).
 
 use tandem_ops::CurveId;
 
-/// What the parts of a proof cost, in points of a large sum in G1 over the witness (1.2 ns on BN254, 2.6 ns on
+/// What the parts of a proof cost, in points of a large sum in G1 over the witness (1.05 ns on BN254, 2.4 ns on
 /// BLS12-381).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Costs {
@@ -16,22 +16,49 @@ pub(crate) struct Costs {
     pub(crate) g2_point: f64,
     /// The digits of a value of the witness.
     pub(crate) digits: f64,
-    /// A sum in G1, however short.
-    pub(crate) g1_sum: f64,
-    /// A sum in G2, however short.
-    pub(crate) g2_sum: f64,
+    /// What a sum in G1 costs beside its points.
+    pub(crate) g1_sum: Ends,
+    /// What a sum in G2 costs beside its points.
+    pub(crate) g2_sum: Ends,
     /// What a lane more costs: its share of the upload, the copies, and the host's work on its sums.
     pub(crate) lane: f64,
 }
 
+/// What it costs to take a sum's buckets to one point: there are more of them where there are more points, up to a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ends {
+    least: f64,
+    point: f64,
+    most: f64,
+}
+
+impl Ends {
+    pub(crate) fn of(self, points: usize) -> f64 {
+        (self.least + self.point * points as f64).min(self.most)
+    }
+}
+
 impl Costs {
     pub(crate) fn of(curve: CurveId) -> Self {
-        let bn254 =
-            Costs { row: 1.3, h_point: 2.1, g2_point: 3.1, digits: 0.18, g1_sum: 400e3, g2_sum: 1000e3, lane: 100e3 };
         match curve {
-            CurveId::Bn254 => bn254,
-            // Scalars are as long, points cost more than twice as much.
-            CurveId::Bls12_381 => Costs { row: 0.57, digits: 0.08, h_point: 2.0, lane: 50e3, ..bn254 },
+            CurveId::Bn254 => Costs {
+                row: 1.4,
+                h_point: 2.1,
+                g2_point: 2.9,
+                digits: 0.2,
+                g1_sum: Ends { least: 100e3, point: 0.25, most: 400e3 },
+                g2_sum: Ends { least: 150e3, point: 0.45, most: 900e3 },
+                lane: 500e3,
+            },
+            CurveId::Bls12_381 => Costs {
+                row: 0.65,
+                h_point: 2.2,
+                g2_point: 2.8,
+                digits: 0.09,
+                g1_sum: Ends { least: 60e3, point: 0.25, most: 320e3 },
+                g2_sum: Ends { least: 150e3, point: 0.55, most: 800e3 },
+                lane: 250e3,
+            },
         }
     }
 }

@@ -21,13 +21,18 @@ struct Item {
 type Piece = (Option<Sum>, Range<usize>);
 
 fn line(costs: &Costs, shape: Shape) -> Vec<Item> {
-    let g1 = |sum, points| Item { sum: Some(sum), points, point_cost: 1.0, fixed_cost: costs.g1_sum };
+    let g1 = |sum, points| Item { sum: Some(sum), points, point_cost: 1.0, fixed_cost: costs.g1_sum.of(points) };
     let items = [
-        Item { sum: None, points: shape.domain, point_cost: costs.h_point, fixed_cost: costs.g1_sum },
+        Item { sum: None, points: shape.domain, point_cost: costs.h_point, fixed_cost: costs.g1_sum.of(shape.domain) },
         g1(Sum::A, shape.variables),
         g1(Sum::B1, shape.variables),
         g1(Sum::L, shape.variables - shape.publics - 1),
-        Item { sum: Some(Sum::B2), points: shape.variables, point_cost: costs.g2_point, fixed_cost: costs.g2_sum },
+        Item {
+            sum: Some(Sum::B2),
+            points: shape.variables,
+            point_cost: costs.g2_point,
+            fixed_cost: costs.g2_sum.of(shape.variables),
+        },
     ];
     items.into_iter().filter(|item| item.points > 0).collect()
 }
@@ -162,13 +167,13 @@ mod tests {
         let mut loads = vec![0.0; lanes];
         loads[0] = costs.row * shape.domain as f64;
         for share in &plan.quotient {
-            loads[share.lane.0] += costs.g1_sum + costs.h_point * share.range.len() as f64;
+            loads[share.lane.0] += costs.g1_sum.of(share.range.len()) + costs.h_point * share.range.len() as f64;
         }
         for LaneSums { share, sums } in &plan.witness {
             loads[share.lane.0] += costs.digits * share.range.len() as f64;
             for part in sums {
-                let (point, fixed) = if part.set.g2 { (costs.g2_point, costs.g2_sum) } else { (1.0, costs.g1_sum) };
-                loads[share.lane.0] += fixed + point * part.set.points as f64;
+                let (point, ends) = if part.set.g2 { (costs.g2_point, costs.g2_sum) } else { (1.0, costs.g1_sum) };
+                loads[share.lane.0] += ends.of(part.set.points) + point * part.set.points as f64;
             }
         }
         loads
@@ -189,7 +194,7 @@ mod tests {
                     let longest = loads.iter().copied().fold(0.0, f64::max);
                     assert!(longest <= end * 1.0001, "{longest} {end}");
                     // Each cut costs a sum's fixed costs, and a lane its own digits; nothing else is lost.
-                    let lost = costs.g2_sum + costs.digits * shape.variables as f64;
+                    let lost = costs.g2_sum.of(shape.variables) + costs.digits * shape.variables as f64;
                     let least = (one / lanes as f64 + lost).max(costs.row * shape.domain as f64 * 1.5);
                     assert!(end <= least, "2^{log_n} on {lanes}: {end}, expected {least}");
                 }
@@ -224,7 +229,7 @@ mod tests {
                 check_schedule(shape(log_n), 2, &plan);
                 plan.witness.iter().map(|w| w.share.lane).chain(plan.quotient.iter().map(|q| q.lane)).max()
             };
-            assert_eq!(lanes(22), Some(Lane(1)));
+            assert_eq!([10, 13, 18, 22].map(lanes), [0, 0, 1, 1].map(|lane| Some(Lane(lane))));
             let costs = Costs { lane: 10e6, ..Costs::of(curve) };
             assert_eq!(fastest(costs, shape(12), 8), roles(costs, shape(12), 1).1);
         }
