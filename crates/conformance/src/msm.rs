@@ -2,7 +2,7 @@
 
 use crate::samples::{self, Fr, POINTS, SCALARS};
 use crate::{Outcome, Suite};
-use ark_ec::PrimeGroup;
+use ark_ec::{AdditiveGroup, PrimeGroup};
 use tandem_ops::{naive, Backend, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet};
 use tandem_ops::{ProofBackend, Scalars, Unaligned};
 
@@ -80,7 +80,72 @@ impl<B: Backend> Suite<'_, B> {
             let room = Room { times: [None, Some(1), Some(20), None][i], ..ALL };
             self.sums::<C>(points, scalars, [n, n - 1, n / 2 + 1, n / 2][i], false, room)?;
         }
+        self.every_plan::<C>()?;
+        for parts in 1..=8 {
+            self.split::<C>(1000, parts)?;
+        }
         self.mismatches::<C>()
+    }
+
+    /// A sum in each group by every plan that the backend may choose: windows of all widths, with and without tables. The
+    /// scalars are of each distribution in turn.
+    fn every_plan<C: Curve>(&mut self) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        const N: usize = 70;
+        let (backend, lane) = (self.backend, Lane(self.backend.lanes() - 1));
+        let g1 = Set::<C::G1>::new("opposites", 0, N, 5);
+        let g2 = Set::<C::G2>::new("with infinities", 1, N - 1, 6);
+        let memory_bytes = backend.info().free_bytes[lane.0] / 2;
+        let request = MsmRequest { scalars: N, sets: vec![g1.spec(), g2.spec()], memory_bytes, uses: 1 };
+        let plans = Digits::<C>::plans(backend, lane, &request)?;
+        self.that(!plans.is_empty(), "no plan")?;
+        let kinds = ["random", "about r/2", "random", "-1", "random", "powers of two", "random", "small of both signs"];
+        for (i, plan) in plans.iter().enumerate() {
+            let values = samples::scalars::<C>(kinds[i % kinds.len()], N, &mut samples::rng(i as u64));
+            let canonical = samples::canonical::<C>(&values);
+            let what = format!("{N} {} scalars by {plan:?}", kinds[i % kinds.len()]);
+            let g1_bases = Msm::<C::G1>::load(backend, lane, plan, 0, Unaligned::from(&g1.points[..]))?;
+            let g2_bases = Msm::<C::G2>::load(backend, lane, plan, 1, Unaligned::from(&g2.points[..]))?;
+            let scalars = backend.upload(lane, &canonical)?;
+            let digits = Digits::<C>::digits(backend, plan, Scalars::Canonical(&scalars))?;
+            let sums = (
+                Msm::<C::G1>::msm(backend, &g1_bases, &digits)?,
+                Msm::<C::G2>::msm(backend, &g2_bases, &digits)?,
+            );
+            self.sum(&g1, &canonical, &values, sums.0.wait()?, false, &what)?;
+            self.sum(&g2, &canonical, &values, sums.1.wait()?, false, &what)?;
+        }
+        Ok(())
+    }
+
+    /// A sum in so many parts, each with scalars and points of its own, on the lanes in turn.
+    fn split<C: Curve>(&mut self, n: usize, parts: usize) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        let backend = self.backend;
+        let whole = Set::<C::G1>::new("with infinities", 0, n, parts as u64);
+        let values = samples::scalars::<C>("like a witness", n, &mut samples::rng(parts as u64));
+        let canonical = samples::canonical::<C>(&values);
+        let mut pending = vec![];
+        for part in 0..parts {
+            let (lane, range) = (Lane(part % backend.lanes()), n * part / parts..n * (part + 1) / parts);
+            let scalars = backend.upload(lane, &canonical[range.clone()])?;
+            let sets = vec![MsmSet { g2: false, first: 0, points: range.len() }];
+            let memory_bytes = backend.info().free_bytes[lane.0] / 16;
+            let request = MsmRequest { scalars: range.len(), sets, memory_bytes, uses: 100 };
+            let plan = Digits::<C>::plan(backend, lane, &request)?;
+            let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&whole.points[range]))?;
+            let digits = Digits::<C>::digits(backend, &plan, Scalars::Canonical(&scalars))?;
+            pending.push(Msm::<C::G1>::msm(backend, &bases, &digits)?);
+        }
+        let mut sum = <C::G1 as Group>::Ark::ZERO;
+        for part in pending {
+            sum += part.wait()?;
+        }
+        self.sum(&whole, &canonical, &values, sum, false, &format!("{n} scalars in {parts} parts"))
     }
 
     /// Four sets that share their scalars: one of all, one without the first, one in the middle, in both groups, and

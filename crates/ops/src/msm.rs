@@ -53,6 +53,14 @@ pub trait Digits<C: Curve>: Backend {
     /// A set reaches past the scalars; the sets do not fit into the memory even in their smallest form.
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan>;
 
+    /// All plans that [`Digits::plan`] chooses among. Each gives the same sums, which is what tests ask of it.
+    ///
+    /// # Errors
+    /// Those of [`Digits::plan`].
+    fn plans(&self, lane: Lane, request: &MsmRequest) -> Result<Vec<Self::Plan>> {
+        Ok(vec![self.plan(lane, request)?])
+    }
+
     /// Takes `scalars` apart, as many as the plan says.
     ///
     /// # Errors

@@ -110,6 +110,12 @@ impl<C: Curve> Digits<C> for Cuda {
         Ok(MsmPlan { curve: C::ID, request: request.clone(), shape: plan::plan(request, Field::of::<C>())? })
     }
 
+    fn plans(&self, lane: Lane, request: &MsmRequest) -> Result<Vec<MsmPlan>> {
+        self.lane("plan MSM", lane)?;
+        let of_shape = |shape| MsmPlan { curve: C::ID, request: request.clone(), shape: Some(shape) };
+        Ok(plan::shapes(request, Field::of::<C>())?.into_iter().map(of_shape).collect())
+    }
+
     fn digits(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
         const OP: &str = "digits";
         check_curve::<C>(OP, plan)?;

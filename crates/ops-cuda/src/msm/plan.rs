@@ -130,6 +130,16 @@ impl Shape {
 /// The shape that is expected to be fastest among those whose tables fit into the request's memory. `None` where there
 /// are no scalars.
 pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> {
+    let best = shapes(request, field)?.into_iter();
+    let best = best.min_by(|a, b| cost(a, field, request).total_cmp(&cost(b, field, request)));
+    if best.is_none() && request.scalars > 0 {
+        return Err(too_many(request.scalars as u64));
+    }
+    Ok(best)
+}
+
+/// All shapes that [`plan`] chooses among: windows of every width, with tables as large as they may be, and with none.
+pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
     for (i, set) in request.sets.iter().enumerate() {
         if set.first.checked_add(set.points).is_none_or(|end| end > request.scalars) {
             let reason = format!(
@@ -140,7 +150,7 @@ pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> 
         }
     }
     if request.scalars == 0 {
-        return Ok(None);
+        return Ok(vec![]);
     }
     let set_bytes = |set: &MsmSet| (set.points as u64).saturating_mul(field.point_bytes[usize::from(set.g2)]);
     let bytes = request.sets.iter().map(set_bytes).fold(0, u64::saturating_add);
@@ -157,13 +167,13 @@ pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> 
     let levels = (request.memory_bytes / bytes.max(1))
         .min(request.sets.iter().map(reach).min().unwrap_or(u64::MAX))
         .clamp(1, 1 << (ENTRY_BITS - index_bits).min(8)) as u32;
-    // Tables as large as they may be, and none.
-    let shapes = (2..=MAX_WINDOW_BITS)
-        .flat_map(|c| [(c, c), (c, 1)])
-        .flat_map(|(c, step)| [levels, 1].map(|levels| Shape::new(scalars, field.bits, c, step, levels)))
-        .filter(Shape::is_possible);
-    let best = shapes.min_by(|a, b| cost(a, field, request).total_cmp(&cost(b, field, request)));
-    best.map(Some).ok_or_else(|| too_many(scalars))
+    let of_window = |(c, step)| {
+        let most = Shape::new(scalars, field.bits, c, step, levels);
+        let without = Shape::new(scalars, field.bits, c, step, 1);
+        [Some(most), (without != most).then_some(without)]
+    };
+    let windows = (2..=MAX_WINDOW_BITS).flat_map(|c| [(c, c), (c, 1)]);
+    Ok(windows.flat_map(of_window).flatten().filter(Shape::is_possible).collect())
 }
 
 fn too_many(scalars: u64) -> Error {
@@ -301,6 +311,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Every width of both kinds of windows, as far as the native code takes it.
+    #[test]
+    fn all_windows_are_among_the_shapes() {
+        let request = one_set(70, u64::MAX);
+        let all = shapes(&request, BN254).unwrap();
+        for c in 2..=MAX_WINDOW_BITS {
+            for step in [c, 1] {
+                let levels: Vec<u32> =
+                    all.iter().filter(|s| (s.window_bits, s.step_bits) == (c, step)).map(|s| s.levels).collect();
+                let places = Shape::new(70, 253, c, step, 1).places;
+                let expected = match (c, step) {
+                    (2, 1) => vec![], // one bucket, of odd digits of two bits
+                    // Without a table, windows anywhere need a bucket set for each bit, or too many buckets.
+                    (_, 1) => vec![places],
+                    (22.., _) => vec![places],
+                    _ => vec![places, 1],
+                };
+                assert_eq!(levels, expected, "windows of {c} bits, {step} apart");
+            }
+        }
+        assert!(all.contains(&plan(&request, BN254).unwrap().unwrap()));
     }
 
     #[test]
