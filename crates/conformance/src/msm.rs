@@ -110,10 +110,8 @@ impl<B: Backend> Suite<'_, B> {
             let g2_bases = Msm::<C::G2>::load(backend, lane, plan, 1, Unaligned::from(&g2.points[..]))?;
             let scalars = backend.upload(lane, &canonical)?;
             let digits = Digits::<C>::digits(backend, plan, Scalars::Canonical(&scalars))?;
-            let sums = (
-                Msm::<C::G1>::msm(backend, &g1_bases, &digits)?,
-                Msm::<C::G2>::msm(backend, &g2_bases, &digits)?,
-            );
+            let sums =
+                (Msm::<C::G1>::msm(backend, &g1_bases, &digits)?, Msm::<C::G2>::msm(backend, &g2_bases, &digits)?);
             self.sum(&g1, &canonical, &values, sums.0.wait()?, false, &what)?;
             self.sum(&g2, &canonical, &values, sums.1.wait()?, false, &what)?;
         }
