@@ -1,12 +1,13 @@
 //! The command line.
 
 use crate::failure::{Failure, Outcome};
+use clap::builder::PossibleValue;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use tandem_engine::{CurveId, DeviceChoice, Layout};
 use tandem_fabric::plan::Operation;
-use tandem_fabric::topology::PRESETS;
+use tandem_fabric::topology::{MAX_GPUS, PRESETS};
 
 /// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
@@ -78,7 +79,8 @@ pub(crate) enum Command {
     Topo(Topo),
     /// Plan how to move data over all links, and prove that nothing is faster
     #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
-        Example:\n  tandem plan broadcast --gpus 0,1 --helpers 2,3 --preset dgx1-v100")]
+        Examples:\n  tandem plan broadcast --gpus 0,1 --helpers 2,3 --preset dgx1-v100\n  \
+        tandem plan allreduce --gpus all --preset hgx-h200")]
     Plan(Plan),
     /// Hash the elements in a file
     Hash {
@@ -273,14 +275,14 @@ pub(crate) struct TopoFormat {
 #[derive(Args)]
 pub(crate) struct Plan {
     /// What to do with the data
-    #[arg(value_parser = Operation::ALL.map(|(_, name)| name))]
+    #[arg(value_parser = Operation::ALL.map(|(_, name)| PossibleValue::new(name).aliases(as_in_bench(name))))]
     pub(crate) operation: String,
-    /// The GPUs of the job, such as 0,1
-    #[arg(long, value_name = "GPUS", required = true, value_delimiter = ',')]
-    pub(crate) gpus: Vec<usize>,
-    /// Other GPUs that may forward, such as 2,3, or all
-    #[arg(long, value_name = "GPUS", value_parser = helpers)]
-    pub(crate) helpers: Option<Helpers>,
+    /// The GPUs of the job, such as 0,1 or 0-3, or all
+    #[arg(long, value_name = "GPUS", value_parser = gpus)]
+    pub(crate) gpus: Gpus,
+    /// Other GPUs that may forward, such as 2,3, or all that are not in the job
+    #[arg(long, value_name = "GPUS", value_parser = gpus)]
+    pub(crate) helpers: Option<Gpus>,
     /// The GPU where a broadcast begins or a reduce ends; the job's first unless given
     #[arg(long, value_name = "GPU")]
     pub(crate) root: Option<usize>,
@@ -310,10 +312,10 @@ pub(crate) struct PlanFormat {
     pub(crate) nccl_graph: bool,
 }
 
-/// GPUs that may forward.
-#[derive(Debug, Clone)]
-pub(crate) enum Helpers {
-    /// All that are not in the job.
+/// Some GPUs of a topology.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gpus {
+    /// All that there are.
     All,
     /// These.
     Listed(Vec<usize>),
@@ -456,12 +458,35 @@ fn device(text: &str) -> Result<DeviceChoice, String> {
     text.parse().map_err(|e: tandem_engine::Error| e.to_string())
 }
 
-fn helpers(text: &str) -> Result<Helpers, String> {
+/// The operation's name in `tandem bench`, which is that of nccl-tests, where it is another.
+fn as_in_bench(name: &str) -> Option<&'static str> {
+    let names = [
+        ("all-reduce", "allreduce"),
+        ("all-gather", "allgather"),
+        ("reduce-scatter", "reducescatter"),
+        ("all-to-all", "alltoall"),
+    ];
+    names.into_iter().find(|(ours, _)| *ours == name).map(|(_, other)| other)
+}
+
+/// Whether the user's text means the operation of this name.
+pub(crate) fn is_operation(name: &str, text: &str) -> bool {
+    name == text || as_in_bench(name) == Some(text)
+}
+
+/// `all`, or numbers and ranges with both ends, such as `0,2-5`.
+fn gpus(text: &str) -> Result<Gpus, String> {
+    let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n < MAX_GPUS);
+    let range = |part: &str| {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        Some(number(low)?..=number(high)?).filter(|range| !range.is_empty())
+    };
     if text == "all" {
-        return Ok(Helpers::All);
+        return Ok(Gpus::All);
     }
-    let list: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
-    list.map(Helpers::Listed).map_err(|_| "expected numbers of GPUs such as 2,3, or all".into())
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let listed = ranges.map(|ranges| Gpus::Listed(ranges.into_iter().flatten().collect()));
+    listed.ok_or_else(|| format!("expected numbers of GPUs below {MAX_GPUS}, such as 0,1 or 0-3, or all"))
 }
 
 pub(crate) fn share(text: &str) -> Result<f64, String> {
@@ -510,6 +535,16 @@ mod tests {
             }
         }
         check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn gpus_are_read() {
+        assert_eq!(gpus("all"), Ok(Gpus::All));
+        assert_eq!(gpus("3"), Ok(Gpus::Listed(vec![3])));
+        assert_eq!(gpus("7,0-2,5-5"), Ok(Gpus::Listed(vec![7, 0, 1, 2, 5])));
+        for text in ["", ",", "0,", "2-1", "a", "-1", "0-", "64", "0-18446744073709551615", "0--1", "all,1"] {
+            assert!(gpus(text).is_err(), "{text}");
+        }
     }
 
     #[test]

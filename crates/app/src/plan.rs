@@ -1,6 +1,6 @@
 //! `tandem plan`: the best way to move data over a topology, and why it is best.
 
-use crate::cli::{self, Helpers, PlanFormat};
+use crate::cli::{self, Gpus, PlanFormat};
 use crate::failure::{Failure, Outcome};
 use crate::{report, topo};
 use tandem_fabric::plan::{check, plan, Operation, Request};
@@ -8,13 +8,19 @@ use tandem_fabric::plan::{check, plan, Operation, Request};
 pub(crate) fn run(args: &cli::Plan) -> Outcome {
     let refused = |e: tandem_fabric::Error| Failure::input(e.to_string());
     let topology = topo::open(&args.source)?;
-    let operation = Operation::from_name(&args.operation).ok_or_else(|| Failure::input("unknown operation"))?;
+    let of_args = Operation::ALL.iter().find(|(_, name)| cli::is_operation(name, &args.operation));
+    let (operation, _) = *of_args.ok_or_else(|| Failure::input("unknown operation"))?;
+    let all = 0..topology.gpus().len();
+    let gpus = match &args.gpus {
+        Gpus::All => all.clone().collect(),
+        Gpus::Listed(list) => list.clone(),
+    };
     let helpers = match &args.helpers {
         None => Vec::new(),
-        Some(Helpers::Listed(list)) => list.clone(),
-        Some(Helpers::All) => (0..topology.gpus().len()).filter(|g| !args.gpus.contains(g)).collect(),
+        Some(Gpus::Listed(list)) => list.clone(),
+        Some(Gpus::All) => all.filter(|g| !gpus.contains(g)).collect(),
     };
-    let request = Request { operation, gpus: args.gpus.clone(), helpers, root: args.root, pcie: args.pcie };
+    let request = Request { operation, gpus, helpers, root: args.root, pcie: args.pcie };
     let plan = plan(&topology, &request).map_err(refused)?;
     check(&topology, &plan).map_err(|e| Failure::device(format!("the planner made a mistake: {e}")))?;
     report::result(&match args.format {

@@ -58,6 +58,13 @@ fn a_plan_in_every_format() {
     assert!(all.contains("rate   120 GB/s"), "{all}");
     let (none, _) = run(0, &["plan", "all-reduce", "--gpus", "0,1", "--helpers", "all", "--preset", "hgx-h200"]);
     assert!(none.contains("no gain possible"), "{none}");
+    // As the benches call it, and GPUs as a range.
+    let seven = ["--gpus", "0-6", "--preset", "dgx1-v100", "--json"];
+    let named = |name: &str| run(0, &[&["plan", name][..], &seven].concat()).0;
+    assert_eq!(named("allreduce"), named("all-reduce"));
+    assert_eq!(json(&named("allreduce"))["gpus"].as_array().unwrap().len(), 7);
+    let (everyone, _) = run(0, &["plan", "all-gather", "--gpus", "all", "--preset", "dgx1-v100", "--json"]);
+    assert_eq!(json(&everyone)["mbs"], "960000/7");
     let (upload, _) = run(0, &["plan", "upload", "--gpus", "0", "--helpers", "1", "--preset", "h200-pair"]);
     assert!(upload.contains("rate   109.8 GB/s"), "{upload}");
 }
@@ -72,7 +79,9 @@ fn bad_jobs_are_refused() {
     plan(&["--gpus", "0"], &["at least 2 GPUs", "has 1"]);
     plan(&["--gpus", "0,0"], &["GPU 0", "twice"]);
     plan(&["--gpus", "0,8"], &["no GPU 8", "0 to 7"]);
-    plan(&["--gpus", "0,-1"], &["-1"]);
+    plan(&["--gpus", "0,-1"], &["0,-1", "such as 0,1 or 0-3, or all"]);
+    plan(&["--gpus", "3-1"], &["3-1", "or all"]);
+    plan(&["--gpus", "all", "--helpers", "1"], &["GPU 1", "helpers and in the job"]);
     plan(&["--gpus", "0,1", "--helpers", "1,2"], &["GPU 1", "helpers and in the job"]);
     plan(&["--gpus", "0,1", "--helpers", "2,2"], &["GPU 2", "twice"]);
     plan(&["--gpus", "0,1", "--helpers", "some"], &["some", "or all"]);

@@ -5,7 +5,7 @@
 //! each bundle is the GPU's whole connection to a switch.
 
 use super::figures::{rate, SOCKET};
-use super::{Builder, DeviceKind, LinkKind, Topology, MAX_GPUS};
+use super::{Builder, DeviceKind, Link, LinkKind, Topology, MAX_GPUS};
 use crate::{Error, Result};
 use std::fmt::Write;
 
@@ -128,8 +128,12 @@ impl Topology {
         out += &aligned(&kinds);
         out += "\nNVLink, GB/s each way (row to column; - where there is none):\n";
         out += &aligned(&rates);
+        let is_host = |l: &&Link| l.kind != LinkKind::NvLink;
+        if !self.links.iter().any(|l| is_host(&l)) {
+            return out + "\nNo host and PCIe links.\n";
+        }
         out += "\nHost and PCIe links, GB/s each way:\n";
-        for l in self.links.iter().filter(|l| l.kind != LinkKind::NvLink) {
+        for l in self.links.iter().filter(is_host) {
             let (a, b) = (&self.devices[l.a].name, &self.devices[l.b].name);
             let rate = if l.forth == l.back { l.forth.to_string() } else { format!("{} / {}", l.forth, l.back) };
             let _ = writeln!(out, "{a} - {b}: {rate} ({})", l.kind.name());
