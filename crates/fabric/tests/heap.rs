@@ -293,54 +293,53 @@ fn a_signal_comes_after_its_data() {
     });
 }
 
+/// Waits for words of a type; `word` makes them of numbers from -5 to 10, in their order.
+fn waits_of<T: Word + PartialEq + std::fmt::Debug>(team: &Team, word: impl Fn(i64) -> T) {
+    let n = team.size();
+    let (pe, other) = (n - 1, 0);
+    let queue = team.queue(pe);
+    let words: Symmetric<T> = team.alloc(70).unwrap();
+    let found: Symmetric<u64> = team.alloc(71).unwrap();
+    let first = found.at(0).unwrap();
+    team.write(pe, &words, &[word(-5); 70]).unwrap();
+    for (compare, value) in
+        [(Compare::Eq, -5), (Compare::Ne, 5), (Compare::Gt, -6), (Compare::Ge, -5), (Compare::Lt, 0), (Compare::Le, -5)]
+    {
+        queue.wait_until(&words, compare, word(value), None).unwrap();
+    }
+    queue.synchronize().unwrap();
+    let sender = team.new_queue(other).unwrap();
+    queue.wait_until_any(&words, Compare::Gt, word(0), Some(other), &first).unwrap();
+    sender.p(&words.at(67).unwrap(), word(3), pe).unwrap();
+    queue.synchronize().unwrap();
+    assert_eq!(team.read(pe, &first).unwrap(), [67]);
+    sender.p(&words.at(2).unwrap(), word(4), pe).unwrap();
+    sender.p(&words.at(69).unwrap(), word(5), pe).unwrap();
+    sender.synchronize().unwrap();
+    queue.wait_until_some(&words, Compare::Gt, word(0), Some(other), &found).unwrap();
+    queue.synchronize().unwrap();
+    assert_eq!(team.read(pe, &found).unwrap()[..4], [3, 2, 67, 69]);
+    // All of them, one after the other, the last one first.
+    queue.wait_until(&words, Compare::Eq, word(9), Some(other)).unwrap();
+    for i in (0..70).rev() {
+        sender.atomic(&words.at(i).unwrap(), Atomic::Set(word(9)), pe).unwrap();
+    }
+    queue.synchronize().unwrap();
+    assert_eq!(team.read(pe, &words).unwrap(), [word(9); 70]);
+    queue.wait_until(&words.slice(4..4).unwrap(), Compare::Eq, word(1), None).unwrap();
+    // The host waits too.
+    sender.atomic(&words.at(5).unwrap(), Atomic::Set(word(10)), pe).unwrap();
+    team.wait_until(pe, &words.at(5).unwrap(), Compare::Eq, word(10), Some(other)).unwrap();
+}
+
 #[test]
 fn waits_compare_and_find() {
     each(&Options::default(), |team| {
-        let n = team.size();
-        let (pe, other) = (n - 1, 0);
-        let queue = team.queue(pe);
-        let words: Symmetric<i32> = team.alloc(70).unwrap();
-        let found: Symmetric<u64> = team.alloc(71).unwrap();
-        let first = found.at(0).unwrap();
-        team.write(pe, &words, &[-5; 70]).unwrap();
-        for (compare, value) in [
-            (Compare::Eq, -5),
-            (Compare::Ne, 5),
-            (Compare::Gt, -6),
-            (Compare::Ge, -5),
-            (Compare::Lt, 0),
-            (Compare::Le, -5),
-        ] {
-            queue.wait_until(&words, compare, value, None).unwrap();
-        }
-        queue.synchronize().unwrap();
-        let sender = team.new_queue(other).unwrap();
-        queue.wait_until_any(&words, Compare::Gt, 0, Some(other), &first).unwrap();
-        sender.p(&words.at(67).unwrap(), 3, pe).unwrap();
-        queue.synchronize().unwrap();
-        assert_eq!(team.read(pe, &first).unwrap(), [67]);
-        sender.p(&words.at(2).unwrap(), 4, pe).unwrap();
-        sender.p(&words.at(69).unwrap(), 5, pe).unwrap();
-        sender.synchronize().unwrap();
-        queue.wait_until_some(&words, Compare::Gt, 0, Some(other), &found).unwrap();
-        queue.synchronize().unwrap();
-        assert_eq!(team.read(pe, &found).unwrap()[..4], [3, 2, 67, 69]);
-        // All of them, one after the other, the last one first.
-        queue.wait_until(&words, Compare::Eq, 9, Some(other)).unwrap();
-        for i in (0..70).rev() {
-            sender.atomic(&words.at(i).unwrap(), Atomic::Set(9), pe).unwrap();
-        }
-        queue.synchronize().unwrap();
-        assert_eq!(team.read(pe, &words).unwrap(), [9; 70]);
-        queue.wait_until(&words.slice(4..4).unwrap(), Compare::Eq, 1, None).unwrap();
-        // The host waits too.
-        sender.atomic(&words.at(5).unwrap(), Atomic::Add(1), pe).unwrap();
-        team.wait_until(pe, &words.at(5).unwrap(), Compare::Eq, 10, Some(other)).unwrap();
-        // Unsigned words are not signed ones.
-        let unsigned: Symmetric<u64> = team.alloc(1).unwrap();
-        team.write(pe, &unsigned, &[u64::MAX]).unwrap();
-        queue.wait_until(&unsigned, Compare::Gt, 1, None).unwrap();
-        queue.synchronize().unwrap();
+        waits_of(team, |x| x as i32);
+        // Unsigned words are not signed ones, and all bits of the wide ones count.
+        waits_of(team, |x| (x + (1 << 31)) as u32);
+        waits_of(team, |x| x << 33);
+        waits_of(team, |x| ((x + 16) as u64) << 59 >> 1 | 1 << 63);
     });
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use support::{gbs, graph, planned};
-use tandem_fabric::plan::{check, plan, Gain, Operation, Plan, Request, Step, Witness};
+use tandem_fabric::plan::{check, plan, Gain, Operation, Plan, Request, Route, Step, Tree, Witness};
 use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
 use tandem_fabric::Ratio;
 
@@ -56,7 +56,7 @@ fn damaged_plans_are_found() {
     assert!(damaged(&looser).contains("not what its witness says"));
     assert!(damaged(&|p| p.witness = Witness::Cut(vec![1, 6])).contains("does not part the job"));
     assert!(damaged(&|p| p.loads.clear()).contains("loads"));
-    fn trees(p: &mut Plan) -> &mut Vec<tandem_fabric::plan::Tree> {
+    fn trees(p: &mut Plan) -> &mut Vec<Tree> {
         match &mut p.steps[0] {
             Step::Spread(trees) => trees,
             other => panic!("{other:?}"),
@@ -179,6 +179,61 @@ fn exports() {
         roxmltree::Document::parse(&plan.to_tree_xml(&t).unwrap()).unwrap();
         assert!(plan.to_text(&t).contains("links in use"));
         assert_eq!(plan.to_json(&t)["operation"], operation.name());
+    }
+}
+
+/// The steps that the XML of trees says, read again.
+fn steps_of(t: &Topology, operation: Operation, xml: &str) -> Vec<Step> {
+    let document = roxmltree::Document::parse(xml).unwrap();
+    let text = |node: roxmltree::Node<'_, '_>, name: &str| node.attribute(name).unwrap().to_string();
+    let root = document.root_element();
+    assert_eq!(text(root, "collective"), operation.name());
+    let all: i128 = text(root, "nchunks").parse().unwrap();
+    let device = |name: &str| t.devices().iter().position(|d| d.name == name).unwrap();
+    let rank = |d: usize| t.gpus().iter().position(|g| *g == d).map_or("-1".into(), |g| g.to_string());
+    let (mut collect, mut spread) = (Vec::new(), Vec::new());
+    for (i, tree) in root.children().filter(|n| n.has_tag_name("tree")).enumerate() {
+        assert_eq!(text(tree, "index"), i.to_string());
+        let sends = tree.children().filter(|n| n.has_tag_name("send"));
+        let paths: Vec<Vec<usize>> = sends
+            .map(|send| {
+                let path: Vec<usize> = text(send, "path").split(',').map(device).collect();
+                assert_eq!((text(send, "src"), text(send, "dst")), (rank(path[0]), rank(path[path.len() - 1])));
+                path
+            })
+            .collect();
+        let is_in = text(tree, "direction") == "in";
+        let ends: Vec<usize> = paths.iter().map(|p| if is_in { p[p.len() - 1] } else { p[0] }).collect();
+        let root = *ends.iter().find(|d| rank(**d) == text(tree, "root")).unwrap();
+        let share = Ratio::new(text(tree, "nchunks").parse().unwrap(), all).unwrap();
+        (if is_in { &mut collect } else { &mut spread }).push(Tree { root, share, paths });
+    }
+    let mut steps = Vec::new();
+    match operation {
+        Operation::AllToAll | Operation::Send | Operation::Upload | Operation::Download => {
+            let route = |tree: Tree| Route { share: tree.share, path: tree.paths[0].clone() };
+            steps.push(Step::Send(spread.into_iter().map(route).collect()));
+        }
+        _ => {
+            steps.extend((!collect.is_empty()).then_some(Step::Collect(collect)));
+            steps.extend((!spread.is_empty()).then_some(Step::Spread(spread)));
+        }
+    }
+    steps
+}
+
+/// The XML of trees loses nothing: read again, a plan is what it was, and passes the checker.
+#[test]
+fn trees_come_back_from_xml() {
+    for (name, gpus, helpers) in [("dgx1-v100", &[0, 3, 5, 6][..], &[1, 2][..]), ("hgx-h100", &[0, 1, 2], &[3])] {
+        let t = Topology::preset(name).unwrap();
+        for (operation, _) in Operation::ALL {
+            let gpus = if operation == Operation::Send { &gpus[..2] } else { gpus };
+            let plan = planned(&t, &Request::new(operation, gpus).with_helpers(helpers));
+            let steps = steps_of(&t, operation, &plan.to_tree_xml(&t).unwrap());
+            assert_eq!(steps, plan.steps, "{name} {operation:?}");
+            check(&t, &Plan { steps, ..plan }).unwrap();
+        }
     }
 }
 

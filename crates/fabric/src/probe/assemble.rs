@@ -95,7 +95,9 @@ impl Facts {
                 }
             }
         }
-        for ((i, j), count) in pairs.into_iter().filter(|(_, count)| *count > 0) {
+        // What the driver does not let through is no link of a plan; the remarks say why.
+        let is_open = |i: usize, j: usize| self.pairs.iter().any(|p| (p.from, p.to) == (i, j) && p.access);
+        for ((i, j), count) in pairs.into_iter().filter(|((i, j), count)| *count > 0 && is_open(*i, *j)) {
             let figure = f64::from(count) * one(&self.gpus[i]).min(one(&self.gpus[j]));
             b.link(gpus[i], gpus[j], LinkKind::NvLink, count, rate(figure));
             if let Some(link) = b.links.last_mut() {
@@ -246,6 +248,12 @@ mod tests {
         let refused = "GPU0 cannot reach the memory of GPU2: the chipset does not support it; copies pass the host";
         assert!(remarks.iter().any(|r| r == refused), "{remarks:?}");
         assert_eq!(remarks.iter().filter(|r| r.contains("cannot reach")).count(), 8);
+        // Links that the driver refuses are not planned with.
+        facts.pairs.iter_mut().filter(|p| p.from < 2).for_each(|p| p.access = false);
+        let t = facts.topology(None).unwrap();
+        assert_eq!(t.links().iter().filter(|l| l.kind == LinkKind::NvLink).count(), 1);
+        assert!(t.to_matrix().contains("GPU0  X     PIX"), "{}", t.to_matrix());
+        assert_eq!(facts.remarks().iter().filter(|r| r.contains("cannot reach")).count(), 10);
     }
 
     #[test]
