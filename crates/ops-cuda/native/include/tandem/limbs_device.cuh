@@ -45,10 +45,7 @@ template <class P> TANDEM_DEVICE void reduce_once(uint32_t* a) {
 /// acc[0..N] = the products of a[0], a[2], .. with b, side by side.
 template <int N> TANDEM_DEVICE void mul_row(uint32_t* acc, const uint32_t* a, uint32_t b) {
     TANDEM_UNROLL
-    for (int j = 0; j < N; j += 2) {
-        acc[j] = mul_lo(a[j], b);
-        acc[j + 1] = mul_hi(a[j], b);
-    }
+    for (int j = 0; j < N; j += 2) mul_pair(acc[j], acc[j + 1], a[j], b);
 }
 
 /// acc[0..N] += the products of a[0], a[2], .. with b. The carry is left in the flag.
@@ -126,46 +123,18 @@ template <class P> TANDEM_DEVICE void cancel_low_limb(uint32_t* even, uint32_t* 
     odd[N - 1] = addc(odd[N - 1], 0);
 }
 
-/// r = a * b / 2^(32 N) mod p, below p. Needs a * b < p * 2^(32 N), and 3p < 2^(32 N + 1) so that no sum overflows.
-template <class P> TANDEM_DEVICE void mont_mul(uint32_t* r, const uint32_t* a, const uint32_t* b) {
-    constexpr int N = P::N;
-    // The two arrays change roles at every limb of b, as the sum moves down by one limb.
-    uint32_t x[N], y[N];
-    mul_row<N>(y, a + 1, b[0]);
-    mul_row<N>(x, a, b[0]);
-    cancel_low_limb<P>(x, y);
-    TANDEM_UNROLL
-    for (int i = 1; i < N; i++) {
-        uint32_t* even = i % 2 ? y : x;
-        uint32_t* odd = i % 2 ? x : y;
-        // The sum was odd + 2^32 * even with odd[0] = 0; divide by 2^32.
-        even[0] = add_cc(even[0], odd[1]);
-        madc_row_shifted<N>(odd, odd, a + 1, b[i]);
-        mad_row<N>(even, a, b[i]);
-        odd[N - 1] = addc(odd[N - 1], 0);
-        cancel_low_limb<P>(even, odd);
-    }
-    // N is even, so after the last limb the sum is y + 2^32 * x with its lowest limb y[0] = ... = 0 dropped.
-    r[0] = add_cc(x[0], y[1]);
-    TANDEM_UNROLL
-    for (int i = 1; i < N - 1; i++) r[i] = addc_cc(x[i], y[i + 1]);
-    r[N - 1] = addc(x[N - 1], 0);
-    reduce_once<P>(r);
-}
-
-/// r[0..2N] = a * b.
-template <int N> TANDEM_DEVICE void mul_wide(uint32_t* r, const uint32_t* a, const uint32_t* b) {
+/// r[0..2N] = a * b, limb by limb.
+template <int N> TANDEM_DEVICE void mul_wide_by_limbs(uint32_t* r, const uint32_t* a, const uint32_t* b) {
     uint32_t* even = r;
-    uint32_t odd[2 * N];  // odd[k] belongs to limb k + 1; the last one stays unused
+    uint32_t odd[2 * N];  // odd[k] belongs to limb k + 1; the last two stay unused
     mul_row<N>(odd, a + 1, b[0]);
     mul_row<N>(even, a, b[0]);
-    even[N] = 0;
     TANDEM_UNROLL
     for (int i = 1; i < N; i++) {
         // In an odd row the products of a[1], a[3], .. belong to `even`.
         uint32_t* first = i % 2 ? odd + (i - 1) : even + i;
         uint32_t* second = i % 2 ? even + (i + 1) : odd + i;
-        // `second` reaches one pair beyond what is there: its lower limb holds the carry of the row before.
+        // `second` reaches one pair beyond what is there, and takes the carry of `first` in its upper limb, which has room.
         second[0] = mad_lo_cc(a[1], b[i], second[0]);
         second[1] = madc_hi_cc(a[1], b[i], second[1]);
         TANDEM_UNROLL
@@ -173,15 +142,52 @@ template <int N> TANDEM_DEVICE void mul_wide(uint32_t* r, const uint32_t* a, con
             second[j] = madc_lo_cc(a[j + 1], b[i], second[j]);
             second[j + 1] = madc_hi_cc(a[j + 1], b[i], second[j + 1]);
         }
-        second[N - 2] = madc_lo_cc(a[N - 1], b[i], second[N - 2]);
+        second[N - 2] = madc_lo_cc(a[N - 1], b[i], 0);
         second[N - 1] = madc_hi(a[N - 1], b[i], 0);
         mad_row<N>(first, a, b[i]);
-        first[N] = addc(0, 0);
+        second[N - 1] = addc(second[N - 1], 0);
     }
     r[1] = add_cc(even[1], odd[0]);
     TANDEM_UNROLL
     for (int i = 2; i < 2 * N - 1; i++) r[i] = addc_cc(even[i], odd[i - 1]);
-    r[2 * N - 1] = addc(even[2 * N - 1], odd[2 * N - 2]);
+    r[2 * N - 1] = addc(even[2 * N - 1], 0);
+}
+
+/// Limbs from which on a product by halves is faster (docs/adr/0331-karatsuba.md).
+constexpr int KARATSUBA_LIMBS = 12;
+
+/// r[0..2N] = a * b by three products of half the limbs (Karatsuba): a quarter of the multiplications less, for additions
+/// on another unit. The sum of the two products in the middle must fit N limbs: a and b are below 2^(32 N - 1).
+template <int N> TANDEM_DEVICE void mul_wide_halves(uint32_t* r, const uint32_t* a, const uint32_t* b) {
+    constexpr int H = N / 2;
+    uint32_t x[H], y[H], middle[N];
+    mul_wide_by_limbs<H>(r, a, b);
+    mul_wide_by_limbs<H>(r + N, a + H, b + H);
+    const uint32_t x_below = sub<H>(x, a, a + H), y_below = sub<H>(y, b + H, b);
+    // (low a - high a) * (high b - low b) modulo 2^(32 N): the halves without their signs, less what the signs take away.
+    mul_wide_by_limbs<H>(middle, x, y);
+    TANDEM_UNROLL
+    for (int i = 0; i < H; i++) {
+        const uint32_t of_y = y[i] & x_below;
+        y[i] = x[i] & y_below;
+        x[i] = of_y;
+    }
+    sub<H>(middle + H, middle + H, x);
+    sub<H>(middle + H, middle + H, y);
+    add<N>(middle, middle, r);
+    add<N>(middle, middle, r + N);
+    r[H] = add_cc(r[H], middle[0]);
+    TANDEM_UNROLL
+    for (int i = 1; i < N; i++) r[H + i] = addc_cc(r[H + i], middle[i]);
+    TANDEM_UNROLL
+    for (int i = H + N; i < 2 * N - 1; i++) r[i] = addc_cc(r[i], 0);
+    r[2 * N - 1] = addc(r[2 * N - 1], 0);
+}
+
+/// r[0..2N] = a * b, for a and b below 2^(32 N - 1).
+template <int N> TANDEM_DEVICE void mul_wide(uint32_t* r, const uint32_t* a, const uint32_t* b) {
+    if constexpr (N >= KARATSUBA_LIMBS) mul_wide_halves<N>(r, a, b);
+    else mul_wide_by_limbs<N>(r, a, b);
 }
 
 /// Adds the products of a[i] with a[first], a[first + 2], .. into one of the arrays of sqr_wide; `first` is i + 1 for
@@ -261,6 +267,39 @@ template <class P> TANDEM_DEVICE void mont_reduce(uint32_t* r, const uint32_t* w
     TANDEM_UNROLL
     for (int i = 1; i < N - 1; i++) r[i] = addc_cc(r[i], wide[N + i]);
     r[N - 1] = addc(r[N - 1], wide[2 * N - 1]);
+    reduce_once<P>(r);
+}
+
+/// r = a * b / 2^(32 N) mod p, below p. Needs a * b < p * 2^(32 N), and 3p < 2^(32 N + 1) so that no sum overflows.
+template <class P> TANDEM_DEVICE void mont_mul(uint32_t* r, const uint32_t* a, const uint32_t* b) {
+    constexpr int N = P::N;
+    if (N >= KARATSUBA_LIMBS) {
+        uint32_t wide[2 * N];
+        mul_wide<N>(wide, a, b);
+        mont_reduce<P>(r, wide);
+        return;
+    }
+    // The two arrays change roles at every limb of b, as the sum moves down by one limb.
+    uint32_t x[N], y[N];
+    mul_row<N>(y, a + 1, b[0]);
+    mul_row<N>(x, a, b[0]);
+    cancel_low_limb<P>(x, y);
+    TANDEM_UNROLL
+    for (int i = 1; i < N; i++) {
+        uint32_t* even = i % 2 ? y : x;
+        uint32_t* odd = i % 2 ? x : y;
+        // The sum was odd + 2^32 * even with odd[0] = 0; divide by 2^32.
+        even[0] = add_cc(even[0], odd[1]);
+        madc_row_shifted<N>(odd, odd, a + 1, b[i]);
+        mad_row<N>(even, a, b[i]);
+        odd[N - 1] = addc(odd[N - 1], 0);
+        cancel_low_limb<P>(even, odd);
+    }
+    // N is even, so after the last limb the sum is y + 2^32 * x with its lowest limb y[0] = ... = 0 dropped.
+    r[0] = add_cc(x[0], y[1]);
+    TANDEM_UNROLL
+    for (int i = 1; i < N - 1; i++) r[i] = addc_cc(x[i], y[i + 1]);
+    r[N - 1] = addc(x[N - 1], 0);
     reduce_once<P>(r);
 }
 

@@ -39,6 +39,11 @@ TANDEM_PTX_3(madc_hi, "madc.hi.u32")
 #undef TANDEM_PTX_2
 #undef TANDEM_PTX_3
 
+/// (low, high) = a * b. As one instruction: apart, ptxas adds to the upper half by a second multiplication.
+TANDEM_DEVICE void mul_pair(uint32_t& low, uint32_t& high, uint32_t a, uint32_t b) {
+    asm volatile("{.reg .u64 t; mul.wide.u32 t, %2, %3; mov.b64 {%0, %1}, t;}" : "=r"(low), "=r"(high) : "r"(a), "r"(b));
+}
+
 /// The upper word of (high, low) shifted left by one bit.
 TANDEM_DEVICE uint32_t shift_left_1(uint32_t low, uint32_t high) { return __funnelshift_l(low, high, 1); }
 
@@ -74,6 +79,10 @@ inline uint32_t subc_cc(uint32_t a, uint32_t b) { return with_carry(uint64_t(a) 
 inline uint32_t subc(uint32_t a, uint32_t b) { return a - b - carry_flag; }
 inline uint32_t mul_lo(uint32_t a, uint32_t b) { return low(a, b); }
 inline uint32_t mul_hi(uint32_t a, uint32_t b) { return high(a, b); }
+inline void mul_pair(uint32_t& to_low, uint32_t& to_high, uint32_t a, uint32_t b) {
+    to_low = low(a, b);
+    to_high = high(a, b);
+}
 inline uint32_t mad_lo_cc(uint32_t a, uint32_t b, uint32_t c) { return add_cc(low(a, b), c); }
 inline uint32_t madc_lo_cc(uint32_t a, uint32_t b, uint32_t c) { return addc_cc(low(a, b), c); }
 inline uint32_t madc_hi_cc(uint32_t a, uint32_t b, uint32_t c) { return addc_cc(high(a, b), c); }

@@ -49,9 +49,9 @@ template <int Blocks, class RunningSum> struct Tuning {
 };
 template <class F> struct AccumulateTuning;
 template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, RegisterSum<Fp<Bn254Fp>, 128>> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<3, RegisterSum<Called<Fp<Bls12381Fp>>, 128>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false>> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<4, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
 
 /// Partial sums that a block of combine_partials takes: few, so that several blocks fit a multiprocessor's registers.
 constexpr int COMBINE = 128;

@@ -1,7 +1,8 @@
 #pragma once
 // The sum that a thread adds points to. Numbers that wait lie in shared memory, so that more warps find registers, and are
-// read again for each use. In Fp2 all of them do, and products are functions that take the places of their factors: what
-// is passed by value is moved from register to register, which keeps the multiplier's pipe busy for a tenth of the time.
+// read again for each use. In all fields but that of eight limbs all of them do, and products are functions that take the
+// places of their factors: what is passed by value is moved from register to register, which keeps the multiplier's pipe
+// busy for a tenth of the time.
 // The functions are few and small, so that the instruction cache holds them.
 #include "called.cuh"
 
@@ -32,6 +33,11 @@ template <class F, int Threads> struct Slots {
     }
     static __device__ __noinline__ F mul(uint32_t a, uint32_t b) { return product(F(), a, b); }
     static __device__ __noinline__ F sqr(uint32_t a) { return load(a).sqr(); }
+    /// a * b - c * d.
+    static __device__ __noinline__ F mul_sub(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+        using W = typename F::WideType;
+        return (W::mul(load(a), load(b)) - W::mul(load(c), load(d))).reduce();
+    }
 
   private:
     template <class P> static __device__ __forceinline__ Fp<P> product(Fp<P>, uint32_t a, uint32_t b) {
@@ -106,13 +112,15 @@ template <class F, int Threads> struct RegisterSum {
     __device__ __forceinline__ void store(int which, F value) const { S::store(own + which * S::STRIDE, value); }
 };
 
-/// One that lies in shared memory. `Squares`: whether squares have a function of their own beside that of products.
-template <class F, int Threads, bool Squares> struct SlotSum {
+/// One that lies in shared memory. `Squares`: whether squares have a function of their own beside that of products; `Merged`:
+/// whether the difference of two products has.
+template <class F, int Threads, bool Squares, bool Merged> struct SlotSum {
     using Field = F;
     using S = Slots<F, Threads>;
     static constexpr int THREADS = Threads;
-    /// The sum, and two for the addition.
-    enum Slot { X, Y, ZZ, ZZZ, A, B, COUNT };
+    /// The sum, and two or three for the addition.
+    enum Slot { X, Y, ZZ, ZZZ, A, B, C };
+    static constexpr int COUNT = Merged ? C + 1 : C;
     static constexpr size_t BYTES = COUNT * S::STRIDE;
     uint32_t own;
     bool empty = true;
@@ -149,11 +157,12 @@ template <class F, int Threads, bool Squares> struct SlotSum {
         put(B, y_of());
         put(B, mul(B, ZZZ) - get(Y));  // dy
         put(ZZZ, mul(ZZZ, A));
-        put(Y, mul(Y, A));
+        if constexpr (!Merged) put(Y, mul(Y, A));
         const F x = sqr(B) - get(A) - get(X).dbl();
-        put(A, get(X) - x);
+        put(Merged ? C : A, get(X) - x);
         put(X, x);
-        put(Y, mul(B, A) - get(Y));
+        if constexpr (Merged) put(Y, S::mul_sub(at(B), at(C), at(Y), at(A)));
+        else put(Y, mul(B, A) - get(Y));
     }
     /// The sum, which is then infinity again.
     __device__ __forceinline__ Xyzz<F> take() {
@@ -179,7 +188,7 @@ template <class F, int Threads, bool Squares> struct SlotSum {
     }
     /// this = 2p. Rare.
     __device__ __noinline__ void set_twice(F x, F y) const {
-        const Xyzz<Called<F>> p = Xyzz<Called<F>>::dbl_affine({{x}, {y}});
+        const Xyzz<Called<F>> p = Xyzz<Called<F>>::dbl_affine({Called<F>{x}, Called<F>{y}});
         set({p.x.value, p.y.value, p.zz.value, p.zzz.value});
     }
 };
