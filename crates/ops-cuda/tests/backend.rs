@@ -11,6 +11,8 @@ use tandem_ops::{
 };
 use tandem_ops_cuda::Cuda;
 
+type G1 = <Bn254 as Curve>::G1;
+
 fn cuda() -> Option<Cuda> {
     let devices = tandem_cuda::testing::gpus();
     (!devices.is_empty()).then(|| Cuda::open(&devices[..1]).unwrap())
@@ -199,25 +201,71 @@ fn copies_between_gpus_take_their_link() {
     }
 }
 
+/// G, 2 G, 3 G and so on in G1 of BN254, loaded by a plan for them.
+fn multiples(cuda: &Cuda, n: usize) -> (<Cuda as Digits<Bn254>>::Plan, <Cuda as Msm<G1>>::Bases) {
+    let one = <G1 as Group>::Ark::generator();
+    let multiples: Vec<_> = std::iter::successors(Some(one), |point| Some(*point + one)).take(n).collect();
+    let points: Vec<_> = <G1 as Group>::Ark::normalize_batch(&multiples).iter().map(G1::from_ark).collect();
+    let request = MsmRequest {
+        scalars: n,
+        sets: vec![MsmSet { g2: false, first: 0, points: n }],
+        memory_bytes: 1 << 30,
+        uses: 100,
+    };
+    let plan = Digits::<Bn254>::plan(cuda, Lane(0), &request).unwrap();
+    let bases = Msm::<G1>::load(cuda, Lane(0), &plan, 0, points.as_slice().into()).unwrap();
+    (plan, bases)
+}
+
+/// Scalars that fill few buckets take at most twice the time of random ones. Of a zero nothing is added and of a one a
+/// single point, so that such scalars take less.
+#[test]
+fn hard_scalars_take_at_most_twice_the_time() {
+    const N: usize = 1 << 19;
+    let Some(cuda) = cuda() else { return };
+    let (plan, bases) = multiples(&cuda, N);
+    let any = random::<Bn254>(N, 1);
+    let least_seconds = |name: &str, values: Vec<<Bn254 as Curve>::Fr>| {
+        let scalars = cuda.upload(Lane(0), &wire::<Bn254>(&values)).unwrap();
+        let log: <Bn254 as Curve>::Fr =
+            values.iter().zip(1u64..).map(|(value, i)| *value * <Bn254 as Curve>::Fr::from(i)).sum();
+        let expected = <G1 as Group>::Ark::generator() * log;
+        let once = |_| {
+            cuda.synchronize().unwrap();
+            let start = Instant::now();
+            let digits = Digits::<Bn254>::digits(&cuda, &plan, Scalars::Mont(&scalars)).unwrap();
+            let sum = Msm::<G1>::msm(&cuda, &bases, &digits).unwrap().wait().unwrap();
+            assert_eq!(sum, expected, "{name}");
+            start.elapsed().as_secs_f64()
+        };
+        (0..6).map(once).fold(f64::INFINITY, f64::min)
+    };
+    let of_random = least_seconds("random", any.clone());
+    let one = <Bn254 as Curve>::Fr::from(1u64);
+    let zero = one - one;
+    let kinds: [(&str, f64, Vec<_>); 7] = [
+        ("equal", 2.0, vec![any[0]; N]),
+        ("two values", 2.0, (0..N).map(|i| any[i % 2]).collect()),
+        ("one window", 2.0, (0..N as u64).map(|i| <Bn254 as Curve>::Fr::from(i * 77 % 32768)).collect()),
+        ("zero", 0.8, vec![zero; N]),
+        ("one", 0.8, vec![one; N]),
+        ("-1", 0.8, vec![-one; N]),
+        ("99 % zero", 0.8, (0..N).map(|i| if i % 100 == 0 { any[i] } else { zero }).collect()),
+    ];
+    for (name, most, values) in kinds {
+        let times = least_seconds(name, values) / of_random;
+        assert!(times <= most, "{name}: {times:.2} times the random scalars' {:.2} ms", of_random * 1e3);
+    }
+}
+
 /// The sums of a batch are waited for while those of the next are made: a device is told of all batches in much less
 /// time than it takes for them.
 #[test]
 fn batches_of_sums_do_not_wait_for_each_other() {
-    type G1 = <Bn254 as Curve>::G1;
     const N: usize = 1 << 18;
     const BATCHES: usize = 8;
     let Some(cuda) = cuda() else { return };
-    let one = <G1 as Group>::Ark::generator();
-    let multiples: Vec<_> = std::iter::successors(Some(one), |point| Some(*point + one)).take(N).collect();
-    let points: Vec<_> = <G1 as Group>::Ark::normalize_batch(&multiples).iter().map(G1::from_ark).collect();
-    let request = MsmRequest {
-        scalars: N,
-        sets: vec![MsmSet { g2: false, first: 0, points: N }],
-        memory_bytes: 1 << 30,
-        uses: 100,
-    };
-    let plan = Digits::<Bn254>::plan(&cuda, Lane(0), &request).unwrap();
-    let bases = Msm::<G1>::load(&cuda, Lane(0), &plan, 0, points.as_slice().into()).unwrap();
+    let (plan, bases) = multiples(&cuda, N);
     let scalars: Vec<_> =
         (0..2).map(|seed| cuda.upload(Lane(0), &wire::<Bn254>(&random::<Bn254>(N, seed))).unwrap()).collect();
     let sum = |batch: usize| {
