@@ -120,12 +120,15 @@ pub(crate) fn bench<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
     }
     drop(points);
     let sum = || -> tandem_ops::Result<G::Ark> {
+        // All lanes are told of their digits first: the last one does not wait until the others have been told of their sums.
+        let digits = shares
+            .iter()
+            .map(|(scalars, plan, _)| backend.digits(plan, Scalars::Canonical(scalars)))
+            .collect::<tandem_ops::Result<Vec<_>>>()?;
         let parts = shares
             .iter()
-            .map(|(scalars, plan, bases)| {
-                let digits = backend.digits(plan, Scalars::Canonical(scalars))?;
-                Msm::<G>::msm(backend, bases, &digits)
-            })
+            .zip(&digits)
+            .map(|((_, _, bases), digits)| Msm::<G>::msm(backend, bases, digits))
             .collect::<tandem_ops::Result<Vec<Pending<G::Ark>>>>()?;
         parts.into_iter().try_fold(G::Ark::zero(), |sum, part| Ok(sum + part.wait()?))
     };
