@@ -69,9 +69,9 @@ def main():
     table("Ping-pong of 8 bytes", ["", "round trip, us"], [[name(r), f"{r['us_latency']:.2f}"] for r in of("pingpong")])
     for what in ("broadcast", "allreduce", "alltoall", "reduce", "allgather", "reducescatter"):
         by_size(f"{what}: algbw GB/s of queued calls (and one call to its end)", what)
-    split = [row for row in rows if row.get("what") == "split"]
-    ways = [[row["way"], "host" if row["from_host"] else "GPUs", f"{row['ms']:.2f}"] for row in split]
-    table("Sum of 2^29 words of 64 bits, ms", ["way", "data in", "ms"], ways)
+    sums = [row for row in rows if row.get("what") == "reduce_sum_u64"]
+    ways = [[str(row["lanes"]), row["way"], row["data"], f"{row['ms_median']:.2f}", f"{row['gb_per_s']:.1f}"] for row in sums]
+    table("Sum of 2^29 words of 64 bits", ["GPUs", "way", "data in", "ms", "GB/s"], ways)
     wrong = sum(row.get("wrong") or 0 for row in rows)
     print(f"\n{len(rows)} rows, {wrong} wrong elements")
 

@@ -37,9 +37,8 @@ if [ -x "$here/peers/nvshmem" ]; then
     LD_LIBRARY_PATH="$NVSHMEM_LIB" timeout 60 "$here/peers/nvshmem" >>"$rows" 2>"$out/nvshmem.log" ||
         { echo "nvshmem failed:"; tail -3 "$out/nvshmem.log"; failures=$((failures + 1)); }
 fi
-if [ -x "$here/split" ]; then
-    timeout 60 "$here/split" >>"$rows" 2>"$out/split.log" || { echo "split failed:"; tail -3 "$out/split.log"; failures=$((failures + 1)); }
-fi
+timeout 60 "$tandem" -q --device cuda bench reduce --log-n 29 --data lanes,pinned --json "$rows" >"$out/reduce.txt" 2>"$out/reduce.log" ||
+    { echo "bench reduce failed:"; tail -3 "$out/reduce.log"; failures=$((failures + 1)); }
 # shellcheck disable=SC2086
 for what in "reduce --collective" allgather reducescatter; do bench $what -b 4K -e 1G -f 4 $nccl; done
 python3 "$here/fabric.py" "$rows"

@@ -43,11 +43,6 @@ for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers
     fi
 done
 
-# What bench/fabric.sh measures beside the program.
-nvcc=${TANDEM_NVCC:-$(command -v nvcc || echo .cuda/nvidia/cu13/bin/nvcc)}
-toolkit=$(dirname "$(dirname "$nvcc")")
-nice "$nvcc" -std=c++17 -O2 -gencode arch=compute_90,code=sm_90 -L"$toolkit/lib64" -L"$toolkit/lib" bench/micro/split.cu -o "$bundle/split"
-
 # Circuits with a key, a witness and a verification key: the demo, and those that the end-to-end tests left behind
 # (`make test` first), smaller ones before larger, as far as there is room.
 cp demo/membership.zkey demo/membership.wtns demo/membership.vkey.json "$bundle/fixtures/"
