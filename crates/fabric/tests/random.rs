@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use support::{graph, planned, random_links, Brute, Links};
 use tandem_fabric::plan::{Operation, Request};
+use tandem_fabric::topology::{Link, Rate, Topology};
 use tandem_fabric::Ratio;
 
 /// GPUs, links, the job's size (its GPUs are the first after a shuffle), the order.
@@ -132,6 +133,25 @@ fn extreme_rates_do_no_harm() {
             planned(&t, &Request::new(*operation, job).with_helpers(helpers));
         }
     });
+}
+
+/// Links from the slowest that there can be to the fastest.
+#[test]
+fn all_rates_that_there_can_be() {
+    for n in [3, 5, 8] {
+        let links: Links = (0..n)
+            .flat_map(|a| (a + 1..n).map(move |b| (a, b, 1_000_000, 1_000_000)))
+            .map(|(a, b, forth, back)| if b == a + 1 { (a, b, 1, 1) } else { (a, b, forth, back) })
+            .collect();
+        let fast = graph(n, &links);
+        let slow = |l: &Link| Link { forth: Rate::from_gbs(0.001).unwrap(), ..*l };
+        let links = fast.links().iter().map(|l| if l.forth.gbs() == 1.0 { slow(l) } else { l.clone() }).collect();
+        let t = Topology::new("unlike", fast.devices().to_vec(), links).unwrap();
+        for (operation, _) in Operation::ALL.into_iter().filter(|(op, _)| !op.uses_host() && *op != Operation::Send) {
+            let plan = planned(&t, &Request::new(operation, &(0..n).collect::<Vec<_>>()));
+            assert!(!plan.rate.is_zero(), "{operation:?} of {n}");
+        }
+    }
 }
 
 /// Sixteen GPUs joined at random, all of them or twelve with four helpers: every operation is planned within a second by a release build (here the

@@ -176,7 +176,12 @@ fn solve<T: Clone>(capacity: &[i64], cheapest: &impl Fn(&[f64]) -> Option<Vec<Tr
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         1e-7 * (1.0 + f64::from(seed >> 8) / f64::from(1u32 << 24))
     };
-    let exact: Vec<f64> = (0..m).map(|i| capacity.get(i).map_or(0.0, |&c| c as f64 / most)).collect();
+    // In units of what the first trees reach, so that what is sought is not small, however unlike the capacities are.
+    let mut loads = vec![0; edges];
+    newest.iter().flat_map(|t| &t.1).for_each(|&(i, n)| loads[i] += n);
+    let rates = capacity.iter().zip(loads).filter(|(_, load)| *load > 0).map(|(&c, load)| c as f64 / load as f64);
+    let unit = rates.min_by(f64::total_cmp)?;
+    let exact: Vec<f64> = (0..m).map(|i| capacity.get(i).map_or(0.0, |&c| c as f64 / unit)).collect();
     let right: Vec<f64> = exact.iter().map(|c| c * (1.0 + little()) + 0.001 * little()).collect();
     let mut inverse = vec![0.0; m * m];
     (0..m).for_each(|i| inverse[i * m + i] = 1.0);
