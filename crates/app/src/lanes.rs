@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 use tandem_engine::Span;
 
 /// Spans that move data; all others compute.
-const COPIES: [&str; 2] = ["upload witness", "copy to lane"];
+const COPIES: [&str; 3] = ["upload witness", "exchange pieces", "copy to lane"];
 
 /// Whether it moves data.
 pub(crate) fn is_copy(span: &Span) -> bool {

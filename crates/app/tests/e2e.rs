@@ -96,7 +96,8 @@ fn check(name: &str, key: Key, input: Value) {
     let devices = ["cpu", "sim:2", "sim:4"];
     let proof = |device: &str| file(&format!("{}.proof.json", device.replace(':', "")));
     for device in devices {
-        run(0, &["prove", &zkey, &file("ours.wtns"), &proof(device), &file("public.json"), "--device", device]);
+        let how = ["--device", device, "--schedule", "roles"];
+        run(0, &[&["prove", &zkey, &file("ours.wtns"), &proof(device), &file("public.json")][..], &how].concat());
         let (stdout, _) = run(0, &["verify", &file("ours.vkey.json"), &file("public.json"), &proof(device)]);
         assert_eq!(stdout, "OK\n");
     }

@@ -131,3 +131,27 @@ fn a_trace_shows_all_lanes_and_the_copies() {
         }
     }
 }
+
+#[test]
+fn a_bench_compares_devices_and_schedules_with_one_key() {
+    let folder = folder();
+    for what in [&["--log-n", "6"][..], &["key", "w"]] {
+        let options = ["--compare", "--runs", "2", "--device", "sim:2", "--schedule", "roles", "--json", "-"];
+        let (stdout, stderr) = run_in(folder.path(), 0, &[&["bench", "groth16"][..], what, &options].concat());
+        let rows: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let schedules: Vec<&str> = rows.iter().map(|row| row["schedule"].as_str().unwrap()).collect();
+        assert_eq!(schedules, ["auto", "roles", "split", "each"], "{stderr}");
+        // What a lane computes, copies and waits for is its whole time; each schedule uses both, `each` in turn.
+        for (row, lanes) in rows.iter().zip([1, 2, 2, 1]) {
+            assert_eq!(row["lanes"].as_array().unwrap().len(), lanes, "{row}");
+            assert!(row["ms_median"].as_f64().unwrap() > 0.0 && row["uses"] == 1_000_000, "{row}");
+            let names: Vec<&str> =
+                row["stages"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+            for name in ["upload witness", "inverse NTT c", "MSM B2", "MSM H", "verify"] {
+                assert!(names.contains(&name), "{names:?}");
+            }
+        }
+    }
+    let (_, stderr) = run_in(folder.path(), 2, &["bench", "groth16", "--compare", "--device", "cpu"]);
+    assert!(stderr.contains("--compare needs several devices"), "{stderr}");
+}

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tandem_engine::{
-    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Progress, ScalarKind, Schedule,
-    SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, ScalarKind,
+    Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -59,6 +59,8 @@ impl Files {
 }
 
 const CURVES: [CurveId; 2] = [CurveId::Bn254, CurveId::Bls12_381];
+/// All lanes on one proof, however small.
+const ROLES: Schedule = Schedule::Together(Layout::Roles);
 
 /// More callers than teams, each with its own proof; every team makes some of them.
 #[test]
@@ -87,7 +89,7 @@ fn files_are_proved_and_verified() {
     for curve in CURVES {
         let files = Files::new(curve);
         for device in ["cpu", "sim:1", "sim:3"] {
-            let engine = Engine::open(&device.parse().unwrap()).unwrap();
+            let engine = Engine::open_as(&device.parse().unwrap(), ROLES).unwrap();
             let key = files.key(&engine);
             assert_eq!((key.info().curve, key.info().variables), (curve, 32));
             let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
@@ -154,7 +156,7 @@ fn an_interrupted_setup_leaves_no_file() {
 fn witnesses_at_fault_are_named() {
     let files = Files::new(CurveId::Bn254);
     for device in ["cpu", "sim:2"] {
-        let engine = Engine::open(&device.parse().unwrap()).unwrap();
+        let engine = Engine::open_as(&device.parse().unwrap(), ROLES).unwrap();
         let key = files.key(&engine);
         let refused = |values: Vec<[u64; 4]>, curve, reason: &str| {
             let witness = Witness::from_values(curve, values).unwrap();
@@ -234,7 +236,7 @@ fn synthetic_keys_prove_without_files() {
     for curve in CURVES {
         let made = SyntheticKey::make(Synthetic { curve, log_size: 6, dense: 0.3 }, &Silent).unwrap();
         for proofs in [1, 100, 1_000_000] {
-            let engine = Engine::open(&DeviceChoice::Sim(2)).unwrap().for_proofs(proofs);
+            let engine = Engine::open_as(&DeviceChoice::Sim(2), ROLES).unwrap().for_proofs(proofs);
             let (key, witness) = engine.load_synthetic(&made, &Silent).unwrap();
             let proved = engine.prove(&key, &witness, &Silent).unwrap();
             assert_eq!((key.info().domain, proved.fallback), (64, None));

@@ -144,3 +144,28 @@ fn a_thousand_proofs_of_random_circuits_verify() {
     println!("{verified} proofs on {} GPUs verified", team.lanes());
     assert_eq!(verified, 1000);
 }
+
+/// The host tells the lanes all of a proof and waits for nothing before: it is done with that long before they are.
+#[test]
+fn nothing_is_waited_for_until_all_is_told() {
+    let Some(team) = teams().pop() else { return };
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let circuit = Synthetic { constraints: (1 << 18) - 2, publics: 1, dense: 1.0 };
+    let key = key::<Bls12_381>(&circuit, &mut rng);
+    let view = key.view().unwrap();
+    let verifier = PreparedKey::new(&view.verifying_key()).unwrap();
+    let resident = ProvingKey::<Bls12_381, Cuda>::load(&team, &view, Layout::Roles, 1).unwrap();
+    let values = witness::<Bls12_381>(&circuit, &mut rng);
+    let mut held = team.host_buf(values.values().len()).unwrap();
+    held.copy_from_slice(values.values());
+    let witness = Witness::new(held).unwrap();
+    let shares = (0..6).map(|_| {
+        let begun = std::time::Instant::now();
+        let made = prove_verified(&team, &resident, &verifier, &witness, &Blinding::random().unwrap()).unwrap();
+        assert_eq!(made.verdict, Ok(()));
+        let told = made.host.iter().filter(|span| ["upload witness", "enqueue"].contains(&span.name));
+        told.map(|span| span.seconds).sum::<f64>() / (made.ended - begun).as_secs_f64()
+    });
+    let least = shares.fold(1.0, f64::min);
+    assert!(least < 0.5, "the host was busy telling for {least:.2} of a proof's time on {} GPUs", team.lanes());
+}

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 use tandem_engine::{export_vkey, Synthetic, Witness};
-use tandem_engine::{setup, verify, CurveId, DeviceChoice, Engine, KeyCheck, Schedule, SetupOptions, Silent};
+use tandem_engine::{setup, verify, CurveId, DeviceChoice, Engine, KeyCheck, Layout, Schedule, SetupOptions, Silent};
 
 fn engines() -> Vec<Engine> {
     let choices = [(DeviceChoice::Cpu, Schedule::default()), (DeviceChoice::Sim(3), Schedule::Each)];
     let mut engines: Vec<Engine> = choices.iter().map(|(choice, as_)| Engine::open_as(choice, *as_).unwrap()).collect();
-    engines.push(Engine::open(&DeviceChoice::Sim(2)).unwrap());
+    engines.push(Engine::open_as(&DeviceChoice::Sim(2), Schedule::Together(Layout::Roles)).unwrap());
     if !tandem_cuda::testing::gpus().is_empty() {
         engines.push(Engine::open(&DeviceChoice::Cuda(Vec::new())).unwrap());
     }

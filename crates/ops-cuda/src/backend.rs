@@ -194,7 +194,11 @@ impl Backend for Cuda {
         let first = |e| self.lanes[lanes[0].0].error(OP, e);
         Upload::run(&uploads).map_err(first)?;
         drop(uploads);
-        tandem_cuda::exchange(&mut bufs, &pieces).map_err(first)?;
+        if lanes.len() > 1 {
+            let spans: Vec<_> = lanes.iter().map(|&lane| self.begin(lane, "exchange pieces")).collect();
+            tandem_cuda::exchange(&mut bufs, &pieces).map_err(first)?;
+            spans.into_iter().for_each(|span| self.end(span));
+        }
         Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane }).collect())
     }
 
