@@ -5,10 +5,10 @@ mod support;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use support::files::{self, element, patched, sections, squarings, wtns, BLS12_381_R, BN254_R};
-use support::{demo, expect, names, root, run_in, tandem, text};
+use std::process::Command;
+use std::time::Duration;
+use support::files::{self, BLS12_381_R, BN254_R, element, patched, sections, squarings, wtns};
+use support::{demo, expect, interrupted, names, root, run_in, tandem, text};
 
 /// A folder with the demo's files and room for outputs.
 struct Place {
@@ -381,24 +381,6 @@ fn circuits_and_inputs_of_the_witness_command() {
     let args = ["witness", "good.wasm", "in.json", "/dev/stdout", "--quiet"];
     let output = tandem().current_dir(place.path()).args(args).output().unwrap();
     assert!(output.stdout == files::wtns(&BN254_R, &[element(1), element(15), element(3), element(5)]));
-}
-
-/// Starts a command, waits until `ready` or for two seconds at most, and interrupts it.
-fn interrupted(
-    folder: &Path,
-    signal: &str,
-    args: &[&str],
-    ready: impl Fn(&[String]) -> bool,
-) -> (Option<i32>, Duration) {
-    let mut child = tandem().current_dir(folder).args(args).stderr(Stdio::null()).spawn().unwrap();
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(2) && !ready(&names(folder)) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let sent = Instant::now();
-    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    assert!(killed.success(), "it had ended already: {args:?}");
-    (child.wait().unwrap().code(), sent.elapsed())
 }
 
 #[test]

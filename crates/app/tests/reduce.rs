@@ -3,10 +3,11 @@
 mod support;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{refused_in, run_in};
+use support::{expect, refused_in, run_in, text};
 use tandem_ops::{Bls12_381, Bn254, Curve};
 
 const DEVICES: [&str; 4] = ["cpu", "sim:1", "sim:3", "sim:8"];
@@ -117,6 +118,24 @@ fn a_file_that_changes_is_refused() {
         is_over.store(true, Ordering::Relaxed);
         assert!(stderr.contains("growing:") && stderr.contains("changed while it was read"), "{stderr}");
     });
+}
+
+#[test]
+fn files_larger_than_memory_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    // 3 GiB, most of it a hole, for a program that may have 1 GiB.
+    let mut file = fs::File::create(folder.path().join("large")).unwrap();
+    file.write_all(&5u64.to_le_bytes()).unwrap();
+    file.set_len(3 << 30).unwrap();
+    file.seek(SeekFrom::Start((3 << 30) - 8)).unwrap();
+    file.write_all(&7u64.to_le_bytes()).unwrap();
+    for device in ["cpu", "sim:2"] {
+        let program = support::binary();
+        let script = "ulimit -v 1048576; exec \"$@\"";
+        let args = ["-c", script, "bash", text(&program), "reduce", "large", "--device", device, "-q"];
+        let output = Command::new("bash").current_dir(folder.path()).args(args).output().unwrap();
+        assert_eq!(expect(0, output, &args).0, "12\n");
+    }
 }
 
 #[test]

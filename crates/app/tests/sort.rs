@@ -4,7 +4,8 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{refused_in, run_in};
+use std::process::Command;
+use support::{expect, interrupted, names, refused_in, run_in, tandem, text};
 use tandem_ops::naive;
 
 /// Keys of no pattern, some of them equal.
@@ -83,6 +84,80 @@ fn bad_input_is_refused() {
     // More than this machine's memory: a file with a hole.
     fs::File::create(at.join("huge")).unwrap().set_len(1 << 42).unwrap();
     refused(at, &["huge", "out"], &["huge:", "4398046511104 bytes", "are free"]);
+}
+
+#[test]
+fn outputs_that_are_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let keys = keys(100_000, 1000);
+    fs::write(at.join("in"), bytes(&keys, 8)).unwrap();
+    let mut sorted = keys;
+    sorted.sort_unstable();
+    // A pipe takes the keys; a folder, a full disk and the input as a pipe are refused.
+    let args = ["sort", "in", "/dev/stdout", "--device", "cpu", "-q"];
+    assert!(tandem().current_dir(at).args(args).output().unwrap().stdout == bytes(&sorted, 8));
+    fs::create_dir(at.join("folder")).unwrap();
+    refused(at, &["in", "folder"], &["folder:", "a folder"]);
+    refused(at, &["in", "/dev/full"], &["/dev/full:", "No space left"]);
+    refused(at, &["/dev/stdin", "out"], &["/dev/stdin:", "not a regular file"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_half_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("in"), bytes(&keys(100_000, 1000), 8)).unwrap();
+    fs::write(at.join("out"), "mine").unwrap();
+    // 64 blocks of 1 KiB for each file; with the signal ignored, writing fails as on a full disk.
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
+    for memory in ["1G", "34000000"] {
+        let program = support::binary();
+        let args = ["-c", script, "bash", text(&program), "sort", "in", "out", "--device", "cpu", "--memory", memory];
+        let output = Command::new("bash").current_dir(at).args(args).output().unwrap();
+        let (_, stderr) = expect(2, output, &args);
+        assert!(stderr.contains("out: ") && stderr.lines().count() == 1, "{stderr}");
+        assert_eq!(names(at), ["in", "out"]);
+        assert_eq!(fs::read(at.join("out")).unwrap(), b"mine");
+    }
+}
+
+#[test]
+fn a_file_that_changes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for length in [1 << 20, (64 << 20) + 8] {
+        fs::write(at.join("in"), vec![1u8; 64 << 20]).unwrap();
+        let mut sorting = tandem();
+        sorting.current_dir(at).args(["sort", "in", "out", "--device", "cpu", "-q"]);
+        let sorting = sorting.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        // The output's hidden file is made when the input has been opened.
+        while names(at).len() < 2 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        fs::OpenOptions::new().write(true).open(at.join("in")).unwrap().set_len(length).unwrap();
+        let (_, stderr) = expect(2, sorting.wait_with_output().unwrap(), &["sort", "in"]);
+        assert!(stderr.contains("in: ") && stderr.contains("changed while it was read"), "{length}: {stderr}");
+        assert_eq!(names(at), ["in"]);
+    }
+}
+
+#[test]
+fn interrupts_leave_the_old_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::File::create(at.join("in")).unwrap().set_len(256 << 20).unwrap();
+    fs::write(at.join("out"), "mine").unwrap();
+    let under_way = |names: &[String]| names.iter().any(|name| name.ends_with(".part"));
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let (status, _) = interrupted(at, signal, &["sort", "in", "out", "--device", "cpu"], under_way);
+        assert_eq!(fs::read(at.join("out")).unwrap(), b"mine");
+        // What cannot be caught leaves a hidden file.
+        match signal {
+            "-KILL" => assert!(status.is_none() && names(at).len() == 3, "{status:?}, {:?}", names(at)),
+            _ => assert!(status == Some(130) && names(at) == ["in", "out"], "{status:?}, {:?}", names(at)),
+        }
+    }
 }
 
 #[test]

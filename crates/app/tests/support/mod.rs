@@ -6,6 +6,7 @@ pub(crate) mod files;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
@@ -73,4 +74,22 @@ pub(crate) fn refused_in(folder: &Path, args: &[&str], parts: &[&str]) {
         assert!(stderr.contains(part), "{args:?}: expected {part:?} in: {stderr}");
     }
     assert_eq!(names(folder), before, "{args:?}: {stderr}");
+}
+
+/// Starts a command, waits until `ready` or for two seconds at most, and interrupts it.
+pub(crate) fn interrupted(
+    folder: &Path,
+    signal: &str,
+    args: &[&str],
+    ready: impl Fn(&[String]) -> bool,
+) -> (Option<i32>, Duration) {
+    let mut child = tandem().current_dir(folder).args(args).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) && !ready(&names(folder)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = Instant::now();
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(killed.success(), "it had ended already: {args:?}");
+    (child.wait().unwrap().code(), sent.elapsed())
 }
