@@ -1,6 +1,6 @@
 //! `tandem bench sort`: keys that lie on the lanes: on one, and on all of them by either way.
 
-use crate::bench::{median_and_min, Rows};
+use crate::bench::{Rows, median_and_min};
 use crate::cli;
 use crate::commands::Session;
 use crate::failure::Outcome;
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use tandem_engine::{DeviceKind, Distribution, Progress, SortBench, Sorter};
-use tandem_ops::SortOptions;
+use tandem_ops::{SortKey, SortOptions};
 
 #[derive(Args)]
 pub(crate) struct BenchSort {
@@ -66,6 +66,13 @@ fn name(value: &impl ValueEnum) -> String {
 }
 
 pub(crate) fn run(session: &Session, args: &BenchSort) -> Outcome {
+    match args.what.key {
+        KeyName::U32 => run_with::<u32>(session, args),
+        KeyName::U64 => run_with::<u64>(session, args),
+    }
+}
+
+fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
     let all = session.trace.step("open device", || Sorter::open(&session.device, usize::MAX))?;
     let lanes = all.report().lanes.len();
     let one = if lanes > 1 { Some(Sorter::open(&session.device, 1)?) } else { None };
@@ -80,20 +87,17 @@ pub(crate) fn run(session: &Session, args: &BenchSort) -> Outcome {
         None => vec![WayName::Partition, WayName::Merge],
     };
     for log_n in args.log_n.clone() {
+        let elements = 1usize.checked_shl(log_n).filter(|_| log_n < 40);
+        let elements = elements.ok_or_else(|| crate::failure::Failure::input("--log-n: expected up to 39"))?;
         for keys in &args.keys {
-            let tests = one.iter().map(|one| (one, 1, WayName::Partition));
+            Progress::start(&session.bars, "sort", 0);
+            let bench: SortBench<K> = SortBench::new((*keys).into(), elements, args.what.pairs)?;
+            let alone = one.iter().map(|one| (one, 1, WayName::Partition));
             let ways = ways.iter().filter(|&&way| lanes > 1 || way == ways[0]).map(|&way| (&all, lanes, way));
-            for (sorter, lanes, way) in tests.chain(ways) {
-                let elements = 1usize.checked_shl(log_n).filter(|_| log_n < 40);
-                let elements = elements.ok_or_else(|| crate::failure::Failure::input("--log-n: expected up to 39"))?;
+            for (sorter, lanes, way) in alone.chain(ways) {
                 let options =
                     SortOptions { way: What { way: Some(way), ..args.what }.options().way, ..args.what.options() };
-                let bench = SortBench { distribution: (*keys).into(), elements, pairs: args.what.pairs, options };
-                Progress::start(&session.bars, "sort", 0);
-                let seconds = session.trace.step("sort", || match args.what.key {
-                    KeyName::U32 => sorter.bench::<u32>(&bench, args.runs as usize),
-                    KeyName::U64 => sorter.bench::<u64>(&bench, args.runs as usize),
-                })?;
+                let seconds = session.trace.step("sort", || sorter.bench(&bench, options, args.runs as usize))?;
                 session.bars.clear();
                 let (median, min) = median_and_min(&seconds);
                 let way = if lanes == 1 { "alone".into() } else { name(&way) };

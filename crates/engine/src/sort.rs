@@ -2,9 +2,13 @@
 
 use crate::gpus::{self, Opened};
 use crate::{DeviceChoice, DeviceReport, Error, Result};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use tandem_ops::sort::{streamed, Host, Plan};
-use tandem_ops::{Backend, Lane, Sort, SortKey, SortOptions};
+use tandem_ops::sort::{Host, Plan, streamed};
+use tandem_ops::{Backend, Buffer, Lane, Sort, SortKey, SortOptions};
 
 /// A device that sorts.
 pub struct Sorter {
@@ -41,17 +45,26 @@ pub enum Distribution {
     Heavy,
 }
 
-/// What a bench sorts.
-#[derive(Debug, Clone, Copy)]
-pub struct SortBench {
-    /// The keys.
-    pub distribution: Distribution,
-    /// How many.
-    pub elements: usize,
-    /// Whether values go with them.
-    pub pairs: bool,
-    /// In which order, and how.
-    pub options: SortOptions,
+/// Keys to measure sorts with.
+pub struct SortBench<K> {
+    keys: Vec<K>,
+    /// The places of the keys.
+    values: Option<Vec<K>>,
+    /// Tells whether sorted keys are these.
+    fingerprint: u64,
+}
+
+impl<K: SortKey> SortBench<K> {
+    /// Keys of this distribution, and with `pairs` values that go with them.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn new(distribution: Distribution, elements: usize, pairs: bool) -> Result<Self> {
+        let keys = made(elements, &|i| key(distribution, i, elements))?;
+        let values = if pairs { Some(made(elements, &|i| K::from_low(i as u64))?) } else { None };
+        let fingerprint = by_all(&keys, fingerprint);
+        Ok(SortBench { keys, values, fingerprint })
+    }
 }
 
 impl Sorter {
@@ -114,16 +127,21 @@ impl Sorter {
     ///
     /// # Errors
     /// Not enough memory; what comes out is not in order, or not what went in.
-    pub fn bench<K: SortKey>(&self, what: &SortBench, runs: usize) -> Result<Vec<f64>> {
+    pub fn bench<K: SortKey>(&self, what: &SortBench<K>, options: SortOptions, runs: usize) -> Result<Vec<f64>> {
         match &self.on {
-            Opened::Cpu(cpu) => bench::<K, _>(cpu, what, runs),
-            Opened::Cuda(cuda) => bench::<K, _>(cuda, what, runs),
+            Opened::Cpu(cpu) => bench(cpu, what, options, runs),
+            Opened::Cuda(cuda) => bench(cuda, what, options, runs),
         }
     }
 }
 
-fn bench<K: SortKey, B: Sort<K>>(backend: &B, what: &SortBench, runs: usize) -> Result<Vec<f64>> {
-    let (n, lanes) = (what.elements, backend.lanes());
+fn bench<K: SortKey, B: Sort<K>>(
+    backend: &B,
+    what: &SortBench<K>,
+    options: SortOptions,
+    runs: usize,
+) -> Result<Vec<f64>> {
+    let (n, lanes) = (what.keys.len(), backend.lanes());
     let share = |lane: usize| n / lanes * lane + lane.min(n % lanes);
     let upload = |all: &[K]| -> Result<Vec<B::Buf<K>>> {
         (0..lanes).map(|lane| Ok(backend.upload(Lane(lane), &all[share(lane)..share(lane + 1)])?)).collect()
@@ -132,65 +150,113 @@ fn bench<K: SortKey, B: Sort<K>>(backend: &B, what: &SortBench, runs: usize) -> 
         let of = |(lane, buf)| Ok(backend.copy(buf, 0..share(lane + 1) - share(lane), Lane(lane))?);
         bufs.iter().enumerate().map(of).collect()
     };
-    let host = made(n, &|i| key(what.distribution, i, n))?;
-    let keys = upload(&host)?;
-    let values = if what.pairs { upload(&made(n, &|i| K::from_low(i as u64))?)? } else { Vec::new() };
+    let keys = upload(&what.keys)?;
+    let values = what.values.as_deref().map_or(Ok(Vec::new()), upload)?;
     let mut seconds = Vec::with_capacity(runs);
     for run in 0..=runs {
         let (mut sorted, mut along) = (copy(&keys)?, copy(&values)?);
         backend.synchronize()?;
         let started = Instant::now();
         let mut refs: Vec<_> = sorted.iter_mut().collect();
-        if what.pairs {
-            backend.sort_pairs(&mut refs, &mut along.iter_mut().collect::<Vec<_>>(), what.options)?;
+        if what.values.is_some() {
+            backend.sort_pairs(&mut refs, &mut along.iter_mut().collect::<Vec<_>>(), options)?;
         } else {
-            backend.sort(&mut refs, what.options)?;
+            backend.sort(&mut refs, options)?;
         }
         backend.synchronize()?;
         if run > 0 {
             seconds.push(started.elapsed().as_secs_f64());
         }
         if run == runs {
-            check(backend, &host, &sorted, &along, what)?;
+            check(backend, what, &sorted, &along, options.descending)?;
         }
     }
     Ok(seconds)
 }
 
+/// Elements that a thread checks at a time.
+const PIECE: usize = 4 << 20;
+
 /// Fails unless `keys` are those of `before` in order, and `values` say where each of them was, equal ones in that order.
 fn check<K: SortKey, B: Backend>(
     backend: &B,
-    before: &[K],
+    before: &SortBench<K>,
     keys: &[B::Buf<K>],
     values: &[B::Buf<K>],
-    what: &SortBench,
+    descending: bool,
 ) -> Result<()> {
-    let download = |bufs: &[B::Buf<K>]| -> Result<Vec<K>> {
-        let parts = bufs.iter().map(|buf| backend.download(buf)?.wait()).collect::<tandem_ops::Result<Vec<_>>>();
-        Ok(parts?.concat())
+    let whole = |buf| (0..Buffer::len(buf)).step_by(PIECE).map(move |at| at..Buffer::len(buf).min(at + PIECE));
+    let pieces: Vec<(usize, Range<usize>)> =
+        keys.iter().enumerate().flat_map(|(lane, buf)| whole(buf).map(move |range| (lane, range))).collect();
+    let failed = |problem: String| Error::Device(format!("{problem}: nothing to measure"));
+    let part = |(lane, range): &(usize, Range<usize>)| -> Result<Checked<K>> {
+        let get = |buf| Ok::<_, Error>(backend.download(&backend.copy(buf, range.clone(), Lane(*lane))?)?.wait()?);
+        let keys = get(&keys[*lane])?;
+        let values = values.get(*lane).map(get).transpose()?;
+        if let Some(i) = (1..keys.len()).find(|&i| keys[i - 1] != keys[i] && (keys[i - 1] > keys[i]) != descending) {
+            return Err(failed(format!(
+                "keys {} and {} of lane {lane} are not in order",
+                range.start + i - 1,
+                range.start + i
+            )));
+        }
+        if let Some(values) = &values {
+            let is_wrong = |&i: &usize| {
+                let moved = before.keys.get(values[i].to_u64() as usize) != Some(&keys[i]);
+                moved || (i > 0 && keys[i - 1] == keys[i] && values[i - 1] >= values[i])
+            };
+            if let Some(i) = (0..keys.len()).find(is_wrong) {
+                let at = range.start + i;
+                return Err(failed(format!(
+                    "the value of key {at} of lane {lane} is not the one that went in with it"
+                )));
+            }
+        }
+        let at = |i: usize| (keys[i], values.as_ref().map(|values| values[i]));
+        Ok(Checked { count: keys.len(), fingerprint: fingerprint(&keys), ends: [at(0), at(keys.len() - 1)] })
     };
-    let fail = |problem: String| Err(Error::Device(format!("{problem}: nothing to measure")));
-    let after = download(keys)?;
-    if let Some(i) =
-        after.windows(2).position(|pair| pair[0] != pair[1] && (pair[0] > pair[1]) != what.options.descending)
-    {
-        return fail(format!("keys {i} and {} of {} are not in order", i + 1, after.len()));
-    }
-    // The same keys as often: sums of what looks random.
-    let sum = |keys: &[K]| keys.iter().fold(0u64, |sum, key| sum.wrapping_add(mix(key.to_u64() ^ 0x5bd1_e995)));
-    if after.len() != before.len() || by_all(&after, sum) != by_all(before, sum) {
-        return fail("the keys are not those that went in".into());
-    }
-    if what.pairs {
-        let values = download(values)?;
-        let origin = |i: usize| before.get(values[i].to_u64() as usize);
-        let moved = (0..after.len()).position(|i| origin(i) != Some(&after[i]));
-        let swapped = (1..after.len()).position(|i| after[i - 1] == after[i] && values[i - 1] >= values[i]);
-        if let Some(i) = moved.or(swapped) {
-            return fail(format!("the value of key {i} is not the one that went in with it"));
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(BTreeMap::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(piece) = pieces.get(i) else { break };
+                    let checked = part(piece);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).insert(i, checked);
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = found.into_values().collect::<Result<Vec<Checked<K>>>>()?;
+    for pair in found.windows(2) {
+        let ((a, value_a), (b, value_b)) = (pair[0].ends[1], pair[1].ends[0]);
+        if (a != b && (a > b) != descending) || (a == b && value_a.is_some() && value_a >= value_b) {
+            return Err(failed("where two pieces meet, elements are not in order".into()));
         }
     }
+    let count: usize = found.iter().map(|part| part.count).sum();
+    let fingerprint = found.iter().fold(0u64, |sum, part| sum.wrapping_add(part.fingerprint));
+    if count != before.keys.len() || fingerprint != before.fingerprint {
+        return Err(failed("the keys are not those that went in".into()));
+    }
     Ok(())
+}
+
+/// A piece that is in order.
+struct Checked<K> {
+    count: usize,
+    fingerprint: u64,
+    /// Its first and its last key, each with its value.
+    ends: [(K, Option<K>); 2],
+}
+
+/// The same for the same keys in any order: a sum of what looks random.
+fn fingerprint<K: SortKey>(keys: &[K]) -> u64 {
+    keys.iter().fold(0u64, |sum, key| sum.wrapping_add(mix(key.to_u64() ^ 0x5bd1_e995)))
 }
 
 /// The sum of what all processors find for a part of `keys` each.
@@ -206,10 +272,11 @@ fn by_all<K: SortKey>(keys: &[K], find: impl Fn(&[K]) -> u64 + Sync) -> u64 {
 
 /// `make(0)`, `make(1)` and so on, by all processors.
 fn made<K: SortKey>(n: usize, make: &(dyn Fn(usize) -> K + Sync)) -> Result<Vec<K>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(n)
+    Vec::<K>::new()
+        .try_reserve_exact(n)
         .map_err(|_| Error::Device(format!("the CPU has no memory for {n} keys of {} bytes", size_of::<K>())))?;
-    all.resize(n, K::default());
+    // Zeros that the system hands out page by page, to each thread its own.
+    let mut all = vec![K::default(); n];
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = n.div_ceil(threads).max(1);
     std::thread::scope(|scope| {

@@ -433,7 +433,7 @@ pub const TANDEM_SORT_EXCHANGE: i32 = 2;
 /// Sorts what has come. All lanes have exchanged; afterwards all must be waited for before any lane's keys are used.
 pub const TANDEM_SORT_FINISH: i32 = 3;
 
-/// All of it, for one lane with at most TANDEM_SORT_BLOCK keys.
+/// All of it, for one lane: at most TANDEM_SORT_BLOCK keys, or of 32-bit keys any number. Those have no other step there.
 pub const TANDEM_SORT_WHOLE: i32 = 4;
 
 /// A lane would receive more keys than it has room for: the keys are as they were. Another seed gives another sample.

@@ -56,6 +56,7 @@ pub(crate) mod poseidon {
 
 /// Sums, least and greatest elements.
 pub(crate) mod reduce {
+    use std::time::Duration;
     use tandem_ops::reduce::plan::Rates;
 
     /// Page-locked memory through which a worker copies at once.
@@ -64,10 +65,19 @@ pub(crate) mod reduce {
     pub(crate) const PINNED_WORKERS: usize = 3;
     /// The same where they fill slots.
     pub(crate) const PAGED_WORKERS: usize = 6;
-    /// What a GPU, its memory and its links read in a second. NVIDIA H200, 2026-11-22: memory and peer as docs/adr/0280 has
-    /// them, host memory as the fabric's host links were measured (docs/adr/0232).
-    pub(crate) const RATES: Rates =
-        Rates { memory: 4600e9, lane: 4600e9, peer: 380e9, pinned: [54e9, 106e9], paged: [40e9, 70e9], latency: 30e-6 };
+    /// How long a thread that waits for a result stays awake.
+    pub(crate) const WATCH: Duration = Duration::from_millis(20);
+    /// What a GPU, its memory and its links read in a second. Two NVIDIA H200s, 2026-11-22, `tandem bench reduce --log-n 30 --data
+    /// lanes,pinned`: from its own memory 4600e9 (docs/adr/0280), from the other's 343e9, from page-locked memory 54e9, both 106.5e9. Other
+    /// host memory as the fabric's host links were measured (docs/adr/0232).
+    pub(crate) const RATES: Rates = Rates {
+        memory: 4600e9,
+        lane: 4600e9,
+        peer: 343e9,
+        pinned: [54e9, 106.5e9],
+        paged: [40e9, 70e9],
+        latency: 30e-6,
+    };
     /// Of elements of a field.
     pub(crate) const SCALARS: f64 = 4600e9;
 }

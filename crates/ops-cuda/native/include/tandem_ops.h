@@ -495,7 +495,7 @@ int32_t tandem_msm_finish_bls12_381_g2(const tandem_msm_finish_args* args);
 #define TANDEM_SORT_EXCHANGE 2
 /// Sorts what has come. All lanes have exchanged; afterwards all must be waited for before any lane's keys are used.
 #define TANDEM_SORT_FINISH 3
-/// All of it, for one lane with at most TANDEM_SORT_BLOCK keys.
+/// All of it, for one lane: at most TANDEM_SORT_BLOCK keys, or of 32-bit keys any number. Those have no other step there.
 #define TANDEM_SORT_WHOLE 4
 
 /// A lane would receive more keys than it has room for: the keys are as they were. Another seed gives another sample.

@@ -10,9 +10,9 @@ use crate::ffi;
 use crate::tuning::reduce as tuning;
 use std::ffi::c_void;
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::DeviceBuffer;
-use tandem_ops::reduce::plan::{plan, plan_stream, Piece, Rates, ReducePlan};
-use tandem_ops::reduce::{combine_groups, too_large, Element, ElementKind, HostData, ReduceOp, ReduceWay, GROUP_BYTES};
+use tandem_cuda::{DeviceBuffer, Event};
+use tandem_ops::reduce::plan::{Piece, Rates, ReducePlan, plan, plan_stream};
+use tandem_ops::reduce::{Element, ElementKind, GROUP_BYTES, HostData, ReduceOp, ReduceWay, combine_groups, too_large};
 use tandem_ops::{Backend, Buffer, CurveId, Error, Lane, Pending, Reduce, Result};
 
 const OP: &str = "reduce";
@@ -44,10 +44,21 @@ fn number(op: ReduceOp) -> u32 {
 /// What the launcher writes where an element is not below the modulus, and what it finds there before.
 const NONE_TOO_LARGE: u64 = u64::MAX;
 
-/// Results of groups, and for elements of a field the index of the first that is none.
+/// A piece that is being reduced.
+struct Launched<W: tandem_ops::Wire> {
+    lane: Lane,
+    groups: DeviceBuffer<W>,
+    /// For elements of a field, the index of the first that is none.
+    too_large: Option<DeviceBuffer<u64>>,
+    /// Kept until the results are on their way: it is overwritten before it is freed.
+    _tiles: DeviceBuffer<u8>,
+}
+
+/// Its results on their way to the host.
 struct PieceResult<W> {
     groups: Pending<Vec<W>>,
     too_large: Option<Pending<Vec<u64>>>,
+    arrived: Event,
 }
 
 impl Cuda {
@@ -57,13 +68,13 @@ impl Cuda {
         reader.device.can_access(owner.device).map_err(|e| reader.error(OP, e))
     }
 
-    fn reduce_piece<E: Element>(
+    fn launch_piece<E: Element>(
         &self,
         op: ReduceOp,
         part: &CudaBuf<E::Wire>,
         piece: &Piece,
         first: usize,
-    ) -> Result<PieceResult<E::Wire>> {
+    ) -> Result<Launched<E::Wire>> {
         let (ctx, owner) = (self.lane(OP, piece.lane)?, self.lane(OP, part.lane())?);
         let n = piece.elements.len();
         let groups: DeviceBuffer<E::Wire> = ctx.alloc(OP, (n * size_of::<E::Wire>()).div_ceil(GROUP_BYTES))?;
@@ -89,19 +100,25 @@ impl Cuda {
             follows(ctx, owner)?;
         }
         let (scratch, launch) = launcher(E::KIND);
+        let mut bytes = 0;
+        // SAFETY: the query reads the arguments and writes the number alone.
+        ctx.launch(OP, |_| unsafe { scratch(&args, &mut bytes) })?;
+        let tiles: DeviceBuffer<u8> = ctx.alloc(OP, bytes)?;
         // SAFETY: the part has these elements, which the lane's GPU reaches, and is not written or freed before the launch is done:
         // its stream has been waited for and waits below. The other buffers have room for what is written and are this stream's.
-        let launched = ctx.launch_with_scratch(
-            OP,
-            |bytes| unsafe { scratch(&args, bytes) },
-            |memory, bytes, stream| unsafe { launch(&args, memory, bytes, stream) },
-        );
+        let launched = ctx.launch(OP, |stream| unsafe { launch(&args, tiles.ptr().raw().cast(), bytes, stream) });
         if is_remote {
             follows(owner, ctx)?;
         }
         launched?;
-        let too_large = index.map(|memory| ctx.download(OP, &memory)).transpose()?;
-        Ok(PieceResult { groups: ctx.download(OP, &groups)?, too_large })
+        Ok(Launched { lane: piece.lane, groups, too_large: index, _tiles: tiles })
+    }
+
+    fn fetch<E: Element>(&self, launched: &Launched<E::Wire>) -> Result<PieceResult<E::Wire>> {
+        let ctx = self.lane(OP, launched.lane)?;
+        let too_large = launched.too_large.as_ref().map(|memory| ctx.download(OP, memory)).transpose()?;
+        let groups = ctx.download(OP, &launched.groups)?;
+        Ok(PieceResult { groups, too_large, arrived: ctx.stream().record().map_err(|e| ctx.error(OP, e))? })
     }
 }
 
@@ -138,11 +155,15 @@ impl Reduce for Cuda {
         let plan = self.reduce_plan::<E>(&held, way)?;
         let mut firsts = vec![0];
         held.iter().for_each(|(_, n)| firsts.push(firsts[firsts.len() - 1] + n));
-        let piece = |piece: &Piece| self.reduce_piece::<E>(op, parts[piece.part], piece, firsts[piece.part]);
-        let results: Vec<PieceResult<E::Wire>> = plan.pieces.iter().map(piece).collect::<Result<_>>()?;
+        let piece = |piece: &Piece| self.launch_piece::<E>(op, parts[piece.part], piece, firsts[piece.part]);
+        // All lanes are at work before the first one's results are asked for.
+        let launched: Vec<Launched<E::Wire>> = plan.pieces.iter().map(piece).collect::<Result<_>>()?;
+        let results: Vec<PieceResult<E::Wire>> =
+            launched.iter().map(|piece| self.fetch::<E>(piece)).collect::<Result<_>>()?;
         Ok(Pending::new(move || {
+            stream::watch(results.iter().map(|result| &result.arrived));
             let mut all = Vec::new();
-            for PieceResult { groups, too_large: index } in results {
+            for PieceResult { groups, too_large: index, .. } in results {
                 if let Some(index) = index.map(Pending::wait).transpose()?.and_then(|found| found.first().copied()) {
                     if index != NONE_TOO_LARGE {
                         return Err(too_large(index));

@@ -1,12 +1,12 @@
 //! The textbook's way: every lane sorts its own keys, gets from every other what belongs to its share, and merges that.
 
-use super::{Piece, LANES, OP};
+use super::{LANES, OP, Piece};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tandem_cuda::DeviceBuffer;
-use tandem_ops::sort::{borders, SortKey};
+use tandem_ops::sort::{SortKey, borders};
 use tandem_ops::{Backend, Buffer, Error, Lane, Result};
 
 /// A sorted run on the lane that merges it.
@@ -24,9 +24,13 @@ impl Cuda {
         mut values: Option<&mut [&mut CudaBuf<K>]>,
         descending: bool,
     ) -> Result<()> {
-        for piece in pieces {
-            self.partition(std::slice::from_ref(piece), descending)?;
-        }
+        // Each sort waits for its lane.
+        std::thread::scope(|scope| {
+            let pieces = pieces.iter().map(std::slice::from_ref);
+            let sorts: Vec<_> = pieces.map(|piece| scope.spawn(move || self.partition(piece, descending))).collect();
+            let panicked = || Err(Error::invalid(OP, "a thread of the host panicked"));
+            sorts.into_iter().map(|sort| sort.join().unwrap_or_else(|_| panicked())).collect::<Result<()>>()
+        })?;
         let cuts = self.cuts(pieces, keys, descending)?;
         // Each lane's share of every run.
         let mut shares: Vec<VecDeque<Run<K>>> = Vec::with_capacity(pieces.len());

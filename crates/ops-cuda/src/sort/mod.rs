@@ -9,7 +9,7 @@ use crate::lane::LaneCtx;
 use std::sync::Arc;
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
-use tandem_ops::sort::{borders, check, partition::ATTEMPTS, Sort, SortKey, SortOptions, SortWay};
+use tandem_ops::sort::{Sort, SortKey, SortOptions, SortWay, borders, check, partition::ATTEMPTS};
 use tandem_ops::{Backend, Buffer, Error, Lane, Result};
 
 const OP: &str = "sort";
@@ -143,10 +143,7 @@ impl Cuda {
             args.values[i] = piece.values.map_or(std::ptr::null_mut(), |values| values.cast().raw());
             let mut bytes = 0;
             // SAFETY: the query reads the arguments and writes the number alone.
-            let status = unsafe { room(&args, &mut bytes) };
-            if status != 0 {
-                return Err(Error::invalid(OP, format!("{} keys on {}: too many", piece.length, lane.name())));
-            }
+            lane.launch(OP, |_| unsafe { room(&args, &mut bytes) })?;
             // Keys are no secrets: their copies are not overwritten.
             let memory = lane.alloc_public::<u8>(OP, bytes)?;
             args.scratch[i] = memory.ptr().raw();
@@ -165,7 +162,7 @@ impl Cuda {
             }
             Ok(())
         };
-        if plan::is_small(pieces.len(), pieces[0].length) {
+        if plan::is_whole(pieces.len(), pieces[0].length, size_of::<K>()) {
             step(&mut args, ffi::TANDEM_SORT_WHOLE)?;
         } else {
             for number in

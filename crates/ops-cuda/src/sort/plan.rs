@@ -6,9 +6,9 @@ use tandem_ops::{Error, Result};
 /// Keys that one block sorts.
 const BLOCK: usize = crate::ffi::TANDEM_SORT_BLOCK as usize;
 
-/// Whether one block does it all.
-pub(super) fn is_small(lanes: usize, keys: usize) -> bool {
-    lanes == 1 && keys <= BLOCK
+/// Whether one launch does it all: one block, or of keys of 32 bits CUB.
+pub(super) fn is_whole(lanes: usize, keys: usize, key_bytes: usize) -> bool {
+    lanes == 1 && (keys <= BLOCK || key_bytes == 4)
 }
 
 /// The way that was asked for, or else the partition, where every GPU reaches the memory of every other: its stores go
@@ -57,7 +57,8 @@ mod tests {
     }
 
     #[test]
-    fn a_block_sorts_what_fits_in_it() {
-        assert!(is_small(1, 0) && is_small(1, BLOCK) && !is_small(1, BLOCK + 1) && !is_small(2, 2));
+    fn one_launch_sorts_what_fits_in_a_block_and_keys_of_32_bits() {
+        assert!(is_whole(1, 0, 8) && is_whole(1, BLOCK, 8) && !is_whole(1, BLOCK + 1, 8) && !is_whole(2, 2, 8));
+        assert!(is_whole(1, BLOCK + 1, 4) && !is_whole(2, BLOCK + 1, 4));
     }
 }

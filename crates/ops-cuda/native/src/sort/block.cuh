@@ -105,7 +105,7 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     const auto bin_of = [&](uint32_t i, K x) {
         return i * THREADS + threadIdx.x < length ? uint32_t((x - least) >> shift) : BINS + 2 * lane;
     };
-    Ranks bins, rank;
+    Ranks<ITEMS> bins, rank;
     constexpr uint32_t AT_ONCE = 4;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i += AT_ONCE) {
@@ -149,7 +149,7 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     }
     // Loads before stores: the compiler does not exchange them.
     K key[ITEMS];
-    Ranks slot;
+    Ranks<ITEMS> slot;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
         key[i] = s.keys[i * THREADS + threadIdx.x];
@@ -163,7 +163,7 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     };
     __syncthreads();
     scatter();
-    Ranks index;
+    Ranks<ITEMS> index;
     if constexpr (HAS_VALUES<V>) {
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {

@@ -46,7 +46,8 @@ template <class K, class V> uint64_t lay_out(Lane<K, V>& L, unsigned char* const
     if constexpr (HAS_VALUES<V>) arena.take<V>(room);
     L.other = arena.take<K>(room);
     if constexpr (HAS_VALUES<V>) L.other_values = arena.take<V>(room);
-    L.chunk = TILE * max(1u, div_up(L.count(), uint64_t(TILE) * FIRST_CHUNKS));
+    constexpr uint32_t tile = THREADS * MOVE_ITEMS<K, V>;
+    L.chunk = tile * max(1u, div_up(L.count(), uint64_t(tile) * FIRST_CHUNKS));
     // Segments are longer than a tile.
     L.max_segments = uint32_t(room / TILE) + 1;
     L.max_chunks = max(FIRST_CHUNKS, uint32_t(room / CHUNK) + L.max_segments);
@@ -101,6 +102,7 @@ template <class K, class V, bool SPLIT> cudaError_t exchange_as(const Lane<K, V>
 }
 
 template <class K, class V> cudaError_t exchange(const Lane<K, V>& L, cudaStream_t stream) {
+    if constexpr (sizeof(K) == 4) return exchange_as<K, V, true>(L, stream);
     return L.lanes > 1 ? exchange_as<K, V, true>(L, stream) : exchange_as<K, V, false>(L, stream);
 }
 
@@ -148,9 +150,20 @@ template <class K, class V> Lane<K, V> lane_of(const tandem_sort_args* args, uin
     return L;
 }
 
+/// Whether CUB's sort is the faster one: of 32-bit keys on one lane that do not fit in a block.
+template <class K, class V> bool is_for_cub(const Lane<K, V>& L) { return sizeof(K) == 4 && L.lanes == 1 && L.count() > TILE; }
+
+/// All of the sort, by CUB, with `bytes` bytes of memory; without memory it says how many it needs. In by_cub.cuh.
+template <class K, class V>
+cudaError_t by_cub(const Lane<K, V>& L, bool descending, unsigned char* memory, size_t& bytes, cudaStream_t stream);
+
 template <class K, class V> int32_t room(const tandem_sort_args* args, size_t* bytes) {
     if (!is_valid<K, V>(args)) return TANDEM_INVALID;
     uint64_t all = 0;
+    if constexpr (sizeof(K) == 4) {
+        const Lane<K, V> L = lane_of<K, V>(args, all);
+        if (is_for_cub(L)) return int32_t(by_cub(L, args->descending, nullptr, *bytes, nullptr));
+    }
     lane_of<K, V>(args, all);
     *bytes = all;
     return TANDEM_OK;
@@ -165,15 +178,21 @@ template <class K, class V> int32_t launch(const tandem_sort_args* args, tandem_
     }
     uint64_t bytes = 0;
     const Lane<K, V> L = lane_of<K, V>(args, bytes);
+    if (is_for_cub(L) != (args->step == TANDEM_SORT_WHOLE && L.count() > TILE)) return TANDEM_INVALID;
     switch (args->step) {
         case TANDEM_SORT_SAMPLE: return int32_t(sample(L, stream));
         case TANDEM_SORT_COUNT: return int32_t(count(L, stream));
         case TANDEM_SORT_EXCHANGE: return int32_t(exchange(L, stream));
         case TANDEM_SORT_FINISH: return int32_t(finish(L, false, stream));
         case TANDEM_SORT_WHOLE: {
-            if (L.lanes != 1 || L.count() > TILE) return TANDEM_INVALID;
+            if (L.lanes != 1) return TANDEM_INVALID;
             const cudaError_t status = cudaMemsetAsync(L.failed, 0, sizeof *L.failed, stream);
-            return int32_t(status == cudaSuccess ? finish(L, true, stream) : status);
+            if (status != cudaSuccess) return int32_t(status);
+            if constexpr (sizeof(K) == 4) {
+                size_t all = 0;
+                if (is_for_cub(L)) return int32_t(by_cub(L, args->descending, args->scratch[0], all, stream));
+            }
+            return int32_t(finish(L, true, stream));
         }
         default: return TANDEM_INVALID;
     }

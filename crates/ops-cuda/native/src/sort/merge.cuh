@@ -54,7 +54,7 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) merge_ker
     const auto b_at = [&](uint64_t i) { return keys[a_length + i]; };
     uint32_t a = uint32_t(split<K>(a_at, a_length, b_at, b_length, rank)), b = rank - a;
     K key[ITEMS];
-    Ranks from;
+    Ranks<ITEMS> from;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
         const bool first_run = a < a_length && (b >= b_length || keys[a] <= keys[a_length + b]);

@@ -38,7 +38,8 @@ __device__ K count_chunk(const Chunk<K>& chunk, const Buckets<K, SPLIT>& buckets
 /// Shared memory of a block that moves keys.
 template <class K, class V, class Place> struct Mover {
     static constexpr uint32_t WIDEST = HAS_VALUES<V> && sizeof(V) > sizeof(K) ? sizeof(V) : sizeof(K);
-    alignas(16) unsigned char slots[TILE * WIDEST];
+    static constexpr uint32_t PER_THREAD = MOVE_ITEMS<K, V>;
+    alignas(16) unsigned char slots[THREADS * PER_THREAD * WIDEST];
     /// Place of a bucket's next key, less the slot of its first one in this tile.
     Place place[BUCKETS];
     uint32_t count[BUCKETS];
@@ -58,7 +59,7 @@ static_assert(NOWHERE >= DIGITS + 2 * (MAX_LANES - 1), "no key's bucket");
 /// Ranks of a tile's keys within their buckets, as they stand in the tile; counts them. Each warp has TILE / WARPS keys in
 /// a row, 32 at a time.
 template <class K, class V, class Place, class BucketOf>
-__device__ __forceinline__ void rank_in_order(Mover<K, V, Place>& s, BucketOf bucket_of, Ranks& rank) {
+__device__ __forceinline__ void rank_in_order(Mover<K, V, Place>& s, BucketOf bucket_of, Ranks<ITEMS>& rank) {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint16_t* mine = s.before + warp * BUCKETS;
     for (uint32_t i = lane; i < BUCKETS; i += 32) mine[i] = 0;
@@ -93,6 +94,7 @@ __device__ __forceinline__ void rank_in_order(Mover<K, V, Place>& s, BucketOf bu
 template <class K, class V, class Place, class B, class KeyAt, class ValueAt>
 __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V* values, const B& buckets, K flip,
                            KeyAt key_at, ValueAt value_at) {
+    constexpr uint32_t ITEMS = Mover<K, V, Place>::PER_THREAD, TILE = THREADS * ITEMS;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, pair = 2 * threadIdx.x;
     // Without values the order within a bucket is of no account.
     const auto index = [&](uint32_t i) {
@@ -109,7 +111,7 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) key[i] ^= flip;
         const auto bucket_of = [&](uint32_t i) { return index(i) < length ? buckets(key[i]) : NOWHERE; };
-        Ranks bucket, rank;
+        Ranks<ITEMS> bucket, rank;
         if constexpr (HAS_VALUES<V>) {
             rank_in_order(s, bucket_of, rank);
         } else {
@@ -137,7 +139,7 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
         }
         __syncthreads();
         // Loads before stores: the compiler does not exchange them.
-        Ranks slot;
+        Ranks<ITEMS> slot;
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
             const uint32_t b = bucket_of(i);

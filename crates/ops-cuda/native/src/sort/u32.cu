@@ -1,4 +1,4 @@
-#include "launch.cuh"
+#include "by_cub.cuh"
 
 using namespace tandem::sort;
 
