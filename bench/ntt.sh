@@ -23,9 +23,23 @@ for device in cuda cuda:0; do
     bench $device --curve bls12-381 --log-n 28 --runs 10
 done
 bench cuda --curve bls12-381 --log-n 32 --runs 3
+for device in cuda cuda:0; do
+    for field in goldilocks baby-bear; do
+        bench $device --field $field --log-n 20..24 --runs 20
+        bench $device --field $field --log-n 27 --runs 10
+    done
+done
+# sppark beside it (BN254 is in gpu.sh), where it was built (bench/peers/sppark/build.sh) and lies in the bundle.
+for peer in goldilocks baby_bear; do
+    [ -x "$here/peers/sppark-$peer" ] || continue
+    for n in 24 27; do
+        timeout 60 "$here/peers/sppark-$peer" $n $n >>"$out/ntt-peers.jsonl" 2>>"$out/ntt.txt"
+    done
+done
+[ ! -e "$out/ntt-peers.jsonl" ] || cat "$out/ntt-peers.jsonl"
 python3 - "$rows" <<'EOF'
 import json, sys
 for line in open(sys.argv[1]):
     row = json.loads(line)
-    print(f"{row['curve']:9} 2^{row['log_n']} on {row['lanes']} of {row['device'].count('cuda:')} GPUs: {row['ms_median']:.3f} ms, least {row['ms_min']:.3f}")
+    print(f"{row['field']:10} 2^{row['log_n']} on {row['lanes']} of {row['device'].count('cuda:')} GPUs: {row['ms_median']:.3f} ms, least {row['ms_min']:.3f}")
 EOF

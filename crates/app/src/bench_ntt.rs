@@ -104,14 +104,9 @@ impl NttBench {
         }
     }
 
-    /// The curve, where this is what is spread over several GPUs.
-    fn spread(&self) -> Option<CurveId> {
-        let plain = self.order == Orders::Nr && self.coset == Coset::None && !self.inverse && self.batch == 1;
-        match self.field {
-            Field::Bn254 if plain => Some(CurveId::Bn254),
-            Field::Bls12381 if plain => Some(CurveId::Bls12_381),
-            _ => None,
-        }
+    /// Whether this is what is spread over several GPUs.
+    fn is_spread(&self) -> bool {
+        self.order == Orders::Nr && self.coset == Coset::None && !self.inverse && self.batch == 1
     }
 }
 
@@ -129,9 +124,9 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
     let mut table = vec![["size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
     for log_n in what.log_n.clone() {
         Progress::start(&session.bars, "ntt", 0);
-        let times = session.trace.step("ntt", || match what.spread() {
-            Some(curve) => on.bench(curve, log_n, runs),
-            None => on.bench_batch(&batch, log_n, runs),
+        let times = session.trace.step("ntt", || match what.is_spread() {
+            true => on.bench(batch.field, log_n, runs),
+            false => on.bench_batch(&batch, log_n, runs),
         })?;
         session.bars.clear();
         let (median, min) = median_and_min(&times.seconds);

@@ -3,10 +3,10 @@
 use crate::gpus::{self, Opened};
 use crate::ntt_batch::Batching;
 use crate::ntt_input::Input;
-use crate::{CurveId, DeviceChoice, DeviceReport, Error, Result};
+use crate::{DeviceChoice, DeviceReport, Error, Result};
 use ark_ff::Field;
 use tandem_ops::{
-    BabyBear, Bls12_381, Bn254, Coset, Direction, Goldilocks, Lane, Ntt, NttField, NttOp, NttSpread, Order, Spread,
+    BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, NttField, NttOp, NttSpread, Order, Spread,
 };
 
 /// Sizes that a measurement may ask for: 2^1 to 2^32.
@@ -53,35 +53,35 @@ impl Transformer {
         &self.report
     }
 
-    /// How long each of `runs` forward transforms of 2^`log_n` elements of the curve's scalar field took that lie on the
-    /// device, from natural to bit-reversed order, on as many lanes as is fastest. Some values of one are checked first.
+    /// How long each of `runs` forward transforms of 2^`log_n` elements of the field took that lie on the device, from natural to bit-reversed order, on as many lanes as is fastest. Some values of one are checked first.
     ///
     /// # Errors
     /// The size is out of range or does not fit; a value is wrong.
-    pub fn bench(&self, curve: CurveId, log_n: u32, runs: usize) -> Result<Transformed> {
-        match curve {
-            CurveId::Bn254 => self.on.bn254(log_n, runs),
-            CurveId::Bls12_381 => self.on.bls12_381(log_n, runs),
-        }
+    pub fn bench(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed> {
+        self.on.spread(field, log_n, runs)
     }
 }
 
 /// A backend without its type.
 trait Transforming: Batching {
     fn info(&self) -> tandem_ops::Info;
-    fn bn254(&self, log_n: u32, runs: usize) -> Result<Transformed>;
-    fn bls12_381(&self, log_n: u32, runs: usize) -> Result<Transformed>;
+    fn spread(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed>;
 }
 
-impl<B: NttSpread<Bn254> + NttSpread<Bls12_381> + Ntt<Goldilocks> + Ntt<BabyBear>> Transforming for B {
+impl<B> Transforming for B
+where
+    B: NttSpread<Bn254> + NttSpread<Bls12_381> + NttSpread<Goldilocks> + NttSpread<BabyBear>,
+{
     fn info(&self) -> tandem_ops::Info {
         tandem_ops::Backend::info(self)
     }
-    fn bn254(&self, log_n: u32, runs: usize) -> Result<Transformed> {
-        bench::<Bn254, B>(self, log_n, runs)
-    }
-    fn bls12_381(&self, log_n: u32, runs: usize) -> Result<Transformed> {
-        bench::<Bls12_381, B>(self, log_n, runs)
+    fn spread(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed> {
+        match field {
+            FieldId::Bn254 => bench::<Bn254, B>(self, log_n, runs),
+            FieldId::Bls12_381 => bench::<Bls12_381, B>(self, log_n, runs),
+            FieldId::Goldilocks => bench::<Goldilocks, B>(self, log_n, runs),
+            FieldId::BabyBear => bench::<BabyBear, B>(self, log_n, runs),
+        }
     }
 }
 
@@ -146,7 +146,7 @@ fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_ops::{Backend, cpu::Cpu, naive};
+    use tandem_ops::{cpu::Cpu, naive, Backend};
 
     /// The vector on the device is the one that the values are of, on one lane and on four.
     #[test]
@@ -177,12 +177,16 @@ mod tests {
     fn every_device_is_measured() {
         for device in ["cpu", "sim:3"] {
             let on = Transformer::open(&device.parse().unwrap()).unwrap();
-            for log_n in [1, 2, 9] {
-                let times = on.bench(CurveId::Bls12_381, log_n, 2).unwrap();
-                assert!(times.seconds.len() == 2 && times.lanes == 1, "{times:?}");
+            for field in [FieldId::Bn254, FieldId::Bls12_381, FieldId::Goldilocks, FieldId::BabyBear] {
+                for log_n in [1, 2, 9] {
+                    let times = on.bench(field, log_n, 2).unwrap();
+                    assert!(times.seconds.len() == 2 && times.lanes == 1, "{times:?}");
+                }
             }
-            for (curve, log_n) in [(CurveId::Bn254, 0), (CurveId::Bn254, 29), (CurveId::Bls12_381, 33)] {
-                assert_eq!(on.bench(curve, log_n, 1).unwrap_err().exit_status(), 2);
+            for (field, log_n) in
+                [(FieldId::Bn254, 0), (FieldId::Bn254, 29), (FieldId::Bls12_381, 33), (FieldId::BabyBear, 28)]
+            {
+                assert_eq!(on.bench(field, log_n, 1).unwrap_err().exit_status(), 2);
             }
         }
     }

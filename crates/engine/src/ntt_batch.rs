@@ -5,7 +5,7 @@ use crate::ntt_input::Input;
 use crate::{Error, Result};
 use ark_ff::{FftField, Field};
 use tandem_ops::{
-    BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, Ntt, NttField, NttOp, Order, naive,
+    naive, BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, Ntt, NttField, NttOp, Order,
 };
 
 /// Values that are compared with the polynomials'.

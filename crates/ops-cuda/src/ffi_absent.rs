@@ -215,8 +215,23 @@ pub const TANDEM_NTT_SMALL_MIN_LOG_ROWS: i32 = 4;
 
 pub const TANDEM_NTT_SMALL_MAX_LOG_ROWS: i32 = 9;
 
+/// The 2^bits factors before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
+/// log_n - low.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_factors_args {
+    pub out: *mut u32,
+    pub powers: *const u32,
+    pub order_bits: u32,
+    pub split: u32,
+    pub bits: u32,
+    pub log_rows: u32,
+    pub reversed: u32,
+    pub inverse: u32,
+}
+
 /// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
-/// tandem_ntt_pass_args. low is 0 or at least 5, and so is log_n - log_rows.
+/// tandem_ntt_pass_args.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_small_pass_args {
@@ -224,13 +239,15 @@ pub struct tandem_ntt_small_pass_args {
     pub output: *mut u32,
     /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
     pub powers: *const u32,
-    /// The factors between the rounds of a pass of this log_rows and direction: for a round over the upper h of l bits (native/src/ntt/small.cuh
-    /// says which there are), w^(bitrev(upper bits) * lower bits) of each number of l bits, for the root w of order 2^l or its
-    /// inverse.
+    /// The factors between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
+    /// the row (native/src/ntt/small.cuh says over how many): w^(bitrev(upper bits) * lower bits) at the place of which those are the
+    /// lower bits, for the root w of order 2^log_rows or its inverse.
     pub stages: *const u32,
+    /// What tandem_ntt_small_factors_* made for this pass, or null to compute the factors before it from the powers.
+    pub factors: *const u32,
     /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
     pub coset: *const u32,
-    /// All elements are multiplied by it, if `multiply`.
+    /// All elements are multiplied by it, if `multiply` and there is no table of factors.
     pub scale: u64,
     pub count: u64,
     pub order_bits: u32,
@@ -249,6 +266,19 @@ pub struct tandem_ntt_small_pass_args {
     pub follows: u32,
 }
 
+/// A pass over a shard, as tandem_ntt_spread_args: count is 1.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_spread_args {
+    pub pass: tandem_ntt_small_pass_args,
+    pub targets: [*mut u32; 16],
+    pub log_shards: u32,
+    pub sections_in: u32,
+    pub scatter: u32,
+    pub known_bits: u32,
+    pub known: u32,
+}
+
 /// Vectors of up to 8 elements: out_i = scale * after^i * sum of in_j * before^j * root^(i j), in place.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -260,6 +290,25 @@ pub struct tandem_ntt_small_tiny_args {
     pub after: u64,
     pub count: u64,
     pub log_n: u32,
+    pub input_reversed: u32,
+    pub output_reversed: u32,
+}
+
+/// The part of one of 2^log_shards shards in the transform of a vector of up to 2^TANDEM_NTT_MAX_LOG_TINY elements, all of which this
+/// device can reach: out_i = scale * after^i * sum of in_j * before^j * root^(i j).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_small_tiny_spread_args {
+    pub shards: [*const u32; 16],
+    /// In other memory.
+    pub output: *mut u32,
+    pub root: u64,
+    pub scale: u64,
+    pub before: u64,
+    pub after: u64,
+    pub log_n: u32,
+    pub log_shards: u32,
+    pub shard: u32,
     pub input_reversed: u32,
     pub output_reversed: u32,
 }
@@ -593,6 +642,13 @@ pub unsafe extern "C" fn tandem_ntt_small_powers_goldilocks(
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_ntt_small_factors_goldilocks(
+    _args: *const tandem_ntt_small_factors_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
 pub unsafe extern "C" fn tandem_ntt_small_pass_goldilocks(
     _args: *const tandem_ntt_small_pass_args,
     _stream: tandem_stream,
@@ -600,8 +656,22 @@ pub unsafe extern "C" fn tandem_ntt_small_pass_goldilocks(
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_ntt_small_spread_goldilocks(
+    _args: *const tandem_ntt_small_spread_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
 pub unsafe extern "C" fn tandem_ntt_small_tiny_goldilocks(
     _args: *const tandem_ntt_small_tiny_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_ntt_small_tiny_spread_goldilocks(
+    _args: *const tandem_ntt_small_tiny_spread_args,
     _stream: tandem_stream,
 ) -> i32 {
     NOT_BUILT
@@ -621,6 +691,13 @@ pub unsafe extern "C" fn tandem_ntt_small_powers_baby_bear(
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_ntt_small_factors_baby_bear(
+    _args: *const tandem_ntt_small_factors_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
 pub unsafe extern "C" fn tandem_ntt_small_pass_baby_bear(
     _args: *const tandem_ntt_small_pass_args,
     _stream: tandem_stream,
@@ -628,8 +705,22 @@ pub unsafe extern "C" fn tandem_ntt_small_pass_baby_bear(
     NOT_BUILT
 }
 
+pub unsafe extern "C" fn tandem_ntt_small_spread_baby_bear(
+    _args: *const tandem_ntt_small_spread_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
 pub unsafe extern "C" fn tandem_ntt_small_tiny_baby_bear(
     _args: *const tandem_ntt_small_tiny_args,
+    _stream: tandem_stream,
+) -> i32 {
+    NOT_BUILT
+}
+
+pub unsafe extern "C" fn tandem_ntt_small_tiny_spread_baby_bear(
+    _args: *const tandem_ntt_small_tiny_spread_args,
     _stream: tandem_stream,
 ) -> i32 {
     NOT_BUILT
@@ -1111,25 +1202,49 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_small_pass_args>() == 104);
+    assert!(size_of::<tandem_ntt_small_factors_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, order_bits) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, split) == 20);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, bits) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, log_rows) == 28);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, reversed) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, inverse) == 36);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_pass_args>() == 112);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, input) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, output) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, powers) == 16);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, stages) == 24);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, coset) == 32);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, scale) == 40);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, count) == 48);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, order_bits) == 56);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, split) == 60);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, log_n) == 64);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, low) == 68);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, log_rows) == 72);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, reversed) == 76);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, inverse) == 80);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, multiply) == 84);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, reorder) == 88);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, last) == 92);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, follows) == 96);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, factors) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, coset) == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, scale) == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, count) == 56);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, order_bits) == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, split) == 68);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, log_n) == 72);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, low) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, log_rows) == 80);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, reversed) == 84);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, inverse) == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, multiply) == 92);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, reorder) == 96);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, last) == 100);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, follows) == 104);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_spread_args>() == 264);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, pass) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, targets) == 112);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, log_shards) == 240);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, sections_in) == 244);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, scatter) == 248);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, known_bits) == 252);
+    assert!(core::mem::offset_of!(tandem_ntt_small_spread_args, known) == 256);
 };
 
 const _: () = {
@@ -1143,6 +1258,21 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, log_n) == 48);
     assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, input_reversed) == 52);
     assert!(core::mem::offset_of!(tandem_ntt_small_tiny_args, output_reversed) == 56);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_small_tiny_spread_args>() == 192);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, shards) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, output) == 128);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, root) == 136);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, scale) == 144);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, before) == 152);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, after) == 160);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, log_n) == 168);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, log_shards) == 172);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, shard) == 176);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, input_reversed) == 180);
+    assert!(core::mem::offset_of!(tandem_ntt_small_tiny_spread_args, output_reversed) == 184);
 };
 
 const _: () = {

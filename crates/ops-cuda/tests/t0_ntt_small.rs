@@ -60,7 +60,7 @@ fn cases<F: Numbers>(out: &mut Vec<u8>) {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let op =
         NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::Natural };
-    for h in 1..=4u64 {
+    for h in 1..=5u64 {
         for case in 0..CASES {
             let numbers: Vec<u64> = (0..1 << h).map(|i| F::draw(case, i, &mut rng)).collect();
             let elements: Vec<F::Ark> = numbers.iter().map(|&x| F::value(F::from(x))).collect();
@@ -112,7 +112,7 @@ fn small_fields_agree_with_arkworks() {
     cases::<BabyBear>(&mut file);
     let output = run(&program, &file, "t0_ntt_small.bin");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", 2 * 4 * CASES));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", 2 * 5 * CASES));
     // A wrong value must be found, and a file that ends early.
     let end = file.len();
     assert_eq!(run(&program, &file[..end - 1], "t0_ntt_small_short.bin").status.code(), Some(2));

@@ -223,20 +223,35 @@ typedef struct tandem_ntt_small_powers_args {
 #define TANDEM_NTT_SMALL_MIN_LOG_ROWS 4
 #define TANDEM_NTT_SMALL_MAX_LOG_ROWS 9
 
+/// The 2^bits factors before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
+/// log_n - low.
+typedef struct tandem_ntt_small_factors_args {
+    uint32_t* out;
+    const uint32_t* powers;
+    uint32_t order_bits;
+    uint32_t split;
+    uint32_t bits;
+    uint32_t log_rows;
+    uint32_t reversed;
+    uint32_t inverse;
+} tandem_ntt_small_factors_args;
+
 /// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
-/// tandem_ntt_pass_args. low is 0 or at least 5, and so is log_n - log_rows.
+/// tandem_ntt_pass_args.
 typedef struct tandem_ntt_small_pass_args {
     const uint32_t* input;
     uint32_t* output;
     /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
     const uint32_t* powers;
-    /// The factors between the rounds of a pass of this log_rows and direction: for a round over the upper h of l bits (native/src/ntt/small.cuh
-    /// says which there are), w^(bitrev(upper bits) * lower bits) of each number of l bits, for the root w of order 2^l or its
-    /// inverse.
+    /// The factors between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
+    /// the row (native/src/ntt/small.cuh says over how many): w^(bitrev(upper bits) * lower bits) at the place of which those are the
+    /// lower bits, for the root w of order 2^log_rows or its inverse.
     const uint32_t* stages;
+    /// What tandem_ntt_small_factors_* made for this pass, or null to compute the factors before it from the powers.
+    const uint32_t* factors;
     /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
     const uint32_t* coset;
-    /// All elements are multiplied by it, if `multiply`.
+    /// All elements are multiplied by it, if `multiply` and there is no table of factors.
     uint64_t scale;
     uint64_t count;
     uint32_t order_bits;
@@ -255,6 +270,17 @@ typedef struct tandem_ntt_small_pass_args {
     uint32_t follows;
 } tandem_ntt_small_pass_args;
 
+/// A pass over a shard, as tandem_ntt_spread_args: count is 1.
+typedef struct tandem_ntt_small_spread_args {
+    tandem_ntt_small_pass_args pass;
+    uint32_t* targets[16];
+    uint32_t log_shards;
+    uint32_t sections_in;
+    uint32_t scatter;
+    uint32_t known_bits;
+    uint32_t known;
+} tandem_ntt_small_spread_args;
+
 /// Vectors of up to 8 elements: out_i = scale * after^i * sum of in_j * before^j * root^(i j), in place.
 typedef struct tandem_ntt_small_tiny_args {
     uint32_t* data;
@@ -268,6 +294,23 @@ typedef struct tandem_ntt_small_tiny_args {
     uint32_t output_reversed;
 } tandem_ntt_small_tiny_args;
 
+/// The part of one of 2^log_shards shards in the transform of a vector of up to 2^TANDEM_NTT_MAX_LOG_TINY elements, all of which this
+/// device can reach: out_i = scale * after^i * sum of in_j * before^j * root^(i j).
+typedef struct tandem_ntt_small_tiny_spread_args {
+    const uint32_t* shards[16];
+    /// In other memory.
+    uint32_t* output;
+    uint64_t root;
+    uint64_t scale;
+    uint64_t before;
+    uint64_t after;
+    uint32_t log_n;
+    uint32_t log_shards;
+    uint32_t shard;
+    uint32_t input_reversed;
+    uint32_t output_reversed;
+} tandem_ntt_small_tiny_spread_args;
+
 /// Element i of each of `count` vectors of 2^log_n elements times base^i, by the first 2^split powers of base and its 2^split-th powers.
 typedef struct tandem_ntt_small_scale_args {
     uint32_t* data;
@@ -279,12 +322,18 @@ typedef struct tandem_ntt_small_scale_args {
 } tandem_ntt_small_scale_args;
 
 int32_t tandem_ntt_small_powers_goldilocks(const tandem_ntt_small_powers_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_factors_goldilocks(const tandem_ntt_small_factors_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_pass_goldilocks(const tandem_ntt_small_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_spread_goldilocks(const tandem_ntt_small_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_tiny_goldilocks(const tandem_ntt_small_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_tiny_spread_goldilocks(const tandem_ntt_small_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_scale_goldilocks(const tandem_ntt_small_scale_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_powers_baby_bear(const tandem_ntt_small_powers_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_factors_baby_bear(const tandem_ntt_small_factors_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_pass_baby_bear(const tandem_ntt_small_pass_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_spread_baby_bear(const tandem_ntt_small_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_tiny_baby_bear(const tandem_ntt_small_tiny_args* args, tandem_stream stream);
+int32_t tandem_ntt_small_tiny_spread_baby_bear(const tandem_ntt_small_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_small_scale_baby_bear(const tandem_ntt_small_scale_args* args, tandem_stream stream);
 
 // ---- spmv: a sparse matrix times a vector

@@ -102,25 +102,45 @@ static_assert(offsetof(tandem_ntt_small_powers_args, base) == 8, "tandem_ntt_sma
 static_assert(offsetof(tandem_ntt_small_powers_args, step) == 16, "tandem_ntt_small_powers_args.step");
 static_assert(offsetof(tandem_ntt_small_powers_args, count) == 24, "tandem_ntt_small_powers_args.count");
 
-static_assert(sizeof(tandem_ntt_small_pass_args) == 104, "size of tandem_ntt_small_pass_args");
+static_assert(sizeof(tandem_ntt_small_factors_args) == 40, "size of tandem_ntt_small_factors_args");
+static_assert(offsetof(tandem_ntt_small_factors_args, out) == 0, "tandem_ntt_small_factors_args.out");
+static_assert(offsetof(tandem_ntt_small_factors_args, powers) == 8, "tandem_ntt_small_factors_args.powers");
+static_assert(offsetof(tandem_ntt_small_factors_args, order_bits) == 16, "tandem_ntt_small_factors_args.order_bits");
+static_assert(offsetof(tandem_ntt_small_factors_args, split) == 20, "tandem_ntt_small_factors_args.split");
+static_assert(offsetof(tandem_ntt_small_factors_args, bits) == 24, "tandem_ntt_small_factors_args.bits");
+static_assert(offsetof(tandem_ntt_small_factors_args, log_rows) == 28, "tandem_ntt_small_factors_args.log_rows");
+static_assert(offsetof(tandem_ntt_small_factors_args, reversed) == 32, "tandem_ntt_small_factors_args.reversed");
+static_assert(offsetof(tandem_ntt_small_factors_args, inverse) == 36, "tandem_ntt_small_factors_args.inverse");
+
+static_assert(sizeof(tandem_ntt_small_pass_args) == 112, "size of tandem_ntt_small_pass_args");
 static_assert(offsetof(tandem_ntt_small_pass_args, input) == 0, "tandem_ntt_small_pass_args.input");
 static_assert(offsetof(tandem_ntt_small_pass_args, output) == 8, "tandem_ntt_small_pass_args.output");
 static_assert(offsetof(tandem_ntt_small_pass_args, powers) == 16, "tandem_ntt_small_pass_args.powers");
 static_assert(offsetof(tandem_ntt_small_pass_args, stages) == 24, "tandem_ntt_small_pass_args.stages");
-static_assert(offsetof(tandem_ntt_small_pass_args, coset) == 32, "tandem_ntt_small_pass_args.coset");
-static_assert(offsetof(tandem_ntt_small_pass_args, scale) == 40, "tandem_ntt_small_pass_args.scale");
-static_assert(offsetof(tandem_ntt_small_pass_args, count) == 48, "tandem_ntt_small_pass_args.count");
-static_assert(offsetof(tandem_ntt_small_pass_args, order_bits) == 56, "tandem_ntt_small_pass_args.order_bits");
-static_assert(offsetof(tandem_ntt_small_pass_args, split) == 60, "tandem_ntt_small_pass_args.split");
-static_assert(offsetof(tandem_ntt_small_pass_args, log_n) == 64, "tandem_ntt_small_pass_args.log_n");
-static_assert(offsetof(tandem_ntt_small_pass_args, low) == 68, "tandem_ntt_small_pass_args.low");
-static_assert(offsetof(tandem_ntt_small_pass_args, log_rows) == 72, "tandem_ntt_small_pass_args.log_rows");
-static_assert(offsetof(tandem_ntt_small_pass_args, reversed) == 76, "tandem_ntt_small_pass_args.reversed");
-static_assert(offsetof(tandem_ntt_small_pass_args, inverse) == 80, "tandem_ntt_small_pass_args.inverse");
-static_assert(offsetof(tandem_ntt_small_pass_args, multiply) == 84, "tandem_ntt_small_pass_args.multiply");
-static_assert(offsetof(tandem_ntt_small_pass_args, reorder) == 88, "tandem_ntt_small_pass_args.reorder");
-static_assert(offsetof(tandem_ntt_small_pass_args, last) == 92, "tandem_ntt_small_pass_args.last");
-static_assert(offsetof(tandem_ntt_small_pass_args, follows) == 96, "tandem_ntt_small_pass_args.follows");
+static_assert(offsetof(tandem_ntt_small_pass_args, factors) == 32, "tandem_ntt_small_pass_args.factors");
+static_assert(offsetof(tandem_ntt_small_pass_args, coset) == 40, "tandem_ntt_small_pass_args.coset");
+static_assert(offsetof(tandem_ntt_small_pass_args, scale) == 48, "tandem_ntt_small_pass_args.scale");
+static_assert(offsetof(tandem_ntt_small_pass_args, count) == 56, "tandem_ntt_small_pass_args.count");
+static_assert(offsetof(tandem_ntt_small_pass_args, order_bits) == 64, "tandem_ntt_small_pass_args.order_bits");
+static_assert(offsetof(tandem_ntt_small_pass_args, split) == 68, "tandem_ntt_small_pass_args.split");
+static_assert(offsetof(tandem_ntt_small_pass_args, log_n) == 72, "tandem_ntt_small_pass_args.log_n");
+static_assert(offsetof(tandem_ntt_small_pass_args, low) == 76, "tandem_ntt_small_pass_args.low");
+static_assert(offsetof(tandem_ntt_small_pass_args, log_rows) == 80, "tandem_ntt_small_pass_args.log_rows");
+static_assert(offsetof(tandem_ntt_small_pass_args, reversed) == 84, "tandem_ntt_small_pass_args.reversed");
+static_assert(offsetof(tandem_ntt_small_pass_args, inverse) == 88, "tandem_ntt_small_pass_args.inverse");
+static_assert(offsetof(tandem_ntt_small_pass_args, multiply) == 92, "tandem_ntt_small_pass_args.multiply");
+static_assert(offsetof(tandem_ntt_small_pass_args, reorder) == 96, "tandem_ntt_small_pass_args.reorder");
+static_assert(offsetof(tandem_ntt_small_pass_args, last) == 100, "tandem_ntt_small_pass_args.last");
+static_assert(offsetof(tandem_ntt_small_pass_args, follows) == 104, "tandem_ntt_small_pass_args.follows");
+
+static_assert(sizeof(tandem_ntt_small_spread_args) == 264, "size of tandem_ntt_small_spread_args");
+static_assert(offsetof(tandem_ntt_small_spread_args, pass) == 0, "tandem_ntt_small_spread_args.pass");
+static_assert(offsetof(tandem_ntt_small_spread_args, targets) == 112, "tandem_ntt_small_spread_args.targets");
+static_assert(offsetof(tandem_ntt_small_spread_args, log_shards) == 240, "tandem_ntt_small_spread_args.log_shards");
+static_assert(offsetof(tandem_ntt_small_spread_args, sections_in) == 244, "tandem_ntt_small_spread_args.sections_in");
+static_assert(offsetof(tandem_ntt_small_spread_args, scatter) == 248, "tandem_ntt_small_spread_args.scatter");
+static_assert(offsetof(tandem_ntt_small_spread_args, known_bits) == 252, "tandem_ntt_small_spread_args.known_bits");
+static_assert(offsetof(tandem_ntt_small_spread_args, known) == 256, "tandem_ntt_small_spread_args.known");
 
 static_assert(sizeof(tandem_ntt_small_tiny_args) == 64, "size of tandem_ntt_small_tiny_args");
 static_assert(offsetof(tandem_ntt_small_tiny_args, data) == 0, "tandem_ntt_small_tiny_args.data");
@@ -132,6 +152,19 @@ static_assert(offsetof(tandem_ntt_small_tiny_args, count) == 40, "tandem_ntt_sma
 static_assert(offsetof(tandem_ntt_small_tiny_args, log_n) == 48, "tandem_ntt_small_tiny_args.log_n");
 static_assert(offsetof(tandem_ntt_small_tiny_args, input_reversed) == 52, "tandem_ntt_small_tiny_args.input_reversed");
 static_assert(offsetof(tandem_ntt_small_tiny_args, output_reversed) == 56, "tandem_ntt_small_tiny_args.output_reversed");
+
+static_assert(sizeof(tandem_ntt_small_tiny_spread_args) == 192, "size of tandem_ntt_small_tiny_spread_args");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, shards) == 0, "tandem_ntt_small_tiny_spread_args.shards");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, output) == 128, "tandem_ntt_small_tiny_spread_args.output");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, root) == 136, "tandem_ntt_small_tiny_spread_args.root");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, scale) == 144, "tandem_ntt_small_tiny_spread_args.scale");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, before) == 152, "tandem_ntt_small_tiny_spread_args.before");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, after) == 160, "tandem_ntt_small_tiny_spread_args.after");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, log_n) == 168, "tandem_ntt_small_tiny_spread_args.log_n");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, log_shards) == 172, "tandem_ntt_small_tiny_spread_args.log_shards");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, shard) == 176, "tandem_ntt_small_tiny_spread_args.shard");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, input_reversed) == 180, "tandem_ntt_small_tiny_spread_args.input_reversed");
+static_assert(offsetof(tandem_ntt_small_tiny_spread_args, output_reversed) == 184, "tandem_ntt_small_tiny_spread_args.output_reversed");
 
 static_assert(sizeof(tandem_ntt_small_scale_args) == 40, "size of tandem_ntt_small_scale_args");
 static_assert(offsetof(tandem_ntt_small_scale_args, data) == 0, "tandem_ntt_small_scale_args.data");

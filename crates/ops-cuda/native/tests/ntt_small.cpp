@@ -50,7 +50,8 @@ template <class F> static bool right(uint64_t h) {
     case 1: return right<F, 1>();
     case 2: return right<F, 2>();
     case 3: return right<F, 3>();
-    default: return right<F, 4>();
+    case 4: return right<F, 4>();
+    default: return right<F, 5>();
     }
 }
 

@@ -1,11 +1,13 @@
 //! Which passes over memory a transform takes. Pure: tested without a GPU.
 
+use super::seam::Bits;
 use crate::ffi::{TANDEM_NTT_MAX_LOG_ROWS, TANDEM_NTT_MIN_LOG_ROWS};
 use crate::tuning::ntt::{TABLES_SHARE, TABLE_SHARE};
 use tandem_ops::{Direction, Order};
 
-pub(super) const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
-pub(super) const MAX_BITS: u32 = TANDEM_NTT_MAX_LOG_ROWS as u32;
+const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
+const MAX_BITS: u32 = TANDEM_NTT_MAX_LOG_ROWS as u32;
+pub(super) const BITS: Bits = Bits { least: MIN_BITS, most: MAX_BITS };
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

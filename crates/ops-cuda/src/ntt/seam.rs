@@ -11,8 +11,7 @@
 //! - From bit-reversed order the first pass sends: its rows' lowest bits tell the shard. The number of the sender
 //!   becomes the upper bits of the place, and the passes after it are those of a vector of its own.
 
-use super::plan::{factors_of, Pass, Shape, MAX_BITS, MIN_BITS};
-use crate::tuning::ntt::SHARD_BITS;
+use super::plan::{factors_of, Pass, Shape};
 use tandem_ops::ntt::MAX_SHARDS;
 use tandem_ops::Order;
 
@@ -57,6 +56,18 @@ impl Seam {
         }
     }
 
+    /// The bits of the index of a coefficient below those of a pass's rows.
+    pub(crate) fn below(&self, step: &ShardPass, log_n: u32, log_shards: u32) -> u32 {
+        let Pass { low, log_rows, .. } = step.pass;
+        // Those that tell the shard are the lowest.
+        match (self.reversed, step.exchanged) {
+            (true, true) => log_n - low - log_rows - log_shards,
+            (true, false) => log_n - low - log_rows,
+            (false, true) => low,
+            (false, false) => low + log_shards,
+        }
+    }
+
     /// The shard that the bits of a place name to which its element is sent.
     pub(crate) fn named(&self, name: u32, log_shards: u32) -> u32 {
         match self.reversed {
@@ -74,10 +85,18 @@ impl Seam {
     }
 }
 
-/// Over how many of so many lanes a transform of 2^`log_n` elements is to be spread: a power of two.
-pub(crate) fn lanes_for(log_n: u32, lanes: usize) -> usize {
+/// Over how many of so many lanes a transform of 2^`log_n` elements is to be spread, of which each is to have 2^`shard_bits`: a power
+/// of two.
+pub(crate) fn lanes_for(log_n: u32, lanes: usize, shard_bits: u32) -> usize {
     let most = lanes.clamp(1, MAX_SHARDS).ilog2();
-    1 << most.min(log_n.saturating_sub(SHARD_BITS))
+    1 << most.min(log_n.saturating_sub(shard_bits))
+}
+
+/// Fewest and most bits of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bits {
+    pub(crate) least: u32,
+    pub(crate) most: u32,
 }
 
 /// The number of `bits` bits read backwards.
@@ -87,18 +106,13 @@ fn backwards(x: u32, bits: u32) -> u32 {
 
 /// The passes of a transform of the shape over 2^`log_shards` shards, on GPUs of which each has `memory` bytes; `None` if there
 /// are too few elements for two passes of which each has the bits that tell the shard.
-pub(crate) fn seam(shape: &Shape, log_shards: u32, memory: u64) -> Option<Seam> {
-    with_passes_of(MAX_BITS, shape, log_shards, memory)
-}
-
-/// The same for passes of up to `most` bits.
-fn with_passes_of(most: u32, shape: &Shape, log_shards: u32, memory: u64) -> Option<Seam> {
+pub(crate) fn seam(of: Bits, shape: &Shape, log_shards: u32, memory: u64) -> Option<Seam> {
     let log_n = shape.log_n;
-    if log_n < 2 * MIN_BITS.max(log_shards) {
+    if log_n < 2 * of.least.max(log_shards) {
         return None;
     }
     let reversed = shape.input == Order::BitReversed;
-    let count = log_n.div_ceil(most).max(2);
+    let count = log_n.div_ceil(of.most).max(2);
     let exchange = if reversed { 0 } else { count - 2 };
     let mut passes = Vec::with_capacity(count as usize);
     let mut done = 0;
@@ -127,8 +141,9 @@ fn with_passes_of(most: u32, shape: &Shape, log_shards: u32, memory: u64) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Factors;
+    use super::super::plan::{Factors, BITS};
     use super::*;
+    use crate::tuning::ntt::SHARD_BITS;
     use ark_ff::{AdditiveGroup, Field, UniformRand};
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
     use tandem_ops::{naive, BabyBear, Coset, Direction, NttField, NttOp, Spread};
@@ -255,9 +270,9 @@ mod tests {
         }
     }
 
-    fn check(most: u32, shape: &Shape, log_shards: u32, memory: u64, rng: &mut ChaCha8Rng) {
-        let Some(seam) = with_passes_of(most, shape, log_shards, memory) else {
-            assert!(shape.log_n < 2 * MIN_BITS.max(log_shards));
+    fn check(of: Bits, shape: &Shape, log_shards: u32, memory: u64, rng: &mut ChaCha8Rng) {
+        let Some(seam) = seam(of, shape, log_shards, memory) else {
+            assert!(shape.log_n < 2 * of.least.max(log_shards));
             return;
         };
         let spread = Spread { log_n: shape.log_n, log_shards };
@@ -289,7 +304,7 @@ mod tests {
         for log_shards in 0..=4 {
             for log_n in 5..=11 {
                 for shape in shapes(log_n) {
-                    check(MAX_BITS, &shape, log_shards, H200, rng);
+                    check(BITS, &shape, log_shards, H200, rng);
                 }
             }
         }
@@ -297,7 +312,7 @@ mod tests {
         for (most, log_n) in [(4, 10), (3, 12)] {
             for log_shards in 0..=3 {
                 for (shape, memory) in shapes(log_n).zip([H200, 0].into_iter().cycle()) {
-                    check(most, &shape, log_shards, memory, rng);
+                    check(Bits { most, ..BITS }, &shape, log_shards, memory, rng);
                 }
             }
         }
@@ -305,23 +320,25 @@ mod tests {
 
     #[test]
     fn small_transforms_stay_on_one_lane() {
-        assert_eq!((0..=18).map(|log_n| lanes_for(log_n, 8)).max(), Some(1));
-        assert_eq!([19, 20, 21, 32].map(|log_n| lanes_for(log_n, 8)), [2, 4, 8, 8]);
-        assert_eq!([0, 1, 2, 3, 5, 7, 64].map(|lanes| lanes_for(28, lanes)), [1, 1, 2, 2, 4, 4, 16]);
+        assert_eq!((0..=18).map(|log_n| lanes_for(log_n, 8, SHARD_BITS)).max(), Some(1));
+        assert_eq!([19, 20, 21, 32].map(|log_n| lanes_for(log_n, 8, SHARD_BITS)), [2, 4, 8, 8]);
+        assert_eq!([0, 1, 2, 3, 5, 7, 64].map(|lanes| lanes_for(28, lanes, SHARD_BITS)), [1, 1, 2, 2, 4, 4, 16]);
     }
 
     #[test]
     fn one_pass_sends_and_rows_hold_the_bits_that_tell_the_shard() {
-        for log_shards in 1..=4 {
+        for (of, log_shards) in
+            [BITS, Bits { least: 4, most: 9 }].into_iter().flat_map(|of| (1..=4).map(move |m| (of, m)))
+        {
             for shape in (0..=32).flat_map(shapes) {
-                let Some(seam) = seam(&shape, log_shards, H200) else { continue };
+                let Some(seam) = seam(of, &shape, log_shards, H200) else { continue };
                 let shard_bits = shape.log_n - log_shards;
                 let sends = |step: &ShardPass| step.target != Target::Stay;
                 assert_eq!(seam.passes.iter().filter(|step| sends(step)).count(), 1, "{shape:?}");
                 assert!(seam.passes.last().is_some_and(|last| !sends(last) && last.exchanged), "{shape:?}");
                 for step in &seam.passes {
                     let Pass { low, log_rows, factors } = step.pass;
-                    assert!((MIN_BITS..=MAX_BITS).contains(&log_rows) && low + log_rows <= shard_bits, "{shape:?}");
+                    assert!((of.least..=of.most).contains(&log_rows) && low + log_rows <= shard_bits, "{shape:?}");
                     if step.target == Target::ByLowBits || step.sections_in {
                         assert!(low == 0 && log_rows >= log_shards, "{shape:?}");
                     }

@@ -3,17 +3,22 @@
 //! A transform is one to four passes over memory (native/src/ntt/small.cuh). Factors between passes are computed on the
 //! way; a coset's are among them where the transform is forward. Over a coset the inverse takes one pass more.
 
-use super::OP;
+use super::plan::{Factors, Known, Pass};
+use super::seam::{lanes_for, seam, Bits, Seam, Target};
+use super::spread::{lanes_in_reach, scatter, Shards};
+use super::{Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
+use crate::tuning::ntt::{SMALL_SHARD_BITS, SMALL_TABLE_BITS};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use std::collections::hash_map::{Entry, HashMap};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use tandem_cuda::DeviceBuffer;
 use tandem_ops::ntt::log_size;
 use tandem_ops::{
-    BabyBear, Buffer, Coset, Direction, Error, FieldId, Goldilocks, Ntt, NttField, NttOp, Order, Result, Unaligned,
+    BabyBear, Backend, Buffer, Coset, Direction, Error, FieldId, Goldilocks, Ntt, NttField, NttOp, NttSpread, Order,
+    Result, Spread, Unaligned,
 };
 
 const MIN_BITS: u32 = ffi::TANDEM_NTT_SMALL_MIN_LOG_ROWS as u32;
@@ -44,17 +49,24 @@ macro_rules! small {
                 ntt_batch::<$field>(self, data, count, op)
             }
         }
+
+        impl NttSpread<$field> for Cuda {
+            fn ntt_spread(&self, shards: &mut [&mut CudaBuf<$field>], op: NttOp<$field>) -> Result<()> {
+                let spread = Spread::of::<$field>(shards.iter().map(|shard| shard.len()), &op)?;
+                if let [only] = shards {
+                    return Ntt::<$field>::ntt(self, only, op);
+                }
+                Shards::new(self, shards, spread)?.run(|shards| spread_over::<$field>(shards, &op))
+            }
+
+            fn ntt_lanes(&self, log_n: u32) -> usize {
+                lanes_in_reach(self, lanes_for(log_n, self.lanes(), SMALL_SHARD_BITS))
+            }
+        }
     };
 }
 small!(Goldilocks);
 small!(BabyBear);
-
-/// Bits of the places that a pass goes over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pass {
-    low: u32,
-    log_rows: u32,
-}
 
 /// The passes of vectors of 2^`log_n` elements, no fewer than 2^[`MIN_BITS`]: from the upper bits to the lower ones, or the
 /// other way if the input is in bit-reversed order.
@@ -65,20 +77,18 @@ fn passes(log_n: u32, reversed: bool) -> Vec<Pass> {
     let pass = |i| {
         let log_rows = log_n / count + u32::from(i < log_n % count);
         done += log_rows;
-        Pass { low: if reversed { done - log_rows } else { log_n - done }, log_rows }
+        let factors = if i == 0 { Factors::None } else { Factors::Powers };
+        Pass { low: if reversed { done - log_rows } else { log_n - done }, log_rows, factors }
     };
     (0..count).map(pass).collect()
 }
 
-/// How many stages the rounds of a pass have; as in native/src/ntt/small.cuh.
-fn rounds(log_rows: u32) -> &'static [u32] {
-    match log_rows {
-        0..=4 => &[4],
-        5 => &[3, 2],
-        6 => &[3, 3],
-        7 => &[4, 3],
-        8 => &[4, 4],
-        _ => &[3, 3, 3],
+/// How many stages the first of the two rounds of a pass has; as in native/src/ntt/small.cuh.
+fn first_round(log_rows: u32) -> u32 {
+    if log_rows <= 4 {
+        log_rows
+    } else {
+        log_rows.div_ceil(2)
     }
 }
 
@@ -90,8 +100,18 @@ pub(crate) struct SmallTables(HashMap<FieldId, FieldTables>);
 struct FieldTables {
     /// Powers of the root of unity of the highest order: the first 2^split, then every 2^split-th.
     powers: DeviceBuffer<u32>,
-    /// The factors between the rounds of passes, of forward and inverse transforms; those of a pass of r bits from 2 * 2^r on.
+    /// The factors between the rounds of passes, of forward and inverse transforms; those of a pass of r bits from 2^r on.
     stages: [DeviceBuffer<u32>; 2],
+    /// The factors before passes, as far as they are in tables: few and small enough to be kept for good.
+    factors: HashMap<FactorsKey, DeviceBuffer<u32>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FactorsKey {
+    bits: u32,
+    log_rows: u32,
+    reversed: bool,
+    inverse: bool,
 }
 
 /// Half the bits of an exponent of the root of the highest order.
@@ -106,24 +126,18 @@ fn words<F: NttField>() -> usize {
 
 /// The factors between the rounds of all passes.
 fn stages<F: NttField>(inverse: bool) -> Option<Vec<F::Element>> {
-    let mut table = vec![F::Element::default(); 4 << MAX_BITS];
+    let mut table = vec![F::Element::default(); 2 << MAX_BITS];
     for log_rows in MIN_BITS..=MAX_BITS {
-        let (mut at, mut left) = (2usize << log_rows, log_rows);
-        let rounds = rounds(log_rows);
-        for &h in &rounds[..rounds.len() - 1] {
-            let root = F::root_of_unity(left)?;
-            let root = if inverse { root.inverse()? } else { root };
-            let below = left - h;
-            for upper in 0..1u32 << h {
-                let step = root.pow([u64::from(upper.reverse_bits() >> (u32::BITS - h))]);
-                let mut factor = F::Ark::ONE;
-                for _ in 0..1u32 << below {
-                    table[at] = F::element(factor);
-                    factor *= step;
-                    at += 1;
-                }
+        let root = F::root_of_unity(log_rows)?;
+        let root = if inverse { root.inverse()? } else { root };
+        let first = first_round(log_rows);
+        for upper in 0..1usize << first {
+            let step = root.pow([(upper as u64).reverse_bits() >> (u64::BITS - first)]);
+            let mut factor = F::Ark::ONE;
+            for lower in 0..1usize << (log_rows - first) {
+                table[1 << log_rows | lower << first | upper] = F::element(factor);
+                factor *= step;
             }
-            left = below;
         }
     }
     Some(table)
@@ -140,7 +154,32 @@ impl FieldTables {
             ctx.upload(OP, &mut on_device, 0, Unaligned::from(bytemuck::cast_slice::<_, u32>(&table)))?;
             Ok(on_device)
         };
-        Ok(FieldTables { powers, stages: [upload(false)?, upload(true)?] })
+        Ok(FieldTables { powers, stages: [upload(false)?, upload(true)?], factors: HashMap::new() })
+    }
+
+    /// The table of the factors before a pass.
+    fn factors<F: Small>(&mut self, ctx: &LaneCtx, key: FactorsKey) -> Result<*const u32> {
+        let table = match self.factors.entry(key) {
+            Entry::Occupied(known) => return Ok(known.get().ptr().raw()),
+            Entry::Vacant(new) => new.insert(ctx.alloc_public::<u32>(OP, words::<F>() << key.bits)?),
+        };
+        let args = ffi::tandem_ntt_small_factors_args {
+            out: table.ptr().raw(),
+            powers: self.powers.ptr().raw(),
+            order_bits: F::Ark::TWO_ADICITY,
+            split: split::<F>(),
+            bits: key.bits,
+            log_rows: key.log_rows,
+            reversed: key.reversed.into(),
+            inverse: key.inverse.into(),
+        };
+        let launcher = match F::FIELD {
+            FieldId::Goldilocks => ffi::tandem_ntt_small_factors_goldilocks,
+            _ => ffi::tandem_ntt_small_factors_baby_bear,
+        };
+        // SAFETY: the table has 2^bits elements, the powers are those of the root of order 2^order_bits.
+        ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+        Ok(table.ptr().raw())
     }
 }
 
@@ -171,6 +210,75 @@ fn powers<F: Small>(ctx: &LaneCtx, base: F::Ark, split: u32) -> Result<DeviceBuf
     Ok(table)
 }
 
+/// What the passes over vectors of a lane, or over a shard, have in common.
+struct Work<'a, F: Small> {
+    ctx: &'a LaneCtx,
+    /// Vectors, and elements of each that lie on the lane, as a power of two.
+    count: u64,
+    log_n: u32,
+    reversed: bool,
+    inverse: bool,
+    /// By what all elements are multiplied in the last pass.
+    scale: F::Ark,
+    /// Powers of a coset's shift for the rows of each pass.
+    coset: Option<DeviceBuffer<u32>>,
+}
+
+impl<F: Small> Work<'_, F> {
+    /// Has coefficients multiplied by powers of `shift` on the way: `below` of each pass are the bits of the index below its rows.
+    fn over_coset(mut self, shift: F::Ark, passes: impl ExactSizeIterator<Item = (u32, Pass)>) -> Result<Self> {
+        if shift != F::Ark::ONE {
+            let table = self.ctx.alloc_public::<u32>(OP, (passes.len() << MAX_BITS) * words::<F>())?;
+            for (i, (below, pass)) in passes.enumerate() {
+                write_powers::<F>(self.ctx, &table, i << MAX_BITS, shift, 1 << below, 1 << pass.log_rows)?;
+            }
+            self.coset = Some(table);
+        }
+        Ok(self)
+    }
+
+    /// The arguments of pass `i` without memory to work on.
+    fn args(&self, i: usize, pass: &Pass, last: bool, known: Known) -> Result<ffi::tandem_ntt_small_pass_args> {
+        let &Pass { low, log_rows, factors } = pass;
+        let mut tables = self.ctx.ntt_small.lock().unwrap_or_else(PoisonError::into_inner);
+        let tables = match tables.0.entry(F::FIELD) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(FieldTables::new::<F>(self.ctx)?),
+        };
+        let scale = if last { self.scale } else { F::Ark::ONE };
+        let bits = if self.reversed { low + log_rows } else { self.log_n - low };
+        let plain = self.coset.is_none() && scale == F::Ark::ONE;
+        let key = FactorsKey { bits, log_rows, reversed: self.reversed, inverse: self.inverse };
+        let table = match plain && factors != Factors::None && known.bits == 0 && bits <= SMALL_TABLE_BITS {
+            true => tables.factors::<F>(self.ctx, key)?,
+            false => std::ptr::null(),
+        };
+        let coset = self.coset.as_ref().map(|all| all.ptr().offset((i << MAX_BITS) * words::<F>()).raw().cast_const());
+        let stages = &tables.stages[usize::from(self.inverse)];
+        Ok(ffi::tandem_ntt_small_pass_args {
+            input: std::ptr::null(),
+            output: std::ptr::null_mut(),
+            powers: tables.powers.ptr().raw(),
+            stages: stages.ptr().offset(words::<F>() << log_rows).raw(),
+            factors: table,
+            coset: coset.unwrap_or(std::ptr::null()),
+            scale: F::word(F::element(scale)),
+            count: self.count,
+            order_bits: F::Ark::TWO_ADICITY,
+            split: split::<F>(),
+            log_n: self.log_n,
+            low,
+            log_rows,
+            reversed: self.reversed.into(),
+            inverse: self.inverse.into(),
+            multiply: (factors != Factors::None || !plain).into(),
+            reorder: 0,
+            last: last.into(),
+            follows: 0,
+        })
+    }
+}
+
 /// The vectors that are transformed.
 struct Data<'a> {
     ctx: &'a LaneCtx,
@@ -179,14 +287,20 @@ struct Data<'a> {
     log_n: u32,
 }
 
-fn ntt_batch<F: Small>(cuda: &Cuda, data: &CudaBuf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
-    let log_n = log_size::<F>(data.len(), count, op.coset)?;
-    let shift = match op.coset {
+/// The coset's shift, never zero, and its inverse.
+fn shifts<F: Small>(coset: Coset<F::Element>, log_n: u32) -> Result<(F::Ark, F::Ark)> {
+    let shift = match coset {
         Coset::Subgroup => F::Ark::ONE,
         Coset::Odd => F::root_of_unity(log_n + 1).unwrap_or(F::Ark::ZERO),
         Coset::Shift(g) => F::value(g),
     };
     let unshift = shift.inverse().ok_or_else(|| Error::invalid(OP, "the coset's shift is zero"))?;
+    Ok((shift, unshift))
+}
+
+fn ntt_batch<F: Small>(cuda: &Cuda, data: &CudaBuf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
+    let log_n = log_size::<F>(data.len(), count, op.coset)?;
+    let (shift, unshift) = shifts::<F>(op.coset, log_n)?;
     let ctx = cuda.lane(OP, data.lane())?;
     let data = Data { ctx, at: data.ptr().cast().raw(), count: count as u64, log_n };
     match op.direction {
@@ -202,6 +316,15 @@ fn ntt_batch<F: Small>(cuda: &Cuda, data: &CudaBuf<F::Element>, count: usize, op
     }
 }
 
+type Launcher<A> = unsafe extern "C" fn(*const A, tandem_cuda::ffi::tandem_stream) -> i32;
+
+fn pass_launcher<F: Small>() -> Launcher<ffi::tandem_ntt_small_pass_args> {
+    match F::FIELD {
+        FieldId::Goldilocks => ffi::tandem_ntt_small_pass_goldilocks,
+        _ => ffi::tandem_ntt_small_pass_baby_bear,
+    }
+}
+
 /// 1/n of an inverse transform, else 1.
 fn scale_of<F: NttField>(log_n: u32, direction: Direction) -> F::Ark {
     match direction {
@@ -210,10 +333,25 @@ fn scale_of<F: NttField>(log_n: u32, direction: Direction) -> F::Ark {
     }
 }
 
+/// What the launchers of transforms by their definition take: the root, and of what powers multiply elements before and after.
+fn ends<F: Small>(
+    log_n: u32,
+    direction: Direction,
+    shift: F::Ark,
+    unshift: F::Ark,
+) -> Result<(F::Ark, F::Ark, F::Ark)> {
+    let none = || Error::invalid(OP, format!("{} has no 2^{log_n}-th root of unity", F::FIELD));
+    let root = F::root_of_unity(log_n).ok_or_else(none)?;
+    match direction {
+        Direction::Forward => Ok((root, shift, F::Ark::ONE)),
+        Direction::Inverse => Ok((root.inverse().ok_or_else(none)?, F::Ark::ONE, unshift)),
+    }
+}
+
 impl Data<'_> {
     fn transform<F: Small>(&self, op: &NttOp<F::Element>, shift: F::Ark) -> Result<()> {
         let (ctx, log_n, reversed) = (self.ctx, self.log_n, op.input == Order::BitReversed);
-        let (inverse, reorder) = (op.direction == Direction::Inverse, op.input == op.output);
+        let reorder = op.input == op.output;
         let passes = passes(log_n, reversed);
         let count = passes.len();
         // As in transforms over large fields: the last pass moves elements to other memory.
@@ -223,65 +361,34 @@ impl Data<'_> {
             false => None,
         };
         let other_at = other.as_ref().map_or(self.at, |other| other.ptr().raw());
-        let coset = match shift == F::Ark::ONE {
-            true => None,
-            false => Some(ctx.alloc_public::<u32>(OP, (count << MAX_BITS) * words::<F>())?),
+        let work = Work::<F> {
+            ctx,
+            count: self.count,
+            log_n,
+            reversed,
+            inverse: op.direction == Direction::Inverse,
+            scale: scale_of::<F>(log_n, op.direction),
+            coset: None,
         };
-        let mut tables = ctx.ntt_small.lock().unwrap_or_else(PoisonError::into_inner);
-        let tables = match tables.0.entry(F::FIELD) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(FieldTables::new::<F>(ctx)?),
-        };
-        let launcher = match F::FIELD {
-            FieldId::Goldilocks => ffi::tandem_ntt_small_pass_goldilocks,
-            _ => ffi::tandem_ntt_small_pass_baby_bear,
-        };
-        for (i, pass) in passes.iter().enumerate() {
-            if let Some(coset) = &coset {
-                let below = if reversed { log_n - pass.low - pass.log_rows } else { pass.low };
-                write_powers::<F>(ctx, coset, i << MAX_BITS, shift, 1 << below, 1 << pass.log_rows)?;
-            }
-        }
+        let below = |&pass: &Pass| (if reversed { log_n - pass.low - pass.log_rows } else { pass.low }, pass);
+        let work = work.over_coset(shift, passes.iter().map(below))?;
         for (i, pass) in passes.iter().enumerate() {
             let last = i + 1 == count;
-            let coset_at =
-                coset.as_ref().map(|table| table.ptr().offset((i << MAX_BITS) * words::<F>()).raw().cast_const());
-            let scale = if last { scale_of::<F>(log_n, op.direction) } else { F::Ark::ONE };
-            let args = ffi::tandem_ntt_small_pass_args {
-                input: if last { other_at } else { self.at },
-                output: if i + 2 == count { other_at } else { self.at },
-                powers: tables.powers.ptr().raw(),
-                stages: tables.stages[usize::from(inverse)].ptr().offset((2 << pass.log_rows) * words::<F>()).raw(),
-                coset: coset_at.unwrap_or(std::ptr::null()),
-                scale: F::word(F::element(scale)),
-                count: self.count,
-                order_bits: F::Ark::TWO_ADICITY,
-                split: split::<F>(),
-                log_n,
-                low: pass.low,
-                log_rows: pass.log_rows,
-                reversed: reversed.into(),
-                inverse: inverse.into(),
-                multiply: (i > 0 || coset.is_some() || scale != F::Ark::ONE).into(),
-                reorder: (last && reorder).into(),
-                last: last.into(),
-                follows: (i > 0).into(),
-            };
+            let mut args = work.args(i, pass, last, Known::default())?;
+            args.input = if last { other_at } else { self.at };
+            args.output = if i + 2 == count { other_at } else { self.at };
+            args.reorder = (last && reorder).into();
+            args.follows = (i > 0).into();
             // SAFETY: input and output hold `count` vectors of 2^log_n elements, the tables are those of the field and of
             // the pass, and all stay until the stream has done the pass.
-            ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+            ctx.launch(OP, |stream| unsafe { pass_launcher::<F>()(&args, stream) })?;
         }
         Ok(())
     }
 
     /// Transforms vectors of fewer elements than a pass needs.
     fn tiny<F: Small>(&self, op: &NttOp<F::Element>, shift: F::Ark, unshift: F::Ark) -> Result<()> {
-        let none = || Error::invalid(OP, format!("{} has no 2^{}-th root of unity", F::FIELD, self.log_n));
-        let root = F::root_of_unity(self.log_n).ok_or_else(none)?;
-        let (root, before, after) = match op.direction {
-            Direction::Forward => (root, shift, F::Ark::ONE),
-            Direction::Inverse => (root.inverse().ok_or_else(none)?, F::Ark::ONE, unshift),
-        };
+        let (root, before, after) = ends::<F>(self.log_n, op.direction, shift, unshift)?;
         let word = |x| F::word(F::element(x));
         let args = ffi::tandem_ntt_small_tiny_args {
             data: self.at,
@@ -324,20 +431,136 @@ impl Data<'_> {
     }
 }
 
+/// A transform that is spread over lanes: the passes of [`super::seam`], with factors, coset and 1/n as on one lane.
+fn spread_over<F: Small>(shards: &mut Shards<'_, F::Element>, op: &NttOp<F::Element>) -> Result<()> {
+    let Spread { log_n, log_shards } = shards.spread;
+    let inverse = op.direction == Direction::Inverse;
+    let (shift, unshift) = shifts::<F>(op.coset, log_n)?;
+    let shape = Shape { log_n, direction: op.direction, odd: false, input: op.input, output: op.output };
+    let memory = shards.shards.iter().map(|shard| shard.ctx.properties.memory_bytes).min().unwrap_or(0);
+    let Some(plan) = seam(Bits { least: MIN_BITS, most: MAX_BITS }, &shape, log_shards, memory) else {
+        return few::<F>(shards, op, shift, unshift);
+    };
+    let shard_bits = log_n - log_shards;
+    let (shift, unshift) = if inverse { (F::Ark::ONE, unshift) } else { (shift, F::Ark::ONE) };
+    // Element j of shard s is element s + 2^log_shards j, and is divided by that power of the shift: the part of s with 1/n, ...
+    let contexts: Vec<_> = shards.shards.iter().map(|shard| shard.ctx.clone()).collect();
+    let work = |(shard, ctx)| {
+        let work = Work::<F> {
+            ctx,
+            count: 1,
+            log_n: shard_bits,
+            reversed: plan.reversed,
+            inverse,
+            scale: scale_of::<F>(log_n, op.direction) * unshift.pow([shard]),
+            coset: None,
+        };
+        work.over_coset(shift, plan.passes.iter().map(|step| (plan.below(step, log_n, log_shards), step.pass)))
+    };
+    let works = (0..).zip(contexts.iter().map(Arc::as_ref)).map(work).collect::<Result<Vec<_>>>()?;
+    shards.passes(&plan, |shards, i, shard| spread_pass(shards, &plan, i, shard, &works[shard]))?;
+    // ... that of j in a pass of its own.
+    if unshift != F::Ark::ONE {
+        let step = unshift.pow([1 << log_shards]);
+        for shard in &shards.shards {
+            let data = Data { ctx: &shard.ctx, at: shard.data(), count: 1, log_n: shard_bits };
+            data.scale::<F>(step, op.output)?;
+        }
+    }
+    Ok(())
+}
+
+fn spread_pass<F: Small>(
+    shards: &Shards<'_, F::Element>,
+    plan: &Seam,
+    i: usize,
+    shard: usize,
+    work: &Work<'_, F>,
+) -> Result<()> {
+    let log_shards = shards.spread.log_shards;
+    let step = &plan.passes[i];
+    let known = match step.exchanged {
+        true => Known { bits: log_shards, value: plan.known(shard as u32, log_shards) },
+        false => Known::default(),
+    };
+    let last = i + 1 == plan.passes.len();
+    let mut pass = work.args(i, &step.pass, last, known)?;
+    let (input, output) = shards.ends::<u32>(plan, i, shard);
+    (pass.input, pass.output) = (input, output);
+    pass.reorder = (last && plan.reorder).into();
+    // Before and after an exchange a lane waits for others.
+    let stays = |i: usize| plan.passes[i].target == Target::Stay;
+    pass.follows = (i > 0 && stays(i - 1) && stays(i)).into();
+    let args = ffi::tandem_ntt_small_spread_args {
+        pass,
+        targets: shards.targets(plan, shard),
+        log_shards,
+        sections_in: step.sections_in.into(),
+        scatter: scatter(step.target),
+        known_bits: known.bits,
+        known: known.value,
+    };
+    let launcher = match F::FIELD {
+        FieldId::Goldilocks => ffi::tandem_ntt_small_spread_goldilocks,
+        _ => ffi::tandem_ntt_small_spread_baby_bear,
+    };
+    work.ctx.launch(OP, |stream| {
+        if known.bits == 0 && step.target == Target::Stay && !step.sections_in {
+            // SAFETY: input and output hold the shard's elements on the lane whose stream this is; the tables are those of the
+            // field and of the pass, and stay until the stream has done it.
+            return unsafe { pass_launcher::<F>()(&args.pass, stream) };
+        }
+        // SAFETY: as above; each target is the section of this shard in memory that this lane can reach, that nothing else writes
+        // to, and that its owner uses after it has waited for this stream.
+        unsafe { launcher(&args, stream) }
+    })
+}
+
+/// Fewer elements than two passes need.
+fn few<F: Small>(
+    shards: &mut Shards<'_, F::Element>,
+    op: &NttOp<F::Element>,
+    shift: F::Ark,
+    unshift: F::Ark,
+) -> Result<()> {
+    let Spread { log_n, log_shards } = shards.spread;
+    let (root, before, after) = ends::<F>(log_n, op.direction, shift, unshift)?;
+    let word = |x| F::word(F::element(x));
+    let launcher = match F::FIELD {
+        FieldId::Goldilocks => ffi::tandem_ntt_small_tiny_spread_goldilocks,
+        _ => ffi::tandem_ntt_small_tiny_spread_baby_bear,
+    };
+    shards.tiny(|at, shard, shards| {
+        let args = ffi::tandem_ntt_small_tiny_spread_args {
+            shards,
+            output: at.other(),
+            root: word(root),
+            scale: word(scale_of::<F>(log_n, op.direction)),
+            before: word(before),
+            after: word(after),
+            log_n,
+            log_shards,
+            shard,
+            input_reversed: (op.input == Order::BitReversed).into(),
+            output_reversed: (op.output == Order::BitReversed).into(),
+        };
+        // SAFETY: all shards and the output have 2^(log_n - log_shards) elements, which this lane can reach; the stream has
+        // waited for what was done to the shards, and they stay until all lanes have read them.
+        at.ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn passes_cover_every_bit_once_and_blocks_have_neighbours() {
+    fn passes_cover_every_bit_once() {
         for log_n in MIN_BITS..=32 {
             for reversed in [false, true] {
                 let mut passes = passes(log_n, reversed);
-                for pass in &passes {
-                    assert!((MIN_BITS..=MAX_BITS).contains(&pass.log_rows), "2^{log_n}: {pass:?}");
-                    assert!(pass.low == 0 || pass.low >= 5, "2^{log_n}: {pass:?}");
-                    assert!(pass.log_rows == log_n || log_n - pass.log_rows >= 5, "2^{log_n}: {pass:?}");
-                }
+                assert!(passes.iter().enumerate().all(|(i, pass)| (pass.factors == Factors::None) == (i == 0)));
+                assert!(passes.iter().all(|pass| (MIN_BITS..=MAX_BITS).contains(&pass.log_rows)), "2^{log_n}");
                 if !reversed {
                     passes.reverse();
                 }
@@ -351,10 +574,10 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_of_up_to_four_stages_and_make_a_pass() {
+    fn rounds_are_of_up_to_five_stages_and_make_a_pass() {
         for log_rows in MIN_BITS..=MAX_BITS {
-            assert_eq!(rounds(log_rows).iter().sum::<u32>(), log_rows);
-            assert!(rounds(log_rows).iter().all(|&h| h <= 4));
+            let first = first_round(log_rows);
+            assert!(first <= 5 && log_rows - first <= 4 && first >= log_rows - first);
         }
     }
 }

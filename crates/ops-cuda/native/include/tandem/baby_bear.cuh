@@ -6,11 +6,11 @@ namespace tandem {
 
 struct BabyBear {
     static constexpr uint32_t P = 0x78000001;
-    /// 1 / p mod 2^32: (1 + 15 * 2^27)(1 - 15 * 2^27) = 1 there.
-    static constexpr uint32_t INVERSE_P = 0x88000001;
+    /// -1 / p mod 2^32: (1 + 15 * 2^27)(1 - 15 * 2^27) = 1 there.
+    static constexpr uint32_t MINUS_INVERSE_P = 0x77ffffff;
 
-    /// Threads of a transform that share a multiprocessor, by measurement.
-    static constexpr uint32_t RESIDENT_THREADS = 1536;
+    /// Registers of a transform's threads that hold 16 elements or 32, by measurement.
+    static constexpr uint32_t REGISTERS[2] = {40, 64};
     typedef uint32_t Stored;
     static constexpr Stored ONE = uint32_t((uint64_t(1) << 32) % P);
     /// Below p, like what is stored.
@@ -25,20 +25,20 @@ struct BabyBear {
     /// a * b / R for a * b < 2^32 p.
     TANDEM_HD static Held multiply(Stored a, Stored b) {
         const uint64_t t = uint64_t(a) * b;
-        const uint64_t m = uint64_t(uint32_t(t) * INVERSE_P) * P;
-        // The lower halves are equal.
-        const uint32_t r = uint32_t(t >> 32) - uint32_t(m >> 32);
-        return smaller(r, r + P);
+        // The lower half of the sum is zero, and it is below 2^33 p.
+        const uint32_t r = uint32_t((t + uint64_t(uint32_t(t) * MINUS_INVERSE_P) * P) >> 32);
+        return smaller(r, r - P);
     }
     TANDEM_HD static Stored sum(Stored a, Stored b) { return add(a, b); }
     TANDEM_HD static Stored product(Stored a, Stored b) { return multiply(a, b); }
 
-    /// (a - b) * w^e for 0 <= e < 8 and the root of unity w = 31^((p - 1) / 16).
+    /// (a - b) * w^e for 0 <= e < 16 and the root of unity w = 31^((p - 1) / 32).
     TANDEM_HD static Held subtract_turned(Held a, Held b, int e) {
         if (e == 0) return subtract(a, b);
         // In Montgomery form.
-        constexpr uint32_t ROOTS[8] = {0x0ffffffe, 0x5f06e481, 0x3d85298f, 0x45f62656,
-                                       0x1c38d511, 0x6df1fcdc, 0x7513f80e, 0x101fd837};
+        constexpr uint32_t ROOTS[16] = {0x0ffffffe, 0x3f5c39ec, 0x5f06e481, 0x623df940, 0x3d85298f, 0x017194cd,
+                                        0x45f62656, 0x4e156d00, 0x1c38d511, 0x1eeb168e, 0x6df1fcdc, 0x3978ae60,
+                                        0x7513f80e, 0x02e19099, 0x101fd837, 0x19e5f901};
         return multiply(a - b + P, ROOTS[e]);
     }
 

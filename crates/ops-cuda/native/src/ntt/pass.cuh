@@ -12,6 +12,7 @@
 // 7 bits they are of one warp, so that most exchanges need no barrier of the block.
 //
 // A transform that is spread over lanes goes through the same passes over the places of a shard (spread.cuh says how).
+#include "lazy.cuh"
 #include "spread.cuh"
 
 #include <cuda_pipeline_primitives.h>
@@ -28,33 +29,6 @@ constexpr uint32_t BLOCKS = 5;
 /// above, in quarters of 16 bytes so that neighbouring threads read neighbouring quarters.
 constexpr uint32_t STAGE_NODES = HELD - 1, STAGE_BLOCKS = 1u << (MAX_LOG_ROWS - LOG_HELD);
 static_assert(STAGE_NODES * STAGE_BLOCKS == TANDEM_NTT_STAGE_FACTORS, "as the header says");
-
-TANDEM_HD uint32_t reverse_bits(uint32_t x, uint32_t bits) {
-#if defined(__CUDA_ARCH__)
-    return bits == 0 ? 0 : __brev(x) >> (32 - bits);
-#else
-    uint32_t r = 0;
-    for (uint32_t i = 0; i < bits; i++) r |= (x >> i & 1) << (bits - 1 - i);
-    return r;
-#endif
-}
-
-/// The exponent of the root of order 2^(bits of the place), or of order twice that for the odd coset, by which the
-/// element at `place` is multiplied before a pass. The place has the row's bits and those of all passes before, which
-/// are above the row, or below it if the passes go upwards (`reversed`). The passes before have made their bits the
-/// point's, low ones first; the row is still the coefficient's.
-TANDEM_HD uint64_t factor_exponent(uint64_t place, uint32_t bits, uint32_t log_rows, bool reversed, bool odd) {
-    const uint32_t known_bits = bits - log_rows;
-    uint32_t row, known;
-    if (reversed) {
-        known = uint32_t(place & ((uint64_t(1) << known_bits) - 1));
-        row = reverse_bits(uint32_t(place >> known_bits), log_rows);
-    } else {
-        row = uint32_t(place & ((uint64_t(1) << log_rows) - 1));
-        known = reverse_bits(uint32_t(place >> log_rows), known_bits);
-    }
-    return odd ? (2 * uint64_t(known) + 1) * row : uint64_t(known) * row;
-}
 
 #if defined(__CUDACC__)
 /// Where the elements of a block stand in memory.

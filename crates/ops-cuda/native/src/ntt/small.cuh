@@ -4,35 +4,31 @@
 // A pass does the transforms of the columns: the 2^log_rows elements whose places differ in the bits low .. low +
 // log_rows. Before it the element of row r is multiplied by w^(known * r), where `known` are the bits of the point that
 // earlier passes have found and w is the root of unity of order 2^(bits of the row and known). That factor is a power
-// of the row for each column, and rows that a thread holds are in arithmetic progression: factors are computed.
+// of the row for each column, and rows that a thread holds are in arithmetic progression: factors are computed, unless
+// there is a table of them.
 //
-// A block keeps 16 columns, a line of memory or half of one, in shared memory, as tile[row][column] with rows one element
-// longer than that: neither rows nor columns then have conflicts of banks, or few. A thread holds 16 elements of one column
-// and does up to four stages on them, a round. Rows go in in natural order and come out in bit-reversed order. Where a
-// pass is to go the other way, its rows are copied in and out in bit-reversed order.
-#include "tandem_ops.h"
+// A block takes 16 columns, a line of memory or half of one. A thread holds 16 elements of one column, or 32, and does up to
+// five stages on them; that is done twice, with an exchange in shared memory between. What the first round reads and what the
+// last one writes goes straight from memory to registers and back: neighbouring threads take neighbouring columns, or
+// neighbouring rows where it is rows that are neighbours in memory. Then what exchanges elements are threads of one warp. Rows
+// go in in natural order and come out in bit-reversed order; where a pass is to go the other way, its rows are read and
+// written in bit-reversed order. Rows that would not be neighbours so go through shared memory once more.
+//
+// A transform that is spread over lanes goes through the same passes over the places of a shard (spread.cuh says how).
+#include "spread.cuh"
 #include "tandem/baby_bear.cuh"
 #include "tandem/goldilocks.cuh"
 
 namespace tandem {
 namespace ntt_small {
 
-constexpr uint32_t LOG_HELD = 4, HELD = 1 << LOG_HELD;
+using ntt::reverse_bits;
+using ntt::rotate_right;
 
 TANDEM_HD constexpr uint32_t reversed_bits(uint32_t x, uint32_t bits) {
     uint32_t r = 0;
     for (uint32_t i = 0; i < bits; i++) r |= (x >> i & 1) << (bits - 1 - i);
     return r;
-}
-
-/// The stages of the rounds of a pass.
-struct Rounds {
-    uint32_t count, first, second, third;
-};
-TANDEM_HD constexpr Rounds rounds(uint32_t log_rows) {
-    return log_rows <= 4   ? Rounds{1, log_rows, 0, 0}
-           : log_rows <= 8 ? Rounds{2, (log_rows + 1) / 2, log_rows / 2, 0}
-                           : Rounds{3, 3, 3, log_rows - 6};
 }
 
 /// The transform of 2^H elements, which come out in bit-reversed order.
@@ -45,39 +41,42 @@ template <class F, int H> TANDEM_HD void transform(typename F::Held* x) {
             if (i >> h & 1) continue;
             const typename F::Held a = x[i], b = x[i | 1 << h];
             x[i] = F::add(a, b);
-            x[i | 1 << h] = F::subtract_turned(a, b, (i & ((1 << h) - 1)) << (3 - h));
+            x[i | 1 << h] = F::subtract_turned(a, b, (i & ((1 << h) - 1)) << (4 - h));
         }
     }
 }
 
 #if defined(__CUDACC__)
-__device__ __forceinline__ uint32_t reverse_bits(uint32_t x, uint32_t bits) { return bits == 0 ? 0 : __brev(x) >> (32 - bits); }
-
-/// Columns of a block: a line of memory, or half of one. Blocks of more threads wait longer for each other.
+/// Columns of a block.
 constexpr uint32_t LOG_COLUMNS = 4, C = 1u << LOG_COLUMNS;
-static_assert(LOG_COLUMNS == LOG_HELD, "a block has a thread for each row");
-template <int LOG_ROWS> constexpr uint32_t THREADS = 1u << LOG_ROWS;
-/// The tile, and a factor for each row.
-template <class F, int LOG_ROWS>
-constexpr uint32_t TILE_BYTES = ((C + 2) << LOG_ROWS) * sizeof(typename F::Stored);
-/// Blocks that share a multiprocessor, which leaves their threads a number of registers.
-template <class F, int LOG_ROWS>
-constexpr uint32_t BLOCKS = F::RESIDENT_THREADS / THREADS<LOG_ROWS> > 24 ? 24 : F::RESIDENT_THREADS / THREADS<LOG_ROWS>;
 
-/// A power of the root as its parts: one of its first 2^split powers, and one of its 2^split-th.
-template <class F> struct Power {
-    typename F::Stored low, high;
-
-    __device__ __forceinline__ Power(const tandem_ntt_small_pass_args& args, uint64_t exponent) {
-        const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
-        if (args.inverse) exponent = 0 - exponent;
-        const uint32_t mask = (1u << args.split) - 1;
-        low = __ldg(powers + (uint32_t(exponent) & mask));
-        high = __ldg(powers + (1u << args.split) + (uint32_t(exponent >> args.split) & mask));
-    }
-
-    __device__ __forceinline__ typename F::Stored value() const { return F::product(low, high); }
+/// How a block does a pass.
+template <class F, int LOG_ROWS> struct Form {
+    static constexpr uint32_t R = 1u << LOG_ROWS;
+    /// Stages of the two rounds; as in ops-cuda/src/ntt/small.rs.
+    static constexpr int FIRST = LOG_ROWS <= 4 ? LOG_ROWS : (LOG_ROWS + 1) / 2, SECOND = LOG_ROWS - FIRST;
+    /// Elements of a thread.
+    static constexpr int LOG_HELD = FIRST > 4 ? FIRST : 4, HELD = 1 << LOG_HELD;
+    static constexpr uint32_t THREADS = (R * C) >> LOG_HELD, THREADS_OF_COLUMN = R >> LOG_HELD;
+    /// Blocks that share a multiprocessor, which leaves their threads a number of registers.
+    static constexpr uint32_t BLOCKS_THAT_FIT = 65536 / F::REGISTERS[LOG_HELD - 4] / THREADS;
+    static constexpr uint32_t BLOCKS = BLOCKS_THAT_FIT > 24 ? 24 : BLOCKS_THAT_FIT;
+    /// Row by row with one element more, and one more after 16 rows: neither 16 rows side by side nor every 16th have conflicts
+    /// of banks, for the elements of 8 bytes.
+    static constexpr uint32_t TILE_BYTES = (R * (C + 1) + (R >> 4) + C) * sizeof(typename F::Stored);
 };
+
+/// Where the tile has the first column's element of a row. That of a | b is the sum of both where no bit is of both.
+__device__ constexpr uint32_t kept_at(uint32_t row) { return row * (C + 1) + (row >> 4); }
+
+/// A power of the root from its parts: one of its first 2^split powers, and one of its 2^split-th.
+template <class F> __device__ __forceinline__ typename F::Stored power(const tandem_ntt_small_pass_args& args, uint64_t exponent) {
+    const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
+    if (args.inverse) exponent = 0 - exponent;
+    const uint32_t mask = (1u << args.split) - 1;
+    const auto low = __ldg(powers + (uint32_t(exponent) & mask));
+    return F::product(low, __ldg(powers + (1u << args.split) + (uint32_t(exponent >> args.split) & mask)));
+}
 
 /// Lets the kernel that was launched before end, and the next one start as blocks become free (PTX, griddepcontrol).
 __device__ __forceinline__ void wait_for_pass_before() {
@@ -101,165 +100,162 @@ struct Places {
         const uint32_t below = uint32_t((uint64_t(1) << low) - 1);
         return vector << log_n | (column & below) | uint64_t(column & ~below) << log_rows;
     }
+    /// The number in memory of a row.
+    __device__ __forceinline__ uint32_t row(uint32_t row) const { return reverse_rows ? reverse_bits(row, log_rows) : row; }
 };
 
-/// Copies a tile: calls `copy(tile element, place)` for the thread's elements.
-template <class F, int LOG_ROWS, class Copy>
-__device__ __forceinline__ void copy_tile(const Places& places, uint64_t first, uint64_t columns, Copy copy) {
-    constexpr uint32_t STEP = THREADS<LOG_ROWS> / C;
-    if (places.low == 0) {
-        // A thread takes a row of all columns.
-        const uint32_t row = threadIdx.x;
-        const uint32_t to = (places.reverse_rows ? reverse_bits(row, LOG_ROWS) : row) * (C + 1);
-        const uint64_t base = places.column(first) + row;
-        if (places.reverse_columns && places.log_n > LOG_ROWS) {
-            const uint32_t top = places.log_n - LOG_COLUMNS;
-#pragma unroll
-            for (uint32_t i = 0; i < C; i++)
-                copy(to + i, base + (uint64_t(reversed_bits(i, LOG_COLUMNS)) << top));
-        } else {
-            const uint32_t present = columns - first < C ? uint32_t(columns - first) : C;
-#pragma unroll
-            for (uint32_t i = 0; i < C; i++)
-                if (i < present) copy(to + i, base + (i << LOG_ROWS));
-        }
-    } else {
-        // They take neighbouring columns.
-        const uint32_t column = threadIdx.x % C, row = threadIdx.x / C;
-        const uint64_t base = places.column(first + column) + (uint64_t(row) << places.low);
-        if (places.reverse_rows) {
-            const uint32_t to = reverse_bits(row, LOG_ROWS) * (C + 1) + column;
-#pragma unroll
-            for (uint32_t i = 0; i < HELD; i++)
-                copy(to + reversed_bits(i * STEP, LOG_ROWS) * (C + 1), base + (uint64_t(i * STEP) << places.low));
-        } else {
-#pragma unroll
-            for (uint32_t i = 0; i < HELD; i++)
-                copy((row + i * STEP) * (C + 1) + column, base + (uint64_t(i * STEP) << places.low));
-        }
-    }
+/// The k-th of elements that are so many bytes apart.
+template <class T> __device__ __forceinline__ T* step(T* from, uint32_t bytes, uint32_t k) {
+    return reinterpret_cast<T*>(const_cast<char*>(reinterpret_cast<const char*>(from)) + uint64_t(bytes) * k);
 }
 
-/// H stages on the rows' bits LEFT - H .. LEFT. `factor(i, row)` reads and multiplies what is the i-th element of the thread.
-template <class F, int LOG_ROWS, int LEFT, int H, class Read>
-__device__ __forceinline__ void round(typename F::Stored* tile, bool inverse, Read read) {
-    constexpr uint32_t BELOW = LEFT - H, SIZE = 1 << H;
-    const uint32_t column = threadIdx.x % C, thread = threadIdx.x / C;
-    typename F::Stored y[HELD];
-    typename F::Held x[HELD];
-    uint32_t at[HELD >> H];
-#pragma unroll
-    for (uint32_t q = 0; q < HELD >> H; q++) {
-        const uint32_t unit = thread + q * (THREADS<LOG_ROWS> / C);
-        const uint32_t row = unit >> BELOW << LEFT | (unit & ((1u << BELOW) - 1));
-        at[q] = row * (C + 1) + column;
-        read(x + (q << H), tile + at[q], row);
-        transform<F, H>(x + (q << H));
-#pragma unroll
-        for (uint32_t k = 0; k < SIZE; k++) y[q << H | k] = F::fold(x[q << H | k]);
-    }
-    // Element k is the transform's at bitrev(k), or the inverse's at -bitrev(k).
-    if (inverse) {
-#pragma unroll
-        for (uint32_t i = 0; i < HELD; i++) {
-            const uint32_t k = reversed_bits((SIZE - reversed_bits(i % SIZE, H)) % SIZE, H);
-            tile[at[i >> H] + (k << BELOW) * (C + 1)] = y[i];
-        }
-    } else {
-#pragma unroll
-        for (uint32_t i = 0; i < HELD; i++) tile[at[i >> H] + ((i % SIZE) << BELOW) * (C + 1)] = y[i];
-    }
+using ntt::pass_of;
+TANDEM_HD const tandem_ntt_small_pass_args& pass_of(const tandem_ntt_small_pass_args& args) { return args; }
+TANDEM_HD const tandem_ntt_small_pass_args& pass_of(const tandem_ntt_small_spread_args& args) { return args.pass; }
+template <class Args> constexpr bool is_spread = std::is_same<Args, tandem_ntt_small_spread_args>::value;
+
+/// Where an element is read from that stands at a place.
+template <class T> __device__ __forceinline__ const T* source(const tandem_ntt_small_spread_args& all, uint64_t place) {
+    if (all.sections_in) place = rotate_right(place, all.pass.log_n, all.log_shards);
+    return reinterpret_cast<const T*>(all.pass.input) + place;
 }
 
-/// A later round: elements are multiplied by roots of order 2^(LEFT + bits of the round before), from a table.
-template <class F, int LOG_ROWS, int LEFT, int H, int BEFORE>
-__device__ __forceinline__ void later_round(typename F::Stored* tile, bool inverse, const typename F::Stored* factors) {
-    constexpr uint32_t BELOW = LEFT - H, MASK = (1u << BEFORE) - 1;
-    __syncthreads();
-    round<F, LOG_ROWS, LEFT, H>(tile, inverse, [&](typename F::Held* x, const typename F::Stored* from, uint32_t row) {
-#pragma unroll
-        for (uint32_t k = 0; k < 1u << H; k++)
-            x[k] = F::multiply(from[(k << BELOW) * (C + 1)], __ldg(factors + ((row | k << BELOW) & MASK)));
-    });
+/// Where an element is written to whose place it is.
+template <class T> __device__ __forceinline__ T* target(const tandem_ntt_small_spread_args& all, uint64_t place) {
+    if (all.scatter == TANDEM_NTT_STAY) return reinterpret_cast<T*>(all.pass.output) + place;
+    if (all.scatter == TANDEM_NTT_BY_LOW_BITS) place = rotate_right(place, all.pass.log_n, all.log_shards);
+    const uint32_t section_bits = all.pass.log_n - all.log_shards;
+    return reinterpret_cast<T*>(all.targets[place >> section_bits]) + (place & ((uint64_t(1) << section_bits) - 1));
 }
 
-template <class F, int LOG_ROWS>
-__global__ void __launch_bounds__((THREADS<LOG_ROWS>), (BLOCKS<F, LOG_ROWS>))
-    pass_kernel(const tandem_ntt_small_pass_args args) {
+/// The factors before a pass of the rows of a thread, where they are computed.
+template <class F, int LOG_ROWS, class Args>
+__device__ __forceinline__ void multiply_powers(typename F::Held* x, const typename F::Stored* y, const Args& all, uint64_t place, uint32_t unit) {
     typedef typename F::Stored Stored;
-    constexpr uint32_t R = 1u << LOG_ROWS;
-    constexpr Rounds ROUNDS = rounds(LOG_ROWS);
+    typedef Form<F, LOG_ROWS> S;
+    constexpr uint32_t BELOW = LOG_ROWS - S::FIRST;
+    const tandem_ntt_small_pass_args& args = pass_of(all);
+    // The bits of the point that the column knows.
+    uint32_t bits = args.reversed ? args.low : args.log_n - args.low - LOG_ROWS;
+    uint64_t known = args.reversed ? place & ((uint64_t(1) << bits) - 1) : place >> (args.low + LOG_ROWS);
+    if constexpr (is_spread<Args>) {
+        known = ntt::with_known(known, bits, args.reversed, all.known_bits, all.known);
+        bits += all.known_bits;
+    }
+    if (!args.reversed) known = reverse_bits(uint32_t(known), bits);
+    const uint64_t one = known << (args.order_bits - bits - LOG_ROWS);
+    const Stored* coset = reinterpret_cast<const Stored*>(args.coset);
+    // Factor k is that of the first row times the k-th power of the step.
+    Stored by = power<F>(args, one << BELOW);
+    if (coset) by = F::product(by, __ldg(coset + ((1u << BELOW) % S::R)));
+    const Stored square = F::product(by, by);
+#pragma unroll
+    for (uint32_t q = 0; q < S::HELD >> S::FIRST; q++) {
+        const uint32_t row = unit + q * S::THREADS_OF_COLUMN;
+        Stored even = F::product(power<F>(args, one * row), Stored(args.scale));
+        if (coset) even = F::product(even, __ldg(coset + row));
+        Stored odd = F::product(even, by);
+        x[q << S::FIRST] = F::multiply(y[q << S::FIRST], even);
+#pragma unroll
+        for (uint32_t k = 1; k < 1u << S::FIRST; k++) {
+            Stored& f = k % 2 ? odd : even;
+            if (k > 1) f = F::product(f, square);
+            x[q << S::FIRST | k] = F::multiply(y[q << S::FIRST | k], f);
+        }
+    }
+}
+
+/// Element k of a transform of 2^H is that at bitrev(k); that of the inverse at -bitrev(k), which is to stand where this says.
+template <int H> __device__ constexpr uint32_t negated(uint32_t k) {
+    return reversed_bits(((1u << H) - reversed_bits(k, H)) % (1u << H), H);
+}
+
+/// One pass; `Args` is tandem_ntt_small_pass_args, or tandem_ntt_small_spread_args for a pass over a shard.
+template <class F, int LOG_ROWS, class Args>
+__global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROWS>::BLOCKS)) pass_kernel(const Args all) {
+    typedef typename F::Stored Stored;
+    typedef Form<F, LOG_ROWS> S;
+    constexpr int FIRST = S::FIRST, SECOND = S::SECOND, LAST = SECOND ? SECOND : FIRST, HELD = S::HELD;
+    constexpr uint32_t OF_COLUMN = S::THREADS_OF_COLUMN, BELOW = LOG_ROWS - FIRST;
     extern __shared__ uint4 shared[];
     Stored* tile = reinterpret_cast<Stored*>(shared);
+    const tandem_ntt_small_pass_args& args = pass_of(all);
     const uint32_t log_n = args.log_n, log_columns = log_n - LOG_ROWS;
     const bool reversed = args.reversed, reorder = args.reorder, inverse = args.inverse;
     const Places from{log_n, LOG_ROWS, args.low, reversed, reorder && !reversed};
-    const uint64_t first = uint64_t(blockIdx.x) * C, columns = args.count << log_columns;
+    uint32_t block = blockIdx.x;
+    if constexpr (is_spread<Args>) {
+        // Neighbouring blocks write to different sections, so that the ways to all lanes are used all the time.
+        const uint32_t log_blocks = 31 - __clz(gridDim.x);
+        if (all.scatter == TANDEM_NTT_BY_HIGH_BITS && log_blocks >= all.log_shards)
+            block = uint32_t(rotate_right(block, log_blocks, all.log_shards));
+    }
+    const uint64_t first = uint64_t(block) * C, columns = args.count << log_columns;
 
-    // The bits of the point that the column knows.
-    const uint64_t place = from.column(first + threadIdx.x % C) & ((uint64_t(1) << log_n) - 1);
-    const uint32_t bits = reversed ? args.low + LOG_ROWS : log_n - args.low;
-    const uint32_t known = reversed ? uint32_t(place & ((uint64_t(1) << args.low) - 1))
-                                    : reverse_bits(uint32_t(place >> (args.low + LOG_ROWS)), bits - LOG_ROWS);
-    const uint64_t unit = uint64_t(known) << (args.order_bits - bits);
-    const Stored* coset = reinterpret_cast<const Stored*>(args.coset);
-    constexpr int H = ROUNDS.first, BELOW = LOG_ROWS - H;
-    // Where the tile's columns know the same bits, the rows' factors are computed once.
-    Stored* row_factors = tile + R * (C + 1);
-    const bool shared_factors = args.multiply && !reversed && args.low != 0;
-    // Else those of a thread are powers of one, times one.
-    const uint32_t row = threadIdx.x;
-    const Power<F> factor(args, shared_factors ? unit * row : unit << BELOW);
-    const Stored* input = reinterpret_cast<const Stored*>(args.input);
+    // A round is done on units of rows that are equal in the other stages' bits; a thread has the units `unit` + q OF_COLUMN.
+    const bool rows_in = from.low == 0;
+    uint32_t column = rows_in ? threadIdx.x / OF_COLUMN : threadIdx.x % C;
+    uint32_t unit = rows_in ? threadIdx.x % OF_COLUMN : threadIdx.x / C;
+    bool present = first + column < columns;
+    uint64_t place = from.column(first + column);
+    const uint64_t in_vector = place & ((uint64_t(1) << log_n) - 1);
+    const Stored* factors = reinterpret_cast<const Stored*>(args.factors);
+    if (factors) factors += reversed ? in_vector & ((uint64_t(1) << (args.low + LOG_ROWS)) - 1) : in_vector >> args.low;
     // The pass before may still be at its end: nothing that it writes is touched until then.
     wait_for_pass_before();
-    copy_tile<F, LOG_ROWS>(from, first, columns, [&](uint32_t at, uint64_t place) {
-        const uint32_t to = uint32_t(__cvta_generic_to_shared(tile + at));
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(input + place), "n"(sizeof(Stored)));
-    });
-    asm volatile("cp.async.commit_group;");
-    Stored step{};
-    if (shared_factors) {
-        Stored f = F::product(factor.value(), Stored(args.scale));
-        if (coset) f = F::product(f, __ldg(coset + row));
-        row_factors[row] = f;
-    } else if (args.multiply) {
-        step = factor.value();
-        if (coset) step = F::product(step, __ldg(coset + ((1u << BELOW) % R)));
-    }
-    asm volatile("cp.async.wait_all;");
-    __syncthreads();
 
-    round<F, LOG_ROWS, LOG_ROWS, H>(tile, inverse, [&](typename F::Held* x, const Stored* at, uint32_t row) {
-        if (!args.multiply) {
+    Stored y[HELD];
+    typename F::Held x[HELD];
+    {
+        uint32_t bytes = uint32_t(sizeof(Stored)) << from.low;
+        const Stored* input = reinterpret_cast<const Stored*>(args.input) + place;
+        // Reads what is in row base | more, of which `more` is a constant and `at` is for `base`.
+        const auto read = [&](const Stored* at, uint32_t base, uint32_t more) {
+            if constexpr (is_spread<Args>)
+                if (all.sections_in) return *source<Stored>(all, place + (uint64_t(base + more) << from.low));
+            return *step(at, bytes, more);
+        };
+        const auto row_of = [](uint32_t i) { return (i >> FIRST) * OF_COLUMN + (i % (1u << FIRST) << BELOW); };
+        if (rows_in && reversed) {
+            // Neighbours in memory are no neighbours of those a thread needs.
+            Stored* to = tile + column + kept_at(reverse_bits(unit, LOG_ROWS));
+            if (present)
 #pragma unroll
-            for (uint32_t k = 0; k < 1u << H; k++) x[k] = F::held(at[(k << BELOW) * (C + 1)]);
-            return;
-        }
-        if (shared_factors) {
+                for (uint32_t i = 0; i < HELD; i++) to[kept_at(reversed_bits(i * OF_COLUMN, LOG_ROWS))] = read(input + unit, unit, i * OF_COLUMN);
+            __syncwarp();
+            const Stored* at = tile + column + kept_at(unit);
 #pragma unroll
-            for (uint32_t k = 0; k < 1u << H; k++)
-                x[k] = F::multiply(at[(k << BELOW) * (C + 1)], row_factors[row | k << BELOW]);
-            return;
-        }
-        // Factor k is the factor of this row times the k-th power of the step.
-        Stored even = F::product(Power<F>(args, unit * row).value(), Stored(args.scale));
-        if (coset) even = F::product(even, __ldg(coset + row));
-        x[0] = F::multiply(at[0], even);
-        Stored odd = F::product(even, step), square = F::product(step, step);
+            for (uint32_t i = 0; i < HELD; i++) y[i] = at[kept_at(row_of(i))];
+        } else if (present) {
+            const uint32_t base = from.row(unit);
+            const Stored* at = step(input, bytes, base);
+            if (reversed) {
 #pragma unroll
-        for (uint32_t k = 1; k < 1u << H; k++) {
-            Stored& f = k % 2 ? odd : even;
-            if (k > 1) f = F::product(f, square);
-            x[k] = F::multiply(at[(k << BELOW) * (C + 1)], f);
+                for (uint32_t i = 0; i < HELD; i++) y[i] = read(at, base, reversed_bits(row_of(i), LOG_ROWS));
+            } else {
+#pragma unroll
+                for (uint32_t i = 0; i < HELD; i++) y[i] = read(at, base, row_of(i));
+            }
         }
-    });
-    const Stored* stages = reinterpret_cast<const Stored*>(args.stages);
-    if constexpr (ROUNDS.count > 1)
-        later_round<F, LOG_ROWS, BELOW, ROUNDS.second, LOG_ROWS>(tile, inverse, stages);
-    if constexpr (ROUNDS.count > 2)
-        later_round<F, LOG_ROWS, ROUNDS.third, ROUNDS.third, BELOW>(tile, inverse, stages + R);
-    __syncthreads();
+        if (factors) {
+            if (reversed) {
+                const Stored* at = step(factors, bytes, reverse_bits(unit, LOG_ROWS));
+#pragma unroll
+                for (uint32_t i = 0; i < HELD; i++) x[i] = F::multiply(y[i], __ldg(step(at, bytes, reversed_bits(row_of(i), LOG_ROWS))));
+            } else {
+                const Stored* at = factors + unit;
+#pragma unroll
+                for (uint32_t i = 0; i < HELD; i++) x[i] = F::multiply(y[i], __ldg(at + row_of(i)));
+            }
+        } else if (args.multiply) {
+            multiply_powers<F, LOG_ROWS>(x, y, all, in_vector, unit);
+        } else {
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++) x[i] = F::held(y[i]);
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < HELD >> FIRST; q++) transform<F, FIRST>(x + (q << FIRST));
 
     Places to = from;
     if (reorder) {
@@ -267,11 +263,92 @@ __global__ void __launch_bounds__((THREADS<LOG_ROWS>), (BLOCKS<F, LOG_ROWS>))
         to.reverse_rows = !reversed;
         to.reverse_columns = reversed;
     }
-    Stored* output = reinterpret_cast<Stored*>(args.output);
-    const bool last = args.last;
-    copy_tile<F, LOG_ROWS>(to, first, columns, [&](uint32_t at, uint64_t place) {
-        output[place] = last ? F::reduce(tile[at]) : tile[at];
-    });
+    const bool rows_out = to.low == 0;
+    if constexpr (SECOND > 0) {
+        Stored* kept = tile + column + kept_at(unit);
+        if (inverse) {
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++)
+                kept[kept_at((i >> FIRST) * OF_COLUMN + (negated<FIRST>(i % (1u << FIRST)) << BELOW))] = F::fold(x[i]);
+        } else {
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++) kept[kept_at((i >> FIRST) * OF_COLUMN + (i % (1u << FIRST) << BELOW))] = F::fold(x[i]);
+        }
+        if (rows_in && rows_out) {
+            __syncwarp();
+        } else {
+            __syncthreads();
+            column = rows_out ? threadIdx.x / OF_COLUMN : threadIdx.x % C;
+            unit = rows_out ? threadIdx.x % OF_COLUMN : threadIdx.x / C;
+        }
+        // Elements are multiplied by roots of order 2^log_rows, from a table.
+        const Stored* stages = reinterpret_cast<const Stored*>(args.stages) + unit;
+        const Stored* rows = tile + column + kept_at(unit << SECOND);
+#pragma unroll
+        for (uint32_t q = 0; q < HELD >> SECOND; q++) {
+            const Stored* at = rows + kept_at(q * OF_COLUMN << SECOND);
+            x[q << SECOND] = F::held(at[0]);
+#pragma unroll
+            for (uint32_t k = 1; k < 1u << SECOND; k++)
+                x[q << SECOND | k] = F::multiply(at[kept_at(k)], __ldg(stages + (k << FIRST) + q * OF_COLUMN));
+            transform<F, SECOND>(x + (q << SECOND));
+        }
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < HELD; i++) {
+        y[i] = F::fold(x[i]);
+        if (args.last) y[i] = F::reduce(y[i]);
+    }
+
+    present = first + column < columns;
+    place = to.column(first + column);
+    const uint32_t bytes = uint32_t(sizeof(Stored)) << to.low;
+    Stored* output = reinterpret_cast<Stored*>(args.output) + place;
+    const auto write = [&](Stored* at, uint32_t base, uint32_t more, Stored value) {
+        if constexpr (is_spread<Args>) {
+            if (all.scatter != TANDEM_NTT_STAY) {
+                *target<Stored>(all, place + (uint64_t(base + more) << to.low)) = value;
+                return;
+            }
+        }
+        *step(at, bytes, more) = value;
+    };
+    if (rows_out && !to.reverse_rows) {
+        Stored* kept = tile + column + kept_at(unit << LAST);
+        if (inverse) {
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++) kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + negated<LAST>(i % (1u << LAST)))] = y[i];
+        } else {
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++) kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + i % (1u << LAST))] = y[i];
+        }
+        __syncwarp();
+        const Stored* at = tile + column + kept_at(unit);
+        if (present)
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++) write(output + unit, unit, i * OF_COLUMN, at[kept_at(i * OF_COLUMN)]);
+    } else if (present) {
+        const uint32_t base = to.row(unit << LAST);
+        Stored* at = step(output, bytes, base);
+        const auto write_all = [&](auto place_of) {
+#pragma unroll
+            for (uint32_t i = 0; i < HELD; i++) {
+                const uint32_t row = (i >> LAST) * OF_COLUMN << LAST;
+                write(at, base, place_of(row, i % (1u << LAST)), y[i]);
+            }
+        };
+        if (to.reverse_rows) {
+            if (inverse) {
+                write_all([](uint32_t row, uint32_t k) { return reversed_bits(row | negated<LAST>(k), LOG_ROWS); });
+            } else {
+                write_all([](uint32_t row, uint32_t k) { return reversed_bits(row | k, LOG_ROWS); });
+            }
+        } else if (inverse) {
+            write_all([](uint32_t row, uint32_t k) { return row | negated<LAST>(k); });
+        } else {
+            write_all([](uint32_t row, uint32_t k) { return row | k; });
+        }
+    }
 }
 #endif
 

@@ -21,6 +21,17 @@ template <class F> __global__ void powers_kernel(const tandem_ntt_small_powers_a
     if (i < args.count) elements<F>(args.out)[i] = F::reduce(power<F>(typename F::Stored(args.base), i * args.step));
 }
 
+template <class F> __global__ void factors_kernel(const tandem_ntt_small_factors_args args) {
+    const uint64_t place = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x;
+    if (place >> args.bits) return;
+    uint64_t exponent = ntt::factor_exponent(place, args.bits, args.log_rows, args.reversed, false) << (args.order_bits - args.bits);
+    if (args.inverse) exponent = 0 - exponent;
+    const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
+    const uint32_t mask = (1u << args.split) - 1;
+    const auto low = powers[uint32_t(exponent) & mask], high = powers[(1u << args.split) + (uint32_t(exponent >> args.split) & mask)];
+    elements<F>(args.out)[place] = F::reduce(F::product(low, high));
+}
+
 /// The definition. A thread does a vector.
 template <class F> __global__ void tiny_kernel(const tandem_ntt_small_tiny_args args) {
     typedef typename F::Stored Stored;
@@ -44,6 +55,22 @@ template <class F> __global__ void tiny_kernel(const tandem_ntt_small_tiny_args 
         root = F::product(root, Stored(args.root));
         after = F::product(after, Stored(args.after));
     }
+}
+
+/// The same for one shard of a vector of which all are within reach; a thread for each element of the output.
+template <class F> __global__ void tiny_spread_kernel(const tandem_ntt_small_tiny_spread_args args) {
+    typedef typename F::Stored Stored;
+    const uint32_t bits = args.log_n - args.log_shards, t = threadIdx.x;
+    if (t >> bits) return;
+    const uint32_t i = t << args.log_shards | args.shard;
+    const Stored step = F::product(power<F>(Stored(args.root), i), Stored(args.before));
+    Stored sum = 0, at = F::product(Stored(args.scale), power<F>(Stored(args.after), i));
+    for (uint32_t j = 0; j < 1u << args.log_n; j++, at = F::product(at, step)) {
+        const Stored* shard = reinterpret_cast<const Stored*>(args.shards[j & ((1u << args.log_shards) - 1)]);
+        const uint32_t k = j >> args.log_shards;
+        sum = F::sum(sum, F::product(at, shard[args.input_reversed ? reverse_bits(k, bits) : k]));
+    }
+    elements<F>(args.output)[args.output_reversed ? reverse_bits(t, bits) : t] = F::reduce(sum);
 }
 
 template <class F> __global__ void scale_kernel(const tandem_ntt_small_scale_args args) {
@@ -71,11 +98,27 @@ inline uint32_t blocks(uint64_t threads, uint32_t block) { return uint32_t((thre
 
 inline int32_t status() { return int32_t(cudaGetLastError()); }
 
-template <class F, int LOG_ROWS> int32_t launch_pass(const tandem_ntt_small_pass_args& a, cudaStream_t stream) {
-    constexpr uint32_t BYTES = TILE_BYTES<F, LOG_ROWS>;
-    if (BYTES > 48 << 10) {
+inline bool valid_spread(const tandem_ntt_small_pass_args&) { return true; }
+/// As in launch.cuh.
+inline bool valid_spread(const tandem_ntt_small_spread_args& a) {
+    const tandem_ntt_small_pass_args& p = a.pass;
+    if (p.count != 1 || a.log_shards > ntt::MAX_LOG_SHARDS || a.log_shards > p.log_n || a.known_bits > a.log_shards) return false;
+    if (a.known >> a.known_bits || a.scatter > TANDEM_NTT_BY_LOW_BITS || p.log_n + a.known_bits > p.order_bits) return false;
+    // A table is of a vector that is on one lane.
+    if (p.factors && a.known_bits) return false;
+    if (a.sections_in && (p.reversed || (p.input == p.output && p.log_rows < p.log_n))) return false;
+    if (a.scatter == TANDEM_NTT_STAY) return true;
+    for (uint32_t i = 0; i < 1u << a.log_shards; i++)
+        if (!a.targets[i]) return false;
+    return !p.last && !p.reorder;
+}
+
+template <class F, int LOG_ROWS, class Args> int32_t launch_pass(const Args& all, cudaStream_t stream) {
+    typedef Form<F, LOG_ROWS> S;
+    const tandem_ntt_small_pass_args& a = pass_of(all);
+    if (S::TILE_BYTES > 48 << 10) {
         const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
-        const cudaError_t set = cudaFuncSetAttribute(pass_kernel<F, LOG_ROWS>, attribute, BYTES);
+        const cudaError_t set = cudaFuncSetAttribute(pass_kernel<F, LOG_ROWS, Args>, attribute, S::TILE_BYTES);
         if (set != cudaSuccess) return int32_t(set);
     }
     const uint64_t columns = a.count << (a.log_n - LOG_ROWS);
@@ -83,35 +126,44 @@ template <class F, int LOG_ROWS> int32_t launch_pass(const tandem_ntt_small_pass
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = blocks(columns, 1u << LOG_COLUMNS);
-    config.blockDim = THREADS<LOG_ROWS>;
-    config.dynamicSmemBytes = BYTES;
+    config.gridDim = blocks(columns, C);
+    config.blockDim = S::THREADS;
+    config.dynamicSmemBytes = S::TILE_BYTES;
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = a.follows ? 1 : 0;
-    return int32_t(cudaLaunchKernelEx(&config, pass_kernel<F, LOG_ROWS>, a));
+    return int32_t(cudaLaunchKernelEx(&config, pass_kernel<F, LOG_ROWS, Args>, all));
 }
 
-template <class F> int32_t pass(const tandem_ntt_small_pass_args* args, tandem_stream stream) {
-    const tandem_ntt_small_pass_args& a = *args;
-    if (!a.input || !a.output || !a.stages || !a.powers || !valid_batch(a.count, a.log_n)) return TANDEM_INVALID;
+inline bool valid_powers(const uint32_t* powers, uint32_t order_bits, uint32_t split, uint32_t bits) {
+    return powers && split <= 16 && order_bits <= 2 * split && bits <= order_bits;
+}
+
+template <class F, class Args> int32_t pass(const Args* args, tandem_stream stream) {
+    const tandem_ntt_small_pass_args& a = pass_of(*args);
+    if (!a.input || !a.output || !a.stages || !valid_batch(a.count, a.log_n) || !valid_spread(*args)) return TANDEM_INVALID;
     if (a.log_rows > a.log_n || a.low + a.log_rows > a.log_n) return TANDEM_INVALID;
-    // A block's columns are neighbours in memory.
-    const uint32_t above = a.log_n - a.log_rows;
-    if ((a.low != 0 && a.low < 5) || (above != 0 && above < 5)) return TANDEM_INVALID;
     // A block that holds whole vectors has read them before it writes.
-    if (a.reorder && a.input == a.output && above != 0) return TANDEM_INVALID;
-    if (a.reorder && a.low != (a.reversed ? above : 0)) return TANDEM_INVALID;
-    if (a.split > 16 || a.order_bits > 2 * a.split || a.log_n > a.order_bits) return TANDEM_INVALID;
+    if (a.reorder && a.input == a.output && a.log_n != a.log_rows) return TANDEM_INVALID;
+    if (a.reorder && a.low != (a.reversed ? a.log_n - a.log_rows : 0)) return TANDEM_INVALID;
+    if (!valid_powers(a.powers, a.order_bits, a.split, a.log_n)) return TANDEM_INVALID;
     switch (a.log_rows) {
-    case 4: return launch_pass<F, 4>(a, stream);
-    case 5: return launch_pass<F, 5>(a, stream);
-    case 6: return launch_pass<F, 6>(a, stream);
-    case 7: return launch_pass<F, 7>(a, stream);
-    case 8: return launch_pass<F, 8>(a, stream);
-    case 9: return launch_pass<F, 9>(a, stream);
+    case 4: return launch_pass<F, 4>(*args, stream);
+    case 5: return launch_pass<F, 5>(*args, stream);
+    case 6: return launch_pass<F, 6>(*args, stream);
+    case 7: return launch_pass<F, 7>(*args, stream);
+    case 8: return launch_pass<F, 8>(*args, stream);
+    case 9: return launch_pass<F, 9>(*args, stream);
     default: return TANDEM_INVALID;
     }
+}
+
+template <class F> int32_t factors(const tandem_ntt_small_factors_args* args, tandem_stream stream) {
+    const tandem_ntt_small_factors_args& a = *args;
+    if (!a.out || a.bits > MAX_LOG_N || a.log_rows > a.bits) return TANDEM_INVALID;
+    if (!valid_powers(a.powers, a.order_bits, a.split, a.bits)) return TANDEM_INVALID;
+    factors_kernel<F><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
+    return status();
 }
 
 template <class F> int32_t powers(const tandem_ntt_small_powers_args* args, tandem_stream stream) {
@@ -123,6 +175,17 @@ template <class F> int32_t powers(const tandem_ntt_small_powers_args* args, tand
 template <class F> int32_t tiny(const tandem_ntt_small_tiny_args* args, tandem_stream stream) {
     if (!args->data || args->log_n > 3 || !valid_batch(args->count, args->log_n)) return TANDEM_INVALID;
     tiny_kernel<F><<<blocks(args->count, 128), 128, 0, stream>>>(*args);
+    return status();
+}
+
+template <class F> int32_t tiny_spread(const tandem_ntt_small_tiny_spread_args* args, tandem_stream stream) {
+    const tandem_ntt_small_tiny_spread_args& a = *args;
+    if (a.log_shards > ntt::MAX_LOG_SHARDS || a.log_n > TANDEM_NTT_MAX_LOG_TINY || a.log_n < a.log_shards) return TANDEM_INVALID;
+    if (!a.output || a.shard >> a.log_shards) return TANDEM_INVALID;
+    for (uint32_t i = 0; i < 1u << a.log_shards; i++)
+        if (!a.shards[i] || a.shards[i] == a.output) return TANDEM_INVALID;
+    const uint32_t elements = 1u << (a.log_n - a.log_shards);
+    tiny_spread_kernel<F><<<1, elements < 32 ? 32 : elements, 0, stream>>>(a);
     return status();
 }
 
@@ -142,11 +205,20 @@ template <class F> int32_t scale(const tandem_ntt_small_scale_args* args, tandem
     int32_t tandem_ntt_small_powers_##name(const tandem_ntt_small_powers_args* args, tandem_stream stream) {           \
         return tandem::ntt_small::powers<tandem::field>(args, stream);                                                 \
     }                                                                                                                  \
+    int32_t tandem_ntt_small_factors_##name(const tandem_ntt_small_factors_args* args, tandem_stream stream) {         \
+        return tandem::ntt_small::factors<tandem::field>(args, stream);                                                \
+    }                                                                                                                  \
     int32_t tandem_ntt_small_pass_##name(const tandem_ntt_small_pass_args* args, tandem_stream stream) {               \
+        return tandem::ntt_small::pass<tandem::field>(args, stream);                                                   \
+    }                                                                                                                  \
+    int32_t tandem_ntt_small_spread_##name(const tandem_ntt_small_spread_args* args, tandem_stream stream) {           \
         return tandem::ntt_small::pass<tandem::field>(args, stream);                                                   \
     }                                                                                                                  \
     int32_t tandem_ntt_small_tiny_##name(const tandem_ntt_small_tiny_args* args, tandem_stream stream) {               \
         return tandem::ntt_small::tiny<tandem::field>(args, stream);                                                   \
+    }                                                                                                                  \
+    int32_t tandem_ntt_small_tiny_spread_##name(const tandem_ntt_small_tiny_spread_args* args, tandem_stream stream) { \
+        return tandem::ntt_small::tiny_spread<tandem::field>(args, stream);                                            \
     }                                                                                                                  \
     int32_t tandem_ntt_small_scale_##name(const tandem_ntt_small_scale_args* args, tandem_stream stream) {             \
         return tandem::ntt_small::scale<tandem::field>(args, stream);                                                  \

@@ -12,7 +12,8 @@
 // - From bit-reversed order it is the first pass. The output's shard is that of the m lowest bits, which are its rows'.
 //   The number of the lane that they come from becomes the upper bits of their places, and all later passes are those
 //   of a vector of 2^(n - m) elements, but for the factors, which depend on the shard.
-#include "lazy.cuh"
+#include "tandem/host_device.cuh"
+#include "tandem_ops.h"
 
 #include <type_traits>
 
@@ -41,6 +42,33 @@ TANDEM_HD uint32_t rotate_left(uint32_t x, uint32_t bits, uint32_t by) {
 /// passes that go upwards, below it.
 TANDEM_HD uint64_t with_known(uint64_t place, uint32_t bits, bool reversed, uint32_t known_bits, uint32_t known) {
     return reversed ? place << known_bits | known : uint64_t(known) << bits | place;
+}
+
+TANDEM_HD uint32_t reverse_bits(uint32_t x, uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return bits == 0 ? 0 : __brev(x) >> (32 - bits);
+#else
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < bits; i++) r |= (x >> i & 1) << (bits - 1 - i);
+    return r;
+#endif
+}
+
+/// The exponent of the root of order 2^(bits of the place), or of order twice that for the odd coset, by which the
+/// element at `place` is multiplied before a pass. The place has the row's bits and those of all passes before, which
+/// are above the row, or below it if the passes go upwards (`reversed`). The passes before have made their bits the
+/// point's, low ones first; the row is still the coefficient's.
+TANDEM_HD uint64_t factor_exponent(uint64_t place, uint32_t bits, uint32_t log_rows, bool reversed, bool odd) {
+    const uint32_t known_bits = bits - log_rows;
+    uint32_t row, known;
+    if (reversed) {
+        known = uint32_t(place & ((uint64_t(1) << known_bits) - 1));
+        row = reverse_bits(uint32_t(place >> known_bits), log_rows);
+    } else {
+        row = uint32_t(place & ((uint64_t(1) << log_rows) - 1));
+        known = reverse_bits(uint32_t(place >> log_rows), known_bits);
+    }
+    return odd ? (2 * uint64_t(known) + 1) * row : uint64_t(known) * row;
 }
 
 }  // namespace ntt
