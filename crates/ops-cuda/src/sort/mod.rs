@@ -184,3 +184,48 @@ impl Cuda {
         Ok(worst)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_ops::sort::scratch_bytes;
+
+    /// Bytes that a launcher asks for on one of `lanes` lanes with `share` keys each.
+    fn asked<K: SortKey>(pairs: bool, lanes: usize, share: u64) -> Option<u64> {
+        // SAFETY: all fields are numbers or pointers that may be null.
+        let mut args: ffi::tandem_sort_args = unsafe { std::mem::zeroed() };
+        (args.lanes, args.lane) = (lanes as u32, lanes as u32 - 1);
+        (1..=lanes).for_each(|lane| args.first[lane] = share * lane as u64);
+        let mut bytes = 0;
+        // SAFETY: the query reads the arguments and writes the number alone.
+        let status = unsafe { launcher::<K>(pairs).0(&args, &mut bytes) };
+        (status == tandem_cuda::ffi::TANDEM_OK).then_some(bytes as u64)
+    }
+
+    fn fits<K: SortKey>() {
+        for pairs in [false, true] {
+            let element = size_of::<K>() as u64 * if pairs { 2 } else { 1 };
+            // What CUB asks for it says on a GPU alone.
+            for lanes in if size_of::<K>() == 4 { 2..=LANES } else { 1..=LANES } {
+                for share in [1, 6143, 6145, 1 << 20, (1 << 24) + 1, 1 << 28, (3 << 30) / lanes as u64] {
+                    let asked = asked::<K>(pairs, lanes, share);
+                    let planned = scratch_bytes(share, element);
+                    let name = K::NAME;
+                    assert!(
+                        asked.is_some_and(|bytes| bytes <= planned),
+                        "{name}, {lanes}, {share}: {asked:?}, {planned}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn scratch_memory_is_what_plans_count_with() {
+        if asked::<u64>(false, 1, 7000).is_none() {
+            return println!("skipped: built without nvcc");
+        }
+        fits::<u32>();
+        fits::<u64>();
+    }
+}

@@ -9,7 +9,7 @@ pub mod partition;
 mod plan;
 mod streamed;
 
-pub use plan::{least_memory, Plan, SCRATCH};
+pub use plan::{least_memory, scratch_bytes, Plan};
 pub use streamed::{streamed, Host};
 
 use crate::{Backend, Buffer, Error, Lane, Result, Wire};

@@ -3,13 +3,18 @@
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Memory that a lane needs for n elements of m bytes, beside them: [`SCRATCH`].0 / [`SCRATCH`].1 times n m bytes, and a
-/// constant below [`FIXED`]. Two more copies with 1 / 24 of all keys to spare on each of up to 8 lanes; counts and lists
+/// What [`scratch_bytes`] counts with: two more copies with 1 / 24 of all keys to spare on each of up to 8 lanes; counts and lists
 /// of what is to be sorted take up to 0.9 bytes an element.
-pub const SCRATCH: (u64, u64) = (7, 2);
+const SCRATCH: (u64, u64) = (7, 2);
 
 /// Bytes of a lane's scratch memory that do not depend on how much is sorted.
 const FIXED: u64 = 32 << 20;
+
+/// Bytes that a lane needs beside its `elements` of `bytes` each, at the most. GPUs take as much as their launchers say, which is
+/// less; a test of `tandem-ops-cuda` compares the two.
+pub fn scratch_bytes(elements: u64, bytes: u64) -> u64 {
+    FIXED + (elements * bytes * SCRATCH.0).div_ceil(SCRATCH.1)
+}
 
 /// Bytes of a lane's memory with which elements of `bytes` each can be sorted at all.
 pub fn least_memory(bytes: u64) -> u64 {
@@ -76,6 +81,9 @@ mod tests {
         assert!(Plan::new(1, 8, &[139 << 30], Some(32 << 20)).is_err());
         assert!(Plan::new(1, 8, &[], None).is_err());
         for bytes in [4, 8, 16] {
+            assert!(bytes + scratch_bytes(1, bytes) <= least_memory(bytes));
+            let plan = Plan::new(1 << 40, bytes, &[1 << 36; 2], None).unwrap();
+            assert!(plan.at_once / 2 * bytes + scratch_bytes(plan.at_once / 2, bytes) <= 1 << 36);
             assert_eq!(Plan::new(9, bytes, &[1 << 40], Some(least_memory(bytes))).unwrap().at_once, 1);
             assert!(Plan::new(9, bytes, &[1 << 40], Some(least_memory(bytes) - 1)).is_err());
         }

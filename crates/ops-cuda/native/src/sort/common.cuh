@@ -89,10 +89,6 @@ struct None {};
 template <class V> constexpr bool HAS_VALUES = true;
 template <> constexpr bool HAS_VALUES<None> = false;
 
-/// Keys that each thread of a block has in hand while it moves them. Keys of 32 bits alone take half the registers, and twice as
-/// many move a quarter faster: what goes to one bucket is longer.
-template <class K, class V> constexpr uint32_t MOVE_ITEMS = sizeof(K) == 4 && !HAS_VALUES<V> ? 2 * ITEMS : ITEMS;
-
 /// Everything of one lane.
 template <class K, class V> struct Lane {
     uint32_t lane, lanes;

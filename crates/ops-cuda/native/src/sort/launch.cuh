@@ -46,8 +46,7 @@ template <class K, class V> uint64_t lay_out(Lane<K, V>& L, unsigned char* const
     if constexpr (HAS_VALUES<V>) arena.take<V>(room);
     L.other = arena.take<K>(room);
     if constexpr (HAS_VALUES<V>) L.other_values = arena.take<V>(room);
-    constexpr uint32_t tile = THREADS * MOVE_ITEMS<K, V>;
-    L.chunk = tile * max(1u, div_up(L.count(), uint64_t(tile) * FIRST_CHUNKS));
+    L.chunk = TILE * max(1u, div_up(L.count(), uint64_t(TILE) * FIRST_CHUNKS));
     // Segments are longer than a tile.
     L.max_segments = uint32_t(room / TILE) + 1;
     L.max_chunks = max(FIRST_CHUNKS, uint32_t(room / CHUNK) + L.max_segments);
