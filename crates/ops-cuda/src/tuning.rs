@@ -7,8 +7,13 @@ pub(crate) mod msm {
     pub(crate) const G2_COST: f64 = 3.1;
     /// A bucket: two full additions on its way to the sum, and its share of what does not fill the device.
     pub(crate) const BUCKET_COST: f64 = 3.4;
-    /// A digit's way from the scalar to its place: 18 ps, of 163 ps for an addition on BN254.
-    pub(crate) const ENTRY_COST: f64 = 0.11;
+    /// A digit's way from the scalar to its place: 18 ps, of 163 ps for an addition on BN254, and of 350 ps for one of
+    /// points of more than 64 bytes (2026-11-22, docs/adr/0333). With more than 2^22 buckets the runs of the second sort
+    /// are two entries long, and it takes 28 ps.
+    pub(crate) fn entry_cost(point_bytes: u64, buckets: u64) -> f64 {
+        let picoseconds = if buckets > 1 << 22 { 28.0 } else { 18.0 };
+        picoseconds / if point_bytes <= 64 { 163.0 } else { 350.0 }
+    }
     /// A doubling on the way from one level of a table to the next.
     pub(crate) const DOUBLING_COST: f64 = 1.1;
     /// A point of a level, made affine with an eighth of an inversion.

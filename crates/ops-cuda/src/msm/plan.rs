@@ -195,7 +195,7 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
             weight * (set.points as f64 * of_point + buckets * tuning::BUCKET_COST)
         })
         .sum();
-    sums + shape.scalars as f64 * digits * tuning::ENTRY_COST
+    sums + shape.scalars as f64 * digits * tuning::entry_cost(field.point_bytes[0], shape.buckets())
 }
 
 #[cfg(test)]
@@ -349,6 +349,14 @@ mod tests {
         let bits = |log_n: u32| plan(&one_set(1 << log_n, u64::MAX), BN254).unwrap().unwrap().window_bits;
         let all: Vec<u32> = (4..=26).map(bits).collect();
         assert!(all.is_sorted() && all[0] < 12 && all[all.len() - 1] > 19, "{all:?}");
+    }
+
+    /// As measured: docs/adr/0333.
+    #[test]
+    fn the_largest_sums_have_the_fastest_windows() {
+        let bits = |log_n: u32, field| plan(&one_set(1 << log_n, 105 << 30), field).unwrap().unwrap().window_bits;
+        assert_eq!([bits(24, BN254), bits(26, BN254)], [23, 23]);
+        assert_eq!([bits(24, BLS12_381), bits(26, BLS12_381)], [22, 24]);
     }
 
     #[test]
