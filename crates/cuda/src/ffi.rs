@@ -83,7 +83,7 @@ pub struct tandem_cuda_properties {
     pub memory_pools: i32,
 }
 
-unsafe extern "C" {
+crate::native! {
     /// The CUDA version that the driver supports and the one of this runtime, 1000 * major + 10 * minor. A machine
     /// without a driver gives 0 for the driver.
     pub fn tandem_cuda_versions(driver: *mut i32, runtime: *mut i32) -> i32;

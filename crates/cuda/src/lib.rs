@@ -12,6 +12,7 @@ mod error;
 mod graph;
 mod kernel;
 mod memory;
+mod native;
 pub mod nccl;
 pub mod nvml;
 mod peer;
@@ -22,11 +23,6 @@ mod stream;
 pub mod testing;
 
 /// The C functions themselves.
-#[cfg(tandem_nvcc)]
-pub mod ffi;
-/// The C functions of a build without nvcc.
-#[cfg(not(tandem_nvcc))]
-#[path = "ffi_absent.rs"]
 pub mod ffi;
 
 pub use device::{built_with, probe, versions, Device, Found, Properties, Version};
@@ -34,6 +30,7 @@ pub use error::{Error, Result};
 pub use graph::Graph;
 pub use kernel::{Grid, Kernel};
 pub use memory::{exchange, DeviceBuffer, DevicePtr, Pool, PoolInfo};
+pub use native::NotBuilt;
 pub use peer::{HostCopy, PeerCopy};
 pub use pinned::{is_pinned, Pinned, PinnedBlock, PinnedPool};
 pub use reserved::{Reserved, MOST_USERS};

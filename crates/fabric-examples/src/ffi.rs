@@ -107,7 +107,7 @@ pub struct tandem_single_args {
     pub threads: u32,
 }
 
-unsafe extern "C" {
+tandem_cuda::native! {
     /// Every PE writes its number into the `slot` of the next.
     pub fn tandem_example_shift(team: *const tandem_team, slot: u64, stream: tandem_stream) -> i32;
     /// One step from `a` to `b`, with halos sent by threads or by blocks.

@@ -7,13 +7,7 @@
 #![deny(unsafe_code)]
 
 /// The C functions themselves.
-#[cfg(tandem_nvcc)]
 #[allow(unsafe_code)]
-pub mod ffi;
-/// The C functions of a build without nvcc.
-#[cfg(not(tandem_nvcc))]
-#[allow(unsafe_code)]
-#[path = "ffi_absent.rs"]
 pub mod ffi;
 #[allow(unsafe_code)]
 mod kernels;

@@ -434,7 +434,7 @@ pub struct tandem_exec_mailbox {
     pub pad: [u64; 7],
 }
 
-unsafe extern "C" {
+tandem_cuda::native! {
     /// On-stream forms of the one-sided operations. Addresses are those of the target, as every PE has them; all were
     /// checked. What the stream did before is visible to everyone who sees the effect of an atomic.
     pub fn tandem_fabric_atomic(args: *const tandem_fabric_atomic_args, stream: tandem_stream) -> i32;

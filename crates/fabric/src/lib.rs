@@ -71,13 +71,7 @@ mod word;
 mod world;
 
 /// The C functions themselves.
-#[cfg(tandem_nvcc)]
 #[allow(unsafe_code)]
-pub mod ffi;
-/// The C functions of a build without nvcc.
-#[cfg(not(tandem_nvcc))]
-#[allow(unsafe_code)]
-#[path = "ffi_absent.rs"]
 pub mod ffi;
 
 pub use array::{Distribution, GlobalArray, Layout};

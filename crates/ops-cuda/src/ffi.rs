@@ -539,7 +539,7 @@ pub struct tandem_sort_cuts_args {
     pub descending: u32,
 }
 
-unsafe extern "C" {
+tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;

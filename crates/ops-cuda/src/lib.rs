@@ -15,10 +15,6 @@ mod spmv;
 mod tuning;
 mod vector;
 
-#[cfg(tandem_nvcc)]
-pub(crate) mod ffi;
-#[cfg(not(tandem_nvcc))]
-#[path = "ffi_absent.rs"]
 pub(crate) mod ffi;
 
 pub use backend::{Cuda, CudaBuf};

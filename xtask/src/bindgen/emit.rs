@@ -3,26 +3,13 @@
 use super::parse::{Item, Named, Type, Types};
 use std::fmt::Write;
 
-/// Which of the two Rust files.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    /// With native code.
-    Built,
-    /// Without.
-    Absent,
-}
-
 /// The columns that rustfmt allows here.
 const WIDTH: usize = 120;
 
-/// A Rust file for a header. It is as rustfmt would write it.
-pub(super) fn rust(header: &str, items: &[Item], known: &Types, side: Side) -> String {
-    let what = match side {
-        Side::Built => "The declarations of",
-        Side::Absent => "What stands for the functions of a build without nvcc:",
-    };
+/// The Rust file for a header. It is as rustfmt would write it.
+pub(super) fn rust(header: &str, items: &[Item], known: &Types) -> String {
     let mut out = format!(
-        "//! {what} {header}, made by `cargo xtask bindgen`. Not to be edited.\n\
+        "//! The declarations of {header}, made by `cargo xtask bindgen`. Not to be edited.\n\
          #![allow(missing_docs, non_camel_case_types, dead_code, unreachable_pub, clippy::missing_safety_doc)]\n\n",
     );
     for path in imports(items, known) {
@@ -34,7 +21,7 @@ pub(super) fn rust(header: &str, items: &[Item], known: &Types, side: Side) -> S
     for item in items {
         declaration(&mut out, item);
     }
-    functions(&mut out, items, side);
+    functions(&mut out, items, if imports(items, known).is_empty() { "crate" } else { "tandem_cuda" });
     asserts(&mut out, items);
     out
 }
@@ -104,41 +91,27 @@ fn declaration(out: &mut String, item: &Item) {
     }
 }
 
-fn functions(out: &mut String, items: &[Item], side: Side) {
-    if side == Side::Built {
-        out.push_str("unsafe extern \"C\" {\n");
-    }
+/// `krate` is where the macro is that also makes what stands for the functions of a build without nvcc.
+fn functions(out: &mut String, items: &[Item], krate: &str) {
+    let _ = writeln!(out, "{krate}::native! {{");
     for item in items {
         let Item::Function { doc, name, parameters, returns_text } = item else { continue };
         let returns = if *returns_text { "*const core::ffi::c_char" } else { "i32" };
-        let (indent, start, end, underscore) = match side {
-            Side::Built => ("    ", "pub fn", ";", ""),
-            Side::Absent => ("", "pub unsafe extern \"C\" fn", " {", "_"),
-        };
-        if side == Side::Built {
-            docs(out, indent, doc);
-        }
+        docs(out, "    ", doc);
         let list: Vec<String> =
-            parameters.iter().map(|p| format!("{underscore}{}: {}", rust_name(&p.name), rust_type(&p.ty))).collect();
-        let line = format!("{indent}{start} {name}({}) -> {returns}{end}", list.join(", "));
+            parameters.iter().map(|p| format!("{}: {}", rust_name(&p.name), rust_type(&p.ty))).collect();
+        let line = format!("    pub fn {name}({}) -> {returns};", list.join(", "));
         if line.len() <= WIDTH {
             let _ = writeln!(out, "{line}");
         } else {
-            let _ = writeln!(out, "{indent}{start} {name}(");
+            let _ = writeln!(out, "    pub fn {name}(");
             for one in list {
-                let _ = writeln!(out, "{indent}    {one},");
+                let _ = writeln!(out, "        {one},");
             }
-            let _ = writeln!(out, "{indent}) -> {returns}{end}");
-        }
-        if side == Side::Absent {
-            let value = if *returns_text { "c\"not built\".as_ptr()" } else { "NOT_BUILT" };
-            let _ = writeln!(out, "    {value}\n}}\n");
+            let _ = writeln!(out, "    ) -> {returns};");
         }
     }
-    match side {
-        Side::Built => out.push_str("}\n"),
-        Side::Absent => out.push_str("/// TANDEM_NOT_BUILT of tandem_cuda.h.\nconst NOT_BUILT: i32 = -1;\n"),
-    }
+    out.push_str("}\n");
 }
 
 fn asserts(out: &mut String, items: &[Item]) {

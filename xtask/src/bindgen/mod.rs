@@ -1,9 +1,8 @@
 //! Rust bindings of the native headers.
 //!
 //! A header is written in a small, strict subset of C ([`parse`]), so that no C compiler is needed to read it. For
-//! each crate with native code three files are made of it ([`emit`]) and committed: `src/ffi.rs`, the declarations;
-//! `src/ffi_absent.rs`, the same functions for a build without nvcc; and `native/src/layout.cu`, where nvcc checks
-//! the sizes and offsets that the Rust side asserts too.
+//! each crate with native code two files are made of it ([`emit`]) and committed: `src/ffi.rs`, the declarations, and
+//! `native/src/layout.cu`, where nvcc checks the sizes and offsets that the Rust side asserts too.
 
 mod emit;
 mod parse;
@@ -63,7 +62,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
 }
 
 /// The files of one crate, by their paths in it.
-fn generate(root: &Path, unit: &Unit) -> Result<[(&'static str, String); 3], String> {
+fn generate(root: &Path, unit: &Unit) -> Result<[(&'static str, String); 2], String> {
     let read = |krate: &str, header: &str| {
         let path = format!("{krate}/native/include/{header}");
         std::fs::read_to_string(root.join(&path)).map(|text| (path.clone(), text)).map_err(|e| format!("{path}: {e}"))
@@ -77,8 +76,7 @@ fn generate(root: &Path, unit: &Unit) -> Result<[(&'static str, String); 3], Str
     let (path, text) = read(unit.krate, unit.header)?;
     let header = parse::header(&text, &known).map_err(|e| format!("{path}:{e}"))?;
     Ok([
-        ("src/ffi.rs", emit::rust(unit.header, &header, &known, emit::Side::Built)),
-        ("src/ffi_absent.rs", emit::rust(unit.header, &header, &known, emit::Side::Absent)),
+        ("src/ffi.rs", emit::rust(unit.header, &header, &known)),
         ("native/src/layout.cu", emit::layout(unit.header, &header)),
     ])
 }
