@@ -48,8 +48,9 @@ pub(crate) mod ntt {
     /// A transform is spread over lanes where each gets at least this many elements, as a power of two. Two NVIDIA H200,
     /// 2026-11-22, BN254, ms on one and on two: 2^18 0.062 and 0.065, 2^19 0.117 and 0.088, 2^20 0.220 and 0.157.
     pub(crate) const SHARD_BITS: u32 = 18;
-    /// The same over small fields.
-    pub(crate) const SMALL_SHARD_BITS: u32 = 20;
+    /// The same over small fields, in bytes. Two NVIDIA H200, 2026-11-22, `tandem bench ntt`, ms on one and on two: Goldilocks 2^22 0.077 and
+    /// 0.090, 2^23 0.157 and 0.157, 2^24 0.305 and 0.261; BabyBear 2^24 0.148 and 0.155, 2^25 0.297 and 0.279.
+    pub(crate) const SMALL_SHARD_BYTES: usize = 64 << 20;
     /// Factors before passes of small fields come from a table where there are up to 2^18 of them, 2 MiB: those are read from the L2 cache.
     /// Larger tables cost as much as the products, 2.90 ms and 2.74 for 2^27 elements of Goldilocks (H200, 2026-11-22).
     pub(crate) const SMALL_TABLE_BITS: u32 = 18;

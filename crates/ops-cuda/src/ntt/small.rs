@@ -10,7 +10,7 @@ use super::{Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
-use crate::tuning::ntt::{SMALL_SHARD_BITS, SMALL_TABLE_BITS};
+use crate::tuning::ntt::{SMALL_SHARD_BYTES, SMALL_TABLE_BITS};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::{Arc, PoisonError};
@@ -60,7 +60,8 @@ macro_rules! small {
             }
 
             fn ntt_lanes(&self, log_n: u32) -> usize {
-                lanes_in_reach(self, lanes_for(log_n, self.lanes(), SMALL_SHARD_BITS))
+                let elements = SMALL_SHARD_BYTES / size_of::<$field>();
+                lanes_in_reach(self, lanes_for(log_n, self.lanes(), elements.ilog2()))
             }
         }
     };
