@@ -1,6 +1,6 @@
 /// Devices, streams, events and memory, over the CUDA runtime.
 ///
-/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and src/layout.cu from it. It is written in
+/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and native/src/layout.cu from it. It is written in
 /// the subset of C that crates/xtask reads: fixed-width integers, typed pointers, plain structs, no macros with
 /// arguments.
 ///

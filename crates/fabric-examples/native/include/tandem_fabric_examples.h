@@ -1,7 +1,7 @@
 /// Kernels over the device API that are no part of the product: the examples of the guide, and what the tests of the
 /// API need.
 ///
-/// `cargo xtask bindgen` makes src/ffi.rs and src/layout.cu from this header, as from tandem_cuda.h, whose rules
+/// `cargo xtask bindgen` makes src/ffi.rs and native/src/layout.cu from this header, as from tandem_cuda.h, whose rules
 /// hold here too.
 #pragma once
 

@@ -1,6 +1,6 @@
 /// The primitives on a GPU: what is launched on a stream.
 ///
-/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and src/layout.cu from it (the subset of C it
+/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and native/src/layout.cu from it (the subset of C it
 /// reads is described in tandem_cuda.h, as are the codes that functions return).
 ///
 /// Every launcher computes a grid and launches on `stream`, whose device is the current one. It allocates nothing,
