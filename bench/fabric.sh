@@ -28,6 +28,7 @@ nccl=
 [ -e "$NCCL" ] && nccl="--nccl $NCCL"
 # shellcheck disable=SC2086 # two words on purpose
 {
+    bench p2p -b 8 -e 8 $nccl
     for what in p2p broadcast allreduce alltoall; do bench $what -b 4K -e 1G -f 4 $nccl; done
 }
 bench pingpong

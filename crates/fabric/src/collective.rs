@@ -8,6 +8,7 @@ use crate::topology::{LinkKind, Topology};
 use crate::{Error, HostLinks, Result, Symmetric, Team};
 use bytemuck::Pod;
 pub(crate) use shared::{lock, Item, Shared, Way, HOST_SLOTS};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The collective operations of some PEs of a team, with the others as helpers. PEs are numbered as in the team, and parts of
@@ -72,6 +73,7 @@ impl Collectives {
             schedules: Mutex::default(),
             staging: Mutex::default(),
             share: Mutex::new(Share::new(100.0 * tuning.host_share, 10.0, 150.0)),
+            last_through: AtomicU64::default(),
             gpus,
             links: Mutex::default(),
         };
@@ -183,7 +185,7 @@ impl Collectives {
         if job.iter().any(|&pe| shared.team.queue(pe).is_recording()) {
             return Err(Error::invalid(op, "a queue is recording, and the host's part of it cannot be recorded"));
         }
-        shared.idle(job)?;
+        shared.idle(job.iter().copied())?;
         let mut links = lock(&shared.links);
         let links = links.get_or_insert_with(|| {
             let gpus: Vec<usize> = (0..shared.team.size()).collect();
@@ -215,6 +217,11 @@ impl Collectives {
         lock(&self.shared.share).value() / 100.0
     }
 
+    /// The part of its bytes that the last call sent through host memory beside the links between GPUs; 0 where it took these alone.
+    pub fn through_host(&self) -> f64 {
+        f64::from_bits(self.shared.last_through.load(Ordering::Relaxed))
+    }
+
     /// The plan of an operation, and the way in which the next call of so many bytes would be carried out, in words.
     ///
     /// # Errors
@@ -239,7 +246,7 @@ impl Collectives {
             }
         }
         if self.is_now {
-            shared.idle(&(0..shared.team.size()).collect::<Vec<_>>())?;
+            shared.idle(0..shared.team.size())?;
         }
         Ok(())
     }

@@ -392,13 +392,20 @@ pub struct tandem_exec_move {
     pub how: i32,
 }
 
-/// Blocks of the resident kernel.
+/// Blocks of the resident kernel that do something; one more looks for commands.
 pub const TANDEM_EXEC_RESIDENT_BLOCKS: i32 = 80;
 
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
 /// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32 | blocks of the way << 48 | way << 56, then, with a way
 /// through host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources and targets.
+/// A command without blocks ends the kernel.
 pub const TANDEM_EXEC_COMMAND_WORDS: i32 = 32;
+
+/// Warps that look for commands, each at a copy of its own.
+pub const TANDEM_EXEC_LOOKERS: i32 = 3;
+
+/// Words of memory of its device that a resident kernel needs: the command as it is passed on, and how many blocks have done what they had to.
+pub const TANDEM_EXEC_SCRATCH_WORDS: i32 = 48;
 
 /// A number that no command has, besides 0.
 pub const TANDEM_EXEC_COMMAND_END: i32 = 2147483647;
@@ -425,8 +432,8 @@ pub struct tandem_exec_done {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_exec_mailbox {
-    /// Written by the host.
-    pub command: [u64; 32],
+    /// Written by the host: the command for each of TANDEM_EXEC_LOOKERS.
+    pub command: [u64; 96],
     /// Each written by one block.
     pub done: [tandem_exec_done; 80],
     /// Written last by a kernel that ends: how many have ended.
@@ -480,7 +487,7 @@ tandem_cuda::native! {
     /// Does one combination.
     pub fn tandem_exec_combine(move_: *const tandem_exec_move, stream: tandem_stream) -> i32;
     /// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
-    /// 256 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
+    /// TANDEM_EXEC_SCRATCH_WORDS words that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
     /// is to become. A wait on the way through host memory is given up after `timeout_ns`.
     pub fn tandem_exec_resident(
         mailbox: *mut tandem_exec_mailbox,
@@ -669,9 +676,9 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_exec_mailbox>() == 5440);
+    assert!(size_of::<tandem_exec_mailbox>() == 5952);
     assert!(core::mem::offset_of!(tandem_exec_mailbox, command) == 0);
-    assert!(core::mem::offset_of!(tandem_exec_mailbox, done) == 256);
-    assert!(core::mem::offset_of!(tandem_exec_mailbox, ended) == 5376);
-    assert!(core::mem::offset_of!(tandem_exec_mailbox, pad) == 5384);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, done) == 768);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, ended) == 5888);
+    assert!(core::mem::offset_of!(tandem_exec_mailbox, pad) == 5896);
 };

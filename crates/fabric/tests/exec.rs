@@ -19,12 +19,36 @@ fn tunings() -> [(&'static str, Tuning); 6] {
     [
         ("as usual", usual),
         ("messages", Tuning { messages: never, lanes: 5, resident: 0, ..usual }),
-        ("direct kernels", Tuning { messages: 0, direct: never, engines: never, resident: 0, ..usual }),
+        (
+            "direct kernels",
+            Tuning { messages: 0, direct: never, direct_pair: never, engines: never, resident: 0, ..usual },
+        ),
         (
             "planned kernels",
-            Tuning { messages: 0, direct: 0, engines: never, resident: 0, lanes: 7, chunk: 1024, slots: 2, ..usual },
+            Tuning {
+                messages: 0,
+                direct: 0,
+                direct_pair: 0,
+                engines: never,
+                resident: 0,
+                lanes: 7,
+                chunk: 1024,
+                slots: 2,
+                ..usual
+            },
         ),
-        ("engines", Tuning { direct: 0, engines: 0, resident: 0, engine_chunk: 1 << 16, host_chunk: 1 << 14, ..usual }),
+        (
+            "engines",
+            Tuning {
+                direct: 0,
+                direct_pair: 0,
+                engines: 0,
+                resident: 0,
+                engine_chunk: 1 << 16,
+                host_chunk: 1 << 14,
+                ..usual
+            },
+        ),
         ("resident", Tuning { resident: never, resident_rounds: never, resident_split: 3000, ..usual }),
     ]
 }
@@ -315,8 +339,15 @@ fn shares_of_two_ways() {
     let topology = preset("h200-pair");
     for (root, host_share) in [(0, 0.15), (1, 1.5)] {
         let team = Team::sim(2, Options::default()).unwrap();
-        let tuning =
-            Tuning { engines: 0, messages: 0, direct: 0, host_chunk: 1 << 12, host_share, ..Tuning::default() };
+        let tuning = Tuning {
+            engines: 0,
+            messages: 0,
+            direct: 0,
+            direct_pair: 0,
+            host_chunk: 1 << 12,
+            host_share,
+            ..Tuning::default()
+        };
         let mut suite = suite::<u32>(&team, &topology, &[0, 1], tuning, |x| x as u32);
         let count = 300_003;
         let mut shares = Vec::new();

@@ -70,7 +70,7 @@ pub(crate) struct Options {
     #[arg(long, short = 'f', default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1 << 30))]
     pub(crate) factor: u64,
     /// Calls that are timed for a size; fewer where they take long
-    #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, short = 'n', default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) iters: u32,
     /// Calls before that
     #[arg(long, short = 'w', default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1_000))]

@@ -82,6 +82,10 @@ impl Subject for Ours {
         self.team.queues().iter().try_for_each(|queue| queue.synchronize()).map_err(failed)
     }
 
+    fn through_host(&self) -> Option<f64> {
+        Some(self.now.through_host())
+    }
+
     fn once(&mut self) -> Outcome {
         self.run(&self.now)
     }

@@ -15,6 +15,8 @@ pub(crate) struct Row {
     pub(crate) queued: Option<f64>,
     /// Microseconds from a call until it is complete everywhere: the median.
     pub(crate) latency: f64,
+    /// The part of the bytes that the last of these calls sent through host memory beside the links; `None` where there is no such way.
+    pub(crate) through_host: Option<f64>,
     /// Elements that were not what they had to be; `None` where nobody looked.
     pub(crate) wrong: Option<u64>,
 }
@@ -67,7 +69,7 @@ impl Table {
 
     /// What machines need of a row.
     pub(crate) fn json(&self, row: &Row) -> Value {
-        json!({
+        let mut json = json!({
             "what": self.what,
             "library": row.library,
             "bytes": row.bytes,
@@ -76,7 +78,11 @@ impl Table {
             "algbw": report::round(row.algbw()),
             "busbw": report::round(row.algbw() * self.factor),
             "wrong": row.wrong,
-        })
+        });
+        if let Some(part) = row.through_host {
+            json["through_host"] = report::round(part).into();
+        }
+        json
     }
 
     /// Elements that were wrong, in all.
@@ -95,6 +101,7 @@ pub(super) mod tests {
             bytes,
             queued: Some(us),
             latency: us + 5.0,
+            through_host: (library == "tandem").then_some(0.08),
             wrong: (library == "tandem").then_some(0),
         };
         let rows = vec![row("tandem", 1 << 20, 10.0), row("tandem", 4096, 2.0), row("NCCL 2.28.9", 4096, 8.0)];
@@ -117,6 +124,8 @@ pub(super) mod tests {
         let row = table.json(&table.rows[0]);
         assert_eq!((&row["what"], &row["bytes"]), (&"allgather".into(), &(1 << 20).into()));
         assert_eq!((row["algbw"].as_f64(), row["busbw"].as_f64()), (Some(104.8576), Some(52.4288)));
+        assert_eq!(row["through_host"].as_f64(), Some(0.08));
+        assert!(table.json(&table.rows[2]).get("through_host").is_none());
         assert_eq!(table.wrong(), 0);
     }
 }

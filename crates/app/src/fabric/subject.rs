@@ -19,6 +19,10 @@ pub(crate) trait Subject {
         self.start()?;
         self.wait()
     }
+    /// The part of its bytes that the last call sent through host memory beside the links; `None` where there is no such way.
+    fn through_host(&self) -> Option<f64> {
+        None
+    }
     /// How often one call does the operation; times are divided by it.
     fn repeats(&self) -> u32 {
         1
@@ -59,6 +63,7 @@ pub(crate) fn measure(subject: &mut dyn Subject, bytes: u64, warmup: u32, iters:
     let seconds = (0..count).map(|_| alone(subject)).collect::<Outcome<Vec<f64>>>()?;
     let repeats = f64::from(subject.repeats());
     let latency = crate::bench::median_and_min(&seconds).0 / repeats;
+    let through_host = subject.through_host();
     let queued = if subject.is_queued() {
         let begun = Instant::now();
         for _ in 0..count {
@@ -69,7 +74,8 @@ pub(crate) fn measure(subject: &mut dyn Subject, bytes: u64, warmup: u32, iters:
     } else {
         None
     };
-    Ok(Some(Row { library: subject.library(), bytes, queued: queued.map(|s| s * 1e6), latency: latency * 1e6, wrong }))
+    let (library, queued, latency) = (subject.library(), queued.map(|s| s * 1e6), latency * 1e6);
+    Ok(Some(Row { library, bytes, queued, latency, through_host, wrong }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 /// Teams of PEs: what a kernel needs to know of one, and the launchers of the fabric.
 ///
-/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and src/ffi_absent.rs from it, as from
+/// This header is the truth: `cargo xtask bindgen` makes src/ffi.rs and native/src/layout.cu from it, as from
 /// tandem_cuda.h, whose rules hold here too.
 ///
 /// The world has n PEs. One range of n * `window` addresses is reserved, and PE p's symmetric heap lies at
@@ -368,12 +368,17 @@ int32_t tandem_exec_messages_run(const tandem_team* team, const tandem_exec_mess
 /// Does one combination.
 int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 
-/// Blocks of the resident kernel.
+/// Blocks of the resident kernel that do something; one more looks for commands.
 #define TANDEM_EXEC_RESIDENT_BLOCKS 80
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
 /// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32 | blocks of the way << 48 | way << 56, then, with a way
 /// through host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources and targets.
+/// A command without blocks ends the kernel.
 #define TANDEM_EXEC_COMMAND_WORDS 32
+/// Warps that look for commands, each at a copy of its own.
+#define TANDEM_EXEC_LOOKERS 3
+/// Words of memory of its device that a resident kernel needs: the command as it is passed on, and how many blocks have done what they had to.
+#define TANDEM_EXEC_SCRATCH_WORDS 48
 /// A number that no command has, besides 0.
 #define TANDEM_EXEC_COMMAND_END 2147483647
 /// What a PE does on the way through host memory: nothing; it sends the bytes behind those of the command from its source, and
@@ -391,8 +396,8 @@ typedef struct tandem_exec_done {
 
 /// What the host and a resident kernel say to each other, in page-locked host memory.
 typedef struct tandem_exec_mailbox {
-    /// Written by the host.
-    uint64_t command[32];
+    /// Written by the host: the command for each of TANDEM_EXEC_LOOKERS.
+    uint64_t command[96];
     /// Each written by one block.
     tandem_exec_done done[80];
     /// Written last by a kernel that ends: how many have ended.
@@ -401,7 +406,7 @@ typedef struct tandem_exec_mailbox {
 } tandem_exec_mailbox;
 
 /// Launches the kernel that does the commands of a mailbox until none has come for `linger_ns`. `scratch` is memory of the device of
-/// 256 bytes that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
+/// TANDEM_EXEC_SCRATCH_WORDS words that only this kernel uses; `last` the number of the last command that was done or 0, and `ended` what the mailbox's
 /// is to become. A wait on the way through host memory is given up after `timeout_ns`.
 int32_t tandem_exec_resident(tandem_exec_mailbox* mailbox, uint8_t* scratch, uint32_t last, uint64_t ended,
                              uint64_t linger_ns, uint64_t timeout_ns, tandem_stream stream);

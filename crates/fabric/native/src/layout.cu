@@ -142,8 +142,8 @@ static_assert(sizeof(tandem_exec_done) == 64, "size of tandem_exec_done");
 static_assert(offsetof(tandem_exec_done, number) == 0, "tandem_exec_done.number");
 static_assert(offsetof(tandem_exec_done, pad) == 8, "tandem_exec_done.pad");
 
-static_assert(sizeof(tandem_exec_mailbox) == 5440, "size of tandem_exec_mailbox");
+static_assert(sizeof(tandem_exec_mailbox) == 5952, "size of tandem_exec_mailbox");
 static_assert(offsetof(tandem_exec_mailbox, command) == 0, "tandem_exec_mailbox.command");
-static_assert(offsetof(tandem_exec_mailbox, done) == 256, "tandem_exec_mailbox.done");
-static_assert(offsetof(tandem_exec_mailbox, ended) == 5376, "tandem_exec_mailbox.ended");
-static_assert(offsetof(tandem_exec_mailbox, pad) == 5384, "tandem_exec_mailbox.pad");
+static_assert(offsetof(tandem_exec_mailbox, done) == 768, "tandem_exec_mailbox.done");
+static_assert(offsetof(tandem_exec_mailbox, ended) == 5888, "tandem_exec_mailbox.ended");
+static_assert(offsetof(tandem_exec_mailbox, pad) == 5896, "tandem_exec_mailbox.pad");

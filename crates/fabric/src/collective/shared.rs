@@ -9,6 +9,7 @@ use crate::topology::{DeviceKind, Topology};
 use crate::world::Allocation;
 use crate::{Error, HostLinks, Pe, Ratio, Result, Symmetric, Team};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(super) staging: Mutex<Option<Symmetric<u8>>>,
     /// Of copies from one PE to another: how many hundredths of what their plan gives to ways through host memory these get.
     pub(super) share: Mutex<Share>,
+    /// The part of the last call's bytes that took such a way, as the bits of an f64.
+    pub(super) last_through: AtomicU64,
     pub(super) gpus: Option<gpu::Gpus>,
     /// Made when first needed.
     pub(super) links: Mutex<Option<Arc<HostLinks>>>,
@@ -171,7 +174,8 @@ impl Shared {
 
     /// How an operation that goes through queues is done.
     pub(crate) fn way(&self, item: &Item) -> Way {
-        if item.call.part <= self.tuning.direct && self.reach_all(item) {
+        let direct = if item.job.len() == 2 { self.tuning.direct_pair } else { self.tuning.direct };
+        if item.call.part <= direct && self.reach_all(item) {
             Way::Direct
         } else {
             Way::Planned(0)
@@ -247,16 +251,18 @@ impl Shared {
     }
 
     /// Waits until the queues of these PEs have done what they were told.
-    pub(super) fn idle(&self, pes: &[usize]) -> Result<()> {
-        let busy = pes.iter().map(|&pe| self.team.queue(pe)).filter(|queue| !queue.is_idle());
+    pub(super) fn idle(&self, pes: impl Iterator<Item = usize>) -> Result<()> {
+        let busy = pes.map(|pe| self.team.queue(pe)).filter(|queue| !queue.is_idle());
         let results: Vec<Result<()>> = busy.map(|queue| queue.synchronize()).collect();
         results.into_iter().collect()
     }
 
     pub(super) fn on_gpus(&self, gpus: &gpu::Gpus, items: &[Item], is_now: bool) -> Result<()> {
+        self.goes_through_host(0.0);
         if is_now && gpus.resident(self, items)? {
             return Ok(());
         }
+        gpus.leave();
         let bytes: u64 = items.iter().map(|item| item.call.part).sum();
         let is_copy = items.iter().all(|item| item.numbers.is_none());
         if !self.is_recording() && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
@@ -280,6 +286,23 @@ impl Shared {
         } else {
             0
         }
+    }
+
+    /// Keeps which part of the call's bytes goes through host memory.
+    pub(crate) fn goes_through_host(&self, part: f64) {
+        self.last_through.store(part.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The same, of tables that are about to be carried out.
+    pub(crate) fn tell_through_host(&self, bounds: &[Bound]) {
+        let to_host = |table: &Schedule| -> u64 {
+            let rows = table.transfers.iter().filter(|row| row.targets.iter().any(|spot| spot.node == table.host()));
+            rows.map(|row| row.bytes).sum()
+        };
+        let (moved, all) = bounds
+            .iter()
+            .fold((0, 0), |(moved, all), bound| (moved + to_host(&bound.schedule), all + bound.schedule.call.part));
+        self.goes_through_host(moved as f64 / all.max(1) as f64);
     }
 
     /// Takes the times of a copy that took both ways.
@@ -318,6 +341,7 @@ impl Shared {
         let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
         workers.sort_unstable();
         workers.dedup();
+        self.tell_through_host(&bounds);
         let run = Arc::new(Run::new(bounds));
         let mut keep: Vec<&Arc<Allocation>> = items.iter().flat_map(|item| &item.keep).map(Symmetric::memory).collect();
         keep.push(staging.memory());

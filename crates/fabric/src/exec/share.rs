@@ -6,12 +6,14 @@ pub struct Share {
     value: f64,
     least: f64,
     most: f64,
+    /// Copies that it followed.
+    seen: u32,
 }
 
 impl Share {
     /// Begins with `value`, and stays within `least..=most`, which are above 0.
     pub fn new(value: f64, least: f64, most: f64) -> Self {
-        Share { value: value.clamp(least, most), least, most }
+        Share { value: value.clamp(least, most), least, most, seen: 0 }
     }
 
     /// The share.
@@ -20,10 +22,12 @@ impl Share {
     }
 
     /// Moves it towards where both ways take the same time, after a copy in which the links took `links` and the other way `host`, in any
-    /// unit. Half of the way at a time, and not far at once, so that one slow copy does not throw it off.
+    /// unit. Half of the way at first and a tenth later, and not far at once, so that one slow copy does not throw it off.
     pub fn observe(&mut self, links: f64, host: f64) {
         if links > 0.0 && host > 0.0 {
-            let factor = (links / host).sqrt().clamp(0.8, 1.25);
+            let part = (1.0 / (1.0 + f64::from(self.seen) / 4.0)).clamp(0.1, 0.5);
+            let factor = (links / host).powf(part).clamp(0.8, 1.25);
+            self.seen = self.seen.saturating_add(1);
             self.value = (self.value * factor).clamp(self.least, self.most);
         }
     }

@@ -13,6 +13,8 @@ pub struct Tuning {
     /// Parts of up to so many bytes are exchanged without relays and rings where all GPUs reach each other: what trees save
     /// in bytes on a link they lose in waiting.
     pub direct: u64,
+    /// The same where there are only two PEs, whose trees save no bytes.
+    pub direct_pair: u64,
     /// Rows of a table that a PE does at the same time, each by one block: enough to fill a link with stores.
     pub lanes: usize,
     /// Bytes of a chunk of a fused kernel, and chunks of a ring.
@@ -49,6 +51,7 @@ impl Default for Tuning {
         Self {
             messages: 512 << 10,
             direct: 1 << 20,
+            direct_pair: 16 << 20,
             lanes: 128,
             chunk: 256 << 10,
             slots: 4,
@@ -74,7 +77,7 @@ impl FromStr for Tuning {
         let mut tuning = Self::default();
         for choice in text.split(',') {
             let set = choice.split_once('=').and_then(|(name, value)| tuning.set(name.trim(), value.trim()));
-            let names = "messages, direct, lanes, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, resident_split, linger_ns, \
+            let names = "messages, direct, direct_pair, lanes, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, resident_split, linger_ns, \
                          through_host, host_chunk or host_share";
             set.ok_or_else(|| Error::invalid("tuning", format!("found {choice:?}, expected NAME=VALUE of {names}")))?;
         }
@@ -87,6 +90,7 @@ impl Tuning {
         match name {
             "messages" => self.messages = number(value)?,
             "direct" => self.direct = number(value)?,
+            "direct_pair" => self.direct_pair = number(value)?,
             "lanes" => self.lanes = number(value)?.clamp(1, 1024) as usize,
             "chunk" => self.chunk = number(value)?,
             "slots" => self.slots = number(value)?,
@@ -123,12 +127,19 @@ fn number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Blocks of the resident kernel for what goes over the links, and behind them those for the way through host memory: with 4 of those 64 MiB
-/// took 184 us, with 8 177, with 16 170.
+/// Blocks of the resident kernel for what goes over the links.
 pub(crate) const RESIDENT_BLOCKS: usize = 64;
-pub(crate) const WAY_BLOCKS: usize = 16;
-/// Where the share of that way begins, and its bounds.
-pub(crate) const WAY_SHARES: (f64, f64, f64) = (0.07, 0.005, 0.2);
+/// Those where a copy takes the way through host memory too, and behind them those for that way: 16 MiB took 47.4 us with 48 and 32, 48.2 with
+/// 64 and 32, 47.9 with 64 and 48, 47.5 with 80 and 48, 49.1 with 64 and 16, each with the best share and chunks of 4 to 32 KiB.
+pub(crate) const SPLIT_BLOCKS: usize = 48;
+pub(crate) const WAY_BLOCKS: usize = 32;
+/// Bounds of the share of that way.
+pub(crate) const WAY_SHARES: (f64, f64) = (0.005, 0.2);
+
+/// Where the share of that way begins: 0.08 was best for 16 MiB and 0.11 for 64 MiB, as the way takes some microseconds for anything at all.
+pub(crate) fn way_share(bytes: u64) -> f64 {
+    (0.12 - 0.12 * 5.3 * f64::from(1 << 20) / bytes.max(1) as f64).clamp(WAY_SHARES.0, WAY_SHARES.1)
+}
 
 /// Blocks of the resident kernel that do a row of so many bytes. More fill the links sooner, and fewer are told and waited for sooner:
 /// the least time of 1, 2, 4, ... 128 blocks for 4 KiB to 16 MiB, pushed and combined.
@@ -136,7 +147,7 @@ pub(crate) fn resident_blocks(bytes: u64) -> usize {
     let kib = bytes >> 10;
     match kib {
         0..=64 => (kib / 8).max(1) as usize,
-        65..=1023 => (kib / 16).clamp(8, 16) as usize,
+        65..=1023 => (kib / 16).clamp(8, 32) as usize,
         _ => RESIDENT_BLOCKS,
     }
 }
@@ -168,6 +179,16 @@ mod tests {
             let text = bad.parse::<Tuning>().unwrap_err().to_string();
             assert!(text.contains("expected NAME=VALUE"), "{text}");
         }
+    }
+
+    #[test]
+    fn more_bytes_take_a_larger_share_of_the_way_through_host_memory() {
+        let shares = [0, 1, 8 << 20, 16 << 20, 64 << 20, u64::MAX].map(way_share);
+        assert!(
+            shares.windows(2).all(|w| w[0] <= w[1]) && shares[0] == WAY_SHARES.0 && shares[5] <= 0.12,
+            "{shares:?}"
+        );
+        assert!((shares[3] - 0.08).abs() < 0.005 && (shares[4] - 0.11).abs() < 0.005, "{shares:?}");
     }
 
     #[test]

@@ -11,9 +11,12 @@ namespace {
 
 constexpr uint32_t WORDS = TANDEM_EXEC_COMMAND_WORDS;
 constexpr uint32_t END = TANDEM_EXEC_COMMAND_END;
+constexpr uint32_t LOOKERS = TANDEM_EXEC_LOOKERS;
+/// How long a read of host memory takes.
+constexpr uint64_t LOOK_NS = 930;
 
 /// Bytes of a chunk on the way through host memory.
-constexpr uint64_t CHUNK = 16 << 10;
+constexpr uint64_t CHUNK = 8 << 10;
 
 struct Command {
     uint32_t halves[WORDS];
@@ -35,14 +38,76 @@ struct Command {
     __device__ uint64_t at(uint32_t i) const { return word((way() == TANDEM_EXEC_WAY_NONE ? 2 : 5) + i); }
 };
 
-/// The first warp looks for a command other than `last`: lane i reads word i, and all must have one number. 0 if there is none yet.
+/// A warp looks for a command other than `last`: lane i reads word i, and all must have one number. 0 if there is none yet.
 /// Acquiring here costs less than a fence afterwards, which takes 0.6 us.
-__device__ __forceinline__ uint32_t look(const uint64_t* words, uint32_t last, Command& command) {
-    const uint64_t word = fabric::detail::load<fabric::Order::acquire>(words + threadIdx.x);
+__device__ __forceinline__ uint32_t look(const uint64_t* words, uint32_t last, uint32_t& half) {
+    const uint64_t word = fabric::detail::load<fabric::Order::acquire>(words + threadIdx.x % 32);
     const uint32_t number = __shfl_sync(0xffffffffu, uint32_t(word >> 32), 0);
     if (!__all_sync(0xffffffffu, uint32_t(word >> 32) == number) || number == last || number == 0) return 0;
-    command.halves[threadIdx.x] = uint32_t(word);
+    half = uint32_t(word);
     return number;
+}
+
+__device__ __forceinline__ void pause(uint64_t ns) {
+    const uint64_t begun = fabric::detail::now_ns();
+    while (fabric::detail::now_ns() - begun < ns) {}
+}
+
+/// The first block reads commands from the host and passes them on: blocks that all read from the host keep each other waiting, for 70 us
+/// where there are 32. A look takes long, so some warps look in turns, each at a copy of its own, as reads of one place wait for each other. None
+/// looks while others work: a fence of system scope waits for what is being read from the host.
+__device__ void lead(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended, uint64_t linger_ns,
+                     uint64_t timeout_ns) {
+    using fabric::Order;
+    /// The last command that was passed on, and how many blocks all of them gave something to do.
+    __shared__ uint32_t newest;
+    __shared__ uint64_t awaited;
+    if (threadIdx.x == 0) {
+        newest = last;
+        awaited = 0;
+    }
+    __syncthreads();
+    const uint32_t looker = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (looker >= LOOKERS) return;
+    const uint64_t* count = relay + WORDS;
+    pause(looker * LOOK_NS / LOOKERS);
+    uint64_t begun = fabric::detail::now_ns();
+    for (;;) {
+        uint32_t half = 0;
+        const uint32_t number = look(mailbox->command + looker * WORDS, last, half);
+        const bool is_idle = number == 0 && looker == 0 && fabric::detail::now_ns() - begun > linger_ns;
+        if (number == 0 && __shfl_sync(0xffffffffu, is_idle, 0) == 0) {
+            if (__shfl_sync(0xffffffffu, *reinterpret_cast<volatile uint32_t*>(&newest), 0) == END) return;
+            continue;
+        }
+        // A command that gives nobody anything to do ends the kernel.
+        const uint32_t blocks = __shfl_sync(0xffffffffu, half, 3);
+        const uint32_t all = (blocks & 0xffff) + (blocks >> 16 & 0xff);
+        const uint32_t passed = number == 0 || all == 0 ? END : number;
+        // Only who has seen the one before passes it on: who read it late is not taken for new.
+        bool is_first = false;
+        if (lane == 0) {
+            is_first = atomicCAS(&newest, last, passed) == last;
+            if (is_first) awaited += all;
+        }
+        is_first = __shfl_sync(0xffffffffu, is_first, 0);
+        if (is_first) {
+            // What was there before the command is visible at the system's scope already; who reads this acquires.
+            fabric::detail::store<Order::relaxed>(relay + lane, half | uint64_t(passed) << 32);
+            if (passed == END) {
+                // Whatever the host writes from here on is for the next kernel.
+                __syncwarp();
+                if (lane == 0) fabric::detail::store<Order::release>(&mailbox->ended, ended);
+                return;
+            }
+        }
+        if (number != 0) last = number;
+        begun = fabric::detail::now_ns();
+        while (fabric::detail::load<Order::relaxed>(count) < *reinterpret_cast<volatile uint64_t*>(&awaited) &&
+               fabric::detail::now_ns() - begun < timeout_ns) {}
+        pause(looker * LOOK_NS / LOOKERS);
+        begun = fabric::detail::now_ns();
+    }
 }
 
 /// The part of a copy that takes the way through host memory: the way's blocks take chunks in turns. Who sends tells the receiver, in
@@ -89,56 +154,43 @@ __global__ void __launch_bounds__(THREADS)
     resident_kernel(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended, uint64_t linger_ns,
                     uint64_t timeout_ns) {
     using fabric::Order;
+    if (blockIdx.x == 0) return lead(mailbox, relay, last, ended, linger_ns, timeout_ns);
     __shared__ Command command;
-    const bool is_leader = blockIdx.x == 0;
+    const uint32_t me = blockIdx.x - 1;
     for (;;) {
         if (threadIdx.x < 32) {
-            // The leader reads from the host, the others what it passes on: blocks that all read from the host keep each other
-            // waiting, for 70 us where there are 32. All threads of the block have read what the command before said: they have
-            // met since.
-            const uint64_t begun = fabric::detail::now_ns();
-            uint32_t number;
-            for (;;) {
-                number = look(is_leader ? mailbox->command : relay, last, command);
-                if (number != 0) break;
-                if (is_leader && fabric::detail::now_ns() - begun > linger_ns) {
-                    number = END;
-                    break;
-                }
-            }
-            __syncwarp();
-            if (is_leader && (number == END || command.blocks() + command.way_blocks() > 1)) {
-                // What was there before the command is visible at the system's scope already; who reads this acquires.
-                const uint64_t data = number == END ? 0 : command.halves[threadIdx.x];
-                fabric::detail::store<Order::relaxed>(relay + threadIdx.x, data | uint64_t(number) << 32);
-            }
+            // All threads of the block have read what the command before said: they have met since.
+            uint32_t number = 0, half = 0;
+            while (number == 0) number = look(relay, last, half);
+            command.halves[threadIdx.x] = half;
             if (threadIdx.x == 0) command.number = number;
         }
         __syncthreads();
         last = command.number;
-        if (last == END) break;
+        if (last == END) return;
         const uint32_t blocks = command.blocks(), all = blocks + command.way_blocks();
-        bool is_done = blockIdx.x < all;
-        if (blockIdx.x < blocks) {
+        bool is_done = me < all;
+        if (me < blocks) {
             with_kind(command.kind(), command.how(), [&](auto number, auto how) {
                 const auto source = [&](uint32_t s) { return command.at(s); };
                 const auto target = [&](uint32_t t) { return command.at(command.sources() + t); };
-                const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+                const uint64_t thread = uint64_t(me) * blockDim.x + threadIdx.x;
                 move<decltype(number), decltype(how)::value>(source, command.sources(), target, command.targets(),
                                                              command.bytes(), thread, uint64_t(blocks) * blockDim.x);
             });
-        } else if (blockIdx.x < all) {
+        } else if (me < all) {
             // If not, the host waits for this block in vain, and says so.
-            is_done = through_host(command, blockIdx.x - blocks, timeout_ns);
+            is_done = through_host(command, me - blocks, timeout_ns);
         }
         __syncthreads();
         if (threadIdx.x == 0 && is_done) {
             fabric::detail::fence_acq_rel();
-            fabric::detail::store<Order::relaxed>(&mailbox->done[blockIdx.x].number, uint64_t(last));
+            fabric::detail::store<Order::relaxed>(&mailbox->done[me].number, uint64_t(last));
+        }
+        if (threadIdx.x == 0 && me < all) {
+            fabric::detail::change<fabric::detail::Add, Order::relaxed>(relay + WORDS, uint64_t(1));
         }
     }
-    // Whatever the host writes from here on is for the next kernel.
-    if (is_leader && threadIdx.x == 0) fabric::detail::store<Order::release>(&mailbox->ended, ended);
 }
 
 }  // namespace
@@ -153,12 +205,12 @@ cudaError_t load_resident() {
 
 extern "C" int32_t tandem_exec_resident(tandem_exec_mailbox* mailbox, uint8_t* scratch, uint32_t last, uint64_t ended,
                                         uint64_t linger_ns, uint64_t timeout_ns, tandem_stream stream) {
-    const cudaError_t cleared = cudaMemsetAsync(scratch, 0, TANDEM_EXEC_COMMAND_WORDS * sizeof(uint64_t), stream);
+    const cudaError_t cleared = cudaMemsetAsync(scratch, 0, TANDEM_EXEC_SCRATCH_WORDS * sizeof(uint64_t), stream);
     if (cleared != cudaSuccess) {
         (void)cudaGetLastError();
         return int32_t(cleared);
     }
-    tandem::exec::resident_kernel<<<TANDEM_EXEC_RESIDENT_BLOCKS, tandem::exec::THREADS, 0, stream>>>(
+    tandem::exec::resident_kernel<<<TANDEM_EXEC_RESIDENT_BLOCKS + 1, tandem::exec::THREADS, 0, stream>>>(
         mailbox, reinterpret_cast<uint64_t*>(scratch), last, ended, linger_ns, timeout_ns);
     return int32_t(cudaGetLastError());
 }

@@ -61,6 +61,7 @@ impl Engines {
         let rings: u64 = tables.iter().map(|t| t.staging[t.host()]).sum();
         let at = self.rings(rings)?;
         let (bounds, _) = shared.bind(items, tables, at)?;
+        shared.tell_through_host(&bounds);
         Ok(bounds)
     }
 

@@ -71,6 +71,11 @@ impl Gpus {
         engines.run(shared, &bounds, is_now)
     }
 
+    /// Lets resident kernels end.
+    pub(crate) fn leave(&self) {
+        lock(&self.resident).leave();
+    }
+
     /// Whether the resident kernels have done it.
     pub(crate) fn resident(&self, shared: &Shared, items: &[Item]) -> Result<bool> {
         lock(&self.resident).run(shared, items)

@@ -3,7 +3,7 @@
 use super::super::direct::direct;
 use super::super::schedule::{Schedule, Transfer};
 use super::super::share::Share;
-use super::super::tuning::{RESIDENT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
+use super::super::tuning::{way_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
 use super::numbered;
 use super::tables::numbers;
 use crate::collective::{Item, Shared};
@@ -25,8 +25,8 @@ pub(super) struct Resident {
     ring: Option<Pinned>,
     /// Copies that took such a way.
     turns: u32,
-    /// By PEs, from and to: how much takes it.
-    shares: HashMap<(usize, usize), Share>,
+    /// By PEs, from and to, and the power of two below the bytes: how much takes it.
+    shares: HashMap<(usize, usize, u32), Share>,
     /// The tables of the last calls: making one takes as long as a message.
     tables: Vec<Arc<Schedule>>,
     /// A kernel did not answer: nothing more is asked of any.
@@ -41,16 +41,21 @@ struct Lane {
     last: u32,
     /// Kernels that were launched; as many have ended as the mailbox says.
     launched: u64,
+    /// Whether the last command was to end.
+    is_leaving: bool,
 }
 
 const WORDS: usize = ffi::TANDEM_EXEC_COMMAND_WORDS as usize;
+const LOOKERS: usize = ffi::TANDEM_EXEC_LOOKERS as usize;
+const SCRATCH: usize = ffi::TANDEM_EXEC_SCRATCH_WORDS as usize;
 /// Addresses that fit into a command without a way through host memory.
 const MOST_ADDRESSES: usize = WORDS / 2 - 2;
 /// Tables that are kept.
 const MOST_TABLES: usize = 16;
 /// One with such a way has two.
 const _: () = assert!(MOST_ADDRESSES >= 3 + 3);
-const _: () = assert!(RESIDENT_BLOCKS + WAY_BLOCKS == ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
+const _: () = assert!(RESIDENT_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
+const _: () = assert!(SPLIT_BLOCKS + WAY_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
 
 /// A PE's part.
 struct Order {
@@ -71,6 +76,8 @@ struct Awaited {
 /// The part of a copy that goes through host memory.
 struct Through {
     ends: (usize, usize),
+    /// The power of two below all bytes.
+    size: u32,
     /// Bytes over the links; the others come behind.
     first: u64,
     bytes: u64,
@@ -101,9 +108,10 @@ impl Lane {
     }
 
     fn post(&mut self, words: &[u64; WORDS / 2]) {
+        self.is_leaving = words[1] == 0;
         self.last = if self.last + 1 >= ffi::TANDEM_EXEC_COMMAND_END as u32 { 1 } else { self.last + 1 };
-        for i in 0..WORDS {
-            let half = words[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX);
+        for i in 0..LOOKERS * WORDS {
+            let half = words[i % WORDS / 2] >> (32 * (i % 2)) & u64::from(u32::MAX);
             self.command(i).store(half | u64::from(self.last) << 32, Ordering::Release);
         }
     }
@@ -134,17 +142,24 @@ impl Resident {
     pub(super) fn new(team: &Team, devices: &[Device]) -> Result<Self> {
         let lane = |(_, device): (usize, Device)| -> Result<Lane> {
             let mailbox = Pinned::new(device, size_of::<ffi::tandem_exec_mailbox>())?;
-            Ok(Lane { mailbox, stream: Stream::new(device)?, last: 0, launched: 0 })
+            Ok(Lane { mailbox, stream: Stream::new(device)?, last: 0, launched: 0, is_leaving: false })
         };
         Ok(Self {
             lanes: numbered(devices).map(lane).collect::<Result<_>>()?,
-            relay: team.alloc(WORDS + WAY_BLOCKS)?,
+            relay: team.alloc(SCRATCH + WAY_BLOCKS)?,
             ring: None,
             turns: 0,
             shares: HashMap::new(),
             tables: Vec::new(),
             is_broken: false,
         })
+    }
+
+    /// Lets the kernels end that stay, before others need their multiprocessors.
+    pub(super) fn leave(&mut self) {
+        for lane in self.lanes.iter_mut().filter(|lane| !lane.is_leaving && lane.is_running()) {
+            lane.post(&[0; WORDS / 2]);
+        }
     }
 
     /// Does small operations at once if the queues are idle and they consist of direct copies and combinations.
@@ -176,10 +191,13 @@ impl Resident {
                 orders.push(receiver);
             }
             let mut awaited = Vec::with_capacity(2 * orders.len());
+            // All are told before anything else is done: most kernels are there.
+            orders.iter().for_each(|order| self.lanes[order.pe].post(&order.words));
             for order in &orders {
                 let Order { pe, blocks, way_blocks, .. } = *order;
-                self.lanes[pe].post(&order.words);
-                self.start(shared, pe)?;
+                if !self.lanes[pe].is_running() {
+                    self.start(shared, pe)?;
+                }
                 let parts = [(0..blocks, false), (blocks..blocks + way_blocks, true)];
                 let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
                 awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, done: None }));
@@ -189,12 +207,12 @@ impl Resident {
                 self.is_broken = true;
                 return Err(error);
             }
-            if let Some(Through { ends, .. }) = through {
+            if let Some(Through { ends: (from, to), size, .. }) = through {
                 let time = |is_host: bool| {
                     let ends = awaited.iter().filter(|a| a.is_host == is_host).filter_map(|a| a.done);
                     ends.max().map_or(0.0, |end| (end - begun).as_secs_f64())
                 };
-                self.shares.entry(ends).and_modify(|share| share.observe(time(false), time(true)));
+                self.shares.entry((from, to, size)).and_modify(|share| share.observe(time(false), time(true)));
             }
         }
         Ok(true)
@@ -229,11 +247,13 @@ impl Resident {
         let Some(turn) = self.turns.checked_add(1) else { return Ok(None) };
         self.turns = turn;
         let ends = (item.job[call.root], item.job[1 - call.root]);
-        let (start, least, most) = WAY_SHARES;
-        let share = self.shares.entry(ends).or_insert(Share::new(start, least, most)).value();
+        let size = call.part.ilog2();
+        let begin = || Share::new(way_share(call.part), WAY_SHARES.0, WAY_SHARES.1);
+        let share = self.shares.entry((ends.0, ends.1, size)).or_insert_with(begin).value();
         // Whole vectors, so that both parts can be moved as such.
         let first = (call.part as f64 * (1.0 - share)) as u64 / 4096 * 4096;
         let bytes = call.part - first;
+        shared.goes_through_host(bytes as f64 / call.part as f64);
         let len = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
         if self.ring.as_ref().is_none_or(|ring| ring.len() < len) {
             let queue = shared.team().queue(ends.0);
@@ -241,8 +261,8 @@ impl Resident {
             self.ring = Some(Pinned::new(device, len.next_power_of_two())?);
         }
         let ring = self.ring.as_ref().map_or(0, |ring| ring.address() as u64);
-        let flags = shared.team().queue(ends.1).address(&self.relay)? + 8 * WORDS as u64;
-        Ok(Some(Through { ends, first, bytes, ring, flags }))
+        let flags = shared.team().queue(ends.1).address(&self.relay)? + 8 * SCRATCH as u64;
+        Ok(Some(Through { ends, size, first, bytes, ring, flags }))
     }
 
     /// Leaves the last bytes of a copy to the way through host memory; returns what the receiver does.
@@ -250,6 +270,7 @@ impl Resident {
         let [_, what, source, targets @ ..] = sender.words;
         let keeps = what >> 8 & 0xff == 2;
         let way = [through.bytes | u64::from(self.turns) << 32, through.ring, through.flags];
+        let what = what & 0xffff_ffff | (SPLIT_BLOCKS as u64) << 32;
         let header = |what: u64, way: u32| what | (WAY_BLOCKS as u64) << 48 | u64::from(way) << 56;
         let (all, own) = (targets[usize::from(keeps)], targets[0]);
         let words = |bytes: u64, what: u64, at: [u64; 3]| {
@@ -261,7 +282,7 @@ impl Resident {
         };
         let way = if keeps { ffi::TANDEM_EXEC_WAY_SEND_AND_KEEP } else { ffi::TANDEM_EXEC_WAY_SEND };
         sender.words = words(through.first, header(what, way as u32), [source, own, all]);
-        sender.way_blocks = WAY_BLOCKS;
+        (sender.blocks, sender.way_blocks) = (SPLIT_BLOCKS, WAY_BLOCKS);
         let receive = header(0, ffi::TANDEM_EXEC_WAY_RECEIVE as u32);
         let words = words(0, receive, [all + through.first, 0, 0]);
         Order { pe: through.ends.1, words, blocks: 0, way_blocks: WAY_BLOCKS }
