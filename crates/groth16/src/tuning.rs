@@ -43,8 +43,8 @@ impl Costs {
         match curve {
             CurveId::Bn254 => Costs {
                 row: 1.4,
-                h_point: 2.1,
-                g2_point: 2.9,
+                h_point: 2.0,
+                g2_point: 3.0,
                 digits: 0.2,
                 g1_sum: Ends { least: 100e3, point: 0.25, most: 400e3 },
                 g2_sum: Ends { least: 150e3, point: 0.45, most: 900e3 },
@@ -52,8 +52,8 @@ impl Costs {
             },
             CurveId::Bls12_381 => Costs {
                 row: 0.65,
-                h_point: 2.2,
-                g2_point: 2.8,
+                h_point: 2.12,
+                g2_point: 2.88,
                 digits: 0.09,
                 g1_sum: Ends { least: 60e3, point: 0.25, most: 320e3 },
                 g2_sum: Ends { least: 150e3, point: 0.55, most: 800e3 },

@@ -1,6 +1,6 @@
 //! One lane transforms, the others sum, and all end at the same time.
 //!
-//! All the sums stand in a line: H, A, B1, L, B2. The first lane does the transforms and takes what it can of the line
+//! All the sums stand in a line: H, A, L, B1, B2. The first lane does the transforms and takes what it can of the line
 //! until a common end, the next lane goes on from there, and so on (McNaughton's rule): each lane has a piece of the line,
 //! and a sum is cut only where a piece ends. H can be summed only after the transforms, so that where many lanes share it, each
 //! fills the time before with other sums. The earliest end at which the lanes take all of the line is searched for.
@@ -20,13 +20,15 @@ struct Item {
 /// A lane's part of a sum: points counted in the key's section.
 type Piece = (Option<Sum>, Range<usize>);
 
+/// Where two lanes share the line it is cut in L, and parts come last: what the host waits for at the end are then H and L, with which nothing is
+/// left to do but to add them, while B1 is yet to be multiplied.
 fn line(costs: &Costs, shape: Shape) -> Vec<Item> {
     let g1 = |sum, points| Item { sum: Some(sum), points, point_cost: 1.0, fixed_cost: costs.g1_sum.of(points) };
     let items = [
         Item { sum: None, points: shape.domain, point_cost: costs.h_point, fixed_cost: costs.g1_sum.of(shape.domain) },
         g1(Sum::A, shape.variables),
-        g1(Sum::B1, shape.variables),
         g1(Sum::L, shape.variables - shape.publics - 1),
+        g1(Sum::B1, shape.variables),
         Item {
             sum: Some(Sum::B2),
             points: shape.variables,
