@@ -77,8 +77,8 @@ impl FromStr for Tuning {
         let mut tuning = Self::default();
         for choice in text.split(',') {
             let set = choice.split_once('=').and_then(|(name, value)| tuning.set(name.trim(), value.trim()));
-            let names = "messages, direct, direct_pair, lanes, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, resident_split, linger_ns, \
-                         through_host, host_chunk or host_share";
+            let names = "messages, direct, direct_pair, lanes, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, \
+                         resident_split, linger_ns, through_host, host_chunk or host_share";
             set.ok_or_else(|| Error::invalid("tuning", format!("found {choice:?}, expected NAME=VALUE of {names}")))?;
         }
         Ok(tuning)
