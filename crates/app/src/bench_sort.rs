@@ -1,6 +1,6 @@
 //! `tandem bench sort`: keys that lie on the lanes: on one, and on all of them by either way.
 
-use crate::bench::{Rows, median_and_min};
+use crate::bench::{median_and_min, Rows};
 use crate::cli;
 use crate::commands::Session;
 use crate::failure::Outcome;

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use support::files::{self, BLS12_381_R, BN254_R, element, patched, sections, squarings, wtns};
+use support::files::{self, element, patched, sections, squarings, wtns, BLS12_381_R, BN254_R};
 use support::{demo, expect, interrupted, names, root, run_in, tandem, text};
 
 /// A folder with the demo's files and room for outputs.

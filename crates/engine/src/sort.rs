@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use tandem_ops::sort::{Host, Plan, streamed};
+use tandem_ops::sort::{streamed, Host, Plan};
 use tandem_ops::{Backend, Buffer, Lane, Sort, SortKey, SortOptions};
 
 /// A device that sorts.
@@ -220,13 +220,11 @@ fn check<K: SortKey, B: Backend>(
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(piece) = pieces.get(i) else { break };
-                    let checked = part(piece);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).insert(i, checked);
-                }
+            scope.spawn(|| loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(piece) = pieces.get(i) else { break };
+                let checked = part(piece);
+                found.lock().unwrap_or_else(PoisonError::into_inner).insert(i, checked);
             });
         }
     });

@@ -11,8 +11,8 @@ use crate::tuning::reduce as tuning;
 use std::ffi::c_void;
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, Event};
-use tandem_ops::reduce::plan::{Piece, Rates, ReducePlan, plan, plan_stream};
-use tandem_ops::reduce::{Element, ElementKind, GROUP_BYTES, HostData, ReduceOp, ReduceWay, combine_groups, too_large};
+use tandem_ops::reduce::plan::{plan, plan_stream, Piece, Rates, ReducePlan};
+use tandem_ops::reduce::{combine_groups, too_large, Element, ElementKind, HostData, ReduceOp, ReduceWay, GROUP_BYTES};
 use tandem_ops::{Backend, Buffer, CurveId, Error, Lane, Pending, Reduce, Result};
 
 const OP: &str = "reduce";

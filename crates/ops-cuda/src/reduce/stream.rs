@@ -4,7 +4,7 @@
 //! are on their way. From page-locked memory the GPU copies groups itself. All other memory, and files, pass through two page-locked
 //! slots of the worker: one is filled while the other is copied.
 
-use super::{NONE_TOO_LARGE, OP, launcher, number};
+use super::{launcher, number, NONE_TOO_LARGE, OP};
 use crate::backend::Cuda;
 use crate::ffi;
 use crate::lane::LaneCtx;
@@ -12,8 +12,8 @@ use crate::tuning::reduce::{PAGED_WORKERS, PINNED_WORKERS, SLOT_BYTES, WATCH};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tandem_cuda::{DeviceBuffer, Event, Pinned, Stream, ffi as ffi_cuda};
-use tandem_ops::reduce::{Element, GROUP_BYTES, GROUP_TILES, HostData, ReduceOp, combine_groups, too_large};
+use tandem_cuda::{ffi as ffi_cuda, DeviceBuffer, Event, Pinned, Stream};
+use tandem_ops::reduce::{combine_groups, too_large, Element, HostData, ReduceOp, GROUP_BYTES, GROUP_TILES};
 use tandem_ops::{Backend, Error, Lane, Result};
 
 /// Bytes of the largest element.

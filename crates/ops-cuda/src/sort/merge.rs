@@ -1,12 +1,12 @@
 //! The textbook's way: every lane sorts its own keys, gets from every other what belongs to its share, and merges that.
 
-use super::{LANES, OP, Piece};
+use super::{Piece, LANES, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tandem_cuda::DeviceBuffer;
-use tandem_ops::sort::{SortKey, borders};
+use tandem_ops::sort::{borders, SortKey};
 use tandem_ops::{Backend, Buffer, Error, Lane, Result};
 
 /// A sorted run on the lane that merges it.

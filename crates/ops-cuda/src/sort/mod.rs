@@ -9,7 +9,7 @@ use crate::lane::LaneCtx;
 use std::sync::Arc;
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
-use tandem_ops::sort::{Sort, SortKey, SortOptions, SortWay, borders, check, partition::ATTEMPTS};
+use tandem_ops::sort::{borders, check, partition::ATTEMPTS, Sort, SortKey, SortOptions, SortWay};
 use tandem_ops::{Backend, Buffer, Error, Lane, Result};
 
 const OP: &str = "sort";
