@@ -53,7 +53,8 @@ impl Transformer {
         &self.report
     }
 
-    /// How long each of `runs` forward transforms of 2^`log_n` elements of the field took that lie on the device, from natural to bit-reversed order, on as many lanes as is fastest. Some values of one are checked first.
+    /// How long each of `runs` forward transforms of 2^`log_n` elements of the field took that lie on the device, from natural to
+    /// bit-reversed order, on as many lanes as is fastest. Some values of one are checked first.
     ///
     /// # Errors
     /// The size is out of range or does not fit; a value is wrong.
