@@ -227,14 +227,15 @@ impl Enqueue<'_> {
                     })?;
                 }
                 let combined = self.combine(bound, transfer, c, bytes, &sums, &stream)?;
+                let splits = transfer.targets.len() > 1 && transfer.sources.len() == 1 && !waits;
+                let local = if splits { self.stream(pe, STREAMS)? } else { stream.clone() };
+                self.copies(bound, transfer, c, bytes, combined, &stream, &local)?;
+                // After the copies: where nothing is summed, it is they that read the ring. `local` is this stream then.
                 for spot in &transfer.sources {
                     if let Place::Ring(ch) = spot.place {
                         read.insert((ch, c), Arc::new(sums.record()?));
                     }
                 }
-                let splits = transfer.targets.len() > 1 && transfer.sources.len() == 1 && !waits;
-                let local = if splits { self.stream(pe, STREAMS)? } else { stream.clone() };
-                self.copies(bound, transfer, c, bytes, combined, &stream, &local)?;
                 if transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]) {
                     let event = Arc::new(stream.record()?);
                     for ch in transfer.targets.iter().filter_map(|s| s.channel) {
