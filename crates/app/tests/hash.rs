@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{expect, interrupted, names, refused_in, run_in, tandem};
+use support::{changes_under_way_are_refused, interrupts_leave_the_output, names, refused_in, run_in, while_it_grows};
 use tandem_ops::{naive, Bls12_381, Bn254, Canonical, Curve, Family, PoseidonParams};
 
 /// Elements of no pattern, as the bytes of a file.
@@ -123,37 +123,17 @@ fn a_file_that_changes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing");
     fs::write(&path, vec![1u8; 32 << 10]).unwrap();
-    let is_over = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                // A whole column at a time, so that only the change is wrong.
-                std::io::Write::write_all(&mut file, &[1u8; 64]).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-        });
+    // A whole column at a time, so that only the change is wrong.
+    while_it_grows(&path, 64, || {
         refused(folder.path(), &["growing", "out", "-q"], &["growing:", "changed while it was read"]);
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
 
 #[test]
 fn a_file_that_is_cut_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
     for more in [&["--tree"][..], &[]] {
-        fs::write(at.join("in"), vec![1u8; 1 << 20]).unwrap();
         let args = [&["hash", "poseidon", "in", "out", "--device", "cpu", "-q"], more].concat();
-        let hashing = tandem().current_dir(at).args(&args).stderr(std::process::Stdio::piped()).spawn().unwrap();
-        // The output's hidden file is made when the input has been opened.
-        while names(at).len() < 2 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        fs::OpenOptions::new().write(true).open(at.join("in")).unwrap().set_len(32 << 10).unwrap();
-        let (_, stderr) = expect(2, hashing.wait_with_output().unwrap(), &args);
-        assert!(stderr.contains("in: ") && stderr.contains("changed while it was read"), "{stderr}");
-        assert_eq!(names(at), ["in"]);
+        changes_under_way_are_refused(1 << 20, 32 << 10, &args);
     }
 }
 
@@ -166,21 +146,8 @@ fn more_leaves_than_memory_are_refused_with_the_sizes() {
 
 #[test]
 fn interrupts_leave_the_old_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    fs::File::create(at.join("in")).unwrap().set_len(128 << 20).unwrap();
-    fs::write(at.join("out"), "mine").unwrap();
-    let under_way = |names: &[String]| names.iter().any(|name| name.ends_with(".part"));
-    for (signal, more) in [("-INT", "--tree"), ("-TERM", "-q"), ("-KILL", "-q")] {
-        let args = ["hash", "poseidon", "in", "out", "--device", "cpu", more];
-        let (status, _) = interrupted(at, signal, &args, under_way);
-        assert_eq!(fs::read(at.join("out")).unwrap(), b"mine");
-        // What cannot be caught leaves a hidden file.
-        match signal {
-            "-KILL" => assert!(status.is_none() && names(at).len() == 3, "{status:?}, {:?}", names(at)),
-            _ => assert!(status == Some(130) && names(at) == ["in", "out"], "{status:?}, {:?}", names(at)),
-        }
-    }
+    interrupts_leave_the_output(128 << 20, &["hash", "poseidon", "in", "out", "--device", "cpu"]);
+    interrupts_leave_the_output(128 << 20, &["hash", "poseidon", "in", "out", "--device", "cpu", "--tree"]);
 }
 
 #[test]

@@ -6,8 +6,7 @@ use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use support::{expect, refused_in, run_in, text};
+use support::{expect, refused_in, run_in, text, while_it_grows};
 use tandem_ops::{Bls12_381, Bn254, Curve};
 
 const DEVICES: [&str; 4] = ["cpu", "sim:1", "sim:3", "sim:8"];
@@ -104,18 +103,9 @@ fn a_file_that_changes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing");
     fs::write(&path, vec![1u8; 64 << 20]).unwrap();
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-            while !is_over.load(Ordering::Relaxed) {
-                // A whole element at a time, so that only the change is wrong.
-                file.write_all(&[1u8; 8]).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-        });
+    // A whole element at a time, so that only the change is wrong.
+    while_it_grows(&path, 8, || {
         let (_, stderr) = run_in(folder.path(), 2, &["reduce", "growing", "--device", "cpu", "-q"]);
-        is_over.store(true, Ordering::Relaxed);
         assert!(stderr.contains("growing:") && stderr.contains("changed while it was read"), "{stderr}");
     });
 }

@@ -5,7 +5,9 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{expect, interrupted, names, refused_in, run_in, tandem, text};
+use support::{
+    changes_under_way_are_refused, expect, interrupts_leave_the_output, names, refused_in, run_in, tandem, text,
+};
 use tandem_ops::naive;
 
 /// Keys of no pattern, some of them equal.
@@ -124,40 +126,14 @@ fn a_disk_that_fills_up_half_way() {
 
 #[test]
 fn a_file_that_changes_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
     for length in [1 << 20, (64 << 20) + 8] {
-        fs::write(at.join("in"), vec![1u8; 64 << 20]).unwrap();
-        let mut sorting = tandem();
-        sorting.current_dir(at).args(["sort", "in", "out", "--device", "cpu", "-q"]);
-        let sorting = sorting.stderr(std::process::Stdio::piped()).spawn().unwrap();
-        // The output's hidden file is made when the input has been opened.
-        while names(at).len() < 2 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        fs::OpenOptions::new().write(true).open(at.join("in")).unwrap().set_len(length).unwrap();
-        let (_, stderr) = expect(2, sorting.wait_with_output().unwrap(), &["sort", "in"]);
-        assert!(stderr.contains("in: ") && stderr.contains("changed while it was read"), "{length}: {stderr}");
-        assert_eq!(names(at), ["in"]);
+        changes_under_way_are_refused(64 << 20, length, &["sort", "in", "out", "--device", "cpu", "-q"]);
     }
 }
 
 #[test]
 fn interrupts_leave_the_old_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    fs::File::create(at.join("in")).unwrap().set_len(256 << 20).unwrap();
-    fs::write(at.join("out"), "mine").unwrap();
-    let under_way = |names: &[String]| names.iter().any(|name| name.ends_with(".part"));
-    for signal in ["-INT", "-TERM", "-KILL"] {
-        let (status, _) = interrupted(at, signal, &["sort", "in", "out", "--device", "cpu"], under_way);
-        assert_eq!(fs::read(at.join("out")).unwrap(), b"mine");
-        // What cannot be caught leaves a hidden file.
-        match signal {
-            "-KILL" => assert!(status.is_none() && names(at).len() == 3, "{status:?}, {:?}", names(at)),
-            _ => assert!(status == Some(130) && names(at) == ["in", "out"], "{status:?}, {:?}", names(at)),
-        }
-    }
+    interrupts_leave_the_output(256 << 20, &["sort", "in", "out", "--device", "cpu"]);
 }
 
 #[test]

@@ -4,8 +4,10 @@
 pub(crate) mod files;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The repository's root.
@@ -92,4 +94,57 @@ pub(crate) fn interrupted(
     let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(killed.success(), "it had ended already: {args:?}");
     (child.wait().unwrap().code(), sent.elapsed())
+}
+
+/// Interrupts a command that makes `out` of `in`, as soon as its hidden file is there: the old output stays as it was.
+pub(crate) fn interrupts_leave_the_output(in_bytes: u64, args: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::File::create(folder.join("in")).unwrap().set_len(in_bytes).unwrap();
+    fs::write(folder.join("out"), "mine").unwrap();
+    let under_way = |names: &[String]| names.iter().any(|name| name.ends_with(".part"));
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let (status, _) = interrupted(folder, signal, args, under_way);
+        assert_eq!(fs::read(folder.join("out")).unwrap(), b"mine");
+        let names = names(folder);
+        // What cannot be caught leaves a hidden file.
+        match signal {
+            "-KILL" => assert!(status.is_none() && names.len() == 3, "{status:?}, {names:?}"),
+            _ => assert!(status == Some(130) && names == ["in", "out"], "{status:?}, {names:?}"),
+        }
+    }
+}
+
+/// A file of ones, "in", becomes so long while a command that makes a file of it reads it: it is refused, and nothing else is left.
+pub(crate) fn changes_under_way_are_refused(in_bytes: usize, length: u64, args: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("in"), vec![1u8; in_bytes]).unwrap();
+    let child = tandem().current_dir(at).args(args).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // The output's hidden file is made when the input has been opened.
+    let begun = Instant::now();
+    while names(at).len() < 2 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    fs::OpenOptions::new().write(true).open(at.join("in")).unwrap().set_len(length).unwrap();
+    let (_, stderr) = expect(2, child.wait_with_output().unwrap(), args);
+    assert!(stderr.contains("in: ") && stderr.contains("changed while it was read"), "{length}: {stderr}");
+    assert_eq!(names(at), ["in"]);
+}
+
+/// Appends so many ones to a file every millisecond while `body` runs, for a minute at most.
+pub(crate) fn while_it_grows(path: &Path, bytes: usize, body: impl FnOnce()) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+            let begun = Instant::now();
+            while !is_over.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(60) {
+                file.write_all(&vec![1u8; bytes]).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        body();
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

@@ -29,7 +29,7 @@ impl Cuda {
             let pieces = pieces.iter().map(std::slice::from_ref);
             let sorts: Vec<_> = pieces.map(|piece| scope.spawn(move || self.partition(piece, descending))).collect();
             let panicked = || Err(Error::invalid(OP, "a thread of the host panicked"));
-            sorts.into_iter().map(|sort| sort.join().unwrap_or_else(|_| panicked())).collect::<Result<()>>()
+            sorts.into_iter().try_for_each(|sort| sort.join().unwrap_or_else(|_| panicked()))
         })?;
         let cuts = self.cuts(pieces, keys, descending)?;
         // Each lane's share of every run.
