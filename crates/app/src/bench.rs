@@ -29,7 +29,7 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
 
 /// Test keys of made-up circuits, from file to file.
 fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Path>) -> Outcome {
-    let rows = Rows::open(session, "CPU".into(), options.json.as_deref())?;
+    let rows = Rows::open(session, options.json.as_deref())?;
     let temporary = match keep {
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
@@ -55,7 +55,7 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
             seconds.push(made.stages.iter().map(|stage| stage.seconds).sum());
         }
         let (median, min) = median_and_min(&seconds);
-        rows.append("setup", curve, log_n, &seconds)?;
+        rows.append_row("CPU", Rows::timed("setup", curve, log_n, &seconds))?;
         let mut cells = line(log_n, median, min, (1u64 << log_n) as f64 / median);
         cells.push(report::bytes(bytes));
         table.push(cells);
@@ -92,7 +92,7 @@ fn poseidon(
     let (params, curve) = (function.params()?, options.curve.into());
     let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;
     let lanes = hasher.report().lanes.join(", ");
-    let rows = Rows::open(session, lanes.clone(), options.json.as_deref())?;
+    let rows = Rows::open(session, options.json.as_deref())?;
     let kind = match (tree, pinned) {
         (true, _) => "tree",
         (false, true) => "columns_pinned",
@@ -111,7 +111,7 @@ fn poseidon(
         })?;
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
-        rows.append(&what, curve, log_n, &seconds)?;
+        rows.append_row(&lanes, Rows::timed(&what, curve, log_n, &seconds))?;
         table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
     }
     rows.table(&table, "")
@@ -120,14 +120,13 @@ fn poseidon(
 /// Where the rows for machines go.
 pub(crate) struct Rows<'a> {
     session: &'a Session,
-    device: String,
     file: Option<&'a Path>,
 }
 
 impl<'a> Rows<'a> {
     /// Opens the file once, so that a wrong path costs no time.
-    pub(crate) fn open(session: &'a Session, device: String, file: Option<&'a Path>) -> Outcome<Self> {
-        let rows = Self { session, device, file };
+    pub(crate) fn open(session: &'a Session, file: Option<&'a Path>) -> Outcome<Self> {
+        let rows = Self { session, file };
         if rows.file.is_some() && !rows.to_stdout() {
             rows.write("")?;
         }
@@ -136,10 +135,6 @@ impl<'a> Rows<'a> {
 
     fn to_stdout(&self) -> bool {
         self.file == Some(Path::new("-"))
-    }
-
-    fn append(&self, what: &str, curve: CurveId, log_n: u32, seconds: &[f64]) -> Outcome {
-        self.append_row(Self::timed(what, curve, log_n, seconds))
     }
 
     /// A row of a measurement's times.
@@ -155,9 +150,9 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Appends a row, with what every row has: where, of which commit, when and by which command it was measured.
-    pub(crate) fn append_row(&self, mut row: Value) -> Outcome {
-        row["device"] = self.device.as_str().into();
+    /// Appends a row, with what every row has: on which devices, of which commit, when and by which command it was measured.
+    pub(crate) fn append_row(&self, device: &str, mut row: Value) -> Outcome {
+        row["device"] = device.into();
         row["commit"] = env!("TANDEM_COMMIT_BUILT").into();
         row["date"] = date(SystemTime::now()).into();
         row["command"] = std::env::args().collect::<Vec<_>>().join(" ").into();

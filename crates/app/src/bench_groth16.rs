@@ -35,7 +35,8 @@ pub(crate) struct BenchGroth16 {
 type Subject = (DeviceChoice, Schedule);
 
 pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
-    let mut bench = Bench { session, args, table: vec![columns()], stages: String::new() };
+    let rows = Rows::open(session, args.options.json.as_deref())?;
+    let mut bench = Bench { session, args, rows, table: vec![columns()], stages: String::new() };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         for subject in &subjects {
@@ -56,7 +57,7 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
             }
         }
     }
-    Rows::open(session, String::new(), args.options.json.as_deref())?.table(&bench.table, &bench.stages)
+    bench.rows.table(&bench.table, &bench.stages)
 }
 
 /// The user's choice, or all that are to be compared.
@@ -85,6 +86,7 @@ fn columns() -> Vec<String> {
 struct Bench<'a> {
     session: &'a Session,
     args: &'a BenchGroth16,
+    rows: Rows<'a>,
     table: Vec<Vec<String>>,
     /// Where the time of each subject's last proof went.
     stages: String,
@@ -103,12 +105,11 @@ impl Bench<'_> {
         let mut opened = session.open_as(device, *schedule)?;
         opened.engine = opened.engine.for_proofs(*uses);
         let lane_names = &opened.engine.report().lanes;
-        let rows = Rows::open(session, lane_names.join(", "), options.json.as_deref())?;
+        let names = lane_names.join(", ");
         let (key, witness) = session.trace.step("load key", || load(&opened))?;
         session.note(&format!(
-            "groth16, {}, {}, {} runs after one to warm up; every proof verified",
+            "groth16, {}, {names}, {} runs after one to warm up; every proof verified",
             witness.curve(),
-            lane_names.join(", "),
             options.runs
         ));
         if let Some(note) = key.note() {
@@ -159,7 +160,7 @@ impl Bench<'_> {
         row["lanes"] = lanes::to_json(&uses_of_lanes);
         row["schedule"] = schedule.name().into();
         row["uses"] = (*uses).into();
-        rows.append_row(row)?;
+        self.rows.append_row(&names, row)?;
         let mut cells = line(log_n, median, min, rate);
         cells.extend([schedule.name().into(), device.to_string()]);
         self.table.push(cells);

@@ -56,10 +56,9 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
     let curve: CurveId = options.curve.into();
     let opened = session.open()?;
     let lanes = &opened.engine.report().lanes;
-    let rows = Rows::open(session, lanes.join(", "), options.json.as_deref())?;
-    let note =
-        format!("{what}, {curve}, {}, {} runs after one to warm up; results checked", lanes.join(", "), options.runs);
-    session.note(&note);
+    let device = lanes.join(", ");
+    let rows = Rows::open(session, options.json.as_deref())?;
+    session.note(&format!("{what}, {curve}, {device}, {} runs after one to warm up; results checked", options.runs));
     let mut table = vec![["scalars", "size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
     for log_n in options.log_n.clone() {
         for kind in &args.scalars {
@@ -71,7 +70,7 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
             let (median, min) = median_and_min(&seconds);
             // A row of random scalars has the name that peers' rows are compared with.
             let random = scalars == ScalarKind::Random;
-            rows.append_row(json!({
+            let row = json!({
                 "what": if random { what.to_string() } else { format!("{what}_{name}") },
                 "curve": curve.snarkjs_name(),
                 "log_n": log_n,
@@ -79,7 +78,8 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
                 "ms_median": report::round(median * 1e3),
                 "ms_min": report::round(min * 1e3),
                 "runs": seconds.len(),
-            }))?;
+            });
+            rows.append_row(&device, row)?;
             table.push(vec![
                 name.to_string(),
                 format!("2^{log_n}"),

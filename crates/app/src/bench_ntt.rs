@@ -119,7 +119,7 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
     let (batch, runs) = (what.batch(), what.runs as usize);
     let on = session.trace.step("open device", || Transformer::open(&session.device))?;
     let lanes = on.report().lanes.join(", ");
-    let rows = Rows::open(session, lanes.clone(), what.json.as_deref())?;
+    let rows = Rows::open(session, what.json.as_deref())?;
     session.note(&format!("ntt, {}, {lanes}, {runs} runs after one to warm up; results checked", batch.field));
     let mut table = vec![["size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
     for log_n in what.log_n.clone() {
@@ -154,7 +154,7 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
         if what.batch != 1 {
             row["batch"] = what.batch.into();
         }
-        rows.append_row(row)?;
+        rows.append_row(&lanes, row)?;
         table.push(vec![
             format!("2^{log_n}"),
             times.lanes.to_string(),

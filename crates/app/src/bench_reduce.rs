@@ -71,7 +71,7 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
     let lanes = all.report().lanes.len();
     let device = all.report().lanes.join(", ");
     let one = if lanes > 1 { Some(Reducer::open_first(&session.device)?) } else { None };
-    let rows = Rows::open(session, device.clone(), args.options.json.as_deref())?;
+    let rows = Rows::open(session, args.options.json.as_deref())?;
     let name = args.reduction.name();
     session.note(&format!("{name}, {device}, {} runs after one to warm up; results checked", args.runs));
     let header = ["test", "size", "elements", "lanes", "way", "median ms", "min ms", "GB/s", "plan GB/s"];
@@ -88,12 +88,13 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
             let (median, min) = median_and_min(&test.measured.seconds);
             let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
             let place = test.place.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
-            rows.append_row(json!({
+            let row = json!({
                 "what": name.as_str(), "test": test.number, "log_n": log_n, "data": place.as_str(), "lanes": test.lanes,
                 "way": test.way, "ms_median": report::round(median * 1e3), "ms_min": report::round(min * 1e3),
                 "gb_per_s": report::round(rate(median)), "plan_gb_per_s": report::round(rate(test.measured.planned)),
                 "runs": test.measured.seconds.len(),
-            }))?;
+            });
+            rows.append_row(&device, row)?;
             let number = |x: f64| format!("{x:.3}");
             table.push(vec![
                 test.number.to_string(),

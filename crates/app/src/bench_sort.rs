@@ -77,7 +77,7 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
     let lanes = all.report().lanes.len();
     let one = if lanes > 1 { Some(Sorter::open(&session.device, 1)?) } else { None };
     let device = all.report().lanes.join(", ");
-    let rows = Rows::open(session, device.clone(), args.json.as_deref())?;
+    let rows = Rows::open(session, args.json.as_deref())?;
     let what = format!("sort_{}{}", name(&args.what.key), if args.what.pairs { "_pairs" } else { "" });
     session.note(&format!("{what}, {device}, {} runs after one to warm up; results checked", args.runs));
     let header = ["size", "keys", "lanes", "way", "median ms", "min ms", "Gkey/s", "bound ms", "bound/median"];
@@ -102,12 +102,13 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
                 let (median, min) = median_and_min(&seconds);
                 let way = if lanes == 1 { "alone".into() } else { name(&way) };
                 let bound = (sorter.report().kind == DeviceKind::Cuda).then(|| bound_ms(&args.what, elements, lanes));
-                rows.append_row(json!({
+                let row = json!({
                     "what": what.as_str(), "keys": name(keys), "log_n": log_n, "lanes": lanes, "way": way.as_str(),
                     "ms_median": report::round(median * 1e3), "ms_min": report::round(min * 1e3),
                     "gkeys_per_s": report::round(elements as f64 / median / 1e9),
                     "bound_ms": bound.map(report::round), "runs": seconds.len(),
-                }))?;
+                });
+                rows.append_row(&device, row)?;
                 table.push(vec![
                     format!("2^{log_n}"),
                     name(keys),

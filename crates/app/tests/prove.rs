@@ -144,6 +144,9 @@ fn a_bench_compares_devices_and_schedules_with_one_key() {
         // What a lane computes, copies and waits for is its whole time; each schedule uses both, `each` in turn.
         for (row, lanes) in rows.iter().zip([1, 2, 2, 1]) {
             assert_eq!(row["lanes"].as_array().unwrap().len(), lanes, "{row}");
+            // Each row names what it was measured on: two pretend GPUs, or a CPU for each of their lanes that works alone.
+            let pretend = row["device"].as_str().unwrap().matches("(sim:").count();
+            assert_eq!(pretend, if lanes == 2 { 2 } else { 0 }, "{row}");
             assert!(row["ms_median"].as_f64().unwrap() > 0.0 && row["uses"] == 1_000_000, "{row}");
             let names: Vec<&str> =
                 row["stages"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
@@ -154,4 +157,8 @@ fn a_bench_compares_devices_and_schedules_with_one_key() {
     }
     let (_, stderr) = run_in(folder.path(), 2, &["bench", "groth16", "--compare", "--device", "cpu"]);
     assert!(stderr.contains("--compare needs several devices"), "{stderr}");
+    // Rows that cannot be written are refused before the key is made.
+    let options = ["--log-n", "22", "--device", "sim:2", "--json", "nowhere/rows.jsonl"];
+    let (_, stderr) = run_in(folder.path(), 2, &[&["bench", "groth16"][..], &options].concat());
+    assert!(stderr.contains("nowhere/rows.jsonl: cannot append"), "{stderr}");
 }

@@ -156,7 +156,7 @@ fn table(session: &Session, options: &Options, what: &'static str, job: Job, mak
     let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
     let context = session.trace.step("open team", || Context::open(session, options, least_pes))?;
     let names = context.names();
-    let rows = Rows::open(session, names.clone(), options.json.as_deref())?;
+    let rows = Rows::open(session, options.json.as_deref())?;
     session.note(&format!(
         "{what}, {names}: time is that of one of many queued calls, latency from one call until it is complete everywhere; \
          rates are of the former where there is one; results checked where #wrong has a number"
@@ -169,7 +169,7 @@ fn table(session: &Session, options: &Options, what: &'static str, job: Job, mak
             let row = session.trace.step(what, || measure(&mut *subject, bytes, options.warmup, options.iters))?;
             session.bars.clear();
             if let Some(row) = row {
-                rows.append_row(table.json(&row))?;
+                rows.append_row(&names, table.json(&row))?;
                 table.rows.push(row);
             }
             crate::interrupt::check()?;
