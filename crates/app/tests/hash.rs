@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{changes_under_way_are_refused, interrupts_leave_the_output, names, refused_in, run_in, while_it_grows};
+use support::{changes_under_way_are_refused, interrupts_leave_the_output, refused_in, run_in, while_it_grows};
 use tandem_ops::{naive, Bls12_381, Bn254, Canonical, Curve, Family, PoseidonParams};
 
 /// Elements of no pattern, as the bytes of a file.

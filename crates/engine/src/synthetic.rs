@@ -56,27 +56,23 @@ impl SyntheticKey {
     /// # Errors
     /// The size is out of range.
     pub fn make(circuit: Synthetic, progress: &dyn Progress) -> Result<SyntheticKey> {
-        fn parts<C: Curve>(
-            circuit: &synthetic::Synthetic,
-            progress: &dyn Progress,
-        ) -> Result<(Arc<OwnedKey<C>>, Zeroizing<Vec<Canonical>>)> {
-            let error = |e| Error::prover(e, Path::new(""));
-            let mut made = OwnedKey::<C>::default();
-            setup::setup(circuit, &Secret::from_seed([0; 32]), &mut made, progress).map_err(error)?;
-            Ok((Arc::new(made), Zeroizing::new(circuit.witness::<C>(0).map_err(error)?)))
+        let parts = circuit.circuit()?;
+        match circuit.curve {
+            CurveId::Bn254 => Self::make_over(&parts, AnyOwned::Bn254, progress),
+            CurveId::Bls12_381 => Self::make_over(&parts, AnyOwned::Bls12_381, progress),
         }
-        let circuit_of = circuit.circuit()?;
-        let (key, witness) = match circuit.curve {
-            CurveId::Bn254 => {
-                let (key, witness) = parts::<Bn254>(&circuit_of, progress)?;
-                (AnyOwned::Bn254(key), witness)
-            }
-            CurveId::Bls12_381 => {
-                let (key, witness) = parts::<Bls12_381>(&circuit_of, progress)?;
-                (AnyOwned::Bls12_381(key), witness)
-            }
-        };
-        Ok(SyntheticKey { witness, key })
+    }
+
+    fn make_over<C: Curve>(
+        circuit: &synthetic::Synthetic,
+        any: impl FnOnce(Arc<OwnedKey<C>>) -> AnyOwned,
+        progress: &dyn Progress,
+    ) -> Result<SyntheticKey> {
+        let error = |e| Error::prover(e, Path::new(""));
+        let mut key = OwnedKey::default();
+        setup::setup(circuit, &Secret::from_seed([0; 32]), &mut key, progress).map_err(error)?;
+        let witness = Zeroizing::new(circuit.witness::<C>(0).map_err(error)?);
+        Ok(SyntheticKey { witness, key: any(Arc::new(key)) })
     }
 
     pub(crate) fn curve(&self) -> CurveId {
