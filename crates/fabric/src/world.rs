@@ -5,6 +5,7 @@ use crate::machine::{Faults, Lane, Machine, Mark};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tandem_cuda::Pinned;
 
 /// Regions that can be registered at a time.
 pub(crate) const MOST_REGIONS: usize = ffi::TANDEM_FABRIC_MOST_REGIONS as usize;
@@ -89,6 +90,8 @@ enum Leaving {
     Heap(u64),
     /// A region: its slot, and what keeps it alive.
     Region(usize, Option<Held>),
+    /// Memory of the host.
+    Lent(Pinned),
 }
 
 /// What keeps a region alive; taken out and dropped once no queue uses it any more.
@@ -259,6 +262,7 @@ impl World {
                     regions[slot] = NO_REGION;
                     self.machine.regions(&regions)?;
                 }
+                Leaving::Lent(memory) => drop(memory),
             }
         }
         let any = kept.len() < before;
@@ -387,6 +391,33 @@ impl Drop for Allocation {
         };
         // Where a device has failed, what it had is not used again.
         let _ = self.world.retire(what, self.bytes());
+    }
+}
+
+/// Page-locked memory that queues of a world use. It is given back when all of them have got to where they are when this goes.
+pub(crate) struct Lent {
+    world: Arc<World>,
+    memory: Option<Pinned>,
+}
+
+impl Lent {
+    pub(crate) fn new(world: &Arc<World>, memory: Pinned) -> Self {
+        Lent { world: world.clone(), memory: Some(memory) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.memory.as_ref().map_or(0, Pinned::len)
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.as_ref().map_or(0, |memory| memory.address() as u64)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // Where a device has failed, nothing uses it any more.
+        let _ = self.memory.take().map(|memory| self.world.retire(Leaving::Lent(memory), 0));
     }
 }
 

@@ -6,7 +6,8 @@ use super::super::sim::Bound;
 use super::numbered;
 use crate::collective::{Item, Shared, Way, HOST_SLOTS};
 use crate::plan::Operation;
-use crate::{ffi, Error, Result};
+use crate::world::Lent;
+use crate::{ffi, Error, Result, Symmetric};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tandem_cuda::{Device, Event, Pinned, Stream};
@@ -18,7 +19,9 @@ pub(super) struct Engines {
     /// By PE: streams for copies, and one for sums after the last.
     streams: Vec<Vec<Arc<Stream>>>,
     /// Rings in host memory; made when they are first needed.
-    host: Option<Pinned>,
+    host: Option<Lent>,
+    /// The ends of the call that used them last: its PEs may be others than those of the next.
+    host_ends: Vec<Event>,
     device: Option<Device>,
     /// The copies whose times say whether that is right.
     measured: Option<Measured>,
@@ -37,13 +40,15 @@ impl Engines {
         Ok(Self {
             streams: numbered(devices).map(streams).collect::<Result<_>>()?,
             host: None,
+            host_ends: Vec::new(),
             device: devices.first().copied(),
             measured: None,
         })
     }
 
-    /// Tables of large chunks; copies from one PE to another also go through host memory.
-    pub(super) fn bind(&mut self, shared: &Shared, items: &[Item]) -> Result<Vec<Bound>> {
+    /// Tables of large chunks; copies from one PE to another also go through host memory. With them comes the memory of their rings on the
+    /// PEs, to be kept until they have run.
+    pub(super) fn bind(&mut self, shared: &Shared, items: &[Item]) -> Result<(Vec<Bound>, Symmetric<u8>)> {
         let tuning = shared.tuning();
         self.adapt(shared);
         let host = shared.through(items);
@@ -59,21 +64,20 @@ impl Engines {
         };
         let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;
         let rings: u64 = tables.iter().map(|t| t.staging[t.host()]).sum();
-        let at = self.rings(rings)?;
-        let (bounds, _) = shared.bind(items, tables, at)?;
+        let at = self.rings(shared, rings)?;
+        let (bounds, staging) = shared.bind(items, tables, at)?;
         shared.tell_through_host(&bounds);
-        Ok(bounds)
+        Ok((bounds, staging))
     }
 
     /// The address of so many bytes of host memory.
-    fn rings(&mut self, bytes: u64) -> Result<u64> {
+    fn rings(&mut self, shared: &Shared, bytes: u64) -> Result<u64> {
         let bytes = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
-        if bytes > self.host.as_ref().map_or(0, Pinned::len) {
-            // The rings before may be in use; what uses them is waited for, as they are then freed.
-            self.streams.iter().flatten().try_for_each(|stream| stream.synchronize())?;
-            self.host = self.device.map(|device| Pinned::new(device, bytes)).transpose()?;
+        if bytes > self.host.as_ref().map_or(0, Lent::len) {
+            let memory = self.device.map(|device| Pinned::new(device, bytes)).transpose()?;
+            self.host = memory.map(|memory| Lent::new(&shared.team().core().world, memory));
         }
-        Ok(self.host.as_ref().map_or(1, |host| host.address() as u64))
+        Ok(self.host.as_ref().map_or(1, Lent::address))
     }
 
     /// Moves the share towards where both ways take the same time.
@@ -97,6 +101,10 @@ impl Engines {
         for &pe in pes.iter().filter(|&&pe| !is_now || !team.queue(pe).is_idle()) {
             begun.push(stream(team, pe)?.record()?);
         }
+        let is_ringed = bounds.iter().any(|bound| bound.schedule.staging[bound.schedule.host()] > 0);
+        if is_ringed {
+            begun.append(&mut self.host_ends);
+        }
         let mut used: HashMap<(usize, usize), Arc<Stream>> = HashMap::new();
         let mut enqueue = Enqueue { engines: self, begun: &begun, used: &mut used, ends: Vec::new() };
         let put = bounds.iter().try_for_each(|bound| enqueue.bound(bound));
@@ -110,6 +118,9 @@ impl Engines {
             for &pe in &pes {
                 let queue = stream(team, pe)?;
                 done.iter().try_for_each(|event| queue.wait(event))?;
+            }
+            if is_ringed {
+                self.host_ends = done;
             }
         }
         put?;

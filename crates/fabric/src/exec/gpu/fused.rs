@@ -5,6 +5,7 @@ use super::super::sim::Bound;
 use super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
 use crate::collective::{lock, Item, Shared};
 use crate::team::MOST_PES;
+use crate::world::Lent;
 use crate::{ffi, Error, Result, Symmetric};
 use std::sync::{Arc, Mutex};
 use tandem_cuda::Pinned;
@@ -46,14 +47,15 @@ const NO_HOST: u64 = 1;
 
 /// Page-locked memory for the rings of ways through host memory, and for two counters of each channel behind them: PEs that need such a
 /// way may not reach each other. Gives the rings their addresses.
-fn host_memory(shared: &Shared, bounds: &mut [Bound], channels: usize) -> Result<Option<Pinned>> {
+fn host_memory(shared: &Shared, bounds: &mut [Bound], channels: usize) -> Result<Option<Lent>> {
     let rings: u64 = bounds.iter().map(|b| b.schedule.staging[b.schedule.host()]).sum();
     let len = usize::try_from(rings).map_err(|_| Error::invalid("staging", "too large"))?;
     let Some(stream) = shared.team().queue(0).stream().filter(|_| len > 0) else { return Ok(None) };
     let memory = Pinned::new(stream.device(), len.next_multiple_of(8) + 16 * channels)?;
+    let memory = Lent::new(&shared.team().core().world, memory);
     for bound in bounds {
         let host = bound.schedule.host();
-        bound.staging[host] += memory.address() as u64 - NO_HOST;
+        bound.staging[host] += memory.address() - NO_HOST;
     }
     Ok(Some(memory))
 }
@@ -110,7 +112,7 @@ fn build(
     let words = (0..pes).map(|pe| layout.own + rows(pe) * ROW + spots(pe) * SPOT).max().unwrap_or(0);
     let memory = team.alloc::<u64>(words)?;
     let host = host_memory(shared, &mut bounds, channels)?;
-    let counters = host.as_ref().map_or(0, |host| (host.address() as u64 + host.len() as u64) - 16 * channels as u64);
+    let counters = host.as_ref().map_or(0, |host| (host.address() + host.len() as u64) - 16 * channels as u64);
     let at = |pe: usize, word: usize| Ok::<u64, Error>(team.queue(pe).address(&memory)? + 8 * word as u64);
     let mut first = 0;
     for bound in &bounds {

@@ -67,7 +67,7 @@ impl Gpus {
 
     pub(crate) fn engines(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {
         let mut engines = lock(&self.engines);
-        let bounds = engines.bind(shared, items)?;
+        let (bounds, _staging) = engines.bind(shared, items)?;
         engines.run(shared, &bounds, is_now)
     }
 

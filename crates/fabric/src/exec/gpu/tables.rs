@@ -3,11 +3,11 @@
 use super::super::element::{Combine, Kind};
 use super::super::sim::Bound;
 use crate::collective::{Item, Shared};
+use crate::world::Lent;
 use crate::{ffi, Result, Symmetric};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::Pinned;
 
 /// Tables that are kept.
 const MOST_TABLES: usize = 256;
@@ -30,7 +30,7 @@ pub(super) struct Table<A> {
     args: Vec<Option<A>>,
     /// What the arguments point to.
     _memory: Vec<Symmetric<u8>>,
-    _host: Option<Pinned>,
+    _host: Option<Lent>,
     _bounds: Vec<Bound>,
 }
 
@@ -61,7 +61,7 @@ impl<A: Send + Sync + 'static> Table<A> {
     pub(super) fn new(
         args: Vec<Option<A>>,
         memory: Vec<Symmetric<u8>>,
-        host: Option<Pinned>,
+        host: Option<Lent>,
         bounds: Vec<Bound>,
     ) -> Self {
         Table { args, _memory: memory, _host: host, _bounds: bounds }
