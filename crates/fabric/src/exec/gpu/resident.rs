@@ -1,7 +1,8 @@
 //! Kernels that stay for a while and take commands from the host, for small data that the host waits for.
 
 use super::super::direct::direct;
-use super::super::schedule::{Schedule, Transfer};
+use super::super::element::{Combine, Kind};
+use super::super::schedule::{Call, Schedule, Transfer};
 use super::super::share::Share;
 use super::super::tuning::{way_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
 use super::numbered;
@@ -27,8 +28,8 @@ pub(super) struct Resident {
     turns: u32,
     /// By PEs, from and to, and the power of two below the bytes: how much takes it.
     shares: HashMap<(usize, usize, u32), Share>,
-    /// The tables of the last calls: making one takes as long as a message.
-    tables: Vec<Arc<Schedule>>,
+    /// What the last calls came to: finding that out takes as long as a message.
+    known: Vec<Known>,
     /// A kernel did not answer: nothing more is asked of any.
     is_broken: bool,
 }
@@ -50,14 +51,48 @@ const LOOKERS: usize = ffi::TANDEM_EXEC_LOOKERS as usize;
 const SCRATCH: usize = ffi::TANDEM_EXEC_SCRATCH_WORDS as usize;
 /// Addresses that fit into a command without a way through host memory.
 const MOST_ADDRESSES: usize = WORDS / 2 - 2;
-/// Tables that are kept.
-const MOST_TABLES: usize = 16;
+/// Calls that are kept.
+const MOST_KNOWN: usize = 16;
 /// One with such a way has two.
 const _: () = assert!(MOST_ADDRESSES >= 3 + 3);
 const _: () = assert!(RESIDENT_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
 const _: () = assert!(SPLIT_BLOCKS + WAY_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
 
+/// A call, and what its PEs do in each round; `None` where that is nothing for resident kernels.
+struct Known {
+    items: Vec<Key>,
+    rounds: Option<Rounds>,
+}
+
+type Rounds = Arc<[Vec<Order>]>;
+
+/// An item as far as its commands depend on it.
+struct Key {
+    call: Call,
+    job: Vec<usize>,
+    numbers: Option<(Kind, Combine)>,
+    input: Vec<u64>,
+    output: Vec<u64>,
+}
+
+impl Key {
+    fn new(item: &Item) -> Self {
+        let Item { call, job, numbers, input, output, .. } = item;
+        let (job, input, output) = (job.clone(), input.clone(), output.clone());
+        Key { call: *call, job, numbers: *numbers, input, output }
+    }
+
+    fn is(&self, item: &Item) -> bool {
+        self.call == item.call
+            && self.input == item.input
+            && self.output == item.output
+            && self.numbers == item.numbers
+            && self.job == item.job
+    }
+}
+
 /// A PE's part.
+#[derive(Clone, Copy)]
 struct Order {
     pe: usize,
     words: [u64; WORDS / 2],
@@ -110,9 +145,14 @@ impl Lane {
     fn post(&mut self, words: &[u64; WORDS / 2]) {
         self.is_leaving = words[1] == 0;
         self.last = if self.last + 1 >= ffi::TANDEM_EXEC_COMMAND_END as u32 { 1 } else { self.last + 1 };
-        for i in 0..LOOKERS * WORDS {
-            let half = words[i % WORDS / 2] >> (32 * (i % 2)) & u64::from(u32::MAX);
-            self.command(i).store(half | u64::from(self.last) << 32, Ordering::Release);
+        let number = u64::from(self.last) << 32;
+        let halves: [u64; WORDS] =
+            std::array::from_fn(|i| words[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX) | number);
+        for copy in 0..LOOKERS {
+            halves
+                .iter()
+                .enumerate()
+                .for_each(|(i, half)| self.command(copy * WORDS + i).store(*half, Ordering::Release));
         }
     }
 
@@ -150,7 +190,7 @@ impl Resident {
             ring: None,
             turns: 0,
             shares: HashMap::new(),
-            tables: Vec::new(),
+            known: Vec::new(),
             is_broken: false,
         })
     }
@@ -166,18 +206,10 @@ impl Resident {
     pub(super) fn run(&mut self, shared: &Shared, items: &[Item]) -> Result<bool> {
         let is_busy = |item: &Item| item.job.iter().any(|&pe| !shared.team().queue(pe).is_idle());
         let bytes = items.iter().map(|item| item.call.part).sum::<u64>();
-        if self.is_broken
-            || bytes > shared.tuning().resident
-            || items.iter().any(|item| is_busy(item) || !shared.reach_all(item))
-        {
+        if self.is_broken || bytes > shared.tuning().resident || items.iter().any(is_busy) {
             return Ok(false);
         }
-        let tables = items.iter().map(|item| self.table(item)).collect::<Result<Vec<_>>>()?;
-        let mut rows = tables.iter().flat_map(|table| &table.transfers);
-        if rows.any(|row| row.sources.len() + row.targets.len() > MOST_ADDRESSES) {
-            return Ok(false);
-        }
-        let rounds = rounds(items, &tables);
+        let Some(rounds) = self.rounds(shared, items)? else { return Ok(false) };
         if rounds.len() > 1 && bytes > shared.tuning().resident_rounds {
             return Ok(false);
         }
@@ -185,15 +217,16 @@ impl Resident {
             [item] => self.through(shared, item)?,
             _ => None,
         };
-        for mut orders in rounds {
-            if let (Some(through), [one]) = (&through, &mut orders[..]) {
-                let receiver = self.split(one, through);
-                orders.push(receiver);
-            }
-            let mut awaited = Vec::with_capacity(2 * orders.len());
+        for round in rounds.iter() {
+            let split = match (&through, &round[..]) {
+                (Some(through), [one]) => Some(self.split(one, through)),
+                _ => None,
+            };
+            let orders = split.as_ref().map_or(&round[..], |both| both);
             // All are told before anything else is done: most kernels are there.
             orders.iter().for_each(|order| self.lanes[order.pe].post(&order.words));
-            for order in &orders {
+            let mut awaited = Vec::with_capacity(2 * orders.len());
+            for order in orders {
                 let Order { pe, blocks, way_blocks, .. } = *order;
                 if !self.lanes[pe].is_running() {
                     self.start(shared, pe)?;
@@ -218,17 +251,27 @@ impl Resident {
         Ok(true)
     }
 
-    fn table(&mut self, item: &Item) -> Result<Arc<Schedule>> {
-        let pes = item.job.len();
-        if let Some(table) = self.tables.iter().find(|table| table.call == item.call && table.pes == pes) {
-            return Ok(table.clone());
+    /// What PEs do in each round of a call.
+    fn rounds(&mut self, shared: &Shared, items: &[Item]) -> Result<Option<Rounds>> {
+        let is =
+            |known: &&Known| known.items.len() == items.len() && known.items.iter().zip(items).all(|(a, b)| a.is(b));
+        if let Some(known) = self.known.iter().find(is) {
+            return Ok(known.rounds.clone());
         }
-        if self.tables.len() >= MOST_TABLES {
-            self.tables.clear();
+        let mut rounds = None;
+        if items.iter().all(|item| shared.reach_all(item)) {
+            let table = |item: &Item| direct(&item.call, item.job.len(), 1);
+            let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;
+            let mut rows = tables.iter().flat_map(|table| &table.transfers);
+            if !rows.any(|row| row.sources.len() + row.targets.len() > MOST_ADDRESSES) {
+                rounds = Some(orders(items, &tables).into());
+            }
         }
-        let table = Arc::new(direct(&item.call, pes, 1)?);
-        self.tables.push(table.clone());
-        Ok(table)
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.push(Known { items: items.iter().map(Key::new).collect(), rounds: rounds.clone() });
+        Ok(rounds)
     }
 
     fn start(&mut self, shared: &Shared, pe: usize) -> Result<()> {
@@ -240,14 +283,18 @@ impl Resident {
     fn through(&mut self, shared: &Shared, item: &Item) -> Result<Option<Through>> {
         let (tuning, call) = (shared.tuning(), &item.call);
         let is_copy = item.job.len() == 2 && matches!(call.operation, Operation::Broadcast | Operation::Send);
-        if !is_copy || !tuning.through_host || call.part < tuning.resident_split || !shared.has_host_way(item) {
+        if !is_copy || !tuning.through_host || call.part < tuning.resident_split {
+            return Ok(None);
+        }
+        let ends = (item.job[call.root], item.job[1 - call.root]);
+        let size = call.part.ilog2();
+        // Who has a share has a way: looking for one in the plan takes as long as a message.
+        if !self.shares.contains_key(&(ends.0, ends.1, size)) && !shared.has_host_way(item) {
             return Ok(None);
         }
         // Flags would begin again.
         let Some(turn) = self.turns.checked_add(1) else { return Ok(None) };
         self.turns = turn;
-        let ends = (item.job[call.root], item.job[1 - call.root]);
-        let size = call.part.ilog2();
         let begin = || Share::new(way_share(call.part), WAY_SHARES.0, WAY_SHARES.1);
         let share = self.shares.entry((ends.0, ends.1, size)).or_insert_with(begin).value();
         // Whole vectors, so that both parts can be moved as such.
@@ -265,8 +312,8 @@ impl Resident {
         Ok(Some(Through { ends, size, first, bytes, ring, flags }))
     }
 
-    /// Leaves the last bytes of a copy to the way through host memory; returns what the receiver does.
-    fn split(&self, sender: &mut Order, through: &Through) -> Order {
+    /// Leaves the last bytes of a copy to the way through host memory: what the sender does, and the receiver.
+    fn split(&self, sender: &Order, through: &Through) -> [Order; 2] {
         let [_, what, source, targets @ ..] = sender.words;
         let keeps = what >> 8 & 0xff == 2;
         let way = [through.bytes | u64::from(self.turns) << 32, through.ring, through.flags];
@@ -281,11 +328,15 @@ impl Resident {
             words
         };
         let way = if keeps { ffi::TANDEM_EXEC_WAY_SEND_AND_KEEP } else { ffi::TANDEM_EXEC_WAY_SEND };
-        sender.words = words(through.first, header(what, way as u32), [source, own, all]);
-        (sender.blocks, sender.way_blocks) = (SPLIT_BLOCKS, WAY_BLOCKS);
+        let send = words(through.first, header(what, way as u32), [source, own, all]);
         let receive = header(0, ffi::TANDEM_EXEC_WAY_RECEIVE as u32);
-        let words = words(0, receive, [all + through.first, 0, 0]);
-        Order { pe: through.ends.1, words, blocks: 0, way_blocks: WAY_BLOCKS }
+        let receive = words(0, receive, [all + through.first, 0, 0]);
+        [(sender.pe, send, SPLIT_BLOCKS), (through.ends.1, receive, 0)].map(|(pe, words, blocks)| Order {
+            pe,
+            words,
+            blocks,
+            way_blocks: WAY_BLOCKS,
+        })
     }
 
     /// Until all are done.
@@ -330,7 +381,7 @@ fn timeout(shared: &Shared) -> Duration {
 }
 
 /// The rows of tables without order, so that each PE has at most one of them in a round.
-fn rounds(items: &[Item], tables: &[Arc<Schedule>]) -> Vec<Vec<Order>> {
+fn orders(items: &[Item], tables: &[Schedule]) -> Vec<Vec<Order>> {
     let mut rounds: Vec<Vec<Order>> = Vec::new();
     let mut count = [0; MOST_PES];
     for (item, table) in items.iter().zip(tables) {
