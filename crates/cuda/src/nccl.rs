@@ -1,6 +1,5 @@
 //! NCCL, loaded at run time, as a peer to measure against. No path of Tandem's own uses it.
 
-use crate::error::Result as CudaResult;
 use crate::{Device, DeviceBuffer, Stream};
 use bytemuck::Pod;
 use libloading::{Library, Symbol};
@@ -54,8 +53,32 @@ pub enum Collective {
     Exchange,
 }
 
+type RawStream = crate::ffi::tandem_stream;
+type Group = unsafe extern "C" fn() -> Status;
+/// Broadcast, with the root; all-reduce and reduce-scatter have the same form with the operation in its place.
+type Rooted = unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, Comm, RawStream) -> Status;
+type RootedSum =
+    unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, c_int, Comm, RawStream) -> Status;
+type Gather = unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, Comm, RawStream) -> Status;
+type Sends = unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Comm, RawStream) -> Status;
+type Receives = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, RawStream) -> Status;
+
+/// What calls need, looked up once: a call of NCCL is timed without that.
+struct Functions {
+    group_start: Group,
+    group_end: Group,
+    broadcast: Rooted,
+    all_reduce: Rooted,
+    reduce_scatter: Rooted,
+    reduce: RootedSum,
+    all_gather: Gather,
+    send: Sends,
+    receive: Receives,
+}
+
 /// The library.
 pub struct Nccl {
+    functions: Functions,
     library: Library,
     version: c_int,
 }
@@ -89,7 +112,21 @@ impl Nccl {
         let name = path.unwrap_or(Path::new("libnccl.so.2"));
         // SAFETY: the user names the library, as one names a program to run; its initialisers set up its own state.
         let library = unsafe { Library::new(name) }.map_err(|e| format!("{}: {e}", name.display()))?;
-        let mut nccl = Nccl { library, version: 0 };
+        // SAFETY: the signatures are those of nccl.h.
+        let functions = unsafe {
+            Functions {
+                group_start: *symbol(&library, b"ncclGroupStart\0")?,
+                group_end: *symbol(&library, b"ncclGroupEnd\0")?,
+                broadcast: *symbol(&library, b"ncclBroadcast\0")?,
+                all_reduce: *symbol(&library, b"ncclAllReduce\0")?,
+                reduce_scatter: *symbol(&library, b"ncclReduceScatter\0")?,
+                reduce: *symbol(&library, b"ncclReduce\0")?,
+                all_gather: *symbol(&library, b"ncclAllGather\0")?,
+                send: *symbol(&library, b"ncclSend\0")?,
+                receive: *symbol(&library, b"ncclRecv\0")?,
+            }
+        };
+        let mut nccl = Nccl { functions, library, version: 0 };
         let mut version = 0;
         // SAFETY: the signature is that of nccl.h; the number is valid to write to.
         let status =
@@ -105,10 +142,10 @@ impl Nccl {
     }
 
     /// # Safety
-    /// `T` is the type of the function that nccl.h declares with this name, which ends with a zero byte.
+    /// As for [`symbol`].
     unsafe fn symbol<T>(&self, name: &[u8]) -> Result<Symbol<'_, T>, String> {
         // SAFETY: the caller's promise.
-        unsafe { self.library.get(name) }.map_err(|e| e.to_string())
+        unsafe { symbol(&self.library, name) }
     }
 
     fn check(&self, what: &str, status: Status) -> Result<(), String> {
@@ -141,10 +178,9 @@ impl Nccl {
         Ok(ranks)
     }
 
-    fn group(&self, name: &[u8]) -> Result<(), String> {
+    fn group(&self, f: Group) -> Result<(), String> {
         // SAFETY: ncclGroupStart and ncclGroupEnd take no arguments.
-        let status = unsafe { self.symbol::<unsafe extern "C" fn() -> Status>(name)?() };
-        self.check("NCCL's group", status)
+        self.check("NCCL's group", unsafe { f() })
     }
 }
 
@@ -180,7 +216,7 @@ impl Ranks {
         if !fits(send, sent) || !fits(receive, received) || !same {
             return Err(format!("NCCL {what:?}: a buffer is missing, too short, or of another stream"));
         }
-        self.nccl.group(b"ncclGroupStart\0")?;
+        self.nccl.group(self.nccl.functions.group_start)?;
         let mut done = Ok(());
         for (rank, (send, receive)) in send.iter().zip(receive.iter_mut()).enumerate() {
             let call = Call {
@@ -195,72 +231,34 @@ impl Ranks {
             };
             done = done.and(self.queue(what, &call));
         }
-        let ended = self.nccl.group(b"ncclGroupEnd\0");
+        let ended = self.nccl.group(self.nccl.functions.group_end);
         done.and(ended)
     }
 
     fn queue(&self, what: Collective, c: &Call<'_>) -> Result<(), String> {
-        type Rooted = unsafe extern "C" fn(
-            *const c_void,
-            *mut c_void,
-            usize,
-            c_int,
-            c_int,
-            Comm,
-            crate::ffi::tandem_stream,
-        ) -> Status;
-        type RootedSum = unsafe extern "C" fn(
-            *const c_void,
-            *mut c_void,
-            usize,
-            c_int,
-            c_int,
-            c_int,
-            Comm,
-            crate::ffi::tandem_stream,
-        ) -> Status;
-        type Gather =
-            unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, Comm, crate::ffi::tandem_stream) -> Status;
-        let name: &[u8] = match what {
-            Collective::Broadcast => b"ncclBroadcast\0",
-            Collective::Reduce => b"ncclReduce\0",
-            Collective::AllReduce => b"ncclAllReduce\0",
-            Collective::AllGather => b"ncclAllGather\0",
-            Collective::ReduceScatter => b"ncclReduceScatter\0",
-            Collective::AllToAll => return self.pairs(c, |_| true, |_| true, true),
-            Collective::Send => {
-                return self.pairs(c, |peer| c.rank == 0 && peer == 1, |peer| c.rank == 1 && peer == 0, false)
-            }
-            Collective::Exchange => {
-                let (next, before) = ((c.rank + 1) % c.ranks, (c.rank + c.ranks - 1) % c.ranks);
-                return self.pairs(c, |peer| peer == next, |peer| peer == before, false);
-            }
-        };
-        // SAFETY: the signatures are those of nccl.h. The buffers are live, of the stream's device, and have as many elements as `run`
-        // has checked; all work on them follows their stream.
-        let run = |raw| unsafe {
-            let failed = |_| -1;
+        let (f, stream) = (&self.nccl.functions, c.stream.raw());
+        // SAFETY: the buffers are live, of the stream's device, and have as many elements as `run` has checked; all work on them follows
+        // their stream.
+        let status = unsafe {
             match what {
-                Collective::Broadcast => self
-                    .nccl
-                    .symbol::<Rooted>(name)
-                    .map_or_else(failed, |f| f(c.send, c.receive, c.count, c.kind, 0, c.comm, raw)),
-                Collective::Reduce => self
-                    .nccl
-                    .symbol::<RootedSum>(name)
-                    .map_or_else(failed, |f| f(c.send, c.receive, c.count, c.kind, SUM, 0, c.comm, raw)),
-                Collective::AllGather => self
-                    .nccl
-                    .symbol::<Gather>(name)
-                    .map_or_else(failed, |f| f(c.send, c.receive, c.count, c.kind, c.comm, raw)),
-                // All-reduce and reduce-scatter have the form of a broadcast with the operation in the root's place.
-                _ => self
-                    .nccl
-                    .symbol::<Rooted>(name)
-                    .map_or_else(failed, |f| f(c.send, c.receive, c.count, c.kind, SUM, c.comm, raw)),
+                Collective::Broadcast => (f.broadcast)(c.send, c.receive, c.count, c.kind, 0, c.comm, stream),
+                Collective::Reduce => (f.reduce)(c.send, c.receive, c.count, c.kind, SUM, 0, c.comm, stream),
+                Collective::AllReduce => (f.all_reduce)(c.send, c.receive, c.count, c.kind, SUM, c.comm, stream),
+                Collective::ReduceScatter => {
+                    (f.reduce_scatter)(c.send, c.receive, c.count, c.kind, SUM, c.comm, stream)
+                }
+                Collective::AllGather => (f.all_gather)(c.send, c.receive, c.count, c.kind, c.comm, stream),
+                Collective::AllToAll => return self.pairs(c, |_| true, |_| true, true),
+                Collective::Send => {
+                    return self.pairs(c, |peer| c.rank == 0 && peer == 1, |peer| c.rank == 1 && peer == 0, false)
+                }
+                Collective::Exchange => {
+                    let (next, before) = ((c.rank + 1) % c.ranks, (c.rank + c.ranks - 1) % c.ranks);
+                    return self.pairs(c, |peer| peer == next, |peer| peer == before, false);
+                }
             }
         };
-        self.with_device(c.stream, run)
+        self.nccl.check("NCCL", status)
     }
 
     /// Sends and receives of one rank; `spread` where each peer has its own part of the buffers.
@@ -271,10 +269,7 @@ impl Ranks {
         receives: impl Fn(usize) -> bool,
         spread: bool,
     ) -> Result<(), String> {
-        type Sends =
-            unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Comm, crate::ffi::tandem_stream) -> Status;
-        type Receives =
-            unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, crate::ffi::tandem_stream) -> Status;
+        let (f, stream) = (&self.nccl.functions, c.stream.raw());
         let width = match c.kind {
             1 => 1,
             5 => 8,
@@ -282,32 +277,29 @@ impl Ranks {
         };
         for peer in 0..c.ranks {
             let at = if spread { peer * c.count * width } else { 0 };
-            // SAFETY: as in `queue`; the part of each peer lies in the buffer.
-            self.with_device(c.stream, |raw| unsafe {
-                let failed = |_| -1;
-                let mut status = 0;
-                if sends(peer) {
-                    status = self
-                        .nccl
-                        .symbol::<Sends>(b"ncclSend\0")
-                        .map_or_else(failed, |f| f(c.send.byte_add(at), c.count, c.kind, peer as c_int, c.comm, raw));
-                }
-                if status == 0 && receives(peer) {
-                    status = self.nccl.symbol::<Receives>(b"ncclRecv\0").map_or_else(failed, |f| {
-                        f(c.receive.byte_add(at), c.count, c.kind, peer as c_int, c.comm, raw)
-                    });
-                }
-                status
-            })?;
+            if sends(peer) {
+                // SAFETY: as in `queue`; the part of each peer lies in the buffer.
+                let status = unsafe { (f.send)(c.send.byte_add(at), c.count, c.kind, peer as c_int, c.comm, stream) };
+                self.nccl.check("NCCL", status)?;
+            }
+            if receives(peer) {
+                // SAFETY: likewise.
+                let status =
+                    unsafe { (f.receive)(c.receive.byte_add(at), c.count, c.kind, peer as c_int, c.comm, stream) };
+                self.nccl.check("NCCL", status)?;
+            }
         }
         Ok(())
     }
+}
 
-    fn with_device(&self, stream: &Stream, f: impl FnOnce(crate::ffi::tandem_stream) -> Status) -> Result<(), String> {
-        let current: CudaResult<()> = stream.device().make_current();
-        current.map_err(|e| e.to_string())?;
-        self.nccl.check("NCCL", f(stream.raw()))
-    }
+/// A function of NCCL.
+///
+/// # Safety
+/// `T` is the type of the function that nccl.h declares with this name, which ends with a zero byte.
+unsafe fn symbol<'a, T>(library: &'a Library, name: &[u8]) -> Result<Symbol<'a, T>, String> {
+    // SAFETY: the caller's promise.
+    unsafe { library.get(name) }.map_err(|e| e.to_string())
 }
 
 impl Drop for Ranks {
