@@ -10,6 +10,7 @@ use bytemuck::Pod;
 pub(crate) use shared::{lock, Item, Shared, Way, HOST_SLOTS};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use tandem_cuda::DeviceBuffer;
 
 /// The collective operations of some PEs of a team, with the others as helpers. PEs are numbered as in the team, and parts of
 /// buffers go by the order of the job. A handle: clones are the same.
@@ -17,7 +18,8 @@ use std::sync::{Arc, Mutex};
 /// Every operation is added to the queue ([`Team::queue`]) of each PE that takes part, helpers included, and is done in its
 /// order; nothing has happened when the call returns. [`Collectives::now`] gives the same operations done on return.
 ///
-/// `from` and `to` may be the same memory in `broadcast`, `reduce` and `all_reduce`; else they must not overlap.
+/// `from` and `to` may be the same memory in `broadcast`, `reduce` and `all_reduce`; else they must not overlap. `all_gather_in_place` takes
+/// one memory for both.
 #[derive(Clone)]
 pub struct Collectives {
     shared: Arc<Shared>,
@@ -126,6 +128,57 @@ impl Collectives {
     /// As for [`Collectives::broadcast`].
     pub fn all_gather<T: Pod>(&self, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         self.only(|g| g.all_gather(from, to))
+    }
+
+    /// The same where the `memory` of the job's `i`-th PE holds its part already, as the `i`-th.
+    ///
+    /// # Errors
+    /// `memory` is not as many equal parts as the job has PEs; otherwise as for [`Collectives::broadcast`].
+    pub fn all_gather_in_place<T: Pod>(&self, memory: &Symmetric<T>) -> Result<()> {
+        self.only(|g| g.all_gather_in_place(memory))
+    }
+
+    /// The same for memory of the caller's own, a buffer of each GPU of the job in its order: done after all that the buffers' streams
+    /// were told before, and what they are told afterwards begins when it is done. Their pools are opened to the GPUs of the job.
+    ///
+    /// # Errors
+    /// Other buffers than these, or of different lengths; a queue is recording; otherwise as for [`Collectives::all_gather_in_place`].
+    pub fn all_gather_buffers<T: Pod>(&self, buffers: &mut [DeviceBuffer<T>]) -> Result<()> {
+        let op = Operation::AllGather.name();
+        let (team, job) = (&self.shared.team, self.job());
+        let len = buffers.first().map_or(0, DeviceBuffer::len);
+        if buffers.len() != job.len() || buffers.iter().any(|buffer| buffer.len() != len) {
+            let problem = format!("{} buffers for {} PEs, or not all of {len} elements", buffers.len(), job.len());
+            return Err(Error::invalid(op, problem));
+        }
+        if self.shared.is_recording() {
+            return Err(Error::invalid(op, "a queue is recording, and a recording cannot keep the buffers"));
+        }
+        let mut streams = Vec::with_capacity(job.len());
+        for (&pe, buffer) in job.iter().zip(&*buffers) {
+            let here = buffer.stream().device();
+            let stream = team.queue(pe).stream().filter(|stream| stream.device() == here);
+            let problem = || format!("memory of {here} for PE {pe}, which is {}", team.name(pe));
+            streams.push(stream.ok_or_else(|| Error::invalid(op, problem()))?);
+        }
+        for (i, buffer) in buffers.iter().enumerate() {
+            let peers = streams.iter().enumerate().filter(|(j, _)| i != *j && self.reaches(*j, i));
+            peers.map(|(_, stream)| stream.device()).try_for_each(|device| buffer.pool().share(device))?;
+        }
+        for (stream, buffer) in streams.iter().zip(&*buffers) {
+            stream.wait(&buffer.record()?)?;
+        }
+        let at = buffers.iter().map(|buffer| buffer.ptr().raw() as u64).collect();
+        let done = self.only(|g| g.gather_in_place::<T>(len, at, Vec::new()));
+        // Also what was begun before an error must end before the memory is used or freed.
+        let ends = streams.iter().zip(&*buffers).map(|(stream, buffer)| buffer.stream().wait(&stream.record()?));
+        let ended: Vec<tandem_cuda::Result<()>> = ends.collect();
+        done.and(ended.into_iter().collect::<tandem_cuda::Result<()>>().map_err(Error::from))
+    }
+
+    /// Whether the job's `i`-th PE reaches the memory of its `j`-th.
+    fn reaches(&self, i: usize, j: usize) -> bool {
+        self.shared.team.reaches(self.job()[i], self.job()[j]).is_ok()
     }
 
     /// The `to` of the job's `i`-th PE gets the combination of the `i`-th part of the `from` of all.
@@ -292,6 +345,31 @@ impl Together<'_> {
         self.add(Operation::AllGather, None, None, from, to, (1, n))
     }
 
+    /// See [`Collectives::all_gather_in_place`].
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn all_gather_in_place<T: Pod>(&mut self, memory: &Symmetric<T>) -> Result<()> {
+        let shared = &self.collectives.shared;
+        let at = shared.job.iter().map(|&pe| shared.team.queue(pe).address(memory)).collect::<Result<_>>()?;
+        self.gather_in_place::<T>(memory.len(), at, vec![memory.cast::<u8>()?])
+    }
+
+    /// The same of `len` elements at these addresses, by PE of the job.
+    fn gather_in_place<T: Pod>(&mut self, len: usize, at: Vec<u64>, keep: Vec<Symmetric<u8>>) -> Result<()> {
+        let (operation, size) = (Operation::AllGather, size_of::<T>());
+        let job = self.collectives.shared.job.clone();
+        if !len.is_multiple_of(job.len()) || size == 0 {
+            let problem = format!("{len} elements of {size} bytes in {} parts", job.len());
+            return Err(Error::invalid(operation.name(), problem));
+        }
+        let part = (len / job.len()) as u64 * size as u64;
+        let input = at.iter().zip(0..).map(|(at, i)| at + i * part).collect();
+        let call = Call { operation, root: 0, part, unit: unit(size), in_place: true };
+        self.items.push(Item { call, job, numbers: None, input, output: at, keep });
+        Ok(())
+    }
+
     /// See [`Collectives::reduce_scatter`].
     ///
     /// # Errors
@@ -376,18 +454,20 @@ impl Together<'_> {
         if !from.is_empty() && !is_same && input.iter().zip(&output).any(overlaps) {
             return Err(Error::invalid(op, "what is read and what is written overlap"));
         }
-        // The largest unit that an element consists of; a part is a whole number of elements.
-        let unit =
-            numbers.map_or_else(|| [8, 4, 2, 1].into_iter().find(|u| size.is_multiple_of(*u)).unwrap_or(1), |_| size);
         let call = Call {
             operation,
             root: job.iter().position(|&pe| pe == root).unwrap_or(0),
             part: part as u64 * size as u64,
-            unit: unit as u64,
+            unit: numbers.map_or(unit(size), |_| size as u64),
             in_place: is_same,
         };
         let keep = vec![from.cast::<u8>()?, to.cast::<u8>()?];
         self.items.push(Item { call, job, numbers, input, output, keep });
         Ok(())
     }
+}
+
+/// The largest unit that elements of `size` bytes consist of; a part is a whole number of elements.
+fn unit(size: usize) -> u64 {
+    [8, 4, 2].into_iter().find(|unit| size.is_multiple_of(*unit as usize)).unwrap_or(1)
 }

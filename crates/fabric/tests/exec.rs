@@ -1,5 +1,7 @@
 //! Collectives on pretend PEs and on GPUs: every element of every result against the definition.
 
+use std::sync::Arc;
+use tandem_cuda::{DeviceBuffer, Downloads, Pool, Stream};
 use tandem_fabric::exec::{Combine, Number, Tuning};
 use tandem_fabric::topology::Topology;
 use tandem_fabric::{Collectives, Error, Options, Symmetric, Team};
@@ -154,10 +156,18 @@ impl<T: Number + PartialEq + std::fmt::Debug> Suite<'_, T> {
         job.iter().for_each(|&pe| wanted[pe] = job.iter().flat_map(|&u| ones[u].clone()).collect());
         self.expect(&what("all-gather"), &to, &wanted);
 
+        let part = |i: usize| i * count..(i + 1) * count;
+        let (memory, before) = self.memory(count * n);
+        let mut wanted = before.clone();
+        c.all_gather_in_place(&memory).unwrap();
+        done("all-gather in place");
+        let parts: Vec<T> = (0..n).flat_map(|i| before[job[i]][part(i)].to_vec()).collect();
+        job.iter().for_each(|&pe| wanted[pe] = parts.clone());
+        self.expect(&what("all-gather in place"), &memory, &wanted);
+
         let (to, mut wanted) = self.memory(count);
         c.reduce_scatter(how, &many, &to).unwrap();
         done("reduce-scatter");
-        let part = |i: usize| i * count..(i + 1) * count;
         (0..n).for_each(|i| wanted[job[i]] = self.combined(&manys, part(i), how));
         self.expect(&what("reduce-scatter"), &to, &wanted);
 
@@ -287,6 +297,53 @@ fn gpus() {
             Combine::Sum,
             false,
         );
+    });
+}
+
+/// Memory of the caller's own, in the order of its streams: what was told before is seen, and what is told after sees the parts.
+#[test]
+fn buffers_of_the_caller() {
+    each_cuda(|team| {
+        let all: Vec<usize> = (0..team.size()).collect();
+        let backwards: Vec<usize> = all.iter().rev().copied().collect();
+        for (job, (name, tuning)) in [&all, &backwards].into_iter().flat_map(|job| tunings().map(|way| (job, way))) {
+            let c = Collectives::of(team, &preset("hgx-h200"), job, tuning).unwrap();
+            let buffer = |pe: usize, len: usize| -> DeviceBuffer<u8> {
+                let stream = Arc::new(Stream::new(team.queue(pe).stream().unwrap().device()).unwrap());
+                let pool = Arc::new(Pool::new(stream.device()).unwrap());
+                pool.alloc(&stream, len, true).unwrap()
+            };
+            for part in [0, 1, 31, 4096, 100_001, 3 << 20] {
+                let len = part * job.len();
+                let range = |i: usize| i * part..(i + 1) * part;
+                let mut buffers: Vec<_> = job.iter().map(|&pe| buffer(pe, len)).collect();
+                for (i, buffer) in buffers.iter_mut().enumerate() {
+                    // Much work first, so that what does not wait is seen.
+                    (0..16).for_each(|value| buffer.fill(0..len, value).unwrap());
+                    buffer.fill(range(i), 0x80 | i as u8).unwrap();
+                }
+                c.all_gather_buffers(&mut buffers).unwrap();
+                let found: Vec<_> = buffers.iter().map(|b| Downloads::default().start(b).unwrap()).collect();
+                // Nobody reads or writes them any more when their streams get here.
+                drop(buffers);
+                let wanted: Vec<u8> = (0..job.len()).flat_map(|i| vec![0x80 | i as u8; part]).collect();
+                for (pe, found) in job.iter().zip(found) {
+                    assert!(found.wait().unwrap() == wanted, "{name}, job {job:?}, parts of {part}, PE {pe}");
+                }
+            }
+            let lengths = job.iter().enumerate().map(|(i, &pe)| buffer(pe, job.len() + i)).collect::<Vec<_>>();
+            for (mut bad, why) in [(Vec::new(), "0 buffers"), (lengths, "not all of")] {
+                if bad.is_empty() || team.size() > 1 {
+                    let error = c.all_gather_buffers(&mut bad).unwrap_err().to_string();
+                    assert!(error.contains(why), "{error}");
+                }
+            }
+            if team.size() > 1 {
+                let mut turned: Vec<_> = job.iter().rev().map(|&pe| buffer(pe, job.len())).collect();
+                let error = c.all_gather_buffers(&mut turned).unwrap_err().to_string();
+                assert!(error.contains(&format!("for PE {}", job[0])), "{error}");
+            }
+        }
     });
 }
 
@@ -455,6 +512,8 @@ fn bad_calls() {
         (c.broadcast(1, &a, &b), "PE 1, is not in the job"),
         (c.broadcast(0, &a, &b.slice(0..99).unwrap()), "100 elements in and 99 out"),
         (c.all_gather(&a, &b), "100 elements in and 100 out"),
+        (c.all_gather_in_place(&a.slice(0..99).unwrap()), "99 elements of 4 bytes in 2 parts"),
+        (c.all_gather_buffers::<u32>(&mut []), "0 buffers"),
         (c.all_to_all(&a.slice(0..99).unwrap(), &b.slice(0..99).unwrap()), "99 elements in"),
         (c.all_to_all(&a, &a), "overlap"),
         (c.all_reduce(Combine::Sum, &a.slice(0..50).unwrap(), &a.slice(40..90).unwrap()), "overlap"),

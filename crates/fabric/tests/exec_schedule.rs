@@ -196,6 +196,24 @@ fn damaged_schedules_are_found_out() {
     }
 }
 
+/// Without helpers and host memory, what is gathered lies in the callers' memory and nowhere else: it may be secret.
+#[test]
+fn an_all_gather_among_the_job_stages_nothing() {
+    let mut found = 0;
+    for (name, _) in PRESETS {
+        let topology = Topology::preset(name).unwrap();
+        for n in 2..=topology.gpus().len() {
+            let request = Request::new(Operation::AllGather, &(0..n).collect::<Vec<_>>());
+            for shape in SHAPES {
+                let table = proved(&topology, &request, &call(Operation::AllGather, 20_001, 1, true), &shape);
+                assert!(table.iter().all(|table| table.staging.iter().all(|bytes| *bytes == 0)), "{name}, {n} GPUs");
+                found += table.iter().count();
+            }
+        }
+    }
+    assert!(found > 50, "{found} tables");
+}
+
 #[test]
 fn calls_that_make_no_sense_are_refused() {
     let topology = Topology::preset("h200-pair").unwrap();

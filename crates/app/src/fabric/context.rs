@@ -74,19 +74,10 @@ impl Context {
 
 /// What was found of the team's GPUs, in its order; a box with a switch for pretend PEs.
 fn topology(devices: &[Device], pes: usize) -> tandem_fabric::Result<Topology> {
-    let mut facts = probe::look();
     if devices.is_empty() {
         return pretend(pes);
     }
-    let index = |d: &Device| facts.gpus.iter().position(|gpu| gpu.index == d.index());
-    let order: Vec<usize> = devices.iter().filter_map(index).collect();
-    let place = |gpu: usize| order.iter().position(|o| *o == gpu);
-    facts.gpus = order.iter().map(|&gpu| facts.gpus[gpu].clone()).collect();
-    facts.pairs = std::mem::take(&mut facts.pairs)
-        .into_iter()
-        .filter_map(|pair| Some(probe::PairFacts { from: place(pair.from)?, to: place(pair.to)?, ..pair }))
-        .collect();
-    facts.topology(None)
+    probe::topology(devices)
 }
 
 fn pretend(pes: usize) -> tandem_fabric::Result<Topology> {

@@ -8,6 +8,8 @@ mod measure;
 
 pub use measure::{measure, Measured};
 
+use crate::topology::Topology;
+use crate::Result;
 use std::collections::BTreeSet;
 use std::path::Path;
 use tandem_cuda::nvml::{Capability, Common, NvLink, Nvml, Pcie};
@@ -129,6 +131,28 @@ pub fn look() -> Facts {
     facts
 }
 
+/// The topology of these GPUs, in this order, with whatever else the machine has between them.
+///
+/// # Errors
+/// None of them; more than a topology can have.
+pub fn topology(devices: &[Device]) -> Result<Topology> {
+    let indices: Vec<u32> = devices.iter().map(|device| device.index()).collect();
+    look().only(&indices).topology(None)
+}
+
+impl Facts {
+    /// Those about the GPUs with these numbers, in this order.
+    fn only(mut self, indices: &[u32]) -> Self {
+        let order: Vec<usize> =
+            indices.iter().filter_map(|index| self.gpus.iter().position(|gpu| gpu.index == *index)).collect();
+        let place = |gpu: usize| order.iter().position(|o| *o == gpu);
+        let pair = |pair: PairFacts| Some(PairFacts { from: place(pair.from)?, to: place(pair.to)?, ..pair });
+        self.pairs = self.pairs.into_iter().filter_map(pair).collect();
+        self.gpus = order.iter().map(|&gpu| self.gpus[gpu].clone()).collect();
+        self
+    }
+}
+
 /// The NUMA nodes in a folder of sysfs; 0 alone where it says nothing.
 fn nodes(folder: &Path) -> Vec<u32> {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -163,6 +187,31 @@ mod tests {
         if facts.no_gpu.is_none() {
             eprintln!("{}", facts.topology(None).unwrap().to_matrix());
         }
+    }
+
+    #[test]
+    fn some_of_the_gpus_in_another_order() {
+        let gpu = |index| GpuFacts {
+            index,
+            name: String::new(),
+            pci: format!("0000:{index:02x}:00.0"),
+            sm: 90,
+            numa: None,
+            pcie: None,
+            nvlinks: Vec::new(),
+            nvlink_mbs: None,
+            refused: None,
+        };
+        let all = (0..4).flat_map(|from| (0..4).filter(move |to| *to != from).map(move |to| (from, to)));
+        // Atomics tell the pairs apart.
+        let pair =
+            |(from, to)| PairFacts { from, to, access: true, atomics: from < to, common: None, lacks: Vec::new() };
+        let facts = Facts { gpus: [0, 2, 3, 5].map(gpu).into(), pairs: all.map(pair).collect(), ..Facts::default() };
+        let some = facts.only(&[5, 0, 7, 2]);
+        assert_eq!(some.gpus.iter().map(|gpu| gpu.index).collect::<Vec<_>>(), [5, 0, 2]);
+        let atomics = |from, to| some.pairs.iter().find(|p| (p.from, p.to) == (from, to)).map(|p| p.atomics);
+        assert_eq!(some.pairs.len(), 6);
+        assert_eq!([(0, 1), (1, 0), (1, 2), (2, 1)].map(|(a, b)| atomics(a, b)), [false, true, true, false].map(Some));
     }
 
     #[test]
