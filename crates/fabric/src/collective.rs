@@ -443,9 +443,10 @@ impl Together<'_> {
                 return Err(Error::invalid(op, "operations that are done together must combine alike"));
             }
         }
-        let team = &self.collectives.shared.team;
+        // Whether the team had a fault is asked once, when all is known.
+        let core = self.collectives.shared.team.core();
         let addresses = |memory: &Symmetric<T>| -> Result<Vec<u64>> {
-            job.iter().map(|&pe| team.queue(pe).address(memory)).collect()
+            job.iter().map(|&pe| core.address(op, memory, pe)).collect()
         };
         let (input, output) = (addresses(from)?, addresses(to)?);
         let may_be_in_place = matches!(operation, Operation::Broadcast | Operation::Reduce | Operation::AllReduce);

@@ -119,7 +119,8 @@ impl Core {
         Err(Error::invalid(op, format!("there is no PE {pe}; the team has {}", self.members.len())))
     }
 
-    fn address<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+    /// The address of `memory` on the team's PE `pe`.
+    pub(crate) fn address<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
         if !Arc::ptr_eq(&memory.memory().world, &self.world) {
             return Err(Error::invalid(op, "the memory belongs to the PEs of another world"));
         }
