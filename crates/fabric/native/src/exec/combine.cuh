@@ -52,7 +52,8 @@ __device__ __forceinline__ void move_some(Source source, uint32_t sources, Targe
             if (WHOLE || i + u * threads < count) sum[u] = combined_vector<T, HOW>(sum[u], more[u]);
         }
     }
-    for (uint32_t t = 0; t < targets; t++) {
+    // A PE's own memory is the first target: what has further to go leaves before it.
+    for (uint32_t t = targets; t-- > 0;) {
         uint4* to = reinterpret_cast<uint4*>(target(t));
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
