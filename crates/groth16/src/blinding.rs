@@ -29,12 +29,16 @@ impl<C: Curve> Blinding<C> {
     /// What of a proof depends on the key and the blinding alone.
     pub(crate) fn terms(&self, points: &KeyPoints<C>) -> Terms<C> {
         let delta1 = C::G1::to_ark(&points.delta1);
-        Terms {
-            a: delta1 * self.r + C::G1::to_ark(&points.alpha1),
-            b1: delta1 * self.s + C::G1::to_ark(&points.beta1),
-            b2: C::G2::to_ark(&points.delta2) * self.s + C::G2::to_ark(&points.beta2),
-            c: delta1 * -(self.r * self.s),
-        }
+        // The product in G2 takes as long as the others together.
+        let (b2, (a, b1, c)) = rayon::join(
+            || C::G2::to_ark(&points.delta2) * self.s + C::G2::to_ark(&points.beta2),
+            || {
+                let a = delta1 * self.r + C::G1::to_ark(&points.alpha1);
+                let b1 = delta1 * self.s + C::G1::to_ark(&points.beta1);
+                (a, b1, delta1 * -(self.r * self.s))
+            },
+        );
+        Terms { a, b1, b2, c }
     }
 }
 

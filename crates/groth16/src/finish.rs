@@ -2,11 +2,11 @@
 //! and verifies it part by part as the parts come in.
 
 use crate::blinding::Terms;
-use crate::{Blinding, PreparedKey, Proof, ProvingKey, Refusal, Result, Witness, P1};
+use crate::{Blinding, PreparedKey, Proof, Refusal, Result, P1};
 use ark_ec::CurveGroup;
 use std::sync::OnceLock;
 use std::time::Instant;
-use tandem_ops::{Curve, Group, Pending, ProofBackend};
+use tandem_ops::{Canonical, Curve, Group, Pending, ProofBackend};
 
 /// What the host did when, for a trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,13 +92,8 @@ impl<C: Curve> Sums<C> {
     }
 
     /// The proof alone.
-    pub(crate) fn finish<B: ProofBackend<C>>(
-        self,
-        key: &ProvingKey<C, B>,
-        blinding: &Blinding<C>,
-        host: &mut Vec<HostSpan>,
-    ) -> Result<Proof<C>> {
-        self.proof(blinding.terms(&key.points), blinding, host, |_, _| ())
+    pub(crate) fn finish(self, terms: Terms<C>, blinding: &Blinding<C>, host: &mut Vec<HostSpan>) -> Result<Proof<C>> {
+        self.proof(terms, blinding, host, |_, _| ())
     }
 
     /// The proof and what `verifier` says of it. What it says of the public values, A and B is computed while the lanes
@@ -106,19 +101,17 @@ impl<C: Curve> Sums<C> {
     pub(crate) fn finish_verified<B: ProofBackend<C>>(
         self,
         backend: &B,
-        key: &ProvingKey<C, B>,
+        terms: Terms<C>,
         verifier: &PreparedKey<C>,
-        witness: &Witness<C>,
+        publics: &[Canonical],
         blinding: &Blinding<C>,
         host: &mut Vec<HostSpan>,
     ) -> Result<(Proof<C>, std::result::Result<(), Refusal>)> {
-        let publics = &witness.values()[1..=key.shape.publics];
         let (of_inputs, of_ab, synchronized, checked) =
             (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (proof, of_c) = rayon::in_place_scope(|scope| {
             let (of_inputs, of_ab, synchronized, checked) = (&of_inputs, &of_ab, &synchronized, &checked);
             scope.spawn(move |_| _ = of_inputs.set(verifier.of_inputs(publics)));
-            let terms = blinding.terms(&key.points);
             let proof = self.proof(terms, blinding, host, |a, b| {
                 scope.spawn(move |_| _ = of_ab.set(verifier.of_ab(&a, &b)));
             })?;

@@ -1,9 +1,11 @@
 //! The proof.
 
+use crate::blinding::Terms;
 use crate::finish::{HostSpan, Sums};
 use crate::plan::{Chains, Sum};
 use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Result, Witness, P1, P2};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::time::Instant;
 use tandem_ops::{
     Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, Order, ProofBackend, Scalars,
@@ -38,7 +40,8 @@ pub fn prove<C: Curve, B: ProofBackend<C>>(
     blinding: &Blinding<C>,
 ) -> Result<Proof<C>> {
     let mut host = Vec::new();
-    let proof = enqueue(backend, key, witness, &mut host)?.finish(key, blinding, &mut host)?;
+    let (sums, terms) = begin(backend, key, witness, blinding, &mut host)?;
+    let proof = sums.finish(terms, blinding, &mut host)?;
     backend.synchronize()?;
     Ok(proof)
 }
@@ -68,9 +71,28 @@ pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
     blinding: &Blinding<C>,
 ) -> Result<Made<C>> {
     let mut host = Vec::new();
-    let sums = enqueue(backend, key, witness, &mut host)?;
-    let (proof, verdict) = sums.finish_verified(backend, key, verifier, witness, blinding, &mut host)?;
+    let (sums, terms) = begin(backend, key, witness, blinding, &mut host)?;
+    let publics = &witness.values()[1..=key.shape.publics];
+    let (proof, verdict) = sums.finish_verified(backend, terms, verifier, publics, blinding, &mut host)?;
     Ok(Made { proof, verdict, ended: Instant::now(), host })
+}
+
+/// Tells the lanes what to do. What of the proof depends on the blinding alone is computed meanwhile: a small proof's sums are there
+/// before it would be else.
+fn begin<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    witness: &Witness<C>,
+    blinding: &Blinding<C>,
+    host: &mut Vec<HostSpan>,
+) -> Result<(Sums<C>, Terms<C>)> {
+    let terms = OnceLock::new();
+    let sums = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
+        enqueue(backend, key, witness, host)
+    })?;
+    let Some(terms) = terms.into_inner() else { unreachable!("the scope ended before its task") };
+    Ok((sums, terms))
 }
 
 /// Tells the lanes all that the sums of the proof take: first the transforms, whose results other lanes may wait for,
