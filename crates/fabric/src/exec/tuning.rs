@@ -130,7 +130,7 @@ fn number(text: &str) -> Option<u64> {
 /// Blocks of the resident kernel for what goes over the links.
 pub(crate) const RESIDENT_BLOCKS: usize = 64;
 /// Those where a copy takes the way through host memory too, and behind them those for that way: 16 MiB took 47.4 us with 40 and 32, 48.4 with
-/// 48 and 32, 47.9 with 32 and 32, 48.5 with 40 and 40, 51.7 with 64 and 16, each with the best share.
+/// 48 and 32, 47.9 with 32 and 32, 48.5 with 40 and 40, 56 with 64 and 16, all with 8 % through host memory.
 pub(crate) const SPLIT_BLOCKS: usize = 40;
 pub(crate) const WAY_BLOCKS: usize = 32;
 /// Bounds of the share of that way.
