@@ -1,7 +1,8 @@
 #!/bin/sh
 # Whole proofs on one GPU and on all with each schedule, one key for all of a size, and of the real keys in FOLDER/fixtures:
 # `sh bench/groth16.sh [FOLDER]` with the program in FOLDER (the GPU bundle). Rows go to $OUT/groth16.jsonl, the stages of each to
-# $OUT/groth16.txt, traces to $OUT; the medians are printed last. 80 s on two H200s, most of it for making keys; LARGE=1 adds 2^24, 100 s.
+# $OUT/groth16.txt, traces to $OUT; the medians are printed last. 80 s on two H200s, most of it for making keys; LARGE=1 adds 2^24, 80 s and 10 GB of
+# host memory.
 set -u
 here=${1:-.build/gpu-bundle}
 out=${OUT:-out}
