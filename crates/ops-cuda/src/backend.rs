@@ -74,6 +74,19 @@ impl Cuda {
     /// # Errors
     /// No device; one of them twice; a device fails.
     pub fn open(devices: &[Device]) -> Result<Self> {
+        Self::open_as(devices, None)
+    }
+
+    /// The team of `devices` with transforms planned as on GPUs that have so many bytes of memory: small ones then take the plans
+    /// that only the largest have else.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`].
+    pub fn with_memory(devices: &[Device], bytes: u64) -> Result<Self> {
+        Self::open_as(devices, Some(bytes))
+    }
+
+    fn open_as(devices: &[Device], memory_bytes: Option<u64>) -> Result<Self> {
         const OP: &str = "open GPUs";
         if devices.is_empty() {
             let reason = match tandem_cuda::built_with() {
@@ -93,7 +106,9 @@ impl Cuda {
             if devices[..i].contains(&device) {
                 return Err(Error::invalid(OP, format!("{device} is named twice")));
             }
-            lanes.push(Arc::new(LaneCtx::new(Lane(i), device).map_err(device_error)?));
+            let mut lane = LaneCtx::new(Lane(i), device).map_err(device_error)?;
+            lane.properties.memory_bytes = memory_bytes.unwrap_or(lane.properties.memory_bytes);
+            lanes.push(Arc::new(lane));
         }
         for lane in &lanes {
             for peer in lanes.iter().filter(|peer| peer.lane != lane.lane) {

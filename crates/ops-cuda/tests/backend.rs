@@ -5,9 +5,10 @@ use ark_ec::{CurveGroup, PrimeGroup};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Instant;
+use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    Backend, Bls12_381, Bn254, Buffer, Curve, DeviceKind, Digits, Error, Group, Lane, Mont, Msm, MsmRequest, MsmSet,
-    Scalars, VecOps,
+    Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Digits, Direction, Error, Group, Lane, Mont, Msm,
+    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, VecOps,
 };
 use tandem_ops_cuda::Cuda;
 
@@ -256,6 +257,50 @@ fn hard_scalars_take_at_most_twice_the_time() {
         let times = least_seconds(name, values) / of_random;
         assert!(times <= most, "{name}: {times:.2} times the random scalars' {:.2} ms", of_random * 1e3);
     }
+}
+
+fn halves_of_tables<C: Curve>()
+where
+    Cuda: Ntt<C>,
+    Cpu: Ntt<C>,
+{
+    let devices = tandem_cuda::testing::gpus();
+    // Two passes, and three.
+    for log_n in [10, 11, 14, 17, 19, 20] {
+        let Some(first) = devices.first() else { return };
+        // Half a table and all smaller ones have room; a whole one would take more than its share.
+        let cuda = Cuda::with_memory(&[*first], 16 * (32 << log_n) * 7).unwrap();
+        // Room for one table of a half, and no other beside it.
+        let without = Cuda::with_memory(&[*first], 16 * (32 << log_n)).unwrap();
+        let cpu = Cpu::new(1);
+        let values = wire::<C>(&random::<C>(1 << log_n, log_n));
+        for (direction, coset) in [
+            (Direction::Forward, Coset::Subgroup),
+            (Direction::Forward, Coset::Odd),
+            (Direction::Inverse, Coset::Subgroup),
+            (Direction::Inverse, Coset::Odd),
+        ] {
+            let op = NttOp { direction, coset, input: Order::Natural, output: Order::BitReversed };
+            let mut expected = cpu.upload(Lane(0), &values).unwrap();
+            Ntt::<C>::ntt(&cpu, &mut expected, op).unwrap();
+            let expected = cpu.download(&expected).unwrap().wait().unwrap();
+            for (backend, runs) in [(&cuda, 2), (&without, 1)] {
+                for _ in 0..runs {
+                    let mut got = backend.upload(Lane(0), &values).unwrap();
+                    Ntt::<C>::ntt(backend, &mut got, op).unwrap();
+                    let got = backend.download(&got).unwrap().wait().unwrap();
+                    assert!(got == expected, "{op:?} of 2^{log_n} elements");
+                }
+            }
+        }
+    }
+}
+
+/// The plan of the largest transforms, with the table of its half and where there is no room for that.
+#[test]
+fn transforms_with_half_a_table() {
+    halves_of_tables::<Bn254>();
+    halves_of_tables::<Bls12_381>();
 }
 
 /// The sums of a batch are waited for while those of the next are made: a device is told of all batches in much less

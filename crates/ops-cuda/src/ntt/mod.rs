@@ -20,10 +20,14 @@ use ark_ff::{AdditiveGroup, Field};
 use plan::{Factors, Known, Pass, Plan, Shape};
 use std::sync::PoisonError;
 use tables::{address, order, scalar, Order2};
+use tandem_cuda::ffi::tandem_stream;
 use tandem_ops::ntt::log_size;
 use tandem_ops::{Bls12_381, Bn254, Buffer, Coset, Curve, CurveId, Direction, Error, Mont, Ntt, NttOp, Order, Result};
 
 const OP: &str = "ntt";
+
+/// A launcher with these arguments.
+type Launcher<Args> = unsafe extern "C" fn(*const Args, tandem_stream) -> i32;
 
 /// The vector that is transformed.
 struct Data<'a> {
@@ -159,6 +163,10 @@ impl Data<'_> {
         };
         let other_at = other.as_ref().map_or(self.at, |other| other.ptr().cast().raw());
         for (i, pass) in plan.passes.iter().enumerate() {
+            if matches!(pass.factors, Factors::Half { .. }) {
+                self.halves::<C>(pass, kind)?;
+                continue;
+            }
             let last = i + 1 == count;
             let mut args = pass_args::<C>(self.ctx, pass, kind, self.log_n, Known::default())?;
             args.input = if last { other_at } else { self.at };
@@ -168,6 +176,41 @@ impl Data<'_> {
             // SAFETY: Input and output hold 2^log_n elements; the tables were made for this pass, and stay until the
             // stream has done it.
             self.ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+        }
+        Ok(())
+    }
+
+    /// The last pass, a half of the places after the other. Each is as a shard's: that of the places' upper bit.
+    fn halves<C: Curve>(&self, pass: &Pass, kind: Kind) -> Result<()> {
+        let bits = self.log_n - 1;
+        let (with_table, with_powers) = match C::ID {
+            CurveId::Bn254 => (ffi::tandem_ntt_pass_bn254 as Launcher<_>, ffi::tandem_ntt_spread_bn254 as Launcher<_>),
+            CurveId::Bls12_381 => (ffi::tandem_ntt_pass_bls12_381 as _, ffi::tandem_ntt_spread_bls12_381 as _),
+        };
+        for (value, factors) in [(0, pass.factors), (1, Factors::Powers)] {
+            let known = Known { bits: 1, value };
+            let mut args = pass_args::<C>(self.ctx, &Pass { factors, ..*pass }, kind, self.log_n, known)?;
+            let at = self.at.wrapping_add((value as usize) << bits);
+            (args.input, args.output) = (at.cast_const(), at);
+            args.log_n = bits;
+            args.last = 1;
+            if !args.factors.is_null() {
+                // SAFETY: as below.
+                self.ctx.launch(OP, |stream| unsafe { with_table(&args, stream) })?;
+                continue;
+            }
+            let args = ffi::tandem_ntt_spread_args {
+                pass: args,
+                targets: [std::ptr::null_mut(); ffi::TANDEM_NTT_MAX_SHARDS as usize],
+                log_shards: known.bits,
+                sections_in: 0,
+                scatter: ffi::TANDEM_NTT_STAY as u32,
+                known_bits: known.bits,
+                known: known.value,
+            };
+            // SAFETY: input and output are a half of the 2^log_n elements; the pass sends nothing, so that there are no targets; the
+            // tables were made for this pass, and stay until the stream has done it.
+            self.ctx.launch(OP, |stream| unsafe { with_powers(&args, stream) })?;
         }
         Ok(())
     }

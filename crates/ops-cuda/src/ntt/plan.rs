@@ -31,6 +31,9 @@ pub(crate) enum Factors {
         /// Whether they hold the 1/n of an inverse transform.
         scaled: bool,
     },
+    /// The last pass in two halves of the places: a table of 2^bits factors for the first, if there is room for it beside all other
+    /// tables, and powers for the second.
+    Half { bits: u32 },
     /// From the powers of the root, at the cost of a second product.
     Powers,
 }
@@ -82,7 +85,13 @@ pub(crate) fn plan(shape: &Shape, memory: u64) -> Option<Plan> {
         let log_rows = log_n / count + u32::from(i < log_n % count);
         let low = if reversed { done } else { log_n - done - log_rows };
         done += log_rows;
-        let factors = factors_of(shape, i, count, done, memory);
+        let mut factors = factors_of(shape, i, count, done, memory);
+        // From natural order the places of the last pass lie as its columns do, and unless it moves elements each half is a pass of its own.
+        // The second half's kernel loses with rows of the most bits what the first half's table saves (docs/adr/0356).
+        let halves = i > 0 && done == log_n && !reversed && output != input && log_rows < MAX_BITS;
+        if halves && factors == Factors::Powers && 32u64 << log_n <= tables_bytes(memory) {
+            factors = Factors::Half { bits: log_n - 1 };
+        }
         passes.push(Pass { low, log_rows, factors });
     }
     Some(Plan { reversed, reorder: input == output, passes })
@@ -153,6 +162,10 @@ mod tests {
                     match pass.factors {
                         Factors::None => assert!(i == 0 && !shape.odd, "{shape:?}"),
                         Factors::Table { bits, .. } => assert_eq!(bits, done, "{shape:?}"),
+                        Factors::Half { bits } => {
+                            assert!(bits + 1 == done && done == shape.log_n && pass.low == 0, "{shape:?}");
+                            assert!(pass.log_rows < MAX_BITS.min(done) && !plan.reversed && !plan.reorder, "{shape:?}");
+                        }
                         Factors::Powers => assert!(i > 0, "{shape:?}"),
                     }
                 }
@@ -167,10 +180,28 @@ mod tests {
         for memory in [4 << 30, 24 << 30, H200] {
             for shape in shapes() {
                 for pass in plan(&shape, memory).into_iter().flat_map(|p| p.passes) {
-                    if let Factors::Table { bits, .. } = pass.factors {
+                    if let Factors::Table { bits, .. } | Factors::Half { bits } = pass.factors {
                         assert!(64u64 << bits <= tables_bytes(memory), "{shape:?} on {memory} bytes");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_table_where_a_whole_one_is_too_large() {
+        let last = |log_n, direction, input, output| {
+            let plan = plan(&Shape { log_n, direction, odd: false, input, output }, H200)?;
+            plan.passes.last().map(|pass| pass.factors)
+        };
+        let (natural, reversed) = (Order::Natural, Order::BitReversed);
+        for direction in [Direction::Forward, Direction::Inverse] {
+            let of = |log_n| last(log_n, direction, natural, reversed);
+            assert_eq!(of(25), Some(Factors::Table { bits: 25, scaled: false }));
+            assert_eq!([26, 28].map(of), [25, 27].map(|bits| Some(Factors::Half { bits })));
+            assert_eq!([27, 29, 32].map(of), [Some(Factors::Powers); 3]);
+            for (input, output) in [(natural, natural), (reversed, natural), (reversed, reversed)] {
+                assert_eq!(last(28, direction, input, output), Some(Factors::Powers));
             }
         }
     }

@@ -183,6 +183,7 @@ mod tests {
                     scaled
                 }
                 Factors::Powers => false,
+                Factors::Half { .. } => panic!("a shard's pass is not halved"),
             };
             let mut bits = local;
             let mut index = if self.seam.reversed { place & ((1 << bits) - 1) } else { place >> low };

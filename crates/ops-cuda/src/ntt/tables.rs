@@ -122,8 +122,9 @@ impl Tables {
         Ok((&field.powers, &field.stages[usize::from(inverse)]))
     }
 
-    /// The table before a pass of a transform of 2^log_n elements; `None` if the pass has none, or if there is no
-    /// memory for it and the pass can do without.
+    /// The table before a pass of a transform of 2^log_n elements, or before its first half; `None` if the pass has none, or if there is
+    /// no memory for it and the pass can do without. That of a half takes no other table's room: transforms that take turns would
+    /// make theirs anew each time, which costs more than a table saves.
     pub(super) fn factors<C: Curve>(
         &mut self,
         ctx: &LaneCtx,
@@ -132,15 +133,23 @@ impl Tables {
         kind: Kind,
         known: Known,
     ) -> Result<Option<*mut ffi::tandem_ntt_factor>> {
-        let Factors::Table { bits, scaled } = pass.factors else { return Ok(None) };
-        let scaled = if scaled { log_n } else { 0 };
+        let (bits, scaled) = match pass.factors {
+            Factors::Table { bits, scaled } => (bits, if scaled { log_n } else { 0 }),
+            Factors::Half { bits } => (bits, 0),
+            Factors::None | Factors::Powers => return Ok(None),
+        };
         let key = Key { curve: C::ID, bits, log_rows: pass.log_rows, kind, known, scaled };
         self.time += 1;
         if let Some((last_use, table)) = self.factors.get_mut(&key) {
             *last_use = self.time;
             return Ok(Some(address(table)));
         }
-        self.make_room(64 << bits, tables_bytes(ctx.properties.memory_bytes));
+        let (bytes, bound) = (64 << bits, tables_bytes(ctx.properties.memory_bytes));
+        if !matches!(pass.factors, Factors::Half { .. }) {
+            self.make_room(bytes, bound);
+        } else if self.held() + bytes > bound {
+            return Ok(None);
+        }
         let table = match ctx.alloc_public::<Factor>(OP, 1 << bits) {
             Err(tandem_ops::Error::OutOfMemory { .. }) if scaled == 0 => return Ok(None),
             table => table?,
@@ -176,15 +185,17 @@ impl Tables {
     /// Drops the tables that were used longest ago until `bytes` more fit into `bound`. Their memory is freed in the
     /// stream's order, after the transforms that read it.
     fn make_room(&mut self, bytes: u64, bound: u64) {
-        let held = |tables: &HashMap<Key, (u64, DeviceBuffer<Factor>)>| -> u64 {
-            tables.values().map(|(_, table)| table.bytes() as u64).sum()
-        };
-        while held(&self.factors) + bytes > bound {
+        while self.held() + bytes > bound {
             let Some(oldest) = self.factors.iter().min_by_key(|(_, (last_use, _))| *last_use).map(|(key, _)| *key)
             else {
                 return;
             };
             self.factors.remove(&oldest);
         }
+    }
+
+    /// Bytes of all tables of factors.
+    fn held(&self) -> u64 {
+        self.factors.values().map(|(_, table)| table.bytes() as u64).sum()
     }
 }
