@@ -5,9 +5,9 @@
 //   msm small                          a few sums of a thousand points, for compute-sanitizer
 //   msm check [<i> <n>]                all distributions over many sizes, windows and tables, or every n-th of these cases;
 //                                      exits with 1 if wrong
-//   msm bench <log2 size> <c>[+][/sets].. times of random scalars, with windows of c bits and so many bucket sets;
-//                                      c+ for windows that begin anywhere
-//   msm skew  <log2 size> <c>[+][/sets]   times of all distributions
+//   msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]]..  times of random scalars, with windows of c bits and so many bucket
+//                                      sets; c+ for windows that begin anywhere; with rounds of affine additions
+//   msm skew  <log2 size> <the same>   times of all distributions
 #include "common.cuh"
 
 #include <cmath>
@@ -78,6 +78,7 @@ static const char* const GENERATOR[] = {
 using Scalar = Fp<ScalarParams>;
 using Point = Affine<Field>;
 using Sum = Xyzz<Field>;
+static constexpr bool HAS_ROUNDS = msm::AccumulateTuning<Field>::ROUNDS;
 
 /// What points there are: random ones; some infinite, some repeated, some opposite; all the same.
 enum Points { DISTINCT, MIXED, SAME };
@@ -214,6 +215,7 @@ struct Case {
     bool anywhere;
     Points kind;
     bool montgomery;
+    uint32_t rounds, chunk;
 
     tandem_msm_shape shape() const {
         tandem_msm_shape s{};
@@ -259,7 +261,7 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
     const tandem_msm_digits_args digits_args{shape, reinterpret_cast<tandem_scalar*>(scalars.data), c.montgomery,
                                              entries.data, offsets.data};
     const tandem_msm_sum_args sum_args{shape, c.first, c.points, table_args.table, entries.data, offsets.data,
-                                       reinterpret_cast<uint64_t*>(sums.data)};
+                                       reinterpret_cast<uint64_t*>(sums.data), c.rounds, c.chunk};
     size_t bytes[3];
     if (GROUP_SCRATCH(table)(&table_args, &bytes[0]) || DIGITS_SCRATCH(&digits_args, &bytes[1]) ||
         GROUP_SCRATCH(sum)(&sum_args, &bytes[2]))
@@ -304,21 +306,15 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         const bool right = apart && !digits_status && !sum_status && !finish_status && got == expected;
         wrong += !right;
         if (!right || runs)
-            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u  %-10s %s", NAME, log2(double(c.scalars)),
-                   shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels, KIND[kind],
+            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u rounds %u  %-10s %s", NAME, log2(double(c.scalars)),
+                   shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels, c.rounds, KIND[kind],
                    right ? "ok" : "WRONG\n");
         if (!right || !runs) continue;
 
         const float digits = median_ms(runs, [&] { DIGITS(&digits_args, scratch.data, most, nullptr); });
         const float all = median_ms(runs, [&] { sum_all(sum_args, scratch.data, most); });
-        uint32_t wave, reduce_wave;
-        msm::waves<Field>(&wave, &reduce_wave);
-        msm::Arena arena(scratch.data);
-        const msm::SumPlan<Field> p(arena, shape, wave, reduce_wave);
-        const float accumulate = median_ms(runs, [&] {
-            msm::accumulate<Field><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED>>>(sum_args, p.buckets, p.waves, p.bucket,
-                                                                     p.partial_key[0], p.partial[0]);
-        });
+        const float accumulate =
+            median_ms(runs, [&] { GROUP(accumulate)(&sum_args, scratch.data, most, nullptr); });
         printf("  %.3f ms = digits %.3f + accumulate %.3f + rest %.3f\n", digits + all, digits, accumulate,
                all - accumulate);
     }
@@ -333,7 +329,11 @@ int main(int argc, char** argv) {
     if (mode == "small") {
         for (uint32_t c : {5, 9})
             for (bool anywhere : {false, true})
-                wrong += run({1000, 300, 500, c, 3, anywhere, MIXED, true}, {RANDOM, ONES, EQUAL}, 0), cases++;
+                for (uint32_t rounds : {0, 3}) {
+                    if (rounds && !HAS_ROUNDS) continue;
+                    wrong += run({1000, 300, 500, c, 3, anywhere, MIXED, true, rounds, 3000}, {RANDOM, ONES, EQUAL}, 0);
+                    cases++;
+                }
         printf("%s: %d cases of 3 kinds of scalars, %d sums wrong\n", NAME, cases, wrong);
     } else if (mode == "check") {
         const int part_number = argc > 3 ? atoi(argv[2]) : 0, parts = argc > 3 ? std::max(1, atoi(argv[3])) : 1;
@@ -345,8 +345,14 @@ int main(int argc, char** argv) {
                         const bool anywhere = c == 3 || c == 12 || c == 20;
                         if ((c <= 3 && n > 1000) || (points == SAME && n > 5000)) continue;
                         const bool part = sets == 3 && n > 2;
-                        const Case one{n, part ? n / 3 : 0, part ? n / 2 : n, c, sets, anywhere, points, (n + c) % 2 == 1};
+                        Case one{n, part ? n / 3 : 0, part ? n / 2 : n, c, sets, anywhere, points, (n + c) % 2 == 1, 0, 0};
                         if (number++ % parts != part_number) continue;
+                        wrong += run(one, all, 0);
+                        cases++;
+                        if (!HAS_ROUNDS) continue;
+                        // One to eight rounds; all entries in one chunk, or in some.
+                        one.rounds = 1 + number % 8;
+                        one.chunk = uint32_t(number % 3 ? std::max<uint64_t>(256, n * 256 / c / (number % 5 + 2)) : 1 << 24);
                         wrong += run(one, all, 0);
                         cases++;
                     }
@@ -354,14 +360,15 @@ int main(int argc, char** argv) {
     } else if ((mode == "bench" || mode == "skew") && argc > 3) {
         const uint64_t n = uint64_t(1) << std::min(28, atoi(argv[2]));
         for (int i = 3; i < argc; i++) {
-            const char* sets = strchr(argv[i], '/');
+            const char *sets = strchr(argv[i], '/'), *rounds = strchr(argv[i], ':');
+            const char* chunk = rounds ? strchr(rounds + 1, ':') : nullptr;
             const Case c{n, 0, n, uint32_t(atoi(argv[i])), sets ? uint32_t(atoi(sets + 1)) : 1, strchr(argv[i], '+') != nullptr,
-                         DISTINCT, false};
+                         DISTINCT, false, rounds ? uint32_t(atoi(rounds + 1)) : 0, 1u << (chunk ? atoi(chunk + 1) : 25)};
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[+][/sets].. | "
-                        "msm skew <log2 size> <c>[+][/sets]\n");
+        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]].. | "
+                        "msm skew <log2 size> <the same>\n");
         return 2;
     }
     return wrong != 0;

@@ -437,6 +437,8 @@ pub struct tandem_msm_table_args {
     pub table: *mut u64,
 }
 
+pub const TANDEM_MSM_ROUNDS: i32 = 8;
+
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
 /// more than the numbers of its buckets have bits: first tandem_msm_accumulate_*, which takes all entries to buckets, then
 /// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
@@ -452,6 +454,10 @@ pub struct tandem_msm_sum_args {
     pub offsets: *const u32,
     /// Room for as many points of four coordinates, x, y, zz, zzz.
     pub sums: *mut u64,
+    /// Rounds of affine additions before those in XYZZ coordinates, up to TANDEM_MSM_ROUNDS; none in G1 of BN254. And the entries,
+    /// 2^8 to 2^30, that they are made for at a time: scratch memory grows with as many points.
+    pub rounds: u32,
+    pub chunk: u32,
 }
 
 /// Puts the partial sums together, on the host; all pointers are host memory.
@@ -1013,7 +1019,7 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_sum_args>() == 88);
+    assert!(size_of::<tandem_msm_sum_args>() == 96);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, shape) == 0);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 40);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 48);
@@ -1021,6 +1027,8 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 64);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 72);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 80);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, rounds) == 88);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, chunk) == 92);
 };
 
 const _: () = {

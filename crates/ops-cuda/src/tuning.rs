@@ -3,17 +3,36 @@
 /// Multi-scalar multiplication, in mixed additions of G1. NVIDIA H200, 2026-11-21, `bench/micro/msm.cu`, the mode
 /// `bench` (docs/adr/0170-msm.md holds its table).
 pub(crate) mod msm {
-    /// An addition of G2: 3.1 on BN254, 3.2 on BLS12-381.
-    pub(crate) const G2_COST: f64 = 3.1;
-    /// A bucket: two full additions on its way to the sum, its share of what does not fill the device, and what it takes to
-    /// end one and begin the next. Fitted to the fastest windows of each size (2026-11-22, docs/adr/0333).
-    pub(crate) fn bucket_cost(point_bytes: u64) -> f64 {
-        if point_bytes <= 64 {
-            4.7
-        } else {
-            4.4
+    /// What the additions of a sum take, in mixed additions of G1 of the curve: 163 ps on BN254, 350 ps on BLS12-381.
+    pub(crate) struct Additions {
+        /// An entry.
+        pub(crate) entry: f64,
+        /// A bucket: two full additions on its way to the sum, its share of what does not fill the device, what it takes to end
+        /// one and begin the next, and in rounds a slot without an addition in every second one.
+        pub(crate) bucket: f64,
+        /// What is there in any case: an inversion a round.
+        pub(crate) start: f64,
+    }
+
+    /// By the bytes of a point: in XYZZ coordinates, and in affine ones in rounds where those are ever faster. Fitted to sums of
+    /// 2^19 to 2^26 points (2026-11-22, docs/adr/0333 and 0350).
+    pub(crate) fn additions(point_bytes: u64) -> (Additions, Option<Additions>) {
+        let of = |entry, bucket, start| Additions { entry, bucket, start };
+        match point_bytes {
+            0..=64 => (of(1.0, 4.7, 0.0), None),
+            65..=96 => (of(1.0, 6.5, 0.0), Some(of(0.935, 9.0, 0.7e6))),
+            97..=128 => (of(2.85, 13.0, 0.0), Some(of(2.34, 16.5, 2.5e6))),
+            _ => (of(2.85, 13.0, 0.0), Some(of(2.19, 17.7, 2.6e6))),
         }
     }
+    /// Rounds go on until so many slots of a bucket are left.
+    pub(crate) const SLOTS_LEFT: f64 = 3.0;
+    /// Their scratch memory takes at most this share of a GPU's: one 16th. Two sums may have it at once.
+    pub(crate) const ROUNDS_SHARE: u64 = 16;
+    /// With less than so many entries at a time no rounds are made.
+    pub(crate) const LEAST_CHUNK: u64 = 1 << 22;
+    /// A doubling in G2, in those of G1.
+    pub(crate) const G2_COST: f64 = 3.1;
     /// A digit's way from the scalar to its place: 18 ps, of 163 ps for an addition on BN254, and of 350 ps for one of
     /// points of more than 64 bytes (2026-11-22, docs/adr/0333). With more than 2^22 buckets the runs of the second sort
     /// are two entries long, and it takes 28 ps.

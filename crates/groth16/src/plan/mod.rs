@@ -171,9 +171,9 @@ pub fn sums(shape: Shape, share: &Share) -> Vec<SumShare> {
 
 /// Bytes for points of the `free` ones of a lane, after what a proof itself needs, with `scalars` taken apart at a time.
 pub fn room(free: u64, shape: Shape, scalars: usize) -> u64 {
-    /// Buckets, partial sums, and what a runtime keeps for itself; less where there is little at all.
-    const OVERHEAD: u64 = 512 << 20;
-    free.saturating_sub(working_set(shape, scalars)).saturating_sub(OVERHEAD.min(free / 8))
+    // For buckets, for what a sum keeps of its additions, and for what a runtime keeps for itself.
+    let overhead = (free / 16).max(512 << 20).min(free / 8);
+    free.saturating_sub(working_set(shape, scalars)).saturating_sub(overhead)
 }
 
 /// What falls to `part` of `all` if they share `bytes` in proportion.
@@ -294,10 +294,10 @@ pub(crate) mod tests {
     fn room_for_points_is_what_is_left_and_never_more() {
         let need = working_set(SHAPE, 1024);
         assert_eq!(room(need, SHAPE, 1024), 0);
-        // An eighth is kept back from little memory, half a GiB from much.
+        // An eighth is kept back from little memory, a sixteenth from much.
         let free = 8 * (need + 400);
         assert_eq!(room(free, SHAPE, 1024), free - need - free / 8);
-        assert_eq!(room(u64::MAX, SHAPE, 8), u64::MAX - working_set(SHAPE, 8) - (512 << 20));
+        assert_eq!(room(u64::MAX, SHAPE, 8), u64::MAX - working_set(SHAPE, 8) - u64::MAX / 16);
         assert_eq!(part_of(1000, 3, 4), 750);
         assert_eq!(part_of(u64::MAX, 5, 5), u64::MAX);
         assert_eq!(part_of(u64::MAX, 0, 0), 0);

@@ -459,6 +459,8 @@ typedef struct tandem_msm_table_args {
     uint64_t* table;
 } tandem_msm_table_args;
 
+#define TANDEM_MSM_ROUNDS 8
+
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
 /// more than the numbers of its buckets have bits: first tandem_msm_accumulate_*, which takes all entries to buckets, then
 /// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
@@ -472,6 +474,10 @@ typedef struct tandem_msm_sum_args {
     const uint32_t* offsets;
     /// Room for as many points of four coordinates, x, y, zz, zzz.
     uint64_t* sums;
+    /// Rounds of affine additions before those in XYZZ coordinates, up to TANDEM_MSM_ROUNDS; none in G1 of BN254. And the entries,
+    /// 2^8 to 2^30, that they are made for at a time: scratch memory grows with as many points.
+    uint32_t rounds;
+    uint32_t chunk;
 } tandem_msm_sum_args;
 
 /// Puts the partial sums together, on the host; all pointers are host memory.

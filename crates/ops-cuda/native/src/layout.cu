@@ -228,7 +228,7 @@ static_assert(offsetof(tandem_msm_table_args, shape) == 0, "tandem_msm_table_arg
 static_assert(offsetof(tandem_msm_table_args, points) == 40, "tandem_msm_table_args.points");
 static_assert(offsetof(tandem_msm_table_args, table) == 48, "tandem_msm_table_args.table");
 
-static_assert(sizeof(tandem_msm_sum_args) == 88, "size of tandem_msm_sum_args");
+static_assert(sizeof(tandem_msm_sum_args) == 96, "size of tandem_msm_sum_args");
 static_assert(offsetof(tandem_msm_sum_args, shape) == 0, "tandem_msm_sum_args.shape");
 static_assert(offsetof(tandem_msm_sum_args, first) == 40, "tandem_msm_sum_args.first");
 static_assert(offsetof(tandem_msm_sum_args, points) == 48, "tandem_msm_sum_args.points");
@@ -236,6 +236,8 @@ static_assert(offsetof(tandem_msm_sum_args, table) == 56, "tandem_msm_sum_args.t
 static_assert(offsetof(tandem_msm_sum_args, entries) == 64, "tandem_msm_sum_args.entries");
 static_assert(offsetof(tandem_msm_sum_args, offsets) == 72, "tandem_msm_sum_args.offsets");
 static_assert(offsetof(tandem_msm_sum_args, sums) == 80, "tandem_msm_sum_args.sums");
+static_assert(offsetof(tandem_msm_sum_args, rounds) == 88, "tandem_msm_sum_args.rounds");
+static_assert(offsetof(tandem_msm_sum_args, chunk) == 92, "tandem_msm_sum_args.chunk");
 
 static_assert(sizeof(tandem_msm_finish_args) == 56, "size of tandem_msm_finish_args");
 static_assert(offsetof(tandem_msm_finish_args, shape) == 0, "tandem_msm_finish_args.shape");

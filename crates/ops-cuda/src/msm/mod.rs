@@ -5,12 +5,13 @@ mod plan;
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use ark_ff::AdditiveGroup;
-use plan::{Field, Shape};
+use plan::{Field, Rounds, Shape};
 use std::ffi::c_void;
 use tandem_cuda::ffi::{tandem_stream, TANDEM_OK};
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
-    Backend, Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars, Unaligned,
+    Backend, Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, Scalars,
+    Unaligned,
 };
 use zeroize::Zeroize;
 
@@ -21,6 +22,19 @@ pub struct MsmPlan {
     request: MsmRequest,
     /// `None` where there are no scalars.
     shape: Option<Shape>,
+    /// Of each set.
+    rounds: Vec<Rounds>,
+}
+
+impl MsmPlan {
+    fn new<C: Curve>(
+        request: &MsmRequest,
+        shape: Option<Shape>,
+        rounds: impl Fn(&Shape, Field, &MsmSet) -> Rounds,
+    ) -> Self {
+        let of_set = |set| shape.as_ref().map_or(Rounds::default(), |shape| rounds(shape, Field::of::<C>(), set));
+        MsmPlan { curve: C::ID, request: request.clone(), shape, rounds: request.sets.iter().map(of_set).collect() }
+    }
 }
 
 /// The non-zero digits of a vector of scalars, ordered by bucket.
@@ -106,14 +120,23 @@ impl<C: Curve> Digits<C> for Cuda {
     type Digits = MsmDigits;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<MsmPlan> {
-        self.lane("plan MSM", lane)?;
-        Ok(MsmPlan { curve: C::ID, request: request.clone(), shape: plan::plan(request, Field::of::<C>())? })
+        let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
+        let shape = plan::plan(request, Field::of::<C>())?;
+        Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| Rounds::new(shape, field, set, memory_bytes)))
     }
 
     fn plans(&self, lane: Lane, request: &MsmRequest) -> Result<Vec<MsmPlan>> {
-        self.lane("plan MSM", lane)?;
-        let of_shape = |shape| MsmPlan { curve: C::ID, request: request.clone(), shape: Some(shape) };
-        Ok(plan::shapes(request, Field::of::<C>())?.into_iter().map(of_shape).collect())
+        let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
+        let mut plans = Vec::new();
+        for shape in plan::shapes(request, Field::of::<C>())? {
+            let chosen = |shape: &Shape, field, set: &MsmSet| Rounds::new(shape, field, set, memory_bytes);
+            plans.push(MsmPlan::new::<C>(request, Some(shape), chosen));
+            let forced = MsmPlan::new::<C>(request, Some(shape), Rounds::in_any_case);
+            if plans.last() != Some(&forced) {
+                plans.push(forced);
+            }
+        }
+        Ok(plans)
     }
 
     fn digits(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
@@ -213,7 +236,7 @@ impl<G: Group> Msm<G> for Cuda {
         let launchers = Launchers::of::<G>();
         // x, y, zz and zzz: twice the coordinates of an affine point.
         let sums = ctx.alloc_aside::<u64>(OP, shape.sums() * 2 * size_of::<G::Point>() / size_of::<u64>())?;
-        let args = ffi::tandem_msm_sum_args {
+        let mut args = ffi::tandem_msm_sum_args {
             shape: shape.raw(),
             first: set.first as u64,
             points: set.points as u64,
@@ -221,11 +244,23 @@ impl<G: Group> Msm<G> for Cuda {
             entries: digits.entries.ptr().raw(),
             offsets: digits.offsets.ptr().raw(),
             sums: sums.ptr().raw(),
+            rounds: bases.plan.rounds[bases.set].rounds,
+            chunk: bases.plan.rounds[bases.set].chunk,
         };
-        let mut bytes = 0;
-        // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
-        ctx.launch(OP, |_| unsafe { (launchers.sum_scratch)(&args, &mut bytes) })?;
-        let mut scratch = ctx.alloc::<u8>(OP, bytes)?;
+        let memory = |args: &ffi::tandem_msm_sum_args| {
+            let mut bytes = 0;
+            // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
+            ctx.launch(OP, |_| unsafe { (launchers.sum_scratch)(args, &mut bytes) })?;
+            Ok((bytes, ctx.alloc::<u8>(OP, bytes)?))
+        };
+        let (bytes, mut scratch) = match memory(&args) {
+            // There is no room for rounds now.
+            Err(_) if args.rounds > 0 => {
+                args.rounds = 0;
+                memory(&args)?
+            }
+            result => result?,
+        };
         let (memory, raw) = (scratch.ptr(), |memory: DevicePtr<u8>| memory.raw().cast::<c_void>());
         // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
         ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) })?;

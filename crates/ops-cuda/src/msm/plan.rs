@@ -14,6 +14,10 @@ const MAX_BUCKET_SETS: u32 = 128;
 const MAX_WINDOWS: u32 = 128;
 const MAX_PLACES: u32 = 256;
 const MAX_ENTRIES: u64 = 0xffff_0000;
+const MAX_ROUNDS: u32 = ffi::TANDEM_MSM_ROUNDS as u32;
+/// Entries of a chunk of rounds, see native/src/msm/rounds.cuh.
+const MIN_CHUNK: u64 = 1 << 8;
+const MAX_CHUNK: u64 = 1 << 30;
 /// An entry has 31 bits for the level and the index.
 const ENTRY_BITS: u32 = 31;
 
@@ -182,21 +186,66 @@ fn too_many(scalars: u64) -> Error {
 
 /// Expected time of a sum over each set in mixed additions of G1, with its share of making the tables.
 fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
-    let (digits, buckets) = (shape.digits(field.bits), shape.buckets() as f64);
+    let digits = shape.digits(field.bits);
     let more_levels = f64::from(shape.levels - 1);
     let doublings = more_levels * f64::from(shape.step_bits * shape.bucket_sets);
     let table = doublings * tuning::DOUBLING_COST + more_levels * tuning::LEVEL_COST;
-    let of_point = digits + table / request.uses.max(1) as f64;
+    let of_point = table / request.uses.max(1) as f64;
     let sums: f64 = request
         .sets
         .iter()
         .map(|set| {
             let weight = if set.g2 { tuning::G2_COST } else { 1.0 };
-            let bucket_cost = tuning::bucket_cost(field.point_bytes[usize::from(set.g2)]);
-            weight * (set.points as f64 * of_point + buckets * bucket_cost)
+            weight * set.points as f64 * of_point + additions(shape, field, set).1
         })
         .sum();
     sums + shape.scalars as f64 * digits * tuning::entry_cost(field.point_bytes[0], shape.buckets())
+}
+
+/// Whether a set's entries are added up in rounds, and the expected time of that and of the rest of the sum.
+fn additions(shape: &Shape, field: Field, set: &MsmSet) -> (bool, f64) {
+    let (xyzz, rounds) = tuning::additions(field.point_bytes[usize::from(set.g2)]);
+    let time = |a: &tuning::Additions| {
+        set.points as f64 * shape.digits(field.bits) * a.entry + shape.buckets() as f64 * a.bucket + a.start
+    };
+    match rounds.map(|rounds| time(&rounds)) {
+        Some(faster) if faster < time(&xyzz) => (true, faster),
+        _ => (false, time(&xyzz)),
+    }
+}
+
+/// Affine additions in rounds before those in XYZZ coordinates (native/src/msm/rounds.cuh): how many, and for how many
+/// entries at a time. None where `rounds` is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Rounds {
+    pub(crate) rounds: u32,
+    pub(crate) chunk: u32,
+}
+
+impl Rounds {
+    /// What is expected to be fastest for a set on a GPU of `memory_bytes`.
+    pub(crate) fn new(shape: &Shape, field: Field, set: &MsmSet, memory_bytes: u64) -> Self {
+        let expected = set.points as f64 * shape.digits(field.bits) / shape.buckets() as f64;
+        let rounds = (expected / tuning::SLOTS_LEFT).log2().round().clamp(0.0, f64::from(MAX_ROUNDS)) as u32;
+        let entries = shape.entries().unwrap_or(u64::MAX);
+        // A round's slots are half of the entries or of the slots before, and up to one for each bucket. Two rounds' are kept, and
+        // half a point more for each slot of the first.
+        let points = memory_bytes / tuning::ROUNDS_SHARE / field.point_bytes[usize::from(set.g2)];
+        let most = points.saturating_sub(3 * shape.buckets()).min(MAX_CHUNK);
+        if rounds == 0 || most < tuning::LEAST_CHUNK || !additions(shape, field, set).0 {
+            return Rounds::default();
+        }
+        Rounds { rounds, chunk: entries.div_ceil(entries.div_ceil(most)) as u32 }
+    }
+
+    /// Some in any case, in three chunks, as far as there are rounds for points of this size: for tests.
+    pub(crate) fn in_any_case(shape: &Shape, field: Field, set: &MsmSet) -> Self {
+        if tuning::additions(field.point_bytes[usize::from(set.g2)]).1.is_none() {
+            return Rounds::default();
+        }
+        let chunk = shape.entries().unwrap_or(u64::MAX).div_ceil(3).clamp(MIN_CHUNK, MAX_CHUNK);
+        Rounds { rounds: 1 + shape.window_bits % MAX_ROUNDS, chunk: chunk as u32 }
+    }
 }
 
 #[cfg(test)]
@@ -352,7 +401,7 @@ mod tests {
         assert!(all.is_sorted() && all[0] < 12 && all[all.len() - 1] > 19, "{all:?}");
     }
 
-    /// Those that were measured: docs/adr/0333.
+    /// Those that were measured, or within a hundredth of it: docs/adr/0333 and 0350.
     #[test]
     fn sums_have_the_fastest_windows() {
         let bits = |g2, log_n: u32, field| {
@@ -364,10 +413,55 @@ mod tests {
         let of_g1 = |sizes: &[u32], field| sizes.iter().map(|&n| bits(false, n, field)).collect::<Vec<_>>();
         let expected = [(19, true), (20, true), (21, true), (21, true), (21, true), (23, false), (23, false)];
         assert_eq!(of_g1(&[19, 20, 21, 22, 23, 24, 26], BN254), expected);
-        let expected = [(20, true), (21, true), (21, true), (22, false), (24, false)];
+        let expected = [(19, true), (20, true), (20, true), (22, false), (23, false)];
         assert_eq!(of_g1(&[20, 21, 22, 24, 26], BLS12_381), expected);
-        for field in [BN254, BLS12_381] {
-            assert_eq!([bits(true, 21, field), bits(true, 22, field)], [(21, true); 2]);
+        let of_g2 = |field| [20, 21, 22].map(|n| bits(true, n, field));
+        assert_eq!(of_g2(BN254), [(19, true), (20, true), (20, true)]);
+        assert_eq!(of_g2(BLS12_381), [(19, true), (20, true), (20, true)]);
+    }
+
+    /// On a GPU of so many GiB, with tables as large as may be.
+    fn rounds_of(log_n: u32, g2: bool, field: Field, gib: u64) -> (Shape, Rounds) {
+        let set = MsmSet { g2, first: 0, points: 1 << log_n };
+        let request = MsmRequest { scalars: 1 << log_n, sets: vec![set], memory_bytes: gib << 29, uses: 1_000_000 };
+        let shape = plan(&request, field).unwrap().unwrap();
+        (shape, Rounds::new(&shape, field, &set, gib << 30))
+    }
+
+    #[test]
+    fn rounds_are_made_where_they_pay() {
+        let rounds = |log_n, g2, field| rounds_of(log_n, g2, field, 141).1.rounds;
+        for log_n in 1..=26 {
+            assert_eq!(rounds(log_n, false, BN254), 0);
+        }
+        assert_eq!([14, 18, 20, 22].map(|n| rounds(n, true, BN254)), [0, 0, 5, 5]);
+        assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BLS12_381)), [0, 0, 5, 6]);
+        assert_eq!([14, 18, 21, 24].map(|n| rounds(n, false, BLS12_381)), [0, 0, 5, 5]);
+    }
+
+    /// As native/src/msm/group.cuh takes it: slots of two rounds.
+    #[test]
+    fn rounds_take_their_share_of_memory() {
+        for gib in [4, 8, 24, 80, 141] {
+            for (log_n, g2, field) in
+                [(20, true, BN254), (21, false, BLS12_381), (22, true, BLS12_381), (24, true, BN254)]
+            {
+                if field.point_bytes[usize::from(g2)] << log_n > gib << 29 {
+                    continue;
+                }
+                let (shape, Rounds { rounds, chunk }) = rounds_of(log_n, g2, field, gib);
+                let (chunk, entries) = (u64::from(chunk), shape.entries().unwrap());
+                let points = chunk / 2 + chunk / 4 + chunk / 4 + 5 * shape.buckets().min(chunk) / 2;
+                assert!(points * field.point_bytes[usize::from(g2)] <= (gib << 30) / tuning::ROUNDS_SHARE);
+                if rounds > 0 {
+                    assert!(chunk >= tuning::LEAST_CHUNK / 2 && chunk <= entries);
+                    // Chunks of one size, but for what is lost by rounding.
+                    assert!(entries.div_ceil(chunk) * chunk - entries < entries.div_ceil(chunk));
+                }
+                if gib != 8 {
+                    assert_eq!(rounds > 0, gib > 8, "{gib} GiB, 2^{log_n}, G2 {g2}");
+                }
+            }
         }
     }
 

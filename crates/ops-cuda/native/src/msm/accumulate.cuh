@@ -42,16 +42,54 @@ struct Stretch {
     }
 };
 
-/// Threads of a block, blocks a multiprocessor that the register count must allow, and how a thread keeps its sum.
-template <int Blocks, class RunningSum> struct Tuning {
+/// Threads of a block, blocks a multiprocessor that the register count must allow, how a thread keeps its sum, and whether
+/// additions in rounds are ever faster.
+template <int Blocks, class RunningSum, bool Rounds> struct Tuning {
     static constexpr int THREADS = RunningSum::THREADS, BLOCKS = Blocks;
+    static constexpr bool ROUNDS = Rounds;
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, RegisterSum<Fp<Bn254Fp>, 128>> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<4, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
+template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, RegisterSum<Fp<Bn254Fp>, 128>, false> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<4, SlotSum<Fp<Bls12381Fp>, 128, true, true>, true> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true, false>, true> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>, true> {};
+
+/// A point to be added; null is infinity.
+template <class Field> struct Operand {
+    const Affine<Field>* at;
+    bool negative;
+
+    __device__ __forceinline__ Field x() const { return load16_readonly(&at->x); }
+    __device__ __forceinline__ Field y() const {
+        const Field y = load16_readonly(&at->y);
+        return negative ? y.neg() : y;
+    }
+};
+
+/// Where an entry's point is; null if it is not in the set.
+template <class Field>
+__device__ __forceinline__ Operand<Field> operand(const tandem_msm_sum_args& a, uint32_t entry) {
+    const uint64_t index = uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
+    const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
+    const Affine<Field>* table = reinterpret_cast<const Affine<Field>*>(a.table);
+    return {index < a.points ? &table[level * a.points + index] : nullptr, (entry & ENTRY_NEGATIVE) != 0};
+}
+
+/// What is added up: the entries of all buckets.
+template <class Field> struct OfEntries {
+    tandem_msm_sum_args a;
+    uint32_t buckets;
+
+    __device__ __forceinline__ const uint32_t* offsets() const { return a.offsets; }
+    __device__ __forceinline__ uint32_t first_bucket() const { return 0; }
+    __device__ __forceinline__ uint32_t end_bucket() const { return buckets; }
+    __device__ __forceinline__ uint32_t total() const { return a.offsets[buckets]; }
+    /// Of a thread that has nothing to add: after all others.
+    __device__ __forceinline__ uint32_t idle_key() const { return NO_BUCKET; }
+    __device__ __forceinline__ uint32_t name(uint32_t i) const { return a.entries[i]; }
+    __device__ __forceinline__ Operand<Field> point(uint32_t name) const { return operand<Field>(a, name); }
+};
 
 /// Partial sums that a block of combine_partials takes: few, so that several blocks fit a multiprocessor's registers.
 constexpr int COMBINE = 128;
@@ -69,44 +107,35 @@ __device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_
     return lo;
 }
 
-template <class F>
+template <class F, class Source>
 __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning<F>::BLOCKS)
-    accumulate(tandem_msm_sum_args a, uint32_t buckets, uint32_t waves, Xyzz<F>* bucket, uint32_t* partial_key,
-               Xyzz<F>* partial) {
-    const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
-    const Stretch stretch(a.offsets[buckets], gridDim.x / waves * blockDim.x, waves, t);
+    accumulate(Source source, uint32_t waves, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
+    const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, end_bucket = source.end_bucket();
+    const uint32_t* offsets = source.offsets();
+    const Stretch stretch(source.total(), gridDim.x / waves * blockDim.x, waves, t);
     const uint32_t end = stretch.end;
     uint32_t i = stretch.begin;
     if (i == end) {
         for (uint32_t k = 0; k < 2; k++) {
-            partial_key[2 * t + k] = NO_BUCKET;
+            partial_key[2 * t + k] = source.idle_key();
             store16(&partial[2 * t + k], Xyzz<F>::infinity());
         }
         return;
     }
-    const uint32_t index_mask = (1u << a.shape.index_bits) - 1;
-    uint32_t b = find_bucket(a.offsets, buckets, 0, i);
-    uint32_t stop = min(a.offsets[b + 1], end);
-    uint32_t next = a.entries[i];
+    uint32_t b = find_bucket(offsets, end_bucket, source.first_bucket(), i);
+    uint32_t stop = min(offsets[b + 1], end);
+    uint32_t next = source.name(i);
     bool head = true;
     extern __shared__ uint4 point_memory[];
     using RunningSum = typename AccumulateTuning<F>::Sum;
     RunningSum sum(point_memory);
-    using Point = Affine<typename RunningSum::Field>;
-    const Point* table = reinterpret_cast<const Point*>(a.table);
-    // Where an entry's point is, or null if it is not in the set.
-    const auto point = [&](uint32_t entry) -> const Point* {
-        const uint64_t index = uint64_t(entry & index_mask) - a.first;  // wraps to a large number below `first`
-        const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
-        return index < a.points ? &table[level * a.points + index] : nullptr;
-    };
     for (uint32_t k = 0; k < stretch.length; k++) {
         // Lanes that stored a bucket must not run apart from the others for the rest of the loop.
         __syncwarp();
         if (i >= end) continue;
-        const uint32_t entry = next;
-        if (i + 1 < end) next = a.entries[i + 1];
-        if (const Point* p = point(entry)) sum.add(p, entry & ENTRY_NEGATIVE);
+        const auto p = source.point(next);
+        if (i + 1 < end) next = source.name(i + 1);
+        if (p.at) sum.add(p.at, p.negative);
         if (++i == stop) {
             // The end of a bucket, or of the stretch.
             const bool tail = i == end && !head;
@@ -116,8 +145,8 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning
             if (tail) partial_key[2 * t + 1] = b;
             if (i < end) {
                 head = false;
-                b = find_bucket(a.offsets, buckets, b + 1, i);
-                stop = min(a.offsets[b + 1], end);
+                b = find_bucket(offsets, end_bucket, b + 1, i);
+                stop = min(offsets[b + 1], end);
             }
         }
     }

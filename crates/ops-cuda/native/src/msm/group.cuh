@@ -1,6 +1,7 @@
 #pragma once
 // The launchers of one group.
 #include "reduce.cuh"
+#include "rounds.cuh"
 #include "table.cuh"
 
 namespace tandem {
@@ -47,11 +48,20 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     return int32_t(cudaGetLastError());
 }
 
+/// Threads of a full wave: of `accumulate` and `accumulate_items`, of the rounds, of `sum_chunks`.
+struct Waves {
+    uint32_t accumulate, rounds, reduce;
+};
+
 /// Sizes and scratch memory of a sum.
 template <class F> struct SumPlan {
     static constexpr uint32_t BLOCK = AccumulateTuning<F>::THREADS;
     static constexpr uint32_t POINTS = BLOCK_OF_POINTS<F>;
     uint32_t buckets = 0, waves = 1, threads = 0;
+    /// Where `rounds.rounds` is not 0: chunks, each with `threads` stretches of its own.
+    using Field = typename AccumulateTuning<F>::Sum::Field;
+    Rounds<Field> rounds{};
+    uint32_t chunks = 1, round_threads = 0;
     ReduceLayout reduce;
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
@@ -61,13 +71,35 @@ template <class F> struct SumPlan {
     static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
 
     /// `wave_threads` of `accumulate`, `reduce_threads` of `sum_chunks`.
-    SumPlan(Arena& arena, const tandem_msm_shape& s, uint32_t wave_threads, uint32_t reduce_threads)
-        : buckets(bucket_count(s)), reduce(s, reduce_threads, POINTS) {
-        const uint32_t useful = div_up(s.scalars * s.windows, MIN_STRETCH * BLOCK) * BLOCK;
-        if (s.scalars * s.windows >= uint64_t(wave_threads) * MIN_THREE_WAVES) waves = 3;
-        threads = useful < wave_threads ? useful : waves * wave_threads;
+    SumPlan(Arena& arena, const tandem_msm_sum_args& args, const Waves& wave)
+        : buckets(bucket_count(args.shape)), reduce(args.shape, wave.reduce, POINTS) {
+        const uint64_t entries = args.shape.scalars * args.shape.windows;
+        if (args.rounds) {
+            rounds.rounds = args.rounds;
+            rounds.chunk = args.chunk;
+            round_threads = wave.rounds;
+            chunks = div_up(entries, rounds.chunk);
+            threads = wave.accumulate;
+            // Slots of round k.
+            const auto most = [&](uint32_t k) {
+                const uint64_t chunk = rounds.chunk < entries ? rounds.chunk : entries;
+                return (chunk >> k) + (buckets < chunk ? buckets : chunk) + 1;
+            };
+            rounds.words = div_up(most(1), 32);
+            rounds.placed = arena.take<Placed>(1);
+            rounds.part = arena.take<uint32_t>((rounds.rounds + 1) * PLACE_BLOCKS);
+            rounds.alone = arena.take<uint2>(size_t(rounds.rounds) * rounds.words);
+            rounds.offsets = arena.take<uint32_t>(buckets + 1);
+            for (uint32_t k = 0; k < 2; k++) rounds.slots[k] = arena.take<Affine<Field>>(most(k + 1));
+            rounds.before = arena.take<Field>(most(1));
+            rounds.product = arena.take<Field>(round_threads);
+        } else {
+            const uint32_t useful = div_up(entries, MIN_STRETCH * BLOCK) * BLOCK;
+            if (entries >= uint64_t(wave.accumulate) * MIN_THREE_WAVES) waves = 3;
+            threads = useful < wave.accumulate ? useful : waves * wave.accumulate;
+        }
         bucket = arena.take<Xyzz<F>>(buckets);
-        const size_t slots[2] = {size_t(2) * threads, size_t(2) * div_up(2 * threads, COMBINE)};
+        const size_t slots[2] = {size_t(2) * chunks * threads, size_t(2) * div_up(uint64_t(2) * chunks * threads, COMBINE)};
         for (int k = 0; k < 2; k++) {
             partial[k] = arena.take<Xyzz<F>>(slots[k]);
             partial_key[k] = arena.take<uint32_t>(slots[k]);
@@ -80,23 +112,35 @@ template <class F> struct SumPlan {
 };
 
 inline bool valid(const tandem_msm_sum_args* a) {
-    return a && valid(a->shape) && a->points <= a->shape.scalars && a->first <= a->shape.scalars - a->points;
+    if (!a || !valid(a->shape) || a->points > a->shape.scalars || a->first > a->shape.scalars - a->points) return false;
+    return a->rounds == 0 || (a->rounds <= MAX_ROUNDS && a->chunk >= MIN_CHUNK && a->chunk <= MAX_CHUNK);
 }
 
-template <class F> int32_t waves(uint32_t* accumulate_threads, uint32_t* reduce_threads) {
+template <class F> int32_t waves(Waves* to) {
+    using Field = typename SumPlan<F>::Field;
     constexpr size_t shared = SumPlan<F>::ACCUMULATE_SHARED;
-    TANDEM_TRY(allow_shared(accumulate<F>, shared));
-    TANDEM_TRY(wave(accumulate<F>, AccumulateTuning<F>::THREADS, shared, accumulate_threads));
-    TANDEM_TRY(wave(sum_chunks<F>, 128, 0, reduce_threads));
+    to->rounds = 0;
+    if constexpr (AccumulateTuning<F>::ROUNDS) {
+        using T = RoundTuning<F>;
+        TANDEM_TRY(allow_shared(accumulate<F, OfSlots<Field>>, shared));
+        TANDEM_TRY(allow_shared(multiply_denominators<F, true>, T::FORWARD_SHARED));
+        TANDEM_TRY(allow_shared(multiply_denominators<F, false>, T::FORWARD_SHARED));
+        TANDEM_TRY(allow_shared(add_pairs<F, true>, T::BACKWARD_SHARED));
+        TANDEM_TRY(allow_shared(add_pairs<F, false>, T::BACKWARD_SHARED));
+        TANDEM_TRY(wave(add_pairs<F, true>, T::THREADS, T::BACKWARD_SHARED, &to->rounds));
+    }
+    TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared));
+    TANDEM_TRY(wave(accumulate<F, OfEntries<Field>>, AccumulateTuning<F>::THREADS, shared, &to->accumulate));
+    TANDEM_TRY(wave(sum_chunks<F>, 128, 0, &to->reduce));
     return TANDEM_OK;
 }
 
 template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* bytes) {
     if (!bytes || !valid(args)) return TANDEM_INVALID;
-    uint32_t accumulate_threads, reduce_threads;
-    if (int32_t status = waves<F>(&accumulate_threads, &reduce_threads)) return status;
+    Waves wave;
+    if (int32_t status = waves<F>(&wave)) return status;
     Arena arena(nullptr);
-    SumPlan<F>(arena, args->shape, accumulate_threads, reduce_threads);
+    SumPlan<F>(arena, *args, wave);
     *bytes = arena.used();
     return TANDEM_OK;
 }
@@ -105,27 +149,62 @@ template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* 
 template <class F, class Work>
 int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes, Work work) {
     if (!valid(args)) return TANDEM_INVALID;
-    uint32_t accumulate_threads, reduce_threads;
-    if (int32_t status = waves<F>(&accumulate_threads, &reduce_threads)) return status;
+    Waves wave;
+    if (int32_t status = waves<F>(&wave)) return status;
     Arena arena(scratch);
-    const SumPlan<F> p(arena, args->shape, accumulate_threads, reduce_threads);
+    const SumPlan<F> p(arena, *args, wave);
     if (!scratch || scratch_bytes < arena.used()) return TANDEM_SCRATCH_TOO_SMALL;
     return work(p);
+}
+
+/// Round k of a chunk.
+template <class F, bool FIRST>
+void start_round(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, uint32_t k, tandem_stream stream) {
+    using T = RoundTuning<F>;
+    const uint32_t blocks = p.round_threads / T::THREADS;
+    multiply_denominators<F, FIRST><<<blocks, T::THREADS, T::FORWARD_SHARED, stream>>>(*args, p.rounds, chunk, k);
+    add_pairs<F, FIRST><<<blocks, T::THREADS, T::BACKWARD_SHARED, stream>>>(*args, p.rounds, chunk, k);
+}
+
+/// A chunk's entries to buckets and to partial sums of them, in rounds.
+template <class F>
+int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream) {
+    using Field = typename SumPlan<F>::Field;
+    const Rounds<Field>& r = p.rounds;
+    TANDEM_TRY(cudaMemsetAsync(r.part, 0, (r.rounds + 1) * PLACE_BLOCKS * sizeof(uint32_t), stream));
+    TANDEM_TRY(cudaMemsetAsync(r.alone, 0, size_t(r.rounds) * r.words * sizeof(uint2), stream));
+    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, r.rounds, r.part);
+    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, r.rounds, r.words, r.part, r.alone,
+                                                   r.offsets, r.placed);
+    start_round<F, true>(p, args, chunk, 1, stream);
+    for (uint32_t k = 2; k <= r.rounds; k++) start_round<F, false>(p, args, chunk, k, stream);
+    const size_t partials = size_t(2) * chunk * p.threads;
+    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED, stream>>>(
+        OfSlots<Field>{r}, 1, p.bucket, p.partial_key[0] + partials, p.partial[0] + partials);
+    return int32_t(cudaGetLastError());
 }
 
 /// All entries to buckets and to partial sums of them.
 template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     // Zero is infinity: buckets that get no entry.
     TANDEM_TRY(cudaMemsetAsync(p.bucket, 0, p.buckets * sizeof(Xyzz<F>), stream));
+    if (args->rounds) {
+        if constexpr (AccumulateTuning<F>::ROUNDS) {
+            for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
+                if (int32_t status = accumulate_chunk(p, args, chunk, stream)) return status;
+            return TANDEM_OK;
+        }
+        return TANDEM_INVALID;
+    }
     accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED, stream>>>(
-        *args, p.buckets, p.waves, p.bucket, p.partial_key[0], p.partial[0]);
+        OfEntries<typename SumPlan<F>::Field>{*args, p.buckets}, p.waves, p.bucket, p.partial_key[0], p.partial[0]);
     return int32_t(cudaGetLastError());
 }
 
 /// Buckets to what is left for the host.
 template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     TANDEM_TRY(allow_shared(combine_partials<F>, p.combine_shared()));
-    uint32_t count = 2 * p.threads, blocks;
+    uint32_t count = 2 * p.chunks * p.threads, blocks;
     for (int from = 0;; from ^= 1) {
         blocks = div_up(count, COMBINE);
         combine_partials<F><<<blocks, COMBINE, p.combine_shared(), stream>>>(

@@ -118,6 +118,7 @@ template <class F, int Threads, bool Squares, bool Merged> struct SlotSum {
     using Field = F;
     using S = Slots<F, Threads>;
     static constexpr int THREADS = Threads;
+    static constexpr bool SQUARES = Squares;
     /// The sum, and two or three for the addition.
     enum Slot { X, Y, ZZ, ZZZ, A, B, C };
     static constexpr int COUNT = Merged ? C + 1 : C;

@@ -1,0 +1,330 @@
+#pragma once
+// Entries to fewer points by affine additions in rounds, before what is left of a bucket is added up in XYZZ coordinates: an
+// affine addition with a shared inversion takes 5M + 1S instead of 8M + 2S (docs/adr/0350).
+//
+// Entries are taken a chunk at a time. A round adds neighbours of the same bucket two by two, so that the n points of a bucket
+// become (n + 1) / 2 slots; the last one of an odd number goes over as it is. A round is two launches in which every thread
+// goes over the same slots: forward it multiplies the denominators of its additions and keeps each product before the next
+// factor; then it inverts the last product and goes backward, where the inverse of each denominator falls out (Montgomery's
+// trick). Slots of a bucket lie side by side, so that slot j of a round is made of the slots 2j - s and 2j - s + 1 of the round
+// before, where s is the number of slots before j that are made of one alone; there is a bit for each of those.
+#include "accumulate.cuh"
+#include "scan.cuh"
+
+namespace tandem {
+namespace msm {
+
+constexpr uint32_t MAX_ROUNDS = TANDEM_MSM_ROUNDS;
+/// Entries of a chunk.
+constexpr uint32_t MIN_CHUNK = 1u << 8, MAX_CHUNK = 1u << 30;
+/// Blocks that count and place slots.
+constexpr uint32_t PLACE_BLOCKS = 264;
+
+/// Where the slots of a chunk are.
+struct alignas(16) Placed {
+    /// Buckets that have entries in the chunk lie between these.
+    uint32_t first_bucket, end_bucket;
+    /// Slots of each round; of round 0 the entries.
+    uint32_t slots[MAX_ROUNDS + 1];
+};
+
+/// Scratch memory of the rounds of a chunk.
+template <class Field> struct Rounds {
+    /// How many rounds; entries of a chunk; words of a round's bits.
+    uint32_t rounds, chunk, words;
+    Placed* placed;
+    /// Slots of the buckets of a block, round by round.
+    uint32_t* part;
+    /// For 32 slots, round by round: x has a bit for each that is made of one slot alone, y the number of those before.
+    uint2* alone;
+    /// Where the slots of a bucket begin in the last round.
+    uint32_t* offsets;
+    /// The slots of odd and of even rounds.
+    Affine<Field>* slots[2];
+    /// For each slot of a round the product of its thread's denominators before it; for each thread that of all.
+    Field *before, *product;
+
+    __device__ __forceinline__ Affine<Field>* round(uint32_t k) const { return slots[(k - 1) % 2]; }
+};
+
+/// What is left to be added up: the slots of the last round.
+template <class Field> struct OfSlots {
+    Rounds<Field> r;
+
+    __device__ __forceinline__ const uint32_t* offsets() const { return r.offsets; }
+    __device__ __forceinline__ uint32_t first_bucket() const { return r.placed->first_bucket; }
+    __device__ __forceinline__ uint32_t end_bucket() const { return r.placed->end_bucket; }
+    __device__ __forceinline__ uint32_t total() const { return r.placed->slots[r.rounds]; }
+    /// In order of bucket before those of the chunks that follow.
+    __device__ __forceinline__ uint32_t idle_key() const { return total() ? end_bucket() - 1 : NO_BUCKET; }
+    __device__ __forceinline__ uint32_t name(uint32_t i) const { return i; }
+    __device__ __forceinline__ Operand<Field> point(uint32_t i) const { return {&r.round(r.rounds)[i], false}; }
+};
+
+/// Entries of a chunk: from `begin` to `end` of all.
+struct Chunk {
+    uint32_t begin, end;
+
+    __device__ __forceinline__ Chunk(uint32_t total, uint32_t size, uint32_t number) {
+        const uint64_t from = uint64_t(number) * size;
+        begin = from < total ? uint32_t(from) : total;
+        end = total - begin < size ? total : begin + size;
+    }
+    /// Where those of a bucket begin and end.
+    __device__ __forceinline__ uint2 of_bucket(const uint32_t* offsets, uint32_t b) const {
+        const uint32_t lo = max(offsets[b], begin), hi = min(offsets[b + 1], end);
+        return make_uint2(lo, max(lo, hi));
+    }
+};
+
+/// The buckets of a chunk that a block of PLACE_BLOCKS takes.
+struct BlockOfBuckets {
+    uint32_t first, end, begin_all, end_all;
+
+    __device__ __forceinline__ BlockOfBuckets(const Chunk& chunk, const uint32_t* offsets, uint32_t buckets) {
+        begin_all = end_all = 0;
+        if (chunk.begin < chunk.end) {
+            begin_all = find_bucket(offsets, buckets, 0, chunk.begin);
+            end_all = find_bucket(offsets, buckets, begin_all, chunk.end - 1) + 1;
+        }
+        const uint64_t count = end_all - begin_all;
+        first = begin_all + uint32_t(count * blockIdx.x / PLACE_BLOCKS);
+        end = begin_all + uint32_t(count * (blockIdx.x + 1) / PLACE_BLOCKS);
+    }
+};
+
+__device__ __forceinline__ uint32_t slots_of(uint32_t entries, uint32_t round) {
+    return (entries + (1u << round) - 1) >> round;
+}
+
+/// `part` is zero.
+static __global__ void __launch_bounds__(1024)
+    count_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t rounds, uint32_t* part) {
+    const Chunk chunk(offsets[buckets], size, number);
+    const BlockOfBuckets block(chunk, offsets, buckets);
+    uint32_t sum[MAX_ROUNDS + 1] = {};
+    for (uint32_t b = block.first + threadIdx.x; b < block.end; b += blockDim.x) {
+        const uint2 entries = chunk.of_bucket(offsets, b);
+#pragma unroll
+        for (uint32_t k = 1; k <= MAX_ROUNDS; k++) sum[k] += slots_of(entries.y - entries.x, k);
+    }
+    for (uint32_t k = 1; k <= rounds; k++) {
+        const uint32_t of_warp = __reduce_add_sync(0xffffffffu, sum[k]);
+        if (threadIdx.x % 32 == 0 && of_warp) atomicAdd(&part[k * PLACE_BLOCKS + blockIdx.x], of_warp);
+    }
+}
+
+/// `alone` is zero.
+static __global__ void __launch_bounds__(1024)
+    place_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t rounds, uint32_t words,
+                const uint32_t* part, uint2* alone, uint32_t* last_offsets, Placed* placed) {
+    const Chunk chunk(offsets[buckets], size, number);
+    const BlockOfBuckets block(chunk, offsets, buckets);
+    __shared__ uint32_t before[MAX_ROUNDS + 1];
+    for (uint32_t k = 1; k <= rounds; k++) {
+        uint32_t all, up_to;
+        const uint32_t own = threadIdx.x < PLACE_BLOCKS ? part[k * PLACE_BLOCKS + threadIdx.x] : 0;
+        block_exclusive_sum(threadIdx.x < blockIdx.x ? own : 0, &up_to);
+        block_exclusive_sum(own, &all);
+        if (threadIdx.x == 0) {
+            before[k] = up_to;
+            if (blockIdx.x == 0) placed->slots[k] = all;
+            if (blockIdx.x == 0 && k == rounds) last_offsets[block.end_all] = all;
+        }
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        placed->first_bucket = block.begin_all;
+        placed->end_bucket = block.end_all;
+        placed->slots[0] = chunk.end - chunk.begin;
+    }
+    __syncthreads();
+    for (uint32_t base = block.first; base < block.end; base += blockDim.x) {
+        const uint32_t b = base + threadIdx.x;
+        const uint2 entries = b < block.end ? chunk.of_bucket(offsets, b) : make_uint2(0, 0);
+        uint32_t begin = entries.x - chunk.begin, count = entries.y - entries.x;
+        for (uint32_t k = 1; k <= rounds; k++) {
+            uint2* word = alone + size_t(k - 1) * words;
+            const uint32_t slots = (count + 1) / 2;
+            uint32_t total;
+            const uint32_t at = before[k] + block_exclusive_sum(slots, &total);
+            if (count % 2) atomicOr(&word[(at + slots - 1) / 32].x, 1u << (at + slots - 1) % 32);
+            // In each word that begins among these slots; by all lanes where those are many.
+            const uint32_t w = (at + 31) / 32, w_end = slots ? (at + slots - 1) / 32 + 1 : w, ones = 2 * at - begin;
+            const bool many = w_end > w + 32;
+            if (!many)
+                for (uint32_t j = w; j < w_end; j++) word[j].y = ones;
+            for (uint32_t left = __ballot_sync(0xffffffffu, many); left; left &= left - 1) {
+                const int lane = __ffs(int(left)) - 1;
+                const uint32_t from = __shfl_sync(0xffffffffu, w, lane), to = __shfl_sync(0xffffffffu, w_end, lane);
+                const uint32_t value = __shfl_sync(0xffffffffu, ones, lane);
+                for (uint32_t j = from + threadIdx.x % 32; j < to; j += 32) word[j].y = value;
+            }
+            if (k == rounds && b < block.end) last_offsets[b] = at;
+            begin = at;
+            count = slots;
+            __syncthreads();
+            if (threadIdx.x == 0) before[k] += total;
+            __syncthreads();
+        }
+    }
+}
+
+/// The slots of a thread: turn by turn, each turn's next to those of its neighbours.
+struct Share {
+    uint32_t slots, thread, threads, turns;
+
+    /// `turns` is the same for all lanes of a warp; the last slot may be none.
+    __device__ __forceinline__ explicit Share(uint32_t count)
+        : slots(count), thread(blockIdx.x * blockDim.x + threadIdx.x), threads(gridDim.x * blockDim.x) {
+        const uint32_t first = thread / 32 * 32;
+        turns = first < slots ? (slots - 1 - first) / threads + 1 : 0;
+    }
+    __device__ __forceinline__ uint32_t slot(uint32_t turn) const { return turn * threads + thread; }
+};
+
+/// What slots of a round are made of. FIRST: of entries.
+template <class Field, bool FIRST> struct Sources {
+    const tandem_msm_sum_args& a;
+    const uint32_t* entries;
+    const Affine<Field>* in;
+    const uint2* alone;
+
+    __device__ __forceinline__ Sources(const tandem_msm_sum_args& args, const Rounds<Field>& r, uint32_t number, uint32_t k)
+        : a(args), entries(args.entries + uint64_t(number) * r.chunk), in(FIRST ? nullptr : r.round(k - 1)),
+          alone(r.alone + size_t(k - 1) * r.words) {}
+
+    /// The points of slot j; null stands for infinity.
+    __device__ __forceinline__ void of(uint32_t j, Operand<Field>& p, Operand<Field>& q) const {
+        const uint2 word = alone[j / 32];
+        const uint32_t bit = 1u << j % 32, from = 2 * j - word.y - __popc(word.x & (bit - 1));
+        const bool is_alone = word.x & bit;
+        if (FIRST) {
+            p = operand<Field>(a, entries[from]);
+            q = is_alone ? Operand<Field>{nullptr, false} : operand<Field>(a, entries[from + 1]);
+        } else {
+            p = {&in[from], false};
+            q = {is_alone ? nullptr : &in[from + 1], false};
+        }
+    }
+};
+
+/// Threads of a block and blocks a multiprocessor, and their shared memory: two and six numbers a thread.
+template <class F> struct RoundTuning {
+    using Sum = typename AccumulateTuning<F>::Sum;
+    using Field = typename Sum::Field;
+    static constexpr int THREADS = Sum::THREADS, BLOCKS = AccumulateTuning<F>::BLOCKS;
+    using S = Slots<Field, THREADS>;
+    static constexpr size_t FORWARD_SHARED = 2 * S::STRIDE, BACKWARD_SHARED = 6 * S::STRIDE;
+    static __device__ __forceinline__ Field sqr(uint32_t a) {
+        if constexpr (Sum::SQUARES) return S::sqr(a);
+        else return S::mul(a, a);
+    }
+};
+
+template <class F, bool FIRST>
+__global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCKS)
+    multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
+    using Field = typename RoundTuning<F>::Field;
+    using S = typename RoundTuning<F>::S;
+    extern __shared__ uint4 memory[];
+    const uint32_t own = uint32_t(__cvta_generic_to_shared(memory + threadIdx.x));
+    const uint32_t U = own, B = own + S::STRIDE;
+    const Share share(r.placed->slots[k]);
+    const Sources<Field, FIRST> sources(a, r, number, k);
+    Operand<Field> p{}, q{}, next_p{}, next_q{};
+    S::store(U, Field::one());
+    if (share.thread < share.slots) sources.of(share.thread, next_p, next_q);
+    for (uint32_t n = 0; n < share.turns; n++) {
+        // Lanes without an addition must not run apart from the others for the rest of the loop.
+        __syncwarp();
+        const uint32_t i = share.slot(n);
+        p = next_p;
+        q = next_q;
+        if (i + share.threads < share.slots) sources.of(i + share.threads, next_p, next_q);
+        if (i >= share.slots || !p.at || !q.at) continue;
+        const Field px = p.x(), qx = q.x();
+        Field denominator = qx - px;
+        if (denominator.is_zero()) {
+            const Field y = p.y();
+            if (!(y == q.y()) || y.is_zero()) continue;
+            denominator = y.dbl();
+        } else if ((px.is_zero() && p.y().is_zero()) || (qx.is_zero() && q.y().is_zero())) {
+            continue;
+        }
+        S::store(B, denominator);
+        store16(&r.before[i], S::load(U));
+        S::store(U, S::mul(U, B));
+    }
+    store16(&r.product[share.thread], S::load(U));
+}
+
+/// Takes the same slots for additions as multiply_denominators, in the opposite order.
+template <class F, bool FIRST>
+__global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCKS)
+    add_pairs(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
+    using Field = typename RoundTuning<F>::Field;
+    using S = typename RoundTuning<F>::S;
+    extern __shared__ uint4 memory[];
+    const uint32_t own = uint32_t(__cvta_generic_to_shared(memory + threadIdx.x));
+    // The inverse of the product of all denominators not yet used; two for what is in work; q.y - p.y; p.x; p.y.
+    const uint32_t U = own, A = U + S::STRIDE, B = A + S::STRIDE, DY = B + S::STRIDE, X = DY + S::STRIDE, Y = X + S::STRIDE;
+    const Share share(r.placed->slots[k]);
+    if (share.turns == 0) return;
+    const Sources<Field, FIRST> sources(a, r, number, k);
+    Affine<Field>* out = r.round(k);
+    S::store(U, load16(&r.product[share.thread]).inverse());
+    Operand<Field> p{}, q{}, next_p{}, next_q{};
+    if (share.slot(share.turns - 1) < share.slots) sources.of(share.slot(share.turns - 1), next_p, next_q);
+    for (uint32_t n = share.turns; n-- > 0;) {
+        __syncwarp();
+        const uint32_t i = share.slot(n);
+        p = next_p;
+        q = next_q;
+        if (n) sources.of(i - share.threads, next_p, next_q);
+        if (i >= share.slots) continue;
+        if (!p.at || !q.at) {
+            // One of two, or none.
+            const Operand<Field> one = p.at ? p : q;
+            store16(&out[i], one.at ? Affine<Field>{one.x(), one.y()} : Affine<Field>::infinity());
+            continue;
+        }
+        // All are asked for before the first is used.
+        const Field px = p.x(), qx = q.x(), py = p.y(), qy = q.y(), before = load16(&r.before[i]);
+        const bool no_p = px.is_zero() && py.is_zero(), no_q = qx.is_zero() && qy.is_zero();
+        if (no_p || no_q) {
+            store16(&out[i], no_p ? Affine<Field>{qx, qy} : Affine<Field>{px, py});
+            continue;
+        }
+        Field denominator = qx - px;
+        const bool twice = denominator.is_zero();
+        if (twice) {
+            if (!(py == qy) || py.is_zero()) {
+                store16(&out[i], Affine<Field>::infinity());
+                continue;
+            }
+            denominator = py.dbl();
+        }
+        S::store(B, denominator);
+        S::store(A, before);
+        S::store(X, px);
+        S::store(Y, py);
+        S::store(DY, qy - py);
+        S::store(A, S::mul(U, A));  // 1 / denominator
+        S::store(U, S::mul(U, B));
+        if (twice) {
+            // lambda = 3 x^2 / 2 y, and the points' x do not differ.
+            const Field square = S::mul(X, X);
+            S::store(DY, square.dbl() + square);
+            S::store(B, Field::zero());
+        }
+        S::store(A, S::mul(A, DY));  // lambda
+        // lambda^2 - p.x - q.x, with q.x = p.x + B.
+        const Field x = RoundTuning<F>::sqr(A) - S::load(X).dbl() - S::load(B);
+        S::store(B, S::load(X) - x);
+        store16(&out[i].x, x);
+        store16(&out[i].y, S::mul(A, B) - S::load(Y));
+    }
+}
+
+}  // namespace msm
+}  // namespace tandem
