@@ -165,13 +165,15 @@ impl Collectives {
             let peers = streams.iter().enumerate().filter(|(j, _)| i != *j && self.reaches(*j, i));
             peers.map(|(_, stream)| stream.device()).try_for_each(|device| buffer.pool().share(device))?;
         }
-        for (stream, buffer) in streams.iter().zip(&*buffers) {
+        // A queue that is the buffer's own stream needs not wait for it.
+        let others = || streams.iter().zip(&*buffers).filter(|(stream, buffer)| !Arc::ptr_eq(stream, buffer.stream()));
+        for (stream, buffer) in others() {
             stream.wait(&buffer.record()?)?;
         }
         let at = buffers.iter().map(|buffer| buffer.ptr().raw() as u64).collect();
         let done = self.only(|g| g.gather_in_place::<T>(len, at, Vec::new()));
         // Also what was begun before an error must end before the memory is used or freed.
-        let ends = streams.iter().zip(&*buffers).map(|(stream, buffer)| buffer.stream().wait(&stream.record()?));
+        let ends = others().map(|(stream, buffer)| buffer.stream().wait(&stream.record()?));
         let ended: Vec<tandem_cuda::Result<()>> = ends.collect();
         done.and(ended.into_iter().collect::<tandem_cuda::Result<()>>().map_err(Error::from))
     }

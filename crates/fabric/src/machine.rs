@@ -26,6 +26,10 @@ pub(crate) trait Machine: Send + Sync {
     fn faults(&self, size: usize) -> Result<Arc<dyn Faults>>;
     /// A queue of PE `pe`. One without a seat in a team takes no waits and no barriers.
     fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn Lane>>;
+    /// A queue of PE `pe` that is a stream of the caller's, of that PE's device.
+    fn lane_on(&self, _stream: Arc<tandem_cuda::Stream>, _seat: Arc<Seat>) -> Result<Arc<dyn Lane>> {
+        Err(crate::Error::invalid("queue on a stream", "the PE is a pretend one"))
+    }
     /// Tells the PEs which regions there are; `slots` is by region.
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()>;
     /// Tells kernels that look that an allocation of PE `pe`'s window is the bytes from `from` to `end`, or with an `end` of 0 that

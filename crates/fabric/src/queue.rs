@@ -62,7 +62,18 @@ impl Queue {
         let world = seat.core.world.clone();
         let pe = seat.core.members[seat.me];
         let lane = world.lane(|machine| machine.lane(pe, Some(seat.clone())))?;
-        Ok(Queue { seat, lane, kept: Mutex::new(None), busy: AtomicBool::new(false) })
+        Ok(Self::with(seat, lane))
+    }
+
+    /// One that is a stream of the caller's, of the PE's device.
+    pub(crate) fn on(seat: Arc<Seat>, stream: Arc<tandem_cuda::Stream>) -> Result<Self> {
+        let world = seat.core.world.clone();
+        let lane = world.lane(|machine| machine.lane_on(stream, seat.clone()))?;
+        Ok(Self::with(seat, lane))
+    }
+
+    fn with(seat: Arc<Seat>, lane: Arc<dyn Lane>) -> Self {
+        Queue { seat, lane, kept: Mutex::new(None), busy: AtomicBool::new(false) }
     }
 
     /// Blocks until all that it was told is done.

@@ -11,7 +11,7 @@ use crate::{cuda, ffi, sim, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use tandem_cuda::{Device, DeviceBuffer};
+use tandem_cuda::{Device, DeviceBuffer, Stream};
 
 /// PEs that a world can have.
 pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
@@ -195,7 +195,8 @@ impl Team {
     /// None or more than [`MOST_PES`]; options that name other PEs; memory.
     pub fn sim(pes: usize, options: Options) -> Result<Self> {
         let (window, caps, links) = shape(pes, &options, 16 << 30)?;
-        Self::open(World::new(Box::new(sim::Machine::new(window)), window, caps, links, options.initial)?, &options)
+        let world = World::new(Box::new(sim::Machine::new(window)), window, caps, links, options.initial)?;
+        Self::of(Self::open(world, &options)?)
     }
 
     /// A team of GPUs, one PE each in this order.
@@ -204,15 +205,32 @@ impl Team {
     /// None, more than [`MOST_PES`], or one twice; options that name other PEs; the build or the driver offers no
     /// virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
-        let (window, caps, mut links) = shape(devices.len(), &options, 256 << 30)?;
-        let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
-        let window = machine.window();
-        Self::open(World::new(Box::new(machine), window, caps, links, options.initial)?, &options)
+        Self::of(Self::of_gpus(devices, &options)?)
     }
 
-    fn open(world: Arc<World>, options: &Options) -> Result<Self> {
+    /// A team of GPUs, one PE for each of `streams` in this order, which are the PEs' queues ([`Team::queue`]): what else these streams
+    /// are told and what the team is told is done in one order.
+    ///
+    /// # Errors
+    /// As for [`Team::cuda`].
+    pub fn cuda_on(streams: &[Arc<Stream>], options: Options) -> Result<Self> {
+        let devices: Vec<Device> = streams.iter().map(|stream| stream.device()).collect();
+        let core = Self::of_gpus(&devices, &options)?;
+        let seats = streams.iter().enumerate().map(|(me, stream)| (Arc::new(Seat { core: core.clone(), me }), stream));
+        let queues = seats.map(|(seat, stream)| Queue::on(seat, stream.clone())).collect::<Result<_>>()?;
+        Ok(Team(Arc::new(Inner { core, queues })))
+    }
+
+    fn of_gpus(devices: &[Device], options: &Options) -> Result<Arc<Core>> {
+        let (window, caps, mut links) = shape(devices.len(), options, 256 << 30)?;
+        let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
+        let window = machine.window();
+        Self::open(World::new(Box::new(machine), window, caps, links, options.initial)?, options)
+    }
+
+    fn open(world: Arc<World>, options: &Options) -> Result<Arc<Core>> {
         let members = (0..world.pes()).collect();
-        Self::of(Core::new(world, members, options.timeout.min(LONGEST_TIMEOUT))?)
+        Core::new(world, members, options.timeout.min(LONGEST_TIMEOUT))
     }
 
     fn of(core: Arc<Core>) -> Result<Self> {

@@ -303,48 +303,58 @@ fn gpus() {
 /// Memory of the caller's own, in the order of its streams: what was told before is seen, and what is told after sees the parts.
 #[test]
 fn buffers_of_the_caller() {
-    each_cuda(|team| {
-        let all: Vec<usize> = (0..team.size()).collect();
-        let backwards: Vec<usize> = all.iter().rev().copied().collect();
-        for (job, (name, tuning)) in [&all, &backwards].into_iter().flat_map(|job| tunings().map(|way| (job, way))) {
-            let c = Collectives::of(team, &preset("hgx-h200"), job, tuning).unwrap();
-            let buffer = |pe: usize, len: usize| -> DeviceBuffer<u8> {
-                let stream = Arc::new(Stream::new(team.queue(pe).stream().unwrap().device()).unwrap());
-                let pool = Arc::new(Pool::new(stream.device()).unwrap());
-                pool.alloc(&stream, len, true).unwrap()
-            };
-            for part in [0, 1, 31, 4096, 100_001, 3 << 20] {
-                let len = part * job.len();
-                let range = |i: usize| i * part..(i + 1) * part;
-                let mut buffers: Vec<_> = job.iter().map(|&pe| buffer(pe, len)).collect();
-                for (i, buffer) in buffers.iter_mut().enumerate() {
-                    // Much work first, so that what does not wait is seen.
-                    (0..16).for_each(|value| buffer.fill(0..len, value).unwrap());
-                    buffer.fill(range(i), 0x80 | i as u8).unwrap();
-                }
-                c.all_gather_buffers(&mut buffers).unwrap();
-                let found: Vec<_> = buffers.iter().map(|b| Downloads::default().start(b).unwrap()).collect();
-                // Nobody reads or writes them any more when their streams get here.
-                drop(buffers);
-                let wanted: Vec<u8> = (0..job.len()).flat_map(|i| vec![0x80 | i as u8; part]).collect();
-                for (pe, found) in job.iter().zip(found) {
-                    assert!(found.wait().unwrap() == wanted, "{name}, job {job:?}, parts of {part}, PE {pe}");
-                }
+    each_cuda(|team| gathers_buffers(team, false));
+    // Teams whose queues are the buffers' streams.
+    let streams: Vec<_> =
+        tandem_cuda::testing::gpus().into_iter().map(|gpu| Arc::new(Stream::new(gpu).unwrap())).collect();
+    for count in 1..=streams.len() {
+        gathers_buffers(&Team::cuda_on(&streams[..count], Options::default()).unwrap(), true);
+    }
+}
+
+fn gathers_buffers(team: &Team, is_own: bool) {
+    let all: Vec<usize> = (0..team.size()).collect();
+    let backwards: Vec<usize> = all.iter().rev().copied().collect();
+    let device = |queue: &tandem_fabric::Queue| queue.stream().unwrap().device();
+    let pools: Vec<_> = team.queues().iter().map(|queue| Arc::new(Pool::new(device(queue)).unwrap())).collect();
+    for (job, (name, tuning)) in [&all, &backwards].into_iter().flat_map(|job| tunings().map(|way| (job, way))) {
+        let c = Collectives::of(team, &preset("hgx-h200"), job, tuning).unwrap();
+        let buffer = |pe: usize, len: usize| -> DeviceBuffer<u8> {
+            let own = team.queue(pe).stream().unwrap();
+            let stream = if is_own { own.clone() } else { Arc::new(Stream::new(own.device()).unwrap()) };
+            pools[pe].alloc(&stream, len, true).unwrap()
+        };
+        for part in [0, 1, 31, 4096, 100_001, 3 << 20] {
+            let len = part * job.len();
+            let range = |i: usize| i * part..(i + 1) * part;
+            let mut buffers: Vec<_> = job.iter().map(|&pe| buffer(pe, len)).collect();
+            for (i, buffer) in buffers.iter_mut().enumerate() {
+                // Much work first, so that what does not wait is seen.
+                (0..16).for_each(|value| buffer.fill(0..len, value).unwrap());
+                buffer.fill(range(i), 0x80 | i as u8).unwrap();
             }
-            let lengths = job.iter().enumerate().map(|(i, &pe)| buffer(pe, job.len() + i)).collect::<Vec<_>>();
-            for (mut bad, why) in [(Vec::new(), "0 buffers"), (lengths, "not all of")] {
-                if bad.is_empty() || team.size() > 1 {
-                    let error = c.all_gather_buffers(&mut bad).unwrap_err().to_string();
-                    assert!(error.contains(why), "{error}");
-                }
-            }
-            if team.size() > 1 {
-                let mut turned: Vec<_> = job.iter().rev().map(|&pe| buffer(pe, job.len())).collect();
-                let error = c.all_gather_buffers(&mut turned).unwrap_err().to_string();
-                assert!(error.contains(&format!("for PE {}", job[0])), "{error}");
+            c.all_gather_buffers(&mut buffers).unwrap();
+            let found: Vec<_> = buffers.iter().map(|b| Downloads::default().start(b).unwrap()).collect();
+            // Nobody reads or writes them any more when their streams get here.
+            drop(buffers);
+            let wanted: Vec<u8> = (0..job.len()).flat_map(|i| vec![0x80 | i as u8; part]).collect();
+            for (pe, found) in job.iter().zip(found) {
+                assert!(found.wait().unwrap() == wanted, "{name}, job {job:?}, parts of {part}, PE {pe}");
             }
         }
-    });
+        let lengths = job.iter().enumerate().map(|(i, &pe)| buffer(pe, job.len() + i)).collect::<Vec<_>>();
+        for (mut bad, why) in [(Vec::new(), "0 buffers"), (lengths, "not all of")] {
+            if bad.is_empty() || team.size() > 1 {
+                let error = c.all_gather_buffers(&mut bad).unwrap_err().to_string();
+                assert!(error.contains(why), "{error}");
+            }
+        }
+        if team.size() > 1 {
+            let mut turned: Vec<_> = job.iter().rev().map(|&pe| buffer(pe, job.len())).collect();
+            let error = c.all_gather_buffers(&mut turned).unwrap_err().to_string();
+            assert!(error.contains(&format!("for PE {}", job[0])), "{error}");
+        }
+    }
 }
 
 /// Parts of host memory to all and back, in the order of the job and after what the queues were told.

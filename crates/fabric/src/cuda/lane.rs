@@ -15,8 +15,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(stream: Stream, seat: Option<(Arc<Core>, usize)>) -> Self {
-        Lane { stream: Arc::new(stream), seat, recording: Mutex::new(false) }
+    pub(super) fn new(stream: Arc<Stream>, seat: Option<(Arc<Core>, usize)>) -> Self {
+        Lane { stream, seat, recording: Mutex::new(false) }
     }
 
     fn handle(&self) -> Result<ffi::tandem_team> {

@@ -240,7 +240,12 @@ impl machine::Machine for Machine {
     }
 
     fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn machine::Lane>> {
-        Ok(Arc::new(lane::Lane::new(Stream::new(self.devices[pe])?, seat.map(|seat| (seat.core.clone(), seat.me)))))
+        let stream = Arc::new(Stream::new(self.devices[pe])?);
+        Ok(Arc::new(lane::Lane::new(stream, seat.map(|seat| (seat.core.clone(), seat.me)))))
+    }
+
+    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<Seat>) -> Result<Arc<dyn machine::Lane>> {
+        Ok(Arc::new(lane::Lane::new(stream, Some((seat.core.clone(), seat.me)))))
     }
 
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {
