@@ -5,7 +5,7 @@ use crate::{ffi, Device, Event, Stream};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An address in a device's memory. It can be passed to launchers and computed with; it is never read on the host.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ impl<T> DevicePtr<T> {
 pub struct Pool {
     raw: ffi::tandem_pool,
     device: Device,
+    /// Devices that reach it.
+    peers: Mutex<Vec<Device>>,
 }
 
 // SAFETY: the runtime's functions on a pool may be called from any thread, and from several at once.
@@ -79,7 +81,7 @@ impl Pool {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid to write to.
         check("create memory pool", Some(device), unsafe { ffi::tandem_cuda_pool_create(device.raw(), &mut raw) })?;
-        Ok(Pool { raw, device })
+        Ok(Pool { raw, device, peers: Mutex::default() })
     }
 
     /// How much it holds.
@@ -100,8 +102,15 @@ impl Pool {
     /// # Errors
     /// The driver refuses it, as where the two devices have no way to each other.
     pub fn share(&self, peer: Device) -> Result<()> {
-        // SAFETY: the pool is alive.
-        check("share memory pool", Some(self.device), unsafe { ffi::tandem_cuda_pool_share(self.raw, peer.raw()) })
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !peers.contains(&peer) {
+            // SAFETY: the pool is alive.
+            check("share memory pool", Some(self.device), unsafe {
+                ffi::tandem_cuda_pool_share(self.raw, peer.raw())
+            })?;
+            peers.push(peer);
+        }
+        Ok(())
     }
 
     /// Bytes that could still be allocated: what no process holds and what the pool keeps unused.
@@ -195,6 +204,11 @@ impl<T: Pod> DeviceBuffer<T> {
         &self.pool
     }
 
+    /// Leaves out all elements from `len` on. They are freed with the others, and not overwritten before: for what is no secret.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Makes `stream`, of the same device, the one whose order the elements follow: it waits for all that the old one was told.
     ///
     /// # Errors
@@ -273,32 +287,6 @@ impl<T: Pod> DeviceBuffer<T> {
     pub fn record(&self) -> Result<Event> {
         self.stream.record()
     }
-}
-
-/// Gives each of `buffers` what the others have: buffer i its own elements `pieces[i]`, all buffers' streams being in
-/// order before and after it. All copies may run at once, each on the stream of the buffer that it reads.
-///
-/// # Errors
-/// Another number of pieces than of buffers; one past an end; a device failed.
-pub fn exchange<T: Pod>(buffers: &mut [DeviceBuffer<T>], pieces: &[Range<usize>]) -> Result<()> {
-    let op = "copy on devices";
-    if let Some(first) = buffers.first().filter(|_| buffers.len() != pieces.len()) {
-        return Err(first.invalid(op));
-    }
-    let ready = buffers.iter().map(DeviceBuffer::record).collect::<Result<Vec<_>>>()?;
-    let pairs = || (0..pieces.len()).flat_map(|from| (0..pieces.len()).map(move |to| (from, to)));
-    for (from, to) in pairs().filter(|(from, to)| from != to && !pieces[*from].is_empty()) {
-        let (source, bytes) = buffers[from].span(op, &pieces[from])?;
-        let (target, _) = buffers[to].span(op, &pieces[from])?;
-        let stream = &buffers[from].stream;
-        stream.wait(&ready[to])?;
-        let (there, here) = (buffers[to].stream.device().raw(), stream.device().raw());
-        // SAFETY: both spans lie in live buffers, and not over each other, as these are two. The target's stream has been waited
-        // for and waits below, so that neither buffer is changed or freed before the copy is done.
-        stream.call(op, |raw| unsafe { ffi::tandem_cuda_copy_peer(target, there, source, here, bytes, raw) })?;
-    }
-    let done = buffers.iter().map(DeviceBuffer::record).collect::<Result<Vec<_>>>()?;
-    pairs().filter(|(from, to)| from != to).try_for_each(|(from, to)| buffers[to].stream.wait(&done[from]))
 }
 
 impl<T: Pod> Drop for DeviceBuffer<T> {

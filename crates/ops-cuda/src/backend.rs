@@ -1,5 +1,6 @@
 //! The team of GPUs.
 
+use crate::gather::Gathers;
 use crate::lane::LaneCtx;
 use crate::spans::Spans;
 use std::collections::HashSet;
@@ -18,6 +19,7 @@ pub struct Cuda {
     lanes: Vec<Arc<LaneCtx>>,
     spans: Mutex<Spans>,
     host_blocks: Arc<PinnedPool>,
+    gathers: Gathers,
 }
 
 /// A page-locked block as host memory of uploads.
@@ -116,7 +118,7 @@ impl Cuda {
             }
         }
         let spans = Mutex::new(Spans::new(&lanes).map_err(device_error)?);
-        Ok(Cuda { lanes, spans, host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)) })
+        Ok(Cuda { lanes, spans, host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)), gathers: Gathers::default() })
     }
 
     /// A lane's GPU.
@@ -185,35 +187,41 @@ impl Backend for Cuda {
         buf.map_or_else(|| HostBuf::zeros(len), Ok)
     }
 
-    /// Each lane gets a piece over its own link, and the others' pieces from them. Nothing is waited for where `src` is
-    /// page-locked.
+    /// Each lane gets a piece over its own link, and the others' pieces through the fabric; or everything over its own link, where
+    /// nothing else joins them. Nothing is waited for where `src` is page-locked.
     fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &Arc<HostBuf<T>>) -> Result<Vec<CudaBuf<T>>> {
         const OP: &str = "upload";
         let mut seen = HashSet::new();
         if !lanes.iter().all(|lane| seen.insert(lane)) {
             return Err(Error::invalid(OP, "a lane twice"));
         }
-        let mut bufs: Vec<DeviceBuffer<T>> =
-            lanes.iter().map(|&lane| self.lane(OP, lane)?.alloc(OP, src.len())).collect::<Result<_>>()?;
-        let pieces: Vec<Range<usize>> =
-            (0..lanes.len()).map(|i| src.len() * i / lanes.len()..src.len() * (i + 1) / lanes.len()).collect();
+        let gathered = lanes.iter().map(|&lane| self.lane(OP, lane)).collect::<Result<Vec<_>>>()?;
+        // To open the fabric takes as long as hundreds of proofs gain by it. Who makes so many has taken memory from `host_buf`.
         let source: Arc<dyn Source> = Arc::new(Kept(src.clone()));
+        let is_locked = gathered.first().is_some_and(|ctx| ctx.is_locked(source.bytes()));
+        let gather = self.gathers.of(&gathered, is_locked);
+        // The fabric gathers equal pieces; the buffers have room for the last one.
+        let pieces = if gather.is_some() { lanes.len() } else { 1 };
+        let piece = src.len().div_ceil(pieces);
+        let mut bufs: Vec<DeviceBuffer<T>> =
+            gathered.iter().map(|ctx| ctx.alloc(OP, piece * pieces)).collect::<Result<_>>()?;
         let mut uploads: Vec<Upload<'_>> = Vec::new();
-        for ((&lane, buf), piece) in lanes.iter().zip(&mut bufs).zip(&pieces) {
-            let ctx = &self.lanes[lane.0];
-            let bytes = piece.start * size_of::<T>()..piece.end * size_of::<T>();
-            if !ctx.queue_upload(OP, (buf, piece.start), &source, bytes)? {
-                uploads.push(ctx.prepare(OP, buf, piece.start, src[piece.clone()].into())?);
+        for (i, (ctx, buf)) in gathered.iter().zip(&mut bufs).enumerate() {
+            let at = |i: usize| (i % pieces * piece).min(src.len());
+            let own = at(i)..(at(i) + piece).min(src.len());
+            let bytes = own.start * size_of::<T>()..own.end * size_of::<T>();
+            if !ctx.queue_upload(OP, (buf, own.start), &source, bytes)? {
+                uploads.push(ctx.prepare(OP, buf, own.start, src[own].into())?);
             }
         }
-        let first = |e| self.lanes[lanes[0].0].error(OP, e);
-        Upload::run(&uploads).map_err(first)?;
+        Upload::run(&uploads).map_err(|e| gathered[0].error(OP, e))?;
         drop(uploads);
-        if lanes.len() > 1 {
+        if let Some(gather) = gather {
             let spans: Vec<_> = lanes.iter().map(|&lane| self.begin(lane, "exchange pieces")).collect();
-            tandem_cuda::exchange(&mut bufs, &pieces).map_err(first)?;
+            gather.all_gather_buffers(&mut bufs).map_err(|e| gathered[0].fabric_error(OP, e))?;
             spans.into_iter().for_each(|span| self.end(span));
         }
+        bufs.iter_mut().for_each(|buf| buf.truncate(src.len()));
         Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane }).collect())
     }
 

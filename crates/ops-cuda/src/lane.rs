@@ -130,6 +130,12 @@ impl LaneCtx {
         self.staging.queue(to, at, from, bytes).map_err(|e| self.error(op, e))
     }
 
+    /// Whether the GPU copies from these bytes as they are, and not through slots.
+    pub(crate) fn is_locked(&self, bytes: &[u8]) -> bool {
+        // The runtime would else start the first device to answer.
+        self.device.make_current().is_ok() && tandem_cuda::is_pinned(bytes)
+    }
+
     /// Lets the GPU of `peer` reach this lane's memory, where there is a way: copies between the two then take it, and do
     /// not pass through the host.
     pub(crate) fn share(&self, peer: &LaneCtx) -> tandem_cuda::Result<()> {
@@ -189,6 +195,14 @@ impl LaneCtx {
     /// The error of a backend for one of the device's.
     pub(crate) fn error(&self, op: &'static str, error: tandem_cuda::Error) -> Error {
         self.error_of(op, error, 0)
+    }
+
+    /// The same for one of the fabric's.
+    pub(crate) fn fabric_error(&self, op: &'static str, error: tandem_fabric::Error) -> Error {
+        match error {
+            tandem_fabric::Error::Device(error) => self.error(op, error),
+            error => Error::invalid(op, error.to_string()),
+        }
     }
 
     /// The same for an operation that needed `wanted` bytes.

@@ -1,0 +1,79 @@
+//! What several lanes have a piece of each: the fabric gives all of it to all of them.
+
+use crate::lane::LaneCtx;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tandem_cuda::{Device, Stream};
+use tandem_fabric::exec::Tuning;
+use tandem_fabric::topology::{self, DeviceKind, Link, LinkKind, Rate, Topology};
+use tandem_fabric::{Collectives, Options, Team};
+
+/// The fabric's collectives, by the GPUs that take part.
+#[derive(Default)]
+pub(crate) struct Gathers(Mutex<HashMap<Vec<Device>, Option<Collectives>>>);
+
+impl Gathers {
+    /// Those of these lanes' GPUs, on the lanes' streams; `may_open` where they are not there yet. `None` where two of them are joined by
+    /// nothing but PCIe, or the fabric cannot be opened: what a GPU gets then passes its slot anyway, and can as well come from the host.
+    pub(crate) fn of(&self, lanes: &[&Arc<LaneCtx>], may_open: bool) -> Option<Collectives> {
+        if lanes.len() < 2 {
+            return None;
+        }
+        let devices: Vec<Device> = lanes.iter().map(|lane| lane.device).collect();
+        let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if may_open && !opened.contains_key(&devices) {
+            let streams: Vec<_> = lanes.iter().map(|lane| lane.stream().clone()).collect();
+            let ways = open(&devices, &streams).ok().flatten();
+            opened.insert(devices.clone(), ways);
+        }
+        opened.get(&devices)?.clone()
+    }
+}
+
+fn open(devices: &[Device], streams: &[Arc<Stream>]) -> tandem_fabric::Result<Option<Collectives>> {
+    for from in devices {
+        for to in devices.iter().filter(|to| *to != from) {
+            // Atomic operations on a peer's memory tell NVLink from PCIe, and at once: to ask NVML for links takes 60 ms.
+            if !(from.can_access(*to)? && from.peer_attributes(*to)?.1) {
+                return Ok(None);
+            }
+        }
+    }
+    // Copy engines leave the multiprocessors to the lanes. Without helpers and host memory on the way they stage nothing, so that of
+    // what may be secret nothing stays in memory of the fabric.
+    let tuning = Tuning { engines: 0, ..Tuning::default() };
+    let all: Vec<usize> = (0..devices.len()).collect();
+    let team = Team::cuda_on(streams, Options::default())?;
+    Collectives::of(&team, &joined(devices.len())?, &all, tuning).map(Some)
+}
+
+/// GPUs each of which is joined to each other alike.
+fn joined(gpus: usize) -> tandem_fabric::Result<Topology> {
+    let device =
+        |i: usize| topology::Device { name: format!("GPU{i}"), kind: DeviceKind::Gpu, attributes: Default::default() };
+    let rate = Rate::from_gbs(1.0).ok_or_else(|| tandem_fabric::Error::Job("a rate".into()))?;
+    let link = |(a, b): (usize, usize)| Link { a, b, kind: LinkKind::NvLink, count: 1, forth: rate, back: rate };
+    let pairs = (0..gpus).flat_map(|b| (0..b).map(move |a| (a, b)));
+    Topology::new("lanes", (0..gpus).map(device).collect(), pairs.map(link).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tandem_fabric::exec::{schedule, Call, Place, Shape};
+    use tandem_fabric::plan::{plan, Operation, Request};
+
+    #[test]
+    fn each_piece_goes_straight_to_every_lane() {
+        for n in 2..=16 {
+            let topology = joined(n).unwrap();
+            let request = Request::new(Operation::AllGather, &(0..n).collect::<Vec<_>>());
+            let call = Call { operation: Operation::AllGather, root: 0, part: 1 << 20, unit: 8, in_place: true };
+            let shape = Shape { lanes: 1, chunk: 1 << 24, slots: 3 };
+            let table = schedule(&topology, &plan(&topology, &request).unwrap(), &call, &shape).unwrap();
+            assert!(table.staging.iter().all(|bytes| *bytes == 0), "{n} lanes");
+            let sources = table.transfers.iter().flat_map(|transfer| &transfer.sources);
+            assert!(sources.into_iter().all(|source| source.place == Place::Input), "{n} lanes");
+        }
+    }
+}
