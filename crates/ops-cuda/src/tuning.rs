@@ -20,7 +20,7 @@ pub(crate) mod msm {
         let of = |entry, bucket, start| Additions { entry, bucket, start };
         match point_bytes {
             0..=64 => (of(1.0, 4.7, 0.0), None),
-            65..=96 => (of(1.0, 6.5, 0.0), Some(of(0.935, 9.0, 0.7e6))),
+            65..=96 => (of(1.0, 4.4, 0.0), Some(of(0.9, 9.0, 0.9e6))),
             97..=128 => (of(2.85, 13.0, 0.0), Some(of(2.34, 16.5, 2.5e6))),
             _ => (of(2.85, 13.0, 0.0), Some(of(2.19, 17.7, 2.6e6))),
         }
