@@ -97,7 +97,7 @@ __device__ __forceinline__ uint32_t slots_of(uint32_t entries, uint32_t round) {
     return (entries + (1u << round) - 1) >> round;
 }
 
-/// `part` is zero.
+/// How many slots the buckets of each block have in each round. `part` is zero.
 static __global__ void __launch_bounds__(1024)
     count_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t rounds, uint32_t* part) {
     const Chunk chunk(offsets[buckets], size, number);
@@ -114,7 +114,7 @@ static __global__ void __launch_bounds__(1024)
     }
 }
 
-/// `alone` is zero.
+/// Where they are: `alone`, which is zero, `last_offsets` and `placed`.
 static __global__ void __launch_bounds__(1024)
     place_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t rounds, uint32_t words,
                 const uint32_t* part, uint2* alone, uint32_t* last_offsets, Placed* placed) {
@@ -221,6 +221,7 @@ template <class F> struct RoundTuning {
     }
 };
 
+/// Round k of a chunk, forward. An addition's denominator is the difference of the x, of a doubling 2y; infinity has none.
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCKS)
     multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
@@ -258,7 +259,7 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCK
     store16(&r.product[share.thread], S::load(U));
 }
 
-/// Takes the same slots for additions as multiply_denominators, in the opposite order.
+/// Backward: takes the same slots for additions as multiply_denominators, in the opposite order, and writes all.
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCKS)
     add_pairs(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
