@@ -255,7 +255,7 @@ impl<G: Group> Msm<G> for Cuda {
         };
         let (bytes, mut scratch) = match memory(&args) {
             // There is no room for rounds now.
-            Err(_) if args.rounds > 0 => {
+            Err(Error::OutOfMemory { .. }) if args.rounds > 0 => {
                 args.rounds = 0;
                 memory(&args)?
             }

@@ -48,7 +48,7 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     return int32_t(cudaGetLastError());
 }
 
-/// Threads of a full wave: of `accumulate` and `accumulate_items`, of the rounds, of `sum_chunks`.
+/// Threads of a full wave: of `accumulate`, of the rounds (0 where a group has none), of `sum_chunks`.
 struct Waves {
     uint32_t accumulate, rounds, reduce;
 };
@@ -57,9 +57,9 @@ struct Waves {
 template <class F> struct SumPlan {
     static constexpr uint32_t BLOCK = AccumulateTuning<F>::THREADS;
     static constexpr uint32_t POINTS = BLOCK_OF_POINTS<F>;
+    using Field = typename AccumulateTuning<F>::Sum::Field;
     uint32_t buckets = 0, waves = 1, threads = 0;
     /// Where `rounds.rounds` is not 0: chunks, each with `threads` stretches of its own.
-    using Field = typename AccumulateTuning<F>::Sum::Field;
     Rounds<Field> rounds{};
     uint32_t chunks = 1, round_threads = 0;
     ReduceLayout reduce;
@@ -70,7 +70,6 @@ template <class F> struct SumPlan {
     static size_t point_shared() { return POINTS * sizeof(Xyzz<F>); }
     static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
 
-    /// `wave_threads` of `accumulate`, `reduce_threads` of `sum_chunks`.
     SumPlan(Arena& arena, const tandem_msm_sum_args& args, const Waves& wave)
         : buckets(bucket_count(args.shape)), reduce(args.shape, wave.reduce, POINTS) {
         const uint64_t entries = args.shape.scalars * args.shape.windows;
