@@ -167,7 +167,7 @@ fn run(command: &mut Command) -> Result<(), String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-    use std::time::{Duration, SystemTime};
+    use std::time::{Duration, Instant, SystemTime};
 
     #[test]
     fn reads_make_rules() {
@@ -191,6 +191,20 @@ mod tests {
         Toolkit { nvcc, lib: dir.into(), version: (13, 0) }
     }
 
+    /// Returns once the file system gives a later time than it gave before: times move in steps of some milliseconds, and a source
+    /// of the same step as its stamp counts as changed.
+    fn tick(clock: &Path) {
+        let now = || {
+            std::fs::write(clock, "").unwrap();
+            std::fs::metadata(clock).unwrap().modified().unwrap()
+        };
+        let (started, before) = (Instant::now(), now());
+        while now() == before {
+            assert!(started.elapsed() < Duration::from_secs(10), "{}: its time does not move", clock.display());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     #[test]
     fn compiles_what_changed() {
         let dir = std::env::temp_dir().join(format!("tandem-cuda-build-compile-{}", std::process::id()));
@@ -205,6 +219,12 @@ mod tests {
             std::fs::write(dir.join(file), "fine").unwrap();
             age(&dir.join(file));
         }
+        let clock = dir.join("clock");
+        let change = |file: &str, text: &str| {
+            tick(&clock);
+            std::fs::write(dir.join(file), text).unwrap();
+            tick(&clock);
+        };
         let toolkit = fake_nvcc(&dir);
         let found = sources(&dir.join("native"));
         assert_eq!(found, [dir.join("native/a.cu"), dir.join("native/sub/a.cu")]);
@@ -221,14 +241,12 @@ mod tests {
         assert_eq!(build("90").1, 0, "nothing changed");
         assert_eq!(build("80").1, 2, "other flags");
         assert_eq!(build("90").1, 0, "and back");
-        std::fs::write(dir.join("native/sub/a.cu"), "changed").unwrap();
+        change("native/sub/a.cu", "changed");
         assert_eq!(build("90").1, 1, "one source changed");
-        std::thread::sleep(Duration::from_millis(20));
-        std::fs::write(dir.join("native/a.h"), "changed").unwrap();
+        change("native/a.h", "changed");
         assert_eq!(build("90").1, 2, "a header changed");
 
-        std::thread::sleep(Duration::from_millis(20));
-        std::fs::write(dir.join("native/a.cu"), "error").unwrap();
+        change("native/a.cu", "error");
         let (result, runs) = build("90");
         assert!(result.unwrap_err().contains("native/a.cu: broken"));
         assert_eq!(runs, 1);
