@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs each fuzz target of the file readers for a bounded time: scripts/fuzz.sh [SECONDS] [TARGET...]
 #
-# The readers forbid unsafe code, so no address sanitizer is needed, and without one neither are the nightly compiler and
+# The readers have no unsafe code, so no address sanitizer is needed, and without one neither are the nightly compiler and
 # cargo-fuzz: the coverage that libFuzzer steers by is a flag of LLVM that the stable compiler passes on. The targets are
 # in the layout of cargo-fuzz all the same: `cargo +nightly fuzz run zkey` works where it is installed, too.
 #
@@ -11,30 +11,33 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="zkey wtns r1cs ptau vkey_json proof_json public_json"
+all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit"
 host=$(rustc -vV | sed -n 's/^host: //p')
 
-# The target is named so that the flags reach the crates and not their build scripts.
-RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+# The target is named so that the flags reach the crates and not their build scripts. No kernels: topologies need none.
+TANDEM_REQUIRE_NVCC=0 TANDEM_NVCC=none RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1" \
     cargo build --release --locked --quiet --manifest-path fuzz/Cargo.toml --target "$host" \
     --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
 
-seeds=crates/formats/tests/data
 for target in ${*:-$all}; do
     corpus=fuzz/corpus/$target
     artifacts=fuzz/artifacts/$target
     mkdir -p "$corpus" "$artifacts"
+    bytes=8192
     case $target in
-    vkey_json | proof_json | public_json) kind=${target%_json}.json ;;
-    *) kind=$target ;;
+    vkey_json | proof_json | public_json) seeds=crates/formats/tests/data/*.${target%_json}.json ;;
+    topology) seeds=crates/fabric/tests/data/* ;;
+    circuit) seeds=crates/witness/tests/data/* bytes=65536 ;;
+    *) seeds=crates/formats/tests/data/*.$target ;;
     esac
-    for seed in "$seeds"/*."$kind"; do
+    # Unquoted: these are patterns.
+    for seed in $seeds; do
         cp "$seed" "$corpus/seed-$(basename "$seed")"
     done
     echo "fuzz $target: $seconds s"
-    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
+    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len="$bytes" -timeout=10 \
         -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$artifacts/" "$corpus" \
         >"$artifacts/last.log" 2>&1; then
         tail -n 30 "$artifacts/last.log" >&2

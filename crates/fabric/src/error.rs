@@ -70,11 +70,26 @@ pub enum Error {
 }
 
 impl Error {
+    /// Both may quote a file's text, some of it by way of other libraries' messages.
     pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Topology { place: place.into(), problem: problem.into() }
+        Self::Topology { place: one_line(place.into()), problem: one_line(problem.into()) }
     }
 
     pub(crate) fn invalid(op: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { op, problem: problem.into() }
     }
+}
+
+/// At most so many characters, control characters as escapes: no file fills a terminal or writes to it.
+fn one_line(text: String) -> String {
+    const MOST: usize = 240;
+    if text.len() <= MOST && !text.contains(char::is_control) {
+        return text;
+    }
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let mut line: String = text.chars().take(MOST).map(escaped).collect();
+    if text.chars().nth(MOST).is_some() {
+        line.push_str("...");
+    }
+    line
 }

@@ -10,6 +10,7 @@ use tandem_fabric::Ratio;
 
 const DGX1V: &str = include_str!("data/dgx1v-nccl.xml");
 const BRIDGES: &str = include_str!("data/bridges-smi.txt");
+const MESH: &str = include_str!("data/a100-mesh4.json");
 
 #[test]
 fn json_is_exact_both_ways() {
@@ -28,6 +29,12 @@ fn json_is_exact_both_ways() {
 }
 
 /// A topology in the form of NCCL's dumps, NICs included, that describes the DGX-1 of the preset.
+/// A file as an earlier version wrote it.
+#[test]
+fn json_of_a_mesh() {
+    assert_eq!(Topology::read(MESH.as_bytes()).unwrap().to_json(), Topology::preset("a100-mesh4").unwrap().to_json());
+}
+
 #[test]
 fn nccl_xml_of_a_dgx1v() {
     let t = Topology::read(DGX1V.as_bytes()).unwrap();
@@ -71,6 +78,10 @@ fn presets_survive_nccl_xml() {
     let text = "{\"format\":\"tandem-topology\",\"version\":1,\"name\":\"x\",\"devices\":[{\"name\":\"GPU0\",\"kind\":\"gpu\"}],\"links\":[]}";
     let error = Topology::read(text.as_bytes()).unwrap().to_nccl_xml().unwrap_err().to_string();
     assert!(error.contains("GPU0 hangs on no CPU"), "{error}");
+    // Two GPUs that say that they have one number.
+    let text = MESH.replace("{\"sm\":\"80\"}", "{\"sm\":\"80\",\"dev\":\"0\"}");
+    let error = Topology::read(text.as_bytes()).unwrap().to_nccl_xml().unwrap_err().to_string();
+    assert!(error.contains("do not fit NCCL's format") && error.contains("already a GPU with dev 0"), "{error}");
 }
 
 #[test]
@@ -130,7 +141,7 @@ fn refused(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(error.contains(part), "expected {part:?} in {error:?}");
     }
-    assert!(!error.contains('\n') && error.len() < 600, "{error:?}");
+    assert!(!error.contains(char::is_control) && error.len() < 600, "{error:?}");
     assert!(start.elapsed() < Duration::from_secs(5), "{error:?}");
 }
 
@@ -167,6 +178,14 @@ fn bad_json_is_refused() {
     refused(&json(&good).replace("\"two\"", "\"\""), &["name", "1 to 255"]);
     refused(&json(&good).replace("\"two\"", "\"a\\u001bb\""), &["name", "printable"]);
     refused(&json(&good).replace("\"kind\": \"nvlink\"", "\"kind\": \"nvlink\", \"count\": 0"), &["count from 1"]);
+    for name in ["", "1a", "a b", "a=\\\"b", "\\u00e9"] {
+        let text = json(&good).replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{\"{name}\": \"1\"}}"), 1);
+        refused(&text, &["devices[0]: an attribute's name", "expected a letter"]);
+    }
+    let long = format!("a\\n\\u001b{}", "b".repeat(1 << 20));
+    refused(&json(&good).replace("\"version\"", &format!("\"{long}\"")), &["line 1", "a\\n\\u{1b}bbb", "..."]);
+    refused(&json(&good).replace("\"gpu\"", &format!("\"{long}\"")), &["devices[0]", "gpu, cpu", "..."]);
+    refused(&json(&link("GPU0", &long, "20", "20")), &["links[0]", "GPU0", "..."]);
     refused(
         "{\"format\": \"tandem-topology\", \"version\": 1, \"name\": \"x\", \"devices\": [], \"links\": []}",
         &["GPU"],
@@ -192,6 +211,7 @@ fn bad_json_is_refused() {
 #[test]
 fn bad_xml_is_refused() {
     refused("<system version=\"1\">", &["line 1", "not XML"]);
+    refused("<system version\n\u{1b}=\"1\"/>", &["line 2", "not XML", "\\u{1b}"]);
     refused("<graphs version=\"1\"/>", &["line 1", "<system"]);
     refused("<system version=\"2\"/>", &["version 1"]);
     refused("<system version=\"1\"/>", &["at least one GPU"]);

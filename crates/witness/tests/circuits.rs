@@ -26,6 +26,7 @@ fn product(json: &str) -> u64 {
 #[test]
 fn a_circuit_of_circom_is_computed() {
     assert_eq!(product(r#"{"a": 3, "b": 11}"#), 33);
+    assert_eq!(product(include_str!("data/multiplier.json")), 33);
     assert_eq!(product(r#"{"a": ["0x03"], "b": "11"}"#), 33);
     assert_eq!(product(r#"{"b": true, "a": [[7]]}"#), 7);
     assert_eq!(product(r#"{"a": -3, "b": "-5"}"#), 15);

@@ -168,8 +168,8 @@ pub enum Format {
 }
 
 impl Topology {
-    /// Checks the rules: the maxima of this module, at least one GPU, names that are unique and printable, links between
-    /// two different known devices of kinds that such a link can join, at most one of a kind between two devices.
+    /// Checks the rules: the maxima of this module, at least one GPU, names that are unique and printable, attributes whose names are
+    /// words, links between two different known devices of kinds that such a link can join, at most one of a kind between two devices.
     pub fn new(name: &str, devices: Vec<Device>, links: Vec<Link>) -> Result<Self> {
         let most = |what: &str, n: usize, max: usize| {
             if n > max {
@@ -187,7 +187,11 @@ impl Topology {
             printable(&place, &device.name)?;
             most(&format!("{place} ({}): attributes", device.name), device.attributes.len(), MAX_ATTRIBUTES)?;
             for (key, value) in &device.attributes {
-                printable(&format!("{place}: an attribute's name"), key)?;
+                if !is_word(key) {
+                    let problem =
+                        format!("expected a letter or _, then letters, digits, _, - and ., at most {MAX_TEXT}");
+                    return Err(Error::at(format!("{place}: an attribute's name ({key:?})"), problem));
+                }
                 if value.chars().count() > MAX_TEXT || value.chars().any(char::is_control) {
                     let problem = format!("expected at most {MAX_TEXT} printable characters");
                     return Err(Error::at(format!("{place}: attribute {key}"), problem));
@@ -293,6 +297,14 @@ fn printable(place: &str, text: &str) -> Result<()> {
         return Err(Error::at(place, format!("expected 1 to {MAX_TEXT} printable characters")));
     }
     Ok(())
+}
+
+/// Whether it can name an attribute of XML, too.
+fn is_word(text: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.len() <= MAX_TEXT
+        && text.chars().all(is_inner)
 }
 
 /// Collects devices and links for readers and presets.

@@ -232,6 +232,9 @@ impl Topology {
 
     /// Writes NCCL topology XML. PCIe rates that were not read from such a file become the nearest speed and width; NVLink rates become
     /// counts.
+    ///
+    /// # Errors
+    /// A GPU hangs on no CPU over PCIe; attributes of devices contradict each other or the format.
     pub fn to_nccl_xml(&self) -> Result<String> {
         let mut writer = Writer { topology: self, is_written: vec![false; self.devices.len()], out: String::new() };
         writer.out += "<system version=\"1\">\n";
@@ -253,7 +256,11 @@ impl Topology {
             let name = &self.devices[gpu].name;
             return Err(Error::Export(format!("{name} hangs on no CPU over PCIe, which NCCL's format cannot say")));
         }
-        Ok(writer.out)
+        // Attributes from elsewhere may be of GPUs that have one number, or of no bus.
+        match Self::from_nccl_xml(&writer.out) {
+            Ok(_) => Ok(writer.out),
+            Err(error) => Err(Error::Export(format!("attributes of devices do not fit NCCL's format, {error}"))),
+        }
     }
 
     fn busid(&self, device: usize) -> String {
