@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Prints rows of `tandem bench` beside those of peers: python3 bench/compare.py rows.jsonl
 
-Rows with a "peer" are theirs. The ratio is their time over ours: above 1, ours is faster.
+Rows with a "peer" are theirs. The ratio is their time over ours: above 1, ours is faster. Sums with scalars that are hard on
+buckets have the time of random ones over theirs; at least 0.5 is wanted.
 """
 import json
+import re
 import sys
 
 # Rows of numbers have no curve.
@@ -18,6 +20,7 @@ CURVES = {
 }
 # What of ours does the work of what of theirs, if not of the same. Sums: scalars on the device, result on the host.
 SAME = {"msm_g1": "msm_resident"}
+HARD = re.compile(r"(msm_g[12])_\w+")
 
 
 def field(row):
@@ -34,6 +37,8 @@ def main(path):
     with open(path, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
     theirs = {}
+    sums = [row for row in rows if "peer" not in row and row.get("what") in ("msm_g1", "msm_g2")]
+    random = {(row["what"], field(row), row["log_n"]): row for row in sums}
     for row in rows:
         if "peer" in row and "what" in row:
             theirs[row["what"], order(row), field(row), row["log_n"]] = row
@@ -49,6 +54,10 @@ def main(path):
             # From the call until the host has the result, where that is what ours is.
             ms = peer.get("ms_to_host", peer["ms"])
             line += f" {ms:>10.3f} {ms / row['ms_median']:>7.2f}  {peer['peer']}"
+        hard = HARD.fullmatch(row["what"])
+        easy = random.get((hard[1], field(row), row["log_n"])) if hard else None
+        if easy:
+            line += f" {easy['ms_median']:>10.3f} {easy['ms_median'] / row['ms_median']:>7.2f}  random scalars"
         print(line)
 
 

@@ -19,6 +19,8 @@ for curve in bn254 bls12_381; do
             >"$out/bench-$what-$curve.txt" 2>&1 || { echo "bench $what $curve failed:"; tail -3 "$out/bench-$what-$curve.txt"; }
     done
 done
+timeout 60 "$here/tandem" -q --device cuda:0 bench msm --scalars equal,one,sparse,two,window --log-n 20 --runs 10 --json "$rows" \
+    >"$out/bench-msm-hard.txt" 2>&1 || { echo "bench msm of hard scalars failed:"; tail -3 "$out/bench-msm-hard.txt"; }
 for field in goldilocks baby_bear; do
     last=$((top + 3 < 27 ? top + 3 : 27))
     if [ -x "$here/peers/sppark-$field" ]; then
