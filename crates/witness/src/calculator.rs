@@ -173,7 +173,7 @@ impl Circuit {
             let needed = self.call::<(), i32>("getInputSize", ())?.max(0) as u64;
             if set < needed {
                 let given = inputs.signals().iter().map(|s| format!("{} ({})", s.name, s.values.len()));
-                return Err(Error::Inputs(format!(
+                return Err(Error::inputs(format!(
                     "the circuit needs {needed} input values and only {set} are given: {}; add the missing signals",
                     list(given)
                 )));
@@ -191,13 +191,13 @@ impl Circuit {
             // Some releases answer -1 for an unknown name, others 0. An input can have no elements, so 0 may be right.
             let size = usize::try_from(size).unwrap_or(0);
             if size == 0 && given > 0 {
-                return Err(Error::Inputs(format!(
+                return Err(Error::inputs(format!(
                     "signal {name} is not an input of the circuit; remove or rename it"
                 )));
             }
             if given != size {
                 let problem = if given < size { "too few" } else { "too many" };
-                return Err(Error::Inputs(format!("signal {name}: {problem} values, expected {size}, found {given}")));
+                return Err(Error::inputs(format!("signal {name}: {problem} values, expected {size}, found {given}")));
             }
         }
         let set_input: TypedFunc<(i32, i32, i32), ()> = export(&self.store, self.instance, "setInputSignal")?;
@@ -205,13 +205,13 @@ impl Circuit {
             let value = self
                 .modulus
                 .parse(text)
-                .map_err(|problem| Error::Inputs(format!("signal {name}: value {i} {problem}")))?;
+                .map_err(|problem| Error::inputs(format!("signal {name}: value {i} {problem}")))?;
             for (j, &limb) in value.iter().enumerate() {
                 self.invoke(self.write_shared, (j as i32, limb as i32))?;
             }
             self.invoke(set_input, (high, low, i as i32)).map_err(|error| match error {
                 // Which input was set last says nothing about a failed assertion, much about the others.
-                Error::Inputs(why) if !why.starts_with(ASSERTION) => Error::Inputs(format!("signal {name}: {why}")),
+                Error::Inputs(why) if !why.starts_with(ASSERTION) => Error::inputs(format!("signal {name}: {why}")),
                 other => other,
             })?;
         }
@@ -306,7 +306,7 @@ impl Exception {
             7 => return failed("it reached outside of an array"),
             code => return failed(&format!("it stopped with the unknown code {code}")),
         };
-        Error::Inputs(why)
+        Error::inputs(why)
     }
 }
 
@@ -425,11 +425,11 @@ fn export<P: WasmParams, R: WasmResults>(
 }
 
 fn not_circom(why: &str) -> Error {
-    Error::Circuit(format!("not a circuit that circom 2 compiled to WebAssembly: {why}"))
+    Error::circuit(format!("not a circuit that circom 2 compiled to WebAssembly: {why}"))
 }
 
 fn failed(why: &str) -> Error {
-    Error::Circuit(format!("the circuit's program failed: {why}"))
+    Error::circuit(format!("the circuit's program failed: {why}"))
 }
 
 fn too_large(limits: Limits) -> Error {

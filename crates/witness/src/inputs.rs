@@ -29,14 +29,14 @@ impl Inputs {
     /// of `a` is the signal `a.b`, of an array element `a[0].b`.
     pub fn from_json(text: &[u8]) -> Result<Self> {
         if text.len() > INPUT_BYTES_MAX {
-            return Err(Error::Inputs("the file is larger than 1 GiB; give fewer inputs".into()));
+            return Err(Error::inputs("the file is larger than 1 GiB; give fewer inputs".into()));
         }
         let mut json: Value = serde_json::from_slice(text)
-            .map_err(|e| Error::Inputs(format!("line {}, column {}: not JSON ({})", e.line(), e.column(), kind(&e))))?;
+            .map_err(|e| Error::inputs(format!("line {}, column {}: not JSON ({})", e.line(), e.column(), kind(&e))))?;
         let mut inputs = Inputs { signals: Vec::new() };
         let result = match &json {
             Value::Object(members) => members.iter().try_for_each(|(name, value)| inputs.add(name.clone(), value)),
-            other => Err(Error::Inputs(format!(
+            other => Err(Error::inputs(format!(
                 "expected an object that maps signal names to values, found {}",
                 describe(other)
             ))),
@@ -115,11 +115,11 @@ fn flatten(value: &Value, signal: &mut Signal) -> Result<()> {
 
 /// Names a value by its place, never by what it is.
 fn refuse(signal: &Signal, problem: &str) -> Error {
-    Error::Inputs(format!("signal {}: value {} {problem}", signal.name, signal.values.len()))
+    Error::inputs(format!("signal {}: value {} {problem}", signal.name, signal.values.len()))
 }
 
 fn mixed(name: &str, found: &Value) -> Error {
-    Error::Inputs(format!("signal {name}: an array of objects also holds {}", describe(found)))
+    Error::inputs(format!("signal {name}: an array of objects also holds {}", describe(found)))
 }
 
 fn describe(value: &Value) -> &'static str {

@@ -22,5 +22,29 @@ pub enum Error {
     Inputs(String),
 }
 
+impl Error {
+    fn circuit(text: String) -> Self {
+        Self::Circuit(one_line(text))
+    }
+
+    fn inputs(text: String) -> Self {
+        Self::Inputs(one_line(text))
+    }
+}
+
+/// At most so many characters, control characters as escapes: names of signals, of imports and of whatever a circuit says come from files.
+fn one_line(text: String) -> String {
+    const MOST: usize = 1000;
+    if text.len() <= MOST && !text.contains(char::is_control) {
+        return text;
+    }
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let mut line: String = text.chars().take(MOST).map(escaped).collect();
+    if text.chars().nth(MOST).is_some() {
+        line.push_str("...");
+    }
+    line
+}
+
 /// Result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -46,9 +46,13 @@ fn wrong_inputs_are_named() {
         (r#"{"a": "", "b": 1}"#, "signal a: value 0 is not a number"),
         (r#"{"c": 3, "b": 1}"#, "signal c is not an input of the circuit; remove or rename it"),
         (r#"{"a": {"b": 1}, "b": 1}"#, "signal a.b is not an input of the circuit; remove or rename it"),
+        (r#"{"\n\u001b[2J": 3, "b": 1}"#, r"signal \n\u{1b}[2J is not an input of the circuit; remove or rename it"),
     ] {
         assert_eq!(run(MULTIPLIER, json).unwrap_err(), expected, "{json}");
     }
+    let long = "a".repeat(1 << 20);
+    let error = run(MULTIPLIER, &format!(r#"{{"{long}": 3, "b": 1}}"#)).unwrap_err();
+    assert!(error.starts_with("signal aaa") && error.ends_with("...") && error.len() < 1100);
 }
 
 #[test]
