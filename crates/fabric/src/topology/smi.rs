@@ -124,7 +124,8 @@ impl Topology {
         };
         let kinds = rows(&|a, b| self.relation(a, b));
         let rates = rows(&|a, b| self.direct_gbs(a, b).map_or("-".into(), |r| format!("{:.1}", r)));
-        let mut out = format!("{}: {} GPUs\n\n", self.name, gpus.len());
+        let (n, s) = (gpus.len(), if gpus.len() == 1 { "" } else { "s" });
+        let mut out = format!("{}: {n} GPU{s}\n\n", self.name);
         out += &aligned(&kinds);
         out += "\nNVLink, GB/s each way (row to column; - where there is none):\n";
         out += &aligned(&rates);
