@@ -122,7 +122,7 @@ impl Circuit {
         let mut config = Config::default();
         config.consume_fuel(true).allow_start_fn(false);
         let engine = Engine::new(&config);
-        let module = Module::new(&engine, wasm).map_err(|e| not_circom(&one_line(&e.to_string())))?;
+        let module = Module::new(&engine, wasm).map_err(|e| not_circom(&e.to_string()))?;
         let linker = imports(&engine, &module)?;
 
         let memory_limits =
@@ -133,7 +133,7 @@ impl Circuit {
         store.set_fuel(limits.steps).map_err(|e| failed(&e.to_string()))?;
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match e.kind() {
             ErrorKind::Instantiation(InstantiationError::FailedToInstantiateMemory(_)) => too_large(limits),
-            _ => not_circom(&one_line(&e.to_string())),
+            _ => not_circom(&e.to_string()),
         })?;
 
         // Without `getVersion` it is a module of circom 1, or none at all.
@@ -275,7 +275,7 @@ impl Circuit {
                 self.limits.steps
             )),
             Some(TrapCode::GrowthOperationLimited) => too_large(self.limits),
-            _ => failed(&one_line(&error.to_string())),
+            _ => failed(&error.to_string()),
         }
     }
 
@@ -410,7 +410,7 @@ fn log(host: &mut Host, part: &str) {
 
 fn keep(lines: &mut Vec<String>, line: String) {
     if lines.len() < MESSAGES_MAX {
-        lines.push(one_line(&line));
+        lines.push(crate::one_line(&line));
     }
 }
 
@@ -442,11 +442,6 @@ fn fnv1a(name: &str) -> (i32, i32) {
         .encode_utf16()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, unit| (hash ^ u64::from(unit)).wrapping_mul(0x100_0000_01b3));
     ((hash >> 32) as i32, hash as i32)
-}
-
-fn one_line(text: &str) -> String {
-    let words: Vec<_> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
-    words.join(" ")
 }
 
 /// The first few of a list that may be long.

@@ -24,26 +24,28 @@ pub enum Error {
 
 impl Error {
     fn circuit(text: String) -> Self {
-        Self::Circuit(one_line(text))
+        Self::Circuit(shortened(&text))
     }
 
     fn inputs(text: String) -> Self {
-        Self::Inputs(one_line(text))
+        Self::Inputs(shortened(&text))
     }
 }
 
-/// At most so many characters, control characters as escapes: names of signals, of imports and of whatever a circuit says come from files.
-fn one_line(text: String) -> String {
+fn shortened(text: &str) -> String {
     const MOST: usize = 1000;
-    if text.len() <= MOST && !text.contains(char::is_control) {
-        return text;
-    }
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    let mut line: String = text.chars().take(MOST).map(escaped).collect();
-    if text.chars().nth(MOST).is_some() {
-        line.push_str("...");
+    let mut line = one_line(text);
+    if let Some((end, _)) = line.char_indices().nth(MOST) {
+        line.truncate(end);
+        line += "...";
     }
     line
+}
+
+/// Names of signals and imports, and what a circuit says, come from files: no line of them breaks another or fills a terminal.
+fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+    words.join(" ")
 }
 
 /// Result of this crate's operations.

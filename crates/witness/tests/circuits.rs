@@ -27,7 +27,6 @@ fn product(json: &str) -> u64 {
 fn a_circuit_of_circom_is_computed() {
     assert_eq!(product(r#"{"a": 3, "b": 11}"#), 33);
     assert_eq!(product(include_str!("data/multiplier.json")), 33);
-    assert_eq!(product(r#"{"a": ["0x03"], "b": "11"}"#), 33);
     assert_eq!(product(r#"{"b": true, "a": [[7]]}"#), 7);
     assert_eq!(product(r#"{"a": -3, "b": "-5"}"#), 15);
     assert_eq!(product(r#"{"a": 0, "b": -5}"#), 0);
@@ -46,7 +45,7 @@ fn wrong_inputs_are_named() {
         (r#"{"a": "", "b": 1}"#, "signal a: value 0 is not a number"),
         (r#"{"c": 3, "b": 1}"#, "signal c is not an input of the circuit; remove or rename it"),
         (r#"{"a": {"b": 1}, "b": 1}"#, "signal a.b is not an input of the circuit; remove or rename it"),
-        (r#"{"\n\u001b[2J": 3, "b": 1}"#, r"signal \n\u{1b}[2J is not an input of the circuit; remove or rename it"),
+        (r#"{"\n\u001b[2J": 3, "b": 1}"#, "signal [2J is not an input of the circuit; remove or rename it"),
     ] {
         assert_eq!(run(MULTIPLIER, json).unwrap_err(), expected, "{json}");
     }

@@ -316,10 +316,12 @@ void faults(uint32_t pes) {
             if (is_barrier && team.me == absent) return;
             // The others would wait for long if nobody told them.
             team.timeout_ns = team.me == waiter ? 50 * 1000 * 1000 : 100ull * 1000 * 1000 * 1000;
-            // Threads that have not begun are not absent.
-            for (uint32_t pe = 0; is_barrier && team.me == waiter && pe < absent; pe++) {
-                const uint64_t* come = &detail::own_state(team)->arrived[pe];
-                while (pe != waiter && detail::load<Order::relaxed>(come) == 0) std::this_thread::yield();
+            if (is_barrier && team.me == waiter) {
+                // Threads that have not begun are not absent: it waits for what they tell it in the barrier.
+                const uint64_t* arrived = detail::own_state(team)->arrived;
+                for (uint32_t pe = waiter + 1; pe < absent; pe++) {
+                    while (detail::load<Order::relaxed>(arrived + pe) == 0) std::this_thread::yield();
+                }
             }
             const bool done = is_barrier ? barrier(team)
                               : kind == 2
