@@ -2,7 +2,7 @@
 //
 // Points are k_i * G for known k_i, so that the sum is (sum of k_i * s_i) * G, which the host computes by doubling and
 // adding. One program a group: -DBN254_G1, -DBN254_G2, -DBLS12_381_G1 or -DBLS12_381_G2. Then
-//   msm small                          a few sums of a thousand points, for compute-sanitizer
+//   msm small [<i> <n>]                a few sums of a thousand points, for compute-sanitizer, or every n-th of them
 //   msm check [<i> <n>]                all distributions over many sizes, windows and tables, or every n-th of these cases;
 //                                      exits with 1 if wrong
 //   msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]]..  times of random scalars, with windows of c bits and so many bucket
@@ -325,19 +325,19 @@ int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     std::vector<Scalars> all;
     for (int k = 0; k < KINDS; k++) all.push_back(Scalars(k));
-    int wrong = 0, cases = 0;
+    int wrong = 0, cases = 0, number = 0;
+    const bool in_parts = (mode == "small" || mode == "check") && argc > 3;
+    const int part_number = in_parts ? atoi(argv[2]) : 0, parts = in_parts ? std::max(1, atoi(argv[3])) : 1;
     if (mode == "small") {
         for (uint32_t c : {5, 9})
             for (bool anywhere : {false, true})
                 for (uint32_t rounds : {0, 3}) {
-                    if (rounds && !HAS_ROUNDS) continue;
-                    wrong += run({1000, 300, 500, c, 3, anywhere, MIXED, true, rounds, 3000}, {RANDOM, ONES, EQUAL}, 0);
+                    if ((rounds && !HAS_ROUNDS) || number++ % parts != part_number) continue;
+                    wrong += run({1000, 300, 500, c, 3, anywhere, MIXED, true, rounds, 20000}, {RANDOM, ONES, EQUAL}, 0);
                     cases++;
                 }
         printf("%s: %d cases of 3 kinds of scalars, %d sums wrong\n", NAME, cases, wrong);
     } else if (mode == "check") {
-        const int part_number = argc > 3 ? atoi(argv[2]) : 0, parts = argc > 3 ? std::max(1, atoi(argv[3])) : 1;
-        int number = 0;
         for (Points points : {DISTINCT, MIXED, SAME})
             for (uint64_t n : {1, 2, 33, 257, 1000, 4097, 65537})
                 for (uint32_t c : {2, 5, 11, 16, 19, 3, 12, 20})
@@ -367,7 +367,7 @@ int main(int argc, char** argv) {
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small | msm check | msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]].. | "
+        fprintf(stderr, "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]].. | "
                         "msm skew <log2 size> <the same>\n");
         return 2;
     }

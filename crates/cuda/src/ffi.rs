@@ -103,9 +103,9 @@ crate::native! {
     pub fn tandem_cuda_error_name(status: i32) -> *const core::ffi::c_char;
     /// What a status means, in words; never null.
     pub fn tandem_cuda_error_text(status: i32) -> *const core::ffi::c_char;
-    /// A stream that does not wait for the default stream. With `urgent` 1 its kernels' blocks start before those of other streams
-    /// that wait for a multiprocessor.
-    pub fn tandem_cuda_stream_create(device: i32, urgent: i32, stream: *mut tandem_stream) -> i32;
+    /// A stream that does not wait for the default stream. Where blocks of several streams' kernels wait for a multiprocessor, those of
+    /// the stream of the highest `rank` start first: 0, as all streams are by default, 1, or 2.
+    pub fn tandem_cuda_stream_create(device: i32, rank: i32, stream: *mut tandem_stream) -> i32;
     pub fn tandem_cuda_stream_destroy(stream: tandem_stream) -> i32;
     /// Blocks until the stream has done all it was told.
     pub fn tandem_cuda_stream_synchronize(stream: tandem_stream) -> i32;

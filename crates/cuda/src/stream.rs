@@ -24,20 +24,26 @@ impl Stream {
         Self::with(device, 0)
     }
 
-    /// A new stream whose kernels take the first multiprocessors that get free, before those of [`Stream::new`]'s streams.
+    /// A new stream whose kernels take multiprocessors that get free before those of [`Stream::new`]'s streams.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn ahead(device: Device) -> Result<Self> {
+        Self::with(device, 1)
+    }
+
+    /// A new stream whose kernels take them before those of all others.
     ///
     /// # Errors
     /// The device failed.
     pub fn urgent(device: Device) -> Result<Self> {
-        Self::with(device, 1)
+        Self::with(device, 2)
     }
 
-    fn with(device: Device, urgent: i32) -> Result<Self> {
+    fn with(device: Device, rank: i32) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid to write to.
-        check("create stream", Some(device), unsafe {
-            ffi::tandem_cuda_stream_create(device.raw(), urgent, &mut raw)
-        })?;
+        check("create stream", Some(device), unsafe { ffi::tandem_cuda_stream_create(device.raw(), rank, &mut raw) })?;
         Ok(Stream { raw, device })
     }
 

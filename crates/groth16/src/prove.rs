@@ -95,8 +95,9 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     Ok((sums, terms))
 }
 
-/// Tells the lanes all that the sums of the proof take: first the transforms, whose results other lanes may wait for,
-/// then the sums over the witness, then those over the quotient.
+/// Tells the lanes all that the sums of the proof take: the transforms, the sums over the witness, then those over the quotient.
+/// Where other lanes wait for the transforms' results, these come first. Else they come after the sums over the witness: what such a
+/// sum leaves to be put together, which takes little of a GPU but minds a full one (docs/adr/0360), is then done beside them.
 fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
@@ -115,15 +116,25 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
         wires
     })?;
     HostSpan::of(host, "enqueue", || {
-        // Two threads, so that no lane waits until another has been told all it has to do.
         let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
         let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
-        let (quotient, others) = rayon::join(
-            || quotient(backend, key, &wires),
+        let others_wait = ![b, c_inverse, c_forward].iter().all(|&lane| lane == a)
+            || key.quotient.iter().any(|part| part.share.lane != a);
+        // Two threads, so that no lane waits until another has been told all it has to do.
+        let (first, others) = rayon::join(
+            || {
+                if others_wait {
+                    let quotient = quotient(backend, key, &wires)?;
+                    Result::Ok((sum_witness(backend, key, &wires, transforms)?, quotient))
+                } else {
+                    let sums = sum_witness(backend, key, &wires, transforms)?;
+                    Ok((sums, quotient(backend, key, &wires)?))
+                }
+            },
             || sum_witness(backend, key, &wires, |lane| !transforms(lane)),
         );
-        let (quotient, mut sums) = (quotient?, others?);
-        sums.append(sum_witness(backend, key, &wires, transforms)?);
+        let ((of_transforming, quotient), mut sums) = (first?, others?);
+        sums.append(of_transforming);
         drop(wires);
         for (part, values) in key.quotient.iter().zip(&quotient) {
             let lane = part.share.lane;

@@ -15,8 +15,8 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const FILLERS: usize = 16;
 
-/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside; memory
-/// comes from its own pool.
+/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, and what
+/// nobody waits for, which goes last; memory comes from its own pool.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
@@ -24,6 +24,8 @@ pub(crate) struct LaneCtx {
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
     aside: Arc<Stream>,
+    /// Its kernels start where those of the two leave room.
+    last: Arc<Stream>,
     pool: Arc<Pool>,
     staging: Staging,
     downloads: Downloads,
@@ -40,8 +42,9 @@ impl LaneCtx {
             lane,
             device,
             properties: device.properties()?,
-            stream: Arc::new(Stream::new(device)?),
+            stream: Arc::new(Stream::ahead(device)?),
             aside: Arc::new(Stream::urgent(device)?),
+            last: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Downloads::default(),
@@ -89,6 +92,11 @@ impl LaneCtx {
     /// All that is done with a buffer from here on is done aside, after what the lane was told before.
     pub(crate) fn continue_aside<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
         buffer.follow(&self.aside).map_err(|e| self.error(op, e))
+    }
+
+    /// Drops a buffer whose memory nobody waits for: it is overwritten last.
+    pub(crate) fn drop_last<T: Wire>(&self, op: &'static str, mut buffer: DeviceBuffer<T>) -> Result<()> {
+        buffer.follow(&self.last).map_err(|e| self.error(op, e))
     }
 
     /// Memory with undefined contents for what everyone may know, such as points of a key or roots of unity.
@@ -162,7 +170,8 @@ impl LaneCtx {
 
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let done = self.stream.synchronize().and(self.aside.synchronize()).map_err(|e| self.error("synchronize", e));
+        let done = self.stream.synchronize().and(self.aside.synchronize()).and(self.last.synchronize());
+        let done = done.map_err(|e| self.error("synchronize", e));
         self.staging.wipe();
         done
     }

@@ -15,18 +15,18 @@ pub(crate) mod msm {
     }
 
     /// By the bytes of a point: in XYZZ coordinates, and in affine ones in rounds where those are ever faster. Fitted to sums of
-    /// 2^19 to 2^26 points (2026-11-22, docs/adr/0333 and 0350).
+    /// 2^19 to 2^26 points (2026-11-22, docs/adr/0333, 0350 and 0360).
     pub(crate) fn additions(point_bytes: u64) -> (Additions, Option<Additions>) {
         let of = |entry, bucket, start| Additions { entry, bucket, start };
         match point_bytes {
-            0..=64 => (of(1.0, 4.7, 0.0), None),
-            65..=96 => (of(1.0, 4.4, 0.0), Some(of(0.9, 9.0, 0.9e6))),
-            97..=128 => (of(2.85, 13.0, 0.0), Some(of(2.34, 16.5, 2.5e6))),
-            _ => (of(2.85, 13.0, 0.0), Some(of(2.19, 17.7, 2.6e6))),
+            0..=64 => (of(0.98, 4.4, 1.2e6), None),
+            65..=96 => (of(0.98, 4.4, 0.6e6), Some(of(0.8, 7.2, 2.4e6))),
+            97..=128 => (of(2.85, 13.0, 2.0e6), Some(of(2.04, 16.0, 5.6e6))),
+            _ => (of(2.85, 13.0, 1.3e6), Some(of(1.97, 16.1, 4.7e6))),
         }
     }
     /// Rounds go on until so many slots of a bucket are left.
-    pub(crate) const SLOTS_LEFT: f64 = 3.0;
+    pub(crate) const SLOTS_LEFT: f64 = 5.0;
     /// Their scratch memory takes at most this share of a GPU's: one 16th. Two sums may have it at once.
     pub(crate) const ROUNDS_SHARE: u64 = 16;
     /// With less than so many entries at a time no rounds are made.
@@ -47,9 +47,10 @@ pub(crate) mod msm {
 
     /// Bytes of a table of points of `point_bytes` that additions read at random without waiting for it. A microbench of
     /// such reads (0295), in thousand millions a second: 21 from up to 64 GB, 15 from 80, 5 from 100, 3 from 125 GB, for
-    /// points of 64 and of 96 bytes. Additions take 6.4 of them on BN254, 2.7 on BLS12-381 and fewer in G2.
+    /// points of 64 and of 96 bytes. Additions in XYZZ coordinates take 6.4 of them on BN254; the first round of affine ones takes
+    /// as many as there are, and still 13 of points of 192 bytes from 103 GB.
     pub(crate) fn table_reach(point_bytes: u64) -> u64 {
-        if point_bytes <= 64 {
+        if point_bytes <= 96 {
             80_000_000_000
         } else {
             105_000_000_000

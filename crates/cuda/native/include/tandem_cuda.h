@@ -89,9 +89,9 @@ const char* tandem_cuda_error_name(int32_t status);
 /// What a status means, in words; never null.
 const char* tandem_cuda_error_text(int32_t status);
 
-/// A stream that does not wait for the default stream. With `urgent` 1 its kernels' blocks start before those of other streams
-/// that wait for a multiprocessor.
-int32_t tandem_cuda_stream_create(int32_t device, int32_t urgent, tandem_stream* stream);
+/// A stream that does not wait for the default stream. Where blocks of several streams' kernels wait for a multiprocessor, those of
+/// the stream of the highest `rank` start first: 0, as all streams are by default, 1, or 2.
+int32_t tandem_cuda_stream_create(int32_t device, int32_t rank, tandem_stream* stream);
 int32_t tandem_cuda_stream_destroy(tandem_stream stream);
 /// Blocks until the stream has done all it was told.
 int32_t tandem_cuda_stream_synchronize(tandem_stream stream);

@@ -104,12 +104,14 @@ const char* tandem_cuda_error_text(int32_t code) {
     }
 }
 
-int32_t tandem_cuda_stream_create(int32_t device, int32_t urgent, tandem_stream* stream) {
+int32_t tandem_cuda_stream_create(int32_t device, int32_t rank, tandem_stream* stream) {
+    if (rank < 0 || rank > 2) return TANDEM_INVALID;
     return on_device(device, [=] {
         int least = 0, greatest = 0;
         cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
         if (error != cudaSuccess) return error;
-        return cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, urgent ? greatest : least);
+        // Lower numbers go first; a device has at least two of them.
+        return cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, least + (greatest - least) * rank / 2);
     });
 }
 

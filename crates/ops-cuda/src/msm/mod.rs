@@ -270,7 +270,7 @@ impl<G: Group> Msm<G> for Cuda {
         ctx.launch_aside(OP, |stream| unsafe { (launchers.reduce)(&args, raw(memory), bytes, stream) })?;
         self.end(span);
         let sums = ctx.download(OP, &sums)?;
-        drop(scratch);
+        ctx.drop_last(OP, scratch)?;
         Ok(Pending::new(move || {
             let mut sums = sums.wait()?;
             let mut point = <G::Point as bytemuck::Zeroable>::zeroed();

@@ -11,47 +11,28 @@ namespace msm {
 
 /// Entries that are worth a thread.
 constexpr uint32_t MIN_STRETCH = 4;
-/// Warps of a multiprocessor do not progress evenly: with one wave of equal stretches the last warps run alone for a
-/// fifth of the time. So most entries go to a first wave of threads, and shorter stretches to two more, which fill in.
-constexpr uint32_t FIRST_PERCENT = 70, SECOND_PERCENT = 21;
-/// Entries a thread from which on three waves pay for their partial sums.
-constexpr uint32_t MIN_THREE_WAVES = 96;
-
-/// The entries of one thread.
+/// The entries of one of `threads` threads.
 struct Stretch {
     uint32_t begin, end, length;
 
-    /// `wave` threads in each of `waves` waves, 1 or 3.
-    __device__ __forceinline__ Stretch(uint32_t total, uint32_t wave, uint32_t waves, uint32_t thread) {
-        const auto share = [&](uint64_t entries) { return max(uint32_t((entries + wave - 1) / wave), MIN_STRETCH); };
-        length = waves == 1 ? share(total) : share(uint64_t(total) * FIRST_PERCENT / 100);
-        uint64_t from = 0;
-        if (thread >= wave) {
-            thread -= wave;
-            from = uint64_t(wave) * length;
-            length = share(uint64_t(total) * SECOND_PERCENT / 100);
-            if (thread >= wave) {
-                thread -= wave;
-                from += uint64_t(wave) * length;
-                length = share(from < total ? total - from : 0);
-            }
-        }
-        from += uint64_t(thread) * length;
+    __device__ __forceinline__ Stretch(uint32_t total, uint32_t threads, uint32_t thread) {
+        length = max(uint32_t((uint64_t(total) + threads - 1) / threads), MIN_STRETCH);
+        const uint64_t from = uint64_t(thread) * length;
         begin = uint32_t(from < total ? from : total);
         end = uint32_t(from + length < total ? from + length : total);
     }
 };
 
-/// Threads of a block, blocks a multiprocessor that the register count must allow, how a thread keeps its sum, and whether
-/// additions in rounds are ever faster.
-template <int Blocks, class RunningSum, bool Rounds> struct Tuning {
-    static constexpr int THREADS = RunningSum::THREADS, BLOCKS = Blocks;
+/// How a thread keeps its sum and with how many others; how many groups of so many threads the block of a multiprocessor has,
+/// which the register count must allow; and whether additions in rounds are ever faster.
+template <int Groups, class RunningSum, bool Rounds> struct Tuning {
+    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups;
     static constexpr bool ROUNDS = Rounds;
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
 template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, RegisterSum<Fp<Bn254Fp>, 128>, false> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<4, SlotSum<Fp<Bls12381Fp>, 128, true, true>, true> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, SlotSum<Fp<Bls12381Fp>, 128, true, true>, true> {};
 template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true, false>, true> {};
 template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>, true> {};
 
@@ -108,11 +89,11 @@ __device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_
 }
 
 template <class F, class Source>
-__global__ void __launch_bounds__(AccumulateTuning<F>::THREADS, AccumulateTuning<F>::BLOCKS)
-    accumulate(Source source, uint32_t waves, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
+__global__ void __launch_bounds__(AccumulateTuning<F>::THREADS* AccumulateTuning<F>::GROUPS, 1)
+    accumulate(Source source, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
     const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, end_bucket = source.end_bucket();
     const uint32_t* offsets = source.offsets();
-    const Stretch stretch(source.total(), gridDim.x / waves * blockDim.x, waves, t);
+    const Stretch stretch(source.total(), gridDim.x * blockDim.x, t);
     const uint32_t end = stretch.end;
     uint32_t i = stretch.begin;
     if (i == end) {

@@ -140,6 +140,35 @@ template <class Kernel> cudaError_t wave(Kernel kernel, int block, size_t shared
     return status;
 }
 
+/// One block on each multiprocessor, of `groups` groups of `threads` threads. The warps of a block take turns; of several blocks
+/// the oldest goes first, and the last one runs alone in the end (docs/adr/0360).
+struct OneEach {
+    uint32_t multiprocessors = 0, groups = 0, threads = 0;
+
+    uint32_t block() const { return groups * threads; }
+    uint32_t all() const { return multiprocessors * block(); }
+    /// No more groups than `useful` threads need.
+    OneEach for_threads(uint64_t useful) const {
+        const uint64_t needed = (useful + threads - 1) / threads, each = (needed + multiprocessors - 1) / multiprocessors;
+        if (each >= groups) return *this;
+        return {uint32_t(needed < multiprocessors ? needed : multiprocessors), each ? uint32_t(each) : 1, threads};
+    }
+};
+
+/// As many groups as fit, up to `most`, each with `shared` bytes of shared memory.
+template <class Kernel>
+cudaError_t one_each(Kernel kernel, uint32_t threads, uint32_t most, size_t shared, OneEach* to) {
+    uint32_t all = 0;
+    int device = 0, multiprocessors = 0;
+    cudaError_t status = wave(kernel, int(threads), shared, &all);
+    if (status == cudaSuccess) status = cudaGetDevice(&device);
+    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (status != cudaSuccess) return status;
+    const uint32_t fit = all / threads / uint32_t(multiprocessors);
+    *to = {uint32_t(multiprocessors), fit < most ? fit : most, threads};
+    return cudaSuccess;
+}
+
 /// Lets the kernel have that much dynamic shared memory. The limit is always set to all that a block can have: it belongs
 /// to the kernel, not to the launch, and a host thread that needs less must not lower it between another's call and launch.
 template <class Kernel> cudaError_t allow_shared(Kernel kernel, size_t bytes) {

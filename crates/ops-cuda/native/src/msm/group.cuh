@@ -4,6 +4,9 @@
 #include "rounds.cuh"
 #include "table.cuh"
 
+#include <map>
+#include <mutex>
+
 namespace tandem {
 namespace msm {
 
@@ -48,37 +51,38 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     return int32_t(cudaGetLastError());
 }
 
-/// Threads of a full wave: of `accumulate`, of the rounds (0 where a group has none), of `sum_chunks`.
-struct Waves {
-    uint32_t accumulate, rounds, reduce;
+/// How `accumulate` is launched, how the rounds are where a group has them, and threads of a full wave of `sum_chunks`.
+struct Launches {
+    OneEach accumulate, rounds;
+    uint32_t reduce = 0;
 };
 
 /// Sizes and scratch memory of a sum.
 template <class F> struct SumPlan {
-    static constexpr uint32_t BLOCK = AccumulateTuning<F>::THREADS;
     static constexpr uint32_t POINTS = BLOCK_OF_POINTS<F>;
     using Field = typename AccumulateTuning<F>::Sum::Field;
-    uint32_t buckets = 0, waves = 1, threads = 0;
-    /// Where `rounds.rounds` is not 0: chunks, each with `threads` stretches of its own.
+    uint32_t buckets = 0;
+    OneEach accumulate, each_round;
+    /// Where `rounds.rounds` is not 0: chunks, each with stretches of its own for the threads of `accumulate`.
     Rounds<Field> rounds{};
-    uint32_t chunks = 1, round_threads = 0;
+    uint32_t chunks = 1;
     ReduceLayout reduce;
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
 
-    static constexpr size_t ACCUMULATE_SHARED = AccumulateTuning<F>::Sum::BYTES;
+    /// Of all chunks: two a thread.
+    size_t partials() const { return size_t(2) * chunks * accumulate.all(); }
     static size_t point_shared() { return POINTS * sizeof(Xyzz<F>); }
     static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
 
-    SumPlan(Arena& arena, const tandem_msm_sum_args& args, const Waves& wave)
-        : buckets(bucket_count(args.shape)), reduce(args.shape, wave.reduce, POINTS) {
+    SumPlan(Arena& arena, const tandem_msm_sum_args& args, const Launches& launches)
+        : buckets(bucket_count(args.shape)), accumulate(launches.accumulate), each_round(launches.rounds),
+          reduce(args.shape, launches.reduce, POINTS) {
         const uint64_t entries = args.shape.scalars * args.shape.windows;
         if (args.rounds) {
             rounds.rounds = args.rounds;
             rounds.chunk = args.chunk;
-            round_threads = wave.rounds;
             chunks = div_up(entries, rounds.chunk);
-            threads = wave.accumulate;
             // Slots of round k.
             const auto most = [&](uint32_t k) {
                 const uint64_t chunk = rounds.chunk < entries ? rounds.chunk : entries;
@@ -91,14 +95,12 @@ template <class F> struct SumPlan {
             rounds.offsets = arena.take<uint32_t>(buckets + 1);
             for (uint32_t k = 0; k < 2; k++) rounds.slots[k] = arena.take<Affine<Field>>(most(k + 1));
             rounds.before = arena.take<Field>(most(1));
-            rounds.product = arena.take<Field>(round_threads);
+            rounds.product = arena.take<Field>(each_round.all());
         } else {
-            const uint32_t useful = div_up(entries, MIN_STRETCH * BLOCK) * BLOCK;
-            if (entries >= uint64_t(wave.accumulate) * MIN_THREE_WAVES) waves = 3;
-            threads = useful < wave.accumulate ? useful : waves * wave.accumulate;
+            accumulate = accumulate.for_threads(div_up(entries, MIN_STRETCH));
         }
         bucket = arena.take<Xyzz<F>>(buckets);
-        const size_t slots[2] = {size_t(2) * chunks * threads, size_t(2) * div_up(uint64_t(2) * chunks * threads, COMBINE)};
+        const size_t slots[2] = {partials(), size_t(2) * div_up(partials(), COMBINE)};
         for (int k = 0; k < 2; k++) {
             partial[k] = arena.take<Xyzz<F>>(slots[k]);
             partial_key[k] = arena.take<uint32_t>(slots[k]);
@@ -115,31 +117,51 @@ inline bool valid(const tandem_msm_sum_args* a) {
     return a->rounds == 0 || (a->rounds <= MAX_ROUNDS && a->chunk >= MIN_CHUNK && a->chunk <= MAX_CHUNK);
 }
 
-template <class F> int32_t waves(Waves* to) {
+template <class F> int32_t find_launches(Launches* to) {
     using Field = typename SumPlan<F>::Field;
-    constexpr size_t shared = SumPlan<F>::ACCUMULATE_SHARED;
-    to->rounds = 0;
-    if constexpr (AccumulateTuning<F>::ROUNDS) {
-        using T = RoundTuning<F>;
-        TANDEM_TRY(allow_shared(accumulate<F, OfSlots<Field>>, shared));
-        TANDEM_TRY(allow_shared(multiply_denominators<F, true>, T::FORWARD_SHARED));
-        TANDEM_TRY(allow_shared(multiply_denominators<F, false>, T::FORWARD_SHARED));
-        TANDEM_TRY(allow_shared(add_pairs<F, true>, T::BACKWARD_SHARED));
-        TANDEM_TRY(allow_shared(add_pairs<F, false>, T::BACKWARD_SHARED));
-        TANDEM_TRY(wave(add_pairs<F, true>, T::THREADS, T::BACKWARD_SHARED, &to->rounds));
+    using T = AccumulateTuning<F>;
+    constexpr size_t shared = T::Sum::BYTES;
+    if constexpr (T::ROUNDS) {
+        using R = RoundTuning<F>;
+        TANDEM_TRY(allow_shared(accumulate<F, OfSlots<Field>>, shared * T::GROUPS));
+        TANDEM_TRY(allow_shared(multiply_denominators<F, true>, R::FORWARD_SHARED * R::GROUPS));
+        TANDEM_TRY(allow_shared(multiply_denominators<F, false>, R::FORWARD_SHARED * R::GROUPS));
+        TANDEM_TRY(allow_shared(add_pairs<F, true>, R::BACKWARD_SHARED * R::GROUPS));
+        TANDEM_TRY(allow_shared(add_pairs<F, false>, R::BACKWARD_SHARED * R::GROUPS));
+        TANDEM_TRY(one_each(add_pairs<F, true>, R::THREADS, R::GROUPS, R::BACKWARD_SHARED, &to->rounds));
     }
-    TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared));
-    TANDEM_TRY(wave(accumulate<F, OfEntries<Field>>, AccumulateTuning<F>::THREADS, shared, &to->accumulate));
+    TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared * T::GROUPS));
+    TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::GROUPS, shared, &to->accumulate));
     TANDEM_TRY(wave(sum_chunks<F>, 128, 0, &to->reduce));
+    TANDEM_TRY(allow_shared(combine_partials<F>, SumPlan<F>::combine_shared()));
+    TANDEM_TRY(allow_shared(sum_groups<F>, SumPlan<F>::point_shared()));
+    TANDEM_TRY(allow_shared(sum_bits<F>, SumPlan<F>::point_shared()));
+    return TANDEM_OK;
+}
+
+/// The same for every sum on a device: found by its first.
+template <class F> int32_t launches(Launches* to) {
+    static std::mutex one_at_a_time;
+    static std::map<int, Launches> found;
+    int device = 0;
+    TANDEM_TRY(cudaGetDevice(&device));
+    const std::lock_guard<std::mutex> guard(one_at_a_time);
+    auto at = found.find(device);
+    if (at == found.end()) {
+        Launches of_device;
+        if (int32_t status = find_launches<F>(&of_device)) return status;
+        at = found.emplace(device, of_device).first;
+    }
+    *to = at->second;
     return TANDEM_OK;
 }
 
 template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* bytes) {
     if (!bytes || !valid(args)) return TANDEM_INVALID;
-    Waves wave;
-    if (int32_t status = waves<F>(&wave)) return status;
+    Launches to;
+    if (int32_t status = launches<F>(&to)) return status;
     Arena arena(nullptr);
-    SumPlan<F>(arena, *args, wave);
+    SumPlan<F>(arena, *args, to);
     *bytes = arena.used();
     return TANDEM_OK;
 }
@@ -148,21 +170,33 @@ template <class F> int32_t sum_scratch(const tandem_msm_sum_args* args, size_t* 
 template <class F, class Work>
 int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes, Work work) {
     if (!valid(args)) return TANDEM_INVALID;
-    Waves wave;
-    if (int32_t status = waves<F>(&wave)) return status;
+    Launches to;
+    if (int32_t status = launches<F>(&to)) return status;
     Arena arena(scratch);
-    const SumPlan<F> p(arena, *args, wave);
+    const SumPlan<F> p(arena, *args, to);
     if (!scratch || scratch_bytes < arena.used()) return TANDEM_SCRATCH_TOO_SMALL;
     return work(p);
+}
+
+/// What is left to be added up of a chunk to buckets and to partial sums of them.
+template <class F, class Source>
+int32_t start_accumulate(const SumPlan<F>& p, const Source& source, uint32_t chunk, tandem_stream stream) {
+    const OneEach& each = p.accumulate;
+    const size_t before = size_t(2) * chunk * each.all();
+    accumulate<F><<<each.multiprocessors, each.block(), each.groups * AccumulateTuning<F>::Sum::BYTES, stream>>>(
+        source, p.bucket, p.partial_key[0] + before, p.partial[0] + before);
+    return int32_t(cudaGetLastError());
 }
 
 /// Round k of a chunk.
 template <class F, bool FIRST>
 void start_round(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, uint32_t k, tandem_stream stream) {
     using T = RoundTuning<F>;
-    const uint32_t blocks = p.round_threads / T::THREADS;
-    multiply_denominators<F, FIRST><<<blocks, T::THREADS, T::FORWARD_SHARED, stream>>>(*args, p.rounds, chunk, k);
-    add_pairs<F, FIRST><<<blocks, T::THREADS, T::BACKWARD_SHARED, stream>>>(*args, p.rounds, chunk, k);
+    const OneEach& each = p.each_round;
+    multiply_denominators<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::FORWARD_SHARED, stream>>>(
+        *args, p.rounds, chunk, k);
+    add_pairs<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::BACKWARD_SHARED, stream>>>(
+        *args, p.rounds, chunk, k);
 }
 
 /// A chunk's entries to buckets and to partial sums of them, in rounds.
@@ -177,10 +211,7 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
                                                    r.offsets, r.placed);
     start_round<F, true>(p, args, chunk, 1, stream);
     for (uint32_t k = 2; k <= r.rounds; k++) start_round<F, false>(p, args, chunk, k, stream);
-    const size_t partials = size_t(2) * chunk * p.threads;
-    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED, stream>>>(
-        OfSlots<Field>{r}, 1, p.bucket, p.partial_key[0] + partials, p.partial[0] + partials);
-    return int32_t(cudaGetLastError());
+    return start_accumulate(p, OfSlots<Field>{r}, chunk, stream);
 }
 
 /// All entries to buckets and to partial sums of them.
@@ -195,15 +226,12 @@ template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_
         }
         return TANDEM_INVALID;
     }
-    accumulate<F><<<p.threads / p.BLOCK, p.BLOCK, p.ACCUMULATE_SHARED, stream>>>(
-        OfEntries<typename SumPlan<F>::Field>{*args, p.buckets}, p.waves, p.bucket, p.partial_key[0], p.partial[0]);
-    return int32_t(cudaGetLastError());
+    return start_accumulate(p, OfEntries<typename SumPlan<F>::Field>{*args, p.buckets}, 0, stream);
 }
 
 /// Buckets to what is left for the host.
 template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
-    TANDEM_TRY(allow_shared(combine_partials<F>, p.combine_shared()));
-    uint32_t count = 2 * p.chunks * p.threads, blocks;
+    uint32_t count = uint32_t(p.partials()), blocks;
     for (int from = 0;; from ^= 1) {
         blocks = div_up(count, COMBINE);
         combine_partials<F><<<blocks, COMBINE, p.combine_shared(), stream>>>(
@@ -214,12 +242,10 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
 
     const ReduceLayout& d = p.reduce;
     sum_chunks<F><<<div_up(2 * d.chunks(), 128), 128, 0, stream>>>(d, p.bucket, p.chunk_rows, p.chunk_columns);
-    TANDEM_TRY(allow_shared(sum_groups<F>, p.point_shared()));
     const Groups<F> rows{p.chunk_rows, p.rows, uint32_t(d.chunks()), d.l - d.m};
     const Groups<F> columns{p.chunk_columns, p.columns, uint32_t(d.chunks()), d.h - d.m};
     if ((1u << rows.log_group) > p.POINTS) return TANDEM_INVALID;
     sum_groups<F><<<2 * div_up(d.chunks(), p.POINTS), p.POINTS, p.point_shared(), stream>>>(rows, columns);
-    TANDEM_TRY(allow_shared(sum_bits<F>, p.point_shared()));
     sum_bits<F><<<dim3(d.sets, d.q + 1), p.POINTS, p.point_shared(), stream>>>(
         d, p.rows, p.columns, reinterpret_cast<Xyzz<F>*>(args->sums));
     return int32_t(cudaGetLastError());

@@ -208,13 +208,14 @@ template <class Field, bool FIRST> struct Sources {
     }
 };
 
-/// Threads of a block and blocks a multiprocessor, and their shared memory: two and six numbers a thread.
+/// Threads of a group and groups of a block, and the shared memory of a group: two and six numbers a thread.
 template <class F> struct RoundTuning {
     using Sum = typename AccumulateTuning<F>::Sum;
     using Field = typename Sum::Field;
-    static constexpr int THREADS = Sum::THREADS, BLOCKS = AccumulateTuning<F>::BLOCKS;
+    static constexpr int THREADS = Sum::THREADS, GROUPS = AccumulateTuning<F>::GROUPS;
     using S = Slots<Field, THREADS>;
-    static constexpr size_t FORWARD_SHARED = 2 * S::STRIDE, BACKWARD_SHARED = 6 * S::STRIDE;
+    static constexpr uint32_t FORWARD = 2, BACKWARD = 6;
+    static constexpr size_t FORWARD_SHARED = FORWARD * S::STRIDE, BACKWARD_SHARED = BACKWARD * S::STRIDE;
     static __device__ __forceinline__ Field sqr(uint32_t a) {
         if constexpr (Sum::SQUARES) return S::sqr(a);
         else return S::mul(a, a);
@@ -223,12 +224,12 @@ template <class F> struct RoundTuning {
 
 /// Round k of a chunk, forward. An addition's denominator is the difference of the x, of a doubling 2y; infinity has none.
 template <class F, bool FIRST>
-__global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCKS)
+__global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
     multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
     using Field = typename RoundTuning<F>::Field;
     using S = typename RoundTuning<F>::S;
     extern __shared__ uint4 memory[];
-    const uint32_t own = uint32_t(__cvta_generic_to_shared(memory + threadIdx.x));
+    const uint32_t own = S::own(memory, RoundTuning<F>::FORWARD);
     const uint32_t U = own, B = own + S::STRIDE;
     const Share share(r.placed->slots[k]);
     const Sources<Field, FIRST> sources(a, r, number, k);
@@ -261,12 +262,12 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCK
 
 /// Backward: takes the same slots for additions as multiply_denominators, in the opposite order, and writes all.
 template <class F, bool FIRST>
-__global__ void __launch_bounds__(RoundTuning<F>::THREADS, RoundTuning<F>::BLOCKS)
+__global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
     add_pairs(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
     using Field = typename RoundTuning<F>::Field;
     using S = typename RoundTuning<F>::S;
     extern __shared__ uint4 memory[];
-    const uint32_t own = uint32_t(__cvta_generic_to_shared(memory + threadIdx.x));
+    const uint32_t own = S::own(memory, RoundTuning<F>::BACKWARD);
     // The inverse of the product of all denominators not yet used; two for what is in work; q.y - p.y; p.x; p.y.
     const uint32_t U = own, A = U + S::STRIDE, B = A + S::STRIDE, DY = B + S::STRIDE, X = DY + S::STRIDE, Y = X + S::STRIDE;
     const Share share(r.placed->slots[k]);

@@ -9,11 +9,16 @@
 namespace tandem {
 namespace msm {
 
-/// Numbers of the threads of a block: slot after slot, in pieces of 16 bytes that lie side by side.
+/// Numbers of a group of threads: slot after slot, in pieces of 16 bytes that lie side by side. Groups of a block lie one after
+/// the other, so that a block may have any number of them.
 template <class F, int Threads> struct Slots {
     static constexpr int PIECES = sizeof(F) / 16;
     static constexpr uint32_t STRIDE = PIECES * Threads * 16;
 
+    /// Where the thread's first slot is, of `count`.
+    static __device__ __forceinline__ uint32_t own(uint4* shared, uint32_t count) {
+        return uint32_t(__cvta_generic_to_shared(shared)) + threadIdx.x / Threads * count * STRIDE + threadIdx.x % Threads * 16;
+    }
     template <class T = F> static __device__ __forceinline__ T load(uint32_t at) {
         T value;
         uint4* to = reinterpret_cast<uint4*>(&value);
@@ -61,13 +66,14 @@ template <class F, int Threads> struct RegisterSum {
     using Field = F;
     using S = Slots<F, Threads>;
     static constexpr int THREADS = Threads;
-    static constexpr size_t BYTES = 2 * S::STRIDE;
+    static constexpr uint32_t COUNT = 2;
+    static constexpr size_t BYTES = COUNT * S::STRIDE;
     F x, y;
     bool empty = true;
     uint32_t own;
 
     __device__ __forceinline__ explicit RegisterSum(uint4* shared)
-        : x(F::zero()), y(F::zero()), own(uint32_t(__cvta_generic_to_shared(shared + threadIdx.x))) {}
+        : x(F::zero()), y(F::zero()), own(S::own(shared, COUNT)) {}
 
     /// this += +-*from, for any two points (madd-2008-s, as in curve.cuh).
     __device__ __forceinline__ void add(const Affine<F>* from, bool negative) {
@@ -126,8 +132,7 @@ template <class F, int Threads, bool Squares, bool Merged> struct SlotSum {
     uint32_t own;
     bool empty = true;
 
-    __device__ __forceinline__ explicit SlotSum(uint4* shared)
-        : own(uint32_t(__cvta_generic_to_shared(shared + threadIdx.x))) {}
+    __device__ __forceinline__ explicit SlotSum(uint4* shared) : own(S::own(shared, COUNT)) {}
 
     /// this += +-*from, for any two points (madd-2008-s, as in curve.cuh).
     __device__ __forceinline__ void add(const Affine<F>* from, bool negative) {
