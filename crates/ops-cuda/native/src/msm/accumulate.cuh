@@ -11,6 +11,7 @@ namespace msm {
 
 /// Entries that are worth a thread.
 constexpr uint32_t MIN_STRETCH = 4;
+
 /// The entries of one of `threads` threads.
 struct Stretch {
     uint32_t begin, end, length;

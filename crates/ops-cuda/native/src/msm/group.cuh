@@ -117,6 +117,7 @@ inline bool valid(const tandem_msm_sum_args* a) {
     return a->rounds == 0 || (a->rounds <= MAX_ROUNDS && a->chunk >= MIN_CHUNK && a->chunk <= MAX_CHUNK);
 }
 
+/// Asks the current device, and sets what its kernels may take.
 template <class F> int32_t find_launches(Launches* to) {
     using Field = typename SumPlan<F>::Field;
     using T = AccumulateTuning<F>;
