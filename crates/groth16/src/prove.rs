@@ -118,8 +118,7 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     HostSpan::of(host, "enqueue", || {
         let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
         let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
-        let others_wait = ![b, c_inverse, c_forward].iter().all(|&lane| lane == a)
-            || key.quotient.iter().any(|part| part.share.lane != a);
+        let others_wait = key.schedule.chains != Chains::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
         // Two threads, so that no lane waits until another has been told all it has to do.
         let (first, others) = rayon::join(
             || {

@@ -1,5 +1,5 @@
 //! Numbers found by measuring: NVIDIA H200, one and two, 2026-11-22, `tandem bench groth16 --log-n 16..22 --compare --trace FILE`, half of
-//! the witness dense, tables for a million proofs (docs/adr/0002). Of G2: fitted to the run of 17:31.
+//! the witness dense, tables for a million proofs (docs/adr/0002).
 
 use tandem_ops::CurveId;
 
@@ -18,7 +18,7 @@ pub(crate) struct Costs {
     pub(crate) digits: f64,
     /// What a sum in G1 costs beside its points.
     pub(crate) g1_sum: Ends,
-    /// What a sum in G2 costs beside its points: with additions in rounds (ops-cuda) their inversions, too.
+    /// What a sum in G2 costs beside its points.
     pub(crate) g2_sum: Ends,
     /// What a lane more costs: its share of the upload, the copies, and the host's work on its sums.
     pub(crate) lane: f64,
@@ -44,19 +44,19 @@ impl Costs {
             CurveId::Bn254 => Costs {
                 row: 1.4,
                 h_point: 2.0,
-                g2_point: 2.18,
+                g2_point: 3.0,
                 digits: 0.2,
                 g1_sum: Ends { least: 100e3, point: 0.25, most: 400e3 },
-                g2_sum: Ends { least: 170e3, point: 1.0, most: 1.44e6 },
+                g2_sum: Ends { least: 150e3, point: 0.45, most: 900e3 },
                 lane: 500e3,
             },
             CurveId::Bls12_381 => Costs {
                 row: 0.65,
                 h_point: 2.12,
-                g2_point: 1.75,
+                g2_point: 2.88,
                 digits: 0.09,
                 g1_sum: Ends { least: 60e3, point: 0.25, most: 320e3 },
-                g2_sum: Ends { least: 150e3, point: 1.2, most: 1.5e6 },
+                g2_sum: Ends { least: 150e3, point: 0.55, most: 800e3 },
                 lane: 250e3,
             },
         }

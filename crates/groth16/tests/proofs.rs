@@ -10,7 +10,7 @@ use tandem_groth16::{
     Witness, P1, P2,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group};
+use tandem_ops::{Backend, Bls12_381, Bn254, Canonical, Curve, Group, Lane, Span};
 use zeroize::Zeroizing;
 
 fn key<C: Curve>(circuit: Synthetic) -> OwnedKey<C> {
@@ -49,6 +49,30 @@ const CIRCUITS: [(usize, usize, f64); 9] = [
     (200, 0, 0.3),
     (255, 1, 0.5),
 ];
+
+/// What a lane does comes in the order in which it is told.
+#[test]
+fn sums_over_the_witness_come_first_where_no_lane_waits_for_transforms() {
+    let circuit = Synthetic { constraints: 255, publics: 1, dense: 0.5 };
+    let (key, witness) = (key::<Bn254>(circuit), circuit.witness::<Bn254>(3).unwrap());
+    for (lanes, layout, sums_first) in [(1, Layout::Auto, true), (1, Layout::Split, true), (2, Layout::Split, false)] {
+        let backend = Cpu::new(lanes);
+        let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout, 100).unwrap();
+        backend.take_spans().unwrap();
+        prove(&backend, &resident, &checked(&witness).unwrap(), &Blinding::random().unwrap()).unwrap();
+        let spans = backend.take_spans().unwrap();
+        for lane in (0..lanes).map(Lane) {
+            let begins = |part| {
+                let of_part = |s: &&Span| s.lane == lane && s.name.starts_with(part);
+                spans.iter().filter(of_part).map(|s| s.start_us).collect::<Vec<_>>()
+            };
+            let (sums, transforms) = (begins("MSM A"), begins("inverse NTT"));
+            assert!(!sums.is_empty() && !transforms.is_empty(), "{lane:?} of {lanes}, {layout:?}: {spans:?}");
+            let first = sums.iter().all(|sum| transforms.iter().all(|transform| sum < transform));
+            assert_eq!(first, sums_first, "{lane:?} of {lanes}, {layout:?}");
+        }
+    }
+}
 
 fn proofs_verify_and_are_the_same_on_any_number_of_lanes<C: Curve>() {
     for (constraints, publics, dense) in CIRCUITS {

@@ -10,7 +10,7 @@ pub(crate) mod msm {
         /// A bucket: two full additions on its way to the sum, its share of what does not fill the device, what it takes to end
         /// one and begin the next, and in rounds a slot without an addition in every second one.
         pub(crate) bucket: f64,
-        /// What is there in any case: an inversion a round.
+        /// What is there in any case; with rounds, an inversion in each.
         pub(crate) start: f64,
     }
 
@@ -48,7 +48,7 @@ pub(crate) mod msm {
     /// Bytes of a table of points of `point_bytes` that additions read at random without waiting for it. A microbench of
     /// such reads (0295), in thousand millions a second: 21 from up to 64 GB, 15 from 80, 5 from 100, 3 from 125 GB, for
     /// points of 64 and of 96 bytes. Additions in XYZZ coordinates take 6.4 of them on BN254; the first round of affine ones takes
-    /// as many as there are, and still 13 of points of 192 bytes from 103 GB.
+    /// as many as there are, and found 13 of points of 192 bytes in 103 GB (H200, 2026-11-22, 16:42 UTC, docs/adr/0360).
     pub(crate) fn table_reach(point_bytes: u64) -> u64 {
         if point_bytes <= 96 {
             80_000_000_000

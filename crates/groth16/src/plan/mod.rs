@@ -36,7 +36,7 @@ pub struct Chains {
 
 impl Chains {
     /// All on one lane.
-    fn on(lane: Lane) -> Self {
+    pub(crate) fn on(lane: Lane) -> Self {
         Chains { a: lane, b: lane, c_inverse: lane, c_forward: lane }
     }
 }
