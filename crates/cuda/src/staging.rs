@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A mutex that a panicking thread has left is used all the same: what it guards here is only memory to overwrite.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -448,6 +449,8 @@ pub struct Downloads {
 
 /// No more is kept.
 const KEPT_BYTES: usize = 64 << 20;
+/// How long a thread that waits for a download stays awake: longer than all but the largest proofs take.
+const AWAKE: Duration = Duration::from_millis(50);
 
 impl Default for Downloads {
     fn default() -> Self {
@@ -501,7 +504,7 @@ impl<T: Pod> Download<T> {
     pub fn wait(mut self) -> Result<Vec<T>> {
         let mut out: Vec<T> = Vec::new();
         let Some(event) = self.done.take() else { return Ok(out) };
-        event.synchronize()?;
+        event.synchronize_awake(AWAKE)?;
         let room = out.try_reserve_exact(self.len);
         room.map_err(|_| Error::new("copy to host: host memory", None, ffi::TANDEM_CUDA_OUT_OF_MEMORY))?;
         // Blocks are page-aligned, but the cast that checks it would be an unneeded way to fail.

@@ -2,6 +2,7 @@
 
 use crate::error::{check, Error, Result};
 use crate::{ffi, Device};
+use std::time::{Duration, Instant};
 
 /// A queue of work of one device. What it is told is done in order; streams run beside each other.
 #[derive(Debug)]
@@ -155,6 +156,21 @@ impl Event {
         self.device.make_current()?;
         // SAFETY: the event is alive.
         check("wait for work", Some(self.device), unsafe { ffi::tandem_cuda_event_synchronize(self.raw) })
+    }
+
+    /// The same without going to sleep for up to `awake`: a thread that sleeps notices some 0.1 ms late.
+    ///
+    /// # Errors
+    /// As [`Event::synchronize`].
+    pub fn synchronize_awake(&self, awake: Duration) -> Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < awake {
+            if self.is_done()? {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        self.synchronize()
     }
 
     /// Milliseconds from this event to `later`; both must be timed, of one device, and done.

@@ -420,7 +420,8 @@ pub const TANDEM_EXEC_WAY_SEND_AND_KEEP: i32 = 2;
 
 pub const TANDEM_EXEC_WAY_RECEIVE: i32 = 3;
 
-/// The number of the last command that a block has done. Each is in a line of its own: what two blocks write to one line meets there.
+/// The number of the last command that a block has done, and in the upper 32 bits the nanoseconds that it took for it, by the device's clock. Each is
+/// in a line of its own: what two blocks write to one line meets there.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_exec_done {

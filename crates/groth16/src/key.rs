@@ -149,6 +149,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         view.check_sizes()?;
         let (shape, lanes) = (view.shape, backend.lanes());
         let schedule = plan::schedule(C::ID, shape, lanes, layout);
+        backend.expect_uploads_to_all(&schedule.whole);
         let matrix_a = backend.load_matrix(schedule.chains.a, view.matrix_a)?;
         let matrix_b = backend.load_matrix(schedule.chains.b, view.matrix_b)?;
         backend.synchronize()?;

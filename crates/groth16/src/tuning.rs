@@ -44,19 +44,19 @@ impl Costs {
             CurveId::Bn254 => Costs {
                 row: 1.4,
                 h_point: 2.0,
-                g2_point: 3.0,
+                g2_point: 2.18,
                 digits: 0.2,
                 g1_sum: Ends { least: 100e3, point: 0.25, most: 400e3 },
-                g2_sum: Ends { least: 150e3, point: 0.45, most: 900e3 },
+                g2_sum: Ends { least: 170e3, point: 1.0, most: 1.44e6 },
                 lane: 500e3,
             },
             CurveId::Bls12_381 => Costs {
                 row: 0.65,
                 h_point: 2.12,
-                g2_point: 2.88,
+                g2_point: 1.75,
                 digits: 0.09,
                 g1_sum: Ends { least: 60e3, point: 0.25, most: 320e3 },
-                g2_sum: Ends { least: 150e3, point: 0.55, most: 800e3 },
+                g2_sum: Ends { least: 150e3, point: 1.2, most: 1.5e6 },
                 lane: 250e3,
             },
         }

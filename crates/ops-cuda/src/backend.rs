@@ -79,8 +79,8 @@ impl Cuda {
         Self::open_as(devices, None)
     }
 
-    /// The team of `devices` with transforms planned as on GPUs that have so many bytes of memory: small ones then take the plans
-    /// that only the largest have else.
+    /// The team of `devices` as if each had so many bytes of memory: with transforms planned for that, so that small ones take the plans
+    /// that only the largest have else, and without buffers that are larger.
     ///
     /// # Errors
     /// As [`Cuda::open`].
@@ -187,6 +187,14 @@ impl Backend for Cuda {
         buf.map_or_else(|| HostBuf::zeros(len), Ok)
     }
 
+    /// Opens the fabric between them.
+    fn expect_uploads_to_all(&self, lanes: &[Lane]) {
+        let ctxs: Option<Vec<_>> = lanes.iter().map(|lane| self.lanes.get(lane.0)).collect();
+        if let Some(ctxs) = ctxs {
+            self.gathers.expect(&ctxs);
+        }
+    }
+
     /// Each lane gets a piece over its own link, and the others' pieces through the fabric; or everything over its own link, where
     /// nothing else joins them. Nothing is waited for where `src` is page-locked.
     fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &Arc<HostBuf<T>>) -> Result<Vec<CudaBuf<T>>> {
@@ -196,7 +204,7 @@ impl Backend for Cuda {
             return Err(Error::invalid(OP, "a lane twice"));
         }
         let gathered = lanes.iter().map(|&lane| self.lane(OP, lane)).collect::<Result<Vec<_>>>()?;
-        // To open the fabric takes as long as hundreds of proofs gain by it. Who makes so many has taken memory from `host_buf`.
+        // To open the fabric takes as long as hundreds of uploads gain by it. Who makes so many has taken memory from `host_buf`.
         let source: Arc<dyn Source> = Arc::new(Kept(src.clone()));
         let is_locked = gathered.first().is_some_and(|ctx| ctx.is_locked(source.bytes()));
         let gather = self.gathers.of(&gathered, is_locked);

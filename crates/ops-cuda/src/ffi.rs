@@ -452,23 +452,13 @@ pub struct tandem_msm_sum_args {
     pub table: *const u64,
     pub entries: *const u32,
     pub offsets: *const u32,
-    /// Room for as many points of four coordinates, x, y, zz, zzz.
+    /// Room for as many points of four coordinates, x, y, zz, zzz, set after set: the sum of all its buckets, then for bit 0, bit 1 and so
+    /// on that of the buckets whose number has it.
     pub sums: *mut u64,
     /// Rounds of affine additions before those in XYZZ coordinates, up to TANDEM_MSM_ROUNDS; none in G1 of BN254. And the entries,
     /// 2^8 to 2^30, that they are made for at a time: scratch memory grows with as many points.
     pub rounds: u32,
     pub chunk: u32,
-}
-
-/// Puts the partial sums together, on the host; all pointers are host memory.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tandem_msm_finish_args {
-    pub shape: tandem_msm_shape,
-    /// What tandem_msm_reduce_* wrote.
-    pub sums: *const u64,
-    /// An affine point.
-    pub point: *mut u64,
 }
 
 pub const TANDEM_SORT_LANES: i32 = 8;
@@ -667,7 +657,6 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_finish_bn254_g1(args: *const tandem_msm_finish_args) -> i32;
     pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bn254_g2(
         args: *const tandem_msm_table_args,
@@ -688,7 +677,6 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_finish_bn254_g2(args: *const tandem_msm_finish_args) -> i32;
     pub fn tandem_msm_table_bls12_381_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bls12_381_g1(
         args: *const tandem_msm_table_args,
@@ -709,7 +697,6 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_finish_bls12_381_g1(args: *const tandem_msm_finish_args) -> i32;
     pub fn tandem_msm_table_bls12_381_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bls12_381_g2(
         args: *const tandem_msm_table_args,
@@ -730,7 +717,6 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_finish_bls12_381_g2(args: *const tandem_msm_finish_args) -> i32;
     pub fn tandem_sort_u32_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
     pub fn tandem_sort_u32(args: *const tandem_sort_args, stream: tandem_stream) -> i32;
     pub fn tandem_sort_u64_room(args: *const tandem_sort_args, bytes: *mut usize) -> i32;
@@ -1029,13 +1015,6 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 80);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, rounds) == 88);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, chunk) == 92);
-};
-
-const _: () = {
-    assert!(size_of::<tandem_msm_finish_args>() == 56);
-    assert!(core::mem::offset_of!(tandem_msm_finish_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_finish_args, sums) == 40);
-    assert!(core::mem::offset_of!(tandem_msm_finish_args, point) == 48);
 };
 
 const _: () = {

@@ -3,14 +3,21 @@
 use crate::lane::LaneCtx;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use tandem_cuda::{Device, Stream};
 use tandem_fabric::exec::Tuning;
 use tandem_fabric::topology::{self, DeviceKind, Link, LinkKind, Rate, Topology};
 use tandem_fabric::{Collectives, Options, Team};
 
+/// `None` where there is no way.
+type Opened = HashMap<Vec<Device>, Option<Collectives>>;
+
 /// The fabric's collectives, by the GPUs that take part.
 #[derive(Default)]
-pub(crate) struct Gathers(Mutex<HashMap<Vec<Device>, Option<Collectives>>>);
+pub(crate) struct Gathers {
+    opened: Arc<Mutex<Opened>>,
+    opening: Mutex<Vec<JoinHandle<()>>>,
+}
 
 impl Gathers {
     /// Those of these lanes' GPUs, on the lanes' streams; `may_open` where they are not there yet. `None` where two of them are joined by
@@ -19,14 +26,43 @@ impl Gathers {
         if lanes.len() < 2 {
             return None;
         }
-        let devices: Vec<Device> = lanes.iter().map(|lane| lane.device).collect();
-        let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if may_open && !opened.contains_key(&devices) {
-            let streams: Vec<_> = lanes.iter().map(|lane| lane.stream().clone()).collect();
-            let ways = open(&devices, &streams).ok().flatten();
-            opened.insert(devices.clone(), ways);
+        let (devices, streams) = gpus(lanes);
+        if may_open {
+            make(&self.opened, &devices, &streams);
         }
-        opened.get(&devices)?.clone()
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&devices)?.clone()
+    }
+
+    /// Opens them on a thread of their own, which holds up nobody but who asks for them before they are there.
+    pub(crate) fn expect(&self, lanes: &[&Arc<LaneCtx>]) {
+        if lanes.len() < 2 {
+            return;
+        }
+        let ((devices, streams), opened) = (gpus(lanes), self.opened.clone());
+        let make = move || make(&opened, &devices, &streams);
+        // Where there are no threads left, the first upload from page-locked memory does it.
+        if let Ok(thread) = std::thread::Builder::new().name("open fabric".into()).spawn(make) {
+            self.opening.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        }
+    }
+}
+
+impl Drop for Gathers {
+    fn drop(&mut self) {
+        let threads = std::mem::take(&mut *self.opening.lock().unwrap_or_else(PoisonError::into_inner));
+        threads.into_iter().for_each(|thread| _ = thread.join());
+    }
+}
+
+fn gpus(lanes: &[&Arc<LaneCtx>]) -> (Vec<Device>, Vec<Arc<Stream>>) {
+    lanes.iter().map(|lane| (lane.device, lane.stream().clone())).unzip()
+}
+
+/// Opens them if they are not there. Who asks for them meanwhile waits.
+fn make(opened: &Mutex<Opened>, devices: &[Device], streams: &[Arc<Stream>]) {
+    let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+    if !opened.contains_key(devices) {
+        opened.insert(devices.to_vec(), open(devices, streams).ok().flatten());
     }
 }
 

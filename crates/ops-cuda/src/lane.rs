@@ -79,14 +79,12 @@ impl LaneCtx {
 
     /// Memory with undefined contents for what may be secret: it is overwritten when it is dropped.
     pub(crate) fn alloc<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
-        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        self.pool.alloc(&self.stream, len, true).map_err(|e| self.error_of(op, e, wanted))
+        self.alloc_on(op, &self.stream, len, true)
     }
 
     /// The same for what is only used aside.
     pub(crate) fn alloc_aside<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
-        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        self.pool.alloc(&self.aside, len, true).map_err(|e| self.error_of(op, e, wanted))
+        self.alloc_on(op, &self.aside, len, true)
     }
 
     /// All that is done with a buffer from here on is done aside, after what the lane was told before.
@@ -101,8 +99,21 @@ impl LaneCtx {
 
     /// Memory with undefined contents for what everyone may know, such as points of a key or roots of unity.
     pub(crate) fn alloc_public<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(op, &self.stream, len, false)
+    }
+
+    fn alloc_on<T: Wire>(
+        &self,
+        op: &'static str,
+        stream: &Arc<Stream>,
+        len: usize,
+        wipe: bool,
+    ) -> Result<DeviceBuffer<T>> {
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        self.pool.alloc(&self.stream, len, false).map_err(|e| self.error_of(op, e, wanted))
+        if wanted > self.properties.memory_bytes {
+            return Err(Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() });
+        }
+        self.pool.alloc(stream, len, wipe).map_err(|e| self.error_of(op, e, wanted))
     }
 
     /// Copies values of any alignment to `to` from element `at` on; they may be reused when this returns.
@@ -187,18 +198,19 @@ impl LaneCtx {
         self.aside.call(op, f).map_err(|e| self.error(op, e))
     }
 
-    /// Calls a launcher that needs scratch memory: asks `query` how many bytes, allocates them, and gives them to `f`.
-    /// They are overwritten and freed when the stream has done what `f` launched.
+    /// Calls a launcher that needs scratch memory: asks `query` how many bytes, allocates them, and gives them to `f`. To drop
+    /// what is returned overwrites and frees them.
     pub(crate) fn launch_with_scratch(
         &self,
         op: &'static str,
         query: impl FnOnce(&mut usize) -> i32,
         f: impl FnOnce(*mut c_void, usize, tandem_stream) -> i32,
-    ) -> Result<()> {
+    ) -> Result<DeviceBuffer<u8>> {
         let mut bytes = 0;
         self.stream.call(op, |_| query(&mut bytes)).map_err(|e| self.error(op, e))?;
         let scratch = self.alloc::<u8>(op, bytes)?;
-        self.launch(op, |stream| f(scratch.ptr().raw().cast(), bytes, stream))
+        self.launch(op, |stream| f(scratch.ptr().raw().cast(), bytes, stream))?;
+        Ok(scratch)
     }
 
     /// The error of a backend for one of the device's.
@@ -232,4 +244,34 @@ fn on_threads(work: &(dyn Fn() + Sync)) {
         (1..rayon::current_num_threads().min(FILLERS)).for_each(|_| scope.spawn(|_| work()));
         work();
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where there is no GPU this is passed over.
+    #[test]
+    fn what_is_dropped_last_is_overwritten_and_freed() {
+        let Some(&device) = tandem_cuda::testing::gpus().first() else { return };
+        let ctx = Arc::new(LaneCtx::new(Lane(0), device).unwrap());
+        let mut found = 0;
+        for round in 0..8 {
+            let mut secret = ctx.alloc::<u64>("test", (8 << 20) + round).unwrap();
+            let (len, place) = (secret.len(), secret.ptr().raw());
+            secret.fill(0..len, 0xa5).unwrap();
+            secret.follow(&ctx.aside).unwrap();
+            ctx.drop_last("test", secret).unwrap();
+            ctx.synchronize().unwrap();
+            assert_eq!(ctx.pool.info().unwrap().used, 0, "round {round}");
+            // Undefined contents: those that were left there.
+            let next = ctx.alloc_public::<u64>("test", len).unwrap();
+            if next.ptr().raw() == place {
+                let left = ctx.download("test", &next).unwrap().wait().unwrap();
+                assert!(left.iter().all(|word| *word == 0), "round {round}");
+                found += 1;
+            }
+        }
+        assert!(found > 0, "never the same memory again");
+    }
 }

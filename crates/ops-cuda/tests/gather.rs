@@ -4,6 +4,7 @@
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
+use std::time::Instant;
 use tandem_ops::{Backend, HostBuf, Lane, Mont};
 use tandem_ops_cuda::{Cuda, Device};
 use zeroize::Zeroizing;
@@ -91,9 +92,42 @@ fn joined_gpus_exchange_pieces() {
         lanes
     };
     let pageable = || HostBuf::from(Zeroizing::new(random(100_001, 1)));
-    // Who makes one proof does not wait for the fabric to be opened.
+    // Who has not said that there will be uploads does not wait for the fabric to be opened.
     assert!(exchanged(pageable()).is_empty());
     let both = if is_joined { vec![0, 1] } else { vec![] };
     assert_eq!(exchanged(cuda.host_buf::<Mont>(1 << 20).unwrap()), both);
     assert_eq!(exchanged(pageable()), both);
+}
+
+/// It is opened meanwhile for who has said so, and then serves uploads from any memory.
+#[test]
+fn expected_uploads_find_the_fabric_open() {
+    let Some(gpus) = gpus() else { return };
+    let topology = tandem_fabric::probe::topology(&gpus[..2]).unwrap();
+    let is_joined = topology.links().iter().any(|link| link.kind == tandem_fabric::topology::LinkKind::NvLink);
+    // Nobody has to wait for it.
+    drop(expecting(&gpus));
+    let cuda = expecting(&gpus);
+    let begun = Instant::now();
+    let values = random(100_001, 2);
+    loop {
+        let source = Arc::new(HostBuf::from(Zeroizing::new(values.clone())));
+        let bufs = cuda.upload_to_all(&[Lane(0), Lane(1)], &source).unwrap();
+        assert!(bufs.iter().all(|buf| cuda.download(buf).unwrap().wait().unwrap() == values));
+        let is_exchanged = cuda.take_spans().unwrap().iter().any(|span| span.name == "exchange pieces");
+        assert!(is_joined || !is_exchanged);
+        if is_exchanged || !is_joined {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 20, "nothing was exchanged");
+    }
+}
+
+fn expecting(gpus: &[Device]) -> Cuda {
+    let cuda = Cuda::open(&gpus[..2]).unwrap();
+    cuda.expect_uploads_to_all(&[Lane(0), Lane(1)]);
+    // Neither of a lane that there is not, nor of one alone.
+    cuda.expect_uploads_to_all(&[Lane(0), Lane(2)]);
+    cuda.expect_uploads_to_all(&[Lane(1)]);
+    cuda
 }

@@ -88,6 +88,12 @@ pub trait Backend: Send + Sync + 'static {
         HostBuf::zeros(len)
     }
 
+    /// Gets ready for [`Backend::upload_to_all`] to these lanes, as far as that takes long, beside whatever the caller does next. What
+    /// fails here is as if nobody had called it.
+    fn expect_uploads_to_all(&self, lanes: &[Lane]) {
+        let _ = lanes;
+    }
+
     /// A buffer with the contents of `src` on each of `lanes`, over all the ways to them at once where there are several.
     /// The copies may still be on their way when this returns; `src` is kept until they are done.
     ///

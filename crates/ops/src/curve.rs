@@ -97,6 +97,9 @@ pub trait Group: Copy + std::fmt::Debug + Send + Sync + 'static {
     fn to_ark(point: &Self::Point) -> <Self::Ark as CurveGroup>::Affine;
     /// The affine point with these coordinates, not checked to lie on the curve; never infinity.
     fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> <Self::Ark as CurveGroup>::Affine;
+    /// The point (x / zz, y / zzz), where zz^3 = zzz^2, from `[x, y]` and `[zz, zzz]` as a `Point` has its coordinates; infinity where
+    /// zz and zzz are 0. Not checked to lie on the curve. Coordinates must be below the modulus.
+    fn from_xyzz(xyzz: &[Self::Point; 2]) -> Self::Ark;
     /// The wire form.
     fn from_ark(point: &<Self::Ark as CurveGroup>::Affine) -> Self::Point;
     /// Whether the point is infinity or satisfies the curve's equation.
@@ -210,6 +213,11 @@ macro_rules! curve {
             fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> $ark::G1Affine {
                 $ark::G1Affine::new_unchecked(x, y)
             }
+            fn from_xyzz([xy, zs]: &[Self::Point; 2]) -> $ark::G1Projective {
+                let (xy, zs) = (Self::to_ark(xy), Self::to_ark(zs));
+                // Jacobian coordinates with z = zzz.
+                $ark::G1Projective::new_unchecked(xy.x * zs.x.square(), xy.y * zs.y.square(), zs.y)
+            }
             fn from_ark(p: &$ark::G1Affine) -> Self::Point {
                 let mut out = [0; $g1];
                 if !p.is_zero() {
@@ -243,6 +251,10 @@ macro_rules! curve {
             #[inline]
             fn from_xy(x: BaseField<Self>, y: BaseField<Self>) -> $ark::G2Affine {
                 $ark::G2Affine::new_unchecked(x, y)
+            }
+            fn from_xyzz([xy, zs]: &[Self::Point; 2]) -> $ark::G2Projective {
+                let (xy, zs) = (Self::to_ark(xy), Self::to_ark(zs));
+                $ark::G2Projective::new_unchecked(xy.x * zs.x.square(), xy.y * zs.y.square(), zs.y)
             }
             fn from_ark(p: &$ark::G2Affine) -> Self::Point {
                 let mut out = [0; $g2];

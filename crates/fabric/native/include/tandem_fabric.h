@@ -388,7 +388,8 @@ int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 #define TANDEM_EXEC_WAY_SEND_AND_KEEP 2
 #define TANDEM_EXEC_WAY_RECEIVE 3
 
-/// The number of the last command that a block has done. Each is in a line of its own: what two blocks write to one line meets there.
+/// The number of the last command that a block has done, and in the upper 32 bits the nanoseconds that it took for it, by the device's clock. Each is
+/// in a line of its own: what two blocks write to one line meets there.
 typedef struct tandem_exec_done {
     uint64_t number;
     uint64_t pad[7];

@@ -472,22 +472,14 @@ typedef struct tandem_msm_sum_args {
     const uint64_t* table;
     const uint32_t* entries;
     const uint32_t* offsets;
-    /// Room for as many points of four coordinates, x, y, zz, zzz.
+    /// Room for as many points of four coordinates, x, y, zz, zzz, set after set: the sum of all its buckets, then for bit 0, bit 1 and so
+    /// on that of the buckets whose number has it.
     uint64_t* sums;
     /// Rounds of affine additions before those in XYZZ coordinates, up to TANDEM_MSM_ROUNDS; none in G1 of BN254. And the entries,
     /// 2^8 to 2^30, that they are made for at a time: scratch memory grows with as many points.
     uint32_t rounds;
     uint32_t chunk;
 } tandem_msm_sum_args;
-
-/// Puts the partial sums together, on the host; all pointers are host memory.
-typedef struct tandem_msm_finish_args {
-    tandem_msm_shape shape;
-    /// What tandem_msm_reduce_* wrote.
-    const uint64_t* sums;
-    /// An affine point.
-    uint64_t* point;
-} tandem_msm_finish_args;
 
 int32_t tandem_msm_digits_bn254_scratch(const tandem_msm_digits_args* args, size_t* bytes);
 int32_t tandem_msm_digits_bn254(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
@@ -504,7 +496,6 @@ int32_t tandem_msm_accumulate_bn254_g1(const tandem_msm_sum_args* args, void* sc
                                   tandem_stream stream);
 int32_t tandem_msm_reduce_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
-int32_t tandem_msm_finish_bn254_g1(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bn254_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
@@ -514,7 +505,6 @@ int32_t tandem_msm_accumulate_bn254_g2(const tandem_msm_sum_args* args, void* sc
                                   tandem_stream stream);
 int32_t tandem_msm_reduce_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
-int32_t tandem_msm_finish_bn254_g2(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bls12_381_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
@@ -524,7 +514,6 @@ int32_t tandem_msm_accumulate_bls12_381_g1(const tandem_msm_sum_args* args, void
                                   tandem_stream stream);
 int32_t tandem_msm_reduce_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
-int32_t tandem_msm_finish_bls12_381_g1(const tandem_msm_finish_args* args);
 
 int32_t tandem_msm_table_bls12_381_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
@@ -534,7 +523,6 @@ int32_t tandem_msm_accumulate_bls12_381_g2(const tandem_msm_sum_args* args, void
                                   tandem_stream stream);
 int32_t tandem_msm_reduce_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
-int32_t tandem_msm_finish_bls12_381_g2(const tandem_msm_finish_args* args);
 
 // ---- sort: keys, and values that go with them, on up to TANDEM_SORT_LANES GPUs
 

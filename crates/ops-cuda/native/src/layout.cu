@@ -239,11 +239,6 @@ static_assert(offsetof(tandem_msm_sum_args, sums) == 80, "tandem_msm_sum_args.su
 static_assert(offsetof(tandem_msm_sum_args, rounds) == 88, "tandem_msm_sum_args.rounds");
 static_assert(offsetof(tandem_msm_sum_args, chunk) == 92, "tandem_msm_sum_args.chunk");
 
-static_assert(sizeof(tandem_msm_finish_args) == 56, "size of tandem_msm_finish_args");
-static_assert(offsetof(tandem_msm_finish_args, shape) == 0, "tandem_msm_finish_args.shape");
-static_assert(offsetof(tandem_msm_finish_args, sums) == 40, "tandem_msm_finish_args.sums");
-static_assert(offsetof(tandem_msm_finish_args, point) == 48, "tandem_msm_finish_args.point");
-
 static_assert(sizeof(tandem_sort_args) == 296, "size of tandem_sort_args");
 static_assert(offsetof(tandem_sort_args, first) == 0, "tandem_sort_args.first");
 static_assert(offsetof(tandem_sort_args, keys) == 72, "tandem_sort_args.keys");

@@ -1,5 +1,6 @@
 //! Multi-scalar multiplication. How it is computed: native/src/msm.
 
+mod finish;
 mod plan;
 
 use crate::backend::{Cuda, CudaBuf};
@@ -7,7 +8,8 @@ use crate::ffi;
 use ark_ff::AdditiveGroup;
 use plan::{Field, Rounds, Shape};
 use std::ffi::c_void;
-use tandem_cuda::ffi::{tandem_stream, TANDEM_OK};
+use std::sync::{Mutex, PoisonError};
+use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, Scalars,
@@ -44,6 +46,8 @@ pub struct MsmDigits {
     entries: DeviceBuffer<u32>,
     /// Where the entries of each bucket begin.
     offsets: DeviceBuffer<u32>,
+    /// What it took to order them. The first sum has it overwritten behind its additions: nobody waits for that there.
+    scratch: Mutex<Option<DeviceBuffer<u8>>>,
 }
 
 /// A set of points with its multiples, level after level.
@@ -61,18 +65,16 @@ struct Launchers {
     sum_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut usize) -> i32,
     accumulate: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
     reduce: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
-    finish: unsafe extern "C" fn(*const ffi::tandem_msm_finish_args) -> i32,
 }
 
 macro_rules! launchers {
-    ($table_scratch:ident $table:ident $sum_scratch:ident $accumulate:ident $reduce:ident $finish:ident) => {
+    ($table_scratch:ident $table:ident $sum_scratch:ident $accumulate:ident $reduce:ident) => {
         Launchers {
             table_scratch: ffi::$table_scratch,
             table: ffi::$table,
             sum_scratch: ffi::$sum_scratch,
             accumulate: ffi::$accumulate,
             reduce: ffi::$reduce,
-            finish: ffi::$finish,
         }
     };
 }
@@ -83,22 +85,18 @@ impl Launchers {
             (CurveId::Bn254, false) => launchers!(
                 tandem_msm_table_bn254_g1_scratch tandem_msm_table_bn254_g1
                 tandem_msm_sum_bn254_g1_scratch tandem_msm_accumulate_bn254_g1 tandem_msm_reduce_bn254_g1
-                tandem_msm_finish_bn254_g1
             ),
             (CurveId::Bn254, true) => launchers!(
                 tandem_msm_table_bn254_g2_scratch tandem_msm_table_bn254_g2
                 tandem_msm_sum_bn254_g2_scratch tandem_msm_accumulate_bn254_g2 tandem_msm_reduce_bn254_g2
-                tandem_msm_finish_bn254_g2
             ),
             (CurveId::Bls12_381, false) => launchers!(
                 tandem_msm_table_bls12_381_g1_scratch tandem_msm_table_bls12_381_g1
                 tandem_msm_sum_bls12_381_g1_scratch tandem_msm_accumulate_bls12_381_g1 tandem_msm_reduce_bls12_381_g1
-                tandem_msm_finish_bls12_381_g1
             ),
             (CurveId::Bls12_381, true) => launchers!(
                 tandem_msm_table_bls12_381_g2_scratch tandem_msm_table_bls12_381_g2
                 tandem_msm_sum_bls12_381_g2_scratch tandem_msm_accumulate_bls12_381_g2 tandem_msm_reduce_bls12_381_g2
-                tandem_msm_finish_bls12_381_g2
             ),
         }
     }
@@ -152,7 +150,7 @@ impl<C: Curve> Digits<C> for Cuda {
         let ctx = self.lane(OP, lane)?;
         let Some(shape) = &plan.shape else {
             let (entries, offsets) = (ctx.alloc(OP, 0)?, ctx.alloc(OP, 0)?);
-            return Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets });
+            return Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets, scratch: Mutex::default() });
         };
         let entries = ctx.alloc(OP, shape.entries().unwrap_or(u64::MAX) as usize)?;
         let offsets = ctx.alloc(OP, shape.buckets() as usize + 1)?;
@@ -170,14 +168,14 @@ impl<C: Curve> Digits<C> for Cuda {
             CurveId::Bn254 => (ffi::tandem_msm_digits_bn254_scratch, ffi::tandem_msm_digits_bn254),
             CurveId::Bls12_381 => (ffi::tandem_msm_digits_bls12_381_scratch, ffi::tandem_msm_digits_bls12_381),
         };
-        ctx.launch_with_scratch(
+        let scratch = ctx.launch_with_scratch(
             OP,
             // SAFETY: `bytes` is valid to write to; the query reads nothing else than the arguments.
             |bytes| unsafe { query(&args, bytes) },
             // SAFETY: all pointers are live buffers of this lane with the room that the header asks for.
             |scratch, bytes, stream| unsafe { launch(&args, scratch, bytes, stream) },
         )?;
-        Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets })
+        Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets, scratch: Mutex::new(Some(scratch)) })
     }
 }
 
@@ -234,8 +232,8 @@ impl<G: Group> Msm<G> for Cuda {
             return Ok(Pending::ready(G::Ark::ZERO));
         };
         let launchers = Launchers::of::<G>();
-        // x, y, zz and zzz: twice the coordinates of an affine point.
-        let sums = ctx.alloc_aside::<u64>(OP, shape.sums() * 2 * size_of::<G::Point>() / size_of::<u64>())?;
+        // x and y, zz and zzz.
+        let sums = ctx.alloc_aside::<G::Point>(OP, 2 * shape.sums())?;
         let mut args = ffi::tandem_msm_sum_args {
             shape: shape.raw(),
             first: set.first as u64,
@@ -243,7 +241,7 @@ impl<G: Group> Msm<G> for Cuda {
             table: bases.table.ptr().cast().raw(),
             entries: digits.entries.ptr().raw(),
             offsets: digits.offsets.ptr().raw(),
-            sums: sums.ptr().raw(),
+            sums: sums.ptr().cast().raw(),
             rounds: bases.plan.rounds[bases.set].rounds,
             chunk: bases.plan.rounds[bases.set].chunk,
         };
@@ -264,6 +262,9 @@ impl<G: Group> Msm<G> for Cuda {
         let (memory, raw) = (scratch.ptr(), |memory: DevicePtr<u8>| memory.raw().cast::<c_void>());
         // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
         ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) })?;
+        if let Some(scratch) = digits.scratch.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            ctx.drop_last(OP, scratch)?;
+        }
         ctx.continue_aside(OP, &mut scratch)?;
         let span = self.begin_aside(ctx, "buckets to sums");
         // SAFETY: as above; the entries, the offsets and the points, which may be gone by then, are not read.
@@ -273,19 +274,80 @@ impl<G: Group> Msm<G> for Cuda {
         ctx.drop_last(OP, scratch)?;
         Ok(Pending::new(move || {
             let mut sums = sums.wait()?;
-            let mut point = <G::Point as bytemuck::Zeroable>::zeroed();
-            let args = ffi::tandem_msm_finish_args {
-                shape: shape.raw(),
-                sums: sums.as_ptr(),
-                point: bytemuck::bytes_of_mut(&mut point).as_mut_ptr().cast(),
-            };
-            // SAFETY: the sums are all there, and a point is what the function writes.
-            let status = unsafe { (launchers.finish)(&args) };
+            let sum = finish::finish::<G>(&shape, sums.as_chunks().0);
             sums.zeroize();
-            match status {
-                TANDEM_OK => Ok(G::to_ark(&point).into()),
-                code => Err(Error::invalid(OP, format!("the sums cannot be put together ({code})"))),
-            }
+            Ok(sum)
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ark_ec::{CurveGroup, PrimeGroup};
+    use tandem_ops::{Bls12_381, Canonical};
+
+    type G1 = <Bls12_381 as Curve>::G1;
+
+    /// Rounds take more memory than a sum in XYZZ coordinates alone: with no more than that it is made without them, and with less it is an
+    /// error. Where there is no GPU this is passed over.
+    #[test]
+    fn a_sum_without_room_for_rounds_is_made_without() {
+        const N: usize = 1 << 16;
+        let Some(&device) = tandem_cuda::testing::gpus().first() else { return };
+        let roomy = Cuda::open(&[device]).unwrap();
+        let set = MsmSet { g2: false, first: 0, points: N };
+        let request = MsmRequest {
+            scalars: N,
+            sets: vec![set],
+            memory_bytes: (N * size_of::<<G1 as Group>::Point>()) as u64,
+            uses: 1,
+        };
+        let plans = Digits::<Bls12_381>::plans(&roomy, Lane(0), &request).unwrap();
+        let plan = plans.into_iter().find(|plan| plan.rounds[0].rounds > 2).unwrap();
+        let scratch = |rounds| {
+            let args = ffi::tandem_msm_sum_args {
+                shape: plan.shape.unwrap().raw(),
+                first: 0,
+                points: N as u64,
+                table: std::ptr::null(),
+                entries: std::ptr::null(),
+                offsets: std::ptr::null(),
+                sums: std::ptr::null_mut(),
+                rounds,
+                chunk: plan.rounds[0].chunk,
+            };
+            let mut bytes = 0;
+            let ctx = roomy.lane("test", Lane(0)).unwrap();
+            // SAFETY: `bytes` is valid to write to; the query reads no memory.
+            ctx.launch("test", |_| unsafe { (Launchers::of::<G1>().sum_scratch)(&args, &mut bytes) }).unwrap();
+            bytes as u64
+        };
+        let (least, with_rounds) = (scratch(0), scratch(plan.rounds[0].rounds));
+        assert!(with_rounds > least, "{with_rounds} and {least} bytes for {plan:?}");
+
+        let one = <G1 as Group>::Ark::generator();
+        let points: Vec<_> = std::iter::successors(Some(one), |point| Some(*point + one)).take(N).collect();
+        let points: Vec<_> = <G1 as Group>::Ark::normalize_batch(&points).iter().map(G1::from_ark).collect();
+        let scalars: Vec<u64> = (1..=N as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let logarithm: <Bls12_381 as Curve>::Fr = (1u64..)
+            .zip(&scalars)
+            .map(|(i, k)| <Bls12_381 as Curve>::Fr::from(i) * <Bls12_381 as Curve>::Fr::from(*k))
+            .sum();
+        let wire: Vec<Canonical> = scalars.iter().map(|k| Canonical([*k, 0, 0, 0])).collect();
+        let sum = |memory: u64| {
+            let cuda = Cuda::with_memory(&[device], memory)?;
+            let bases = Msm::<G1>::load(&cuda, Lane(0), &plan, 0, points.as_slice().into())?;
+            let scalars = cuda.upload(Lane(0), &wire)?;
+            let digits = Digits::<Bls12_381>::digits(&cuda, &plan, Scalars::Canonical(&scalars))?;
+            Msm::<G1>::msm(&cuda, &bases, &digits)?.wait()
+        };
+        for memory in [with_rounds, with_rounds - 1, least] {
+            assert_eq!(sum(memory).unwrap(), one * logarithm, "{memory} bytes");
+        }
+        match sum(least - 1) {
+            Err(Error::OutOfMemory { wanted, .. }) => assert_eq!(wanted, least),
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -70,7 +70,7 @@ impl Shape {
     }
 
     /// Whether windows begin anywhere, so that all digits are odd.
-    fn is_odd(&self) -> bool {
+    pub(crate) fn is_odd(&self) -> bool {
         self.step_bits == 1
     }
 
@@ -104,7 +104,7 @@ impl Shape {
 
     /// Binary logarithm of the buckets of a set: a signed digit has half as many absolute values as a digit, and an odd
     /// one half of those.
-    fn bucket_bits(&self) -> u32 {
+    pub(crate) fn bucket_bits(&self) -> u32 {
         self.window_bits - 1 - u32::from(self.is_odd())
     }
 

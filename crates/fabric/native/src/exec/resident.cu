@@ -168,6 +168,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         last = command.number;
         if (last == END) return;
+        const uint64_t begun = fabric::detail::now_ns();
         const uint32_t blocks = command.blocks(), all = blocks + command.way_blocks();
         bool is_done = me < all;
         if (me < blocks) {
@@ -185,7 +186,10 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         if (threadIdx.x == 0 && is_done) {
             fabric::detail::fence_acq_rel();
-            fabric::detail::store<Order::relaxed>(&mailbox->done[me].number, uint64_t(last));
+            // What the host sees is later: it waits for all that is on its way to host memory.
+            const uint64_t took = fabric::detail::now_ns() - begun;
+            fabric::detail::store<Order::relaxed>(&mailbox->done[me].number,
+                                                  last | (took < UINT32_MAX ? took : UINT32_MAX) << 32);
         }
         if (threadIdx.x == 0 && me < all) {
             fabric::detail::change<fabric::detail::Add, Order::relaxed>(relay + WORDS, uint64_t(1));

@@ -105,7 +105,8 @@ struct Awaited {
     pe: usize,
     blocks: Range<usize>,
     is_host: bool,
-    done: Option<Instant>,
+    /// Nanoseconds of the slowest of those that have answered.
+    took: u32,
 }
 
 /// The part of a copy that goes through host memory.
@@ -133,9 +134,11 @@ impl Lane {
         self.word(std::mem::offset_of!(ffi::tandem_exec_mailbox, command) + 8 * i)
     }
 
-    fn done(&self, block: usize) -> u64 {
+    /// How many nanoseconds a block took for the last command, if it has done it.
+    fn done(&self, block: usize) -> Option<u32> {
         let at = std::mem::offset_of!(ffi::tandem_exec_mailbox, done) + size_of::<ffi::tandem_exec_done>() * block;
-        self.word(at).load(Ordering::Acquire)
+        let word = self.word(at).load(Ordering::Acquire);
+        (word as u32 == self.last).then_some((word >> 32) as u32)
     }
 
     fn is_running(&self) -> bool {
@@ -233,7 +236,7 @@ impl Resident {
                 }
                 let parts = [(0..blocks, false), (blocks..blocks + way_blocks, true)];
                 let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
-                awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, done: None }));
+                awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, took: 0 }));
             }
             let begun = Instant::now();
             if let Err(error) = self.wait(shared, &mut awaited, begun) {
@@ -241,9 +244,10 @@ impl Resident {
                 return Err(error);
             }
             if let Some(Through { ends: (from, to), size, .. }) = through {
+                // By the devices' clocks: to the host both ways end together, as the answers queue behind what passes its memory.
                 let time = |is_host: bool| {
-                    let ends = awaited.iter().filter(|a| a.is_host == is_host).filter_map(|a| a.done);
-                    ends.max().map_or(0.0, |end| (end - begun).as_secs_f64())
+                    let took = awaited.iter().filter(|a| a.is_host == is_host).map(|a| a.took);
+                    took.max().map_or(0.0, f64::from)
                 };
                 self.shares.entry((from, to, size)).and_modify(|share| share.observe(time(false), time(true)));
             }
@@ -344,13 +348,13 @@ impl Resident {
         let mut looks = 0u32;
         loop {
             let mut is_done = true;
-            for part in awaited.iter_mut().filter(|part| part.done.is_none()) {
+            for part in awaited.iter_mut() {
                 let lane = &self.lanes[part.pe];
-                while !part.blocks.is_empty() && lane.done(part.blocks.start) == u64::from(lane.last) {
+                while let Some(took) = part.blocks.clone().next().and_then(|block| lane.done(block)) {
                     part.blocks.start += 1;
+                    part.took = part.took.max(took);
                 }
-                part.done = part.blocks.is_empty().then(Instant::now);
-                is_done &= part.done.is_some();
+                is_done &= part.blocks.is_empty();
             }
             if is_done {
                 return Ok(());
@@ -360,10 +364,10 @@ impl Resident {
                 std::hint::spin_loop();
                 continue;
             }
-            for part in awaited.iter().filter(|part| part.done.is_none()) {
+            for part in awaited.iter().filter(|part| !part.blocks.is_empty()) {
                 // The kernel may have ended just before the command came; then none of its blocks has done it.
                 let lane = &self.lanes[part.pe];
-                if !lane.is_running() && lane.done(0) != u64::from(lane.last) {
+                if !lane.is_running() && lane.done(0).is_none() {
                     self.start(shared, part.pe)?;
                 }
                 // What one of them may wait for is later than what it says itself.

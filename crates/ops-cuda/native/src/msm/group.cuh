@@ -252,32 +252,6 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
     return int32_t(cudaGetLastError());
 }
 
-/// By Horner's rule from the highest bit of the highest place: bucket set j has its sum of all buckets at the weight
-/// 2^(step_bits * j), and its point for bit b of a bucket's number at 2^b times that, or twice as much if digits are odd.
-template <class F> int32_t finish(const tandem_msm_finish_args* args) {
-    if (!args || !valid(args->shape) || !args->sums || !args->point) return TANDEM_INVALID;
-    const uint32_t step = args->shape.step_bits, bits = bucket_bits(args->shape), odd = odd_digits(args->shape);
-    const uint32_t sets = args->shape.bucket_sets;
-    const Xyzz<F>* sums = reinterpret_cast<const Xyzz<F>*>(args->sums);
-    Xyzz<F> result = Xyzz<F>::infinity(), point;
-    auto add = [&](size_t at) {
-        std::memcpy(&point, &sums[at], sizeof point);
-        result.add(point);
-    };
-    for (uint32_t weight = step * (sets - 1) + bits + odd; weight-- > 0;) {
-        result = result.dbl();
-        for (uint32_t j = 0; j < sets; j++) {
-            const size_t of_set = size_t(j) * (bits + 1);
-            const uint32_t b = weight - step * j - odd;  // wraps to a large number below the first bit
-            if (b < bits) add(of_set + 1 + b);
-            if (weight == step * j) add(of_set);
-        }
-    }
-    const Affine<F> affine = result.is_infinity() ? Affine<F>::infinity() : result.to_affine();
-    std::memcpy(args->point, &affine, sizeof affine);
-    return TANDEM_OK;
-}
-
 /// Defines the C functions of a group.
 #define TANDEM_MSM_GROUP(name, field)                                                                                  \
     int32_t tandem_msm_table_##name##_scratch(const tandem_msm_table_args* args, size_t* bytes) {                      \
@@ -301,8 +275,7 @@ template <class F> int32_t finish(const tandem_msm_finish_args* args) {
         return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
             return tandem::msm::reduce_all(plan, args, stream);                                                        \
         });                                                                                                            \
-    }                                                                                                                  \
-    int32_t tandem_msm_finish_##name(const tandem_msm_finish_args* args) { return tandem::msm::finish<field>(args); }
+    }
 
 }  // namespace msm
 }  // namespace tandem
