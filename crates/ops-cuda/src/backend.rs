@@ -16,7 +16,7 @@ const KEPT_HOST_BYTES: usize = 2 << 30;
 
 /// A team of GPUs; lane i is the i-th of them.
 pub struct Cuda {
-    lanes: Vec<Arc<LaneCtx>>,
+    pub(crate) lanes: Vec<Arc<LaneCtx>>,
     spans: Mutex<Spans>,
     host_blocks: Arc<PinnedPool>,
     gathers: Gathers,
@@ -79,8 +79,8 @@ impl Cuda {
         Self::open_as(devices, None)
     }
 
-    /// The team of `devices` as if each had so many bytes of memory: with transforms planned for that, so that small ones take the plans
-    /// that only the largest have else, and without buffers that are larger.
+    /// The team of `devices` with transforms planned as on GPUs that have so many bytes of memory: small ones then take the plans
+    /// that only the largest have else.
     ///
     /// # Errors
     /// As [`Cuda::open`].

@@ -21,6 +21,8 @@ pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
     pub(crate) properties: Properties,
+    /// No allocation is larger: what the GPU has.
+    pub(crate) most_bytes: u64,
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
     aside: Arc<Stream>,
@@ -38,10 +40,12 @@ pub(crate) struct LaneCtx {
 
 impl LaneCtx {
     pub(crate) fn new(lane: Lane, device: Device) -> tandem_cuda::Result<Self> {
+        let properties = device.properties()?;
         Ok(LaneCtx {
             lane,
             device,
-            properties: device.properties()?,
+            most_bytes: properties.memory_bytes,
+            properties,
             stream: Arc::new(Stream::ahead(device)?),
             aside: Arc::new(Stream::urgent(device)?),
             last: Arc::new(Stream::new(device)?),
@@ -110,7 +114,7 @@ impl LaneCtx {
         wipe: bool,
     ) -> Result<DeviceBuffer<T>> {
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        if wanted > self.properties.memory_bytes {
+        if wanted > self.most_bytes {
             return Err(Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() });
         }
         self.pool.alloc(stream, len, wipe).map_err(|e| self.error_of(op, e, wanted))

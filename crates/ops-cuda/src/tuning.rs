@@ -27,8 +27,9 @@ pub(crate) mod msm {
     }
     /// Rounds go on until so many slots of a bucket are left.
     pub(crate) const SLOTS_LEFT: f64 = 5.0;
-    /// Their scratch memory takes at most this share of a GPU's: one 16th. Two sums may have it at once.
-    pub(crate) const ROUNDS_SHARE: u64 = 16;
+    /// Their scratch memory takes at most this share of a GPU's: one 10th. Two sums may have it at once, and where tables leave less, sums take
+    /// less (`Rounds::with_less`). A chunk more costs an inversion in each round, 0.1 ms each (docs/adr/0350).
+    pub(crate) const ROUNDS_SHARE: u64 = 10;
     /// With less than so many entries at a time no rounds are made.
     pub(crate) const LEAST_CHUNK: u64 = 1 << 22;
     /// A doubling in G2, in those of G1.

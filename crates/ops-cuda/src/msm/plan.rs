@@ -238,6 +238,14 @@ impl Rounds {
         Rounds { rounds, chunk: entries.div_ceil(entries.div_ceil(most)) as u32 }
     }
 
+    /// What is worth a try where there is no memory for these: chunks of half the size, or none.
+    pub(crate) fn with_less(self) -> Self {
+        match u64::from(self.chunk) / 2 {
+            chunk @ tuning::LEAST_CHUNK.. => Rounds { chunk: chunk as u32, ..self },
+            _ => Rounds::default(),
+        }
+    }
+
     /// Some in any case, in three chunks, as far as there are rounds for points of this size: for tests.
     pub(crate) fn in_any_case(shape: &Shape, field: Field, set: &MsmSet) -> Self {
         if tuning::additions(field.point_bytes[usize::from(set.g2)]).1.is_none() {
@@ -464,6 +472,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rounds_without_memory_become_smaller_and_end() {
+        let mut rounds = rounds_of(24, false, BLS12_381, 141).1;
+        let mut tries = 0;
+        while rounds != Rounds::default() {
+            let less = rounds.with_less();
+            assert!(
+                less == Rounds { chunk: rounds.chunk / 2, ..rounds }
+                    || u64::from(rounds.chunk) < 2 * tuning::LEAST_CHUNK
+            );
+            (rounds, tries) = (less, tries + 1);
+        }
+        assert!((2..16).contains(&tries), "{tries}");
+        assert_eq!(rounds.with_less(), rounds);
     }
 
     #[test]

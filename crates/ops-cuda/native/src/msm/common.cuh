@@ -130,13 +130,22 @@ template <class F> __device__ __forceinline__ void add_by_four(Xyzz<F>* to, cons
         if (status_ != cudaSuccess) return int32_t(status_);                                                           \
     } while (0)
 
-/// Threads of one full wave of `kernel` on the current device.
-template <class Kernel> cudaError_t wave(Kernel kernel, int block, size_t shared, uint32_t* threads) {
-    int device = 0, sms = 0, blocks = 0;
+/// Multiprocessors of the current device, and blocks of `kernel` that each has room for, at least one.
+template <class Kernel> cudaError_t room(Kernel kernel, uint32_t block, size_t shared, uint32_t* multiprocessors, uint32_t* blocks) {
+    int device = 0, all = 0, each = 0;
     cudaError_t status = cudaGetDevice(&device);
-    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    if (status == cudaSuccess) status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, block, shared);
-    *threads = uint32_t(sms) * uint32_t(blocks > 0 ? blocks : 1) * uint32_t(block);
+    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device);
+    if (status == cudaSuccess) status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, int(block), shared);
+    *multiprocessors = uint32_t(all);
+    *blocks = each > 0 ? uint32_t(each) : 1;
+    return status;
+}
+
+/// Threads of one full wave of `kernel` on the current device.
+template <class Kernel> cudaError_t wave(Kernel kernel, uint32_t block, size_t shared, uint32_t* threads) {
+    uint32_t multiprocessors, blocks;
+    const cudaError_t status = room(kernel, block, shared, &multiprocessors, &blocks);
+    *threads = multiprocessors * blocks * block;
     return status;
 }
 
@@ -158,15 +167,10 @@ struct OneEach {
 /// As many groups as fit, up to `most`, each with `shared` bytes of shared memory.
 template <class Kernel>
 cudaError_t one_each(Kernel kernel, uint32_t threads, uint32_t most, size_t shared, OneEach* to) {
-    uint32_t all = 0;
-    int device = 0, multiprocessors = 0;
-    cudaError_t status = wave(kernel, int(threads), shared, &all);
-    if (status == cudaSuccess) status = cudaGetDevice(&device);
-    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (status != cudaSuccess) return status;
-    const uint32_t fit = all / threads / uint32_t(multiprocessors);
-    *to = {uint32_t(multiprocessors), fit < most ? fit : most, threads};
-    return cudaSuccess;
+    uint32_t multiprocessors, fit;
+    const cudaError_t status = room(kernel, threads, shared, &multiprocessors, &fit);
+    *to = {multiprocessors, fit < most ? fit : most, threads};
+    return status;
 }
 
 /// Lets the kernel have that much dynamic shared memory. The limit is always set to all that a block can have: it belongs
