@@ -138,6 +138,13 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS* AccumulateTuning
     }
 }
 
+/// Buckets without entries, which nothing else writes: infinity.
+template <class F>
+__global__ void __launch_bounds__(256) clear_empty(const uint32_t* offsets, uint32_t buckets, Xyzz<F>* bucket) {
+    const uint32_t b = blockIdx.x * blockDim.x + threadIdx.x;
+    if (b < buckets && offsets[b] == offsets[b + 1]) store16(&bucket[b], Xyzz<F>::infinity());
+}
+
 /// Adds neighbours of the same bucket: one block takes COMBINE partial sums in order of bucket and leaves two, its
 /// first and its last; buckets between those are whole. With one block all of them are.
 template <class F>

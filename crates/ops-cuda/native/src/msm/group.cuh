@@ -217,8 +217,7 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
 
 /// All entries to buckets and to partial sums of them.
 template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
-    // Zero is infinity: buckets that get no entry.
-    TANDEM_TRY(cudaMemsetAsync(p.bucket, 0, p.buckets * sizeof(Xyzz<F>), stream));
+    clear_empty<F><<<div_up(p.buckets, 256), 256, 0, stream>>>(args->offsets, p.buckets, p.bucket);
     if (args->rounds) {
         if constexpr (AccumulateTuning<F>::ROUNDS) {
             for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
