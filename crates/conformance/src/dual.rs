@@ -3,8 +3,8 @@
 use std::ops::Range;
 use tandem_ops::{
     reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostData, Info, Lane, Mont,
-    Msm, MsmRequest, Ntt, NttField, NttOp, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
-    Result, Scalars, Sort, SortKey, SortOptions, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
+    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -159,6 +159,26 @@ impl<F: NttField, L: Ntt<F>, R: Ntt<F>> Ntt<F> for Dual<L, R> {
     fn ntt_batch(&self, data: &mut Self::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
         let (l, r) = (self.left.ntt_batch(&mut data.0, count, op), self.right.ntt_batch(&mut data.1, count, op));
         self.done("ntt", l, r, data)
+    }
+}
+
+impl<C: Curve, L: NttProducts<C>, R: NttProducts<C>> NttProducts<C> for Dual<L, R> {
+    fn ntt_of_product(&self, a: &Self::Buf<Mont>, b: &Self::Buf<Mont>, op: NttOp) -> Result<Self::Buf<Mont>> {
+        let l = NttProducts::<C>::ntt_of_product(&self.left, &a.0, &b.0, op);
+        let r = NttProducts::<C>::ntt_of_product(&self.right, &a.1, &b.1, op);
+        self.made("ntt of product", l, r)
+    }
+
+    fn product_less_ntt(
+        &self,
+        a: &Self::Buf<Mont>,
+        b: &Self::Buf<Mont>,
+        c: Self::Buf<Mont>,
+        op: NttOp,
+    ) -> Result<Self::Buf<Mont>> {
+        let l = NttProducts::<C>::product_less_ntt(&self.left, &a.0, &b.0, c.0, op);
+        let r = NttProducts::<C>::product_less_ntt(&self.right, &a.1, &b.1, c.1, op);
+        self.made("product less ntt", l, r)
     }
 }
 

@@ -7,8 +7,9 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Group, HostData, Info, Lane, Mont, Msm, MsmRequest,
-    Ntt, NttField, NttOp, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result,
-    Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
+    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps,
+    Wire,
 };
 
 /// What is wrong.
@@ -52,6 +53,10 @@ pub enum Fault {
     NttLength,
     /// The last vector of a batch is wrong.
     NttBatch,
+    /// A transform of a product changes a bit.
+    NttOfProduct,
+    /// A product less a transform changes a bit.
+    ProductLessNtt,
     /// `ntt_spread` changes a bit of the last shard, where it has more than one element.
     NttSpread,
     /// `ntt_spread` takes shards that are not of one length.
@@ -92,7 +97,7 @@ pub enum Fault {
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 36] = [
+    pub const ALL: [(Fault, &'static str); 38] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -111,6 +116,8 @@ impl Fault {
         (Fault::NttOneForm, "ntt"),
         (Fault::NttLength, "ntt"),
         (Fault::NttBatch, "ntt"),
+        (Fault::NttOfProduct, "ntt_products"),
+        (Fault::ProductLessNtt, "ntt_products"),
         (Fault::NttSpread, "ntt_spread"),
         (Fault::NttShards, "ntt_spread"),
         (Fault::Spmv, "spmv"),
@@ -223,6 +230,25 @@ impl<F: NttField> Ntt<F> for Faulty {
             self.flip(Fault::NttOneForm, data)?;
         }
         done
+    }
+}
+
+impl<C: Curve> NttProducts<C> for Faulty {
+    fn ntt_of_product(&self, a: &cpu::Buf<Mont>, b: &cpu::Buf<Mont>, op: NttOp) -> Result<cpu::Buf<Mont>> {
+        let mut product = NttProducts::<C>::ntt_of_product(&self.cpu, a, b, op)?;
+        self.flip(Fault::NttOfProduct, &mut product)?;
+        Ok(product)
+    }
+    fn product_less_ntt(
+        &self,
+        a: &cpu::Buf<Mont>,
+        b: &cpu::Buf<Mont>,
+        c: cpu::Buf<Mont>,
+        op: NttOp,
+    ) -> Result<cpu::Buf<Mont>> {
+        let mut less = NttProducts::<C>::product_less_ntt(&self.cpu, a, b, c, op)?;
+        self.flip(Fault::ProductLessNtt, &mut less)?;
+        Ok(less)
     }
 }
 

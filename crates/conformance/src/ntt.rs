@@ -1,5 +1,6 @@
 //! The number-theoretic transform, in all its forms.
 
+mod products;
 mod spread;
 
 use crate::{samples, Failure, Outcome, Suite};

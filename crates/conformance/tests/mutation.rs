@@ -11,6 +11,7 @@ fn run(part: &str, fault: Fault) -> Outcome<u64> {
         "memory" => suite.memory(),
         "vector" => suite.vector::<Bn254>(),
         "ntt" => suite.ntt::<Bn254>(),
+        "ntt_products" => suite.ntt_products::<Bn254>(),
         "ntt_spread" => suite.ntt_spread::<Bn254>(),
         "spmv" => suite.spmv::<Bn254>(),
         "msm" => suite.msm::<Bn254>(),
@@ -45,6 +46,11 @@ fn vector() {
 #[test]
 fn ntt() {
     notices("ntt");
+}
+
+#[test]
+fn ntt_products() {
+    notices("ntt_products");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tandem_engine::{
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, Bn254, Canonical, Curve, DeviceKind, Digits, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    NttOp, NttProducts, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -311,6 +311,8 @@ impl<F: NttField> Ntt<F> for Faulty {
         Ntt::<F>::ntt_batch(&self.cpu, data, count, op)
     }
 }
+
+impl<C: Curve> NttProducts<C> for Faulty {}
 
 impl<C: Curve> VecOps<C> for Faulty {
     fn add(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {

@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Instant;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, Order, ProofBackend, Scalars,
+    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, NttProducts, Order,
+    ProofBackend, Scalars,
 };
 
 /// A proof.
@@ -167,38 +168,39 @@ fn quotient<C: Curve, B: ProofBackend<C>>(
     timed(backend, a, "sparse product A", || backend.spmv(&key.matrix_a, on_a, &mut va))?;
     timed(backend, b, "sparse product B", || backend.spmv(&key.matrix_b, on_b, &mut vb))?;
 
-    // On the rows c = a*b, for any witness that satisfies the circuit.
-    let mut vc = copied(backend, &va, 0..n, c_inverse)?;
-    let copy_of_b = if b == c_inverse { None } else { Some(copied(backend, &vb, 0..n, c_inverse)?) };
-    timed(backend, c_inverse, "a*b", || backend.mul(&mut vc, copy_of_b.as_ref().unwrap_or(&vb)))?;
-    drop(copy_of_b);
-
     let (rows, odd) = (Coset::Subgroup, key.coset);
     let (natural, reversed) = (Order::Natural, Order::BitReversed);
     let to_coefficients = NttOp { direction: Direction::Inverse, coset: rows, input: natural, output: reversed };
     let to_odd_coset = NttOp { direction: Direction::Forward, coset: odd, input: reversed, output: natural };
     let transform = |v: &mut B::Buf<Mont>, name, op| timed(backend, v.lane(), name, || backend.ntt(v, op));
+    // On the rows c = a*b, for any witness that satisfies the circuit.
+    let there = |v: &B::Buf<Mont>| (v.lane() != c_inverse).then(|| copied(backend, v, 0..n, c_inverse)).transpose();
+    let copies = (there(&va)?, there(&vb)?);
+    let mut vc = timed(backend, c_inverse, "inverse NTT c", || {
+        let (a, b) = (copies.0.as_ref().unwrap_or(&va), copies.1.as_ref().unwrap_or(&vb));
+        backend.ntt_of_product(a, b, to_coefficients)
+    })?;
+    drop(copies);
     transform(&mut va, "inverse NTT a", to_coefficients)?;
     transform(&mut vb, "inverse NTT b", to_coefficients)?;
-    transform(&mut vc, "inverse NTT c", to_coefficients)?;
     if c_inverse != c_forward {
         vc = copied(backend, &vc, 0..n, c_forward)?;
     }
     transform(&mut va, "coset NTT a", to_odd_coset)?;
     transform(&mut vb, "coset NTT b", to_odd_coset)?;
-    transform(&mut vc, "coset NTT c", to_odd_coset)?;
 
     let shares = key.quotient.iter().map(|part| (part.share.lane, part.share.range.clone()));
     if [b, c_forward].iter().all(|&lane| lane == a) {
-        timed(backend, a, "a*b - c", || backend.mul_sub(&mut va, &vb, &vc))?;
-        drop((vb, vc));
+        let quotient = timed(backend, a, "coset NTT c", || backend.product_less_ntt(&va, &vb, vc, to_odd_coset))?;
+        drop((va, vb));
         if let [whole] = &key.quotient[..] {
             if whole.share.lane == a && whole.share.range.len() == n {
-                return Ok(vec![va]);
+                return Ok(vec![quotient]);
             }
         }
-        return shares.map(|(lane, range)| copied(backend, &va, range, lane)).collect();
+        return shares.map(|(lane, range)| copied(backend, &quotient, range, lane)).collect();
     }
+    transform(&mut vc, "coset NTT c", to_odd_coset)?;
     let share = |(lane, range): (Lane, Range<usize>)| {
         let mut pa = copied(backend, &va, range.clone(), lane)?;
         let pb = copied(backend, &vb, range.clone(), lane)?;

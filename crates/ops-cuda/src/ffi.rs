@@ -158,6 +158,17 @@ pub struct tandem_ntt_spread_args {
     pub known: u32,
 }
 
+/// A pass with pointwise products: what is read is first multiplied by the elements of `times` at the same places, in the first pass, and
+/// instead of x goes out a * b - x, of the elements of `a` and `b` at the places that are written to, in the last one. Null: not so.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_ntt_product_args {
+    pub pass: tandem_ntt_pass_args,
+    pub times: *const tandem_scalar,
+    pub a: *const tandem_scalar,
+    pub b: *const tandem_scalar,
+}
+
 /// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -543,6 +554,7 @@ tandem_cuda::native! {
     pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_product_bn254(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
@@ -551,6 +563,7 @@ tandem_cuda::native! {
     pub fn tandem_ntt_factors_bls12_381(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bls12_381(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_spread_bls12_381(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_product_bls12_381(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bls12_381(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_spread_bls12_381(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
@@ -812,6 +825,14 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_spread_args, scatter) == 224);
     assert!(core::mem::offset_of!(tandem_ntt_spread_args, known_bits) == 228);
     assert!(core::mem::offset_of!(tandem_ntt_spread_args, known) == 232);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_ntt_product_args>() == 112);
+    assert!(core::mem::offset_of!(tandem_ntt_product_args, pass) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_product_args, times) == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_product_args, a) == 96);
+    assert!(core::mem::offset_of!(tandem_ntt_product_args, b) == 104);
 };
 
 const _: () = {

@@ -32,7 +32,7 @@ pub use error::{Error, Result};
 pub use field::{FieldId, NttField};
 pub use host::{HostBuf, HostMemory};
 pub use msm::{Digits, Msm, MsmRequest, MsmSet, Scalars};
-pub use ntt::{Coset, Direction, Ntt, NttOp, NttSpread, Order, Spread};
+pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
@@ -43,9 +43,7 @@ pub use vector::VecOps;
 pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
 
 /// Everything that a Groth16 proof over `C` asks of a backend.
-pub trait ProofBackend<C: Curve>: Backend + Ntt<C> + VecOps<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2> {}
+pub trait ProofBackend<C: Curve>: Backend + NttProducts<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2> {}
 
-impl<C: Curve, B> ProofBackend<C> for B where
-    B: Backend + Ntt<C> + VecOps<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2>
-{
-}
+impl<C: Curve, B> ProofBackend<C> for B where B: Backend + NttProducts<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2>
+{}

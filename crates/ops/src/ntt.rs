@@ -4,7 +4,7 @@ pub mod spread;
 
 pub use spread::{NttSpread, Spread, MAX_SHARDS};
 
-use crate::{Backend, Error, Mont, NttField, Result};
+use crate::{Backend, Buffer, Curve, Error, Mont, NttField, Result, VecOps};
 use ark_ff::FftField;
 
 /// Order of a vector of 2^k elements: `Natural`, element i at place i, or `BitReversed`, element i at the place
@@ -72,6 +72,65 @@ pub trait Ntt<F: NttField>: Backend {
     fn ntt(&self, data: &mut Self::Buf<F::Element>, op: NttOp<F::Element>) -> Result<()> {
         self.ntt_batch(data, 1, op)
     }
+}
+
+/// Transforms that begin or end with a pointwise product, as those of a proof's quotient do. Elements are multiplied as they stand, whatever
+/// order that is. What each does is done one after the other unless a backend has a faster way.
+pub trait NttProducts<C: Curve>: Ntt<C> + VecOps<C> {
+    /// The transform of a_i * b_i, in memory of its own.
+    ///
+    /// # Errors
+    /// As [`Ntt::ntt`] and [`VecOps::mul`].
+    fn ntt_of_product(&self, a: &Self::Buf<Mont>, b: &Self::Buf<Mont>, op: NttOp) -> Result<Self::Buf<Mont>> {
+        product_then_ntt::<C, Self>(self, a, b, op)
+    }
+
+    /// a_i * b_i less the transform of c, whose memory may become the result's.
+    ///
+    /// # Errors
+    /// As [`Ntt::ntt`] and [`VecOps::mul_sub`].
+    fn product_less_ntt(
+        &self,
+        a: &Self::Buf<Mont>,
+        b: &Self::Buf<Mont>,
+        c: Self::Buf<Mont>,
+        op: NttOp,
+    ) -> Result<Self::Buf<Mont>> {
+        ntt_then_product::<C, Self>(self, a, b, c, op)
+    }
+}
+
+/// [`NttProducts::ntt_of_product`], one after the other.
+///
+/// # Errors
+/// As there.
+pub fn product_then_ntt<C: Curve, B: Ntt<C> + VecOps<C> + ?Sized>(
+    backend: &B,
+    a: &B::Buf<Mont>,
+    b: &B::Buf<Mont>,
+    op: NttOp,
+) -> Result<B::Buf<Mont>> {
+    let mut product = backend.copy(a, 0..a.len(), a.lane())?;
+    VecOps::<C>::mul(backend, &mut product, b)?;
+    Ntt::<C>::ntt(backend, &mut product, op)?;
+    Ok(product)
+}
+
+/// [`NttProducts::product_less_ntt`], one after the other.
+///
+/// # Errors
+/// As there.
+pub fn ntt_then_product<C: Curve, B: Ntt<C> + VecOps<C> + ?Sized>(
+    backend: &B,
+    a: &B::Buf<Mont>,
+    b: &B::Buf<Mont>,
+    mut c: B::Buf<Mont>,
+    op: NttOp,
+) -> Result<B::Buf<Mont>> {
+    Ntt::<C>::ntt(backend, &mut c, op)?;
+    let mut product = backend.copy(a, 0..a.len(), a.lane())?;
+    VecOps::<C>::mul_sub(backend, &mut product, b, &c)?;
+    Ok(product)
 }
 
 /// The size 2^k of each of `count` vectors of together `len` elements over `F`, as k.

@@ -155,6 +155,15 @@ typedef struct tandem_ntt_spread_args {
     uint32_t known;
 } tandem_ntt_spread_args;
 
+/// A pass with pointwise products: what is read is first multiplied by the elements of `times` at the same places, in the first pass, and
+/// instead of x goes out a * b - x, of the elements of `a` and `b` at the places that are written to, in the last one. Null: not so.
+typedef struct tandem_ntt_product_args {
+    tandem_ntt_pass_args pass;
+    const tandem_scalar* times;
+    const tandem_scalar* a;
+    const tandem_scalar* b;
+} tandem_ntt_product_args;
+
 /// Up to 4 elements: out_i = scale * sum of in_j * root^(i j), in place.
 typedef struct tandem_ntt_tiny_args {
     tandem_scalar* data;
@@ -196,6 +205,7 @@ int32_t tandem_ntt_stages_bn254(const tandem_ntt_stages_args* args, tandem_strea
 int32_t tandem_ntt_factors_bn254(const tandem_ntt_factors_args* args, tandem_stream stream);
 int32_t tandem_ntt_pass_bn254(const tandem_ntt_pass_args* args, tandem_stream stream);
 int32_t tandem_ntt_spread_bn254(const tandem_ntt_spread_args* args, tandem_stream stream);
+int32_t tandem_ntt_product_bn254(const tandem_ntt_product_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_bn254(const tandem_ntt_tiny_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_spread_bn254(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_scale_bn254(const tandem_ntt_scale_args* args, tandem_stream stream);
@@ -204,6 +214,7 @@ int32_t tandem_ntt_stages_bls12_381(const tandem_ntt_stages_args* args, tandem_s
 int32_t tandem_ntt_factors_bls12_381(const tandem_ntt_factors_args* args, tandem_stream stream);
 int32_t tandem_ntt_pass_bls12_381(const tandem_ntt_pass_args* args, tandem_stream stream);
 int32_t tandem_ntt_spread_bls12_381(const tandem_ntt_spread_args* args, tandem_stream stream);
+int32_t tandem_ntt_product_bls12_381(const tandem_ntt_product_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_bls12_381(const tandem_ntt_tiny_args* args, tandem_stream stream);
 int32_t tandem_ntt_tiny_spread_bls12_381(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
 int32_t tandem_ntt_scale_bls12_381(const tandem_ntt_scale_args* args, tandem_stream stream);

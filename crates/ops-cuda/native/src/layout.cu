@@ -70,6 +70,12 @@ static_assert(offsetof(tandem_ntt_spread_args, scatter) == 224, "tandem_ntt_spre
 static_assert(offsetof(tandem_ntt_spread_args, known_bits) == 228, "tandem_ntt_spread_args.known_bits");
 static_assert(offsetof(tandem_ntt_spread_args, known) == 232, "tandem_ntt_spread_args.known");
 
+static_assert(sizeof(tandem_ntt_product_args) == 112, "size of tandem_ntt_product_args");
+static_assert(offsetof(tandem_ntt_product_args, pass) == 0, "tandem_ntt_product_args.pass");
+static_assert(offsetof(tandem_ntt_product_args, times) == 88, "tandem_ntt_product_args.times");
+static_assert(offsetof(tandem_ntt_product_args, a) == 96, "tandem_ntt_product_args.a");
+static_assert(offsetof(tandem_ntt_product_args, b) == 104, "tandem_ntt_product_args.b");
+
 static_assert(sizeof(tandem_ntt_tiny_args) == 88, "size of tandem_ntt_tiny_args");
 static_assert(offsetof(tandem_ntt_tiny_args, data) == 0, "tandem_ntt_tiny_args.data");
 static_assert(offsetof(tandem_ntt_tiny_args, root) == 8, "tandem_ntt_tiny_args.root");

@@ -5,6 +5,7 @@
 //! coefficients by powers of the shift.
 
 mod plan;
+mod products;
 mod seam;
 mod small;
 mod spread;
@@ -54,6 +55,15 @@ macro_rules! curve {
 }
 curve!(Bn254);
 curve!(Bls12_381);
+
+/// Vectors of as many elements, by which a transform begins or ends with a product.
+#[derive(Clone, Copy, Default)]
+struct Products {
+    /// What is read, instead of the data, and by what it is multiplied.
+    first: Option<[*const ffi::tandem_scalar; 2]>,
+    /// From whose product the result is subtracted.
+    last: Option<[*const ffi::tandem_scalar; 2]>,
+}
 
 /// What the factors of all passes of a transform have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -148,11 +158,15 @@ impl Data<'_> {
     }
 
     fn transform<C: Curve>(&self, shape: &Shape, plan: &Plan) -> Result<()> {
+        self.with_products::<C>(shape, plan, Products::default())
+    }
+
+    fn with_products<C: Curve>(&self, shape: &Shape, plan: &Plan, products: Products) -> Result<()> {
         let inverse = shape.direction == Direction::Inverse;
         let kind = Kind { reversed: plan.reversed, odd: shape.odd, inverse };
-        let launcher = match C::ID {
-            CurveId::Bn254 => ffi::tandem_ntt_pass_bn254,
-            CurveId::Bls12_381 => ffi::tandem_ntt_pass_bls12_381,
+        let (launcher, with_products) = match C::ID {
+            CurveId::Bn254 => (ffi::tandem_ntt_pass_bn254 as Launcher<_>, ffi::tandem_ntt_product_bn254 as Launcher<_>),
+            CurveId::Bls12_381 => (ffi::tandem_ntt_pass_bls12_381 as _, ffi::tandem_ntt_product_bls12_381 as _),
         };
         // The last pass that moves elements to other places cannot do it in place, unless it is the only one: then
         // one block reads all before it writes. The data may be secret, and this memory is overwritten when dropped.
@@ -173,9 +187,21 @@ impl Data<'_> {
             args.output = if i + 2 == count { other_at } else { self.at };
             args.reorder = (last && plan.reorder).into();
             args.last = last.into();
-            // SAFETY: Input and output hold 2^log_n elements; the tables were made for this pass, and stay until the
-            // stream has done it.
-            self.ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+            let (first, less_than) = (products.first.filter(|_| i == 0), products.last.filter(|_| last));
+            if let Some([input, _]) = first {
+                args.input = input;
+            }
+            if first.is_none() && less_than.is_none() {
+                // SAFETY: Input and output hold 2^log_n elements; the tables were made for this pass, and stay until the
+                // stream has done it.
+                self.ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+                continue;
+            }
+            let [a, b] = less_than.unwrap_or([std::ptr::null(); 2]);
+            let times = first.map_or(std::ptr::null(), |[_, times]| times);
+            let args = ffi::tandem_ntt_product_args { pass: args, times, a, b };
+            // SAFETY: as above; the factors hold as many elements, and none of them is written to.
+            self.ctx.launch(OP, |stream| unsafe { with_products(&args, stream) })?;
         }
         Ok(())
     }

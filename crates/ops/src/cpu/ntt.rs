@@ -8,7 +8,7 @@ mod spread;
 
 use super::{Buf, Cpu};
 use crate::ntt::log_size;
-use crate::{Buffer, Coset, Direction, Error, FieldId, Ntt, NttField, NttOp, Order, Result, Wire};
+use crate::{Buffer, Coset, Curve, Direction, Error, FieldId, Ntt, NttField, NttOp, NttProducts, Order, Result, Wire};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
 use std::any::Any;
@@ -108,6 +108,8 @@ impl<F: NttField> Ntt<F> for Cpu {
         Ok(())
     }
 }
+
+impl<C: Curve> NttProducts<C> for Cpu {}
 
 /// The forward transform over the subgroup, or over the odd powers of the 2n-th root if `odd`, which only bit-reversed
 /// input allows.

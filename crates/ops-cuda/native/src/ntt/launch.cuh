@@ -17,11 +17,14 @@ inline bool valid_powers(const tandem_ntt_factor* powers, uint32_t order_bits, u
 }
 
 inline uint32_t known_bits(const tandem_ntt_pass_args&) { return 0; }
+inline uint32_t known_bits(const tandem_ntt_product_args&) { return 0; }
 inline uint32_t known_bits(const tandem_ntt_spread_args& a) { return a.known_bits; }
 
-inline bool valid_spread(const tandem_ntt_pass_args&) { return true; }
+inline bool valid_kind(const tandem_ntt_pass_args&) { return true; }
+/// Only what comes in at first, and what goes out at last, is below the modulus.
+inline bool valid_kind(const tandem_ntt_product_args& a) { return !a.a == !a.b && (!a.a || a.pass.last); }
 /// Sections are of 2^(log_n - log_shards) places, and are told apart by bits of the row.
-inline bool valid_spread(const tandem_ntt_spread_args& a) {
+inline bool valid_kind(const tandem_ntt_spread_args& a) {
     const tandem_ntt_pass_args& p = a.pass;
     if (a.log_shards > MAX_LOG_SHARDS || a.log_shards > p.log_n) return false;
     if (a.known_bits > a.log_shards || a.known >> a.known_bits || a.scatter > TANDEM_NTT_BY_LOW_BITS) return false;
@@ -37,7 +40,7 @@ inline bool valid_spread(const tandem_ntt_spread_args& a) {
 
 template <class P, class Args> int32_t pass(const Args* args, tandem_stream stream) {
     const tandem_ntt_pass_args& a = pass_of(*args);
-    if (!valid_spread(*args)) return TANDEM_INVALID;
+    if (!valid_kind(*args)) return TANDEM_INVALID;
     if (!a.input || !a.output || !a.stages || a.log_n > MAX_LOG_N) return TANDEM_INVALID;
     if (a.log_rows < MIN_LOG_N || a.log_rows > MAX_LOG_ROWS || a.low + a.log_rows > a.log_n) return TANDEM_INVALID;
     // A block that holds the whole transform has read everything before it writes.
@@ -114,6 +117,9 @@ template <class P> int32_t scale(const tandem_ntt_scale_args* args, tandem_strea
         return tandem::ntt::pass<tandem::field>(args, stream);                                                         \
     }                                                                                                                  \
     int32_t tandem_ntt_spread_##curve(const tandem_ntt_spread_args* args, tandem_stream stream) {                      \
+        return tandem::ntt::pass<tandem::field>(args, stream);                                                         \
+    }                                                                                                                  \
+    int32_t tandem_ntt_product_##curve(const tandem_ntt_product_args* args, tandem_stream stream) {                    \
         return tandem::ntt::pass<tandem::field>(args, stream);                                                         \
     }                                                                                                                  \
     int32_t tandem_ntt_tiny_##curve(const tandem_ntt_tiny_args* args, tandem_stream stream) {                          \

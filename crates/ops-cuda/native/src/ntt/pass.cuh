@@ -126,7 +126,7 @@ __device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const Args& all, uint6
     return multiply_power(x, reinterpret_cast<const Factor<P>*>(args.powers), args.split, exponent);
 }
 
-/// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard.
+/// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard, or tandem_ntt_product_args.
 template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const Args all) {
     extern __shared__ uint4 shared[];
     const tandem_ntt_pass_args& args = pass_of(all);
@@ -178,11 +178,19 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
 #pragma unroll
         for (uint32_t k = 0; k < HELD; k++)
             x[k] = kept<P>(shared, elements, kept_at(column, row | k << below, log_rows));
-        if (first_round && args.multiply) {
-            const uint64_t base = from.column(first_column + column);
+        const auto place_of = [&](uint32_t k) {
+            return from.column(first_column + column) + (uint64_t(from.row(row | k << below)) << from.low);
+        };
+        if constexpr (has_products<Args>) {
+            if (first_round && all.times) {
 #pragma unroll
-            for (uint32_t k = 0; k < HELD; k++)
-                x[k] = multiply_before(x[k], all, base + (uint64_t(from.row(row | k << below)) << from.low));
+                for (uint32_t k = 0; k < HELD; k++)
+                    x[k] = x[k] * load16_readonly(reinterpret_cast<const Fp<P>*>(all.times) + place_of(k));
+            }
+        }
+        if (first_round && args.multiply) {
+#pragma unroll
+            for (uint32_t k = 0; k < HELD; k++) x[k] = multiply_before(x[k], all, place_of(k));
         }
         if (left >= 2) stage<P, 2>(x, stages, block, first_round);
         stage<P, 1>(x, stages, block, first_round);
@@ -233,6 +241,12 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         const uint64_t place = to.column(first_column + column) + (uint64_t(row) << to.low);
         Fp<P> x = kept<P>(shared, elements, kept_at(column, to.row(row), log_rows));
         if (args.last) x = reduce(x);
+        if constexpr (has_products<Args>) {
+            if (all.a) {
+                const auto of = [&](const tandem_scalar* v) { return load16_readonly(reinterpret_cast<const Fp<P>*>(v) + place); };
+                x = of(all.a) * of(all.b) - x;
+            }
+        }
         store16(reinterpret_cast<Fp<P>*>(args.output) + place, x);
     }
 }

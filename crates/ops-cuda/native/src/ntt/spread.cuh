@@ -24,9 +24,11 @@ constexpr uint32_t MAX_LOG_SHARDS = 4;
 static_assert(1 << MAX_LOG_SHARDS == TANDEM_NTT_MAX_SHARDS, "as the header says");
 
 template <class Args> constexpr bool is_spread = std::is_same<Args, tandem_ntt_spread_args>::value;
+template <class Args> constexpr bool has_products = std::is_same<Args, tandem_ntt_product_args>::value;
 
 TANDEM_HD const tandem_ntt_pass_args& pass_of(const tandem_ntt_pass_args& args) { return args; }
 TANDEM_HD const tandem_ntt_pass_args& pass_of(const tandem_ntt_spread_args& args) { return args.pass; }
+TANDEM_HD const tandem_ntt_pass_args& pass_of(const tandem_ntt_product_args& args) { return args.pass; }
 
 /// The number of `bits` bits with its lowest `by` bits moved above the others.
 TANDEM_HD uint64_t rotate_right(uint64_t x, uint32_t bits, uint32_t by) {
