@@ -134,6 +134,14 @@ fn this_machine_is_shown_whatever_it_has() {
     let (text, stderr) = run(0, &["topo"]);
     assert!(text.starts_with("this machine: "), "{text}");
     assert_eq!(stderr, "");
+    if text.starts_with("this machine: no GPU: ") {
+        // That there is none is said, with status 0; where more is asked for, it is refused.
+        for format in ["--json", "--nccl-xml", "--svg"] {
+            refused(&["topo", format], &["no GPU", "--preset"]);
+            refused(&["topo", "--measure", format], &["--measure", "no GPU"]);
+        }
+        refused(&["topo", "--measure"], &["--measure", "no GPU"]);
+    }
 }
 
 #[test]
