@@ -1,6 +1,8 @@
 // One operation of the device API as a kernel, for tests that compare every one with a naive model. As in a debug build,
 // accesses past the end are found.
+#if !defined(TANDEM_FABRIC_CHECKS)
 #define TANDEM_FABRIC_CHECKS
+#endif
 #include "tandem/fabric.cuh"
 #include "tandem_fabric_examples.h"
 
