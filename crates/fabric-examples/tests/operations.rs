@@ -261,8 +261,9 @@ fn waits_of_groups_agree_with_a_naive_model() {
             assert!(found[..group].iter().all(|f| *f == expected), "{what}: {expected}, found {:?}", &found[..group]);
             assert!(found[group..THREADS].iter().all(|f| *f == u64::MAX - 1), "{what}: threads outside the group");
             if op == ffi::TANDEM_SINGLE_WAIT_SOME {
+                let sum: u64 = all.iter().sum();
                 let sums = &found[THREADS..][..group];
-                assert!(sums.iter().all(|sum| *sum == all.iter().sum()), "{what}: indices as threads see them");
+                assert!(sums.iter().all(|seen| *seen == sum), "{what}: indices as threads see them");
                 assert_eq!(found[2 * THREADS..][..all.len()], all, "{what}");
             }
         }
