@@ -7,7 +7,7 @@ use crate::report;
 use serde_json::{json, Value};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tandem_engine::{CurveId, Hasher, Synthetic};
 use tandem_ops::Family;
@@ -27,6 +27,11 @@ pub(crate) fn run(session: &Session, what: &cli::Bench) -> Outcome {
     }
 }
 
+/// The files of a made-up circuit: constraints, witness and key.
+pub(crate) fn made(folder: &Path, log_n: u32) -> [PathBuf; 3] {
+    ["r1cs", "wtns", "zkey"].map(|extension| folder.join(format!("n{log_n}.{extension}")))
+}
+
 /// Test keys of made-up circuits, from file to file.
 fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Path>) -> Outcome {
     let rows = Rows::open(session, options.json.as_deref())?;
@@ -39,11 +44,8 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
     session.note(&format!("setup, {curve}, CPU, {} runs; circuits and keys in {}", options.runs, folder.display()));
     let mut table = vec![["size", "median ms", "min ms", "constraints/s", "key"].map(String::from).to_vec()];
     for log_n in options.log_n.clone() {
-        let file = |extension: &str| folder.join(format!("n{log_n}.{extension}"));
-        let (r1cs, zkey) = (file("r1cs"), file("zkey"));
-        session
-            .trace
-            .step("write circuit", || Synthetic { curve, log_size: log_n, dense }.write(&r1cs, &file("wtns")))?;
+        let [r1cs, wtns, zkey] = made(folder, log_n);
+        session.trace.step("write circuit", || Synthetic { curve, log_size: log_n, dense }.write(&r1cs, &wtns))?;
         let mut seconds = Vec::new();
         let mut bytes = 0;
         for _ in 0..options.runs {
@@ -117,6 +119,9 @@ fn poseidon(
     rows.table(&table, "")
 }
 
+/// The name of stdout, for rows.
+pub(crate) const STDOUT: &str = "-";
+
 /// Where the rows for machines go.
 pub(crate) struct Rows<'a> {
     session: &'a Session,
@@ -134,7 +139,7 @@ impl<'a> Rows<'a> {
     }
 
     fn to_stdout(&self) -> bool {
-        self.file == Some(Path::new("-"))
+        self.file == Some(Path::new(STDOUT))
     }
 
     /// A row of a measurement's times.

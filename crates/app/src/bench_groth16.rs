@@ -14,9 +14,9 @@ use tandem_engine::{DeviceChoice, DeviceKind, Key, KeyCheck, Proved, Synthetic, 
 pub(crate) struct BenchGroth16 {
     /// A proving key; without one, circuits are made up
     #[arg(requires = "witness", conflicts_with_all = ["log_n", "curve"])]
-    zkey: Option<PathBuf>,
+    pub(crate) zkey: Option<PathBuf>,
     /// Its witness
-    witness: Option<PathBuf>,
+    pub(crate) witness: Option<PathBuf>,
     /// Share of the made-up circuit's wires that hold values of full size; the others hold bits
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = cli::share)]
     dense: f64,
@@ -28,7 +28,7 @@ pub(crate) struct BenchGroth16 {
     #[arg(long)]
     compare: bool,
     #[command(flatten)]
-    options: BenchOptions,
+    pub(crate) options: BenchOptions,
 }
 
 /// Devices, and how they share the work.

@@ -74,7 +74,7 @@ pub(crate) struct NttBench {
     runs: u32,
     /// Append one JSON row for each size to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
 }
 
 impl NttBench {

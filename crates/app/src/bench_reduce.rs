@@ -8,7 +8,7 @@ use crate::fabric::{self, args::Options};
 use crate::failure::{Failure, Outcome};
 use crate::reduce::Reduction;
 use crate::report;
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
 use tandem_engine::{element_bytes, random_elements, Dealt, DeviceChoice, Measured, Progress, Reduced, Reducer};
@@ -16,6 +16,7 @@ use tandem_formats::MappedFile;
 use tandem_ops::HostData;
 
 #[derive(Args)]
+#[command(mut_args = of_collective)]
 pub(crate) struct ReduceBench {
     #[command(flatten)]
     pub(crate) reduction: Reduction,
@@ -29,10 +30,18 @@ pub(crate) struct ReduceBench {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) runs: u32,
     /// Measure the collective: arrays of all GPUs are added into one of the first GPU, with the sizes that -b, -e and -f give
-    #[arg(long, conflicts_with_all = ["element", "op", "data", "log_n"])]
+    #[arg(long, conflicts_with_all = ["element", "op", "data", "log_n", "runs"])]
     pub(crate) collective: bool,
     #[command(flatten)]
     pub(crate) options: Options,
+}
+
+/// The options of the fabric's benches are the collective's, but for `--json`.
+fn of_collective(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "least" | "most" | "factor" | "iters" | "warmup" | "plot" | "nccl" | "tuning" => arg.requires("collective"),
+        _ => arg,
+    }
 }
 
 /// Where elements are.
@@ -64,14 +73,11 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
     if args.collective {
         return fabric::reduce(session, &args.options);
     }
-    if args.options.nccl.is_some() || args.options.plot.is_some() {
-        return Err(Failure::input("--nccl and --plot are options of --collective"));
-    }
     let all = session.trace.step("open device", || Reducer::open(&session.device))?;
     let lanes = all.report().lanes.len();
     let device = all.report().lanes.join(", ");
     let one = if lanes > 1 { Some(Reducer::open_first(&session.device)?) } else { None };
-    let rows = Rows::open(session, args.options.json.as_deref())?;
+    let rows = Rows::open(session, args.options.sweep.calls.json.as_deref())?;
     let name = args.reduction.name();
     session.note(&format!("{name}, {device}, {} runs after one to warm up; results checked", args.runs));
     let header = ["test", "size", "elements", "lanes", "way", "median ms", "min ms", "GB/s", "plan GB/s"];

@@ -38,7 +38,7 @@ impl Session {
             quiet: common.quiet,
             bars: Bars::new(common.quiet),
             trace: Trace::new(),
-            trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file], &[])).transpose()?,
+            trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file])).transpose()?,
         })
     }
 
@@ -91,13 +91,13 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     if !args.more.is_empty() {
         return crate::many::prove(session, args);
     }
-    let outputs = Outputs::open(&[&args.proof, &args.public], &[&args.zkey, &args.witness])?;
+    let outputs = Outputs::open(&[&args.proof, &args.public])?;
     let witness = session.trace.step("read witness", || Witness::read(&args.witness))?;
     prove_and_write(session, &args.zkey, &witness, outputs, &args.options, Vec::new())
 }
 
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
-    let outputs = Outputs::open(&[&args.proof, &args.public], &[&args.zkey, &args.wasm, &args.input])?;
+    let outputs = Outputs::open(&[&args.proof, &args.public])?;
     let begun = Instant::now();
     let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
     let witness = Witness::from_values(curve, values.iter().map(|v| v.0).collect())?;
@@ -168,7 +168,6 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
 }
 
 pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
-    Outputs::check(&[&args.witness], &[&args.wasm, &args.input])?;
     let mut output = tandem_formats::Output::create(&args.witness)?;
     let begun = session.trace.now();
     let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
@@ -260,7 +259,6 @@ pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {
 }
 
 pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
-    Outputs::check(&[&args.zkey], &[&args.r1cs])?;
     let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
     let made = session.trace.step("setup", || tandem_engine::setup(&args.r1cs, &args.zkey, &options, &session.bars))?;
     session.trace.stages(&made.stages);
@@ -296,7 +294,7 @@ pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
 }
 
 pub(crate) fn export_vkey(session: &Session, args: &cli::ExportVkey) -> Outcome {
-    let output = Outputs::open(&[&args.vkey], &[&args.zkey])?;
+    let output = Outputs::open(&[&args.vkey])?;
     let text = session.trace.step("export", || tandem_engine::export_vkey(&args.zkey))?;
     output.commit(&[&text])
 }

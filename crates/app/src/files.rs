@@ -7,32 +7,19 @@ use std::path::{Path, PathBuf};
 use tandem_formats::Output;
 use zeroize::Zeroizing;
 
+/// Links that are followed, as on Linux.
+const LINKS_MAX: usize = 40;
+
 /// Output files that appear together or not at all.
 pub(crate) struct Outputs {
     files: Vec<Output>,
 }
 
 impl Outputs {
-    /// Opens `outputs`, none of which may be one of `inputs` or another output.
-    pub(crate) fn open(outputs: &[&Path], inputs: &[&Path]) -> Outcome<Self> {
-        Self::check(outputs, inputs)?;
+    /// Opens `outputs`. That none of them is an input or another output has been checked for the whole command line.
+    pub(crate) fn open(outputs: &[&Path]) -> Outcome<Self> {
         let files = outputs.iter().map(Output::create).collect::<Result<_, _>>()?;
         Ok(Self { files })
-    }
-
-    /// Fails where an output is one of `inputs` or another output.
-    pub(crate) fn check(outputs: &[&Path], inputs: &[&Path]) -> Outcome {
-        for (i, output) in outputs.iter().enumerate() {
-            let same = |other: &&&Path| is_regular_or_new(output) && identity(other) == identity(output);
-            if let Some(input) = inputs.iter().find(same) {
-                let problem = format!("the output would replace the input {}; give another name", input.display());
-                return Err(Failure::file(output, problem));
-            }
-            if outputs[..i].iter().any(|other| same(&other)) {
-                return Err(Failure::file(output, "is named for two outputs; give each its own name"));
-            }
-        }
-        Ok(())
     }
 
     /// Writes the files' texts, in the order of [`Outputs::open`]; nothing after Ctrl-C, even if the work got done.
@@ -45,6 +32,21 @@ impl Outputs {
     }
 }
 
+/// Fails where an output is one of `inputs` or another output.
+pub(crate) fn check(outputs: &[PathBuf], inputs: &[PathBuf]) -> Outcome {
+    for (i, output) in outputs.iter().enumerate().filter(|(_, output)| is_regular_or_new(output)) {
+        let same = |other: &&PathBuf| identity(other) == identity(output);
+        if let Some(input) = inputs.iter().find(same) {
+            let problem = format!("the output would replace the input {}; give another name", input.display());
+            return Err(Failure::file(output, problem));
+        }
+        if outputs[..i].iter().any(|other| same(&other)) {
+            return Err(Failure::file(output, "is named for two outputs; give each its own name"));
+        }
+    }
+    Ok(())
+}
+
 /// `/dev/stdout` and the like may be named as often as one likes.
 fn is_regular_or_new(path: &Path) -> bool {
     path.metadata().map_or(true, |m| m.is_file())
@@ -52,13 +54,21 @@ fn is_regular_or_new(path: &Path) -> bool {
 
 /// The same for two names of one file.
 fn identity(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    // A link whose file is yet to be made; one that leads round in a circle names nothing.
+    for _ in 0..LINKS_MAX {
+        match path.read_link() {
+            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => break,
+        }
+    }
     if let Ok(whole) = path.canonicalize() {
         return whole;
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.canonicalize(), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
-        _ => path.into(),
+        _ => path,
     }
 }
 

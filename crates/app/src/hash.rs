@@ -3,7 +3,6 @@
 use crate::cli::{Curve, Json};
 use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
-use crate::files::Outputs;
 use crate::source::Source;
 use crate::{interrupt, report};
 use clap::{Args, Subcommand, ValueEnum};
@@ -108,7 +107,6 @@ fn poseidon(session: &Session, args: &HashPoseidon, curve: CurveId) -> Outcome {
         let problem = format!("{elements} elements; expected a multiple of the arity {}", params.arity());
         return Err(Failure::file(&args.input, problem));
     }
-    Outputs::check(&[&args.output], &[&args.input])?;
     let mut output = Output::create(&args.output)?;
     let begun = Instant::now();
     let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;

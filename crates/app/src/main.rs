@@ -22,6 +22,7 @@ mod inspect;
 mod interrupt;
 mod lanes;
 mod many;
+mod named;
 mod plan;
 mod progress;
 mod reduce;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Outcome {
+    named::check(cli)?;
     let session = commands::Session::new(&cli.common)?;
     match &cli.command {
         Command::Prove(args) => commands::prove(&session, args),

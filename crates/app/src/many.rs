@@ -24,9 +24,6 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     }
     let mut jobs = vec![job([&args.witness, &args.proof, &args.public])];
     jobs.extend(args.more.chunks_exact(3).map(|paths| job([&paths[0], &paths[1], &paths[2]])));
-    let outputs: Vec<&Path> = jobs.iter().flat_map(|job| job.outputs).collect();
-    let inputs: Vec<&Path> = jobs.iter().map(|job| job.witness).chain([args.zkey.as_path()]).collect();
-    Outputs::check(&outputs, &inputs)?;
 
     let mut opened = session.open()?;
     opened.engine = opened.engine.for_proofs(jobs.len() as u64);
@@ -65,7 +62,7 @@ fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>]) -> Outco
     let next = AtomicUsize::new(0);
     let done = Mutex::new((0..jobs.len()).map(|_| None).collect::<Vec<Option<Proved>>>());
     let one = |job: &Job<'_>| -> Outcome<Proved> {
-        let outputs = Outputs::open(&job.outputs, &[])?;
+        let outputs = Outputs::open(&job.outputs)?;
         let witness = session.trace.step("read witness", || opened.engine.read_witness(job.witness))?;
         let proved = opened.engine.prove(key, &witness, &session.bars)?;
         session.trace.stages(&proved.stages);

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
     }
     let facts = probe::look();
     let is_text = !(args.format.json || args.format.nccl_xml || args.format.svg);
-    if let (Some(reason), true) = (&facts.no_gpu, is_text) {
+    if let (Some(reason), true, false) = (&facts.no_gpu, is_text, args.measure) {
         return report::result(&without_gpu(&facts, reason));
     }
     let measured = if args.measure { Some(measure(&facts)?) } else { None };
@@ -56,6 +56,9 @@ fn without_gpu(facts: &Facts, reason: &str) -> String {
 
 /// Measures the GPUs that are used. The figures are by number of all GPUs.
 fn measure(facts: &Facts) -> Outcome<Measured> {
+    if let Some(reason) = &facts.no_gpu {
+        return Err(Failure::input(format!("--measure: this machine has no GPU: {reason}")));
+    }
     let failed = |e: tandem_fabric::Error| Failure::device(e.to_string());
     let found = tandem_cuda::probe().map_err(Failure::device)?;
     let devices: Vec<Device> = found.iter().filter_map(|f| f.usable.clone().ok()).collect();

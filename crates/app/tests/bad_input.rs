@@ -259,6 +259,24 @@ fn outputs_that_cannot_be_written() {
     prove("p.json", "./p.json", &["p.json: ", "two outputs"]);
     prove("good.zkey", "u.json", &["good.zkey: ", "replace the input"]);
     prove("p.json", "./good.wtns", &["good.wtns: ", "replace the input"]);
+    let traced = |command: &[&str], trace: &str, part: &str| {
+        place.refused(&[command, &["--trace", trace]].concat(), &[trace, part]);
+    };
+    let one = ["prove", "good.zkey", "good.wtns", "p.json", "u.json"];
+    for trace in ["p.json", "./u.json"] {
+        traced(&one, trace, "two outputs");
+    }
+    for trace in ["./good.zkey", "good.wtns"] {
+        traced(&one, trace, "replace the input");
+        traced(&["inspect", trace], trace, "replace the input");
+    }
+    let two = [&one[..], &["--more", "w", "p2.json", "u2.json"]].concat();
+    traced(&two, "./p2.json", "two outputs");
+    traced(&two, "./u2.json", "two outputs");
+    traced(&["export-vkey", "good.zkey", "v.json"], "./v.json", "two outputs");
+    traced(&["setup", "good.r1cs", "new.zkey"], "good.r1cs", "replace the input");
+    traced(&["setup", "good.r1cs", "new.zkey"], "new.zkey", "two outputs");
+    traced(&["witness", "good.wasm", "good.input.json", "w"], "good.input.json", "replace the input");
     fs::create_dir(place.path().join("folder")).unwrap();
     prove("folder", "u.json", &["folder: "]);
     prove("", "u.json", &[]);

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{run, run_in};
+use support::{refused_in, run, run_in};
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()
@@ -134,6 +134,14 @@ fn this_machine_is_shown_whatever_it_has() {
     let (text, stderr) = run(0, &["topo"]);
     assert!(text.starts_with("this machine: "), "{text}");
     assert_eq!(stderr, "");
+    if text.starts_with("this machine: no GPU: ") {
+        // That there is none is said, with status 0; where more is asked for, it is refused.
+        for format in ["--json", "--nccl-xml", "--svg"] {
+            refused(&["topo", format], &["no GPU", "--preset"]);
+            refused(&["topo", "--measure", format], &["--measure", "no GPU"]);
+        }
+        refused(&["topo", "--measure"], &["--measure", "no GPU"]);
+    }
 }
 
 #[test]
@@ -142,11 +150,16 @@ fn every_bench_of_the_fabric_runs_on_pretend_pes_and_finds_nothing_wrong() {
     let sums = ["broadcast", "reduce", "allreduce", "allgather", "reducescatter", "alltoall"];
     for what in sums.into_iter().chain(["p2p", "put", "get", "pingpong", "upload", "download"]) {
         for device in ["sim:2", "sim:3"] {
-            let args = ["bench", what, "--device", device, "-b", "48", "-e", "12K", "-f", "16", "-n", "2", "-w", "1"];
-            // The sum over one array is another bench of this name.
-            let more: &[&str] = if what == "reduce" { &["--collective"] } else { &[] };
-            let files = ["--json", "rows.jsonl", "--plot", "p.svg"];
-            let (table, _) = run_in(folder.path(), 0, &[&args[..], more, &files].concat());
+            let args = ["bench", what, "--device", device, "-n", "2", "-w", "1", "--json", "rows.jsonl"];
+            let sizes: &[&str] = &["-b", "48", "-e", "12K", "-f", "16", "--plot", "p.svg"];
+            let more: &[&str] = match what {
+                // The sum over one array is another bench of this name.
+                "reduce" => &[&["--collective"], sizes].concat(),
+                // There is one size, and no curve over it.
+                "pingpong" => &[],
+                _ => sizes,
+            };
+            let (table, _) = run_in(folder.path(), 0, &[&args[..], more].concat());
             assert!(table.starts_with("size ") && table.contains("tandem"), "{what} {device}: {table}");
             let rows = fs::read_to_string(folder.path().join("rows.jsonl")).unwrap();
             fs::remove_file(folder.path().join("rows.jsonl")).unwrap();
@@ -157,7 +170,6 @@ fn every_bench_of_the_fabric_runs_on_pretend_pes_and_finds_nothing_wrong() {
                 assert!(row["us_latency"].as_f64().unwrap() > 0.0 && row["algbw"].as_f64().unwrap() > 0.0, "{row}");
                 assert!(row["device"].as_str().unwrap().starts_with("sim:0, sim:1"), "{row}");
             }
-            // There is one size of a ping-pong, and no curve over it.
             let plot = folder.path().join("p.svg");
             assert_eq!(plot.exists(), what != "pingpong", "{what} {device}");
             let _ = fs::remove_file(plot);
@@ -177,4 +189,70 @@ fn benches_of_the_fabric_refuse_what_makes_no_sense() {
     refused(&["bench", "p2p", "--device", "sim:2", "-f", "1"], &["--factor"]);
     refused(&["bench", "allreduce", "--device", "sim:2", "--nccl", "no/such/libnccl.so"], &["--nccl", "pretend"]);
     refused(&["bench", "upload", "--device", "sim:1", "--plot", "no/such/folder/p.svg"], &["no/such/folder"]);
+}
+
+#[test]
+fn benches_of_the_fabric_refuse_options_that_they_have_no_use_for() {
+    let bench = |what: &str, more: &[&str], parts: &[&str]| {
+        refused(&[&["bench", what, "--device", "sim:2"][..], more].concat(), parts);
+    };
+    for option in
+        [&["-b", "8"][..], &["-e", "8"], &["-f", "2"], &["--plot", "p"], &["--nccl"], &["--tuning", "lanes=8"]]
+    {
+        bench("pingpong", option, &["unexpected argument", option[0]]);
+    }
+    for what in ["put", "get", "upload", "download"] {
+        bench(what, &["--nccl"], &["unexpected argument", "--nccl"]);
+        bench(what, &["--tuning", "lanes=8"], &["unexpected argument", "--tuning"]);
+    }
+    // The sum over one array has its own.
+    for option in
+        [&["-b", "8"][..], &["-e", "8"], &["-f", "2"], &["-n", "2"], &["-w", "1"], &["--plot", "p"], &["--nccl"]]
+    {
+        bench("reduce", option, &["required", "--collective"]);
+    }
+    bench("reduce", &["--tuning", "lanes=8"], &["required", "--collective"]);
+    bench("reduce", &["--collective", "--runs", "2"], &["--runs", "--collective"]);
+    bench("reduce", &["--collective", "--log-n", "2"], &["--log-n", "--collective"]);
+}
+
+#[test]
+fn one_file_is_not_two_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("rows.jsonl"), "{}\n").unwrap();
+    std::os::unix::fs::symlink("rows.jsonl", at("link")).unwrap();
+    std::os::unix::fs::symlink("new.jsonl", at("dangling")).unwrap();
+    let refused = |args: &[&str], parts: &[&str]| {
+        refused_in(folder.path(), args, parts);
+        assert_eq!(fs::read_to_string(at("rows.jsonl")).unwrap(), "{}\n", "{args:?}");
+    };
+    let pairs = [
+        ("rows.jsonl", "rows.jsonl"),
+        ("rows.jsonl", "./rows.jsonl"),
+        ("rows.jsonl", "link"),
+        ("link", "rows.jsonl"),
+        ("new.jsonl", "./new.jsonl"),
+        ("dangling", "new.jsonl"),
+        ("new.jsonl", "dangling"),
+    ];
+    for (one, other) in pairs {
+        for (first, second) in [("--json", "--plot"), ("--json", "--trace"), ("--plot", "--trace")] {
+            let bench = ["bench", "p2p", "--device", "sim:2", "-e", "4K", first, one, second, other];
+            refused(&bench, &["two outputs"]);
+        }
+        refused(&["bench", "reduce", "--collective", "--json", one, "--plot", other], &["two outputs"]);
+        for what in ["pingpong", "reduce", "ntt", "msm", "poseidon", "sort", "groth16", "setup"] {
+            refused(&["bench", what, "--device", "sim:2", "--json", one, "--trace", other], &["two outputs"]);
+        }
+        refused(&["topo", "--from", one, "--trace", other], &["replace the input"]);
+        refused(&["plan", "send", "--gpus", "0,1", "--from", one, "--trace", other], &["replace the input"]);
+    }
+    refused(&["bench", "setup", "--keep", ".", "--log-n", "3..4", "--json", "n4.zkey"], &["n4.zkey", "two outputs"]);
+    refused(&["bench", "groth16", "rows.jsonl", "w", "--json", "link"], &["replace the input"]);
+    // What is no file may be named as often as one likes.
+    for file in ["/dev/null", "/dev/stderr"] {
+        let bench = ["bench", "p2p", "--device", "sim:2", "-e", "4K", "-n", "2", "--json", file, "--plot", file];
+        run_in(folder.path(), 0, &bench);
+    }
 }

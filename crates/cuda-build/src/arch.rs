@@ -95,7 +95,7 @@ pub fn from_env() -> Result<Vec<Arch>, String> {
     match std::env::var("TANDEM_CUDA_ARCHS") {
         Ok(text) if text.trim() == "native" => native(),
         Ok(text) if !text.trim().is_empty() => parse(&text),
-        _ if std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") => Ok(vec![sass(90)]),
+        _ if crate::is_debug() => Ok(vec![sass(90)]),
         _ => Ok(RELEASE.to_vec()),
     }
 }

@@ -32,12 +32,14 @@ pub(crate) fn library(
     name: &str,
     sources: &[PathBuf],
     includes: &[PathBuf],
+    defines: &[String],
     archs: &[Arch],
     out: &Path,
 ) -> Result<PathBuf, String> {
     // OUT_DIR is <target>/<profile>/build/<package>/out.
     let shared = out.ancestors().nth(4).unwrap_or(out).join("cuda").join(name);
-    let objects: Vec<Object> = sources.iter().map(|s| Object::new(toolkit, s, includes, archs, &shared)).collect();
+    let objects: Vec<Object> =
+        sources.iter().map(|s| Object::new(toolkit, s, includes, defines, archs, &shared)).collect();
     let stale: Vec<&Object> = objects.iter().filter(|object| object.is_stale()).collect();
     compile(&stale)?;
 
@@ -69,13 +71,21 @@ struct Object {
 }
 
 impl Object {
-    fn new(toolkit: &Toolkit, source: &Path, includes: &[PathBuf], archs: &[Arch], shared: &Path) -> Self {
+    fn new(
+        toolkit: &Toolkit,
+        source: &Path,
+        includes: &[PathBuf],
+        defines: &[String],
+        archs: &[Arch],
+        shared: &Path,
+    ) -> Self {
         let mut flags: Vec<String> = ["-std=c++17", "-O3", "-c", "-cudart=static"].map(String::from).into();
         flags.push("-Xcompiler=-fPIC,-Wall,-Wextra,-Wno-unused-parameter".into());
         flags.push("-Werror=cross-execution-space-call,reorder".into());
         // Source lines for profilers; costs nothing at run time.
         flags.push("-lineinfo".into());
         flags.extend(includes.iter().map(|dir| format!("-I{}", dir.display())));
+        flags.extend(defines.iter().map(|name| format!("-D{name}")));
         flags.extend(archs.iter().map(Arch::flag));
 
         let mut hasher = DefaultHasher::new();
@@ -231,7 +241,7 @@ mod tests {
         let build = |archs: &str| {
             let archs = crate::arch::parse(archs).unwrap();
             let before = std::fs::read_to_string(dir.join("log")).unwrap_or_default().lines().count();
-            let result = library(&toolkit, "x", &found, &[], &archs, &out);
+            let result = library(&toolkit, "x", &found, &[], &[], &archs, &out);
             (result, std::fs::read_to_string(dir.join("log")).unwrap().lines().count() - before)
         };
 

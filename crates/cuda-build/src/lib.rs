@@ -26,6 +26,7 @@ pub struct Library {
     name: String,
     root: PathBuf,
     includes: Vec<PathBuf>,
+    defines: Vec<String>,
     announce: bool,
 }
 
@@ -34,12 +35,20 @@ impl Library {
     /// `native/include`.
     pub fn new(name: &str) -> Self {
         let root = PathBuf::from(env("CARGO_MANIFEST_DIR")).join("native");
-        Library { name: name.into(), includes: vec![root.join("include")], root, announce: true }
+        Library { name: name.into(), includes: vec![root.join("include")], defines: Vec::new(), root, announce: true }
     }
 
     /// Adds a folder of headers that belongs to another crate.
     pub fn include(mut self, dir: impl Into<PathBuf>) -> Self {
         self.includes.push(dir.into());
+        self
+    }
+
+    /// Defines a macro in debug builds: where Cargo's profile is `dev`, `test` or one that inherits from them.
+    pub fn define_in_debug(mut self, name: &str) -> Self {
+        if is_debug() {
+            self.defines.push(name.into());
+        }
         self
     }
 
@@ -74,7 +83,7 @@ impl Library {
         };
         println!("cargo:rerun-if-changed={}", toolkit.nvcc.display());
         let sources = compile::sources(&self.root.join("src"));
-        let archive = compile::library(&toolkit, &self.name, &sources, &self.includes, &archs, &out)
+        let archive = compile::library(&toolkit, &self.name, &sources, &self.includes, &self.defines, &archs, &out)
             .unwrap_or_else(|reason| panic!("{reason}"));
 
         println!("cargo:rustc-cfg=tandem_nvcc");
@@ -97,6 +106,11 @@ impl Library {
             println!("cargo:warning=building without CUDA, for the CPU alone: {reason}");
         }
     }
+}
+
+/// Whether this is a debug build, as Cargo tells build scripts.
+fn is_debug() -> bool {
+    std::env::var("PROFILE").is_ok_and(|profile| profile == "debug")
 }
 
 fn env(name: &str) -> String {

@@ -37,8 +37,15 @@ impl Package {
 
     /// Builds and runs it with these variables; whether that succeeded, and all that was printed.
     fn run(&self, variables: &[(&str, &str)]) -> (bool, String) {
+        self.run_as("dev", variables)
+    }
+
+    fn run_as(&self, profile: &str, variables: &[(&str, &str)]) -> (bool, String) {
         let mut command = Command::new(env!("CARGO"));
-        command.args(["run", "--offline"]).current_dir(&self.0).env("CARGO_TARGET_DIR", self.0.join("target"));
+        command
+            .args(["run", "--offline", "--profile", profile])
+            .current_dir(&self.0)
+            .env("CARGO_TARGET_DIR", self.0.join("target"));
         for name in ["TANDEM_NVCC", "TANDEM_REQUIRE_NVCC", "TANDEM_CUDA_ARCHS", "CUDA_HOME", "CUDA_PATH"] {
             command.env_remove(name);
         }
@@ -78,6 +85,35 @@ fn nvcc_is_optional_unless_it_is_asked_for() {
         assert_eq!(text.matches("is CUDA 12.4, too old: 12.8 or newer").count(), 1, "{text}");
         assert!(text.contains("building without CUDA, for the CPU alone"), "{text}");
     }
+}
+
+/// Debug builds define what they are told to, release builds do not. The compiler is the host's, with nvcc's words.
+#[test]
+fn debug_builds_define_their_macros() {
+    let package = Package::new();
+    let write = |path: &str, text: &str| {
+        std::fs::create_dir_all(package.0.join(path).parent().unwrap()).unwrap();
+        std::fs::write(package.0.join(path), text).unwrap();
+    };
+    let library = "tandem_cuda_build::Library::new(\"small\").define_in_debug(\"CHECKS\")";
+    write("build.rs", &format!("fn main() {{ {library}.build(); }}"));
+    write("native/src/a.cu", "#ifdef CHECKS\n#error it is checked\n#endif\nint a(void) { return 1; }\n");
+    write("cuda/lib64/libcudart_static.a", "!<arch>\n");
+    let nvcc = "#!/bin/sh\n[ $1 = --version ] && echo 'release 13.0, V13.0.88' && exit\n\
+                for last; do case $last in -D*) macro=$last;; esac; done\n\
+                while [ $# -gt 0 ]; do case $1 in -MF) rule=$2;; -o) object=$2;; esac; shift; done\n\
+                case $last in *trial.cu) exit;; esac\n\
+                echo \"$object : $last\" >$rule; cc -x c $macro -c -fPIC -o $object $last\n";
+    write("cuda/bin/script", nvcc);
+    let nvcc = package.0.join("cuda/bin/nvcc");
+    // Written by another process: a file that this one has open for writing, or a child that another test forks, cannot be run.
+    assert!(Command::new("cp").arg(package.0.join("cuda/bin/script")).arg(&nvcc).status().unwrap().success());
+    std::fs::set_permissions(&nvcc, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let variables = [("TANDEM_NVCC", nvcc.to_str().unwrap())];
+    let (done, text) = package.run_as("dev", &variables);
+    assert!(!done && text.contains("it is checked"), "{text}");
+    let (done, text) = package.run_as("release", &variables);
+    assert!(done && text.contains("with nvcc"), "{text}");
 }
 
 #[test]

@@ -45,6 +45,9 @@ pub const TANDEM_LITMUS_MESSAGE_EARLY: i32 = 3;
 /// The third without being quiet.
 pub const TANDEM_LITMUS_BUFFERING_LOUD: i32 = 4;
 
+/// The first with the fence of a block and the waits of a block for one of several words, of which there is one.
+pub const TANDEM_LITMUS_MESSAGE_GROUP: i32 = 5;
+
 /// Bytes of a lane's locations.
 pub const TANDEM_LITMUS_LANE_BYTES: i32 = 4352;
 
@@ -81,6 +84,13 @@ pub const TANDEM_SINGLE_ATOMIC: i32 = 7;
 /// The forms that return nothing.
 pub const TANDEM_SINGLE_CHANGE: i32 = 8;
 
+/// Waits of a scope for any and for some of the `count` words of 64 bits at `from`, whose int32_t at `signal` is 0 (0: all), to
+/// compare with `value` as `how` says (TANDEM_CMP_*); any looks from `expected` on. Every thread writes what it got to `to`:
+/// first what the wait returned, for each of 512 threads, then for some the sum of the indices, then come the indices.
+pub const TANDEM_SINGLE_WAIT_ANY: i32 = 9;
+
+pub const TANDEM_SINGLE_WAIT_SOME: i32 = 10;
+
 /// One operation of the device API.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -96,7 +106,7 @@ pub struct tandem_single_args {
     pub expected: u64,
     /// TANDEM_SINGLE_*.
     pub op: i32,
-    /// TANDEM_AMO_*.
+    /// TANDEM_AMO_*, TANDEM_CMP_* of a wait.
     pub how: i32,
     /// TANDEM_SCOPE_*.
     pub scope: i32,

@@ -50,6 +50,8 @@ pub enum Litmus {
     PutSignal,
     /// Each writes the other's word, is quiet, reads its own: one of them sees the other's write.
     Buffering,
+    /// [`Litmus::Message`] with a fence and waits of the whole block.
+    MessageGroup,
     /// [`Litmus::Message`] with the signal before the data, and free to go wrong.
     MessageEarly,
     /// [`Litmus::Buffering`] without being quiet, and free to go wrong.
@@ -70,6 +72,7 @@ pub fn litmus(team: &Team, test: Litmus, lanes: u32, rounds: u64) -> Result<(u64
         Litmus::Message => (false, ffi::TANDEM_LITMUS_MESSAGE),
         Litmus::PutSignal => (false, ffi::TANDEM_LITMUS_PUT_SIGNAL),
         Litmus::Buffering => (true, ffi::TANDEM_LITMUS_BUFFERING),
+        Litmus::MessageGroup => (false, ffi::TANDEM_LITMUS_MESSAGE_GROUP),
         Litmus::MessageEarly => (false, ffi::TANDEM_LITMUS_MESSAGE_EARLY),
         Litmus::BufferingLoud => (true, ffi::TANDEM_LITMUS_BUFFERING_LOUD),
     };

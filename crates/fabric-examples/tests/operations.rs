@@ -197,6 +197,79 @@ fn operations_agree_with_a_naive_model() {
     });
 }
 
+/// Waits for any and for some of several words, by each scope: every thread of the group gets the same, and it is right. Where there
+/// are several PEs, another one raises the words while the kernel waits.
+#[test]
+fn waits_of_groups_agree_with_a_naive_model() {
+    const WORDS: usize = 40;
+    const THREADS: usize = 512;
+    each_cuda(&Options::default(), |team| {
+        let mut random = Random::new(31 + team.size() as u64);
+        let (words, skip): (Symmetric<u64>, Symmetric<i32>) = (team.alloc(WORDS).unwrap(), team.alloc(WORDS).unwrap());
+        let got: Symmetric<u64> = team.alloc(2 * THREADS + WORDS).unwrap();
+        for round in 0..600 {
+            let (me, other) = (random.below(team.size()), random.below(team.size()));
+            let (count, wanted) = (1 + random.below(WORDS), random.any());
+            let has_skip = random.below(2) == 0;
+            let chosen = random.below(count);
+            let mut skipped: Vec<i32> = (0..WORDS).map(|_| i32::from(random.below(3) == 0)).collect();
+            skipped[chosen] = 0;
+            let is_late = other != me && random.below(2) == 0;
+            let mut now: Vec<u64> = (0..WORDS)
+                .map(|_| if !is_late && random.below(4) == 0 { wanted } else { random.any() ^ 1 << 40 })
+                .collect();
+            now[chosen] = if is_late { wanted ^ 1 } else { wanted };
+            team.write(me, &words, &now).unwrap();
+            team.write(me, &skip, &skipped).unwrap();
+            team.write(me, &got, &vec![u64::MAX - 1; got.len()]).unwrap();
+            let queue = team.queue(me);
+            let (op, first) =
+                ([ffi::TANDEM_SINGLE_WAIT_ANY, ffi::TANDEM_SINGLE_WAIT_SOME][random.below(2)], random.below(count));
+            let scope = random.below(3) as i32;
+            let threads = [32, 64, 100, 256, 512][random.below(5)];
+            let args = ffi::tandem_single_args {
+                to: queue.address(&got).unwrap(),
+                from: queue.address(&words).unwrap(),
+                signal: if has_skip { queue.address(&skip).unwrap() } else { 0 },
+                to_stride: 1,
+                from_stride: 1,
+                count: count as u64,
+                value: wanted,
+                expected: first as u64,
+                op,
+                how: fabric::TANDEM_CMP_EQ,
+                scope,
+                element: 8,
+                peer: other as u32,
+                threads,
+            };
+            // SAFETY: all places are inside memory of the team.
+            unsafe { single(queue, &args).unwrap() };
+            if is_late {
+                now[chosen] = wanted;
+                team.queue(other).p(&words.at(chosen).unwrap(), wanted, me).unwrap();
+                team.queue(other).synchronize().unwrap();
+            }
+            queue.synchronize().unwrap();
+            let fits = |i: &usize| now[*i] == wanted && !(has_skip && skipped[*i] != 0);
+            let all: Vec<u64> = (0..count).filter(fits).map(|i| i as u64).collect();
+            let group = [1, 32, threads as usize][scope as usize];
+            let found = team.read(me, &got).unwrap();
+            let what = format!("round {round}, operation {op}, scope {scope}, {threads} threads, late: {is_late}");
+            let any = (first..count).chain(0..first).find(fits).unwrap() as u64;
+            let expected = if op == ffi::TANDEM_SINGLE_WAIT_ANY { any } else { all.len() as u64 };
+            assert!(found[..group].iter().all(|f| *f == expected), "{what}: {expected}, found {:?}", &found[..group]);
+            assert!(found[group..THREADS].iter().all(|f| *f == u64::MAX - 1), "{what}: threads outside the group");
+            if op == ffi::TANDEM_SINGLE_WAIT_SOME {
+                let sum: u64 = all.iter().sum();
+                let sums = &found[THREADS..][..group];
+                assert!(sums.iter().all(|seen| *seen == sum), "{what}: indices as threads see them");
+                assert_eq!(found[2 * THREADS..][..all.len()], all, "{what}");
+            }
+        }
+    });
+}
+
 /// Puts, gets and atomics past the end of what is mapped, and of a PE that is not there: the fault names PE and place.
 #[test]
 fn accesses_past_the_end_are_found() {
@@ -322,7 +395,7 @@ fn litmus_tests_over_a_million_rounds() {
         }
         const LANES: u32 = 64;
         const ROUNDS: u64 = 1 << 14;
-        for test in [Litmus::Message, Litmus::PutSignal, Litmus::Buffering] {
+        for test in [Litmus::Message, Litmus::MessageGroup, Litmus::PutSignal, Litmus::Buffering] {
             let start = Instant::now();
             let (forbidden, rounds) = litmus(team, test, LANES, ROUNDS).unwrap();
             println!("{test:?}: {forbidden} of {rounds} rounds, {:.1} s", start.elapsed().as_secs_f64());

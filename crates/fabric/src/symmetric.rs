@@ -89,13 +89,16 @@ impl<T: Pod> Symmetric<T> {
         Ok(Symmetric { memory: self.memory.clone(), start: self.start, len, of: PhantomData })
     }
 
-    /// The address of the first element on PE `pe` of the world, the same for every PE of the process. `None` for a PE
-    /// that the world does not have, or that has no part of a registered region.
-    pub fn address(&self, pe: usize) -> Option<u64> {
-        if pe >= self.memory.world.pes() {
+    /// The address of the first element on PE `world_pe`, the same for every PE of the process. `None` for a PE that the world
+    /// does not have, or that has no part of a registered region.
+    ///
+    /// Memory is of no team, so this is the number in the world, which [`Team::members`](crate::Team::members) gives for the PE
+    /// of a team that was split off. [`Queue::address`](crate::Queue::address) needs no number: it is that of the queue's PE.
+    pub fn address(&self, world_pe: usize) -> Option<u64> {
+        if world_pe >= self.memory.world.pes() {
             return None;
         }
-        Some(self.memory.address(pe)? + self.start)
+        Some(self.memory.address(world_pe)? + self.start)
     }
 
     /// Where in every PE's window the first element is; `None` for registered memory.

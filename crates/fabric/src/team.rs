@@ -446,15 +446,67 @@ impl Team {
         value: T,
         from: Option<usize>,
     ) -> Result<()> {
-        self.core().member("wait_until", pe)?;
+        let what = ("wait_until", ffi::TANDEM_WAIT_ALL);
+        self.watch(what, pe, words, (compare, value), from, |closed| closed.len() == words.len())?;
+        Ok(())
+    }
+
+    /// Blocks until one of PE `pe`'s `words` does; returns the index of the first that does.
+    ///
+    /// # Errors
+    /// As for [`Team::wait_until`]; there is no word.
+    pub fn wait_until_any<T: Word>(
+        &self,
+        pe: usize,
+        words: &Symmetric<T>,
+        compare: Compare,
+        value: T,
+        from: Option<usize>,
+    ) -> Result<usize> {
+        let what = ("wait_until_any", ffi::TANDEM_WAIT_ANY);
+        Ok(self.watch(what, pe, words, (compare, value), from, |closed| !closed.is_empty())?[0])
+    }
+
+    /// Blocks until at least one of PE `pe`'s `words` does; returns the indices of all that do, in order.
+    ///
+    /// # Errors
+    /// As for [`Team::wait_until_any`].
+    pub fn wait_until_some<T: Word>(
+        &self,
+        pe: usize,
+        words: &Symmetric<T>,
+        compare: Compare,
+        value: T,
+        from: Option<usize>,
+    ) -> Result<Vec<usize>> {
+        let what = ("wait_until_some", ffi::TANDEM_WAIT_SOME);
+        self.watch(what, pe, words, (compare, value), from, |closed| !closed.is_empty())
+    }
+
+    /// Looks at words until the indices of those that compare as wanted are enough, and returns them.
+    fn watch<T: Word>(
+        &self,
+        (op, mode): (&'static str, i32),
+        pe: usize,
+        words: &Symmetric<T>,
+        (compare, value): (Compare, T),
+        from: Option<usize>,
+        enough: impl Fn(&[usize]) -> bool,
+    ) -> Result<Vec<usize>> {
+        self.core().member(op, pe)?;
         let seat = Seat { core: self.core().clone(), me: pe };
-        let args = wait_args(&seat, "wait_until", words, (compare, value), from, (ffi::TANDEM_WAIT_ALL, 0))?;
+        let args = wait_args(&seat, op, words, (compare, value), from, (mode, 0))?;
         let begun = Instant::now();
         loop {
             let now = self.read(pe, words)?;
-            let open = |word: &T| !compares(T::KIND, compare as i32, word.to_bits(), value.to_bits());
-            let Some(index) = now.iter().position(open) else { return Ok(()) };
+            let is_closed = |i: &usize| compares(T::KIND, compare as i32, now[*i].to_bits(), value.to_bits());
+            let closed: Vec<usize> = (0..now.len()).filter(is_closed).collect();
+            if enough(&closed) {
+                return Ok(closed);
+            }
             if begun.elapsed() > self.core().timeout {
+                // The first word that does not.
+                let index = (0..now.len()).find(|i| closed.get(*i) != Some(i)).unwrap_or(0);
                 let record = Record {
                     what: ffi::TANDEM_FAULT_WAIT as u32,
                     waiter: pe as u32,
@@ -463,7 +515,7 @@ impl Team {
                     seen: now[index].to_bits(),
                     wanted: value.to_bits(),
                 };
-                return self.core().give_up(pe, record);
+                self.core().give_up(pe, record)?;
             }
             std::thread::sleep(Duration::from_micros(20));
         }

@@ -42,6 +42,13 @@ fn offsets_are_the_same_everywhere_and_reused() {
             assert_eq!(window(&a, pe), window(&b, pe), "a window begins where it begins");
         }
         assert_eq!(a.address(team.size()), None);
+        // Addresses are by PE of the world, whatever a team that was split off calls it.
+        let turned = team.split(&(0..team.size()).rev().collect::<Vec<_>>()).unwrap();
+        for pe in 0..turned.size() {
+            let at = turned.queue(pe).address(&a).unwrap();
+            assert_eq!(a.address(turned.members()[pe]), Some(at));
+            assert_eq!(team.queue(team.size() - 1 - pe).address(&a).unwrap(), at);
+        }
         assert_eq!(b.slice(10..20).unwrap().offset().unwrap(), b.offset().unwrap() + 80);
         let (first, (mapped, used)) = (a.offset(), team.heap_bytes());
         drop(a);
@@ -330,6 +337,12 @@ fn waits_of<T: Word + PartialEq + std::fmt::Debug>(team: &Team, word: impl Fn(i6
     // The host waits too.
     sender.atomic(&words.at(5).unwrap(), Atomic::Set(word(10)), pe).unwrap();
     team.wait_until(pe, &words.at(5).unwrap(), Compare::Eq, word(10), Some(other)).unwrap();
+    assert_eq!(team.wait_until_any(pe, &words, Compare::Gt, word(9), Some(other)).unwrap(), 5);
+    sender.atomic(&words.at(60).unwrap(), Atomic::Set(word(10)), pe).unwrap();
+    let rest = words.slice(6..70).unwrap();
+    assert_eq!(team.wait_until_some(pe, &rest, Compare::Gt, word(9), Some(other)).unwrap(), [54]);
+    assert_eq!(team.wait_until_some(pe, &words, Compare::Eq, word(10), None).unwrap(), [5, 60]);
+    assert_eq!(team.wait_until_any(pe, &words, Compare::Ne, word(10), None).unwrap(), 0);
 }
 
 #[test]
@@ -559,6 +572,10 @@ fn misuse_is_an_error_before_anything_happens() {
             (queue.wait_until(&a, Compare::Eq, 0, Some(n)).err(), "there is no PE"),
             (queue.wait_until_any(&a.slice(0..0).unwrap(), Compare::Eq, 0, None, &b.at(0).unwrap()).err(), "no word"),
             (queue.wait_until_some(&b, Compare::Eq, 0, None, &b).err(), "one more is needed"),
+            (team.wait_until_any(0, &a.slice(0..0).unwrap(), Compare::Eq, 0, None).err(), "no word"),
+            (team.wait_until_any(0, &a, Compare::Eq, 0, Some(n)).err(), "there is no PE"),
+            (team.wait_until_some(0, &a.slice(0..0).unwrap(), Compare::Eq, 0, None).err(), "no word"),
+            (team.wait_until_some(n, &a, Compare::Eq, 0, None).err(), "there is no PE"),
             (team.write(n, &a, &[0; 10]).err(), "there is no PE"),
             (team.write(0, &a, &[0; 9]).err(), "9 elements to a place of 10"),
             (team.read(n, &a).err(), "there is no PE"),

@@ -134,6 +134,22 @@ fn the_host_waits_no_longer_either() {
         }
         assert!(matches!(patient.synchronize(), Err(Error::Fault(_))));
     });
+    each(&hasty(), |team| {
+        for some in [false, true] {
+            let part = team.split(&[team.size() - 1]).unwrap();
+            let words: Symmetric<u32> = part.alloc(3).unwrap();
+            let failed = if some {
+                part.wait_until_some(0, &words, Compare::Gt, 6, None).unwrap_err()
+            } else {
+                part.wait_until_any(0, &words, Compare::Gt, 6, None).unwrap_err()
+            };
+            let found = fault(failed);
+            assert_eq!((found.kind, found.waiter, found.seen, found.wanted), (FaultKind::Wait, 0, 0, 6));
+            assert!(found.place.contains("byte 0 of"), "{found:?}");
+            assert!(part.check().is_err(), "the team is unusable");
+        }
+        team.check().unwrap();
+    });
 }
 
 #[test]

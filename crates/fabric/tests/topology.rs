@@ -61,6 +61,33 @@ fn nccl_xml_of_a_dgx1v() {
     assert!(xml.contains("affinity=\"0000,000fffff,00000fff\""), "{xml}");
 }
 
+/// The DGX-1V with other words on a line.
+fn on_line(line: usize, old: &str, new: &str) -> String {
+    let mut lines: Vec<String> = DGX1V.lines().map(String::from).collect();
+    assert!(lines[line - 1].contains(old), "{}", lines[line - 1]);
+    lines[line - 1] = lines[line - 1].replace(old, new);
+    lines.join("\n")
+}
+
+/// Virtual machines say nothing of a slot, or that it is unknown, in the words of Linux: it counts as one of 8 GT/s and 16 lanes.
+#[test]
+fn slots_that_are_not_known_in_nccl_xml() {
+    let expected = Topology::read(DGX1V.as_bytes()).unwrap();
+    for (old, new) in [
+        ("link_speed=\"8 GT/s\"", ["", "link_speed=\"\"", "link_speed=\"Unknown\"", "link_speed=\"Unknown speed\""]),
+        ("link_width=\"16\"", ["", "link_width=\"\"", "link_width=\"0\"", "link_width=\"255\""]),
+    ] {
+        for new in new {
+            let t = Topology::read(on_line(4, old, new).as_bytes()).unwrap();
+            assert_eq!(t.links(), expected.links(), "{new}");
+        }
+    }
+    // What is known counts.
+    let t = Topology::read(on_line(4, "link_speed=\"8 GT/s\"", "link_speed=\"16.0 GT/s PCIe\"").as_bytes()).unwrap();
+    let slot = |t: &Topology| t.links().iter().find(|l| l.kind == LinkKind::Pcie).map(|l| l.forth.mbs());
+    assert_eq!(slot(&t), slot(&expected).map(|mbs| 2 * mbs));
+}
+
 /// Plans do not change on the way through NCCL's XML, which holds counts, not rates.
 #[test]
 fn presets_survive_nccl_xml() {
@@ -221,6 +248,26 @@ fn bad_xml_is_refused() {
     refused(&DGX1V.replacen("count=\"2\"", "count=\"-2\"", 1), &["line 8", "count", "-2"]);
     refused(&DGX1V.replacen("dev=\"1\" sm", "dev=\"0\" sm", 1), &["already a GPU with dev 0"]);
     refused(&DGX1V.replacen("sm=\"70\"", "", 1), &["line 5", "attribute sm"]);
+    for speed in
+        ["0 GT/s", "-8 GT/s", "NaN GT/s", "inf GT/s", "1025 GT/s", "fast", "8", "8 GB/s", "GT/s", "-1", "unknown"]
+    {
+        for line in [3, 4] {
+            let bad = on_line(line, "link_speed=\"8 GT/s\"", &format!("link_speed=\"{speed}\""));
+            refused(
+                &bad,
+                &[&format!("line {line} (<pci>)"), "link_speed: expected 1 to 1024 GT/s", &format!("{speed:?}")],
+            );
+        }
+    }
+    for width in ["-1", "-16", "65", "NaN", "x16", "16.0", " ", "1e9", "99999999999"] {
+        for line in [3, 4] {
+            let bad = on_line(line, "link_width=\"16\"", &format!("link_width=\"{width}\""));
+            refused(
+                &bad,
+                &[&format!("line {line} (<pci>)"), "link_width: expected 1 to 64 lanes", &format!("{width:?}")],
+            );
+        }
+    }
     refused(&"<a>".repeat(200_000), &["line 1", "levels"]);
     let deep = format!(
         "<system version=\"1\"><cpu numaid=\"0\">{}{}</cpu></system>",

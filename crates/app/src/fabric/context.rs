@@ -1,9 +1,9 @@
 //! What the benches of one run share: the team, the data, the peers that were asked for.
 
-use super::args::Options;
 use super::data::Pattern;
 use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
+use std::path::Path;
 use std::sync::Arc;
 use tandem_cuda::nccl::Nccl;
 use tandem_cuda::Device;
@@ -36,8 +36,8 @@ pub(crate) fn cuda_failed(error: tandem_cuda::Error) -> Failure {
 }
 
 impl Context {
-    /// Opens the team that `--device` says: GPUs, or pretend PEs.
-    pub(crate) fn open(session: &Session, options: &Options, least_pes: usize) -> Outcome<Self> {
+    /// Opens the team that `--device` says, GPUs or pretend PEs, and NCCL where a library is named; no array is larger than `most_bytes`.
+    pub(crate) fn open(session: &Session, most_bytes: u64, nccl: Option<&Path>, least_pes: usize) -> Outcome<Self> {
         let (team, devices) = open_team(session)?;
         let size = team.size();
         if size < least_pes {
@@ -47,14 +47,14 @@ impl Context {
             );
             return Err(Failure::input(problem));
         }
-        let nccl = match &options.nccl {
+        let nccl = match nccl {
             None => None,
             Some(_) if devices.is_empty() => {
                 return Err(Failure::input("--nccl: NCCL needs GPUs, and the PEs are pretend ones"));
             }
             Some(path) => Some(Nccl::load(Some(path)).map_err(|why| Failure::input(format!("--nccl: {why}")))?),
         };
-        let most = usize::try_from(options.most / 4).unwrap_or(usize::MAX);
+        let most = usize::try_from(most_bytes / 4).unwrap_or(usize::MAX);
         let topology = topology(&devices, size).map_err(failed)?;
         let gpus: Vec<usize> = (0..size).collect();
         let links = HostLinks::planned(&team, &topology, &gpus).unwrap_or_else(|_| HostLinks::new(&team));

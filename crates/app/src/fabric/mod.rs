@@ -17,11 +17,12 @@ use crate::bench::Rows;
 use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
 use crate::files::Outputs;
-use args::{FabricBench, Options};
+use args::{FabricBench, Options, Sweep};
 use context::Context;
 use data::{Job, EXCHANGE, SEND};
 use inside::Who;
 use rows::Table;
+use std::path::Path;
 use subject::{measure, Subject};
 use tandem_fabric::kernels::Ball;
 use tandem_fabric::plan::Operation;
@@ -32,16 +33,15 @@ type Makers<'a> = Vec<Maker<'a>>;
 
 pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
     match what {
-        FabricBench::P2p(options) => table(session, options, "p2p", SEND, p2p(options)),
-        FabricBench::Upload(options) => table(session, options, "upload", SEND, host(true)),
-        FabricBench::Download(options) => table(session, options, "download", SEND, host(false)),
-        FabricBench::Put(options) => table(session, options, "put", SEND, inside(false)),
-        FabricBench::Get(options) => table(session, options, "get", SEND, inside(true)),
-        FabricBench::Pingpong(options) => {
-            // There is one size.
-            let (json, tuning) = (options.json.clone(), Vec::new());
-            let options = Options { least: 8, most: 8, nccl: None, json, plot: None, tuning, ..*options };
-            table(session, &options, "pingpong", SEND, balls())
+        FabricBench::P2p(options) => planned(session, options, "p2p", SEND, p2p(options)),
+        FabricBench::Upload(sweep) => table(session, sweep, None, "upload", SEND, host(true)),
+        FabricBench::Download(sweep) => table(session, sweep, None, "download", SEND, host(false)),
+        FabricBench::Put(sweep) => table(session, sweep, None, "put", SEND, inside(false)),
+        FabricBench::Get(sweep) => table(session, sweep, None, "get", SEND, inside(true)),
+        FabricBench::Pingpong(calls) => {
+            // There is one size, and no curve over it.
+            let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone(), plot: None };
+            table(session, &sweep, None, "pingpong", SEND, balls())
         }
         FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
         FabricBench::Allreduce(options) => collective(session, options, "allreduce", Operation::AllReduce),
@@ -51,7 +51,7 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
             let job = Operation::AllToAll.into();
             let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
             let makers = ours(options, job).chain([peer(job), array(0), array(2)]).collect();
-            table(session, options, "alltoall", job, makers)
+            planned(session, options, "alltoall", job, makers)
         }
     }
 }
@@ -67,7 +67,7 @@ fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> 
 
 fn collective(session: &Session, options: &Options, what: &'static str, operation: Operation) -> Outcome {
     let job = operation.into();
-    table(session, options, what, job, ours(options, job).chain([peer(job)]).collect())
+    planned(session, options, what, job, ours(options, job).chain([peer(job)]).collect())
 }
 
 /// As usual, and with each of the choices that were asked for.
@@ -146,17 +146,28 @@ fn host<'a>(is_upload: bool) -> Makers<'a> {
     makers
 }
 
+fn planned(session: &Session, options: &Options, what: &'static str, job: Job, makers: Makers<'_>) -> Outcome {
+    table(session, &options.sweep, options.nccl.as_deref(), what, job, makers)
+}
+
 /// Measures every size of every subject, and writes what was asked for.
-fn table(session: &Session, options: &Options, what: &'static str, job: Job, makers: Makers<'_>) -> Outcome {
-    if options.least > options.most {
-        let (least, most) = (sizes::write(options.least), sizes::write(options.most));
+fn table(
+    session: &Session,
+    sweep: &Sweep,
+    nccl: Option<&Path>,
+    what: &'static str,
+    job: Job,
+    makers: Makers<'_>,
+) -> Outcome {
+    if sweep.least > sweep.most {
+        let (least, most) = (sizes::write(sweep.least), sizes::write(sweep.most));
         return Err(Failure::input(format!("--min-bytes {least} is more than --max-bytes {most}")));
     }
-    let plot = options.plot.as_ref().map(|file| Outputs::open(&[file], &[])).transpose()?;
+    let plot = sweep.plot.as_ref().map(|file| Outputs::open(&[file])).transpose()?;
     let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
-    let context = session.trace.step("open team", || Context::open(session, options, least_pes))?;
+    let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes))?;
     let names = context.names();
-    let rows = Rows::open(session, options.json.as_deref())?;
+    let rows = Rows::open(session, sweep.calls.json.as_deref())?;
     session.note(&format!(
         "{what}, {names}: time is that of one of many queued calls, latency from one call until it is complete everywhere; \
          rates are of the former where there is one; results checked where #wrong has a number"
@@ -164,9 +175,10 @@ fn table(session: &Session, options: &Options, what: &'static str, job: Job, mak
     let mut table = Table { what, factor: job.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
     for make in makers {
         let Some(mut subject) = make(&context)? else { continue };
-        for bytes in sizes::all(options.least, options.most, options.factor) {
+        for bytes in sizes::all(sweep.least, sweep.most, sweep.factor) {
             tandem_engine::Progress::start(&session.bars, what, 0);
-            let row = session.trace.step(what, || measure(&mut *subject, bytes, options.warmup, options.iters))?;
+            let row =
+                session.trace.step(what, || measure(&mut *subject, bytes, sweep.calls.warmup, sweep.calls.iters))?;
             session.bars.clear();
             if let Some(row) = row {
                 rows.append_row(&names, table.json(&row))?;

@@ -60,6 +60,8 @@ int32_t tandem_meet(tandem_kernel* kernel);
 #define TANDEM_LITMUS_MESSAGE_EARLY 3
 /// The third without being quiet.
 #define TANDEM_LITMUS_BUFFERING_LOUD 4
+/// The first with the fence of a block and the waits of a block for one of several words, of which there is one.
+#define TANDEM_LITMUS_MESSAGE_GROUP 5
 
 /// Bytes of a lane's locations.
 #define TANDEM_LITMUS_LANE_BYTES 4352
@@ -89,6 +91,11 @@ int32_t tandem_litmus(int32_t test, tandem_kernel* kernel);
 #define TANDEM_SINGLE_ATOMIC 7
 /// The forms that return nothing.
 #define TANDEM_SINGLE_CHANGE 8
+/// Waits of a scope for any and for some of the `count` words of 64 bits at `from`, whose int32_t at `signal` is 0 (0: all), to
+/// compare with `value` as `how` says (TANDEM_CMP_*); any looks from `expected` on. Every thread writes what it got to `to`:
+/// first what the wait returned, for each of 512 threads, then for some the sum of the indices, then come the indices.
+#define TANDEM_SINGLE_WAIT_ANY 9
+#define TANDEM_SINGLE_WAIT_SOME 10
 
 /// One operation of the device API.
 typedef struct tandem_single_args {
@@ -103,7 +110,7 @@ typedef struct tandem_single_args {
     uint64_t expected;
     /// TANDEM_SINGLE_*.
     int32_t op;
-    /// TANDEM_AMO_*.
+    /// TANDEM_AMO_*, TANDEM_CMP_* of a wait.
     int32_t how;
     /// TANDEM_SCOPE_*.
     int32_t scope;

@@ -1,5 +1,6 @@
 // Litmus tests of the memory order between PEs 0 and 1 of a team. Every block is a lane with locations of its own, and
-// runs `rounds` rounds.
+// runs `rounds` rounds. Never with checks: what they read between two accesses could hide an order that is wrong.
+#undef TANDEM_FABRIC_CHECKS
 #include "tandem/fabric.cuh"
 #include "tandem_fabric_examples.h"
 
@@ -22,7 +23,8 @@ __device__ uint64_t expected(uint64_t round, uint64_t i) { return (round << 20) 
 /// Message passing: many threads write data to the peer one by one; then a fence and a relaxed signal of one of them.
 /// Who has waited for the signal must see all of the data. With EARLY = true the signal comes first, by more time than it
 /// takes to be seen.
-template <bool EARLY> __device__ uint64_t message(const tandem_team& team, Lane& lane, uint64_t round) {
+/// With GROUP = true the fence is the block's and another thread signals, and the waits are those for one of several words.
+template <bool EARLY, bool GROUP> __device__ uint64_t message(const tandem_team& team, Lane& lane, uint64_t round) {
     const uint32_t peer = 1 - team.me;
     uint64_t wrong = 0;
     if ((round + blockIdx.x) % 2 == team.me) {
@@ -34,12 +36,25 @@ template <bool EARLY> __device__ uint64_t message(const tandem_team& team, Lane&
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < WORDS; i += blockDim.x) p(team, &lane.data[i], expected(round, i), peer);
         __syncthreads();
-        if (!EARLY && threadIdx.x == 0) {
+        if (GROUP) {
+            fence(team, Block());
+            if (threadIdx.x == round % blockDim.x) signal_op(team, &lane.flag, Signal::set, round, peer);
+        } else if (!EARLY && threadIdx.x == 0) {
             fence(team);
             signal_op(team, &lane.flag, Signal::set, round, peer);
         }
     } else {
-        if (!signal_wait_until(team, &lane.flag, Compare::ge, round, peer, Block())) return ~uint64_t(0);
+        __shared__ size_t index;
+        bool is_there;
+        if (!GROUP) {
+            is_there = signal_wait_until(team, &lane.flag, Compare::ge, round, peer, Block());
+        } else if (round % 4 < 2) {
+            is_there = wait_until_any(team, &lane.flag, 1, nullptr, Compare::ge, round, peer, 0, Block()) == 0;
+        } else {
+            is_there = wait_until_some(team, &lane.flag, 1, &index, nullptr, Compare::ge, round, peer, Block()) == 1;
+            wrong += is_there && index != 0;
+        }
+        if (!is_there) return ~uint64_t(0);
         for (uint32_t i = threadIdx.x; i < WORDS; i += blockDim.x) wrong += lane.data[i] != expected(round, i);
         // Read before the peer is told to overwrite.
         __syncthreads();
@@ -84,8 +99,9 @@ template <int32_t TEST> __global__ void litmus_kernel(const __grid_constant__ ta
     uint8_t* saw = reinterpret_cast<uint8_t*>(args.saw) + blockIdx.x * args.rounds;
     uint64_t wrong = 0;
     for (uint64_t round = 1; round <= args.rounds; round++) {
-        if constexpr (TEST == TANDEM_LITMUS_MESSAGE) wrong += message<false>(team, lane, round);
-        if constexpr (TEST == TANDEM_LITMUS_MESSAGE_EARLY) wrong += message<true>(team, lane, round);
+        if constexpr (TEST == TANDEM_LITMUS_MESSAGE) wrong += message<false, false>(team, lane, round);
+        if constexpr (TEST == TANDEM_LITMUS_MESSAGE_EARLY) wrong += message<true, false>(team, lane, round);
+        if constexpr (TEST == TANDEM_LITMUS_MESSAGE_GROUP) wrong += message<false, true>(team, lane, round);
         if constexpr (TEST == TANDEM_LITMUS_PUT_SIGNAL) wrong += put_with_signal(team, lane, round);
         if constexpr (TEST == TANDEM_LITMUS_BUFFERING) {
             if (threadIdx.x == 0) saw[round - 1] = buffer<true>(team, lane, round);
@@ -116,6 +132,7 @@ extern "C" int32_t tandem_litmus(int32_t test, tandem_kernel* kernel) {
         case TANDEM_LITMUS_BUFFERING: return found<TANDEM_LITMUS_BUFFERING>(kernel);
         case TANDEM_LITMUS_MESSAGE_EARLY: return found<TANDEM_LITMUS_MESSAGE_EARLY>(kernel);
         case TANDEM_LITMUS_BUFFERING_LOUD: return found<TANDEM_LITMUS_BUFFERING_LOUD>(kernel);
+        case TANDEM_LITMUS_MESSAGE_GROUP: return found<TANDEM_LITMUS_MESSAGE_GROUP>(kernel);
         default: return TANDEM_INVALID;
     }
 }

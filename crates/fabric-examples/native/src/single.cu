@@ -1,6 +1,8 @@
 // One operation of the device API as a kernel, for tests that compare every one with a naive model. As in a debug build,
 // accesses past the end are found.
+#if !defined(TANDEM_FABRIC_CHECKS)
 #define TANDEM_FABRIC_CHECKS
+#endif
 #include "tandem/fabric.cuh"
 #include "tandem_fabric_examples.h"
 
@@ -69,12 +71,37 @@ template <class T> __device__ void change(const tandem_team& team, const tandem_
     }
 }
 
+template <class Group>
+__device__ void wait(const tandem_team& team, const tandem_single_args& args, Group group) {
+    constexpr uint32_t MOST_THREADS = 512;
+    const uint64_t* words = reinterpret_cast<const uint64_t*>(args.from);
+    const int32_t* skip = reinterpret_cast<const int32_t*>(args.signal);
+    uint64_t* got = reinterpret_cast<uint64_t*>(args.to);
+    if (args.op == TANDEM_SINGLE_WAIT_ANY) {
+        got[group.rank()] = wait_until_any(team, words, args.count, skip, Compare(args.how), args.value, args.peer,
+                                           args.expected, group);
+        return;
+    }
+    // What the thread that looked wrote, the others read.
+    size_t* indices = reinterpret_cast<size_t*>(got + 2 * MOST_THREADS);
+    const size_t found = wait_until_some(team, words, args.count, indices, skip, Compare(args.how), args.value,
+                                         args.peer, group);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < found; i++) sum += indices[i];
+    got[group.rank()] = found;
+    got[MOST_THREADS + group.rank()] = sum;
+}
+
 template <class T> __global__ void single_kernel(const __grid_constant__ tandem_team team,
                                                  const __grid_constant__ tandem_single_args args) {
     if (args.op <= TANDEM_SINGLE_PUT_SIGNAL) {
         if (args.scope == TANDEM_SCOPE_BLOCK) transfer<T>(team, args, Block());
         if (args.scope == TANDEM_SCOPE_WARP && threadIdx.x < 32) transfer<T>(team, args, Warp());
         if (args.scope == TANDEM_SCOPE_THREAD && threadIdx.x == 0) transfer<T>(team, args, Thread());
+    } else if (args.op >= TANDEM_SINGLE_WAIT_ANY) {
+        if (args.scope == TANDEM_SCOPE_BLOCK) wait(team, args, Block());
+        if (args.scope == TANDEM_SCOPE_WARP && threadIdx.x < 32) wait(team, args, Warp());
+        if (args.scope == TANDEM_SCOPE_THREAD && threadIdx.x == 0) wait(team, args, Thread());
     } else if (threadIdx.x == 0) {
         element<T>(team, args);
         if constexpr (std::is_integral<T>::value && sizeof(T) >= 4) {

@@ -98,7 +98,7 @@ void fences(World& world, uint32_t pes, bool broken) {
                     if (broken) {
                         __atomic_store_n(remote_ptr(team, flag, peer), round, __ATOMIC_RELAXED);
                     } else {
-                        fence(team);
+                        round % 2 ? fence(team) : fence(team, Block());
                         signal_op(team, flag, Signal::set, round, peer);
                     }
                     uint64_t value = 0;
@@ -207,14 +207,16 @@ void waits(World& world, uint32_t pes, uint64_t seed) {
                 if (below(random, 2)) {
                     const size_t first = below(random, WORDS);
                     const size_t i =
-                        wait_until_any(team, words, WORDS, done.data(), Compare::eq, int32_t(round), before, first);
+                        wait_until_any(team, words, WORDS, done.data(), Compare::eq, int32_t(round), before,
+                                       first, Block());
                     CHECK("waits", i < WORDS && done[i] == 0, "any gave %zu", i);
                     done[i] = 1;
                     left--;
                 } else {
                     size_t found[WORDS];
                     const size_t count =
-                        wait_until_some(team, words, WORDS, found, done.data(), Compare::ge, int32_t(round), before);
+                        wait_until_some(team, words, WORDS, found, done.data(), Compare::ge,
+                                        int32_t(round), before, Warp());
                     CHECK("waits", count >= 1 && count <= left, "some gave %zu of %u", count, left);
                     for (size_t k = 0; k < count; k++) {
                         CHECK("waits", done[found[k]] == 0, "some gave %zu again", found[k]);

@@ -24,7 +24,7 @@ struct Reader<'a> {
     /// Bus, attributes, the device above.
     gpus: Vec<Gpu<'a>>,
     cpus: Vec<Attributes>,
-    switches: Vec<(Attributes, Above)>,
+    switches: Vec<(Attributes, Above, Rate)>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,6 +39,7 @@ struct Gpu<'a> {
     cpu: usize,
     attributes: Attributes,
     above: Above,
+    slot: Rate,
     element: Node<'a, 'a>,
 }
 
@@ -77,12 +78,27 @@ fn number(node: Node<'_, '_>, name: &str, max: u32) -> Result<u32> {
     number.ok_or_else(|| Error::at(place(node), format!("{name}: expected a number up to {max}, found {text:?}")))
 }
 
-/// What the slot carries; 8 GT/s and 16 lanes where the file does not say (as in virtual machines).
-fn slot(attributes: &Attributes) -> Rate {
-    let speed = attributes.get("link_speed").and_then(|s| s.split_whitespace().next()?.parse::<f64>().ok());
-    let width = attributes.get("link_width").and_then(|s| s.parse::<u32>().ok());
-    let gts = speed.filter(|s| (1.0..=1024.0).contains(s)).unwrap_or(8.0);
-    rate(pcie(gts, width.filter(|w| (1..=64).contains(w)).unwrap_or(16)))
+/// What the slot carries; 8 GT/s and 16 lanes where the file does not say. In virtual machines NCCL writes what Linux tells it of a
+/// link that it does not know: no speed, `Unknown` or `Unknown speed`, and a width of 0 or 255.
+fn slot(node: Node<'_, '_>) -> Result<Rate> {
+    let given = |name, unknown: &[&str]| node.attribute(name).filter(|text| !unknown.contains(text));
+    let refused = |name, expected, text| Error::at(place(node), format!("{name}: expected {expected}, found {text:?}"));
+    let gts = match given("link_speed", &["", "Unknown", "Unknown speed"]) {
+        None => 8.0,
+        Some(text) => {
+            let number = text.strip_suffix(" PCIe").unwrap_or(text).strip_suffix("GT/s").map(str::trim_end);
+            let gts = number.and_then(|n| n.parse().ok()).filter(|gts| (1.0..=1024.0).contains(gts));
+            gts.ok_or_else(|| refused("link_speed", "1 to 1024 GT/s, such as \"32.0 GT/s PCIe\"", text))?
+        }
+    };
+    let width = match given("link_width", &["", "0", "255"]) {
+        None => 16,
+        Some(text) => {
+            let width = text.parse().ok().filter(|lanes| (1..=64).contains(lanes));
+            width.ok_or_else(|| refused("link_width", "1 to 64 lanes", text))?
+        }
+    };
+    Ok(rate(pcie(gts, width)))
 }
 
 impl<'a> Reader<'a> {
@@ -95,7 +111,7 @@ impl<'a> Reader<'a> {
         }
         let class = node.attribute("class").unwrap_or_default();
         if class.starts_with("0x0604") {
-            self.switches.push((attributes(node), above));
+            self.switches.push((attributes(node), above, slot(node)?));
             let this = Above::Switch(self.switches.len() - 1);
             for child in node.children().filter(|c| c.has_tag_name("pci")) {
                 self.pci(child, cpu, this, depth + 1)?;
@@ -107,7 +123,7 @@ impl<'a> Reader<'a> {
             if self.gpus.iter().any(|g| g.dev == dev) {
                 return Err(Error::at(place(element), format!("there is already a GPU with dev {dev}")));
             }
-            self.gpus.push(Gpu { dev, sm, cpu, attributes: all, above, element });
+            self.gpus.push(Gpu { dev, sm, cpu, attributes: all, above, slot: slot(node)?, element });
         }
         Ok(())
     }
@@ -127,17 +143,17 @@ impl<'a> Reader<'a> {
         let switches: Vec<usize> = self
             .switches
             .iter()
-            .map(|(a, _)| add(format!("PCIe {}", text(a, "busid")), DeviceKind::PcieSwitch, a))
+            .map(|(a, ..)| add(format!("PCIe {}", text(a, "busid")), DeviceKind::PcieSwitch, a))
             .collect();
         let device = |above: Above| match above {
             Above::Cpu(i) => cpus[i],
             Above::Switch(i) => switches[i],
         };
         for (g, gpu) in self.gpus.iter().enumerate() {
-            b.link(gpus[g], device(gpu.above), LinkKind::Pcie, 1, slot(&gpu.attributes));
+            b.link(gpus[g], device(gpu.above), LinkKind::Pcie, 1, gpu.slot);
         }
-        for (s, (attributes, above)) in self.switches.iter().enumerate() {
-            b.link(switches[s], device(*above), LinkKind::Pcie, 1, slot(attributes));
+        for (s, (_, above, slot)) in self.switches.iter().enumerate() {
+            b.link(switches[s], device(*above), LinkKind::Pcie, 1, *slot);
         }
         b.sockets(&cpus, rate(SOCKET));
         self.nvlinks(&mut b, &gpus, &cpus)?;

@@ -34,6 +34,8 @@ struct Thread {
     TANDEM_FABRIC_FN uint32_t size() const { return 1; }
     TANDEM_FABRIC_FN void sync() const {}
     TANDEM_FABRIC_FN bool all(bool mine) const { return mine; }
+    /// What the first thread has, for all.
+    TANDEM_FABRIC_FN uint64_t broadcast(uint64_t mine) const { return mine; }
 };
 
 #if defined(__CUDACC__)
@@ -54,6 +56,11 @@ struct Warp {
         __syncwarp();
         return all;
     }
+    __device__ __forceinline__ uint64_t broadcast(uint64_t mine) const {
+        const uint64_t first = __shfl_sync(0xffffffffu, static_cast<unsigned long long>(mine), 0);
+        __syncwarp();
+        return first;
+    }
 };
 
 /// The threads of a block, which call together with the same arguments.
@@ -65,6 +72,14 @@ struct Block {
     __device__ __forceinline__ uint32_t size() const { return blockDim.x * blockDim.y * blockDim.z; }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
     __device__ __forceinline__ bool all(bool mine) const { return __syncthreads_and(mine); }
+    __device__ __forceinline__ uint64_t broadcast(uint64_t mine) const {
+        __shared__ uint64_t first;
+        // All have read what the call before this one left.
+        __syncthreads();
+        if (rank() == 0) first = mine;
+        __syncthreads();
+        return first;
+    }
 };
 
 #else

@@ -73,6 +73,14 @@ template <class T> TANDEM_FABRIC_FN uint64_t widened(T value) {
     return bits;
 }
 
+/// Whether there is a word to wait for.
+TANDEM_FABRIC_FN bool is_any_left(const int32_t* skip, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (skip == nullptr || skip[i] == 0) return true;
+    }
+    return false;
+}
+
 template <class T> TANDEM_FABRIC_FN bool test_acquire(const T* word, Compare compare, T wanted) {
     static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "waits are for 32 and 64 bits");
     return compares(load<Order::acquire>(word), compare, wanted);
@@ -114,55 +122,60 @@ TANDEM_FABRIC_FN bool wait_until_all(const tandem_team& team, const T* words, si
 }
 
 /// Waits until at least one word compares as wanted, of those whose `skip` is 0 (null: all), and writes the indices of
-/// all that do into `indices`. Returns how many; 0 after a fault, or where there is no word to wait for.
-template <class T> TANDEM_FABRIC_FN size_t wait_until_some(const tandem_team& team, const T* words, size_t count,
-                                                           size_t* indices, const int32_t* skip, Compare compare,
-                                                           T wanted, uint32_t from = ANY_PE) {
-    size_t left = 0, found = 0;
-    for (size_t i = 0; i < count; i++) left += skip == nullptr || skip[i] == 0;
-    if (left == 0) return 0;
-    detail::poll(
-        team,
-        [&] {
-            for (size_t i = 0; i < count; i++) {
-                if (skip != nullptr && skip[i] != 0) continue;
-                if (detail::test_acquire(words + i, compare, wanted)) indices[found++] = i;
-            }
-            return found != 0;
-        },
-        [&] {
-            detail::report(team, TANDEM_FAULT_WAIT, from, reinterpret_cast<uint64_t>(words),
-                           detail::widened(detail::load<Order::relaxed>(words)), detail::widened(wanted));
-        });
-    return found;
+/// all that do into `indices`, which every thread of the group can read. Returns how many; 0 after a fault, or where
+/// there is no word to wait for.
+template <class T, class Group = Thread>
+TANDEM_FABRIC_FN size_t wait_until_some(const tandem_team& team, const T* words, size_t count, size_t* indices,
+                                        const int32_t* skip, Compare compare, T wanted, uint32_t from = ANY_PE,
+                                        Group group = {}) {
+    size_t found = 0;
+    // Nobody reads what a call before this one wrote into `indices`.
+    group.sync();
+    if (group.rank() == 0 && detail::is_any_left(skip, count)) {
+        detail::poll(
+            team,
+            [&] {
+                for (size_t i = 0; i < count; i++) {
+                    if (skip != nullptr && skip[i] != 0) continue;
+                    if (detail::test_acquire(words + i, compare, wanted)) indices[found++] = i;
+                }
+                return found != 0;
+            },
+            [&] {
+                detail::report(team, TANDEM_FAULT_WAIT, from, reinterpret_cast<uint64_t>(words),
+                               detail::widened(detail::load<Order::relaxed>(words)), detail::widened(wanted));
+            });
+    }
+    return size_t(group.broadcast(found));
 }
 
 /// Waits until at least one word compares as wanted, of those whose `skip` is 0 (null: all), and returns its index;
 /// NONE after a fault, or where there is no word to wait for. Looks from `first` on, so that who waits again and again
 /// can be fair.
-template <class T> TANDEM_FABRIC_FN size_t wait_until_any(const tandem_team& team, const T* words, size_t count,
-                                                          const int32_t* skip, Compare compare, T wanted,
-                                                          uint32_t from = ANY_PE, size_t first = 0) {
-    size_t left = 0, found = NONE;
-    for (size_t i = 0; i < count; i++) left += skip == nullptr || skip[i] == 0;
-    if (left == 0) return NONE;
-    detail::poll(
-        team,
-        [&] {
-            for (size_t k = 0; k < count; k++) {
-                const size_t i = (first + k) % count;
-                if (skip != nullptr && skip[i] != 0) continue;
-                if (!detail::test_acquire(words + i, compare, wanted)) continue;
-                found = i;
-                return true;
-            }
-            return false;
-        },
-        [&] {
-            detail::report(team, TANDEM_FAULT_WAIT, from, reinterpret_cast<uint64_t>(words),
-                           detail::widened(detail::load<Order::relaxed>(words)), detail::widened(wanted));
-        });
-    return found;
+template <class T, class Group = Thread>
+TANDEM_FABRIC_FN size_t wait_until_any(const tandem_team& team, const T* words, size_t count, const int32_t* skip,
+                                       Compare compare, T wanted, uint32_t from = ANY_PE, size_t first = 0,
+                                       Group group = {}) {
+    size_t found = NONE;
+    if (group.rank() == 0 && detail::is_any_left(skip, count)) {
+        detail::poll(
+            team,
+            [&] {
+                for (size_t k = 0; k < count; k++) {
+                    const size_t i = (first + k) % count;
+                    if (skip != nullptr && skip[i] != 0) continue;
+                    if (!detail::test_acquire(words + i, compare, wanted)) continue;
+                    found = i;
+                    return true;
+                }
+                return false;
+            },
+            [&] {
+                detail::report(team, TANDEM_FAULT_WAIT, from, reinterpret_cast<uint64_t>(words),
+                               detail::widened(detail::load<Order::relaxed>(words)), detail::widened(wanted));
+            });
+    }
+    return size_t(group.broadcast(found));
 }
 
 }  // namespace fabric
