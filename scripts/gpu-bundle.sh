@@ -46,14 +46,33 @@ for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers
 done
 
 # Circuits with a key, a witness and a verification key: the demo, and those that the end-to-end tests left behind
-# (`make test` first), smaller ones before larger, as far as there is room.
+# (`make test` first), smaller ones before larger, as far as there is room. With TANDEM_BUNDLE_REAL=1 also constraints and witnesses of those
+# whose keys find none, some hundred KiB each when packed: bench/groth16.sh makes keys of them.
 cp demo/membership.zkey demo/membership.wtns demo/membership.vkey.json "$bundle/fixtures/"
 taken=$(tar -C .build -c gpu-bundle | $compress | wc -c)
+# real <folder> <name>
+real() {
+    case $2 in
+    *-bls12381) made="$target/tmp/circuits/bls12381/${2%-bls12381}.r1cs" ;;
+    *) made="$target/tmp/circuits/bn128/$2.r1cs" ;;
+    esac
+    # Published circuits lie beside their keys.
+    for r1cs in "$(dirname "$(readlink -f "$1/circuit.zkey")")/circuit.r1cs" "$made"; do
+        [ -e "$r1cs" ] || continue
+        mkdir -p "$bundle/real"
+        xz -T1 -6 -c "$r1cs" >"$bundle/real/$2.r1cs.xz"
+        xz -T1 -6 -c "$1/ours.wtns" >"$bundle/real/$2.wtns.xz"
+        taken=$((taken + $(cat "$bundle/real/$2".*.xz | wc -c)))
+        return
+    done
+    echo "gpu-bundle: no constraints of $2" >&2
+}
 for folder in $(ls -dSL "$target"/tmp/e2e/*/circuit.zkey 2>/dev/null | tac | xargs -r -n 1 dirname); do
     name=$(basename "$folder")
     more=$(cat "$folder/circuit.zkey" "$folder/ours.wtns" "$folder/ours.vkey.json" | gzip | wc -c)
     if [ $((taken + more)) -gt $((most_mib << 20)) ]; then
         echo "gpu-bundle: no room for $name ($((more >> 20)) MiB)" >&2
+        [ "${TANDEM_BUNDLE_REAL:-0}" = 0 ] || real "$folder" "$name"
         continue
     fi
     taken=$((taken + more))

@@ -82,9 +82,9 @@ static constexpr bool HAS_ROUNDS = msm::AccumulateTuning<Field>::ROUNDS;
 
 /// What points there are: random ones; some infinite, some repeated, some opposite; all the same.
 enum Points { DISTINCT, MIXED, SAME };
-enum Scalars { RANDOM, ZEROS, ONES, EQUAL, MINUS_ONE, FEW, TWO, ONE_WINDOW, BITS, EDGES, KINDS };
+enum Scalars { RANDOM, ZEROS, ONES, EQUAL, MINUS_ONE, FEW, TWO, ONE_WINDOW, BITS, EDGES, MIX, KINDS };
 static const char* const KIND[] = {"random",   "zeros", "ones",       "equal", "r-1",
-                                   "99% zero", "two",   "one window", "bits",  "edges"};
+                                   "99% zero", "two",   "one window", "bits",  "edges", "mixed"};
 
 __host__ __device__ inline uint64_t mix(uint64_t z) {
     z += 0x9e3779b97f4a7c15ull;
@@ -113,12 +113,16 @@ __global__ void make_points(Point generator, Point* out, uint64_t n, Points poin
     }
 }
 
+/// The first below r among random numbers of as many bits: each as likely as any other.
 __device__ Scalar random_scalar(uint64_t seed) {
-    Scalar x;
-    for (int k = 0; k < 8; k++) x.limb[k] = uint32_t(mix(8 * seed + k) >> 16);
-    x.limb[7] &= (1u << (ScalarParams::BITS - 224)) - 1;
-    limbs::reduce_once<ScalarParams>(x.limb);
-    return x;
+    const Limbs<8> r = ScalarParams::modulus();
+    for (uint64_t draw = 0;; draw++) {
+        Scalar x;
+        uint32_t less_r[8];
+        for (int k = 0; k < 8; k++) x.limb[k] = uint32_t(mix((draw << 40) + 8 * seed + k) >> 16);
+        x.limb[7] &= (1u << (ScalarParams::BITS - 224)) - 1;
+        if (limbs::sub<8>(less_r, x.limb, r.limb)) return x;
+    }
 }
 /// One of (r-1)/2, (r+1)/2, 2^k, 2^k - 1, r - 2^k.
 __device__ Scalar edge_scalar(uint64_t h) {
@@ -149,6 +153,8 @@ __global__ void make_scalars(Scalar* out, uint64_t n, Scalars kind, bool montgom
         if (kind == ONE_WINDOW) x.limb[0] = uint32_t(h) & 0x7fff;
         if (kind == BITS) x.limb[0] = h & 1;
         if (kind == EDGES) x = edge_scalar(h);
+        // Half 1, a quarter 0, a quarter random, as a witness is.
+        if (kind == MIX) x = h & 1 ? one : h & 2 ? random_scalar(n + i) : x;
         out[i] = montgomery ? Scalar::from_canonical(x) : x;
     }
 }

@@ -7,7 +7,7 @@ use crate::failure::Outcome;
 use crate::report;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tandem_engine::{CurveId, Progress, ScalarKind};
+use tandem_engine::{CurveId, Progress, ScalarKind, SumBench};
 
 #[derive(Args)]
 pub(crate) struct MsmBench {
@@ -17,6 +17,9 @@ pub(crate) struct MsmBench {
     /// What the scalars are; several, separated by commas, are measured one after the other
     #[arg(long, value_enum, value_delimiter = ',', default_value = "random")]
     pub(crate) scalars: Vec<Kind>,
+    /// Split each sum over so many GPUs; over as many as is fastest unless said
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) lanes: Option<usize>,
     #[command(flatten)]
     pub(crate) options: BenchOptions,
 }
@@ -24,7 +27,7 @@ pub(crate) struct MsmBench {
 /// What scalars are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Random, below 2^253
+    /// Random elements of the scalar field
     Random,
     /// All equal
     Equal,
@@ -56,34 +59,36 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
     let curve: CurveId = options.curve.into();
     let opened = session.open()?;
     let lanes = &opened.engine.report().lanes;
-    let device = lanes.join(", ");
     let rows = Rows::open(session, options.json.as_deref())?;
-    session.note(&format!("{what}, {curve}, {device}, {} runs after one to warm up; results checked", options.runs));
+    let all = lanes.join(", ");
+    session.note(&format!("{what}, {curve}, {all}, {} runs after one to warm up; results checked", options.runs));
     let mut table = vec![["scalars", "size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
     for log_n in options.log_n.clone() {
         for kind in &args.scalars {
             let (scalars, name) = kind.scalars();
             Progress::start(&session.bars, what, 0);
-            let measure = || opened.engine.bench_msm(curve, args.g2, scalars, log_n, options.runs as usize);
-            let seconds = session.trace.step(what, measure)?;
+            let sum = SumBench { g2: args.g2, scalars, log_n, lanes: args.lanes };
+            let summed = session.trace.step(what, || opened.engine.bench_msm(curve, sum, options.runs as usize))?;
             session.bars.clear();
-            let (median, min) = median_and_min(&seconds);
+            let (median, min) = median_and_min(&summed.seconds);
+            // Those that the sum was split over.
+            let device = lanes[..summed.lanes.min(lanes.len())].join(", ");
             // A row of random scalars has the name that peers' rows are compared with.
             let random = scalars == ScalarKind::Random;
             let row = json!({
                 "what": if random { what.to_string() } else { format!("{what}_{name}") },
                 "curve": curve.snarkjs_name(),
                 "log_n": log_n,
-                "lanes": lanes.len(),
+                "lanes": summed.lanes,
                 "ms_median": report::round(median * 1e3),
                 "ms_min": report::round(min * 1e3),
-                "runs": seconds.len(),
+                "runs": summed.seconds.len(),
             });
             rows.append_row(&device, row)?;
             table.push(vec![
                 name.to_string(),
                 format!("2^{log_n}"),
-                lanes.len().to_string(),
+                summed.lanes.to_string(),
                 format!("{:.3}", median * 1e3),
                 format!("{:.3}", min * 1e3),
                 format!("{:.2}", (1u64 << log_n) as f64 / median / 1e6),

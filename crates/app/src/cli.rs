@@ -332,10 +332,11 @@ pub(crate) enum Bench {
                             tandem bench ntt --field bls12-381 --log-n 32 --device cuda:0,1\n  \
                             tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift")]
     Ntt(crate::bench_ntt::NttBench),
-    /// Multi-scalar multiplications in G1 or G2, split by points over all GPUs
+    /// Multi-scalar multiplications in G1 or G2, each split by points over as many GPUs as is fastest
     #[command(
         after_help = "Examples:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl\n  \
-                            tandem bench msm --log-n 22 --scalars random,equal,one,sparse,two,window"
+                            tandem bench msm --log-n 22 --scalars random,equal,one,sparse,two,window\n  \
+                            tandem bench msm --log-n 8..18 --lanes 1"
     )]
     Msm(crate::bench_msm::MsmBench),
     /// Poseidon hashes of columns from host memory, or Merkle trees over leaves that lie on the device

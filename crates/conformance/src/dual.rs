@@ -282,6 +282,10 @@ impl<G: Group, L: Msm<G>, R: Msm<G>> Msm<G> for Dual<L, R> {
         }
         Ok(Pending::ready(left))
     }
+
+    fn msm_lanes(&self, points: usize) -> usize {
+        Msm::<G>::msm_lanes(&self.left, points).min(Msm::<G>::msm_lanes(&self.right, points))
+    }
 }
 
 impl<C: Curve, L: Poseidon<C>, R: Poseidon<C>> Poseidon<C> for Dual<L, R> {

@@ -4,7 +4,7 @@ use crate::samples::{self, Fr, POINTS, SCALARS};
 use crate::{Outcome, Suite};
 use ark_ec::{AdditiveGroup, PrimeGroup};
 use tandem_ops::{naive, Backend, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet};
-use tandem_ops::{ProofBackend, Scalars, Unaligned};
+use tandem_ops::{ProofBackend, Scalars, SplitMsm, Unaligned};
 
 /// What a plan may take: all memory that there is, for points that are summed again and again.
 const ALL: Room = Room { times: None, uses: 1_000_000 };
@@ -84,6 +84,12 @@ impl<B: Backend> Suite<'_, B> {
         for parts in 1..=8 {
             self.split::<C>(1000, parts)?;
         }
+        for lanes in 1..=self.backend.lanes() {
+            self.split_over::<C::G1>(1000 + lanes, lanes)?;
+            self.split_over::<C::G2>(100 + lanes, lanes)?;
+        }
+        self.advised::<C::G1>()?;
+        self.advised::<C::G2>()?;
         self.mismatches::<C>()
     }
 
@@ -144,6 +150,42 @@ impl<B: Backend> Suite<'_, B> {
             sum += part.wait()?;
         }
         self.sum(&whole, &canonical, &values, sum, false, &format!("{n} scalars in {parts} parts"))
+    }
+
+    /// A sum split over so many lanes, twice with the same points, and one of fewer points than lanes.
+    fn split_over<G: Group>(&mut self, n: usize, lanes: usize) -> Outcome
+    where
+        B: Msm<G>,
+    {
+        let backend = self.backend;
+        for n in [n, lanes - 1] {
+            let whole = Set::<G>::new("with infinities", 0, n, lanes as u64);
+            let split = SplitMsm::<G, B>::load(backend, lanes, Unaligned::from(&whole.points[..]), 100)?;
+            self.that(split.lanes() == lanes.min(n), format_args!("{n} points over {} lanes", split.lanes()))?;
+            for (seed, scalars) in ["like a witness", "random"].into_iter().enumerate() {
+                let values = samples::scalars::<G::Curve>(scalars, n, &mut samples::rng(seed as u64));
+                let canonical = samples::canonical::<G::Curve>(&values);
+                let sum = split.sum(backend, &split.upload(backend, &canonical)?)?.wait()?;
+                self.sum(&whole, &canonical, &values, sum, false, &format!("{n} scalars over {lanes} lanes"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Over how many lanes sums should be split: one at least, and no more than there are.
+    fn advised<G: Group>(&mut self) -> Outcome
+    where
+        B: Msm<G>,
+    {
+        let lanes = self.backend.lanes();
+        let mut last = 1;
+        for points in (0..32).map(|k| 1 << k) {
+            let advised = Msm::<G>::msm_lanes(self.backend, points);
+            let fits = (last..=lanes).contains(&advised) && advised <= points;
+            self.that(fits, format_args!("{points} points of {} over {advised} of {lanes} lanes", G::NAME))?;
+            last = advised;
+        }
+        Ok(())
     }
 
     /// Four sets that share their scalars: one of all, one without the first, one in the middle, in both groups, and

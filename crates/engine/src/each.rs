@@ -1,7 +1,7 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::team::{AnyTeam, Resident, Team};
-use crate::{Result, ScalarKind};
+use crate::{Result, SumBench, Summed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
@@ -52,8 +52,8 @@ where
         Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new() }))
     }
 
-    fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>> {
-        Team::<C>::bench_msm(&*self.0[0], g2, scalars, log_n, runs)
+    fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed> {
+        Team::<C>::bench_msm(&*self.0[0], what, runs)
     }
 }
 

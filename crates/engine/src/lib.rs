@@ -31,7 +31,7 @@ pub use device::{DeviceChoice, MAX_SIM_LANES};
 pub use error::{Error, Result};
 pub use files::{export_vkey, setup, verify};
 pub use key::Key;
-pub use msm::ScalarKind;
+pub use msm::{ScalarKind, SumBench, Summed};
 pub use ntt::{Transformed, Transformer};
 pub use ntt_batch::{Batch, Points};
 pub use open::{Engine, Schedule};

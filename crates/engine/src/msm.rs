@@ -1,11 +1,11 @@
-//! Sums for measurements: points resident, split over all lanes; random scalars, and such as are hard on buckets. One
+//! Sums for measurements: points resident, split over lanes; random scalars, and such as are hard on buckets. One
 //! result is checked before anything is timed.
 
 use crate::{Error, Result};
 use ark_ec::PrimeGroup;
-use ark_ff::Zero;
+use ark_ff::{BigInt, PrimeField, Zero};
 use std::time::Instant;
-use tandem_ops::{Canonical, Curve, Group, Lane, Msm, MsmRequest, MsmSet, Pending, ProofBackend, Scalars};
+use tandem_ops::{Canonical, Curve, Group, Msm, ProofBackend, SplitMsm};
 
 /// Sizes that a measurement may ask for: 2^1 to 2^28.
 const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=28;
@@ -15,23 +15,46 @@ const USES: u64 = 1_000_000;
 /// What the scalars of a measurement are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScalarKind {
-    /// Pseudo-random integers below 2^253, which both curves' scalar fields hold.
+    /// Pseudo-random elements of the scalar field, each as likely as any other.
     Random,
-    /// One random integer, everywhere.
+    /// One random element, everywhere.
     Equal,
     /// 1 everywhere.
     One,
     /// 99 of 100 are 0, the others random.
     Sparse,
-    /// One of two random integers.
+    /// One of two random elements.
     Two,
     /// Random integers below 2^15: all digits but the lowest are 0.
     Window,
 }
 
+/// A sum to be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SumBench {
+    /// Whether its points lie in G2, not in G1.
+    pub g2: bool,
+    /// What its scalars are.
+    pub scalars: ScalarKind,
+    /// Binary logarithm of the number of points.
+    pub log_n: u32,
+    /// Over how many lanes it is split; `None` for as many as is fastest.
+    pub lanes: Option<usize>,
+}
+
+/// Times of sums.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summed {
+    /// Of each sum, from the call until the host has the result.
+    pub seconds: Vec<f64>,
+    /// Over how many lanes it was split.
+    pub lanes: usize,
+}
+
 impl ScalarKind {
-    fn make(self, n: usize) -> Vec<Canonical> {
+    fn make<C: Curve>(self, n: usize) -> Vec<Canonical> {
         let mut values = vec![Canonical([0; 4]); n];
+        let random = random::<C>;
         let two = [random(1), random(2)];
         in_pieces(&mut values, |first, piece| {
             let word = |i: usize| mix((first + i) as u64);
@@ -59,9 +82,19 @@ fn mix(i: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn random(seed: u64) -> Canonical {
+/// The element of this seed, as an integer: the first below the modulus among random integers of as many bits, of which one
+/// of four is at least the modulus (BN254), or one of ten (BLS12-381).
+fn random<C: Curve>(seed: u64) -> Canonical {
+    let unused = 256 - C::Fr::MODULUS_BIT_SIZE;
     let word = |k: u64| mix(seed.wrapping_mul(4).wrapping_add(k));
-    Canonical([word(0), word(1), word(2), word(3) >> 11])
+    let mut words = [word(0), word(1), word(2), word(3)];
+    loop {
+        let value = [words[0], words[1], words[2], words[3] >> unused];
+        if BigInt(value) < C::Fr::MODULUS {
+            return Canonical(value);
+        }
+        words = words.map(mix);
+    }
 }
 
 /// Calls `f` with the first index and the elements of every piece, on several threads.
@@ -90,48 +123,28 @@ fn factor<C: Curve>(values: &[Canonical]) -> C::Fr {
     sums.into_iter().sum()
 }
 
-/// Seconds of each run: digits of scalars that lie on the lanes, and the sums, until the host has the result. Each lane
+/// Measures `runs` sums: digits of scalars that lie on the lanes, and the sums, until the host has the result. Each lane
 /// holds its share of the points and of the scalars.
 pub(crate) fn bench<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
     backend: &B,
-    kind: ScalarKind,
-    log_n: u32,
+    SumBench { scalars, log_n, lanes, .. }: SumBench,
     runs: usize,
-) -> Result<Vec<f64>> {
+) -> Result<Summed> {
     if !LOG_SIZES.contains(&log_n) {
         let (least, most) = (LOG_SIZES.start(), LOG_SIZES.end());
         return Err(Error::input(format!("size 2^{log_n}: expected 2^{least} to 2^{most}")));
     }
+    if let Some(lanes) = lanes.filter(|lanes| !(1..=backend.lanes()).contains(lanes)) {
+        return Err(Error::input(format!("a sum over {lanes} lanes: expected 1 to {}", backend.lanes())));
+    }
     let n = 1usize << log_n;
     let points = tandem_groth16::setup::sequence::<G>(n);
-    let values = kind.make(n);
-    let lanes = backend.lanes().min(n);
-    let mut shares = Vec::with_capacity(lanes);
-    for lane in 0..lanes {
-        let range = n * lane / lanes..n * (lane + 1) / lanes;
-        let scalars = backend.upload(Lane(lane), &values[range.clone()])?;
-        let free = backend.info().free_bytes.get(lane).copied().unwrap_or(0);
-        // A quarter for digits and buckets.
-        let set = MsmSet { g2: G::NAME == C::G2::NAME, first: 0, points: range.len() };
-        let request = MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes: free / 4 * 3, uses: USES };
-        let plan = backend.plan(Lane(lane), &request)?;
-        let bases = Msm::<G>::load(backend, Lane(lane), &plan, 0, points[range].into())?;
-        shares.push((scalars, plan, bases));
-    }
+    let values = scalars.make::<C>(n);
+    let lanes = lanes.unwrap_or_else(|| Msm::<G>::msm_lanes(backend, n));
+    let split = SplitMsm::<G, B>::load(backend, lanes, points[..].into(), USES)?;
     drop(points);
-    let sum = || -> tandem_ops::Result<G::Ark> {
-        // All lanes are told of their digits first: the last one does not wait until the others have been told of their sums.
-        let digits = shares
-            .iter()
-            .map(|(scalars, plan, _)| backend.digits(plan, Scalars::Canonical(scalars)))
-            .collect::<tandem_ops::Result<Vec<_>>>()?;
-        let parts = shares
-            .iter()
-            .zip(&digits)
-            .map(|((_, _, bases), digits)| Msm::<G>::msm(backend, bases, digits))
-            .collect::<tandem_ops::Result<Vec<Pending<G::Ark>>>>()?;
-        parts.into_iter().try_fold(G::Ark::zero(), |sum, part| Ok(sum + part.wait()?))
-    };
+    let scalars = split.upload(backend, &values)?;
+    let sum = || split.sum(backend, &scalars)?.wait();
     // Point i is (i + 2) g.
     if sum()? != G::Ark::generator() * factor::<C>(&values) {
         return Err(Error::Device(format!("a sum of 2^{log_n} points is wrong: nothing to measure")));
@@ -147,25 +160,21 @@ pub(crate) fn bench<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
         }
     }
     backend.take_spans()?;
-    Ok(seconds)
+    Ok(Summed { seconds, lanes: split.lanes() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_ops::Bn254;
+    use std::collections::HashSet;
+    use tandem_ops::{Bls12_381, Bn254};
 
-    #[test]
-    fn scalars_are_what_they_are_called() {
+    fn scalars_are_what_they_are_called<C: Curve>() {
         let n = 10_000;
-        let count = |kind: ScalarKind, is: &dyn Fn(&Canonical) -> bool| kind.make(n).iter().filter(|v| is(v)).count();
-        let distinct =
-            |kind: ScalarKind| kind.make(n).iter().map(|v| v.0).collect::<std::collections::HashSet<_>>().len();
+        let count =
+            |kind: ScalarKind, is: &dyn Fn(&Canonical) -> bool| kind.make::<C>(n).iter().filter(|v| is(v)).count();
+        let distinct = |kind: ScalarKind| kind.make::<C>(n).iter().map(|v| v.0).collect::<HashSet<_>>().len();
         assert_eq!(distinct(ScalarKind::Random), n);
-        assert!(
-            count(ScalarKind::Random, &|v| v.0[3] >> 53 == 0) == n
-                && count(ScalarKind::Random, &|v| v.0[3] >> 52 == 1) > n / 3
-        );
         assert_eq!((distinct(ScalarKind::Equal), distinct(ScalarKind::Two)), (1, 2));
         assert_eq!(count(ScalarKind::One, &|v| v.0 == [1, 0, 0, 0]), n);
         assert!((n / 200..n / 50).contains(&count(ScalarKind::Sparse, &|v| v.0 != [0; 4])));
@@ -176,10 +185,70 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_scalars_is_what_it_is_called() {
+        scalars_are_what_they_are_called::<Bn254>();
+        scalars_are_what_they_are_called::<Bls12_381>();
+    }
+
+    /// All are below r, each sixteenth of 0..r has a sixteenth of them, and each bit of the low words is set in half: values
+    /// below a power of two, or reduced modulo r, would leave the last sixteenths empty or half full.
+    fn random_scalars_are_uniform<C: Curve>() {
+        const N: usize = 1 << 16;
+        let values = ScalarKind::Random.make::<C>(N);
+        let modulus = C::Fr::MODULUS;
+        assert!(values.iter().all(|v| BigInt(v.0) < modulus));
+        // The highest words tell.
+        let top = u128::from(modulus.0[3]);
+        let mut counts = [0usize; 16];
+        values.iter().for_each(|v| counts[(16 * u128::from(v.0[3]) / (top + 1)) as usize] += 1);
+        let near = |count: usize, expected: usize| {
+            // Six standard deviations.
+            count.abs_diff(expected) < 6 * (expected as f64).sqrt() as usize
+        };
+        assert!(counts.iter().all(|&count| near(count, N / 16)), "{counts:?}");
+        for (word, bit) in (0..3).flat_map(|word| (0..64).map(move |bit| (word, bit))) {
+            let set = values.iter().filter(|v| v.0[word] >> bit & 1 == 1).count();
+            assert!(near(set, N / 2), "bit {bit} of word {word} is set in {set}");
+        }
+    }
+
+    #[test]
+    fn random_scalars_are_uniform_below_the_order() {
+        random_scalars_are_uniform::<Bn254>();
+        random_scalars_are_uniform::<Bls12_381>();
+    }
+
+    /// However many threads make them.
+    #[test]
+    fn scalars_are_the_same_every_time() {
+        let values = ScalarKind::Random.make::<Bn254>(5000);
+        assert_eq!(values, ScalarKind::Random.make::<Bn254>(5000));
+        assert!(values.iter().enumerate().all(|(i, &v)| v == random::<Bn254>(mix(i as u64))));
+    }
+
+    #[test]
+    fn sums_are_split_as_they_are_told() {
+        let backend = tandem_ops::cpu::Cpu::new(3);
+        type G = <Bls12_381 as Curve>::G2;
+        let of = |log_n, lanes| {
+            let what = SumBench { g2: true, scalars: ScalarKind::Random, log_n, lanes };
+            bench::<Bls12_381, G, _>(&backend, what, 2)
+        };
+        for (log_n, lanes, expected) in [(5, None, 3), (5, Some(1), 1), (5, Some(2), 2), (1, Some(3), 2), (1, None, 2)]
+        {
+            let summed = of(log_n, lanes).unwrap();
+            assert_eq!((summed.seconds.len(), summed.lanes), (2, expected), "2^{log_n}, {lanes:?}");
+        }
+        for (log_n, lanes) in [(0, None), (29, None), (5, Some(0)), (5, Some(4))] {
+            assert_eq!(of(log_n, lanes).unwrap_err().exit_status(), 2);
+        }
+    }
+
+    #[test]
     fn factors_are_sums_of_products() {
         for n in [1, 2, 5, 40_000] {
             let expected: u64 = (0..n as u64).map(|i| i + 2).sum();
-            assert_eq!(factor::<Bn254>(&ScalarKind::One.make(n)), <Bn254 as Curve>::Fr::from(expected));
+            assert_eq!(factor::<Bn254>(&ScalarKind::One.make::<Bn254>(n)), <Bn254 as Curve>::Fr::from(expected));
         }
     }
 }

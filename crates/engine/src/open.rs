@@ -5,7 +5,9 @@ use crate::gpus;
 use crate::key::{self, Place};
 use crate::synthetic::SyntheticKey;
 use crate::team::{AnyCurve, AnyTeam, OneTeam};
-use crate::{CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, ScalarKind, Witness};
+use crate::{
+    CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, SumBench, Summed, Witness,
+};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -196,21 +198,14 @@ impl Engine {
         key.inner.prove(witness)
     }
 
-    /// Seconds that each of `runs` sums of 2^`log_n` points in G1 (or G2) took, split over all lanes, digits included.
+    /// How long each of `runs` sums took over points and scalars that lie on the lanes, digits included.
     ///
     /// # Errors
-    /// The size is out of range or does not fit.
-    pub fn bench_msm(
-        &self,
-        curve: CurveId,
-        g2: bool,
-        scalars: ScalarKind,
-        log_n: u32,
-        runs: usize,
-    ) -> Result<Vec<f64>> {
+    /// The size or the number of lanes is out of range, or the points do not fit; the sum is wrong.
+    pub fn bench_msm(&self, curve: CurveId, what: SumBench, runs: usize) -> Result<Summed> {
         match curve {
-            CurveId::Bn254 => Bn254::team(&*self.team).bench_msm(g2, scalars, log_n, runs),
-            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(g2, scalars, log_n, runs),
+            CurveId::Bn254 => Bn254::team(&*self.team).bench_msm(what, runs),
+            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(what, runs),
         }
     }
 }

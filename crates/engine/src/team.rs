@@ -1,7 +1,7 @@
 //! Backends without their types.
 
 use crate::witness::AnyValues;
-use crate::{Result, ScalarKind};
+use crate::{Result, SumBench, Summed};
 use std::sync::{Arc, Mutex, PoisonError};
 use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span};
@@ -51,7 +51,7 @@ pub(crate) trait Team<C: Curve>: Send + Sync {
     /// Loads a key to make so many proofs.
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
     /// See [`crate::Engine::bench_msm`].
-    fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>>;
+    fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed>;
 }
 
 /// A key on a backend.
@@ -94,11 +94,11 @@ impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
         Ok(Box::new(OneKey { backend: self.backend.clone(), busy: self.busy.clone(), key }))
     }
 
-    fn bench_msm(&self, g2: bool, scalars: ScalarKind, log_n: u32, runs: usize) -> Result<Vec<f64>> {
-        if g2 {
-            crate::msm::bench::<C, C::G2, B>(&self.backend, scalars, log_n, runs)
+    fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed> {
+        if what.g2 {
+            crate::msm::bench::<C, C::G2, B>(&self.backend, what, runs)
         } else {
-            crate::msm::bench::<C, C::G1, B>(&self.backend, scalars, log_n, runs)
+            crate::msm::bench::<C, C::G1, B>(&self.backend, what, runs)
         }
     }
 }

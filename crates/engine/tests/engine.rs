@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tandem_engine::{
     export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, ScalarKind,
-    Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    Schedule, SetupOptions, Silent, SumBench, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -226,9 +226,14 @@ fn sizes_out_of_range_are_refused() {
         let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense };
         assert_eq!(SyntheticKey::make(circuit, &Silent).err().unwrap().exit_status(), 2);
     }
-    assert!(engine.bench_msm(CurveId::Bn254, true, ScalarKind::Random, 60, 1).is_err());
-    assert_eq!(engine.bench_msm(CurveId::Bn254, true, ScalarKind::Two, 4, 2).unwrap().len(), 2);
-    assert_eq!(engine.bench_msm(CurveId::Bls12_381, false, ScalarKind::Random, 4, 2).unwrap().len(), 2);
+    let what = SumBench { g2: true, scalars: ScalarKind::Random, log_n: 60, lanes: None };
+    assert!(engine.bench_msm(CurveId::Bn254, what, 1).is_err());
+    let what = SumBench { scalars: ScalarKind::Two, log_n: 4, ..what };
+    assert_eq!(engine.bench_msm(CurveId::Bn254, what, 2).unwrap().seconds.len(), 2);
+    let what = SumBench { g2: false, scalars: ScalarKind::Random, ..what };
+    assert_eq!(engine.bench_msm(CurveId::Bls12_381, what, 2).unwrap().seconds.len(), 2);
+    let three = SumBench { lanes: Some(3), ..what };
+    assert_eq!(engine.bench_msm(CurveId::Bn254, three, 2).unwrap_err().exit_status(), 2);
 }
 
 #[test]

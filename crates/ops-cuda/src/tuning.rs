@@ -41,6 +41,22 @@ pub(crate) mod msm {
         let picoseconds = if buckets > 1 << 22 { 28.0 } else { 18.0 };
         picoseconds / if point_bytes <= 64 { 163.0 } else { 350.0 }
     }
+    /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. By group and curve, by the
+    /// bytes of a point: G1 of BN254 and of BLS12-381, then their G2. Not yet measured below 2^20 points, where two NVIDIA H200 take 0.6 of the
+    /// time of one (docs/adr/0333): set so that two lanes share from 2^16 on. How to measure it: `tandem bench msm --log-n 8..18 --lanes 1`
+    /// and `--lanes 2`, with `--g2` and `--curve bls12-381`; twice the number is the least size at which two are faster, and stay it.
+    pub(crate) fn shard_points(point_bytes: u64) -> usize {
+        const BN254_G1: usize = 1 << 15;
+        const BLS12_381_G1: usize = 1 << 15;
+        const BN254_G2: usize = 1 << 15;
+        const BLS12_381_G2: usize = 1 << 15;
+        match point_bytes {
+            0..=64 => BN254_G1,
+            65..=96 => BLS12_381_G1,
+            97..=128 => BN254_G2,
+            _ => BLS12_381_G2,
+        }
+    }
     /// A doubling on the way from one level of a table to the next.
     pub(crate) const DOUBLING_COST: f64 = 1.1;
     /// A point of a level, made affine with an eighth of an inversion.

@@ -31,7 +31,7 @@ pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};
 pub use field::{FieldId, NttField};
 pub use host::{HostBuf, HostMemory};
-pub use msm::{Digits, Msm, MsmRequest, MsmSet, Scalars};
+pub use msm::{Digits, Msm, MsmRequest, MsmSet, Scalars, SplitMsm};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};

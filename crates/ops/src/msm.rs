@@ -3,7 +3,12 @@
 //! Several sums may share their scalars (A, B in G1, B in G2 and L of a Groth16 key share the witness), so the work
 //! comes in three steps: a [`Digits::plan`] for all sums over one vector of scalars, made once a key; the points
 //! loaded once by that plan ([`Msm::load`]); and for each vector its digits, taken apart and ordered once
-//! ([`Digits::digits`]) and summed over each set of points ([`Msm::msm`]).
+//! ([`Digits::digits`]) and summed over each set of points ([`Msm::msm`]). One sum alone may be split over lanes
+//! ([`SplitMsm`]).
+
+mod split;
+
+pub use split::SplitMsm;
 
 use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Unaligned};
 
@@ -88,4 +93,10 @@ pub trait Msm<G: Group>: Digits<G::Curve> {
     /// # Errors
     /// Bases and digits of different plans or lanes; the device failed.
     fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>>;
+
+    /// Over how many lanes one sum of so many points is to be split ([`SplitMsm`]) to be done soonest: 1 to as many as there are.
+    /// Where splitting costs something, small sums are fastest on one.
+    fn msm_lanes(&self, points: usize) -> usize {
+        points.clamp(1, self.lanes().max(1))
+    }
 }

@@ -287,6 +287,10 @@ impl<G: Group> Msm<G> for Cuda {
             Ok(sum)
         }))
     }
+
+    fn msm_lanes(&self, points: usize) -> usize {
+        plan::lanes_for(points, self.lanes(), crate::tuning::msm::shard_points(size_of::<G::Point>() as u64))
+    }
 }
 
 #[cfg(test)]

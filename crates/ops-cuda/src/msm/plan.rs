@@ -180,6 +180,12 @@ pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
     Ok(windows.flat_map(of_window).flatten().filter(Shape::is_possible).collect())
 }
 
+/// Over how many of `lanes` lanes a sum of `points` points is split: as many as get `shard_points` each (`tuning::msm::shard_points`).
+/// A share takes more than its share of the time, for launches, the end of a sum and the host's part do not become less with the points.
+pub(crate) fn lanes_for(points: usize, lanes: usize, shard_points: usize) -> usize {
+    (points / shard_points.max(1)).clamp(1, lanes.max(1))
+}
+
 fn too_many(scalars: u64) -> Error {
     Error::invalid(OP, format!("{scalars} scalars are more than one sum can have"))
 }
@@ -516,6 +522,18 @@ mod tests {
             let request = MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX, uses: 1 };
             assert!(refused(&request).contains("of 10 scalars"));
         }
+    }
+
+    #[test]
+    fn small_sums_stay_on_one_lane() {
+        for bytes in [64, 96, 128, 192] {
+            let least = tuning::shard_points(bytes);
+            let lanes = |points, lanes| lanes_for(points, lanes, least);
+            assert_eq!([0, 1, least, 2 * least - 1].map(|points| lanes(points, 8)), [1; 4]);
+            assert_eq!([2, 3, 7, 8, 9, 1 << 20].map(|times| lanes(times * least, 8)), [2, 3, 7, 8, 8, 8]);
+            assert_eq!([0, 1, 2, 3, 64].map(|of| lanes(1 << 28, of)), [1, 1, 2, 3, 64]);
+        }
+        assert_eq!(lanes_for(usize::MAX, usize::MAX, 0), usize::MAX);
     }
 
     #[test]
