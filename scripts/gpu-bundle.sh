@@ -45,6 +45,14 @@ for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers
     fi
 done
 
+# The checks of sums (bench/micro/msm.cu), where they were built: small ones for compute-sanitizer.
+for program in .build/msm-*; do
+    if [ -x "$program" ]; then
+        mkdir -p "$bundle/micro"
+        strip -o "$bundle/micro/$(basename "$program")" "$program"
+    fi
+done
+
 # Circuits with a key, a witness and a verification key: the demo, and those that the end-to-end tests left behind
 # (`make test` first), smaller ones before larger, as far as there is room. With TANDEM_BUNDLE_REAL=1 also constraints and witnesses of those
 # whose keys find none, some hundred KiB each when packed: bench/groth16.sh makes keys of them.

@@ -5,7 +5,8 @@
 //! counts what it compared, and every part first asks the backend what it is, so that a suite that ran nothing, or
 //! ran on something else, does not pass. [`Dual`] compares two backends at every operation of any program.
 //!
-//! `TANDEM_CONFORMANCE_LOG_N` sets the largest size, 2^14 if unset; a GPU takes 20 and more.
+//! `TANDEM_CONFORMANCE_LOG_N` sets the largest size, 2^14 if unset; a GPU takes 20 and more. Below 10 there are fewer sums, too: a tool
+//! that watches every access takes seconds for one.
 #![forbid(unsafe_code)]
 
 mod dual;
@@ -66,6 +67,11 @@ impl<'a, B: Backend> Suite<'a, B> {
     /// How many comparisons were made.
     pub fn checks(&self) -> u64 {
         self.checks
+    }
+
+    /// Whether a tool watches every access.
+    fn is_small(&self) -> bool {
+        self.log_n < 10
     }
 
     fn that(&mut self, holds: bool, what: impl Display) -> Outcome {
@@ -137,7 +143,7 @@ pub fn run_part<B: Backend>(
 }
 
 /// The tests of one backend: `suite!(name, kind, backend)`. `backend` is evaluated for each test and gives a
-/// `Result<B, String>`, the error being the reason to skip it.
+/// `Result<B, String>`, the error being the reason to skip it. With `transforms` behind it there are only those of transforms.
 #[macro_export]
 macro_rules! suite {
     ($name:ident, $kind:expr, $backend:expr) => {
@@ -155,6 +161,15 @@ macro_rules! suite {
             $crate::suite!(@part $name, $kind, $backend, poseidon, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, reduce);
             $crate::suite!(@part $name, $kind, $backend, sort);
+        }
+    };
+    ($name:ident, $kind:expr, $backend:expr, transforms) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
+            $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
         }
     };
     (@part $name:ident, $kind:expr, $backend:expr, $part:ident) => {

@@ -52,9 +52,12 @@ impl<B: Backend> Suite<'_, B> {
     where
         B: ProofBackend<C>,
     {
-        // Every distribution over every sequence, against the definition.
-        for points in POINTS {
+        // Every distribution over every sequence, against the definition; in a small suite over one of them.
+        for (p, points) in POINTS.into_iter().enumerate() {
             for (i, scalars) in SCALARS.into_iter().enumerate() {
+                if self.is_small() && i % POINTS.len() != p {
+                    continue;
+                }
                 let n = [1, 2, 3, 9, 17][i % 5];
                 self.sums::<C>(points, scalars, n, true, ALL)?;
             }
@@ -63,7 +66,7 @@ impl<B: Backend> Suite<'_, B> {
             self.sums::<C>("different", "random", n, false, ALL)?;
             self.sums::<C>("with infinities", "like a witness", n, false, ALL)?;
         }
-        for scalars in SCALARS {
+        for scalars in SCALARS.into_iter().skip(if self.is_small() { SCALARS.len() - 1 } else { 0 }) {
             self.sums::<C>("different", scalars, 600, false, ALL)?;
         }
         // Without a table, with tables of a few levels, with one level for each window, and for each bit.
@@ -93,33 +96,53 @@ impl<B: Backend> Suite<'_, B> {
         self.mismatches::<C>()
     }
 
-    /// A sum in each group by every plan that the backend may choose: windows of all widths, with and without tables. The
-    /// scalars are of each distribution in turn.
+    /// Sums in both groups by every plan that the backend may choose: windows of all widths, tables of many sizes, rounds of affine
+    /// additions. Points are equal, or opposite, or infinite, or a few, once with scalars of many buckets and once with those that
+    /// bring all points to one or two: additions that are doublings, and those that cancel, happen in each form of a sum.
+    /// A small suite has one kind of points and of scalars for each plan, in turn.
     fn every_plan<C: Curve>(&mut self) -> Outcome
     where
         B: ProofBackend<C>,
     {
         const N: usize = 70;
+        // Odd numbers of them: where every other plan has rounds, those still meet all.
+        const SPREAD: [&str; 7] =
+            ["random", "about r/2", "-1", "powers of two", "small of both signs", "one window", "like a witness"];
+        const TOGETHER: [&str; 3] = ["equal", "two values", "one bucket"];
+        const MEETING: [&str; 4] = ["equal", "opposites", "few distinct", "with infinities"];
         let (backend, lane) = (self.backend, Lane(self.backend.lanes() - 1));
-        let g1 = Set::<C::G1>::new("opposites", 0, N, 5);
-        let g2 = Set::<C::G2>::new("with infinities", 1, N - 1, 6);
+        let g1 = MEETING.map(|kind| Set::<C::G1>::new(kind, 0, N, 5));
+        // Neighbours in a bucket are added two by two: opposites from an even place on meet, others from an odd one on as well.
+        let g2: [_; 4] = std::array::from_fn(|k| Set::<C::G2>::new(MEETING[k], 1 + k % 2, N - 1 - k % 2, 6));
+        let sets = g1.iter().map(Set::spec).chain(g2.iter().map(Set::spec)).collect();
         let memory_bytes = backend.info().free_bytes[lane.0] / 2;
-        let request = MsmRequest { scalars: N, sets: vec![g1.spec(), g2.spec()], memory_bytes, uses: 1 };
-        let plans = Digits::<C>::plans(backend, lane, &request)?;
+        let request = MsmRequest { scalars: N, sets, memory_bytes, uses: 1 };
+        let plans = Digits::<C>::plans(backend, lane, &request, (2 * self.log_n).saturating_sub(4))?;
         self.that(!plans.is_empty(), "no plan")?;
-        let kinds = ["random", "about r/2", "random", "-1", "random", "powers of two", "random", "small of both signs"];
         for (i, plan) in plans.iter().enumerate() {
-            let values = samples::scalars::<C>(kinds[i % kinds.len()], N, &mut samples::rng(i as u64));
-            let canonical = samples::canonical::<C>(&values);
-            let what = format!("{N} {} scalars by {plan:?}", kinds[i % kinds.len()]);
-            let g1_bases = Msm::<C::G1>::load(backend, lane, plan, 0, Unaligned::from(&g1.points[..]))?;
-            let g2_bases = Msm::<C::G2>::load(backend, lane, plan, 1, Unaligned::from(&g2.points[..]))?;
-            let scalars = backend.upload(lane, &canonical)?;
-            let digits = Digits::<C>::digits(backend, plan, Scalars::Canonical(&scalars))?;
-            let sums =
-                (Msm::<C::G1>::msm(backend, &g1_bases, &digits)?, Msm::<C::G2>::msm(backend, &g2_bases, &digits)?);
-            self.sum(&g1, &canonical, &values, sums.0.wait()?, false, &what)?;
-            self.sum(&g2, &canonical, &values, sums.1.wait()?, false, &what)?;
+            let kinds = [TOGETHER[i % TOGETHER.len()], SPREAD[i % SPREAD.len()]];
+            let kinds = if self.is_small() { &kinds[i % 3 % 2..][..1] } else { &kinds[..] };
+            for kind in kinds {
+                let values = samples::scalars::<C>(kind, N, &mut samples::rng(i as u64));
+                let canonical = samples::canonical::<C>(&values);
+                let scalars = backend.upload(lane, &canonical)?;
+                let digits = Digits::<C>::digits(backend, plan, Scalars::Canonical(&scalars))?;
+                for (k, (g1, g2)) in g1.iter().zip(&g2).enumerate() {
+                    if self.is_small() && k != i / 2 % MEETING.len() {
+                        continue;
+                    }
+                    let what = format!("{N} {kind} scalars, {} points by {plan:?}", MEETING[k]);
+                    let points = (Unaligned::from(&g1.points[..]), Unaligned::from(&g2.points[..]));
+                    let g1_bases = Msm::<C::G1>::load(backend, lane, plan, k, points.0)?;
+                    let g2_bases = Msm::<C::G2>::load(backend, lane, plan, MEETING.len() + k, points.1)?;
+                    let sums = (
+                        Msm::<C::G1>::msm(backend, &g1_bases, &digits)?,
+                        Msm::<C::G2>::msm(backend, &g2_bases, &digits)?,
+                    );
+                    self.sum(g1, &canonical, &values, sums.0.wait()?, false, &what)?;
+                    self.sum(g2, &canonical, &values, sums.1.wait()?, false, &what)?;
+                }
+            }
         }
         Ok(())
     }

@@ -78,7 +78,8 @@ pub(crate) fn scalars<C: Curve>(name: &str, n: usize, rng: &mut ChaCha8Rng) -> V
 }
 
 /// Sequences of points.
-pub(crate) const POINTS: [&str; 6] = ["different", "equal", "opposites", "with infinities", "generator", "infinity"];
+pub(crate) const POINTS: [&str; 7] =
+    ["different", "equal", "opposites", "few distinct", "with infinities", "generator", "infinity"];
 
 /// `n` points of the sequence with this name, and their logarithms to the base of the generator: a sum of any size is
 /// then checked by one multiplication.
@@ -92,6 +93,11 @@ pub(crate) fn points<G: Group>(name: &str, n: usize, rng: &mut ChaCha8Rng) -> (V
             "different" | "equal" => (log, point),
             "opposites" if i % 2 == 1 => (-log, -point),
             "opposites" => (log, point),
+            // A point, its double, their opposites and infinity: of the sums of some, too, many are equal or opposite.
+            "few distinct" => {
+                let k = Fr::<G>::from(u64::from(rng.next_u32() % 5)) - Fr::<G>::from(2u64);
+                (log * k, point * k)
+            }
             "with infinities" if i % 3 == 1 => (Fr::<G>::ZERO, G::Ark::ZERO),
             "with infinities" => (log, point),
             "generator" => (Fr::<G>::ONE, generator),
@@ -101,7 +107,8 @@ pub(crate) fn points<G: Group>(name: &str, n: usize, rng: &mut ChaCha8Rng) -> (V
         logs.push(l);
         points.push(p);
         // Opposites come in pairs of the same point.
-        if name != "equal" && (name != "opposites" || i % 2 == 1) {
+        let stays = name == "equal" || name == "few distinct" || (name == "opposites" && i % 2 == 0);
+        if !stays {
             log += step;
             point += step_point;
         }

@@ -26,9 +26,13 @@ fn below(rng: &mut ChaCha8Rng, end: usize) -> usize {
     rng.next_u32() as usize % end
 }
 
-/// A circuit with fewer than `most` constraints and any share of wires of full size; none and all are frequent.
+/// A circuit with up to `most` constraints and any share of wires of full size; none and all are frequent.
 fn circuit(rng: &mut ChaCha8Rng, most: usize) -> Synthetic {
     let constraints = 1 + below(rng, most);
+    circuit_of(rng, constraints)
+}
+
+fn circuit_of(rng: &mut ChaCha8Rng, constraints: usize) -> Synthetic {
     let dense = (f64::from(rng.next_u32() % 121) / 100.0 - 0.1).clamp(0.0, 1.0);
     Synthetic { constraints, publics: below(rng, constraints.min(20)), dense }
 }
@@ -103,15 +107,22 @@ fn gpus_make_the_proofs_of_the_cpu_on_bls12_381() {
     gpus_make_the_proofs_of_the_cpu::<Bls12_381>(2);
 }
 
-/// `keys` random circuits and ten proofs of each, with blinding from the operating system; returns how many verified.
-fn random_proofs<C: Curve>(team: &Cuda, keys: usize, seed: u64) -> usize
+/// `keys` random circuits and ten proofs of each, with blinding from the operating system; returns how many verified, and how many of
+/// those are of a circuit with 2^12 to 2^15 constraints, which every eighth is: larger transforms and sums.
+fn random_proofs<C: Curve>(team: &Cuda, keys: usize, seed: u64) -> (usize, usize)
 where
     Cuda: ProofBackend<C>,
 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut verified = 0;
-    for _ in 0..keys {
-        let circuit = circuit(&mut rng, 600);
+    let (mut verified, mut large) = (0, 0);
+    for number in 0..keys {
+        let circuit = if number % 8 == 7 {
+            let least = 1 << (12 + number / 8 % 3);
+            let constraints = least + below(&mut rng, least);
+            circuit_of(&mut rng, constraints)
+        } else {
+            circuit(&mut rng, 600)
+        };
         let key = key::<C>(&circuit, &mut rng);
         let view = key.view().unwrap();
         let verifier = PreparedKey::new(&view.verifying_key()).unwrap();
@@ -131,18 +142,20 @@ where
             let made = prove_verified(team, &resident, &verifier, &witness, &blinding).unwrap();
             assert_eq!(made.verdict, Ok(()), "proof {verified}, {circuit:?} on {} GPUs, {layout:?}", team.lanes());
             verified += 1;
+            large += usize::from(circuit.constraints >= 1 << 12);
         }
     }
-    verified
+    (verified, large)
 }
 
 /// On all GPUs; nothing here tries a proof twice.
 #[test]
 fn a_thousand_proofs_of_random_circuits_verify() {
     let Some(team) = teams().pop() else { return };
-    let verified = random_proofs::<Bn254>(&team, 50, 3) + random_proofs::<Bls12_381>(&team, 50, 4);
-    println!("{verified} proofs on {} GPUs verified", team.lanes());
-    assert_eq!(verified, 1000);
+    let (bn254, bls12_381) = (random_proofs::<Bn254>(&team, 50, 3), random_proofs::<Bls12_381>(&team, 50, 4));
+    let (verified, large) = (bn254.0 + bls12_381.0, bn254.1 + bls12_381.1);
+    println!("{verified} proofs on {} GPUs verified, {large} of them of large circuits", team.lanes());
+    assert_eq!((verified, large), (1000, 120));
 }
 
 /// The host tells the lanes all of a proof and waits for nothing before: it is done with that long before they are.

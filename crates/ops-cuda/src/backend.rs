@@ -76,7 +76,7 @@ impl Cuda {
     /// # Errors
     /// No device; one of them twice; a device fails.
     pub fn open(devices: &[Device]) -> Result<Self> {
-        Self::open_as(devices, None)
+        Self::open_as(devices, |_| {})
     }
 
     /// The team of `devices` with transforms planned as on GPUs that have so many bytes of memory: small ones then take the plans
@@ -85,10 +85,19 @@ impl Cuda {
     /// # Errors
     /// As [`Cuda::open`].
     pub fn with_memory(devices: &[Device], bytes: u64) -> Result<Self> {
-        Self::open_as(devices, Some(bytes))
+        Self::open_as(devices, |lane| lane.properties.memory_bytes = bytes)
     }
 
-    fn open_as(devices: &[Device], memory_bytes: Option<u64>) -> Result<Self> {
+    /// The team of `devices` with transforms of no fewer than so many passes, as far as their sizes have bits for them: small ones then
+    /// take the plans that only large ones have else.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`].
+    pub fn with_passes(devices: &[Device], least: u32) -> Result<Self> {
+        Self::open_as(devices, |lane| lane.least_passes = least)
+    }
+
+    fn open_as(devices: &[Device], change: impl Fn(&mut LaneCtx)) -> Result<Self> {
         const OP: &str = "open GPUs";
         if devices.is_empty() {
             let reason = match tandem_cuda::built_with() {
@@ -109,7 +118,7 @@ impl Cuda {
                 return Err(Error::invalid(OP, format!("{device} is named twice")));
             }
             let mut lane = LaneCtx::new(Lane(i), device).map_err(device_error)?;
-            lane.properties.memory_bytes = memory_bytes.unwrap_or(lane.properties.memory_bytes);
+            change(&mut lane);
             lanes.push(Arc::new(lane));
         }
         for lane in &lanes {

@@ -23,6 +23,8 @@ pub(crate) struct LaneCtx {
     pub(crate) properties: Properties,
     /// No allocation is larger: what the GPU has.
     pub(crate) most_bytes: u64,
+    /// Transforms take no fewer passes, as far as their sizes allow: 1.
+    pub(crate) least_passes: u32,
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
     aside: Arc<Stream>,
@@ -45,6 +47,7 @@ impl LaneCtx {
             lane,
             device,
             most_bytes: properties.memory_bytes,
+            least_passes: 1,
             properties,
             stream: Arc::new(Stream::ahead(device)?),
             aside: Arc::new(Stream::urgent(device)?),

@@ -58,12 +58,13 @@ pub trait Digits<C: Curve>: Backend {
     /// A set reaches past the scalars; the sets do not fit into the memory even in their smallest form.
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan>;
 
-    /// All plans that [`Digits::plan`] chooses among, and others that do the same in ways that small sizes do not take. Each gives the
-    /// same sums, which is what tests ask of it.
+    /// All plans that [`Digits::plan`] chooses among, and others that do the same in ways that small sizes do not take, but for those with
+    /// more than 2^`log_most` buckets. Each gives the same sums, which is what tests ask of it.
     ///
     /// # Errors
     /// Those of [`Digits::plan`].
-    fn plans(&self, lane: Lane, request: &MsmRequest) -> Result<Vec<Self::Plan>> {
+    fn plans(&self, lane: Lane, request: &MsmRequest, log_most: u32) -> Result<Vec<Self::Plan>> {
+        let _ = log_most;
         Ok(vec![self.plan(lane, request)?])
     }
 

@@ -144,6 +144,36 @@ pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> 
 
 /// All shapes that [`plan`] chooses among: windows of every width, with tables as large as they may be, and with none.
 pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
+    let Some(levels) = most_levels(request, field)? else { return Ok(vec![]) };
+    let scalars = request.scalars as u64;
+    let of_window = |(c, step)| {
+        let most = Shape::new(scalars, field.bits, c, step, levels);
+        let without = Shape::new(scalars, field.bits, c, step, 1);
+        [Some(most), (without != most).then_some(without)]
+    };
+    let windows = (2..=MAX_WINDOW_BITS).flat_map(|c| [(c, c), (c, 1)]);
+    Ok(windows.flat_map(of_window).flatten().filter(Shape::is_possible).collect())
+}
+
+/// Shapes with tables of sizes between those of [`shapes`], which large sums have where memory is short, for windows of a few widths:
+/// for tests.
+pub(crate) fn shapes_between(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
+    let Some(most) = most_levels(request, field)? else { return Ok(vec![]) };
+    let mut shapes = Vec::new();
+    for (c, step) in [3, 8, 13, 15].into_iter().flat_map(|c| [(c, c), (c, 1)]) {
+        let new = |levels| Shape::new(request.scalars as u64, field.bits, c, step, levels);
+        let all = new(most).levels;
+        for shape in [2, 3, all / 3, all / 2, all.saturating_sub(1)].map(new) {
+            if (2..all).contains(&shape.levels) && shape.is_possible() && !shapes.contains(&shape) {
+                shapes.push(shape);
+            }
+        }
+    }
+    Ok(shapes)
+}
+
+/// How many levels the tables of a request may have; `None` where there are no scalars.
+fn most_levels(request: &MsmRequest, field: Field) -> Result<Option<u32>> {
     for (i, set) in request.sets.iter().enumerate() {
         if set.first.checked_add(set.points).is_none_or(|end| end > request.scalars) {
             let reason = format!(
@@ -154,7 +184,7 @@ pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
         }
     }
     if request.scalars == 0 {
-        return Ok(vec![]);
+        return Ok(None);
     }
     let set_bytes = |set: &MsmSet| (set.points as u64).saturating_mul(field.point_bytes[usize::from(set.g2)]);
     let bytes = request.sets.iter().map(set_bytes).fold(0, u64::saturating_add);
@@ -170,14 +200,8 @@ pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
     }
     let levels = (request.memory_bytes / bytes.max(1))
         .min(request.sets.iter().map(reach).min().unwrap_or(u64::MAX))
-        .clamp(1, 1 << (ENTRY_BITS - index_bits).min(8)) as u32;
-    let of_window = |(c, step)| {
-        let most = Shape::new(scalars, field.bits, c, step, levels);
-        let without = Shape::new(scalars, field.bits, c, step, 1);
-        [Some(most), (without != most).then_some(without)]
-    };
-    let windows = (2..=MAX_WINDOW_BITS).flat_map(|c| [(c, c), (c, 1)]);
-    Ok(windows.flat_map(of_window).flatten().filter(Shape::is_possible).collect())
+        .clamp(1, 1 << (ENTRY_BITS - index_bits).min(8));
+    Ok(Some(levels as u32))
 }
 
 /// Over how many of `lanes` lanes a sum of `points` points is split: as many as get `shard_points` each (`tuning::msm::shard_points`).
@@ -398,6 +422,35 @@ mod tests {
             }
         }
         assert!(all.contains(&plan(&request, BN254).unwrap().unwrap()));
+    }
+
+    /// Two, three, some and most levels, of windows one behind the other and anywhere; none that is among the others.
+    #[test]
+    fn tables_of_sizes_between_are_tested() {
+        let request = one_set(70, u64::MAX);
+        for field in [BN254, BLS12_381] {
+            let (all, between) = (shapes(&request, field).unwrap(), shapes_between(&request, field).unwrap());
+            for (i, shape) in between.iter().enumerate() {
+                assert!(shape.is_possible() && !all.contains(shape) && !between[..i].contains(shape), "{shape:?}");
+                assert!(shape.levels > 1 && shape.bucket_sets > 1, "{shape:?}");
+            }
+            for c in [3, 8, 13, 15] {
+                for step in [c, 1] {
+                    let levels: Vec<u32> = between
+                        .iter()
+                        .filter(|s| (s.window_bits, s.step_bits) == (c, step))
+                        .map(|s| s.levels)
+                        .collect();
+                    assert!(
+                        levels.len() >= 3 && levels.starts_with(&[2, 3]),
+                        "windows of {c} bits, {step} apart: {levels:?}"
+                    );
+                }
+            }
+        }
+        // Two levels at the most: none lies between.
+        let two = MsmRequest { memory_bytes: 2 * 64 * 70, ..one_set(70, 0) };
+        assert_eq!(shapes_between(&two, BN254).unwrap(), []);
     }
 
     #[test]

@@ -136,10 +136,10 @@ impl Data<'_> {
         let inverse = op.direction == Direction::Inverse;
         let shift = shift_of::<C>(op.coset, log_n)?;
         let mut shape = Shape { log_n, direction: op.direction, odd: false, input: op.input, output: op.output };
-        let memory = data.ctx.properties.memory_bytes;
+        let (memory, least) = (data.ctx.properties.memory_bytes, data.ctx.least_passes);
         if op.coset == Coset::Odd && !inverse {
             shape.odd = true;
-            if let Some(plan) = plan::plan(&shape, memory) {
+            if let Some(plan) = plan::plan(&shape, memory, least) {
                 return data.transform::<C>(&shape, &plan);
             }
             shape.odd = false;
@@ -147,7 +147,7 @@ impl Data<'_> {
         if let (Some(g), false) = (shift, inverse) {
             data.scale::<C>(C::Fr::ONE, g, op.input)?;
         }
-        match plan::plan(&shape, memory) {
+        match plan::plan(&shape, memory, least) {
             Some(plan) => data.transform::<C>(&shape, &plan)?,
             None => data.tiny::<C>(&shape)?,
         }

@@ -7,7 +7,7 @@ use tandem_ops::{Direction, Order};
 
 const MIN_BITS: u32 = TANDEM_NTT_MIN_LOG_ROWS as u32;
 const MAX_BITS: u32 = TANDEM_NTT_MAX_LOG_ROWS as u32;
-pub(super) const BITS: Bits = Bits { least: MIN_BITS, most: MAX_BITS };
+pub(super) const BITS: Bits = Bits { least: MIN_BITS, most: MAX_BITS, passes: 1 };
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,14 +70,15 @@ pub(crate) fn tables_bytes(memory: u64) -> u64 {
     memory / TABLES_SHARE
 }
 
-/// The passes of a transform on a GPU with `memory` bytes; `None` for fewer than 2^[`MIN_BITS`] elements.
-pub(crate) fn plan(shape: &Shape, memory: u64) -> Option<Plan> {
+/// The passes of a transform on a GPU with `memory` bytes; `None` for fewer than 2^[`MIN_BITS`] elements. They are `least` at least, as
+/// far as there are bits for them.
+pub(crate) fn plan(shape: &Shape, memory: u64, least: u32) -> Option<Plan> {
     let Shape { log_n, input, output, .. } = *shape;
     if log_n < MIN_BITS {
         return None;
     }
     let reversed = input == Order::BitReversed;
-    let count = log_n.div_ceil(MAX_BITS);
+    let count = Bits { passes: least, ..BITS }.passes(log_n, 1, MIN_BITS);
     let mut passes = Vec::with_capacity(count as usize);
     let mut done = 0;
     for i in 0..count {
@@ -130,11 +131,12 @@ mod tests {
 
     #[test]
     fn passes_cover_every_bit_once_in_the_order_of_the_input() {
-        for shape in shapes() {
-            let Some(plan) = plan(&shape, H200) else {
+        for (shape, least) in shapes().flat_map(|shape| [(shape, 1), (shape, 3), (shape, 4)]) {
+            let Some(plan) = plan(&shape, H200, least) else {
                 assert!(shape.log_n < MIN_BITS);
                 continue;
             };
+            assert!(plan.passes.len() as u32 >= least.min(shape.log_n / MIN_BITS), "{shape:?}");
             let mut bits: Vec<(u32, u32)> = plan.passes.iter().map(|p| (p.low, p.low + p.log_rows)).collect();
             if !plan.reversed {
                 bits.reverse();
@@ -153,9 +155,9 @@ mod tests {
 
     #[test]
     fn factors_are_where_they_must_be_and_an_inverse_is_scaled_once() {
-        for memory in [4 << 30, 24 << 30, H200] {
+        for (memory, least) in [(4 << 30, 1), (24 << 30, 1), (H200, 1), (H200, 3), (H200, 4)] {
             for shape in shapes() {
-                let Some(plan) = plan(&shape, memory) else { continue };
+                let Some(plan) = plan(&shape, memory, least) else { continue };
                 let mut done = 0;
                 for (i, pass) in plan.passes.iter().enumerate() {
                     done += pass.log_rows;
@@ -179,7 +181,7 @@ mod tests {
     fn tables_stay_within_their_bound() {
         for memory in [4 << 30, 24 << 30, H200] {
             for shape in shapes() {
-                for pass in plan(&shape, memory).into_iter().flat_map(|p| p.passes) {
+                for pass in plan(&shape, memory, 1).into_iter().flat_map(|p| p.passes) {
                     if let Factors::Table { bits, .. } | Factors::Half { bits } = pass.factors {
                         assert!(64u64 << bits <= tables_bytes(memory), "{shape:?} on {memory} bytes");
                     }
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn half_a_table_where_a_whole_one_is_too_large() {
         let last = |log_n, direction, input, output| {
-            let plan = plan(&Shape { log_n, direction, odd: false, input, output }, H200)?;
+            let plan = plan(&Shape { log_n, direction, odd: false, input, output }, H200, 1)?;
             plan.passes.last().map(|pass| pass.factors)
         };
         let (natural, reversed) = (Order::Natural, Order::BitReversed);
@@ -215,7 +217,7 @@ mod tests {
             input: Order::BitReversed,
             output: Order::Natural,
         };
-        let last = |memory| plan(&shape, memory).and_then(|p| p.passes.last().map(|p| p.factors));
+        let last = |memory| plan(&shape, memory, 1).and_then(|p| p.passes.last().map(|p| p.factors));
         assert_eq!(last(H200), Some(Factors::Table { bits: 24, scaled: false }));
         assert_eq!(last(8 << 30), Some(Factors::Powers));
     }

@@ -92,11 +92,19 @@ pub(crate) fn lanes_for(log_n: u32, lanes: usize, shard_bits: u32) -> usize {
     1 << most.min(log_n.saturating_sub(shard_bits))
 }
 
-/// Fewest and most bits of a pass.
+/// Fewest and most bits of a pass, and how many passes there are at least, as far as there are bits for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bits {
     pub(crate) least: u32,
     pub(crate) most: u32,
+    pub(crate) passes: u32,
+}
+
+impl Bits {
+    /// No fewer passes than `least` of together `log_n` bits, of which each has at least `bits`.
+    pub(crate) fn passes(&self, log_n: u32, least: u32, bits: u32) -> u32 {
+        log_n.div_ceil(self.most).max(least).max(self.passes.min(log_n / bits))
+    }
 }
 
 /// The number of `bits` bits read backwards.
@@ -112,7 +120,7 @@ pub(crate) fn seam(of: Bits, shape: &Shape, log_shards: u32, memory: u64) -> Opt
         return None;
     }
     let reversed = shape.input == Order::BitReversed;
-    let count = log_n.div_ceil(of.most).max(2);
+    let count = of.passes(log_n, 2, of.least.max(log_shards));
     let exchange = if reversed { 0 } else { count - 2 };
     let mut passes = Vec::with_capacity(count as usize);
     let mut done = 0;
@@ -310,10 +318,10 @@ mod tests {
             }
         }
         // Three and four passes, with tables and without.
-        for (most, log_n) in [(4, 10), (3, 12)] {
+        for (passes, log_n) in [(3, 10), (4, 12)] {
             for log_shards in 0..=3 {
                 for (shape, memory) in shapes(log_n).zip([H200, 0].into_iter().cycle()) {
-                    check(Bits { most, ..BITS }, &shape, log_shards, memory, rng);
+                    check(Bits { passes, ..BITS }, &shape, log_shards, memory, rng);
                 }
             }
         }
@@ -328,11 +336,13 @@ mod tests {
 
     #[test]
     fn one_pass_sends_and_rows_hold_the_bits_that_tell_the_shard() {
-        for (of, log_shards) in
-            [BITS, Bits { least: 4, most: 9 }].into_iter().flat_map(|of| (1..=4).map(move |m| (of, m)))
-        {
+        let bits =
+            [BITS, Bits { least: 4, ..BITS }].into_iter().flat_map(|of| [1, 3, 4].map(|passes| Bits { passes, ..of }));
+        for (of, log_shards) in bits.flat_map(|of| (1..=4).map(move |m| (of, m))) {
             for shape in (0..=32).flat_map(shapes) {
                 let Some(seam) = seam(of, &shape, log_shards, H200) else { continue };
+                let fit = shape.log_n / of.least.max(log_shards);
+                assert!(seam.passes.len() as u32 >= of.passes.min(fit), "{shape:?}");
                 let shard_bits = shape.log_n - log_shards;
                 let sends = |step: &ShardPass| step.target != Target::Stay;
                 assert_eq!(seam.passes.iter().filter(|step| sends(step)).count(), 1, "{shape:?}");

@@ -23,6 +23,7 @@ use tandem_ops::{
 
 const MIN_BITS: u32 = ffi::TANDEM_NTT_SMALL_MIN_LOG_ROWS as u32;
 const MAX_BITS: u32 = ffi::TANDEM_NTT_SMALL_MAX_LOG_ROWS as u32;
+const BITS: Bits = Bits { least: MIN_BITS, most: MAX_BITS, passes: 1 };
 
 /// A field of one or two words.
 trait Small: NttField {
@@ -70,10 +71,11 @@ small!(Goldilocks);
 small!(BabyBear);
 
 /// The passes of vectors of 2^`log_n` elements, no fewer than 2^[`MIN_BITS`]: from the upper bits to the lower ones, or the
-/// other way if the input is in bit-reversed order.
-fn passes(log_n: u32, reversed: bool) -> Vec<Pass> {
+/// other way if the input is in bit-reversed order. They are `least` at least, as far as there are bits for them.
+fn passes(log_n: u32, reversed: bool, least: u32) -> Vec<Pass> {
     // Two passes of 2^17 or 2^18 elements have blocks for a third of the GPU.
-    let count = if (17..=18).contains(&log_n) { 3 } else { log_n.div_ceil(MAX_BITS) };
+    let some = if (17..=18).contains(&log_n) { 3 } else { 1 };
+    let count = Bits { passes: least, ..BITS }.passes(log_n, some, MIN_BITS);
     let mut done = 0;
     let pass = |i| {
         let log_rows = log_n / count + u32::from(i < log_n % count);
@@ -353,7 +355,7 @@ impl Data<'_> {
     fn transform<F: Small>(&self, op: &NttOp<F::Element>, shift: F::Ark) -> Result<()> {
         let (ctx, log_n, reversed) = (self.ctx, self.log_n, op.input == Order::BitReversed);
         let reorder = op.input == op.output;
-        let passes = passes(log_n, reversed);
+        let passes = passes(log_n, reversed, ctx.least_passes);
         let count = passes.len();
         // As in transforms over large fields: the last pass moves elements to other memory.
         let elements = (self.count as usize) << log_n;
@@ -439,7 +441,7 @@ fn spread_over<F: Small>(shards: &mut Shards<'_, F::Element>, op: &NttOp<F::Elem
     let (shift, unshift) = shifts::<F>(op.coset, log_n)?;
     let shape = Shape { log_n, direction: op.direction, odd: false, input: op.input, output: op.output };
     let memory = shards.shards.iter().map(|shard| shard.ctx.properties.memory_bytes).min().unwrap_or(0);
-    let Some(plan) = seam(Bits { least: MIN_BITS, most: MAX_BITS }, &shape, log_shards, memory) else {
+    let Some(plan) = seam(Bits { passes: shards.least_passes(), ..BITS }, &shape, log_shards, memory) else {
         return few::<F>(shards, op, shift, unshift);
     };
     let shard_bits = log_n - log_shards;
@@ -558,8 +560,9 @@ mod tests {
     #[test]
     fn passes_cover_every_bit_once() {
         for log_n in MIN_BITS..=32 {
-            for reversed in [false, true] {
-                let mut passes = passes(log_n, reversed);
+            for (reversed, least) in [(false, 1), (true, 1), (false, 3), (true, 3), (false, 4), (true, 4)] {
+                let mut passes = passes(log_n, reversed, least);
+                assert!(passes.len() as u32 >= least.min(log_n / MIN_BITS), "2^{log_n}");
                 assert!(passes.iter().enumerate().all(|(i, pass)| (pass.factors == Factors::None) == (i == 0)));
                 assert!(passes.iter().all(|pass| (MIN_BITS..=MAX_BITS).contains(&pass.log_rows)), "2^{log_n}");
                 if !reversed {

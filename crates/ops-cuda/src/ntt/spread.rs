@@ -4,7 +4,7 @@
 //! all others have sent. Both waits are the devices'; the host only enqueues.
 
 use super::plan::{Factors, Known, BITS};
-use super::seam::{lanes_for, seam, Seam, ShardPass, Target};
+use super::seam::{lanes_for, seam, Bits, Seam, ShardPass, Target};
 use super::{pass_args, shift_of, Data, Kind, Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
@@ -107,6 +107,11 @@ impl<'a, E: Wire> Shards<'a, E> {
             Ok(Shard { ctx, buf, other })
         };
         Ok(Shards { shards: bufs.iter_mut().map(shard).collect::<Result<_>>()?, spread })
+    }
+
+    /// How many passes there are at least.
+    pub(super) fn least_passes(&self) -> u32 {
+        self.shards.iter().map(|shard| shard.ctx.least_passes).max().unwrap_or(1)
     }
 
     pub(super) fn run(mut self, enqueue: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
@@ -225,7 +230,8 @@ impl Shards<'_, Mont> {
         let shift = shift_of::<C>(op.coset, log_n)?;
         let memory = self.shards.iter().map(|shard| shard.ctx.properties.memory_bytes).min().unwrap_or(0);
         let shape = |odd| Shape { log_n, direction: op.direction, odd, input: op.input, output: op.output };
-        let plan = |odd| seam(BITS, &shape(odd), log_shards, memory);
+        let of = Bits { passes: self.least_passes(), ..BITS };
+        let plan = |odd| seam(of, &shape(odd), log_shards, memory);
         if op.coset == Coset::Odd && !inverse {
             if let Some(plan) = plan(true) {
                 return self.transform::<C>(&shape(true), &plan);
