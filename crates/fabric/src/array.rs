@@ -13,6 +13,8 @@ const SHORTEST_COPY: usize = 4 << 20;
 /// Runs of fewer bytes are copied over the link between two PEs alone. From here on the paths beside it bring more than it
 /// costs to use them (two H200, `tandem bench p2p`: 351 GB/s with them and 389 without at 64 MiB, 412 and 396 at 256 MiB).
 const SHORTEST_SEND: usize = 128 << 20;
+/// Bytes that go through the host at a time where PEs do not reach each other and there are only short runs.
+const HOST_PIECE: usize = 64 << 20;
 
 /// How elements are dealt to the PEs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,10 +261,11 @@ impl<T: Pod> GlobalArray<T> {
 
     /// Copies all of `from` here, in the order of the queues: what any PE's queue did to `from` before is copied, and what
     /// one does to it later is not. Each PE gets its elements by copies of long runs, over every path where this array was
-    /// made for it ([`GlobalArray::over`]), or by one kernel where the distributions leave only short ones.
+    /// made for it ([`GlobalArray::over`]), or by one kernel where the distributions leave only short ones. Where PEs do not reach each
+    /// other short runs go through memory of the host: then it waits for the queues, and is done when it returns.
     ///
     /// # Errors
-    /// The arrays have different lengths or teams; as of [`OneSided::get`] and [`Collectives::send`].
+    /// The arrays have different lengths or teams; as of [`Team::barrier`], [`OneSided::get`] and [`Collectives::send`].
     pub fn assign(&self, from: &Self) -> Result<()> {
         self.assign_with(from, SHORTEST_SEND)
     }
@@ -273,8 +276,11 @@ impl<T: Pod> GlobalArray<T> {
         if self.len() != from.len() || self.team.members() != from.team.members() {
             return Err(Error::invalid(op, format!("{} elements from {}, or another team", self.len(), from.len())));
         }
-        self.team.barrier()?;
         let is_fine = self.layout.is_fine(from.layout, size_of::<T>());
+        if is_fine && self.team.core().all_reach().is_err() {
+            return self.assign_by_host(from);
+        }
+        self.team.barrier()?;
         let mut long = Vec::new();
         for (pe, queue) in self.team.queues().iter().enumerate() {
             if is_fine && queue.stream().is_some() {
@@ -300,6 +306,16 @@ impl<T: Pod> GlobalArray<T> {
             })?;
         }
         self.team.barrier()
+    }
+
+    /// Reads and writes in order of the elements, after all that the queues were told.
+    fn assign_by_host(&self, from: &Self) -> Result<()> {
+        self.team.synchronize()?;
+        let piece = (HOST_PIECE / size_of::<T>()).max(1);
+        (0..self.len()).step_by(piece).try_for_each(|at| {
+            let end = self.len().min(at + piece);
+            self.write(at, &from.read(at..end)?)
+        })
     }
 }
 

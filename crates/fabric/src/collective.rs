@@ -1,10 +1,11 @@
 //! Collective operations of a team: planned on its topology, carried out by its queues or at once.
 
+mod apart;
 mod shared;
 
 use crate::exec::{gpu, Call, Combine, Kind, Number, Share, Tuning};
 use crate::plan::{Operation, Plan};
-use crate::topology::{LinkKind, Topology};
+use crate::topology::Topology;
 use crate::{Error, HostLinks, Result, Symmetric, Team};
 use bytemuck::Pod;
 pub(crate) use shared::{lock, Item, Shared, Way, HOST_SLOTS};
@@ -61,10 +62,7 @@ impl Collectives {
                 return Err(Error::invalid(op, format!("PE {pe} is named twice")));
             }
         }
-        // Where the driver keeps two PEs apart, their links are of no use; then everything goes through host memory.
-        let is_apart = (0..team.size()).any(|a| (0..team.size()).any(|b| team.reaches(a, b).is_err()));
-        let links = topology.links().iter().filter(|l| !is_apart || l.kind != LinkKind::NvLink).cloned().collect();
-        let topology = Topology::new(topology.name(), topology.devices().to_vec(), links)?;
+        let topology = apart::usable(team, topology)?;
         let gpus = if team.is_cuda() { Some(gpu::Gpus::new(team)?) } else { None };
         let shared = Shared {
             team: team.clone(),
@@ -284,7 +282,7 @@ impl Collectives {
     pub fn plan(&self, operation: Operation) -> Result<Arc<Plan>> {
         let job =
             if operation == Operation::Send { &self.shared.job[..2.min(self.shared.job.len())] } else { self.job() };
-        self.shared.planned(operation, job, job[0], false)
+        self.shared.taken(operation, job, job[0], false)
     }
 
     fn run(&self, items: Vec<Item>) -> Result<()> {

@@ -103,8 +103,8 @@ pub struct tandem_fault {
 pub struct tandem_team_state {
     /// 0, then 1: who changes it writes this PE's tandem_fault. An atomic of this PE's device alone.
     pub faulted: u32,
-    /// 0 while all is well. After a fault, every PE's word is set by the PE that had it; whoever waits looks at its own
-    /// from time to time and then returns at once.
+    /// 0 while all is well. After a fault, the word of every PE that it reaches is set by the PE that had it; whoever waits
+    /// looks at its own from time to time and then returns at once.
     pub poisoned: u32,
     /// Barriers that this PE has begun.
     pub round: u64,
@@ -143,7 +143,8 @@ pub struct tandem_team {
     /// This PE, and how many there are, in the team.
     pub me: u32,
     pub size: u32,
-    pub pad: u32,
+    /// A bit for each PE of the team whose memory this PE does not reach: no kernel of this one may access it.
+    pub apart: u32,
     /// By PE of the team: which PE of the world it is.
     pub world: [u8; 32],
 }
@@ -542,7 +543,7 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_team, region_count) == 72);
     assert!(core::mem::offset_of!(tandem_team, me) == 76);
     assert!(core::mem::offset_of!(tandem_team, size) == 80);
-    assert!(core::mem::offset_of!(tandem_team, pad) == 84);
+    assert!(core::mem::offset_of!(tandem_team, apart) == 84);
     assert!(core::mem::offset_of!(tandem_team, world) == 88);
 };
 

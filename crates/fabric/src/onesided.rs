@@ -22,6 +22,12 @@ pub trait OneSided: sealed::Sealed {
     #[doc(hidden)]
     fn seat(&self) -> &Arc<Seat>;
 
+    /// Whether copies to and from PEs that are not reached go through the host.
+    #[doc(hidden)]
+    fn may_cross(&self) -> bool {
+        false
+    }
+
     /// Does it now, or in the order of a queue. `keep` is what it works on.
     #[doc(hidden)]
     fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()>;
@@ -36,15 +42,14 @@ pub trait OneSided: sealed::Sealed {
         self.seat().core.members.len()
     }
 
-    /// Copies the caller's `from` to `to` of `pe`.
+    /// Copies the caller's `from` to `to` of `pe`. A queue does so through the host where `pe` is not reached; a recording and a program
+    /// cannot.
     ///
     /// # Errors
-    /// The lengths differ; the team does not have `pe`; it is not reached; the team had a fault.
+    /// The lengths differ; the team does not have `pe`; it is not reached, in a recording or a program; the team had a fault.
     fn put<T: Pod>(&self, to: &Symmetric<T>, from: &Symmetric<T>, pe: usize) -> Result<()> {
-        let op = "put";
-        same_length(op, to, from)?;
-        let (there, here) = (self.seat().place(op, to, pe)?, self.seat().own(op, from)?);
-        self.issue(Op::Copy { to: there, from: here, bytes: to.bytes() }, &[to.memory(), from.memory()])
+        let copy = self.seat().copy("put", (to, pe), (from, self.me()), self.may_cross())?;
+        self.issue(copy, &[to.memory(), from.memory()])
     }
 
     /// Copies `from` of `pe` to the caller's `to`.
@@ -52,17 +57,15 @@ pub trait OneSided: sealed::Sealed {
     /// # Errors
     /// As for [`OneSided::put`].
     fn get<T: Pod>(&self, to: &Symmetric<T>, from: &Symmetric<T>, pe: usize) -> Result<()> {
-        let op = "get";
-        same_length(op, to, from)?;
-        let (here, there) = (self.seat().own(op, to)?, self.seat().place(op, from, pe)?);
-        self.issue(Op::Copy { to: here, from: there, bytes: to.bytes() }, &[to.memory(), from.memory()])
+        let copy = self.seat().copy("get", (to, self.me()), (from, pe), self.may_cross())?;
+        self.issue(copy, &[to.memory(), from.memory()])
     }
 
     /// Copies `count` elements of the caller's `from`, each `from_stride` after the one before, to `to` of `pe`, each
     /// `to_stride` after the one before.
     ///
     /// # Errors
-    /// As for [`OneSided::put`]; a stride of 0; an element past an end.
+    /// As for [`OneSided::put`], and [`Error::NoPeer`] on a queue too; a stride of 0; an element past an end.
     fn put_strided<T: Pod>(
         &self,
         to: &Symmetric<T>,
@@ -101,7 +104,7 @@ pub trait OneSided: sealed::Sealed {
     /// Writes one element of up to 16 bytes to `to` of `pe`. The value travels with the operation.
     ///
     /// # Errors
-    /// As for [`OneSided::put`]; `to` is not one element, or a larger one.
+    /// As for [`OneSided::put_strided`]; `to` is not one element, or a larger one.
     fn p<T: Pod>(&self, to: &Symmetric<T>, value: T, pe: usize) -> Result<()> {
         let op = "p";
         if to.len() != 1 || size_of::<T>() > 16 {
@@ -161,7 +164,7 @@ pub trait OneSided: sealed::Sealed {
     /// Changes one word of `pe`, and nothing comes between. Who sees the change sees all that the caller did before.
     ///
     /// # Errors
-    /// As for [`OneSided::put`]; `word` is not one.
+    /// As for [`OneSided::put_strided`]; `word` is not one.
     fn atomic<T: Word>(&self, word: &Symmetric<T>, atomic: Atomic<T>, pe: usize) -> Result<()> {
         let args = atomic_args(self.seat(), "atomic", word, atomic, pe, 0)?;
         self.issue(Op::Atomic(args), &[word.memory()])
@@ -242,16 +245,11 @@ pub trait OneSided: sealed::Sealed {
     /// after it.
     ///
     /// # Errors
-    /// A PE of the team is not reached; the team had a fault.
+    /// Two PEs of the team do not reach each other ([`crate::Team::barrier`] does without that); the team had a fault.
     fn barrier(&self) -> Result<()> {
-        let (core, me) = (&self.seat().core, self.me());
+        let core = &self.seat().core;
         core.check()?;
-        let members = &core.members;
-        for pe in 0..members.len() {
-            if let Some(reason) = core.world.links.apart(members[me], members[pe]) {
-                return Err(Error::NoPeer { from: me, to: pe, reason: reason.into() });
-            }
-        }
+        core.all_reach()?;
         self.issue(Op::Barrier, &[])
     }
 }
@@ -263,7 +261,7 @@ fn one<T: Pod>(op: &'static str, place: &Symmetric<T>) -> Result<()> {
     }
 }
 
-fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
+pub(crate) fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
     if to.len() == from.len() {
         return Ok(());
     }

@@ -251,6 +251,10 @@ impl OneSided for Queue {
         &self.seat
     }
 
+    fn may_cross(&self) -> bool {
+        !self.is_recording()
+    }
+
     fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()> {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
             kept.extend(keep.iter().map(|&memory| -> Kept { memory.clone() }));

@@ -2,9 +2,9 @@
 
 use crate::fault::{Fault, Record};
 use crate::machine::Faults;
-use crate::onesided::{atomic_args, wait_args};
+use crate::onesided::{atomic_args, same_length, wait_args};
 use crate::op::Op;
-use crate::queue::Queue;
+use crate::queue::{Event, Queue};
 use crate::word::{compares, width, Atomic, Compare, Word};
 use crate::world::{Allocation, Links, World};
 use crate::{cuda, ffi, sim, Error, Result, Symmetric};
@@ -60,6 +60,8 @@ pub(crate) struct Core {
     pub(crate) world: Arc<World>,
     /// By PE of the team: which PE of the world it is.
     pub(crate) members: Vec<usize>,
+    /// The first PE that does not reach another one, and that one, if there are such.
+    refused: Option<(usize, usize)>,
     /// A tandem_team_state on each PE, and behind it a word for what the host fetches.
     state: Arc<Allocation>,
     /// Held while that word is used.
@@ -81,10 +83,33 @@ impl Seat {
         let core = &self.core;
         core.check()?;
         core.member(op, pe)?;
-        if let Some(reason) = core.world.links.apart(core.members[self.me], core.members[pe]) {
-            return Err(Error::NoPeer { from: self.me, to: pe, reason: reason.into() });
-        }
+        core.reach(self.me, pe)?;
         core.address(op, memory, pe)
+    }
+
+    /// The step that copies to `to` from `from`, each of a PE of the team, one of which is this one. Where they do not reach each other it
+    /// goes through the host, if it may.
+    pub(crate) fn copy<T: Pod>(
+        &self,
+        op: &'static str,
+        (to, target): (&Symmetric<T>, usize),
+        (from, source): (&Symmetric<T>, usize),
+        may_cross: bool,
+    ) -> Result<Op> {
+        same_length(op, to, from)?;
+        let core = &self.core;
+        core.check()?;
+        [target, source].into_iter().try_for_each(|pe| core.member(op, pe))?;
+        let is_reached = [target, source].into_iter().try_for_each(|pe| core.reach(self.me, pe));
+        let (place, origin) = (core.address(op, to, target)?, core.address(op, from, source)?);
+        let bytes = to.bytes();
+        match is_reached {
+            Ok(()) => Ok(Op::Copy { to: place, from: origin, bytes }),
+            Err(_) if may_cross => {
+                Ok(Op::Across { to: place, from: origin, bytes, pes: (core.members[target], core.members[source]) })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The address of this PE's own part of `memory`.
@@ -97,7 +122,10 @@ impl Core {
     fn new(world: Arc<World>, members: Vec<usize>, timeout: Duration) -> Result<Arc<Self>> {
         let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
         let faults = world.machine.faults(members.len())?;
-        Ok(Arc::new(Core { world, members, state, fetching: Mutex::new(()), faults, dead: OnceLock::new(), timeout }))
+        let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
+        let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
+        let (fetching, dead) = (Mutex::default(), OnceLock::new());
+        Ok(Arc::new(Core { world, members, refused, state, fetching, faults, dead, timeout }))
     }
 
     /// The error of the fault that the team has had, if it has.
@@ -117,6 +145,24 @@ impl Core {
             return Ok(());
         }
         Err(Error::invalid(op, format!("there is no PE {pe}; the team has {}", self.members.len())))
+    }
+
+    /// Why the team's PE `from` does not reach the memory of `to`, if it does not.
+    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
+        self.world.links.apart(self.members[from], self.members[to])
+    }
+
+    /// Says with the reason if PE `from` does not reach the memory of PE `to`.
+    pub(crate) fn reach(&self, from: usize, to: usize) -> Result<()> {
+        match self.apart(from, to) {
+            None => Ok(()),
+            Some(reason) => Err(Error::NoPeer { from, to, reason: reason.into() }),
+        }
+    }
+
+    /// The same of all PEs of the team.
+    pub(crate) fn all_reach(&self) -> Result<()> {
+        self.refused.map_or(Ok(()), |(from, to)| self.reach(from, to))
     }
 
     /// The address of `memory` on the team's PE `pe`.
@@ -140,6 +186,7 @@ impl Core {
         for (to, &from) in members.iter_mut().zip(&self.members) {
             *to = from as u8;
         }
+        let apart = (0..self.members.len()).filter(|&pe| self.apart(me, pe).is_some());
         let (regions, region_count) = (world.machine.region_table(self.members[me])?, world.region_count() as u32);
         Some(ffi::tandem_team {
             heap: world.machine.heap(),
@@ -154,7 +201,7 @@ impl Core {
             region_count,
             me: me as u32,
             size: self.members.len() as u32,
-            pad: 0,
+            apart: apart.fold(0, |mask, pe| mask | 1 << pe),
             world: members,
         })
     }
@@ -292,10 +339,7 @@ impl Team {
         let core = self.core();
         core.member("reaches", from)?;
         core.member("reaches", to)?;
-        match core.world.links.apart(core.members[from], core.members[to]) {
-            None => Ok(()),
-            Some(reason) => Err(Error::NoPeer { from, to, reason: reason.into() }),
-        }
+        core.reach(from, to)
     }
 
     /// Bytes of each PE's heap that have memory, and those of them that are in use.
@@ -527,13 +571,18 @@ impl Team {
         self.core().address(op, memory, pe)
     }
 
-    /// Adds a barrier to the queue of every PE.
+    /// Adds a barrier to the queue of every PE. Where PEs do not reach each other it is made of [`Event`]s, which cannot be recorded.
     ///
     /// # Errors
-    /// The team had a fault; a device failed.
+    /// The team had a fault; a queue is recording, and PEs do not reach each other; a device failed.
     pub fn barrier(&self) -> Result<()> {
         use crate::OneSided;
-        self.queues().iter().try_for_each(OneSided::barrier)
+        if self.core().all_reach().is_ok() || self.queues().iter().any(Queue::is_recording) {
+            return self.queues().iter().try_for_each(OneSided::barrier);
+        }
+        self.check()?;
+        let come = self.queues().iter().map(Queue::record).collect::<Result<Vec<Event>>>()?;
+        self.queues().iter().try_for_each(|queue| come.iter().try_for_each(|event| queue.wait(event)))
     }
 
     /// Blocks until the queues of all PEs ([`Team::queue`]) have done what they were told.

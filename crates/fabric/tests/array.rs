@@ -75,6 +75,39 @@ fn arrays_are_assigned() {
     });
 }
 
+/// PEs that do not reach each other: short runs go by the host, long ones as copies or over what ways there are.
+#[test]
+fn arrays_are_assigned_between_pes_that_are_apart() {
+    let check = |team: &Team| {
+        for len in [0, 1, 17, 500] {
+            assignments::<u8>(team, len);
+            assignments::<u64>(team, len);
+        }
+        let ways = Collectives::new(team, &Topology::preset("bridge-pairs").unwrap()).unwrap();
+        let len = team.size() * (5 << 20) / 8 + 12345;
+        let blocks = Distribution::BlockCyclic((9 << 20) / 16);
+        let contents: Vec<u64> = (0..len as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let arrays = |distribution| -> [GlobalArray<u64>; 2] {
+            [GlobalArray::new(team, len, distribution).unwrap(), GlobalArray::over(&ways, len, distribution).unwrap()]
+        };
+        for (block, runs) in arrays(Distribution::Block).into_iter().zip(arrays(blocks)) {
+            block.write(0, &contents).unwrap();
+            runs.assign(&block).unwrap();
+            block.assign(&runs).unwrap();
+            team.synchronize().unwrap();
+            assert!(runs.read(0..len).unwrap() == contents && block.read(0..len).unwrap() == contents);
+        }
+    };
+    let pairs = Options { apart: vec![(0, 2), (0, 3), (1, 2), (1, 3)], ..Options::default() };
+    let two = Options { apart: vec![(0, 1)], ..Options::default() };
+    check(&Team::sim(4, pairs).unwrap());
+    check(&Team::sim(2, two.clone()).unwrap());
+    let gpus = tandem_cuda::testing::gpus();
+    if gpus.len() > 1 {
+        check(&Team::cuda(&gpus[..2], two).unwrap());
+    }
+}
+
 /// Runs that are long enough for every path, on GPUs.
 #[test]
 fn very_long_arrays_are_assigned() {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use tandem_cuda::{DeviceBuffer, Downloads, Pool, Stream};
 use tandem_fabric::exec::{Combine, Number, Tuning};
-use tandem_fabric::topology::Topology;
+use tandem_fabric::plan::Operation;
+use tandem_fabric::topology::{DeviceKind, Topology};
 use tandem_fabric::{Collectives, Error, Options, Symmetric, Team};
 
 /// Runs `test` on teams of the first GPU, of the first two, and so on.
@@ -279,6 +280,74 @@ fn through_host_memory() {
     if gpus.len() > 1 {
         let team = Team::cuda(&gpus[..2], options).unwrap();
         every_way(&team, &preset("h200-pair"), &[0, 1], &COUNTS);
+    }
+}
+
+/// Two pairs, each of which has its bridge, while the driver refuses everything between them.
+fn pairs() -> Options {
+    Options { apart: vec![(0, 2), (0, 3), (1, 2), (1, 3)], ..Options::default() }
+}
+
+/// Every way of every operation where some PEs reach each other and others do not: over bridges, NVSwitches and PCIe switches.
+#[test]
+fn some_are_apart() {
+    let team = Team::sim(4, pairs()).unwrap();
+    for (name, job) in [
+        ("bridge-pairs", &[0, 1, 2, 3][..]),
+        ("bridge-pairs", &[3, 0]),
+        ("bridge-pairs", &[1, 2, 3]),
+        ("a100-mesh4", &[0, 1, 2, 3]),
+        ("dgx1-v100-4", &[0, 1, 2, 3]),
+        ("hgx-h200", &[2, 1, 0, 3]),
+    ] {
+        every_way(&team, &preset(name), job, &COUNTS[1..6]);
+    }
+    // GPUs 0 and 1 of that box are below one PCIe switch.
+    let team = Team::sim(3, Options { apart: vec![(0, 1)], ..Options::default() }).unwrap();
+    every_way(&team, &preset("hgx-h200"), &[0, 1, 2], &COUNTS[3..6]);
+    every_way(&team, &preset("dgx1-v100"), &[0, 1], &COUNTS[3..6]);
+    let gpus = tandem_cuda::testing::gpus();
+    if gpus.len() > 3 {
+        let team = Team::cuda(&gpus[..4], pairs()).unwrap();
+        every_way(&team, &preset("bridge-pairs"), &[0, 1, 2, 3], &COUNTS);
+    }
+}
+
+/// A pair that is not refused keeps its bridge, and does not go through host memory because others do.
+#[test]
+fn a_pair_keeps_its_links() {
+    let check = |team: &Team| {
+        let topology = preset("bridge-pairs");
+        let is_host = |d: usize| topology.devices()[d].kind == DeviceKind::Cpu;
+        for operation in [Operation::Send, Operation::AllReduce, Operation::AllGather, Operation::AllToAll] {
+            // Loads between the first two, and those from or to a CPU.
+            let loads = |c: &Collectives| {
+                let plan = c.plan(operation).unwrap();
+                let bridge = plan.loads.iter().filter(|load| load.from + load.to == 1).count();
+                (bridge, plan.loads.iter().filter(|load| is_host(load.from) || is_host(load.to)).count())
+            };
+            let of = |job: &[usize]| loads(&Collectives::of(team, &topology, job, Tuning::default()).unwrap());
+            let (bridge, host) = of(&[0, 1]);
+            assert!(bridge > 0 && host == 0, "{operation:?}: {bridge} and {host}");
+            let (bridge, host) = of(&[0, 2]);
+            assert!(bridge == 0 && host > 0, "{operation:?}: {bridge} and {host}");
+            if operation != Operation::Send {
+                let (bridge, host) = of(&[0, 1, 2, 3]);
+                assert!(bridge > 0 && host > 0, "{operation:?}: {bridge} and {host}");
+            }
+        }
+        let c = Collectives::new(team, &topology).unwrap();
+        let (from, to) = (team.alloc::<u64>(1000).unwrap(), team.alloc::<u64>(1000).unwrap());
+        for (target, through) in [(1, 0.0), (2, 1.0), (3, 1.0)] {
+            c.send(0, target, &from, &to).unwrap();
+            team.synchronize().unwrap();
+            assert_eq!(c.through_host(), through, "to {target}");
+        }
+    };
+    check(&Team::sim(4, pairs()).unwrap());
+    let gpus = tandem_cuda::testing::gpus();
+    if gpus.len() > 3 {
+        check(&Team::cuda(&gpus[..4], pairs()).unwrap());
     }
 }
 

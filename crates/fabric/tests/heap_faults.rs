@@ -234,46 +234,128 @@ fn a_window_has_an_end() {
     assert!(team.read(1, &again).unwrap().iter().all(|&x| x == 0));
 }
 
+/// What kernels do is refused between PEs that are apart, before anything happens.
 #[test]
 fn pes_that_are_apart_are_told_so() {
-    let options = Options { apart: vec![(0, 1)], ..hasty() };
     let check = |team: &Team| {
         let n = team.size();
         let a: Symmetric<u64> = team.alloc(8).unwrap();
+        let (word, other) = (a.at(0).unwrap(), a.at(1).unwrap());
         for (me, pe) in [(0, 1), (1, 0)] {
+            let queue = team.queue(me);
             let errors = [
-                team.reaches(me, pe).err(),
-                team.queue(me).put(&a, &a, pe).err(),
-                team.queue(me).get(&a, &a, pe).err(),
-                team.queue(me).p(&a.at(1).unwrap(), 5, pe).err(),
-                team.queue(me).atomic(&a.at(0).unwrap(), Atomic::Inc, pe).err(),
+                team.reaches(me, pe),
+                queue.put_strided(&a, 2, &a, 1, 3, pe),
+                queue.get_strided(&a, 1, &a, 2, 3, pe),
+                queue.p(&other, 5, pe),
+                queue.put_signal(&other, &other, &word, Signal::Set(1), pe),
+                queue.signal_op(&word, Signal::Set(1), pe),
+                queue.atomic(&word, Atomic::Inc, pe),
+                queue.fetch_atomic(&word, Atomic::Inc, pe, &other),
+                // A recording cannot hold a copy through the host.
+                queue.capture(|queue| queue.put(&a, &a, pe)).map(drop),
+                queue.capture(|queue| queue.get(&a, &a, pe)).map(drop),
             ];
-            for error in errors {
-                let error = error.unwrap();
-                assert!(matches!(error, Error::NoPeer { from, to, .. } if (from, to) == (me, pe)), "{error:?}");
+            for (i, error) in errors.into_iter().enumerate() {
                 let text = format!("PE {me} does not reach the memory of PE {pe}: the options say so");
-                assert_eq!(error.to_string(), text);
+                assert_eq!(error.unwrap_err().to_string(), text, "{i}");
             }
-            // A barrier needs everyone to reach everyone, and says so before anyone waits.
-            assert!(matches!(team.queue(me).barrier(), Err(Error::NoPeer { .. })));
+        }
+        // A barrier of one queue needs everyone to reach everyone, whoever asks, and says so before anyone waits.
+        for queue in team.queues() {
+            assert!(matches!(queue.barrier(), Err(Error::NoPeer { from: 0, to: 1, .. })));
         }
         // The host reaches everyone, and so do PEs that are not apart.
         team.write(1, &a, &[9; 8]).unwrap();
         assert_eq!(team.read(1, &a).unwrap(), [9; 8]);
         for pe in (0..n).filter(|pe| *pe != 1) {
             team.reaches(0, pe).unwrap();
-            team.queue(0).put(&a, &a, pe).unwrap();
+            team.queue(0).atomic(&word, Atomic::Inc, pe).unwrap();
         }
         team.synchronize().unwrap();
         let alone = team.split(&[1]).unwrap();
-        alone.barrier().unwrap();
+        alone.queue(0).barrier().unwrap();
         alone.synchronize().unwrap();
     };
+    each_apart(check);
+}
+
+/// A fault ends the waits of those that the PE reaches. The others are left alone: their memory is not there for it.
+#[test]
+fn a_fault_of_pes_that_are_apart_is_one() {
+    each_apart(|team| {
+        let spared = team.split(&(0..team.size()).collect::<Vec<_>>()).unwrap();
+        let word: Symmetric<u64> = team.alloc(1).unwrap();
+        for queue in team.queues() {
+            queue.wait_until(&word, Compare::Eq, 1, Some(0)).unwrap();
+        }
+        let found = fault(team.synchronize().unwrap_err());
+        assert_eq!((found.kind, found.peer, found.wanted), (FaultKind::Wait, Some(0), 1));
+        spared.queue(0).put(&word, &word, 1).unwrap();
+        spared.barrier().unwrap();
+        spared.synchronize().unwrap();
+    });
+}
+
+/// Copies of a queue go through the host, in its order, and barriers of the team order them.
+#[test]
+fn copies_between_pes_that_are_apart() {
+    each_apart(|team| {
+        for len in [0, 1, 5, 4099, 3_000_001] {
+            let [from, to, back]: [Symmetric<u8>; 3] = std::array::from_fn(|_| team.alloc(len).unwrap());
+            let contents: Vec<u8> = numbers(len, len as u64);
+            for (me, pe) in [(0, 1), (1, 0)] {
+                team.write(me, &from, &contents).unwrap();
+                team.write(pe, &to, &vec![1; len]).unwrap();
+                // There, to a third place beside it, and back, once the other PE's queue has got so far.
+                team.queue(me).put(&to, &from, pe).unwrap();
+                team.barrier().unwrap();
+                team.queue(pe).put(&back, &to, pe).unwrap();
+                team.barrier().unwrap();
+                team.queue(me).get(&back, &back, pe).unwrap();
+                team.synchronize().unwrap();
+                assert!(team.read(pe, &to).unwrap() == contents, "{len} bytes to {pe}");
+                assert!(team.read(me, &back).unwrap() == contents, "{len} bytes from {pe}");
+            }
+        }
+        // Registered memory, and parts of it.
+        let mine: Vec<Vec<u32>> = (0..team.size()).map(|pe| numbers(1000, pe as u64)).collect();
+        let memory = team.register(teams::buffers(team, &mine)).unwrap();
+        team.queue(1).get(&memory.slice(3..10).unwrap(), &memory.slice(500..507).unwrap(), 0).unwrap();
+        team.barrier().unwrap();
+        team.queue(0).put(&memory.slice(990..1000).unwrap(), &memory.slice(0..10).unwrap(), 1).unwrap();
+        team.synchronize().unwrap();
+        let mut wanted = mine.clone();
+        wanted[1][3..10].copy_from_slice(&mine[0][500..507]);
+        wanted[1][990..].copy_from_slice(&mine[0][..10]);
+        let found: Vec<Vec<u32>> = team.unregister(memory).unwrap().into_iter().map(teams::contents).collect();
+        assert!(found == wanted);
+        // Barriers again and again: none is passed before all have come.
+        let count: Symmetric<u64> = team.alloc(1).unwrap();
+        for round in 1..20 {
+            for (pe, queue) in team.queues().iter().enumerate() {
+                queue.atomic(&count, Atomic::Set(round), pe).unwrap();
+            }
+            team.barrier().unwrap();
+            let seen: Symmetric<u64> = team.alloc(1).unwrap();
+            team.queue(0).get(&seen, &count, 1).unwrap();
+            team.barrier().unwrap();
+            team.queue(0).synchronize().unwrap();
+            assert_eq!(team.read(0, &seen).unwrap(), [round]);
+        }
+        assert!(matches!(team.queue(1).capture(|_| team.barrier()), Err(Error::NoPeer { .. })));
+        team.synchronize().unwrap();
+    });
+}
+
+/// Teams of pretend PEs, and of GPUs where there are some, of which PEs 0 and 1 are apart.
+fn each_apart(test: impl Fn(&Team)) {
+    let options = Options { apart: vec![(0, 1)], ..hasty() };
     for pes in 2..=8 {
-        check(&Team::sim(pes, options.clone()).unwrap());
+        test(&Team::sim(pes, options.clone()).unwrap());
     }
     let gpus = tandem_cuda::testing::gpus();
     for count in 2..=gpus.len() {
-        check(&Team::cuda(&gpus[..count], options.clone()).unwrap());
+        test(&Team::cuda(&gpus[..count], options.clone()).unwrap());
     }
 }

@@ -89,8 +89,8 @@ typedef struct tandem_fault {
 typedef struct tandem_team_state {
     /// 0, then 1: who changes it writes this PE's tandem_fault. An atomic of this PE's device alone.
     uint32_t faulted;
-    /// 0 while all is well. After a fault, every PE's word is set by the PE that had it; whoever waits looks at its own
-    /// from time to time and then returns at once.
+    /// 0 while all is well. After a fault, the word of every PE that it reaches is set by the PE that had it; whoever waits
+    /// looks at its own from time to time and then returns at once.
     uint32_t poisoned;
     /// Barriers that this PE has begun.
     uint64_t round;
@@ -127,7 +127,8 @@ typedef struct tandem_team {
     /// This PE, and how many there are, in the team.
     uint32_t me;
     uint32_t size;
-    uint32_t pad;
+    /// A bit for each PE of the team whose memory this PE does not reach: no kernel of this one may access it.
+    uint32_t apart;
     /// By PE of the team: which PE of the world it is.
     uint8_t world[32];
 } tandem_team;

@@ -35,7 +35,7 @@ static_assert(offsetof(tandem_team, ends) == 64, "tandem_team.ends");
 static_assert(offsetof(tandem_team, region_count) == 72, "tandem_team.region_count");
 static_assert(offsetof(tandem_team, me) == 76, "tandem_team.me");
 static_assert(offsetof(tandem_team, size) == 80, "tandem_team.size");
-static_assert(offsetof(tandem_team, pad) == 84, "tandem_team.pad");
+static_assert(offsetof(tandem_team, apart) == 84, "tandem_team.apart");
 static_assert(offsetof(tandem_team, world) == 88, "tandem_team.world");
 
 static_assert(sizeof(tandem_fabric_atomic_args) == 40, "size of tandem_fabric_atomic_args");

@@ -82,6 +82,16 @@ impl Shared {
         Ok(found)
     }
 
+    /// The plan that is carried out: over the links of the GPUs, and with ways through host memory where `pcie` asks for them or nothing
+    /// else joins the PEs.
+    pub(super) fn taken(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
+        let found = self.planned(operation, job, root, pcie)?;
+        if found.rate.is_zero() && !pcie {
+            return self.planned(operation, job, root, true);
+        }
+        Ok(found)
+    }
+
     /// The table of an operation.
     pub(crate) fn table(&self, item: &Item, shape: &Shape, way: Way) -> Result<Arc<Schedule>> {
         let (call, job) = (&item.call, &item.job);
@@ -89,10 +99,7 @@ impl Shared {
         let mut request = Request::new(call.operation, job);
         let mut plan = None;
         if let Way::Planned(host) = way {
-            let mut found = self.planned(call.operation, job, job[call.root], host > 0)?;
-            if found.rate.is_zero() && host == 0 {
-                found = self.planned(call.operation, job, job[call.root], true)?;
-            }
+            let found = self.taken(call.operation, job, job[call.root], host > 0)?;
             request = found.request.clone();
             plan = Some(found);
         }
@@ -108,6 +115,7 @@ impl Shared {
             (Way::Messages, None) => messages(call, job.len(), shape.lanes)?,
             (_, None) => direct(call, job.len(), shape.lanes)?,
         });
+        self.reached(job, &table)?;
         let mut schedules = lock(&self.schedules);
         if schedules.len() >= MOST_SCHEDULES {
             schedules.clear();
@@ -165,6 +173,21 @@ impl Shared {
             }
         }
         plan
+    }
+
+    /// Checks that each PE reaches the memory that the table has it read and write.
+    fn reached(&self, job: &[usize], table: &Schedule) -> Result<()> {
+        let helpers = (0..self.team.size()).filter(|pe| !job.contains(pe));
+        let nodes: Vec<usize> = job.iter().copied().chain(helpers.take(table.helpers)).collect();
+        for row in &table.transfers {
+            for spot in row.sources.iter().chain(&row.targets) {
+                // Host memory is the node after them, which everyone reaches.
+                if let (Some(&me), Some(&pe)) = (nodes.get(row.at), nodes.get(spot.node)) {
+                    self.team.reaches(me, pe)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether every PE of the job reaches every other.

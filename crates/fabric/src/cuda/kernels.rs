@@ -79,7 +79,7 @@ pub struct Transfer {
 /// the peer's `from` into `to`. Both are as long, and a whole number of pieces.
 ///
 /// # Errors
-/// They are not; no such grid; as of [`Queue::call`].
+/// They are not; the peer is not reached; no such grid; as of [`Queue::call`].
 pub fn transfer<T: Pod>(queue: &Queue, to: &Symmetric<T>, from: &Symmetric<T>, how: Transfer) -> Result<()> {
     let op = "transfer by a kernel";
     if to.len() != from.len() || how.peer >= queue.size() || how.bytes == 0 || !to.bytes().is_multiple_of(how.bytes) {
@@ -88,6 +88,7 @@ pub fn transfer<T: Pod>(queue: &Queue, to: &Symmetric<T>, from: &Symmetric<T>, h
             format!("{} elements to {} of PE {}, {} bytes at a time", from.len(), to.len(), how.peer, how.bytes),
         ));
     }
+    queue.seat().core.reach(queue.me(), how.peer)?;
     let args = ffi::tandem_bench_transfer_args {
         to: queue.address(to)?,
         from: queue.address(from)?,

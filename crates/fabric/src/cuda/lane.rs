@@ -35,13 +35,27 @@ impl machine::Lane for Lane {
         // this world, which are not freed before this stream has got past it (World::retire); argument structs are copied
         // by the launch.
         let done = match op {
-            Op::Copy { bytes: 0, .. } | Op::Fill { bytes: 0, .. } => Ok(()),
+            Op::Copy { bytes: 0, .. } | Op::Across { bytes: 0, .. } | Op::Fill { bytes: 0, .. } => Ok(()),
             Op::Copy { to, from, bytes } => self.stream.call("copy", |raw| {
                 // SAFETY: as above.
                 unsafe {
                     tandem_cuda::ffi::tandem_cuda_copy_on_device(to as *mut u8, from as *const u8, bytes as usize, raw)
                 }
             }),
+            Op::Across { to, from, bytes, pes } => {
+                let device = |pe: usize| self.seat.as_ref().and_then(|(core, _)| core.world.machine.device(pe));
+                let (Some(there), Some(here)) = (device(pes.0), device(pes.1)) else {
+                    return Err(Error::invalid("copy across", "the queue is of no team of GPUs"));
+                };
+                let (there, here) = (there.index() as i32, here.index() as i32);
+                self.stream.call("copy through the host", |raw| {
+                    // SAFETY: as above.
+                    unsafe {
+                        let (to, from) = (to as *mut u8, from as *const u8);
+                        tandem_cuda::ffi::tandem_cuda_copy_peer(to, there, from, here, bytes as usize, raw)
+                    }
+                })
+            }
             Op::Fill { to, bytes, value } => self.stream.call("fill memory", |raw| {
                 // SAFETY: as above.
                 unsafe { tandem_cuda::ffi::tandem_cuda_memset(to as *mut u8, value.into(), bytes as usize, raw) }

@@ -34,10 +34,11 @@ impl Team {
     /// The kernel has these two parameters, and touches no memory that it should not.
     ///
     /// # Errors
-    /// [`Error::NotResident`] names the PE that does not hold the grid, and how much it holds; the PEs are pretend ones; the
-    /// team had a fault; a device failed.
+    /// [`Error::NotResident`] names the PE that does not hold the grid, and how much it holds; the PEs are pretend ones, or some do not
+    /// reach each other; the team had a fault; a device failed.
     pub unsafe fn launch<A: Copy>(&self, kernel: Kernel, grid: Grid, arguments: impl Fn(usize) -> A) -> Result<()> {
         self.check()?;
+        self.core().all_reach()?;
         if grid.blocks == 0 || grid.threads == 0 {
             return Err(Error::invalid("launch a kernel", "a grid needs blocks and threads"));
         }

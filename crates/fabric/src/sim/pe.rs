@@ -49,7 +49,7 @@ impl Worker {
 /// Operations that wait for nothing.
 fn access(memory: &Memory, op: &Op) -> std::result::Result<(), Unmapped> {
     match op {
-        Op::Copy { to, from, bytes } => memory.copy(*to, *from, *bytes)?,
+        Op::Copy { to, from, bytes } | Op::Across { to, from, bytes, .. } => memory.copy(*to, *from, *bytes)?,
         Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
         Op::Strided(args) => {
             for i in 0..args.count {
@@ -308,13 +308,13 @@ impl Pe {
         self.fault(ffi::TANDEM_FAULT_WAIT, peer, place, seen, wanted)
     }
 
-    /// Records a fault of this PE and ends the waits of all.
+    /// Records a fault of this PE and ends the waits of all that it reaches.
     fn fault(&self, what: i32, peer: u32, place: u64, seen: u64, wanted: u64) -> Error {
         let core = &self.seat.core;
         core.faults
             .put(self.seat.me, Record { what: what as u32, waiter: self.seat.me as u32, peer, place, seen, wanted });
         let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
-        for pe in 0..core.members.len() {
+        for pe in (0..core.members.len()).filter(|&pe| core.apart(self.seat.me, pe).is_none()) {
             if let Ok(word) = self.memory.word(core.state(pe) + poisoned, ffi::TANDEM_WORD_U32) {
                 word.change(ffi::TANDEM_AMO_SET, 1, 0);
             }

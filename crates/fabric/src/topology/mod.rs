@@ -51,6 +51,11 @@ impl Rate {
     pub fn mbs(self) -> i64 {
         self.0.into()
     }
+
+    /// What one of so many equal parts has of it.
+    pub(crate) fn over(self, parts: usize) -> Self {
+        Self((f64::from(self.0) / parts.max(1) as f64).max(1.0) as u32)
+    }
 }
 
 impl fmt::Display for Rate {

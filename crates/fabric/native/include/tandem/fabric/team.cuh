@@ -47,7 +47,8 @@ TANDEM_FABRIC_FN uint64_t now_ns() {
 #endif
 }
 
-/// Writes this PE's record if it is the first, and tells every PE of the team. Later waits return at once.
+/// Writes this PE's record if it is the first, and tells every PE of the team that it reaches. Their later waits return at once; the
+/// others' end by the timeout.
 TANDEM_FABRIC_RARE void report(const tandem_team& team, uint32_t what, uint32_t peer, uint64_t place, uint64_t seen,
                                uint64_t wanted) {
     if (fetch<Exchange, Order::relaxed>(&own_state(team)->faulted, 1u) == 0 && team.fault != nullptr) {
@@ -59,7 +60,9 @@ TANDEM_FABRIC_RARE void report(const tandem_team& team, uint32_t what, uint32_t 
         store<Order::relaxed>(&record->wanted, wanted);
         store<Order::release>(&record->what, what);
     }
-    for (uint32_t pe = 0; pe < team.size; pe++) store<Order::relaxed>(&state_of(team, pe)->poisoned, 1u);
+    for (uint32_t pe = 0; pe < team.size; pe++) {
+        if ((team.apart >> pe & 1u) == 0) store<Order::relaxed>(&state_of(team, pe)->poisoned, 1u);
+    }
 }
 
 /// Whether some PE of the team has had a fault.
