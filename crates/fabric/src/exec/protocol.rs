@@ -62,10 +62,13 @@ pub fn send(word: &impl Word, data: u32, round: u64) {
     word.store_relaxed(u64::from(data) | u64::from(flag(round)) << 32);
 }
 
-/// The 32 bits of round `round`, once they are there.
-pub fn receive(word: &impl Word, round: u64) -> Option<u32> {
+/// The 32 bits of round `round`.
+///
+/// # Errors
+/// They are not there yet; the flag that is.
+pub fn receive(word: &impl Word, round: u64) -> Result<u32, u64> {
     let word = word.load_relaxed();
-    (word >> 32 == u64::from(flag(round))).then_some(word as u32)
+    (word >> 32 == u64::from(flag(round))).then_some(word as u32).ok_or(word >> 32)
 }
 
 /// The number of a command that has been written whole: all its words carry it above their 32 bits of data, and it is neither `last` nor 0.
@@ -76,7 +79,7 @@ pub fn whole(words: &[impl Word], last: u32) -> Option<u32> {
     (numbers.all(|other| other == number) && number != last && number != 0).then_some(number)
 }
 
-/// Never 0, which fresh memory holds; the same again only after 2^32 - 1 rounds, when every place has long been overwritten.
-fn flag(round: u64) -> u32 {
+/// What a word of round `round` carries beside its data. Never 0, which fresh memory holds; the same again only after 2^32 - 1 rounds, when every place has long been overwritten.
+pub fn flag(round: u64) -> u32 {
     (round % u64::from(u32::MAX)) as u32 + 1
 }

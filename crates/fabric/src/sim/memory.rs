@@ -99,6 +99,15 @@ impl Memory {
         self.pieces(to, from.len(), |words, offset, range| write(words, offset, &from[range]))
     }
 
+    /// Calls `f` with each of `count` words from `at` on, a multiple of 8, and its number among them.
+    pub(crate) fn words(&self, at: u64, count: u64, mut f: impl FnMut(u64, &AtomicU64)) -> Result<(), Unmapped> {
+        let bytes = usize::try_from(count * WORD).map_err(|_| Unmapped(at))?;
+        self.pieces(at, bytes, |words, offset, range| {
+            let here = &words[offset / WORD as usize..][..range.len() / WORD as usize];
+            here.iter().zip(range.start as u64 / WORD..).for_each(|(word, i)| f(i, word));
+        })
+    }
+
     pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Unmapped> {
         let mut piece = [0; PIECE];
         let mut done = 0;

@@ -10,6 +10,7 @@ use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -290,6 +291,13 @@ impl Pe {
     /// Copies to an address that was checked.
     pub(crate) fn write_at(&self, to: u64, from: &[u8]) {
         if let Err(at) = self.memory.write(to, from) {
+            let _ = self.unmapped(at);
+        }
+    }
+
+    /// Calls `f` with each word from an address that was checked.
+    pub(crate) fn words_at(&self, at: u64, count: u64, f: impl FnMut(u64, &AtomicU64)) {
+        if let Err(at) = self.memory.words(at, count, f) {
             let _ = self.unmapped(at);
         }
     }
