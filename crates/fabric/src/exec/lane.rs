@@ -161,10 +161,10 @@ impl Lane {
 
 /// Whether the half of a ring was read that this round overwrites.
 fn has_room(memory: &impl Words, spot: &Spot, round: u64) -> Result<(), Missing> {
-    let mut missing = Some(0);
-    memory.words(spot.read, 1, |_, read| missing = (!may_send(read, round)).then(|| read.load_relaxed()));
+    let mut is_free = Err(0);
+    memory.words(spot.read, 1, |_, read| is_free = may_send(read, round));
     let wanted = round.saturating_sub(HALVES);
-    missing.map_or(Ok(()), |seen| Err(Missing { peer: spot.peer, place: spot.read, seen, wanted }))
+    is_free.map_err(|seen| Missing { peer: spot.peer, place: spot.read, seen, wanted })
 }
 
 /// Sends, in pairs of words.

@@ -24,7 +24,8 @@ pub struct Layout {
     pub own: usize,
     /// All of them.
     pub words: usize,
-    read: usize,
+    /// The first that says what was read, one for each channel.
+    pub read: usize,
 }
 
 impl Layout {

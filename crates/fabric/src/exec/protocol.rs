@@ -1,11 +1,11 @@
-//! The rules by which PEs take turns. The sim follows this code, the kernels are written after it, and a model checker
-//! runs through its interleavings (tests/exec_model.rs).
+//! The rules by which PEs take turns. The sim runs this code ([`super::sim`], [`super::lane`]), the kernels are written after it, and a
+//! model checker runs through its interleavings (tests/exec_model.rs). Only [`whole`] is for kernels alone: the sim has no resident ones.
 //!
 //! A channel has two counters, each with one writer: chunks that are there, written by who fills, and chunks that were read,
 //! written by who empties. A message of the low-latency protocol needs no counter of its own: each word of 64 bits carries 32 bits
 //! of data and, as its flag, the number of the round, so that one store brings both.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{fence, AtomicU64, Ordering};
 
 /// A word that one PE writes and another one reads.
 pub trait Word {
@@ -17,6 +17,10 @@ pub trait Word {
     fn load_relaxed(&self) -> u64;
     /// Changes it, and nothing more.
     fn store_relaxed(&self, value: u64);
+    /// Changes it at once, whoever else does, and returns what it was.
+    fn change(&self, order: Ordering, f: impl FnMut(u64) -> u64) -> u64;
+    /// A fence: whoever sees a later change by this thread, of any word, sees those before, and this thread reads only afterwards.
+    fn settle();
 }
 
 impl Word for AtomicU64 {
@@ -31,6 +35,13 @@ impl Word for AtomicU64 {
     }
     fn store_relaxed(&self, value: u64) {
         self.store(value, Ordering::Relaxed);
+    }
+    fn change(&self, order: Ordering, mut f: impl FnMut(u64) -> u64) -> u64 {
+        // `f` gives a value for every one.
+        self.fetch_update(order, order, |old| Some(f(old))).unwrap_or_else(|old| old)
+    }
+    fn settle() {
+        fence(Ordering::SeqCst);
     }
 }
 
@@ -53,8 +64,12 @@ pub fn tell(counter: &impl Word, c: u64) {
 pub const HALVES: u64 = 2;
 
 /// Whether round `round` (from 1) may be sent: its half was read. The receiver tells `read` the last round that it has read.
-pub fn may_send(read: &impl Word, round: u64) -> bool {
-    round <= read.load_acquire() + HALVES
+///
+/// # Errors
+/// It may not yet; the last round that was read.
+pub fn may_send(read: &impl Word, round: u64) -> Result<(), u64> {
+    let read = read.load_acquire();
+    (round <= read + HALVES).then_some(()).ok_or(read)
 }
 
 /// Sends 32 bits in round `round`.

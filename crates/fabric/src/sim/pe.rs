@@ -1,6 +1,7 @@
 //! What a pretend PE does with each operation.
 
 use super::memory::{self, Memory, Unmapped, Word};
+use crate::exec::protocol;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;
@@ -48,7 +49,7 @@ impl Worker {
 }
 
 /// Operations that wait for nothing.
-fn access(memory: &Memory, op: &Op) -> std::result::Result<(), Unmapped> {
+pub(super) fn access<W: protocol::Word + Default>(memory: &Memory<W>, op: &Op) -> std::result::Result<(), Unmapped> {
     match op {
         Op::Copy { to, from, bytes } => memory.copy(*to, *from, *bytes)?,
         Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
@@ -68,13 +69,16 @@ fn access(memory: &Memory, op: &Op) -> std::result::Result<(), Unmapped> {
         }
         Op::Wait(_) | Op::Barrier | Op::Run(_) => {}
     }
-    memory::settle();
+    W::settle();
     Ok(())
 }
 
 /// Changes a word after everything before, and returns what it was.
-fn change(memory: &Memory, args: &ffi::tandem_fabric_atomic_args) -> std::result::Result<u64, Unmapped> {
-    memory::settle();
+fn change<W: protocol::Word + Default>(
+    memory: &Memory<W>,
+    args: &ffi::tandem_fabric_atomic_args,
+) -> std::result::Result<u64, Unmapped> {
+    W::settle();
     let old = memory.word(args.word, args.kind)?.change(args.op, args.value, args.expected);
     if args.fetched != 0 {
         memory.write(args.fetched, &old.to_le_bytes()[..width(args.kind) as usize])?;
