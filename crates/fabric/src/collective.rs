@@ -74,6 +74,7 @@ impl Collectives {
             staging: Mutex::default(),
             share: Mutex::new(Share::new(100.0 * tuning.host_share, 10.0, 150.0)),
             last_through: AtomicU64::default(),
+            mail: Mutex::default(),
             gpus,
             links: Mutex::default(),
         };

@@ -5,7 +5,7 @@ use tandem_cuda::{DeviceBuffer, Downloads, Pool, Stream};
 use tandem_fabric::exec::{Combine, Number, Tuning};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::topology::{DeviceKind, Topology};
-use tandem_fabric::{Collectives, Error, Options, Symmetric, Team};
+use tandem_fabric::{Collectives, Error, OneSided, Options, Symmetric, Team};
 
 /// Runs `test` on teams of the first GPU, of the first two, and so on.
 fn each_cuda(test: impl Fn(&Team)) {
@@ -264,6 +264,50 @@ fn pretend_pes() {
         if pes == 8 {
             every_way(&team, &preset("dgx1-v100"), &[5, 0, 3], &COUNTS[..7]);
             every_way(&team, &preset("dgx1-v100"), &[0, 1], &COUNTS[3..8]);
+        }
+    }
+}
+
+/// One table again and again without a wait in between, each time with other numbers, by PEs that are held up at random: halves of rings are
+/// used again, and no PE gets what belongs to another round.
+#[test]
+fn rounds_of_messages() {
+    const ROUNDS: usize = 7;
+    for pes in 2..=8 {
+        let team = Team::sim(pes, Options::default()).unwrap();
+        let job: Vec<usize> = (0..pes).collect();
+        let c = Collectives::of(&team, &preset("hgx-h200"), &job, Tuning { lanes: 5, ..Tuning::default() }).unwrap();
+        for part in [1, 7, 31, 4097, (512 << 10) / pes] {
+            let (from, to) = (team.alloc::<u8>(part * pes).unwrap(), team.alloc::<u8>(part * pes).unwrap());
+            let byte = |round: usize, from: usize, to: usize, i: usize| (round * 89 + from * 31 + to * 7 + i) as u8;
+            for round in 0..ROUNDS {
+                for queue in team.queues() {
+                    let from = from.clone();
+                    let all = move |me| (0..part * pes).map(move |i| byte(round, me, i / part, i % part)).collect();
+                    let program = move |pe: &tandem_fabric::Pe| {
+                        let all: Vec<u8> = all(pe.me());
+                        let pause = (round * 5 + pe.me() * 3) % 7 * 100;
+                        std::thread::sleep(std::time::Duration::from_micros(pause as u64));
+                        pe.store(&from, &all)
+                    };
+                    queue.run(program).unwrap();
+                }
+                c.all_to_all(&from, &to).unwrap();
+                for queue in team.queues() {
+                    let to = to.clone();
+                    let program = move |pe: &tandem_fabric::Pe| {
+                        let wanted = (0..part * pes).map(|i| byte(round, i / part, pe.me(), i % part));
+                        assert!(
+                            pe.load(&to)?.into_iter().eq(wanted),
+                            "round {round} of {part} bytes on PE {}",
+                            pe.me()
+                        );
+                        Ok(())
+                    };
+                    queue.run(program).unwrap();
+                }
+            }
+            team.synchronize().unwrap();
         }
     }
 }

@@ -1,12 +1,16 @@
-//! Schedules carried out by threads with random timing; every byte of every output is compared with the definition.
+//! Schedules carried out by threads with random timing, and messages in orders at random; every byte of every output is compared with the
+//! definition.
 
 mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{graph, planned, random_links};
+use tandem_fabric::exec::lane::{Lane, Words};
+use tandem_fabric::exec::mail::Layout;
 use tandem_fabric::exec::sim::{Bound, Bytes, Run};
 use tandem_fabric::exec::{check, direct, messages, schedule, Call, Combine, Kind, Number, Schedule, Shape};
 use tandem_fabric::plan::{Operation, Request};
@@ -134,15 +138,139 @@ fn carried_out<T: Number>(tables: &[Schedule], how: Combine, seed: u64, value: i
     }
 }
 
-fn of_kind(tables: &[Schedule], kind: Kind, how: Combine, seed: u64) {
+/// Buffers, and the words in which PEs send each other messages.
+struct Mailed {
+    blocks: Blocks,
+    words: Vec<AtomicU64>,
+}
+
+const WORDS: u64 = 1 << 60;
+
+impl Bytes for Mailed {
+    fn read(&self, from: u64, to: &mut [u8]) {
+        self.blocks.read(from, to);
+    }
+    fn write(&self, to: u64, from: &[u8]) {
+        self.blocks.write(to, from);
+    }
+}
+
+impl Words for Mailed {
+    type Word = AtomicU64;
+    fn words(&self, at: u64, count: u64, mut f: impl FnMut(u64, &AtomicU64)) {
+        let first = (at - WORDS) / 8;
+        (0..count).for_each(|i| f(i, &self.words[(first + i) as usize]));
+    }
+}
+
+/// Several rounds of a table of messages, each with other numbers. One thread goes through the lanes of all PEs in an order that follows from
+/// the seed, so that what fails does so again; a PE may be as far ahead of the others as the protocol lets it.
+fn explored<T: Number>(table: &Schedule, lanes: usize, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+    const ROUNDS: usize = 5;
+    let mut random = Random(seed | 1);
+    let (n, call) = (table.pes, &table.call);
+    let (input, output) = sizes(call, n);
+    let of = |bytes: u64, random: &mut Random| -> Vec<u8> {
+        let numbers = (0..bytes.div_ceil(size_of::<T>() as u64)).map(|_| value(random.next()));
+        let mut out: Vec<u8> = numbers.flat_map(|number| bytemuck::bytes_of(&number).to_vec()).collect();
+        out.truncate(bytes as usize);
+        out
+    };
+    let inputs: Vec<Vec<Vec<u8>>> = (0..ROUNDS).map(|_| (0..n).map(|_| of(input, &mut random)).collect()).collect();
+    let before = of(output, &mut random);
+    let wanted: Vec<_> = inputs.iter().map(|data| expected::<T>(call, how, data)).collect();
+    let layout = Layout::new(table, lanes).unwrap();
+    let memory = Mailed {
+        blocks: Blocks((0..n).flat_map(|_| [Mutex::new(Vec::new()), Mutex::new(before.clone())]).collect()),
+        words: (0..n * layout.words).map(|_| AtomicU64::new(0)).collect(),
+    };
+    let at = |which: u64| (0..=n as u64).map(|node| (2 * node + which) * SPACE).collect();
+    let numbers = Some((T::KIND, how));
+    let schedule = Arc::new(table.clone());
+    let bound = Bound { schedule, numbers, pes: (0..=n).collect(), input: at(0), output: at(1), staging: Vec::new() };
+    let base: Vec<u64> = (0..n).map(|pe| WORDS + 8 * (pe * layout.words) as u64).collect();
+    let begin = |pe: usize, round: usize| -> Vec<Lane> {
+        *memory.blocks.0[2 * pe].lock().unwrap() = inputs[round][pe].clone();
+        let (own, rows) = layout.own(&bound, pe, &base);
+        let words = own.chunks((own.len() / layout.lanes).max(1));
+        words.map(|words| Lane::new(words.to_vec(), rows, round as u64 + 1, numbers)).collect()
+    };
+    // The PEs that have something left: who, its round, its lanes.
+    let mut open: Vec<(usize, usize, Vec<Lane>)> = (0..n).map(|pe| (pe, 0, begin(pe, 0))).collect();
+    let mut in_vain = 0;
+    while !open.is_empty() {
+        let i = (random.next() % open.len() as u64) as usize;
+        // Mostly a little; now and then a PE does all that it can.
+        let steps = [1, 1, 7, 1000][(random.next() % 4) as usize];
+        let (pe, round, lanes) = &mut open[i];
+        for _ in 0..steps {
+            lanes.retain(|lane| !lane.is_done());
+            if lanes.is_empty() {
+                let found = memory.blocks.0[2 * *pe + 1].lock().unwrap().clone();
+                // Where nothing is to be written, nothing is.
+                assert!(
+                    found == *wanted[*round][*pe].as_ref().unwrap_or(&before),
+                    "{call:?}, seed {seed}: round {round}, output of {pe}"
+                );
+                *round += 1;
+                if *round == ROUNDS {
+                    break;
+                }
+                *lanes = begin(*pe, *round);
+                continue;
+            }
+            let lane = (random.next() % lanes.len() as u64) as usize;
+            let pairs = 1 + random.next() % [1, 3, 64][(random.next() % 3) as usize];
+            match lanes[lane].step(&memory, pairs) {
+                Ok(()) => in_vain = 0,
+                Err(missing) => {
+                    in_vain += 1;
+                    assert!(in_vain < 100_000, "{call:?}, seed {seed}: PE {pe} in round {round}: {missing:?}");
+                }
+            }
+        }
+        if *round == ROUNDS {
+            open.swap_remove(i);
+        }
+    }
+}
+
+/// Every operation on every number of PEs; sizes around everything that could matter: none, odd, words, lanes.
+#[test]
+fn messages_in_any_order() {
+    for (i, n) in (2..=8).enumerate() {
+        for (j, operation) in OPERATIONS.into_iter().enumerate() {
+            let pes = if operation == Operation::Send { 2 } else { n };
+            let is_sum = matches!(operation, Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter);
+            for (k, part) in [0u64, 1, 7, 8, 15, 16, 1000, 4097].into_iter().enumerate() {
+                let (kind, how) = (KINDS[(i + j + k) % 6], HOWS[(i + k) % 3]);
+                let unit = if is_sum { kind.bytes() } else { 1 };
+                let call = Call { operation, root: (i + k) % pes, part: part / unit * unit, unit, in_place: false };
+                let lanes = 1 + (i + k) % 5;
+                let table = messages(&call, pes, lanes).unwrap();
+                of_kind(&[table], Some(lanes), kind, how, (i * 1000 + j * 100 + k) as u64);
+            }
+        }
+    }
+}
+
+/// Of one table of messages for so many lanes, or by threads.
+fn done<T: Number>(tables: &[Schedule], lanes: Option<usize>, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+    match lanes {
+        Some(lanes) => explored(&tables[0], lanes, how, seed, value),
+        None => carried_out(tables, how, seed, value),
+    }
+}
+
+fn of_kind(tables: &[Schedule], lanes: Option<usize>, kind: Kind, how: Combine, seed: u64) {
     // Floating-point numbers are whole and small, so that sums are exact in every order.
     match kind {
-        Kind::U32 => carried_out::<u32>(tables, how, seed, |x| x as u32),
-        Kind::I32 => carried_out::<i32>(tables, how, seed, |x| x as i32),
-        Kind::U64 => carried_out::<u64>(tables, how, seed, |x| x),
-        Kind::I64 => carried_out::<i64>(tables, how, seed, |x| x as i64),
-        Kind::F32 => carried_out::<f32>(tables, how, seed, |x| (x % 4001) as f32 - 2000.0),
-        Kind::F64 => carried_out::<f64>(tables, how, seed, |x| (x % 400_001) as f64 - 200_000.0),
+        Kind::U32 => done::<u32>(tables, lanes, how, seed, |x| x as u32),
+        Kind::I32 => done::<i32>(tables, lanes, how, seed, |x| x as i32),
+        Kind::U64 => done::<u64>(tables, lanes, how, seed, |x| x),
+        Kind::I64 => done::<i64>(tables, lanes, how, seed, |x| x as i64),
+        Kind::F32 => done::<f32>(tables, lanes, how, seed, |x| (x % 4001) as f32 - 2000.0),
+        Kind::F64 => done::<f64>(tables, lanes, how, seed, |x| (x % 400_001) as f64 - 200_000.0),
     }
 }
 
@@ -176,12 +304,12 @@ fn random_graphs_and_sizes() {
             let plan = planned(&topology, &Request::new(operation, job).with_helpers(helpers));
             let call = Call { operation, root: 0, part: count * kind.bytes(), unit: kind.bytes(), in_place: false };
             let shape = Shape { lanes, chunk: chunk * 64, slots };
-            of_kind(&[direct(&call, job.len(), lanes).unwrap()], kind, how, seed);
-            of_kind(&[messages(&call, job.len(), lanes).unwrap()], kind, how, seed);
+            of_kind(&[direct(&call, job.len(), lanes).unwrap()], None, kind, how, seed);
+            of_kind(&[messages(&call, job.len(), lanes).unwrap()], Some(lanes), kind, how, seed);
             if !plan.rate.is_zero() {
                 let table = schedule(&topology, &plan, &call, &shape).unwrap();
                 check(&table).unwrap();
-                of_kind(&[table], kind, how, seed);
+                of_kind(&[table], None, kind, how, seed);
             }
             Ok(())
         })
@@ -205,7 +333,7 @@ fn several_at_once() {
                 schedule(&topology, &plan, &call, &shape).unwrap()
             })
             .collect();
-        of_kind(&tables, Kind::U32, Combine::Sum, seed);
+        of_kind(&tables, None, Kind::U32, Combine::Sum, seed);
     }
 }
 

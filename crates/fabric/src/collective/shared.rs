@@ -1,7 +1,10 @@
 //! What the handles to a team's collectives share: plans, tables, staging memory; and which of the ways to do an operation is taken.
 
+use crate::exec::lane::{carry_out, Lane, Words};
 use crate::exec::sim::{Bound, Bytes, Run};
-use crate::exec::{direct, gpu, messages, predict_each, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
+use crate::exec::{
+    direct, gpu, mail, messages, predict_each, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning,
+};
 use crate::onesided::OneSided;
 use crate::op::Op;
 use crate::plan::{plan, Operation, Plan, Request, Route, Step};
@@ -29,6 +32,8 @@ pub(crate) struct Shared {
     pub(super) share: Mutex<Share>,
     /// The part of the last call's bytes that took such a way, as the bits of an f64.
     pub(super) last_through: AtomicU64,
+    /// Tables of messages.
+    pub(super) mail: Mutex<mail::Mail>,
     pub(super) gpus: Option<gpu::Gpus>,
     /// Made when first needed.
     pub(super) links: Mutex<Option<Arc<HostLinks>>>,
@@ -268,6 +273,10 @@ impl Shared {
         &self.tuning
     }
 
+    pub(crate) fn mail(&self) -> &Mutex<mail::Mail> {
+        &self.mail
+    }
+
     /// Whether a queue of the team is recording.
     pub(crate) fn is_recording(&self) -> bool {
         self.team.queues().iter().any(|queue| queue.is_recording())
@@ -338,8 +347,7 @@ impl Shared {
         let tuning = &self.tuning;
         let shape = Shape { lanes: tuning.lanes, chunk: tuning.chunk, slots: tuning.slots };
         let through = self.through(items);
-        let is_large = item.call.part >= tuning.engines && item.numbers.is_none();
-        if is_large && through > 0 {
+        if through > 0 && self.is_copied(item) {
             let split = Shape { lanes: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
             if let Ok(table) = self.table(item, &split, Way::Planned(through)) {
                 let ends = predict_each(&table, &self.topology)?;
@@ -354,11 +362,18 @@ impl Shared {
                 return Ok(table);
             }
         }
-        let way = if self.message(items).is_some() { Way::Messages } else { self.way(item) };
-        self.table(item, &shape, way)
+        self.table(item, &shape, self.way(item))
+    }
+
+    /// Whether it is for copy engines.
+    fn is_copied(&self, item: &Item) -> bool {
+        item.call.part >= self.tuning.engines && item.numbers.is_none()
     }
 
     pub(super) fn in_sim(&self, items: &[Item]) -> Result<()> {
+        if let Some(item) = self.message(items).filter(|item| !self.is_copied(item) || self.through(items) == 0) {
+            return self.mail_in_sim(item);
+        }
         let tables = items.iter().map(|item| self.sim_table(items, item));
         let (bounds, staging) = self.bind(items, tables.collect::<Result<_>>()?, 0)?;
         let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
@@ -372,7 +387,7 @@ impl Shared {
             let run = run.clone();
             let timeout = self.team.core().timeout;
             let program = move |pe: &Pe| {
-                let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(pe.me() as u64 + 1);
+                let seed = SEED.wrapping_mul(pe.me() as u64 + 1);
                 let done = run.pe(pe.me(), pe, timeout, || pe.is_over(), seed);
                 done.map_err(|stuck| pe.late(stuck.peer as u32, 0, stuck.seen, stuck.wanted))
             };
@@ -380,8 +395,31 @@ impl Shared {
         }
         Ok(())
     }
+
+    /// Small data: the words that kernels would read, and what they would do with them.
+    fn mail_in_sim(&self, item: &Item) -> Result<()> {
+        self.goes_through_host(0.0);
+        let table = mail::table(&self.mail, self, item)?;
+        let keep: Vec<&Arc<Allocation>> = item.keep.iter().map(Symmetric::memory).collect();
+        let timeout = self.team.core().timeout;
+        for (pe, &part) in table.args() {
+            // As long as the program, so is what it works on.
+            let kept = table.clone();
+            let program = move |pe: &Pe| {
+                let _kept = &kept;
+                let lanes = part.begin(pe);
+                let seed = SEED.wrapping_mul(pe.me() as u64 + 1).wrapping_add(lanes.first().map_or(0, Lane::round));
+                let done = carry_out(lanes, pe, timeout, || pe.is_over(), seed);
+                done.map_err(|missing| pe.late(missing.peer as u32, missing.place, missing.seen, missing.wanted))
+            };
+            self.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
+        }
+        Ok(())
+    }
 }
 
+/// Of the order in which pretend PEs do what has no order.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Chunks of rings in host memory.
 pub(crate) const HOST_SLOTS: u64 = 8;
 /// Tables that are kept for the next time.
@@ -393,5 +431,12 @@ impl Bytes for Pe {
     }
     fn write(&self, to: u64, from: &[u8]) {
         self.write_at(to, from);
+    }
+}
+
+impl Words for Pe {
+    type Word = AtomicU64;
+    fn words(&self, at: u64, count: u64, f: impl FnMut(u64, &AtomicU64)) {
+        self.words_at(at, count, f);
     }
 }

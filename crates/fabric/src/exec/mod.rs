@@ -9,11 +9,14 @@ mod direct;
 mod element;
 #[allow(unsafe_code)]
 pub(crate) mod gpu;
+pub mod lane;
+pub mod mail;
 mod messages;
 pub mod protocol;
 mod schedule;
 mod share;
 pub mod sim;
+mod tables;
 mod tuning;
 
 pub(crate) use check::predict_each;

@@ -1,11 +1,11 @@
-//! The rules by which PEs take turns. The sim follows this code, the kernels are written after it, and a model checker
-//! runs through its interleavings (tests/exec_model.rs).
+//! The rules by which PEs take turns. The sim runs this code ([`super::sim`], [`super::lane`]), the kernels are written after it, and a
+//! model checker runs through its interleavings (tests/exec_model.rs). Only [`whole`] is for kernels alone: the sim has no resident ones.
 //!
 //! A channel has two counters, each with one writer: chunks that are there, written by who fills, and chunks that were read,
 //! written by who empties. A message of the low-latency protocol needs no counter of its own: each word of 64 bits carries 32 bits
 //! of data and, as its flag, the number of the round, so that one store brings both.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{fence, AtomicU64, Ordering};
 
 /// A word that one PE writes and another one reads.
 pub trait Word {
@@ -17,6 +17,10 @@ pub trait Word {
     fn load_relaxed(&self) -> u64;
     /// Changes it, and nothing more.
     fn store_relaxed(&self, value: u64);
+    /// Changes it at once, whoever else does, and returns what it was.
+    fn change(&self, order: Ordering, f: impl FnMut(u64) -> u64) -> u64;
+    /// A fence: whoever sees a later change by this thread, of any word, sees those before, and this thread reads only afterwards.
+    fn settle();
 }
 
 impl Word for AtomicU64 {
@@ -31,6 +35,13 @@ impl Word for AtomicU64 {
     }
     fn store_relaxed(&self, value: u64) {
         self.store(value, Ordering::Relaxed);
+    }
+    fn change(&self, order: Ordering, mut f: impl FnMut(u64) -> u64) -> u64 {
+        // `f` gives a value for every one.
+        self.fetch_update(order, order, |old| Some(f(old))).unwrap_or_else(|old| old)
+    }
+    fn settle() {
+        fence(Ordering::SeqCst);
     }
 }
 
@@ -53,8 +64,12 @@ pub fn tell(counter: &impl Word, c: u64) {
 pub const HALVES: u64 = 2;
 
 /// Whether round `round` (from 1) may be sent: its half was read. The receiver tells `read` the last round that it has read.
-pub fn may_send(read: &impl Word, round: u64) -> bool {
-    round <= read.load_acquire() + HALVES
+///
+/// # Errors
+/// It may not yet; the last round that was read.
+pub fn may_send(read: &impl Word, round: u64) -> Result<(), u64> {
+    let read = read.load_acquire();
+    (round <= read + HALVES).then_some(()).ok_or(read)
 }
 
 /// Sends 32 bits in round `round`.
@@ -62,10 +77,13 @@ pub fn send(word: &impl Word, data: u32, round: u64) {
     word.store_relaxed(u64::from(data) | u64::from(flag(round)) << 32);
 }
 
-/// The 32 bits of round `round`, once they are there.
-pub fn receive(word: &impl Word, round: u64) -> Option<u32> {
+/// The 32 bits of round `round`.
+///
+/// # Errors
+/// They are not there yet; the flag that is.
+pub fn receive(word: &impl Word, round: u64) -> Result<u32, u64> {
     let word = word.load_relaxed();
-    (word >> 32 == u64::from(flag(round))).then_some(word as u32)
+    (word >> 32 == u64::from(flag(round))).then_some(word as u32).ok_or(word >> 32)
 }
 
 /// The number of a command that has been written whole: all its words carry it above their 32 bits of data, and it is neither `last` nor 0.
@@ -76,7 +94,7 @@ pub fn whole(words: &[impl Word], last: u32) -> Option<u32> {
     (numbers.all(|other| other == number) && number != last && number != 0).then_some(number)
 }
 
-/// Never 0, which fresh memory holds; the same again only after 2^32 - 1 rounds, when every place has long been overwritten.
-fn flag(round: u64) -> u32 {
+/// What a word of round `round` carries beside its data. Never 0, which fresh memory holds; the same again only after 2^32 - 1 rounds, when every place has long been overwritten.
+pub fn flag(round: u64) -> u32 {
     (round % u64::from(u32::MAX)) as u32 + 1
 }

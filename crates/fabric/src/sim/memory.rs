@@ -4,13 +4,14 @@
 //! for. So programs that race, as programs on several PEs may, have a defined meaning here: each word is read and
 //! written whole, and what orders accesses is what the operations say.
 
+use crate::exec::protocol;
 use crate::word::{apply, width};
 use std::collections::BTreeMap;
-use std::sync::atomic::{fence, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A run of bytes with consecutive addresses.
-type Block = Arc<Box<[AtomicU64]>>;
+type Block<W> = Arc<Box<[W]>>;
 
 const WORD: u64 = 8;
 /// Bytes that are copied at a time.
@@ -20,25 +21,25 @@ const PIECE: usize = 4096;
 const GAP: u64 = 4096;
 
 /// A block of zeros, or `bytes` if there is no memory for them.
-fn zeros(bytes: u64) -> Result<Block, u64> {
+fn zeros<W: Default>(bytes: u64) -> Result<Block<W>, u64> {
     let words = usize::try_from(bytes / WORD).map_err(|_| bytes)?;
-    let mut block: Vec<AtomicU64> = Vec::new();
+    let mut block: Vec<W> = Vec::new();
     block.try_reserve_exact(words).map_err(|_| bytes)?;
-    block.resize_with(words, AtomicU64::default);
+    block.resize_with(words, W::default);
     Ok(Arc::new(block.into_boxed_slice()))
 }
 
 /// Blocks by the address of their first byte, which is a multiple of 8.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    blocks: RwLock<BTreeMap<u64, Block>>,
+pub(crate) struct Memory<W = AtomicU64> {
+    blocks: RwLock<BTreeMap<u64, Block<W>>>,
 }
 
 /// An access to addresses that have no memory. The checks before it make this a mistake of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unmapped(pub(crate) u64);
 
-impl Memory {
+impl<W: protocol::Word + Default> Memory<W> {
     /// Puts zeros at `bytes` bytes from `at` on; both are multiples of 8. The bytes, if the host has no memory for them.
     pub(crate) fn map(&self, at: u64, bytes: u64) -> Result<(), u64> {
         let block = zeros(bytes)?;
@@ -63,7 +64,7 @@ impl Memory {
     }
 
     /// The block that holds the byte at `at`, and which byte of it that is.
-    fn block(&self, at: u64) -> Result<(Block, usize), Unmapped> {
+    fn block(&self, at: u64) -> Result<(Block<W>, usize), Unmapped> {
         let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
         let (&start, block) = blocks.range(..=at).next_back().ok_or(Unmapped(at))?;
         let offset = at - start;
@@ -79,7 +80,7 @@ impl Memory {
         &self,
         at: u64,
         bytes: usize,
-        mut f: impl FnMut(&[AtomicU64], usize, std::ops::Range<usize>),
+        mut f: impl FnMut(&[W], usize, std::ops::Range<usize>),
     ) -> Result<(), Unmapped> {
         let mut done = 0;
         while done < bytes {
@@ -97,6 +98,15 @@ impl Memory {
 
     pub(crate) fn write(&self, to: u64, from: &[u8]) -> Result<(), Unmapped> {
         self.pieces(to, from.len(), |words, offset, range| write(words, offset, &from[range]))
+    }
+
+    /// Calls `f` with each of `count` words from `at` on, a multiple of 8, and its number among them.
+    pub(crate) fn words(&self, at: u64, count: u64, mut f: impl FnMut(u64, &W)) -> Result<(), Unmapped> {
+        let bytes = usize::try_from(count * WORD).map_err(|_| Unmapped(at))?;
+        self.pieces(at, bytes, |words, offset, range| {
+            let here = &words[offset / WORD as usize..][..range.len() / WORD as usize];
+            here.iter().zip(range.start as u64 / WORD..).for_each(|(word, i)| f(i, word));
+        })
     }
 
     pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Unmapped> {
@@ -126,22 +136,22 @@ impl Memory {
     }
 
     /// A word that can be looked at again and again.
-    pub(crate) fn word(&self, at: u64, kind: i32) -> Result<Word, Unmapped> {
+    pub(crate) fn word(&self, at: u64, kind: i32) -> Result<Word<W>, Unmapped> {
         let (block, offset) = self.block(at)?;
         Ok(Word { block, index: offset / WORD as usize, shift: offset as u32 % WORD as u32 * 8, kind })
     }
 }
 
 /// A word of 32 or 64 bits, aligned to its size.
-pub(crate) struct Word {
-    block: Block,
+pub(crate) struct Word<W = AtomicU64> {
+    block: Block<W>,
     index: usize,
     /// Where its bits are in the word of 64 bits: bytes are in the order of a little-endian machine.
     shift: u32,
     kind: i32,
 }
 
-impl Word {
+impl<W: protocol::Word> Word<W> {
     fn part(&self, whole: u64) -> u64 {
         match width(self.kind) {
             4 => (whole >> self.shift) & u64::from(u32::MAX),
@@ -151,7 +161,7 @@ impl Word {
 
     /// Its bits; what came before the change that it shows is seen after this.
     pub(crate) fn load(&self) -> u64 {
-        let whole = self.block[self.index].load(Ordering::Acquire);
+        let whole = self.block[self.index].load_acquire();
         self.part(whole)
     }
 
@@ -164,38 +174,35 @@ impl Word {
                 _ => new,
             }
         };
-        let word = &self.block[self.index];
-        // `change` gives a value for every one.
-        let old = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |whole| Some(change(whole)));
-        self.part(old.unwrap_or_else(|whole| whole))
+        self.part(self.block[self.index].change(Ordering::SeqCst, change))
     }
 }
 
 /// Ends an operation: whoever sees a later one of this thread sees this one too.
 pub(crate) fn settle() {
-    fence(Ordering::SeqCst);
+    <AtomicU64 as protocol::Word>::settle();
 }
 
-fn read(words: &[AtomicU64], offset: usize, to: &mut [u8]) {
+fn read(words: &[impl protocol::Word], offset: usize, to: &mut [u8]) {
     let (mut index, skip) = (offset / 8, offset % 8);
     let (head, rest) = to.split_at_mut(if skip == 0 { 0 } else { to.len().min(8 - skip) });
     if !head.is_empty() {
-        let bytes = words[index].load(Ordering::Relaxed).to_le_bytes();
+        let bytes = words[index].load_relaxed().to_le_bytes();
         head.copy_from_slice(&bytes[skip..skip + head.len()]);
         index += 1;
     }
     let mut chunks = rest.chunks_exact_mut(8);
     for (chunk, word) in (&mut chunks).zip(&words[index..]) {
-        chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        chunk.copy_from_slice(&word.load_relaxed().to_le_bytes());
         index += 1;
     }
     let tail = chunks.into_remainder();
     if !tail.is_empty() {
-        tail.copy_from_slice(&words[index].load(Ordering::Relaxed).to_le_bytes()[..tail.len()]);
+        tail.copy_from_slice(&words[index].load_relaxed().to_le_bytes()[..tail.len()]);
     }
 }
 
-fn write(words: &[AtomicU64], offset: usize, from: &[u8]) {
+fn write(words: &[impl protocol::Word], offset: usize, from: &[u8]) {
     let (mut index, skip) = (offset / 8, offset % 8);
     let (head, rest) = from.split_at(if skip == 0 { 0 } else { from.len().min(8 - skip) });
     if !head.is_empty() {
@@ -206,7 +213,7 @@ fn write(words: &[AtomicU64], offset: usize, from: &[u8]) {
     for (chunk, word) in (&mut chunks).zip(&words[index..]) {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(chunk);
-        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        word.store_relaxed(u64::from_le_bytes(bytes));
         index += 1;
     }
     if !chunks.remainder().is_empty() {
@@ -215,13 +222,13 @@ fn write(words: &[AtomicU64], offset: usize, from: &[u8]) {
 }
 
 /// Changes some bytes of a word and leaves the others to whoever else writes them.
-fn write_part(word: &AtomicU64, skip: usize, from: &[u8]) {
+fn write_part(word: &impl protocol::Word, skip: usize, from: &[u8]) {
     let change = |whole: u64| {
         let mut bytes = whole.to_le_bytes();
         bytes[skip..skip + from.len()].copy_from_slice(from);
-        Some(u64::from_le_bytes(bytes))
+        u64::from_le_bytes(bytes)
     };
-    let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+    word.change(Ordering::Relaxed, change);
 }
 
 #[cfg(test)]
@@ -242,7 +249,7 @@ mod tests {
         /// Against an array of bytes, across blocks that touch.
         #[test]
         fn is_an_array_of_bytes(seed in prop::collection::vec(any::<u8>(), 10_000), steps in prop::collection::vec((0usize..10_000, 0usize..10_000, 0usize..6000, any::<bool>()), 1..20)) {
-            let memory = Memory::default();
+            let memory = <Memory>::default();
             for (at, len) in [(0, 4096), (4096, 8), (4104, 5896)] {
                 memory.map(AT + at, len).unwrap();
             }
@@ -264,7 +271,7 @@ mod tests {
 
     #[test]
     fn unmapped_addresses_are_refused() {
-        let memory = Memory::default();
+        let memory = <Memory>::default();
         memory.map(AT, 16).unwrap();
         assert_eq!(memory.write(AT + 12, &[1; 5]), Err(Unmapped(AT + 16)));
         assert_eq!(memory.read(AT - 1, &mut [0; 1]), Err(Unmapped(AT - 1)));
@@ -276,7 +283,7 @@ mod tests {
 
     #[test]
     fn words_of_32_bits_share_one_of_64() {
-        let memory = Memory::default();
+        let memory = <Memory>::default();
         memory.map(AT, 8).unwrap();
         memory.write(AT, &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).unwrap();
         let [low, high] = [0, 4].map(|i| memory.word(AT + i, ffi::TANDEM_WORD_U32).unwrap());
@@ -292,7 +299,7 @@ mod tests {
 
     #[test]
     fn threads_do_not_lose_counts_or_bytes() {
-        let memory = Memory::default();
+        let memory = <Memory>::default();
         memory.map(AT, 16).unwrap();
         std::thread::scope(|scope| {
             for i in 0..4u64 {

@@ -1,6 +1,8 @@
 //! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed.
 
 mod memory;
+#[cfg(test)]
+mod model;
 mod pe;
 
 pub use pe::Pe;

@@ -1,6 +1,7 @@
 //! What a pretend PE does with each operation.
 
 use super::memory::{self, Memory, Unmapped, Word};
+use crate::exec::protocol;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;
@@ -10,6 +11,7 @@ use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -47,7 +49,7 @@ impl Worker {
 }
 
 /// Operations that wait for nothing.
-fn access(memory: &Memory, op: &Op) -> std::result::Result<(), Unmapped> {
+pub(super) fn access<W: protocol::Word + Default>(memory: &Memory<W>, op: &Op) -> std::result::Result<(), Unmapped> {
     match op {
         Op::Copy { to, from, bytes } | Op::Across { to, from, bytes, .. } => memory.copy(*to, *from, *bytes)?,
         Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
@@ -67,13 +69,16 @@ fn access(memory: &Memory, op: &Op) -> std::result::Result<(), Unmapped> {
         }
         Op::Wait(_) | Op::Barrier | Op::Run(_) => {}
     }
-    memory::settle();
+    W::settle();
     Ok(())
 }
 
 /// Changes a word after everything before, and returns what it was.
-fn change(memory: &Memory, args: &ffi::tandem_fabric_atomic_args) -> std::result::Result<u64, Unmapped> {
-    memory::settle();
+fn change<W: protocol::Word + Default>(
+    memory: &Memory<W>,
+    args: &ffi::tandem_fabric_atomic_args,
+) -> std::result::Result<u64, Unmapped> {
+    W::settle();
     let old = memory.word(args.word, args.kind)?.change(args.op, args.value, args.expected);
     if args.fetched != 0 {
         memory.write(args.fetched, &old.to_le_bytes()[..width(args.kind) as usize])?;
@@ -290,6 +295,13 @@ impl Pe {
     /// Copies to an address that was checked.
     pub(crate) fn write_at(&self, to: u64, from: &[u8]) {
         if let Err(at) = self.memory.write(to, from) {
+            let _ = self.unmapped(at);
+        }
+    }
+
+    /// Calls `f` with each word from an address that was checked.
+    pub(crate) fn words_at(&self, at: u64, count: u64, f: impl FnMut(u64, &AtomicU64)) {
+        if let Err(at) = self.memory.words(at, count, f) {
             let _ = self.unmapped(at);
         }
     }

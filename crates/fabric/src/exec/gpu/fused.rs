@@ -2,7 +2,7 @@
 
 use super::super::schedule::{Place, Shape, Spot};
 use super::super::sim::Bound;
-use super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
+use super::super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
 use crate::collective::{lock, Item, Shared};
 use crate::team::MOST_PES;
 use crate::world::Lent;

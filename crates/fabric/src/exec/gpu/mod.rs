@@ -11,13 +11,11 @@ mod engines;
 mod fused;
 mod messages;
 mod resident;
-mod tables;
 
 use crate::collective::{lock, Item, Shared};
 use crate::{ffi, Result, Team};
 use engines::Engines;
 use fused::Fused;
-use messages::Messages;
 use resident::Resident;
 use std::sync::Mutex;
 use tandem_cuda::Device;
@@ -27,7 +25,6 @@ pub(crate) struct Gpus {
     /// Blocks of a fused kernel that every device holds at once.
     blocks: usize,
     tables: Mutex<Fused>,
-    messages: Mutex<Messages>,
     engines: Mutex<Engines>,
     resident: Mutex<Resident>,
 }
@@ -47,7 +44,6 @@ impl Gpus {
         Ok(Self {
             blocks: least as usize,
             tables: Mutex::default(),
-            messages: Mutex::default(),
             engines: Mutex::new(Engines::new(&devices)?),
             resident: Mutex::new(Resident::new(team, &devices)?),
         })
@@ -62,7 +58,7 @@ impl Gpus {
     }
 
     pub(crate) fn messages(&self, shared: &Shared, item: &Item) -> Result<()> {
-        messages::launch(&self.messages, shared, item)
+        messages::launch(shared, item)
     }
 
     pub(crate) fn engines(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {

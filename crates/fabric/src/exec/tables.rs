@@ -1,7 +1,7 @@
 //! Tables of kernels in the memory of each PE, kept for calls with the same memory.
 
-use super::super::element::{Combine, Kind};
-use super::super::sim::Bound;
+use super::element::{Combine, Kind};
+use super::sim::Bound;
 use crate::collective::{Item, Shared};
 use crate::world::Lent;
 use crate::{ffi, Result, Symmetric};
@@ -16,7 +16,7 @@ const MOST_TABLES: usize = 256;
 type Key = Vec<(usize, Option<(Kind, Combine)>, Vec<u64>, Vec<u64>, Vec<u64>)>;
 
 /// Those of one kernel; `A` is what it gets.
-pub(super) struct Tables<A>(HashMap<Key, Arc<Table<A>>>);
+pub(crate) struct Tables<A>(HashMap<Key, Arc<Table<A>>>);
 
 impl<A> Default for Tables<A> {
     fn default() -> Self {
@@ -25,7 +25,7 @@ impl<A> Default for Tables<A> {
 }
 
 /// What the kernels of one call read and count in.
-pub(super) struct Table<A> {
+pub(crate) struct Table<A> {
     /// By PE of the team; `None` for one that has nothing to do.
     args: Vec<Option<A>>,
     /// What the arguments point to.
@@ -36,7 +36,7 @@ pub(super) struct Table<A> {
 
 impl<A> Tables<A> {
     /// The table of a call, built where there is none yet.
-    pub(super) fn get(
+    pub(crate) fn get(
         &mut self,
         bounds: Vec<Bound>,
         build: impl FnOnce(Vec<Bound>) -> Result<Table<A>>,
@@ -58,7 +58,7 @@ impl<A> Tables<A> {
 }
 
 impl<A: Send + Sync + 'static> Table<A> {
-    pub(super) fn new(
+    pub(crate) fn new(
         args: Vec<Option<A>>,
         memory: Vec<Symmetric<u8>>,
         host: Option<Lent>,
@@ -67,15 +67,19 @@ impl<A: Send + Sync + 'static> Table<A> {
         Table { args, _memory: memory, _host: host, _bounds: bounds }
     }
 
+    /// What each PE gets that has something to do.
+    pub(crate) fn args(&self) -> impl Iterator<Item = (usize, &A)> {
+        self.args.iter().enumerate().filter_map(|(pe, args)| Some((pe, args.as_ref()?)))
+    }
+
     /// Calls `f` for each PE's queue, which keeps all memory while it records.
-    pub(super) fn launch(
+    pub(crate) fn launch(
         self: &Arc<Self>,
         shared: &Shared,
         items: &[Item],
         f: impl Fn(tandem_stream, &ffi::tandem_team, &A) -> i32,
     ) -> Result<()> {
-        for (pe, args) in self.args.iter().enumerate() {
-            let Some(args) = args else { continue };
+        for (pe, args) in self.args() {
             let queue = shared.team().queue(pe);
             queue.keep_any(self.clone());
             items.iter().flat_map(|item| &item.keep).for_each(|memory| queue.keep(memory));
@@ -86,20 +90,20 @@ impl<A: Send + Sync + 'static> Table<A> {
 }
 
 /// Words of 64 bits of the structs of the header.
-pub(super) const SPOT: usize = size_of::<ffi::tandem_exec_spot>() / 8;
-pub(super) const ROW: usize = size_of::<ffi::tandem_exec_transfer>() / 8;
+pub(crate) const SPOT: usize = size_of::<ffi::tandem_exec_spot>() / 8;
+pub(crate) const ROW: usize = size_of::<ffi::tandem_exec_transfer>() / 8;
 const _: () = assert!(SPOT == 4 && ROW == 6);
 
 /// Rows and spots as kernels read them.
 #[derive(Default)]
-pub(super) struct Rows {
-    pub(super) rows: Vec<u64>,
-    pub(super) spots: Vec<u64>,
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<u64>,
+    pub(crate) spots: Vec<u64>,
 }
 
 impl Rows {
     /// Adds a row with the spots from `first` on: so many sources, targets, and places that are told.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         bytes: u64,
         touches: u64,
@@ -114,6 +118,6 @@ impl Rows {
 }
 
 /// How the numbers of a call are combined, as kernels know it.
-pub(super) fn numbers(numbers: Option<(Kind, Combine)>) -> (i32, i32) {
+pub(crate) fn numbers(numbers: Option<(Kind, Combine)>) -> (i32, i32) {
     numbers.map_or((ffi::TANDEM_EXEC_BYTES, 0), |(kind, how)| (kind as i32, how as i32))
 }
