@@ -56,6 +56,8 @@ template <int BYTES, int LANES> struct Way {
     }
 };
 
+extern __shared__ ulonglong2 slots[];
+
 /// AHEAD loads an item while the one before is added up.
 template <int BYTES, int LANES, bool AHEAD>
 __global__ void __launch_bounds__(AHEAD ? AHEAD_THREADS : THREADS) gather(const uint4* table, uint32_t items, uint32_t times, uint64_t* sums) {
@@ -65,14 +67,32 @@ __global__ void __launch_bounds__(AHEAD ? AHEAD_THREADS : THREADS) gather(const 
     Places places(thread / LANES, items);
     uint64_t sum = 0;
     if constexpr (AHEAD) {
-        Part part = load16_readonly(parts + places.next());
+        // Into shared memory, a slot of its own for each vector of a thread: ptxas adds up registers before it loads others.
+        constexpr int EACH = Way<BYTES, LANES>::EACH;
+        const auto fetch = [&](uint32_t i) {
+            const Part* from = parts + places.next();
+            const uint32_t to = uint32_t(__cvta_generic_to_shared(slots + (i & 1) * EACH * AHEAD_THREADS + threadIdx.x));
+#pragma unroll
+            for (int k = 0; k < EACH; k++)
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + 16 * k * AHEAD_THREADS), "l"(from->words + k) : "memory");
+            asm volatile("cp.async.commit_group;" ::: "memory");
+        };
+        const auto add = [&](uint32_t i) {
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                const ulonglong2 words = slots[((i & 1) * EACH + k) * AHEAD_THREADS + threadIdx.x];
+                sum += words.x + words.y;
+            }
+        };
+        fetch(0);
 #pragma unroll 1
         for (uint32_t i = 1; i < times; i++) {
-            const Part next = load16_readonly(parts + places.next());
-            sum += part.sum();
-            part = next;
+            fetch(i);
+            asm volatile("cp.async.wait_group 1;" ::: "memory");
+            add(i - 1);
         }
-        sum += part.sum();
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        add(times - 1);
     } else {
 #pragma unroll 1
         for (uint32_t i = 0; i < times; i++) sum += load16_readonly(parts + places.next() * LANES + thread % LANES).sum();
@@ -87,13 +107,14 @@ size_t all_wrong = 0;
 template <int BYTES, int LANES, bool AHEAD> void measure(const uint4* table, uint64_t size) {
     const auto kernel = gather<BYTES, LANES, AHEAD>;
     int blocks = 1;
-    const int threads = AHEAD ? AHEAD_THREADS : THREADS;
+    const int threads = AHEAD ? AHEAD_THREADS : THREADS, shared = AHEAD ? 2 * BYTES * AHEAD_THREADS : 0;
+    CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     if (!AHEAD) CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0));
     // Whole items: no reader is without some of its lanes.
     const int grid = blocks * multiprocessors / LANES * LANES;
     const uint32_t readers = uint32_t(grid) * threads / LANES, items = uint32_t(size / BYTES), times = uint32_t(ITEMS / readers);
     DeviceArray<uint64_t> sums(size_t(readers) * LANES);
-    const float ms = median_ms([&] { kernel<<<grid, threads>>>(table, items, times, sums.data); });
+    const float ms = median_ms([&] { kernel<<<grid, threads, shared>>>(table, items, times, sums.data); });
     std::vector<uint64_t> got(size_t(readers) * LANES);
     CHECK(cudaMemcpy(got.data(), sums.data, got.size() * sizeof got[0], cudaMemcpyDeviceToHost));
     for (size_t i = random_word() % 64; i < got.size(); i += 64) all_wrong += got[i] != (Way<BYTES, LANES>::expected(i, items, times));
