@@ -1,5 +1,5 @@
 #pragma once
-// What both programs need.
+// What the programs share.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,15 +21,17 @@ using namespace tandem;
         } \
     } while (0)
 
-static uint64_t random_state = 0x9e3779b97f4a7c15ull;
-
-/// splitmix64
-static uint64_t random_word() {
-    uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
+/// The last step of splitmix64: any number to one that looks random.
+TANDEM_HD uint64_t mix(uint64_t z) {
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ z >> 27) * 0x94d049bb133111ebull;
     return z ^ z >> 31;
 }
+
+static uint64_t random_state = 0x9e3779b97f4a7c15ull;
+
+/// splitmix64
+[[maybe_unused]] static uint64_t random_word() { return mix(random_state += 0x9e3779b97f4a7c15ull); }
 
 /// Fills values of a type made of field elements with random elements below the modulus.
 template <class P, class T> static void fill_random(std::vector<T>& values) {
@@ -48,3 +50,25 @@ template <class T> struct DeviceArray {
     DeviceArray(const DeviceArray&) = delete;
     DeviceArray& operator=(const DeviceArray&) = delete;
 };
+
+/// Median time in ms of 5 runs after one to warm up.
+template <class Launch> static float median_ms(Launch launch) {
+    cudaEvent_t begin, end;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    std::vector<float> times;
+    for (int run = 0; run < 6; run++) {
+        CHECK(cudaEventRecord(begin));
+        launch();
+        CHECK(cudaGetLastError());
+        CHECK(cudaEventRecord(end));
+        CHECK(cudaEventSynchronize(end));
+        float ms;
+        CHECK(cudaEventElapsedTime(&ms, begin, end));
+        if (run) times.push_back(ms);
+    }
+    CHECK(cudaEventDestroy(begin));
+    CHECK(cudaEventDestroy(end));
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}

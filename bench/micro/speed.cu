@@ -38,28 +38,6 @@ template <class F> __global__ void __launch_bounds__(128) mixed_adds(Xyzz<F>* su
     store16(sums + i, sum);
 }
 
-/// Median time in ms of 5 runs after one to warm up.
-template <class Launch> static float median_ms(Launch launch) {
-    cudaEvent_t begin, end;
-    CHECK(cudaEventCreate(&begin));
-    CHECK(cudaEventCreate(&end));
-    std::vector<float> times;
-    for (int run = 0; run < 6; run++) {
-        CHECK(cudaEventRecord(begin));
-        launch();
-        CHECK(cudaGetLastError());
-        CHECK(cudaEventRecord(end));
-        CHECK(cudaEventSynchronize(end));
-        float ms;
-        CHECK(cudaEventElapsedTime(&ms, begin, end));
-        if (run) times.push_back(ms);
-    }
-    CHECK(cudaEventDestroy(begin));
-    CHECK(cudaEventDestroy(end));
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
-}
-
 static void report(const char* name, const char* op, double count, double ms, double weq) {
     double rate = count / ms / 1e6;
     printf("speed  %-16s %-10s %9.2f G/s", name, op, rate);
