@@ -383,6 +383,8 @@ impl Resident {
     /// Until all are done. A PE that takes too long is a fault of the team.
     fn wait(&mut self, shared: &Shared, items: &[Item], awaited: &mut [Awaited], begun: Instant) -> Result<()> {
         let mut looks = 0u32;
+        // As of before the last looks: what had come by then has been seen, also if this thread was held up itself.
+        let mut waited = Duration::ZERO;
         loop {
             let mut is_done = true;
             for part in awaited.iter_mut() {
@@ -408,11 +410,12 @@ impl Resident {
                     self.start(shared, part.pe)?;
                 }
                 // A sender waits for nobody: where it was not done in time, it is the one to be named, and not who waits for it.
-                if begun.elapsed() > timeout(shared) * if part.is_receiver { 2 } else { 1 } {
+                if waited > timeout(shared) * if part.is_receiver { 2 } else { 1 } {
                     let record = self.silence(items, part);
                     return shared.team().core().give_up(record.waiter as usize, record);
                 }
             }
+            waited = begun.elapsed();
         }
     }
 
