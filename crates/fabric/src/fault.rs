@@ -14,7 +14,7 @@ pub struct Fault {
     pub peer: Option<usize>,
     /// Where, in words: which byte of which allocation.
     pub place: String,
-    /// What the word was last.
+    /// What the word was last; the last command that was done for [`FaultKind::Command`].
     pub seen: u64,
     /// What was wanted; bytes for [`FaultKind::Bounds`].
     pub wanted: u64,
@@ -29,6 +29,9 @@ pub enum FaultKind {
     Barrier,
     /// An access past the end of what is mapped.
     Bounds,
+    /// A PE's kernel that stays ([`crate::Collectives::now`]) did not do in time what the host told it. The place is where the
+    /// waiter gets its part of the result.
+    Command,
 }
 
 impl fmt::Display for Fault {
@@ -43,6 +46,13 @@ impl fmt::Display for Fault {
                 write!(f, "PE {waiter} waited in vain for {peer} at barrier {wanted}: it has come to {seen} of them")
             }
             FaultKind::Bounds => write!(f, "PE {waiter} accessed {wanted} bytes of {peer} past the end: {place}"),
+            FaultKind::Command => {
+                write!(
+                    f,
+                    "PE {waiter} waited in vain for {peer}, which has not done command {wanted} of the host: it has done {seen}; \
+                     the result was to be at {place}"
+                )
+            }
         }
     }
 }
@@ -64,6 +74,7 @@ impl Record {
         let kind = match self.what as i32 {
             ffi::TANDEM_FAULT_BARRIER => FaultKind::Barrier,
             ffi::TANDEM_FAULT_BOUNDS => FaultKind::Bounds,
+            ffi::TANDEM_FAULT_COMMAND => FaultKind::Command,
             _ => FaultKind::Wait,
         };
         let known = self.peer < ffi::TANDEM_FABRIC_MOST_PES as u32;

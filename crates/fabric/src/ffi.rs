@@ -69,6 +69,9 @@ pub const TANDEM_FAULT_BARRIER: i32 = 2;
 /// memory. `peer` is the target.
 pub const TANDEM_FAULT_BOUNDS: i32 = 3;
 
+/// A kernel that stays (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
+pub const TANDEM_FAULT_COMMAND: i32 = 4;
+
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -91,9 +94,9 @@ pub struct tandem_fault {
     pub pad: u32,
     /// The address that it waited for, in its own window, or that it accessed at the peer.
     pub place: u64,
-    /// The value that the word had last; for a barrier the round of the peer.
+    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done.
     pub seen: u64,
-    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes.
+    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number.
     pub wanted: u64,
 }
 

@@ -60,6 +60,8 @@ extern "C" {
 /// An access past the end of an allocation, which only builds with TANDEM_FABRIC_CHECKS look for, or to what is no symmetric
 /// memory. `peer` is the target.
 #define TANDEM_FAULT_BOUNDS 3
+/// A kernel that stays (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
+#define TANDEM_FAULT_COMMAND 4
 
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 typedef struct tandem_region {
@@ -79,9 +81,9 @@ typedef struct tandem_fault {
     uint32_t pad;
     /// The address that it waited for, in its own window, or that it accessed at the peer.
     uint64_t place;
-    /// The value that the word had last; for a barrier the round of the peer.
+    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done.
     uint64_t seen;
-    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes.
+    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number.
     uint64_t wanted;
 } tandem_fault;
 

@@ -8,6 +8,7 @@ use super::super::tables::numbers;
 use super::super::tuning::{way_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
 use super::numbered;
 use crate::collective::{Item, Shared};
+use crate::fault::Record;
 use crate::plan::Operation;
 use crate::team::MOST_PES;
 use crate::{ffi, Error, Result, Symmetric, Team};
@@ -30,7 +31,7 @@ pub(super) struct Resident {
     shares: HashMap<(usize, usize, u32), Share>,
     /// What the last calls came to: finding that out takes as long as a message.
     known: Vec<Known>,
-    /// A kernel did not answer: nothing more is asked of any.
+    /// A kernel did not answer or start: nothing more is asked of any.
     is_broken: bool,
 }
 
@@ -105,6 +106,8 @@ struct Awaited {
     pe: usize,
     blocks: Range<usize>,
     is_host: bool,
+    /// Whether these wait for another PE, which has to have done its part by the timeout; they then have as long again.
+    is_receiver: bool,
     /// Nanoseconds of the slowest of those that have answered.
     took: u32,
 }
@@ -134,10 +137,15 @@ impl Lane {
         self.word(std::mem::offset_of!(ffi::tandem_exec_mailbox, command) + 8 * i)
     }
 
+    /// The last command that a block has done, and above it how many nanoseconds that took.
+    fn answer(&self, block: usize) -> u64 {
+        let at = std::mem::offset_of!(ffi::tandem_exec_mailbox, done) + size_of::<ffi::tandem_exec_done>() * block;
+        self.word(at).load(Ordering::Acquire)
+    }
+
     /// How many nanoseconds a block took for the last command, if it has done it.
     fn done(&self, block: usize) -> Option<u32> {
-        let at = std::mem::offset_of!(ffi::tandem_exec_mailbox, done) + size_of::<ffi::tandem_exec_done>() * block;
-        let word = self.word(at).load(Ordering::Acquire);
+        let word = self.answer(block);
         (word as u32 == self.last).then_some((word >> 32) as u32)
     }
 
@@ -226,23 +234,14 @@ impl Resident {
                 _ => None,
             };
             let orders = split.as_ref().map_or(&round[..], |both| both);
-            // All are told before anything else is done: most kernels are there.
-            orders.iter().for_each(|order| self.lanes[order.pe].post(&order.words));
-            let mut awaited = Vec::with_capacity(2 * orders.len());
-            for order in orders {
-                let Order { pe, blocks, way_blocks, .. } = *order;
-                if !self.lanes[pe].is_running() {
-                    self.start(shared, pe)?;
+            let receiver = split.as_ref().map(|[_, receive]| receive.pe);
+            let awaited = match self.round(shared, items, orders, receiver) {
+                Ok(awaited) => awaited,
+                Err(error) => {
+                    self.abandon(shared);
+                    return Err(error);
                 }
-                let parts = [(0..blocks, false), (blocks..blocks + way_blocks, true)];
-                let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
-                awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, took: 0 }));
-            }
-            let begun = Instant::now();
-            if let Err(error) = self.wait(shared, &mut awaited, begun) {
-                self.is_broken = true;
-                return Err(error);
-            }
+            };
             if let Some(Through { ends: (from, to), size, .. }) = through {
                 // By the devices' clocks: to the host both ways end together, as the answers queue behind what passes its memory.
                 let time = |is_host: bool| {
@@ -253,6 +252,44 @@ impl Resident {
             }
         }
         Ok(true)
+    }
+
+    /// Has the commands of a round carried out. `receiver` is the PE that waits for the other.
+    fn round(
+        &mut self,
+        shared: &Shared,
+        items: &[Item],
+        orders: &[Order],
+        receiver: Option<usize>,
+    ) -> Result<Vec<Awaited>> {
+        let begun = Instant::now();
+        // All are told before anything else is done: most kernels are there.
+        orders.iter().for_each(|order| self.lanes[order.pe].post(&order.words));
+        let mut awaited = Vec::with_capacity(2 * orders.len());
+        for order in orders {
+            let Order { pe, blocks, way_blocks, .. } = *order;
+            if !self.lanes[pe].is_running() {
+                self.start(shared, pe)?;
+            }
+            let is_receiver = receiver == Some(pe);
+            let parts = [(0..blocks, false), (blocks..blocks + way_blocks, true)];
+            let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
+            awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, is_receiver, took: 0 }));
+        }
+        self.wait(shared, items, &mut awaited, begun)?;
+        Ok(awaited)
+    }
+
+    /// After an error: a kernel that has not read its command yet does not carry it out any more, and memory that one of them may
+    /// still write is freed behind the ends of all. A device that fails here runs none.
+    fn abandon(&mut self, shared: &Shared) {
+        self.is_broken = true;
+        self.leave();
+        for end in self.lanes.iter().filter_map(|lane| lane.stream.record().ok()) {
+            for stream in shared.team().queues().iter().filter_map(|queue| queue.stream()) {
+                let _ = stream.wait(&end);
+            }
+        }
     }
 
     /// What PEs do in each round of a call.
@@ -343,9 +380,11 @@ impl Resident {
         })
     }
 
-    /// Until all are done.
-    fn wait(&mut self, shared: &Shared, awaited: &mut [Awaited], begun: Instant) -> Result<()> {
+    /// Until all are done. A PE that takes too long is a fault of the team.
+    fn wait(&mut self, shared: &Shared, items: &[Item], awaited: &mut [Awaited], begun: Instant) -> Result<()> {
         let mut looks = 0u32;
+        // As of before the last looks: what had come by then has been seen, also if this thread was held up itself.
+        let mut waited = Duration::ZERO;
         loop {
             let mut is_done = true;
             for part in awaited.iter_mut() {
@@ -370,12 +409,30 @@ impl Resident {
                 if !lane.is_running() && lane.done(0).is_none() {
                     self.start(shared, part.pe)?;
                 }
-                // What one of them may wait for is later than what it says itself.
-                if begun.elapsed() > 2 * timeout(shared) {
-                    let problem = format!("PE {} ({}) does not answer", part.pe, shared.team().name(part.pe));
-                    return Err(Error::invalid("resident kernel", problem));
+                // A sender waits for nobody: where it was not done in time, it is the one to be named, and not who waits for it.
+                if waited > timeout(shared) * if part.is_receiver { 2 } else { 1 } {
+                    let record = self.silence(items, part);
+                    return shared.team().core().give_up(record.waiter as usize, record);
                 }
             }
+            waited = begun.elapsed();
+        }
+    }
+
+    /// The fault of a PE that has not done its part: another one of the call waits for it, at its own output.
+    fn silence(&self, items: &[Item], part: &Awaited) -> Record {
+        let lane = &self.lanes[part.pe];
+        let item = items.iter().find(|item| item.job.contains(&part.pe));
+        let other = item.and_then(|item| item.job.iter().zip(&item.output).find(|(&pe, _)| pe != part.pe));
+        // In a job of one PE there is none.
+        let (waiter, place) = other.map_or((part.pe, 0), |(&pe, &at)| (pe, at));
+        Record {
+            what: ffi::TANDEM_FAULT_COMMAND as u32,
+            waiter: waiter as u32,
+            peer: part.pe as u32,
+            place,
+            seen: u64::from(lane.answer(part.blocks.start) as u32),
+            wanted: u64::from(lane.last),
         }
     }
 }
