@@ -48,15 +48,15 @@ pub fn only(
     right: impl Fn() + Sync + Send + 'static,
     wrong: impl Fn() + Sync + Send + 'static,
 ) {
-    let checked = move |f| {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = switches;
-        model.check(f);
-    };
-    let (right, wrong): (Box<dyn Fn() + Sync + Send>, Box<dyn Fn() + Sync + Send>) = (Box::new(right), Box::new(wrong));
-    checked(right);
-    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| checked(wrong)));
+    checked(switches, right);
+    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| checked(switches, wrong)));
     assert!(found.is_err(), "the model does not notice what its twin does wrong");
+}
+
+fn checked(switches: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = switches;
+    model.check(f);
 }
 
 /// Lets others go on until it is so.

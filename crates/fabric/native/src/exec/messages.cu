@@ -1,6 +1,7 @@
 // A collective of small data as one kernel on each PE. Block b does the rows of lane b, those that send before those that receive.
 // Each word of a message carries 32 bits of data and, as its flag, the round (exec/protocol.rs): one store brings both, so that
-// nobody waits for a counter, and what is there from an earlier round cannot pass for this one's.
+// nobody waits for a counter, and what is there from an earlier round cannot pass for this one's. exec/lane.rs does the same for PEs that are
+// threads, with the same table.
 #include <cuda_runtime.h>
 
 #include "combine.cuh"
