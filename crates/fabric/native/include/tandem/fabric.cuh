@@ -10,6 +10,8 @@
 //         fabric::p(team, slot, int(team.me), (team.me + 1) % team.size);
 //     }
 //
+// PEs whose bits are set in team.apart have no memory here: the driver refuses it, and an access fails the device.
+//
 // docs/contracts/signals.md has the memory order of each operation.
 #include "fabric/array.cuh"
 #include "fabric/atomic.cuh"
