@@ -8,8 +8,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Instant;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, NttProducts, Order,
-    ProofBackend, Scalars,
+    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, Order, ProofBackend, Scalars,
 };
 
 /// A proof.
