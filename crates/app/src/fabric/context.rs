@@ -55,11 +55,23 @@ impl Context {
             Some(path) => Some(Nccl::load(Some(path)).map_err(|why| Failure::input(format!("--nccl: {why}")))?),
         };
         let most = usize::try_from(most_bytes / 4).unwrap_or(usize::MAX);
-        let topology = topology(&devices, size).map_err(failed)?;
+        Self::of(team, devices, nccl, most).map_err(failed)
+    }
+
+    fn of(team: Team, devices: Vec<Device>, nccl: Option<Arc<Nccl>>, most: usize) -> tandem_fabric::Result<Self> {
+        let size = team.size();
+        let topology = topology(&devices, size)?;
         let gpus: Vec<usize> = (0..size).collect();
         let links = HostLinks::planned(&team, &topology, &gpus).unwrap_or_else(|_| HostLinks::new(&team));
         let (links, pattern) = (Arc::new(links), Arc::new(Pattern::new(most, size)));
         Ok(Self { pattern, team, devices, links, topology, nccl, most })
+    }
+
+    /// Which of the team does not reach which other's memory, and why, if there are such PEs: the first of them.
+    pub(crate) fn apart(&self) -> Option<String> {
+        let all = 0..self.team.size();
+        let mut pairs = all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
+        pairs.find_map(|(from, to)| self.team.reaches(from, to).err()).map(|why| why.to_string())
     }
 
     /// Names of the PEs, for titles and rows.
@@ -134,4 +146,23 @@ fn open_team(session: &Session) -> Outcome<(Team, Vec<Device>)> {
     };
     let team = Team::cuda(&devices, tandem_fabric::Options::default()).map_err(failed)?;
     Ok((team, devices))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Of pretend PEs, the first two of which do not reach each other.
+    pub(crate) fn refused(pes: usize, most: usize) -> Context {
+        let options = tandem_fabric::Options { apart: vec![(0, 1)], ..Default::default() };
+        Context::of(Team::sim(pes, options).unwrap(), Vec::new(), None, most).unwrap()
+    }
+
+    #[test]
+    fn a_refused_pair_is_named_with_the_reason() {
+        let why = refused(3, 64).apart().unwrap();
+        assert_eq!(why, "PE 0 does not reach the memory of PE 1: the options say so");
+        let team = Team::sim(3, Default::default()).unwrap();
+        assert_eq!(Context::of(team, Vec::new(), None, 64).unwrap().apart(), None);
+    }
 }

@@ -80,7 +80,7 @@ fn inside<'a>(is_get: bool) -> Makers<'a> {
     let maker = |who: Who| -> Maker<'a> {
         Box::new(move |c| {
             // A pretend PE's program is one thread.
-            if who != Who::Thread && !c.team.is_cuda() {
+            if c.apart().is_some() || who != Who::Thread && !c.team.is_cuda() {
                 return Ok(None);
             }
             boxed(inside::Inside::new(c, is_get, who)?)
@@ -94,7 +94,7 @@ fn inside<'a>(is_get: bool) -> Makers<'a> {
 fn balls<'a>() -> Makers<'a> {
     let maker = |ball| -> Maker<'a> {
         Box::new(move |c| {
-            if ball != Ball::Signal && !c.team.is_cuda() {
+            if c.apart().is_some() || ball != Ball::Signal && !c.team.is_cuda() {
                 return Ok(None);
             }
             boxed(inside::PingPong::new(c, ball)?)
@@ -172,6 +172,11 @@ fn table(
         "{what}, {names}: time is that of one of many queued calls, latency from one call until it is complete everywhere; \
          rates are of the former where there is one; results checked where #wrong has a number"
     ));
+    if let Some(why) = context.apart() {
+        session.note(&format!(
+            "{why}: copies between them pass through the host, and what kernels of one do in the memory of another is left out"
+        ));
+    }
     let mut table = Table { what, factor: job.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
     for make in makers {
         let Some(mut subject) = make(&context)? else { continue };
@@ -195,5 +200,39 @@ fn table(
     match table.wrong() {
         0 => Ok(()),
         wrong => Err(Failure::device(format!("{wrong} elements were wrong; see the table"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that copies has its rows, with no element wrong, where the driver refuses a pair; kernels are left out.
+    #[test]
+    fn a_refused_pair_is_measured_through_the_host() {
+        let (least, most, factor, iters, warmup) = (1 << 16, 1 << 16, 4, 2, 1);
+        let (nccl, json, plot, tuning) = (None, None, None, Vec::new());
+        let options = Options { least, most, factor, iters, warmup, nccl, json, plot, tuning };
+        let context = context::tests::refused(2, 1 << 14);
+        let rows = |makers: Makers<'_>| -> Vec<Option<rows::Row>> {
+            let made = makers.iter().filter_map(|make| make(&context).ok().unwrap());
+            made.map(|mut subject| measure(&mut *subject, 1 << 16, 1, 2).ok().unwrap()).collect()
+        };
+        let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
+        let job = Operation::AllReduce.into();
+        let all = [
+            (p2p(&options), 3),
+            (host(true), 2),
+            (inside(false), 1),
+            (inside(true), 1),
+            (balls(), 0),
+            (ours(&options, job).collect(), 1),
+            (vec![array(0), array(2)], 2),
+        ];
+        for (i, (makers, wanted)) in all.into_iter().enumerate() {
+            let rows = rows(makers);
+            assert_eq!(rows.len(), wanted, "{i}: {rows:?}");
+            assert!(rows.iter().all(|row| row.as_ref().is_some_and(|row| row.wrong == Some(0))), "{i}: {rows:?}");
+        }
     }
 }
