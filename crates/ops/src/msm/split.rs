@@ -153,7 +153,7 @@ mod tests {
     fn what_does_not_belong_together_is_refused() {
         type G = <Bn254 as Curve>::G1;
         let backend = Cpu::new(2);
-        let points = vec![G::from_ark(&Affine::<G>::default()); 3];
+        let points = [G::from_ark(&Affine::<G>::default()); 3];
         for lanes in [0, 3] {
             let error = SplitMsm::<G, _>::load(&backend, lanes, points[..].into(), 1).err().unwrap();
             assert!(error.to_string().contains("expected 1 to 2"), "{error}");
