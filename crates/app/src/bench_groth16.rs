@@ -8,7 +8,7 @@ use crate::{bound, lanes, report};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Instant;
-use tandem_engine::{DeviceChoice, DeviceKind, Key, KeyCheck, Proved, Synthetic, SyntheticKey, Witness};
+use tandem_engine::{DeviceChoice, DeviceKind, Key, KeyCheck, ProofDigits, Proved, Synthetic, SyntheticKey, Witness};
 
 #[derive(Args)]
 pub(crate) struct BenchGroth16 {
@@ -36,11 +36,11 @@ type Subject = (DeviceChoice, Schedule);
 
 pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     let rows = Rows::open(session, args.options.json.as_deref())?;
-    let mut bench = Bench { session, args, rows, table: vec![columns()], stages: String::new() };
+    let mut bench = Bench { session, args, rows, table: vec![columns()], stages: String::new(), digits: None };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         for subject in &subjects {
-            bench.measure(subject, None, |opened| {
+            bench.measure(subject, |opened| {
                 let witness = opened.engine.read_witness(wtns)?;
                 Ok((opened.engine.load_key(zkey, KeyCheck::Once, &session.bars)?, witness))
             })?;
@@ -48,12 +48,11 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     } else {
         for log_n in args.options.log_n.clone() {
             bench.stages.clear();
+            bench.digits = None;
             let circuit = Synthetic { curve: args.options.curve.into(), log_size: log_n, dense: args.dense };
             let made = session.trace.step("make key", || SyntheticKey::make(circuit, &session.bars))?;
             for subject in &subjects {
-                bench.measure(subject, Some(args.dense), |opened| {
-                    Ok(opened.engine.load_synthetic(&made, &session.bars)?)
-                })?;
+                bench.measure(subject, |opened| Ok(opened.engine.load_synthetic(&made, &session.bars)?))?;
             }
         }
     }
@@ -90,15 +89,16 @@ struct Bench<'a> {
     table: Vec<Vec<String>>,
     /// Where the time of each subject's last proof went.
     stages: String,
+    /// Of the proofs of the circuit, once they are counted.
+    digits: Option<ProofDigits>,
 }
 
 impl Bench<'_> {
     /// Proves again and again with a resident key. Every proof is verified by the engine; one that the CPU had to make instead
-    /// of the device is no measurement. `dense` is the share of wires of full size, where it is known.
+    /// of the device is no measurement.
     fn measure(
         &mut self,
         (device, schedule): &Subject,
-        dense: Option<f64>,
         load: impl FnOnce(&Opened) -> Outcome<(Key, Witness)>,
     ) -> Outcome {
         let Bench { session, args: BenchGroth16 { options, uses, .. }, .. } = *self;
@@ -151,7 +151,11 @@ impl Bench<'_> {
             DeviceKind::Cuda => uses_of_lanes.len(),
             DeviceKind::Cpu | DeviceKind::Sim => 0,
         };
-        let bound_ms = dense.filter(|_| gpus > 0).map(|dense| bound::groth16_ms(key.info().curve, log_n, dense, gpus));
+        if gpus > 0 && self.digits.is_none() {
+            self.digits = Some(session.trace.step("count digits", || key.digits(&witness))?);
+        }
+        let of = |digits| bound::groth16_ms(key.info().curve, log_n, digits, gpus);
+        let bound_ms = self.digits.as_ref().filter(|_| gpus > 0).map(of);
 
         let mut row = Rows::timed("groth16", key.info().curve, log_n, &seconds);
         row["proofs_per_s"] = report::round(rate).into();

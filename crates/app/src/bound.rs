@@ -1,46 +1,66 @@
-//! The least time that the arithmetic of a proof takes on an NVIDIA H200.
+//! The least time that the multiplications of a proof take on NVIDIA H200s, in the cheapest forms that the project has of each
+//! (docs/adr/0363-bounds-corrected.md says what kind of bound that is).
 //!
-//! Multiplications of 32-bit words bind: a multiprocessor starts 32 of those with a 64-bit result in a clock, so that 132
-//! of them at 1.98 GHz do 8.36e12 a second. A product in a field of n words takes n^2 for the product, n^2 for
-//! the reduction and n halves for its factors.
+//! A multiprocessor starts 32 multiplications of 32-bit words with a 64-bit result in a clock, so that 132 of them at 1.98 GHz do
+//! 8.36e12 a second. One whose lower half alone is wanted takes half as long. Costs below are in the former.
 
-use tandem_engine::CurveId;
+use tandem_engine::digits::{Counts, WINDOW_BITS};
+use tandem_engine::{CurveId, ProofDigits};
 
-/// Word products a second on one GPU.
+/// Wide multiplications a second on one GPU.
 const RATE: f64 = 132.0 * 1.98e9 * 32.0;
 
-/// Word products of the operations of a proof.
+/// Wide multiplications of the operations of a proof.
 struct Costs {
-    /// A product of scalars.
-    scalar: f64,
-    /// Addition of affine points in G1 and G2 with the inversions shared: 5 products, a square and a quarter of a product.
+    /// A scalar times a known factor.
+    known: f64,
+    /// An addition of points in G1 and in G2.
     add: [f64; 2],
-    /// Addition of sums in extended Jacobian coordinates: 12 products and 2 squares.
-    full_add: [f64; 2],
 }
 
-fn costs(curve: CurveId) -> Costs {
+/// A product with a known factor (ntt/lazy.cuh) is an upper half of 43, a lower half of 28 and 8 half ones, and a lower half without
+/// the limbs in which the modulus has a simple form.
+const fn known(rest: f64) -> f64 {
+    43.0 + (28.0 + 8.0 / 2.0) + rest
+}
+
+/// Additions of affine points (msm/rounds.cuh): 5 products and a square; an inversion serves any number of them. `product` and
+/// `square` are without Montgomery's `reduction`.
+const fn additions(product: f64, square: f64, reduction: f64) -> [f64; 2] {
+    let g1 = 5.0 * (product + reduction) + (square + reduction);
+    // In Fp2 (fp2.cuh): three products and two reductions; (c0 + c1)(c0 - c1) and c0 c1 for a square.
+    let g2 = 5.0 * (3.0 * product + 2.0 * reduction) + 2.0 * (product + reduction);
+    [g1, g2]
+}
+
+/// Products of n limbs (limbs_device.cuh) are three of n / 2 (docs/adr/0331), squares n (n + 1) / 2, reductions n^2 and n half
+/// ones for their factors.
+const fn costs(curve: CurveId) -> Costs {
     match curve {
-        CurveId::Bn254 => Costs { scalar: 132.0, add: [797.0, 1986.0], full_add: [1724.0, 4464.0] },
-        // The scalar field's lowest words are 1 and 2^32 - 1: no products there.
-        CurveId::Bls12_381 => Costs { scalar: 112.0, add: [1772.0, 4431.0], full_add: [3834.0, 9960.0] },
+        // The rest of 7 limbs: 21 and 7 half ones. 3 * 4^2, 36 and 68: 684 in G1 and 1632 in G2.
+        CurveId::Bn254 => Costs { known: known(21.0 + 7.0 / 2.0), add: additions(48.0, 36.0, 64.0 + 8.0 / 2.0) },
+        // The rest of 6 limbs: 15 and 6 half ones. 3 * 6^2, 78 and 150: 1518 in G1 and 3636 in G2.
+        CurveId::Bls12_381 => Costs { known: known(15.0 + 6.0 / 2.0), add: additions(108.0, 78.0, 144.0 + 12.0 / 2.0) },
     }
 }
 
-/// Milliseconds, on `gpus` GPUs, for a circuit that fills its domain and has a share `dense` of wires of full size; all
-/// other scalars are taken to cost nothing.
-pub(crate) fn groth16_ms(curve: CurveId, log_domain: u32, dense: f64, gpus: usize) -> f64 {
+/// Additions of a sum that has so many digits, with windows of whichever bits take the fewest: one a digit, less the first of each
+/// bucket, and two a bucket. Odd digits of c bits and a sign have 2^(c - 2) buckets.
+fn additions_of(digits: &Counts) -> f64 {
+    let with = |(&digits, bits): (&u64, u32)| digits + digits.min(1 << (bits - 2));
+    digits.iter().zip(WINDOW_BITS).map(with).min().unwrap_or(0) as f64
+}
+
+/// Milliseconds on `gpus` GPUs.
+pub(crate) fn groth16_ms(curve: CurveId, log_domain: u32, digits: &ProofDigits, gpus: usize) -> f64 {
     let costs = costs(curve);
     let rows = f64::from(log_domain).exp2();
-    // One bucket set with windows of c bits: an addition for each window of 253 bits, two a bucket to add the buckets up.
-    let sum = |points: f64, group: usize| {
-        let with = |c: i32| {
-            points * (253.0 / f64::from(c)).ceil() * costs.add[group] + f64::from(c).exp2() * costs.full_add[group]
-        };
-        (4..=26).map(with).fold(f64::INFINITY, f64::min)
-    };
-    let transforms = 6.0 * (rows / 2.0 * f64::from(log_domain) - rows + 1.0) * costs.scalar;
-    let sums = 3.0 * sum(rows * dense, 0) + sum(rows * dense, 1) + sum(rows, 0);
+    // Three transforms to coefficients and three to the odd coset. A factor for each pair of a stage; to coefficients all but
+    // rows - 1 of these are 1, on the odd coset none.
+    let pairs = rows / 2.0 * f64::from(log_domain);
+    let transforms = (3.0 * (pairs - (rows - 1.0)) + 3.0 * pairs) * costs.known;
+    let g1: f64 = [&digits.a, &digits.b, &digits.l, &digits.h].map(additions_of).iter().sum();
+    let sums = g1 * costs.add[0] + additions_of(&digits.b) * costs.add[1];
     (transforms + sums) / RATE / gpus.max(1) as f64 * 1e3
 }
 
@@ -48,14 +68,42 @@ pub(crate) fn groth16_ms(curve: CurveId, log_domain: u32, dense: f64, gpus: usiz
 mod tests {
     use super::*;
 
+    /// `wires` of them of full size, as many ones, and a quotient of `rows`.
+    fn digits(wires: u64, rows: u64) -> ProofDigits {
+        let random = |n: u64| WINDOW_BITS.map(move |c| (n as f64 * (253.0 / f64::from(c + 1) + 0.5)) as u64);
+        let of = |n: u64, ones: u64| -> Counts { random(n).map(|x| x + ones).collect::<Vec<_>>().try_into().unwrap() };
+        let witness = of(wires, wires);
+        ProofDigits { a: witness, b: witness, l: witness, h: of(rows, 0) }
+    }
+
+    #[test]
+    fn costs_are_those_counted_by_hand() {
+        let of = |curve| (costs(curve).known, costs(curve).add);
+        assert_eq!(of(CurveId::Bn254), (99.5, [684.0, 1632.0]));
+        assert_eq!(of(CurveId::Bls12_381), (93.0, [1518.0, 3636.0]));
+    }
+
+    #[test]
+    fn additions_are_those_of_the_best_windows() {
+        assert_eq!(additions_of(&[0; 25]), 0.0);
+        // All digits in one bucket: 16 buckets at the least are taken to be there.
+        assert_eq!(additions_of(&[1000; 25]), 1016.0);
+        assert_eq!(additions_of(&[3; 25]), 6.0);
+        // A million random scalars: 12 digits each and half as many buckets with 21 bits, 11.5 and as many with 22.
+        let million = additions_of(&digits(0, 1 << 20).h) / f64::from(1 << 20);
+        assert!((12.49..12.51).contains(&million), "{million}");
+    }
+
     #[test]
     fn bounds_are_those_worked_out_by_hand() {
-        // 2^20 rows, half dense: transforms 0.89, H 1.51, A, B1 and L 0.80 each, B2 2.0 ms.
-        let bound = groth16_ms(CurveId::Bn254, 20, 0.5, 1);
-        assert!((6.4..7.1).contains(&bound), "{bound}");
-        assert!((groth16_ms(CurveId::Bn254, 20, 0.5, 2) * 2.0 - bound).abs() < 1e-9);
-        // 2^22 rows in 10^10 word products: transforms 3.3 and 2.8, H 4.5 and 10.1, A, B1 and L 2.35 and 5.2 each, B2 5.9 and 13.1.
-        let ratio = groth16_ms(CurveId::Bls12_381, 22, 0.5, 1) / groth16_ms(CurveId::Bn254, 22, 0.5, 1);
-        assert!((1.96..2.05).contains(&ratio), "{ratio}");
+        // 2^20 rows, half of the wires of full size. In units of 2^20 word products: transforms 57 * 99.5 = 5672; H 12.5 * 684 =
+        // 8550; A, B1 and L 0.5 * 12 + 0.5 ones + 0.5 buckets = 7.0 * 684 = 4788 each, B2 7.0 * 1632 = 11424: 40010 of them, 5.02 ms.
+        let half = digits(1 << 19, 1 << 20);
+        let bound = groth16_ms(CurveId::Bn254, 20, &half, 1);
+        assert!((4.97..5.03).contains(&bound), "{bound}");
+        assert!((groth16_ms(CurveId::Bn254, 20, &half, 2) * 2.0 - bound).abs() < 1e-9);
+        // On the other curve: 57 * 93 = 5301, 12.5 * 1518 = 18975, 3 * 7.0 * 1518 = 31878 and 7.0 * 3636 = 25452.
+        let ratio = groth16_ms(CurveId::Bls12_381, 20, &half, 1) / bound;
+        assert!((2.03..2.05).contains(&ratio), "{ratio}");
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_formats::{json, zkey, MappedFile, Zkey};
 use tandem_groth16::check::check_points;
+use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{
     Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof, Refusal, Shape, Witness as Values,
 };
@@ -39,6 +40,7 @@ pub(crate) struct Place<'a> {
 /// A key of some curve.
 pub(crate) trait AnyKey: Send + Sync {
     fn prove(&self, witness: &Witness) -> Result<Proved>;
+    fn digits(&self, witness: &Witness) -> Result<ProofDigits>;
 }
 
 /// A key of one curve.
@@ -187,6 +189,14 @@ struct Attempt<C: Curve> {
 }
 
 impl<C: AnyCurve> CurveKey<C> {
+    /// The witness as one of the key's curve.
+    fn values<'a>(&self, witness: &'a Witness) -> Result<&'a Values<C>> {
+        C::values(&witness.values).ok_or_else(|| {
+            let (name, has, key) = (witness.name(), witness.curve(), C::ID);
+            Error::input(format!("{name}: a witness for {has}; the key is for {key}"))
+        })
+    }
+
     fn attempt(&self, resident: &dyn Resident<C>, witness: &Values<C>) -> tandem_groth16::Result<Attempt<C>> {
         let (made, spans) = resident.prove(&self.verifier, witness, &Blinding::random()?)?;
         let mut stages = stages_of(&spans);
@@ -235,11 +245,7 @@ impl<C: AnyCurve> CurveKey<C> {
 
 impl<C: AnyCurve> AnyKey for CurveKey<C> {
     fn prove(&self, witness: &Witness) -> Result<Proved> {
-        let name = witness.name();
-        let Some(values) = C::values(&witness.values) else {
-            let (has, key) = (witness.curve(), C::ID);
-            return Err(Error::input(format!("{name}: a witness for {has}; the key is for {key}")));
-        };
+        let values = self.values(witness)?;
         let started = Instant::now();
         let first = self.attempt(&*self.resident, values);
         let fallback = self.report(&first, witness)?;
@@ -253,7 +259,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
                 info = resident.info();
                 let second = self.attempt(resident, values).map_err(|e| Error::prover(e, &witness.path))?;
                 if second.verdict.is_err() {
-                    let key = self.path.display();
+                    let (name, key) = (witness.name(), self.path.display());
                     return Err(Error::input(format!(
                         "{name}: the witness does not satisfy the circuit of the key {key}; \
                          make both from the same compilation of the circuit"
@@ -278,6 +284,12 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
             seconds: (attempt.ended - started).as_secs_f64(),
             fallback,
         })
+    }
+
+    fn digits(&self, witness: &Witness) -> Result<ProofDigits> {
+        let values = self.values(witness)?;
+        let count = |view: &KeyView<'_, C>| ProofDigits::count(view, values);
+        self.source.with(&self.path, |view| count(view).map_err(|e| Error::prover(e, &witness.path)))
     }
 }
 
@@ -318,6 +330,14 @@ impl Key {
     /// Why it is on another device than the engine's, if it is: one sentence to be shown.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// The digits of the sums of a proof with `witness`, for bounds of what it takes. Reads the points from where the key came from.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a witness of another circuit.
+    pub fn digits(&self, witness: &Witness) -> Result<ProofDigits> {
+        self.inner.digits(witness)
     }
 
     /// The file it came from; empty for a synthetic one.

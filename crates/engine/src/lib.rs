@@ -39,6 +39,7 @@ pub use poseidon::{Hasher, ELEMENT_BYTES};
 pub use reduce::{element_bytes, random_elements, Dealt, Measured, Reduced, Reducer};
 pub use sort::{Distribution, SortBench, Sorter};
 pub use synthetic::SyntheticKey;
+pub use tandem_groth16::digits::{self, ProofDigits};
 pub use tandem_groth16::{Layout, Progress, Silent};
 pub use tandem_ops::{CurveId, DeviceKind, Direction, FieldId, Lane, Order, Span};
 pub use witness::Witness;

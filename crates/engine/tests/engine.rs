@@ -62,6 +62,25 @@ const CURVES: [CurveId; 2] = [CurveId::Bn254, CurveId::Bls12_381];
 /// All lanes on one proof, however small.
 const ROLES: Schedule = Schedule::Together(Layout::Roles);
 
+/// The same of a key in memory and of one from a file; a witness of the other curve is refused.
+#[test]
+fn digits_of_a_proof_are_counted() {
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    for curve in CURVES {
+        let files = Files::new(curve);
+        let from_file = files.key(&engine).digits(&files.witness()).unwrap();
+        let made = SyntheticKey::make(Synthetic { curve, log_size: 5, dense: 0.5 }, &Silent).unwrap();
+        let (key, witness) = engine.load_synthetic(&made, &Silent).unwrap();
+        assert_eq!(key.digits(&witness).unwrap(), from_file);
+        // Half of 29 wires are of full size.
+        let at_20_bits = from_file.l[20 - *tandem_engine::digits::WINDOW_BITS.start() as usize];
+        assert!((160..260).contains(&at_20_bits), "{from_file:?}");
+        let other = Files::new(CURVES[usize::from(curve == CURVES[0])]).witness();
+        let refused = key.digits(&other).unwrap_err();
+        assert!(refused.exit_status() == 2 && refused.to_string().contains("a witness for"), "{refused}");
+    }
+}
+
 /// More callers than teams, each with its own proof; every team makes some of them.
 #[test]
 fn each_lane_makes_proofs_of_its_own() {

@@ -8,6 +8,7 @@
 
 mod blinding;
 pub mod check;
+pub mod digits;
 mod error;
 mod finish;
 mod fixed_base;
