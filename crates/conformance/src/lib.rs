@@ -169,6 +169,7 @@ macro_rules! suite {
             use super::*;
 
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
+            $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);
         }
     };

@@ -206,13 +206,15 @@ fn table(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use args::Calls;
 
     /// Everything that copies has its rows, with no element wrong, where the driver refuses a pair; kernels are left out.
     #[test]
     fn a_refused_pair_is_measured_through_the_host() {
         let (least, most, factor, iters, warmup) = (1 << 16, 1 << 16, 4, 2, 1);
-        let (nccl, json, plot, tuning) = (None, None, None, Vec::new());
-        let options = Options { least, most, factor, iters, warmup, nccl, json, plot, tuning };
+        let calls = Calls { iters, warmup, json: None };
+        let sweep = Sweep { least, most, factor, calls, plot: None };
+        let options = Options { sweep, nccl: None, tuning: Vec::new() };
         let context = context::tests::refused(2, 1 << 14);
         let rows = |makers: Makers<'_>| -> Vec<Option<rows::Row>> {
             let made = makers.iter().filter_map(|make| make(&context).ok().unwrap());

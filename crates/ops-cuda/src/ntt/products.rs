@@ -9,14 +9,14 @@ use tandem_ops::ntt::{log_size, ntt_then_product, product_then_ntt};
 use tandem_ops::{Bls12_381, Bn254, Buffer, Coset, Direction, Error, Mont, NttOp, NttProducts, Result};
 
 /// How a transform is done whose first pass reads the elements that come in and whose last one writes those that go out; `None` for
-/// one that scales them before or after, or that has no passes.
-fn whole(op: NttOp, log_n: u32, memory: u64) -> Option<(Shape, Plan)> {
+/// one that scales them before or after, or that has no passes. On a GPU of so many bytes, of so many passes at least.
+fn whole(op: NttOp, log_n: u32, (memory, least): (u64, u32)) -> Option<(Shape, Plan)> {
     let odd = op.coset == Coset::Odd && op.direction == Direction::Forward;
     if !odd && op.coset != Coset::Subgroup {
         return None;
     }
     let shape = Shape { log_n, direction: op.direction, odd, input: op.input, output: op.output };
-    Some((shape, plan(&shape, memory)?))
+    Some((shape, plan(&shape, memory, least)?))
 }
 
 /// Whether the last pass is one and not two.
@@ -43,7 +43,7 @@ macro_rules! curve {
                 let log_n = log_size::<$curve>(a.len(), 1, op.coset)?;
                 alike(a, b)?;
                 let ctx = self.lane(OP, a.lane())?;
-                let Some((shape, plan)) = whole(op, log_n, ctx.properties.memory_bytes) else {
+                let Some((shape, plan)) = whole(op, log_n, (ctx.properties.memory_bytes, ctx.least_passes)) else {
                     return product_then_ntt::<$curve, _>(self, a, b, op);
                 };
                 let out = self.uninit::<Mont>(OP, a.lane(), a.len())?;
@@ -63,7 +63,8 @@ macro_rules! curve {
                 alike(&c, a)?;
                 alike(&c, b)?;
                 let ctx = self.lane(OP, c.lane())?;
-                let how = whole(op, log_n, ctx.properties.memory_bytes).filter(|(_, plan)| ends_at_once(plan));
+                let how = whole(op, log_n, (ctx.properties.memory_bytes, ctx.least_passes))
+                    .filter(|(_, plan)| ends_at_once(plan));
                 let Some((shape, plan)) = how else {
                     return ntt_then_product::<$curve, _>(self, a, b, c, op);
                 };
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn transforms_of_a_quotient_take_no_other_way() {
-        const H200: u64 = 150_000_000_000;
+        const H200: (u64, u32) = (150_000_000_000, 1);
         let (natural, reversed) = (Order::Natural, Order::BitReversed);
         let inverse = NttOp { direction: Direction::Inverse, coset: Coset::Subgroup, input: natural, output: reversed };
         let forward = NttOp { direction: Direction::Forward, coset: Coset::Odd, input: reversed, output: natural };
