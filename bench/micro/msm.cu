@@ -87,12 +87,6 @@ enum Scalars { RANDOM, ZEROS, ONES, EQUAL, MINUS_ONE, FEW, TWO, ONE_WINDOW, BITS
 static const char* const KIND[] = {"random",   "zeros", "ones",       "equal", "r-1",
                                    "99% zero", "two",   "one window", "bits",  "edges", "mixed"};
 
-__host__ __device__ inline uint64_t mix(uint64_t z) {
-    z += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
 __device__ uint32_t logarithm(uint64_t i, Points points) {
     if (points == SAME) return 9;
     if (points == MEETING) return 5 * ((mix(3 * i + 2) % 5 + 1) / 2);
