@@ -83,10 +83,11 @@ part() {
 # with the CPU is left out. Sizes for memcheck and for racecheck, which takes far longer.
 parts() {
     while read -r filter memory race gpus; do
+        filters=$((${filters:-0} + 1)) number=$filters
         for tool in $tools; do
             size=$memory
             [ "$tool" = racecheck ] && size=$race
-            number=$((${number:-0} + 1))
+            number=$((number + 1))
             [ "$gpus" = one ] && gpu=$((number % TANDEM_REQUIRE_GPU)) || gpu=all
             name=conformance-$(echo "$filter" | tr -s : -)
             echo "$tool $name $size $gpu tests/conformance --test-threads 1 cuda::$filter"
@@ -100,6 +101,8 @@ ntt_spread::Goldilocks 6 4 all
 ntt_spread::BabyBear 6 4 all
 reduce 4 4 all
 ntt::Bls12_381 8 6 one
+ntt_products::Bls12_381 8 6 one
+ntt_products::Bn254 8 6 one
 ntt::Bn254 8 6 one
 ntt::Goldilocks 8 6 one
 ntt::BabyBear 8 6 one

@@ -71,6 +71,10 @@ real() {
         xz -T1 -6 -c "$r1cs" >"$bundle/real/$2.r1cs.xz"
         xz -T1 -6 -c "$1/ours.wtns" >"$bundle/real/$2.wtns.xz"
         taken=$((taken + $(cat "$bundle/real/$2".*.xz | wc -c)))
+        if [ $taken -gt $((most_mib << 20)) ]; then
+            echo "gpu-bundle: no room for the constraints of $2" >&2
+            rm "$bundle/real/$2".*.xz
+        fi
         return
     done
     echo "gpu-bundle: no constraints of $2" >&2

@@ -45,7 +45,7 @@ const fn costs(curve: CurveId) -> Costs {
 }
 
 /// Additions of a sum that has so many digits, with windows of whichever bits take the fewest: one a digit, less the first of each
-/// bucket, and two a bucket. Odd digits of c bits and a sign have 2^(c - 2) buckets.
+/// bucket, and two a bucket. Odd digits of c bits, the sign among them, have 2^(c - 2) buckets.
 fn additions_of(digits: &Counts) -> f64 {
     let with = |(&digits, bits): (&u64, u32)| digits + digits.min(1 << (bits - 2));
     digits.iter().zip(WINDOW_BITS).map(with).min().unwrap_or(0) as f64

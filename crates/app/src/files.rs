@@ -1,6 +1,7 @@
 //! Output files of a command: opened before the work, so that a wrong path costs nothing, and committed after it.
 
 use crate::failure::{Failure, Outcome};
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -34,13 +35,15 @@ impl Outputs {
 
 /// Fails where an output is one of `inputs` or another output.
 pub(crate) fn check(outputs: &[PathBuf], inputs: &[PathBuf]) -> Outcome {
-    for (i, output) in outputs.iter().enumerate().filter(|(_, output)| is_regular_or_new(output)) {
-        let same = |other: &&PathBuf| identity(other) == identity(output);
-        if let Some(input) = inputs.iter().find(same) {
+    let inputs_by_file: HashMap<PathBuf, &PathBuf> = inputs.iter().map(|input| (identity(input), input)).collect();
+    let mut named = HashSet::new();
+    for output in outputs.iter().filter(|output| is_regular_or_new(output)) {
+        let file = identity(output);
+        if let Some(input) = inputs_by_file.get(&file) {
             let problem = format!("the output would replace the input {}; give another name", input.display());
             return Err(Failure::file(output, problem));
         }
-        if outputs[..i].iter().any(|other| same(&other)) {
+        if !named.insert(file) {
             return Err(Failure::file(output, "is named for two outputs; give each its own name"));
         }
     }

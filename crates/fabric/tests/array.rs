@@ -3,7 +3,7 @@
 mod teams;
 
 use tandem_fabric::topology::Topology;
-use tandem_fabric::{Collectives, Distribution, GlobalArray, Options, Team};
+use tandem_fabric::{Collectives, Distribution, Error, GlobalArray, Options, Team};
 use teams::{each, each_cuda, numbers};
 
 fn distributions(len: usize) -> [Distribution; 4] {
@@ -97,6 +97,11 @@ fn arrays_are_assigned_between_pes_that_are_apart() {
             team.synchronize().unwrap();
             assert!(runs.read(0..len).unwrap() == contents && block.read(0..len).unwrap() == contents);
         }
+        // A recording would hold nothing of what the host copies.
+        let cyclic: GlobalArray<u8> = GlobalArray::new(team, 100, Distribution::Cyclic).unwrap();
+        let block: GlobalArray<u8> = GlobalArray::new(team, 100, Distribution::Block).unwrap();
+        let recorded = team.queue(0).capture(|_| cyclic.assign(&block));
+        assert!(matches!(recorded, Err(Error::NoPeer { .. })), "{:?}", recorded.err());
     };
     let pairs = Options { apart: vec![(0, 2), (0, 3), (1, 2), (1, 3)], ..Options::default() };
     let two = Options { apart: vec![(0, 1)], ..Options::default() };

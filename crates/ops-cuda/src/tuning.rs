@@ -42,14 +42,14 @@ pub(crate) mod msm {
         picoseconds / if point_bytes <= 64 { 163.0 } else { 350.0 }
     }
     /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. By group and curve, by the
-    /// bytes of a point: G1 of BN254 and of BLS12-381, then their G2. Not yet measured below 2^20 points, where two NVIDIA H200 take 0.6 of the
-    /// time of one (docs/adr/0333): set so that two lanes share from 2^16 on. How to measure it: `tandem bench msm --log-n 8..18 --lanes 1`
-    /// and `--lanes 2`, with `--g2` and `--curve bls12-381`; twice the number is the least size at which two are faster, and stay it.
+    /// bytes of a point. Two NVIDIA H200, 2026-11-22, 23:51 UTC, commit 92ac3fa, `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on
+    /// one and on two: G1 of BN254 2^16 0.50 and 0.55, 2^17 0.69 and 0.57; of BLS12-381 2^16 0.90 and 0.94, 2^17 1.26 and 0.97; G2 of BN254 2^13 0.62
+    /// and 0.73, 2^14 0.77 and 0.70; of BLS12-381 2^12 0.83 and 0.84, 2^13 1.02 and 0.98.
     pub(crate) fn shard_points(point_bytes: u64) -> usize {
-        const BN254_G1: usize = 1 << 15;
-        const BLS12_381_G1: usize = 1 << 15;
-        const BN254_G2: usize = 1 << 15;
-        const BLS12_381_G2: usize = 1 << 15;
+        const BN254_G1: usize = 1 << 16;
+        const BLS12_381_G1: usize = 1 << 16;
+        const BN254_G2: usize = 1 << 13;
+        const BLS12_381_G2: usize = 1 << 12;
         match point_bytes {
             0..=64 => BN254_G1,
             65..=96 => BLS12_381_G1,

@@ -50,7 +50,7 @@ pub trait Digits<C: Curve>: Backend {
     /// How to take scalars apart, and how to hold points; decided by a pure function of the request and the device.
     type Plan: Clone + Send + Sync + std::fmt::Debug;
     /// The digits of one vector of scalars on one lane. Wiped when dropped.
-    type Digits: Send;
+    type Digits: Send + 'static;
 
     /// Decides.
     ///

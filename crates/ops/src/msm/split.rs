@@ -100,7 +100,12 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
         let digits = self.shares.iter().zip(scalars).map(of_share).collect::<Result<Vec<_>>>()?;
         let of_share = |(share, digits): (&Share<G, B>, _)| backend.msm(&share.bases, digits);
         let parts = self.shares.iter().zip(&digits).map(of_share).collect::<Result<Vec<_>>>()?;
-        Ok(Pending::new(move || parts.into_iter().try_fold(G::Ark::ZERO, |sum, part| Ok(sum + part.wait()?))))
+        Ok(Pending::new(move || {
+            let sum = parts.into_iter().try_fold(G::Ark::ZERO, |sum, part| Ok(sum + part.wait()?));
+            // Only now, or the digits' memory would be overwritten beside the end of the sum.
+            drop(digits);
+            sum
+        }))
     }
 }
 

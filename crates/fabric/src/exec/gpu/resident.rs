@@ -262,7 +262,6 @@ impl Resident {
         orders: &[Order],
         receiver: Option<usize>,
     ) -> Result<Vec<Awaited>> {
-        let begun = Instant::now();
         // All are told before anything else is done: most kernels are there.
         orders.iter().for_each(|order| self.lanes[order.pe].post(&order.words));
         let mut awaited = Vec::with_capacity(2 * orders.len());
@@ -276,7 +275,7 @@ impl Resident {
             let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
             awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, is_receiver, took: 0 }));
         }
-        self.wait(shared, items, &mut awaited, begun)?;
+        self.wait(shared, items, &mut awaited)?;
         Ok(awaited)
     }
 
@@ -381,10 +380,10 @@ impl Resident {
     }
 
     /// Until all are done. A PE that takes too long is a fault of the team.
-    fn wait(&mut self, shared: &Shared, items: &[Item], awaited: &mut [Awaited], begun: Instant) -> Result<()> {
+    fn wait(&mut self, shared: &Shared, items: &[Item], awaited: &mut [Awaited]) -> Result<()> {
         let mut looks = 0u32;
         // As of before the last looks: what had come by then has been seen, also if this thread was held up itself.
-        let mut waited = Duration::ZERO;
+        let (mut begun, mut waited) = (Instant::now(), Duration::ZERO);
         loop {
             let mut is_done = true;
             for part in awaited.iter_mut() {
@@ -408,6 +407,7 @@ impl Resident {
                 let lane = &self.lanes[part.pe];
                 if !lane.is_running() && lane.done(0).is_none() {
                     self.start(shared, part.pe)?;
+                    (begun, waited) = (Instant::now(), Duration::ZERO);
                 }
                 // A sender waits for nobody: where it was not done in time, it is the one to be named, and not who waits for it.
                 if waited > timeout(shared) * if part.is_receiver { 2 } else { 1 } {

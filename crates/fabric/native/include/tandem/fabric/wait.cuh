@@ -157,6 +157,8 @@ TANDEM_FABRIC_FN size_t wait_until_any(const tandem_team& team, const T* words, 
                                        Compare compare, T wanted, uint32_t from = ANY_PE, size_t first = 0,
                                        Group group = {}) {
     size_t found = NONE;
+    // What the others have set to be skipped is.
+    group.sync();
     if (group.rank() == 0 && detail::is_any_left(skip, count)) {
         detail::poll(
             team,
