@@ -22,7 +22,7 @@ for device in cuda cuda:0; do
     bench $device --curve bn254 --log-n 28 --runs 10
     bench $device --curve bls12-381 --log-n 28 --runs 10
 done
-bench cuda --curve bls12-381 --log-n 32 --runs 3
+bench cuda --curve bls12-381 --log-n 32 --runs 10
 for device in cuda cuda:0; do
     for field in goldilocks baby-bear; do
         bench $device --field $field --log-n 20..24 --runs 20
