@@ -1,53 +1,25 @@
 //! Teams: the PEs that share memory, and what the host does with them.
 
+mod options;
+
 use crate::fault::{Fault, Record};
 use crate::machine::Faults;
 use crate::onesided::{atomic_args, same_length, wait_args};
 use crate::op::Op;
 use crate::queue::{Event, Queue};
 use crate::word::{compares, width, Atomic, Compare, Word};
-use crate::world::{Allocation, Links, World};
+use crate::world::{Allocation, World};
 use crate::{cuda, ffi, sim, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tandem_cuda::{Device, DeviceBuffer, Stream};
 
+use options::shape;
+pub use options::Options;
+
 /// PEs that a world can have.
 pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
-
-/// How a team is opened.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Bytes of addresses that are kept for the heap of each PE: the most that it can ever have. 0 is 256 GiB on GPUs and
-    /// 16 GiB for pretend PEs.
-    pub window: u64,
-    /// Bytes that each heap gets at once; it grows when more is needed.
-    pub initial: u64,
-    /// A wait that takes longer ends in a [`Fault`].
-    pub timeout: Duration,
-    /// Bytes that the heap of a PE may have, for PEs that may have less than the window.
-    pub memory: Vec<(usize, u64)>,
-    /// Whether kernels that are built with TANDEM_FABRIC_CHECKS are told where each allocation ends, so that they find an access
-    /// past it; else they find those past the end of the heap. Costs a 64th of the heap more, and a write to each PE for every
-    /// allocation. On in debug builds.
-    pub checks: bool,
-    /// Pairs of PEs that are treated as if the driver refused them access to each other's memory.
-    pub apart: Vec<(usize, usize)>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            window: 0,
-            initial: 0,
-            timeout: Duration::from_secs(10),
-            memory: Vec::new(),
-            checks: cfg!(debug_assertions),
-            apart: Vec::new(),
-        }
-    }
-}
 
 /// The longest timeout; longer ones are cut to it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -603,43 +575,6 @@ impl Team {
     pub fn check(&self) -> Result<()> {
         self.core().check()
     }
-}
-
-/// Bytes between windows, what each PE's heap may have, and what PEs cannot do.
-type Shape = (u64, Vec<u64>, Links);
-
-fn shape(pes: usize, options: &Options, window: u64) -> Result<Shape> {
-    let op = "open a team";
-    if !(1..=MOST_PES).contains(&pes) {
-        return Err(Error::invalid(op, format!("{pes} PEs; a team has 1 to {MOST_PES}")));
-    }
-    /// 48-bit addresses, with room for other things.
-    const LARGEST_WINDOW: u64 = 1 << 42;
-    let window = if options.window == 0 { window } else { options.window };
-    if window > LARGEST_WINDOW {
-        return Err(Error::invalid(op, format!("a window of {window} bytes; the largest is {LARGEST_WINDOW}")));
-    }
-    let known = |pe: usize| {
-        let problem = || Error::invalid(op, format!("the options name PE {pe}; the team has {pes}"));
-        (pe < pes).then_some(pe).ok_or_else(problem)
-    };
-    // A multiple of every page size that devices have.
-    let window = window.next_multiple_of(2 << 20);
-    let mut caps = vec![window; pes];
-    for &(pe, bytes) in &options.memory {
-        caps[known(pe)?] = bytes.min(window);
-    }
-    let mut links = Links::all(pes);
-    for &(a, b) in &options.apart {
-        let (a, b) = (known(a)?, known(b)?);
-        if a == b {
-            return Err(Error::invalid(op, format!("PE {a} cannot be apart from itself")));
-        }
-        for (a, b) in [(a, b), (b, a)] {
-            links.part(a, b, "the options say so".into());
-        }
-    }
-    Ok((window, caps, links))
 }
 
 impl<T: Pod> Memory<T> {

@@ -590,30 +590,6 @@ fn graphs() {
     }
 }
 
-/// A PE that is held up longer than the timeout: the fault names it, the team is unusable, another team is not.
-#[test]
-fn a_pe_that_does_not_come() {
-    let timeout = std::time::Duration::from_millis(200);
-    let team = Team::sim(3, Options { timeout, ..Options::default() }).unwrap();
-    let c = Collectives::new(&team, &preset("hgx-h200")).unwrap();
-    let (a, b) = (team.alloc::<u32>(1000).unwrap(), team.alloc::<u32>(1000).unwrap());
-    team.queue(1)
-        .run(move |_| {
-            std::thread::sleep(8 * timeout);
-            Ok(())
-        })
-        .unwrap();
-    c.all_reduce(Combine::Sum, &a, &b).unwrap();
-    let error = team.synchronize().unwrap_err();
-    let Error::Fault(fault) = &error else { panic!("{error}") };
-    assert_eq!(fault.peer, Some(1), "{error}");
-    assert!(c.all_reduce(Combine::Sum, &a, &b).is_err() && team.check().is_err());
-    let other = Team::sim(2, Options::default()).unwrap();
-    let c = Collectives::new(&other, &preset("hgx-h200")).unwrap();
-    let a = other.alloc::<u32>(1000).unwrap();
-    c.now().all_reduce(Combine::Sum, &a, &a).unwrap();
-}
-
 /// What makes no sense is refused before anything happens, and says why.
 #[test]
 fn bad_calls() {

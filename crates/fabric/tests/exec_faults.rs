@@ -280,3 +280,21 @@ fn a_kernel_that_does_not_answer() {
         }
     });
 }
+
+/// Of three PEs two wait, the one for the other: it is the one that does not come that is named.
+#[test]
+fn a_pe_that_does_not_come() {
+    let timeout = Duration::from_millis(200);
+    let team = Team::sim(3, options(timeout)).unwrap();
+    let c = Collectives::new(&team, &Topology::preset("hgx-h200").unwrap()).unwrap();
+    let (a, b) = (team.alloc::<u32>(1000).unwrap(), team.alloc::<u32>(1000).unwrap());
+    team.queue(1)
+        .run(move |_| {
+            std::thread::sleep(8 * timeout);
+            Ok(())
+        })
+        .unwrap();
+    c.all_reduce(Combine::Sum, &a, &b).unwrap();
+    assert_eq!(fault(team.synchronize().unwrap_err()).peer, Some(1));
+    assert!(c.all_reduce(Combine::Sum, &a, &b).is_err() && team.check().is_err());
+}
