@@ -315,6 +315,14 @@ impl Team {
         core.reach(from, to)
     }
 
+    /// Whether every PE reaches the memory of every other.
+    ///
+    /// # Errors
+    /// [`Error::NoPeer`] of the first pair that does not, with the reason.
+    pub fn all_reach(&self) -> Result<()> {
+        self.core().all_reach()
+    }
+
     /// Bytes of each PE's heap that have memory, and those of them that are in use.
     pub fn heap_bytes(&self) -> (u64, u64) {
         self.core().world.sizes()

@@ -111,7 +111,6 @@ pub(crate) mod poseidon {
 
 /// Sums, least and greatest elements.
 pub(crate) mod reduce {
-    use std::time::Duration;
     use tandem_ops::reduce::plan::Rates;
 
     /// Page-locked memory through which a worker copies at once.
@@ -120,8 +119,6 @@ pub(crate) mod reduce {
     pub(crate) const PINNED_WORKERS: usize = 3;
     /// The same where they fill slots.
     pub(crate) const PAGED_WORKERS: usize = 6;
-    /// How long a thread that waits for a result stays awake.
-    pub(crate) const WATCH: Duration = Duration::from_millis(20);
     /// What a GPU, its memory and its links read in a second. Two NVIDIA H200s, 2026-11-22, `tandem bench reduce --log-n 30 --data
     /// lanes,pinned`: from its own memory 4600e9 (docs/adr/0280), from the other's 343e9, from page-locked memory 54e9, both 106.5e9. Other
     /// host memory as the fabric's host links were measured (docs/adr/0232).

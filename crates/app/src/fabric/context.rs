@@ -69,9 +69,7 @@ impl Context {
 
     /// Which of the team does not reach which other's memory, and why, if there are such PEs: the first of them.
     pub(crate) fn apart(&self) -> Option<String> {
-        let all = 0..self.team.size();
-        let mut pairs = all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
-        pairs.find_map(|(from, to)| self.team.reaches(from, to).err()).map(|why| why.to_string())
+        self.team.all_reach().err().map(|why| why.to_string())
     }
 
     /// Names of the PEs, for titles and rows.

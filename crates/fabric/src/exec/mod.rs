@@ -2,7 +2,8 @@
 //!
 //! A [`schedule()`] turns a plan into a table of transfers, [`check()`] proves the table right, and [`predict()`] says how long it takes at
 //! the topology's rates. All three are pure. A [`sim::Run`] carries it out in host memory; on GPUs a kernel on each, or their copy
-//! engines, do. [`crate::Collectives`] chooses.
+//! engines, do. Small data goes as messages with a flag in every word: [`mail`] lays out their rings for kernels and for the sim alike, and a
+//! [`lane`] does in the sim what a block of the kernel does. [`crate::Collectives`] chooses.
 
 mod check;
 mod direct;

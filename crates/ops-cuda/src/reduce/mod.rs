@@ -10,7 +10,7 @@ use crate::ffi;
 use crate::tuning::reduce as tuning;
 use std::ffi::c_void;
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{DeviceBuffer, Event};
+use tandem_cuda::DeviceBuffer;
 use tandem_ops::reduce::plan::{plan, plan_stream, Piece, Rates, ReducePlan};
 use tandem_ops::reduce::{combine_groups, too_large, Element, ElementKind, HostData, ReduceOp, ReduceWay, GROUP_BYTES};
 use tandem_ops::{Backend, Buffer, CurveId, Error, Lane, Pending, Reduce, Result};
@@ -58,7 +58,6 @@ struct Launched<W: tandem_ops::Wire> {
 struct PieceResult<W> {
     groups: Pending<Vec<W>>,
     too_large: Option<Pending<Vec<u64>>>,
-    arrived: Event,
 }
 
 impl Cuda {
@@ -118,7 +117,7 @@ impl Cuda {
         let ctx = self.lane(OP, launched.lane)?;
         let too_large = launched.too_large.as_ref().map(|memory| ctx.download(OP, memory)).transpose()?;
         let groups = ctx.download(OP, &launched.groups)?;
-        Ok(PieceResult { groups, too_large, arrived: ctx.stream().record().map_err(|e| ctx.error(OP, e))? })
+        Ok(PieceResult { groups, too_large })
     }
 }
 
@@ -161,9 +160,8 @@ impl Reduce for Cuda {
         let results: Vec<PieceResult<E::Wire>> =
             launched.iter().map(|piece| self.fetch::<E>(piece)).collect::<Result<_>>()?;
         Ok(Pending::new(move || {
-            stream::watch(results.iter().map(|result| &result.arrived));
             let mut all = Vec::new();
-            for PieceResult { groups, too_large: index, .. } in results {
+            for PieceResult { groups, too_large: index } in results {
                 if let Some(index) = index.map(Pending::wait).transpose()?.and_then(|found| found.first().copied()) {
                     if index != NONE_TOO_LARGE {
                         return Err(too_large(index));
