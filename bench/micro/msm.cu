@@ -78,7 +78,6 @@ static const char* const GENERATOR[] = {
 using Scalar = Fp<ScalarParams>;
 using Point = Affine<Field>;
 using Sum = Xyzz<Field>;
-static constexpr bool HAS_ROUNDS = msm::AccumulateTuning<Field>::ROUNDS;
 
 /// What points there are: random ones; some infinite, some repeated, some opposite; all the same; one, its double, their
 /// opposites and infinity, so that sums of some are equal and opposite, too.
@@ -356,7 +355,7 @@ int main(int argc, char** argv) {
             {300, 0, 300, 9, 1, false, MIXED, true, 2, 1 << 24}, {64, 0, 64, 4, 100, false, SAME, false, 4, 3000},
         };
         for (const Case& one : small) {
-            if ((one.rounds && !HAS_ROUNDS) || number++ % parts != part_number) continue;
+            if (number++ % parts != part_number) continue;
             wrong += msm::valid(one.shape()) ? run(one, {RANDOM, EQUAL}, 0) : 1;
             cases++;
         }
@@ -373,7 +372,6 @@ int main(int argc, char** argv) {
                         if (number++ % parts != part_number) continue;
                         wrong += run(one, all, 0);
                         cases++;
-                        if (!HAS_ROUNDS) continue;
                         // One to eight rounds; all entries in one chunk, or in some.
                         one.rounds = 1 + number % 8;
                         one.chunk = uint32_t(number % 3 ? std::max<uint64_t>(256, n * 256 / c / (number % 5 + 2)) : 1 << 24);

@@ -466,7 +466,7 @@ pub struct tandem_msm_sum_args {
     /// Room for as many points of four coordinates, x, y, zz, zzz, set after set: the sum of all its buckets, then for bit 0, bit 1 and so
     /// on that of the buckets whose number has it.
     pub sums: *mut u64,
-    /// Rounds of affine additions before those in XYZZ coordinates, up to TANDEM_MSM_ROUNDS; none in G1 of BN254. And the entries,
+    /// Rounds of affine additions before those in XYZZ coordinates, up to TANDEM_MSM_ROUNDS. And the entries,
     /// 2^8 to 2^30, that they are made for at a time: scratch memory grows with as many points.
     pub rounds: u32,
     pub chunk: u32,

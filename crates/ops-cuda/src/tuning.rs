@@ -14,15 +14,15 @@ pub(crate) mod msm {
         pub(crate) start: f64,
     }
 
-    /// By the bytes of a point: in XYZZ coordinates, and in affine ones in rounds where those are ever faster. Fitted to sums of
-    /// 2^19 to 2^26 points (2026-11-22, docs/adr/0333, 0350 and 0360).
-    pub(crate) fn additions(point_bytes: u64) -> (Additions, Option<Additions>) {
+    /// By the bytes of a point: in XYZZ coordinates, and in affine ones in rounds. Fitted to sums of 2^19 to 2^26 points
+    /// (2026-11-22 and 23, docs/adr/0333, 0350, 0360 and 0367).
+    pub(crate) fn additions(point_bytes: u64) -> (Additions, Additions) {
         let of = |entry, bucket, start| Additions { entry, bucket, start };
         match point_bytes {
-            0..=64 => (of(0.98, 4.4, 1.2e6), None),
-            65..=96 => (of(0.98, 4.4, 0.6e6), Some(of(0.8, 7.2, 2.4e6))),
-            97..=128 => (of(2.85, 13.0, 2.0e6), Some(of(2.04, 16.0, 5.6e6))),
-            _ => (of(2.85, 13.0, 1.3e6), Some(of(1.97, 16.1, 4.7e6))),
+            0..=64 => (of(0.98, 4.4, 1.2e6), of(0.947, 4.6, 2.2e6)),
+            65..=96 => (of(0.98, 4.4, 0.6e6), of(0.77, 7.2, 1.6e6)),
+            97..=128 => (of(2.85, 13.0, 2.0e6), of(1.99, 16.0, 4.4e6)),
+            _ => (of(2.85, 13.0, 1.3e6), of(1.92, 16.1, 4.4e6)),
         }
     }
     /// Rounds go on until so many slots of a bucket are left.

@@ -138,7 +138,7 @@ impl<C: Curve> Digits<C> for Cuda {
         for shape in shapes.filter(|shape| shape.buckets() <= 1 << log_most.min(u64::BITS - 1)) {
             let chosen = |shape: &Shape, field, set: &MsmSet| Rounds::new(shape, field, set, memory_bytes);
             plans.push(MsmPlan::new::<C>(request, Some(shape), chosen));
-            let forced = MsmPlan::new::<C>(request, Some(shape), Rounds::in_any_case);
+            let forced = MsmPlan::new::<C>(request, Some(shape), |shape, _, _| Rounds::in_any_case(shape));
             if plans.last() != Some(&forced) {
                 plans.push(forced);
             }

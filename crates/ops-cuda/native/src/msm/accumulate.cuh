@@ -24,29 +24,22 @@ struct Stretch {
     }
 };
 
-/// How a thread keeps its sum and with how many others; how many groups of so many threads the block of a multiprocessor has,
-/// which the register count must allow; and whether additions in rounds are ever faster.
-template <int Groups, class RunningSum, bool Rounds> struct Tuning {
-    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups;
-    static constexpr bool ROUNDS = Rounds;
+/// How a thread keeps its sum, in groups of how many; how many groups the block of a multiprocessor has, here and in rounds, which
+/// registers and shared memory must allow.
+template <int Groups, int RoundGroups, class RunningSum> struct Tuning {
+    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups;
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, RegisterSum<Fp<Bn254Fp>, 128>, false> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, SlotSum<Fp<Bls12381Fp>, 128, true, true>, true> {};
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, SlotSum<Fp2<Bn254Fp>, 128, true, false>, true> {};
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>, true> {};
+template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, RegisterSum<Fp<Bn254Fp>, 128>> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
 
 /// A point to be added; null is infinity.
 template <class Field> struct Operand {
-    const Affine<Field>* at;
+    const Field *x, *y;
     bool negative;
-
-    __device__ __forceinline__ Field x() const { return load16_readonly(&at->x); }
-    __device__ __forceinline__ Field y() const {
-        const Field y = load16_readonly(&at->y);
-        return negative ? y.neg() : y;
-    }
 };
 
 /// Where an entry's point is; null if it is not in the set.
@@ -54,8 +47,9 @@ template <class Field>
 __device__ __forceinline__ Operand<Field> operand(const tandem_msm_sum_args& a, uint32_t entry) {
     const uint64_t index = uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
     const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
-    const Affine<Field>* table = reinterpret_cast<const Affine<Field>*>(a.table);
-    return {index < a.points ? &table[level * a.points + index] : nullptr, (entry & ENTRY_NEGATIVE) != 0};
+    if (index >= a.points) return {nullptr, nullptr, false};
+    const Affine<Field>* at = reinterpret_cast<const Affine<Field>*>(a.table) + (level * a.points + index);
+    return {&at->x, &at->y, (entry & ENTRY_NEGATIVE) != 0};
 }
 
 /// What is added up: the entries of all buckets.
@@ -117,7 +111,7 @@ __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS* AccumulateTuning
         if (i >= end) continue;
         const auto p = source.point(next);
         if (i + 1 < end) next = source.name(i + 1);
-        if (p.at) sum.add(p.at, p.negative);
+        if (p.x) sum.add(p.x, p.y, p.negative);
         if (++i == stop) {
             // The end of a bucket, or of the stretch.
             const bool tail = i == end && !head;

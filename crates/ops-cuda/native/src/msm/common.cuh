@@ -31,7 +31,9 @@ inline bool valid(const tandem_msm_shape& s) {
         return false;
     if (s.windows < 1 || s.windows > 128 || s.places < s.windows || s.places > 256) return false;
     if (s.scalars < 1 || s.index_bits > 30 || s.scalars > uint64_t(1) << s.index_bits) return false;
-    return s.levels <= 1u << (31 - s.index_bits) && uint64_t(s.levels) * s.bucket_sets >= s.places &&
+    // An entry has 31 bits for level and index; rounds need a row's number that stands for none (pairs.cuh).
+    if (s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31) return false;
+    return uint64_t(s.levels) * s.bucket_sets >= s.places &&
            s.scalars * s.windows < 0xffff0000u && uint64_t(s.bucket_sets) << bucket_bits(s) <= uint64_t(1) << 24;
 }
 

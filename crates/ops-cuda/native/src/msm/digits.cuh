@@ -1,6 +1,7 @@
 #pragma once
 // Scalars to entries ordered by bucket, in two counting sorts: tiles of scalars are split by the high bits of the
-// bucket into partitions, then each partition is ordered by the low bits. Entries of one bucket come in any order,
+// bucket into partitions, then each partition is ordered by the low bits. Each sort counts once, before it knows where
+// partitions or buckets begin, and keeps the counts for when it moves entries. Entries of one bucket come in any order,
 // which changes no sum. Zero digits never become entries.
 #include "common.cuh"
 #include "scan.cuh"
@@ -17,10 +18,11 @@ constexpr int ORDER_ITEMS = 16;
 constexpr uint32_t ORDER_CHUNK = ORDER_THREADS * ORDER_ITEMS;
 /// Shared memory that a tile's entries may take: two blocks a multiprocessor.
 constexpr uint32_t TILE_BYTES = 84 * 1024;
+static_assert(TILE_BYTES / sizeof(uint2) < 65536 && ORDER_CHUNK < 65536, "counts are kept in 16 bits");
 
 /// Sizes that follow from the shape.
 struct DigitsLayout {
-    uint32_t buckets, low_bits, partitions, tile, tile_threads, max_entries;
+    uint32_t buckets, low_bits, partitions, tile, tile_threads, tiles, max_entries, max_items;
 
     explicit DigitsLayout(const tandem_msm_shape& s) {
         buckets = bucket_count(s);
@@ -29,12 +31,14 @@ struct DigitsLayout {
         // Up to 2^10 partitions, so that a tile has runs of a dozen entries for each.
         low_bits = bits <= 10 ? bits : bits <= 20 ? 10 : bits - 10;
         partitions = div_up(buckets, 1u << low_bits);
-        tile = TILE_BYTES / 8 / s.windows / 32 * 32;
+        tile = uint32_t(TILE_BYTES / sizeof(uint2)) / s.windows / 32 * 32;
         if (tile > 2 * DIGIT_THREADS) tile = 2 * DIGIT_THREADS;
         tile_threads = tile > DIGIT_THREADS ? (tile / 2 + 31) / 32 * 32 : tile;
+        tiles = div_up(s.scalars, tile);
         max_entries = uint32_t(s.scalars * s.windows);
+        max_items = div_up(max_entries, ORDER_CHUNK) + partitions;
     }
-    size_t count_shared() const { return (SCALAR_WORDS + partitions) * sizeof(uint32_t); }
+    size_t count_shared() const { return (SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t); }
     size_t tile_shared(const tandem_msm_shape& s) const {
         return (SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t) + size_t(tile) * s.windows * sizeof(uint2);
     }
@@ -44,11 +48,16 @@ struct DigitsLayout {
 
 struct DigitsScratch {
     uint16_t* keys;  // the low bits of the bucket
+    // Each tile's entries by partition, and each work item's by bucket. One memory: the first sort is done with its counts
+    // when the second begins to count. At most some two bytes an entry and two a bucket.
+    uint16_t *tile_count, *item_count;
     uint32_t *values, *partition_count, *partition_start, *partition_cursor, *item_start, *bucket_count,
         *bucket_cursor;
 
     DigitsScratch(Arena& arena, const DigitsLayout& l) {
         keys = arena.take<uint16_t>(l.max_entries);
+        const size_t of_tiles = size_t(l.tiles) * l.partitions, of_items = size_t(l.max_items) << l.low_bits;
+        tile_count = item_count = arena.take<uint16_t>(of_tiles > of_items ? of_tiles : of_items);
         values = arena.take<uint32_t>(l.max_entries);
         partition_count = arena.take<uint32_t>(l.partitions);
         partition_start = arena.take<uint32_t>(l.partitions + 1);
@@ -106,6 +115,15 @@ __device__ __forceinline__ void for_each_digit(const tandem_msm_digits_args& a, 
     }
 }
 
+/// The same for all scalars of a tile, by one block.
+template <class P, bool ODD, class Function>
+__device__ __forceinline__ void for_each_digit_of_tile(const tandem_msm_digits_args& a, const DigitsLayout& l, uint32_t tile,
+                                                       uint32_t* words, Function f) {
+    const uint64_t begin = uint64_t(tile) * l.tile;
+    const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
+    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x) for_each_digit<P, ODD>(a, uint32_t(i), words, f);
+}
+
 /// Exclusive sums of in[0..count] by one block; put(k, sum) takes them. Returns the sum of all.
 template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(uint32_t count, Get get, Put put) {
     uint32_t before = 0;
@@ -118,20 +136,31 @@ template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(u
     return before;
 }
 
+/// Blocks go over several tiles each, so that few add to the counts of all.
 template <class P, bool ODD>
 __global__ void __launch_bounds__(DIGIT_THREADS)
-    count_partitions(tandem_msm_digits_args a, DigitsLayout l, uint32_t* counts) {
+    count_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
     extern __shared__ uint32_t words[];
-    uint32_t* count = words + SCALAR_WORDS;
-    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) count[p] = 0;
-    __syncthreads();
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.shape.scalars;
-         i += uint64_t(gridDim.x) * blockDim.x)
-        for_each_digit<P, ODD>(a, uint32_t(i), words,
-                               [&](uint32_t bucket, uint32_t) { atomicAdd(&count[bucket >> l.low_bits], 1); });
-    __syncthreads();
+    uint32_t* count = words + SCALAR_WORDS;  // of a tile
+    uint32_t* sum = count + l.partitions;    // of the block's tiles
+    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) count[p] = sum[p] = 0;
+    for (uint32_t tile = blockIdx.x; tile < l.tiles; tile += gridDim.x) {
+        __syncthreads();
+        for_each_digit_of_tile<P, ODD>(a, l, tile, words, [&](uint32_t bucket, uint32_t) {
+            atomicAdd(&count[bucket >> l.low_bits], 1);
+        });
+        __syncthreads();
+        uint16_t* to = s.tile_count + size_t(tile) * l.partitions;
+        for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) {
+            const uint32_t c = count[p];
+            to[p] = uint16_t(c);
+            sum[p] += c;
+            count[p] = 0;
+        }
+    }
+    // A thread's own sums: no barrier.
     for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x)
-        if (count[p]) atomicAdd(&counts[p], count[p]);
+        if (sum[p]) atomicAdd(&s.partition_count[p], sum[p]);
 }
 
 /// Where partitions, and the work items of the second sort, begin. One block.
@@ -156,14 +185,10 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
     uint32_t* cursor = words + SCALAR_WORDS;
     uint32_t* base = cursor + l.partitions;
     uint2* entry = reinterpret_cast<uint2*>(base + l.partitions);
-    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) cursor[p] = 0;
-    __syncthreads();
-    const uint64_t begin = uint64_t(blockIdx.x) * l.tile;
-    const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
-    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        for_each_digit<P, ODD>(a, uint32_t(i), words,
-                               [&](uint32_t bucket, uint32_t) { atomicAdd(&cursor[bucket >> l.low_bits], 1); });
-    __syncthreads();
+    // The scan hands a thread the counts that it read here: no barrier.
+    const uint16_t* count = s.tile_count + size_t(blockIdx.x) * l.partitions;
+#pragma unroll 4
+    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) cursor[p] = count[p];
     uint32_t total = block_scan(
         l.partitions, [&](uint32_t p) { return cursor[p]; },
         [&](uint32_t p, uint32_t sum) {
@@ -171,10 +196,9 @@ __global__ void __launch_bounds__(DIGIT_THREADS)
             cursor[p] = sum;
         });
     __syncthreads();
-    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        for_each_digit<P, ODD>(a, uint32_t(i), words, [&](uint32_t bucket, uint32_t value) {
-            entry[atomicAdd(&cursor[bucket >> l.low_bits], 1)] = make_uint2(bucket, value);
-        });
+    for_each_digit_of_tile<P, ODD>(a, l, blockIdx.x, words, [&](uint32_t bucket, uint32_t value) {
+        entry[atomicAdd(&cursor[bucket >> l.low_bits], 1)] = make_uint2(bucket, value);
+    });
     __syncthreads();
     for (uint32_t at = threadIdx.x; at < total; at += blockDim.x) {
         const uint2 e = entry[at];
@@ -212,8 +236,12 @@ static __global__ void __launch_bounds__(DIGIT_THREADS) count_buckets(DigitsLayo
 #pragma unroll 4
     for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += blockDim.x) atomicAdd(&count[s.keys[at]], 1);
     __syncthreads();
-    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x)
-        if (count[b]) atomicAdd(&s.bucket_count[(item.partition << l.low_bits) + b], count[b]);
+    uint16_t* to = s.item_count + (size_t(blockIdx.x) << l.low_bits);
+    for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) {
+        const uint32_t c = count[b];
+        to[b] = uint16_t(c);
+        if (c) atomicAdd(&s.bucket_count[(item.partition << l.low_bits) + b], c);
+    }
 }
 
 /// Where buckets begin. One block a partition.
@@ -235,11 +263,10 @@ static __global__ void __launch_bounds__(ORDER_THREADS, 2)
     WorkItem item;
     if (!item.find(l, s, blockIdx.x)) return;
     const uint32_t counters = 1u << l.low_bits, first = item.partition << l.low_bits;
-    for (uint32_t b = threadIdx.x; b < counters; b += blockDim.x) count[b] = 0;
-    __syncthreads();
-#pragma unroll 8
-    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += ORDER_THREADS) atomicAdd(&count[s.keys[at]], 1);
-    __syncthreads();
+    // The scan hands a thread the counts that it read here: no barrier.
+    const uint16_t* counted = s.item_count + (size_t(blockIdx.x) << l.low_bits);
+#pragma unroll 4
+    for (uint32_t b = threadIdx.x; b < counters; b += ORDER_THREADS) count[b] = counted[b];
     block_scan(counters, [&](uint32_t b) { return count[b]; }, [&](uint32_t b, uint32_t sum) { count[b] = sum; });
     __syncthreads();
 #pragma unroll 4
@@ -287,19 +314,18 @@ int32_t digits(const tandem_msm_digits_args* args, void* scratch, tandem_stream 
     const auto count = count_partitions<P, ODD>;
     const auto split = split_partitions<P, ODD>;
     uint32_t threads = 0;
-    TANDEM_TRY(wave(count, DIGIT_THREADS, l.count_shared(), &threads));
-    uint32_t blocks = div_up(args->shape.scalars, DIGIT_THREADS);
-    if (blocks > threads / DIGIT_THREADS) blocks = threads / DIGIT_THREADS;
-    count<<<blocks, DIGIT_THREADS, l.count_shared(), stream>>>(*args, l, s.partition_count);
+    TANDEM_TRY(wave(count, l.tile_threads, l.count_shared(), &threads));
+    uint32_t blocks = threads / l.tile_threads;
+    if (blocks > l.tiles) blocks = l.tiles;
+    count<<<blocks, l.tile_threads, l.count_shared(), stream>>>(*args, l, s);
     scan_partitions<<<1, 1024, 0, stream>>>(l, s, args->offsets);
     TANDEM_TRY(allow_shared(split, l.tile_shared(args->shape)));
-    split<<<div_up(args->shape.scalars, l.tile), l.tile_threads, l.tile_shared(args->shape), stream>>>(*args, l, s);
-    const uint32_t items = div_up(l.max_entries, ORDER_CHUNK) + l.partitions;
+    split<<<l.tiles, l.tile_threads, l.tile_shared(args->shape), stream>>>(*args, l, s);
     TANDEM_TRY(allow_shared(count_buckets, l.counters_shared()));
-    count_buckets<<<items, DIGIT_THREADS, l.counters_shared(), stream>>>(l, s);
+    count_buckets<<<l.max_items, DIGIT_THREADS, l.counters_shared(), stream>>>(l, s);
     scan_buckets<<<l.partitions, 256, 0, stream>>>(l, s, args->offsets);
     TANDEM_TRY(allow_shared(order_entries, l.order_shared()));
-    order_entries<<<items, ORDER_THREADS, l.order_shared(), stream>>>(l, s, args->entries);
+    order_entries<<<l.max_items, ORDER_THREADS, l.order_shared(), stream>>>(l, s, args->entries);
     return int32_t(cudaGetLastError());
 }
 

@@ -51,7 +51,7 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     return int32_t(cudaGetLastError());
 }
 
-/// How `accumulate` is launched, how the rounds are where a group has them, and threads of a full wave of `sum_chunks`.
+/// How `accumulate` is launched, how the rounds are, and threads of a full wave of `sum_chunks`.
 struct Launches {
     OneEach accumulate, rounds;
     uint32_t reduce = 0;
@@ -93,7 +93,7 @@ template <class F> struct SumPlan {
             rounds.part = arena.take<uint32_t>((rounds.rounds + 1) * PLACE_BLOCKS);
             rounds.alone = arena.take<uint2>(size_t(rounds.rounds) * rounds.words);
             rounds.offsets = arena.take<uint32_t>(buckets + 1);
-            for (uint32_t k = 0; k < 2; k++) rounds.slots[k] = arena.take<Affine<Field>>(most(k + 1));
+            for (uint32_t k = 0; k < 2; k++) rounds.slots[k] = {arena.take<Field>(most(k + 1)), arena.take<Field>(most(k + 1))};
             rounds.before = arena.take<Field>(most(1));
             rounds.product = arena.take<Field>(each_round.all());
         } else {
@@ -122,15 +122,15 @@ template <class F> int32_t find_launches(Launches* to) {
     using Field = typename SumPlan<F>::Field;
     using T = AccumulateTuning<F>;
     constexpr size_t shared = T::Sum::BYTES;
-    if constexpr (T::ROUNDS) {
-        using R = RoundTuning<F>;
-        TANDEM_TRY(allow_shared(accumulate<F, OfSlots<Field>>, shared * T::GROUPS));
-        TANDEM_TRY(allow_shared(multiply_denominators<F, true>, R::FORWARD_SHARED * R::GROUPS));
-        TANDEM_TRY(allow_shared(multiply_denominators<F, false>, R::FORWARD_SHARED * R::GROUPS));
-        TANDEM_TRY(allow_shared(add_pairs<F, true>, R::BACKWARD_SHARED * R::GROUPS));
-        TANDEM_TRY(allow_shared(add_pairs<F, false>, R::BACKWARD_SHARED * R::GROUPS));
-        TANDEM_TRY(one_each(add_pairs<F, true>, R::THREADS, R::GROUPS, R::BACKWARD_SHARED, &to->rounds));
-    }
+    using R = RoundTuning<F>;
+    TANDEM_TRY(allow_shared(accumulate<F, OfSlots<Field>>, shared * T::GROUPS));
+    TANDEM_TRY(allow_shared(multiply_denominators<F, true>, R::template SHARED<true, false> * R::GROUPS));
+    TANDEM_TRY(allow_shared(multiply_denominators<F, false>, R::template SHARED<false, false> * R::GROUPS));
+    TANDEM_TRY(allow_shared(add_pairs<F, true>, R::template SHARED<true, true> * R::GROUPS));
+    TANDEM_TRY(allow_shared(add_pairs<F, false>, R::template SHARED<false, true> * R::GROUPS));
+    // All four as the one that takes most, since up and down go over the same slots.
+    static_assert(R::template COUNT<true, true> >= R::template COUNT<true, false>);
+    TANDEM_TRY(one_each(add_pairs<F, true>, R::THREADS, R::GROUPS, R::template SHARED<true, true>, &to->rounds));
     TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared * T::GROUPS));
     TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::GROUPS, shared, &to->accumulate));
     TANDEM_TRY(wave(sum_chunks<F>, 128, 0, &to->reduce));
@@ -194,9 +194,9 @@ template <class F, bool FIRST>
 void start_round(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, uint32_t k, tandem_stream stream) {
     using T = RoundTuning<F>;
     const OneEach& each = p.each_round;
-    multiply_denominators<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::FORWARD_SHARED, stream>>>(
+    multiply_denominators<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::template SHARED<FIRST, false>, stream>>>(
         *args, p.rounds, chunk, k);
-    add_pairs<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::BACKWARD_SHARED, stream>>>(
+    add_pairs<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::template SHARED<FIRST, true>, stream>>>(
         *args, p.rounds, chunk, k);
 }
 
@@ -219,12 +219,9 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
 template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     clear_empty<F><<<div_up(p.buckets, 256), 256, 0, stream>>>(args->offsets, p.buckets, p.bucket);
     if (args->rounds) {
-        if constexpr (AccumulateTuning<F>::ROUNDS) {
-            for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
-                if (int32_t status = accumulate_chunk(p, args, chunk, stream)) return status;
-            return TANDEM_OK;
-        }
-        return TANDEM_INVALID;
+        for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
+            if (int32_t status = accumulate_chunk(p, args, chunk, stream)) return status;
+        return TANDEM_OK;
     }
     return start_accumulate(p, OfEntries<typename SumPlan<F>::Field>{*args, p.buckets}, 0, stream);
 }

@@ -8,7 +8,7 @@
 // factor; then it inverts the last product and goes backward, where the inverse of each denominator falls out (Montgomery's
 // trick). Slots of a bucket lie side by side, so that slot j of a round is made of the slots 2j - s and 2j - s + 1 of the round
 // before, where s is the number of slots before j that are made of one alone; there is a bit for each of those.
-#include "accumulate.cuh"
+#include "pairs.cuh"
 #include "scan.cuh"
 
 namespace tandem {
@@ -40,11 +40,15 @@ template <class Field> struct Rounds {
     /// Where the slots of a bucket begin in the last round.
     uint32_t* offsets;
     /// The slots of odd and of even rounds.
-    Affine<Field>* slots[2];
+    Columns<Field> slots[2];
     /// For each slot of a round the product of its thread's denominators before it; for each thread that of all.
     Field *before, *product;
 
-    __device__ __forceinline__ Affine<Field>* round(uint32_t k) const { return slots[(k - 1) % 2]; }
+    __device__ __forceinline__ Columns<Field> round(uint32_t k) const { return k % 2 ? slots[0] : slots[1]; }
+    /// Of round k of a chunk.
+    __device__ __forceinline__ Sources<Field> sources(const tandem_msm_sum_args& a, uint32_t number, uint32_t k) const {
+        return {a, a.entries + uint64_t(number) * chunk, round(k - 1), alone + size_t(k - 1) * words};
+    }
 };
 
 /// What is left to be added up: the slots of the last round.
@@ -58,7 +62,10 @@ template <class Field> struct OfSlots {
     /// In order of bucket before those of the chunks that follow.
     __device__ __forceinline__ uint32_t idle_key() const { return total() ? end_bucket() - 1 : NO_BUCKET; }
     __device__ __forceinline__ uint32_t name(uint32_t i) const { return i; }
-    __device__ __forceinline__ Operand<Field> point(uint32_t i) const { return {&r.round(r.rounds)[i], false}; }
+    __device__ __forceinline__ Operand<Field> point(uint32_t i) const {
+        const Columns<Field> in = r.round(r.rounds);
+        return {&in.x[i], &in.y[i], false};
+    }
 };
 
 /// Entries of a chunk: from `begin` to `end` of all.
@@ -169,53 +176,16 @@ static __global__ void __launch_bounds__(1024)
     }
 }
 
-/// The slots of a thread: turn by turn, each turn's next to those of its neighbours.
-struct Share {
-    uint32_t slots, thread, threads, turns;
-
-    /// `turns` is the same for all lanes of a warp; the last slot may be none.
-    __device__ __forceinline__ explicit Share(uint32_t count)
-        : slots(count), thread(blockIdx.x * blockDim.x + threadIdx.x), threads(gridDim.x * blockDim.x) {
-        const uint32_t first = thread / 32 * 32;
-        turns = first < slots ? (slots - 1 - first) / threads + 1 : 0;
-    }
-    __device__ __forceinline__ uint32_t slot(uint32_t turn) const { return turn * threads + thread; }
-};
-
-/// What slots of a round are made of. FIRST: of entries.
-template <class Field, bool FIRST> struct Sources {
-    const tandem_msm_sum_args& a;
-    const uint32_t* entries;
-    const Affine<Field>* in;
-    const uint2* alone;
-
-    __device__ __forceinline__ Sources(const tandem_msm_sum_args& args, const Rounds<Field>& r, uint32_t number, uint32_t k)
-        : a(args), entries(args.entries + uint64_t(number) * r.chunk), in(FIRST ? nullptr : r.round(k - 1)),
-          alone(r.alone + size_t(k - 1) * r.words) {}
-
-    /// The points of slot j; null stands for infinity.
-    __device__ __forceinline__ void of(uint32_t j, Operand<Field>& p, Operand<Field>& q) const {
-        const uint2 word = alone[j / 32];
-        const uint32_t bit = 1u << j % 32, from = 2 * j - word.y - __popc(word.x & (bit - 1));
-        const bool is_alone = word.x & bit;
-        if (FIRST) {
-            p = operand<Field>(a, entries[from]);
-            q = is_alone ? Operand<Field>{nullptr, false} : operand<Field>(a, entries[from + 1]);
-        } else {
-            p = {&in[from], false};
-            q = {is_alone ? nullptr : &in[from + 1], false};
-        }
-    }
-};
-
-/// Threads of a group and groups of a block, and the shared memory of a group: two and six numbers a thread.
+/// Threads of a group and groups of a block, and the slots of a thread.
 template <class F> struct RoundTuning {
     using Sum = typename AccumulateTuning<F>::Sum;
     using Field = typename Sum::Field;
-    static constexpr int THREADS = Sum::THREADS, GROUPS = AccumulateTuning<F>::GROUPS;
+    static constexpr int THREADS = Sum::THREADS, GROUPS = AccumulateTuning<F>::ROUND_GROUPS;
     using S = Slots<Field, THREADS>;
-    static constexpr uint32_t FORWARD = 2, BACKWARD = 6;
-    static constexpr size_t FORWARD_SHARED = FORWARD * S::STRIDE, BACKWARD_SHARED = BACKWARD * S::STRIDE;
+    template <bool FIRST, bool BACKWARD> using PairsOf = Pairs<S, Field, FIRST, BACKWARD>;
+    template <bool FIRST, bool BACKWARD> static constexpr uint32_t COUNT = (BACKWARD ? 6 : 2) + PairsOf<FIRST, BACKWARD>::SLOTS;
+    template <bool FIRST, bool BACKWARD> static constexpr size_t SHARED = COUNT<FIRST, BACKWARD> * S::STRIDE;
+
     static __device__ __forceinline__ Field sqr(uint32_t a) {
         if constexpr (Sum::SQUARES) return S::sqr(a);
         else return S::mul(a, a);
@@ -226,82 +196,104 @@ template <class F> struct RoundTuning {
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
     multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
-    using Field = typename RoundTuning<F>::Field;
-    using S = typename RoundTuning<F>::S;
+    using T = RoundTuning<F>;
+    using Field = typename T::Field;
+    using S = typename T::S;
     extern __shared__ uint4 memory[];
-    const uint32_t own = S::own(memory, RoundTuning<F>::FORWARD);
-    const uint32_t U = own, B = own + S::STRIDE;
-    const Share share(r.placed->slots[k]);
-    const Sources<Field, FIRST> sources(a, r, number, k);
-    Operand<Field> p{}, q{}, next_p{}, next_q{};
+    const uint32_t own = S::own(memory, T::template COUNT<FIRST, false>), U = own, B = U + S::STRIDE;
+    const Share<false> share(r.placed->slots[k]);
+    const Sources<Field> from = r.sources(a, number, k);
+    typename T::template PairsOf<FIRST, false> pairs(from, share, B + S::STRIDE);
     S::store(U, Field::one());
-    if (share.thread < share.slots) sources.of(share.thread, next_p, next_q);
-    for (uint32_t n = 0; n < share.turns; n++) {
-        // Lanes without an addition must not run apart from the others for the rest of the loop.
+    for (uint32_t turn = 0; turn < share.turns; turn++) {
+        // Lanes without an addition must not run apart from the others for the rest of the loop, nor what they still read be overwritten.
         __syncwarp();
-        const uint32_t i = share.slot(n);
-        p = next_p;
-        q = next_q;
-        if (i + share.threads < share.slots) sources.of(i + share.threads, next_p, next_q);
-        if (i >= share.slots || !p.at || !q.at) continue;
-        const Field px = p.x(), qx = q.x();
+        pairs.next();
+        if (!pairs.has_p() || !pairs.has_q()) continue;
+        const Field px = pairs.px(), qx = pairs.qx();
         Field denominator = qx - px;
         if (denominator.is_zero()) {
-            const Field y = p.y();
-            if (!(y == q.y()) || y.is_zero()) continue;
+            const Field y = pairs.py();
+            if (!(y == pairs.qy()) || y.is_zero()) continue;
             denominator = y.dbl();
-        } else if ((px.is_zero() && p.y().is_zero()) || (qx.is_zero() && q.y().is_zero())) {
+        } else if ((px.is_zero() && pairs.py().is_zero()) || (qx.is_zero() && pairs.qy().is_zero())) {
             continue;
         }
         S::store(B, denominator);
-        store16(&r.before[i], S::load(U));
+        store16(&r.before[share.slot(turn)], S::load(U));
         S::store(U, S::mul(U, B));
     }
     store16(&r.product[share.thread], S::load(U));
+}
+
+/// Replaces a number of each thread of a block by its inverse, in its first slot; the second is overwritten. The threads of the first
+/// group, a warp for each scheduler, invert the products of all groups.
+template <class S, class Field> __device__ __forceinline__ void invert_all(uint32_t own, uint32_t group, Field number) {
+    const uint32_t groups = blockDim.x / S::THREADS, P = own + S::STRIDE;
+    S::store(own, number);
+    __syncthreads();
+    if (threadIdx.x < S::THREADS) {
+        S::store(P, S::load(own));
+        for (uint32_t g = 1; g < groups; g++) S::store(P + g * group, S::mul(P + (g - 1) * group, own + g * group));
+        S::store(P, S::load(P + (groups - 1) * group).inverse());
+        for (uint32_t g = groups - 1; g > 0; g--) {
+            const Field before = g > 1 ? S::load(P + (g - 1) * group) : S::load(own);
+            S::store(P + g * group, before);
+            const Field inverse = S::mul(P, P + g * group);
+            S::store(P, S::mul(P, own + g * group));
+            S::store(own + g * group, inverse);
+        }
+        S::store(own, S::load(P));
+    }
+    __syncthreads();
 }
 
 /// Backward: takes the same slots for additions as multiply_denominators, in the opposite order, and writes all.
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
     add_pairs(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
-    using Field = typename RoundTuning<F>::Field;
-    using S = typename RoundTuning<F>::S;
+    using T = RoundTuning<F>;
+    using Field = typename T::Field;
+    using S = typename T::S;
     extern __shared__ uint4 memory[];
-    const uint32_t own = S::own(memory, RoundTuning<F>::BACKWARD);
+    const uint32_t own = S::own(memory, T::template COUNT<FIRST, true>);
     // The inverse of the product of all denominators not yet used; two for what is in work; q.y - p.y; p.x; p.y.
     const uint32_t U = own, A = U + S::STRIDE, B = A + S::STRIDE, DY = B + S::STRIDE, X = DY + S::STRIDE, Y = X + S::STRIDE;
-    const Share share(r.placed->slots[k]);
+    const Share<true> share(r.placed->slots[k]);
+    invert_all<S>(own, T::template COUNT<FIRST, true> * S::STRIDE, load16(&r.product[share.thread]));
     if (share.turns == 0) return;
-    const Sources<Field, FIRST> sources(a, r, number, k);
-    Affine<Field>* out = r.round(k);
-    S::store(U, load16(&r.product[share.thread]).inverse());
-    Operand<Field> p{}, q{}, next_p{}, next_q{};
-    if (share.slot(share.turns - 1) < share.slots) sources.of(share.slot(share.turns - 1), next_p, next_q);
-    for (uint32_t n = share.turns; n-- > 0;) {
+    const Sources<Field> from = r.sources(a, number, k);
+    typename T::template PairsOf<FIRST, true> pairs(from, share, own);
+    const Columns<Field> out = r.round(k);
+    const auto put = [&](uint32_t i, Affine<Field> p) {
+        store16(&out.x[i], p.x);
+        store16(&out.y[i], p.y);
+    };
+    for (uint32_t turn = 0; turn < share.turns; turn++) {
         __syncwarp();
-        const uint32_t i = share.slot(n);
-        p = next_p;
-        q = next_q;
-        if (n) sources.of(i - share.threads, next_p, next_q);
-        if (i >= share.slots) continue;
-        if (!p.at || !q.at) {
+        pairs.next();
+        const uint32_t i = share.slot(turn);
+        if (i == share.NO_SLOT) continue;
+        if (!pairs.has_p() || !pairs.has_q()) {
             // One of two, or none.
-            const Operand<Field> one = p.at ? p : q;
-            store16(&out[i], one.at ? Affine<Field>{one.x(), one.y()} : Affine<Field>::infinity());
+            Affine<Field> one = Affine<Field>::infinity();
+            if (pairs.has_p()) one = {pairs.px(), pairs.py()};
+            if (pairs.has_q()) one = {pairs.qx(), pairs.qy()};
+            put(i, one);
             continue;
         }
         // All are asked for before the first is used.
-        const Field px = p.x(), qx = q.x(), py = p.y(), qy = q.y(), before = load16(&r.before[i]);
+        const Field px = pairs.px(), qx = pairs.qx(), py = pairs.py(), qy = pairs.qy(), before = load16(&r.before[i]);
         const bool no_p = px.is_zero() && py.is_zero(), no_q = qx.is_zero() && qy.is_zero();
         if (no_p || no_q) {
-            store16(&out[i], no_p ? Affine<Field>{qx, qy} : Affine<Field>{px, py});
+            put(i, no_p ? Affine<Field>{qx, qy} : Affine<Field>{px, py});
             continue;
         }
         Field denominator = qx - px;
         const bool twice = denominator.is_zero();
         if (twice) {
             if (!(py == qy) || py.is_zero()) {
-                store16(&out[i], Affine<Field>::infinity());
+                put(i, Affine<Field>::infinity());
                 continue;
             }
             denominator = py.dbl();
@@ -321,10 +313,10 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
         }
         S::store(A, S::mul(A, DY));  // lambda
         // lambda^2 - p.x - q.x, with q.x = p.x + B.
-        const Field x = RoundTuning<F>::sqr(A) - S::load(X).dbl() - S::load(B);
+        const Field x = T::sqr(A) - S::load(X).dbl() - S::load(B);
         S::store(B, S::load(X) - x);
-        store16(&out[i].x, x);
-        store16(&out[i].y, S::mul(A, B) - S::load(Y));
+        store16(&out.x[i], x);
+        store16(&out.y[i], S::mul(A, B) - S::load(Y));
     }
 }
 

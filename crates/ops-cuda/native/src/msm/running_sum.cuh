@@ -12,8 +12,8 @@ namespace msm {
 /// Numbers of a group of threads: slot after slot, in pieces of 16 bytes that lie side by side. Groups of a block lie one after
 /// the other, so that a block may have any number of them.
 template <class F, int Threads> struct Slots {
-    static constexpr int PIECES = sizeof(F) / 16;
-    static constexpr uint32_t STRIDE = PIECES * Threads * 16;
+    static constexpr int PIECES = sizeof(F) / 16, THREADS = Threads;
+    static constexpr uint32_t PIECE_STRIDE = Threads * 16, STRIDE = PIECES * PIECE_STRIDE;
 
     /// Where the thread's first slot is, of `count`.
     static __device__ __forceinline__ uint32_t own(uint4* shared, uint32_t count) {
@@ -26,7 +26,7 @@ template <class F, int Threads> struct Slots {
         for (int k = 0; k < int(sizeof(T) / 16); k++)
             asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(to[k].x), "=r"(to[k].y), "=r"(to[k].z), "=r"(to[k].w)
-                         : "r"(at + k * Threads * 16));
+                         : "r"(at + k * PIECE_STRIDE));
         return value;
     }
     static __device__ __forceinline__ void store(uint32_t at, F value) {
@@ -34,7 +34,7 @@ template <class F, int Threads> struct Slots {
 #pragma unroll
         for (int k = 0; k < PIECES; k++)
             asm volatile("st.shared.v4.u32 [%4], {%0, %1, %2, %3};" ::"r"(from[k].x), "r"(from[k].y), "r"(from[k].z),
-                         "r"(from[k].w), "r"(at + k * Threads * 16));
+                         "r"(from[k].w), "r"(at + k * PIECE_STRIDE));
     }
     static __device__ __noinline__ F mul(uint32_t a, uint32_t b) { return product(F(), a, b); }
     static __device__ __noinline__ F sqr(uint32_t a) { return load(a).sqr(); }
@@ -66,6 +66,7 @@ template <class F, int Threads> struct RegisterSum {
     using Field = F;
     using S = Slots<F, Threads>;
     static constexpr int THREADS = Threads;
+    static constexpr bool SQUARES = true;
     static constexpr uint32_t COUNT = 2;
     static constexpr size_t BYTES = COUNT * S::STRIDE;
     F x, y;
@@ -75,9 +76,9 @@ template <class F, int Threads> struct RegisterSum {
     __device__ __forceinline__ explicit RegisterSum(uint4* shared)
         : x(F::zero()), y(F::zero()), own(S::own(shared, COUNT)) {}
 
-    /// this += +-*from, for any two points (madd-2008-s, as in curve.cuh).
-    __device__ __forceinline__ void add(const Affine<F>* from, bool negative) {
-        Affine<F> p = load16_readonly(from);
+    /// this += +-(*from_x, *from_y), for any two points (madd-2008-s, as in curve.cuh).
+    __device__ __forceinline__ void add(const F* from_x, const F* from_y, bool negative) {
+        Affine<F> p{load16_readonly(from_x), load16_readonly(from_y)};
         if (p.is_infinity()) return;
         if (negative) p.y = p.y.neg();
         if (empty) {
@@ -134,14 +135,14 @@ template <class F, int Threads, bool Squares, bool Merged> struct SlotSum {
 
     __device__ __forceinline__ explicit SlotSum(uint4* shared) : own(S::own(shared, COUNT)) {}
 
-    /// this += +-*from, for any two points (madd-2008-s, as in curve.cuh).
-    __device__ __forceinline__ void add(const Affine<F>* from, bool negative) {
+    /// this += +-(*from_x, *from_y), for any two points (madd-2008-s, as in curve.cuh).
+    __device__ __forceinline__ void add(const F* from_x, const F* from_y, bool negative) {
         const auto y_of = [&] {
-            const F y = load16_readonly(&from->y);
+            const F y = load16_readonly(from_y);
             return negative ? y.neg() : y;
         };
-        const F px = load16_readonly(&from->x);
-        if (px.is_zero() && load16_readonly(&from->y).is_zero()) return;
+        const F px = load16_readonly(from_x);
+        if (px.is_zero() && load16_readonly(from_y).is_zero()) return;
         if (empty) {
             empty = false;
             set({px, y_of(), F::one(), F::one()});
