@@ -28,7 +28,9 @@ pub(crate) struct LaneCtx {
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
     aside: Arc<Stream>,
-    /// Its kernels start where those of the two leave room.
+    /// For parts of what `stream` does that run beside other parts, and that it waits for.
+    beside: Stream,
+    /// Its kernels start where those of the others leave room.
     last: Arc<Stream>,
     pool: Arc<Pool>,
     staging: Staging,
@@ -51,6 +53,7 @@ impl LaneCtx {
             properties,
             stream: Arc::new(Stream::ahead(device)?),
             aside: Arc::new(Stream::urgent(device)?),
+            beside: Stream::urgent(device)?,
             last: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
@@ -74,7 +77,12 @@ impl LaneCtx {
         &self.pool
     }
 
-    /// The stream of what runs beside the rest.
+    /// For launchers that let a part of their work run beside another.
+    pub(crate) fn beside(&self) -> tandem_stream {
+        self.beside.raw()
+    }
+
+    /// The stream of ends of work, which run beside the rest.
     pub(crate) fn aside(&self) -> &Arc<Stream> {
         &self.aside
     }

@@ -19,7 +19,7 @@ pub(crate) mod msm {
     pub(crate) fn additions(point_bytes: u64) -> (Additions, Additions) {
         let of = |entry, bucket, start| Additions { entry, bucket, start };
         match point_bytes {
-            0..=64 => (of(0.98, 4.4, 1.2e6), of(0.89, 5.5, 3.0e6)),
+            0..=64 => (of(0.98, 4.4, 1.2e6), of(0.85, 5.3, 3.0e6)),
             65..=96 => (of(0.98, 4.4, 0.6e6), of(0.77, 7.2, 1.6e6)),
             97..=128 => (of(2.85, 13.0, 2.0e6), of(1.99, 16.0, 4.4e6)),
             _ => (of(2.85, 13.0, 1.3e6), of(1.92, 16.1, 4.4e6)),

@@ -25,16 +25,18 @@ struct Stretch {
 };
 
 /// How a thread keeps its sum, in groups of how many; how many groups the block of a multiprocessor has, here and in rounds, which
-/// registers and shared memory must allow.
-template <int Groups, int RoundGroups, class RunningSum> struct Tuning {
-    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups;
+/// registers and shared memory must allow. How many of 256 entries are added up one by one while the first round of the others goes
+/// forward, and how many groups do that: products beside reads at random (docs/adr/0367).
+template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, class RunningSum> struct Tuning {
+    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups, SINGLE_GROUPS = SingleGroups;
+    static constexpr uint32_t SINGLE = Single;
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, RegisterSum<Fp<Bn254Fp>, 128>> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
+template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, 36, 2, RegisterSum<Fp<Bn254Fp>, 128>> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, 0, 0, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, 0, 0, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, 0, 0, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
 
 /// A point to be added; null is infinity.
 template <class Field> struct Operand {
@@ -52,25 +54,19 @@ __device__ __forceinline__ Operand<Field> operand(const tandem_msm_sum_args& a, 
     return {&at->x, &at->y, (entry & ENTRY_NEGATIVE) != 0};
 }
 
-/// What is added up: the entries of all buckets.
-template <class Field> struct OfEntries {
-    tandem_msm_sum_args a;
-    uint32_t buckets;
+/// Entries of a chunk: those from `begin` to `middle` are added up one by one, those from there to `end` in rounds.
+struct Chunk {
+    /// How many of 256 go one by one.
+    static constexpr uint32_t ALL = 256;
+    uint32_t begin, middle, end;
 
-    __device__ __forceinline__ const uint32_t* offsets() const { return a.offsets; }
-    __device__ __forceinline__ uint32_t first_bucket() const { return 0; }
-    __device__ __forceinline__ uint32_t end_bucket() const { return buckets; }
-    __device__ __forceinline__ uint32_t total() const { return a.offsets[buckets]; }
-    /// Of a thread that has nothing to add: after all others.
-    __device__ __forceinline__ uint32_t idle_key() const { return NO_BUCKET; }
-    __device__ __forceinline__ uint32_t name(uint32_t i) const { return a.entries[i]; }
-    __device__ __forceinline__ Operand<Field> point(uint32_t name) const { return operand<Field>(a, name); }
+    __device__ __forceinline__ Chunk(uint32_t total, uint32_t size, uint32_t number, uint32_t single) {
+        const uint64_t from = uint64_t(number) * size;
+        begin = from < total ? uint32_t(from) : total;
+        end = total - begin < size ? total : begin + size;
+        middle = begin + uint32_t(uint64_t(end - begin) * single / ALL);
+    }
 };
-
-/// Partial sums that a block of combine_partials takes: few, so that several blocks fit a multiprocessor's registers.
-constexpr int COMBINE = 128;
-/// Threads of a block that keeps one XYZZ point a thread in shared memory: 32 to 48 KiB.
-template <class F> constexpr int BLOCK_OF_POINTS = sizeof(Xyzz<F>) <= 192 ? 256 : 128;
 
 /// The last bucket at or after `from` that begins at or before entry `i`, which it therefore holds.
 __device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_t buckets, uint32_t from, uint32_t i) {
@@ -83,14 +79,41 @@ __device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_
     return lo;
 }
 
+/// What is added up: entries of a chunk, one by one.
+template <class Field> struct OfEntries {
+    tandem_msm_sum_args a;
+    uint32_t buckets, size, number, single;
+
+    __device__ __forceinline__ const uint32_t* offsets() const { return a.offsets; }
+    __device__ __forceinline__ uint32_t first_bucket() const { return 0; }
+    __device__ __forceinline__ uint32_t end_bucket() const { return buckets; }
+    __device__ __forceinline__ Chunk chunk() const { return Chunk(a.offsets[buckets], size, number, single); }
+    /// From where to where.
+    __device__ __forceinline__ uint2 range() const { return make_uint2(chunk().begin, chunk().middle); }
+    /// Of a thread that has nothing to add: in order of bucket before the rest of the chunk.
+    __device__ __forceinline__ uint32_t idle_key() const {
+        const Chunk c = chunk();
+        if (c.begin == c.end) return NO_BUCKET;
+        return find_bucket(a.offsets, buckets, 0, c.middle > c.begin ? c.middle - 1 : c.begin);
+    }
+    __device__ __forceinline__ uint32_t name(uint32_t i) const { return a.entries[i]; }
+    __device__ __forceinline__ Operand<Field> point(uint32_t name) const { return operand<Field>(a, name); }
+};
+
+/// Partial sums that a block of combine_partials takes: few, so that several blocks fit a multiprocessor's registers.
+constexpr int COMBINE = 128;
+/// Threads of a block that keeps one XYZZ point a thread in shared memory: 32 to 48 KiB.
+template <class F> constexpr int BLOCK_OF_POINTS = sizeof(Xyzz<F>) <= 192 ? 256 : 128;
+
 template <class F, class Source>
 __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS* AccumulateTuning<F>::GROUPS, 1)
     accumulate(Source source, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
     const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, end_bucket = source.end_bucket();
     const uint32_t* offsets = source.offsets();
-    const Stretch stretch(source.total(), gridDim.x * blockDim.x, t);
-    const uint32_t end = stretch.end;
-    uint32_t i = stretch.begin;
+    const uint2 range = source.range();
+    const Stretch stretch(range.y - range.x, gridDim.x * blockDim.x, t);
+    const uint32_t end = range.x + stretch.end;
+    uint32_t i = range.x + stretch.begin;
     if (i == end) {
         for (uint32_t k = 0; k < 2; k++) {
             partial_key[2 * t + k] = source.idle_key();

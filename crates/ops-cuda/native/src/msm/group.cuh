@@ -51,9 +51,9 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     return int32_t(cudaGetLastError());
 }
 
-/// How `accumulate` is launched, how the rounds are, and threads of a full wave of `sum_chunks`.
+/// How `accumulate` is launched, alone and beside the first round, how the rounds are, and threads of a full wave of `sum_chunks`.
 struct Launches {
-    OneEach accumulate, rounds;
+    OneEach accumulate, single, rounds;
     uint32_t reduce = 0;
 };
 
@@ -62,7 +62,7 @@ template <class F> struct SumPlan {
     static constexpr uint32_t POINTS = BLOCK_OF_POINTS<F>;
     using Field = typename AccumulateTuning<F>::Sum::Field;
     uint32_t buckets = 0;
-    OneEach accumulate, each_round;
+    OneEach accumulate, single, each_round;
     /// Where `rounds.rounds` is not 0: chunks, each with stretches of its own for the threads of `accumulate`.
     Rounds<Field> rounds{};
     uint32_t chunks = 1;
@@ -70,8 +70,9 @@ template <class F> struct SumPlan {
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
 
-    /// Of all chunks: two a thread.
-    size_t partials() const { return size_t(2) * chunks * accumulate.all(); }
+    /// Two a thread: of a chunk, and of all.
+    size_t partials_of_chunk() const { return size_t(2) * (single.all() + accumulate.all()); }
+    size_t partials() const { return chunks * partials_of_chunk(); }
     static size_t point_shared() { return POINTS * sizeof(Xyzz<F>); }
     static size_t combine_shared() { return COMBINE * (sizeof(Xyzz<F>) + sizeof(uint32_t)); }
 
@@ -80,6 +81,7 @@ template <class F> struct SumPlan {
           reduce(args.shape, launches.reduce, POINTS) {
         const uint64_t entries = args.shape.scalars * args.shape.windows;
         if (args.rounds) {
+            single = launches.single;
             rounds.rounds = args.rounds;
             rounds.chunk = args.chunk;
             chunks = div_up(entries, rounds.chunk);
@@ -133,6 +135,12 @@ template <class F> int32_t find_launches(Launches* to) {
     TANDEM_TRY(one_each(add_pairs<F, true>, R::THREADS, R::GROUPS, R::template SHARED<true, true>, &to->rounds));
     TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared * T::GROUPS));
     TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::GROUPS, shared, &to->accumulate));
+    if constexpr (T::SINGLE > 0) {
+        TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::SINGLE_GROUPS, shared, &to->single));
+        // What runs beside the other must find the multiprocessor so divided that it can.
+        TANDEM_TRY(cudaFuncSetAttribute(accumulate<F, OfEntries<Field>>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+        TANDEM_TRY(cudaFuncSetAttribute(multiply_denominators<F, true>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+    }
     TANDEM_TRY(wave(sum_chunks<F>, 128, 0, &to->reduce));
     TANDEM_TRY(allow_shared(combine_partials<F>, SumPlan<F>::combine_shared()));
     TANDEM_TRY(allow_shared(sum_groups<F>, SumPlan<F>::point_shared()));
@@ -179,51 +187,99 @@ int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch
     return work(p);
 }
 
-/// What is left to be added up of a chunk to buckets and to partial sums of them.
+/// To buckets and to partial sums of them, from number `before` on.
 template <class F, class Source>
-int32_t start_accumulate(const SumPlan<F>& p, const Source& source, uint32_t chunk, tandem_stream stream) {
-    const OneEach& each = p.accumulate;
-    const size_t before = size_t(2) * chunk * each.all();
+int32_t start_accumulate(const SumPlan<F>& p, const OneEach& each, const Source& source, size_t before, tandem_stream stream) {
     accumulate<F><<<each.multiprocessors, each.block(), each.groups * AccumulateTuning<F>::Sum::BYTES, stream>>>(
         source, p.bucket, p.partial_key[0] + before, p.partial[0] + before);
     return int32_t(cudaGetLastError());
 }
 
-/// Round k of a chunk.
-template <class F, bool FIRST>
-void start_round(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, uint32_t k, tandem_stream stream) {
+/// Runs `work` on `beside` after what `stream` was told before, and lets `stream` wait for it before what it is told after this object.
+class Beside {
+  public:
+    template <class Work> int32_t start(tandem_stream stream, tandem_stream beside, Work work) {
+        TANDEM_TRY(cudaEventCreateWithFlags(&before_, cudaEventDisableTiming));
+        TANDEM_TRY(cudaEventCreateWithFlags(&after_, cudaEventDisableTiming));
+        TANDEM_TRY(cudaEventRecord(before_, stream));
+        TANDEM_TRY(cudaStreamWaitEvent(beside, before_, 0));
+        if (int32_t status = work()) return status;
+        TANDEM_TRY(cudaEventRecord(after_, beside));
+        return TANDEM_OK;
+    }
+    int32_t join(tandem_stream stream) { return int32_t(cudaStreamWaitEvent(stream, after_, 0)); }
+    Beside() = default;
+    Beside(const Beside&) = delete;
+    Beside& operator=(const Beside&) = delete;
+    ~Beside() {
+        if (before_) cudaEventDestroy(before_);
+        if (after_) cudaEventDestroy(after_);
+    }
+
+  private:
+    cudaEvent_t before_ = nullptr, after_ = nullptr;
+};
+
+/// The first round of a chunk forward, and beside it those of its entries that are added up one by one.
+template <class F>
+int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream, tandem_stream beside) {
     using T = RoundTuning<F>;
+    using Field = typename SumPlan<F>::Field;
+    constexpr uint32_t SINGLE = AccumulateTuning<F>::SINGLE;
     const OneEach& each = p.each_round;
-    multiply_denominators<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::template SHARED<FIRST, false>, stream>>>(
-        *args, p.rounds, chunk, k);
-    add_pairs<F, FIRST><<<each.multiprocessors, each.block(), each.groups * T::template SHARED<FIRST, true>, stream>>>(
-        *args, p.rounds, chunk, k);
+    const auto forward = [&](uint32_t parts) {
+        const uint32_t groups = each.groups / parts;
+        multiply_denominators<F, true><<<each.multiprocessors, groups * each.threads, groups * T::template SHARED<true, false>, stream>>>(
+            *args, p.rounds, 1, parts * each.multiprocessors);
+        return int32_t(cudaGetLastError());
+    };
+    if constexpr (SINGLE == 0) return forward(1);
+    Beside single;
+    const OfEntries<Field> source{*args, p.buckets, p.rounds.chunk, chunk, SINGLE};
+    if (int32_t status = single.start(stream, beside, [&] {
+            return start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), beside);
+        }))
+        return status;
+    // By blocks of half the size, of which each multiprocessor has one at a time, so that it has room for both.
+    if (int32_t status = forward(each.groups % 2 ? 1 : 2)) return status;
+    return single.join(stream);
 }
 
 /// A chunk's entries to buckets and to partial sums of them, in rounds.
 template <class F>
-int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream) {
+int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream, tandem_stream beside) {
+    using T = RoundTuning<F>;
     using Field = typename SumPlan<F>::Field;
+    constexpr uint32_t SINGLE = AccumulateTuning<F>::SINGLE;
     const Rounds<Field>& r = p.rounds;
+    const OneEach& each = p.each_round;
     TANDEM_TRY(cudaMemsetAsync(r.part, 0, (r.rounds + 1) * PLACE_BLOCKS * sizeof(uint32_t), stream));
     TANDEM_TRY(cudaMemsetAsync(r.alone, 0, size_t(r.rounds) * r.words * sizeof(uint2), stream));
-    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, r.rounds, r.part);
-    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, r.rounds, r.words, r.part, r.alone,
-                                                   r.offsets, r.placed);
-    start_round<F, true>(p, args, chunk, 1, stream);
-    for (uint32_t k = 2; k <= r.rounds; k++) start_round<F, false>(p, args, chunk, k, stream);
-    return start_accumulate(p, OfSlots<Field>{r}, chunk, stream);
+    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, SINGLE, r.rounds, r.part);
+    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, SINGLE, r.rounds, r.words, r.part,
+                                                   r.alone, r.offsets, r.placed);
+    if (int32_t status = start_chunk(p, args, chunk, stream, beside)) return status;
+    const uint32_t blocks = each.multiprocessors, threads = each.block();
+    add_pairs<F, true><<<blocks, threads, each.groups * T::template SHARED<true, true>, stream>>>(*args, r, 1);
+    for (uint32_t k = 2; k <= r.rounds; k++) {
+        multiply_denominators<F, false><<<blocks, threads, each.groups * T::template SHARED<false, false>, stream>>>(*args, r, k, blocks);
+        add_pairs<F, false><<<blocks, threads, each.groups * T::template SHARED<false, true>, stream>>>(*args, r, k);
+    }
+    const size_t before = chunk * p.partials_of_chunk() + size_t(2) * p.single.all();
+    return start_accumulate(p, p.accumulate, OfSlots<Field>{r}, before, stream);
 }
 
 /// All entries to buckets and to partial sums of them.
-template <class F> int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
+template <class F>
+int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream, tandem_stream beside) {
     clear_empty<F><<<div_up(p.buckets, 256), 256, 0, stream>>>(args->offsets, p.buckets, p.bucket);
-    if (args->rounds) {
-        for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
-            if (int32_t status = accumulate_chunk(p, args, chunk, stream)) return status;
-        return TANDEM_OK;
+    if (!args->rounds) {
+        const OfEntries<typename SumPlan<F>::Field> all{*args, p.buckets, 0xffffffffu, 0, Chunk::ALL};
+        return start_accumulate(p, p.accumulate, all, 0, stream);
     }
-    return start_accumulate(p, OfEntries<typename SumPlan<F>::Field>{*args, p.buckets}, 0, stream);
+    for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
+        if (int32_t status = accumulate_chunk(p, args, chunk, stream, beside)) return status;
+    return TANDEM_OK;
 }
 
 /// Buckets to what is left for the host.
@@ -261,9 +317,9 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
         return tandem::msm::sum_scratch<field>(args, bytes);                                                           \
     }                                                                                                                  \
     int32_t tandem_msm_accumulate_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,         \
-                                         tandem_stream stream) {                                                       \
+                                         tandem_stream stream, tandem_stream beside) {                                 \
         return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
-            return tandem::msm::accumulate_all(plan, args, stream);                                                    \
+            return tandem::msm::accumulate_all(plan, args, stream, beside);                                            \
         });                                                                                                            \
     }                                                                                                                  \
     int32_t tandem_msm_reduce_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,             \

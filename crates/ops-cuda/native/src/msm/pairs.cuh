@@ -10,9 +10,9 @@ namespace msm {
 template <bool BACKWARD> struct Share {
     uint32_t slots, thread, threads, turns;
 
-    /// `turns` is the same for all lanes of a warp.
-    __device__ __forceinline__ explicit Share(uint32_t count)
-        : slots(count), thread(blockIdx.x * blockDim.x + threadIdx.x), threads(gridDim.x * blockDim.x) {
+    /// Of a thread of a block of so many. `turns` is the same for all lanes of a warp.
+    __device__ __forceinline__ Share(uint32_t count, uint32_t block, uint32_t blocks)
+        : slots(count), thread(block * blockDim.x + threadIdx.x), threads(blocks * blockDim.x) {
         const uint32_t first = thread / 32 * 32;
         turns = first < slots ? (slots - 1 - first) / threads + 1 : 0;
     }

@@ -22,8 +22,8 @@ constexpr uint32_t PLACE_BLOCKS = 264;
 
 /// Where the slots of a chunk are.
 struct alignas(16) Placed {
-    /// Buckets that have entries in the chunk lie between these.
-    uint32_t first_bucket, end_bucket;
+    /// Buckets that have some of the chunk's entries lie between these; the first of the entries.
+    uint32_t first_bucket, end_bucket, begin;
     /// Slots of each round; of round 0 the entries.
     uint32_t slots[MAX_ROUNDS + 1];
 };
@@ -46,8 +46,8 @@ template <class Field> struct Rounds {
 
     __device__ __forceinline__ Columns<Field> round(uint32_t k) const { return k % 2 ? slots[0] : slots[1]; }
     /// Of round k of a chunk.
-    __device__ __forceinline__ Sources<Field> sources(const tandem_msm_sum_args& a, uint32_t number, uint32_t k) const {
-        return {a, a.entries + uint64_t(number) * chunk, round(k - 1), alone + size_t(k - 1) * words};
+    __device__ __forceinline__ Sources<Field> sources(const tandem_msm_sum_args& a, uint32_t k) const {
+        return {a, a.entries + placed->begin, round(k - 1), alone + size_t(k - 1) * words};
     }
 };
 
@@ -58,9 +58,9 @@ template <class Field> struct OfSlots {
     __device__ __forceinline__ const uint32_t* offsets() const { return r.offsets; }
     __device__ __forceinline__ uint32_t first_bucket() const { return r.placed->first_bucket; }
     __device__ __forceinline__ uint32_t end_bucket() const { return r.placed->end_bucket; }
-    __device__ __forceinline__ uint32_t total() const { return r.placed->slots[r.rounds]; }
+    __device__ __forceinline__ uint2 range() const { return make_uint2(0, r.placed->slots[r.rounds]); }
     /// In order of bucket before those of the chunks that follow.
-    __device__ __forceinline__ uint32_t idle_key() const { return total() ? end_bucket() - 1 : NO_BUCKET; }
+    __device__ __forceinline__ uint32_t idle_key() const { return range().y ? end_bucket() - 1 : NO_BUCKET; }
     __device__ __forceinline__ uint32_t name(uint32_t i) const { return i; }
     __device__ __forceinline__ Operand<Field> point(uint32_t i) const {
         const Columns<Field> in = r.round(r.rounds);
@@ -68,21 +68,11 @@ template <class Field> struct OfSlots {
     }
 };
 
-/// Entries of a chunk: from `begin` to `end` of all.
-struct Chunk {
-    uint32_t begin, end;
-
-    __device__ __forceinline__ Chunk(uint32_t total, uint32_t size, uint32_t number) {
-        const uint64_t from = uint64_t(number) * size;
-        begin = from < total ? uint32_t(from) : total;
-        end = total - begin < size ? total : begin + size;
-    }
-    /// Where those of a bucket begin and end.
-    __device__ __forceinline__ uint2 of_bucket(const uint32_t* offsets, uint32_t b) const {
-        const uint32_t lo = max(offsets[b], begin), hi = min(offsets[b + 1], end);
-        return make_uint2(lo, max(lo, hi));
-    }
-};
+/// Where the entries of a bucket that go in rounds begin and end.
+__device__ __forceinline__ uint2 of_bucket(const Chunk& chunk, const uint32_t* offsets, uint32_t b) {
+    const uint32_t lo = max(offsets[b], chunk.middle), hi = min(offsets[b + 1], chunk.end);
+    return make_uint2(lo, max(lo, hi));
+}
 
 /// The buckets of a chunk that a block of PLACE_BLOCKS takes.
 struct BlockOfBuckets {
@@ -90,8 +80,8 @@ struct BlockOfBuckets {
 
     __device__ __forceinline__ BlockOfBuckets(const Chunk& chunk, const uint32_t* offsets, uint32_t buckets) {
         begin_all = end_all = 0;
-        if (chunk.begin < chunk.end) {
-            begin_all = find_bucket(offsets, buckets, 0, chunk.begin);
+        if (chunk.middle < chunk.end) {
+            begin_all = find_bucket(offsets, buckets, 0, chunk.middle);
             end_all = find_bucket(offsets, buckets, begin_all, chunk.end - 1) + 1;
         }
         const uint64_t count = end_all - begin_all;
@@ -106,12 +96,13 @@ __device__ __forceinline__ uint32_t slots_of(uint32_t entries, uint32_t round) {
 
 /// How many slots the buckets of each block have in each round. `part` is zero.
 static __global__ void __launch_bounds__(1024)
-    count_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t rounds, uint32_t* part) {
-    const Chunk chunk(offsets[buckets], size, number);
+    count_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t single, uint32_t rounds,
+                uint32_t* part) {
+    const Chunk chunk(offsets[buckets], size, number, single);
     const BlockOfBuckets block(chunk, offsets, buckets);
     uint32_t sum[MAX_ROUNDS + 1] = {};
     for (uint32_t b = block.first + threadIdx.x; b < block.end; b += blockDim.x) {
-        const uint2 entries = chunk.of_bucket(offsets, b);
+        const uint2 entries = of_bucket(chunk, offsets, b);
 #pragma unroll
         for (uint32_t k = 1; k <= MAX_ROUNDS; k++) sum[k] += slots_of(entries.y - entries.x, k);
     }
@@ -123,9 +114,9 @@ static __global__ void __launch_bounds__(1024)
 
 /// Where they are: `alone`, which is zero, `last_offsets` and `placed`.
 static __global__ void __launch_bounds__(1024)
-    place_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t rounds, uint32_t words,
-                const uint32_t* part, uint2* alone, uint32_t* last_offsets, Placed* placed) {
-    const Chunk chunk(offsets[buckets], size, number);
+    place_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t single, uint32_t rounds,
+                uint32_t words, const uint32_t* part, uint2* alone, uint32_t* last_offsets, Placed* placed) {
+    const Chunk chunk(offsets[buckets], size, number, single);
     const BlockOfBuckets block(chunk, offsets, buckets);
     __shared__ uint32_t before[MAX_ROUNDS + 1];
     for (uint32_t k = 1; k <= rounds; k++) {
@@ -142,13 +133,14 @@ static __global__ void __launch_bounds__(1024)
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         placed->first_bucket = block.begin_all;
         placed->end_bucket = block.end_all;
-        placed->slots[0] = chunk.end - chunk.begin;
+        placed->begin = chunk.middle;
+        placed->slots[0] = chunk.end - chunk.middle;
     }
     __syncthreads();
     for (uint32_t base = block.first; base < block.end; base += blockDim.x) {
         const uint32_t b = base + threadIdx.x;
-        const uint2 entries = b < block.end ? chunk.of_bucket(offsets, b) : make_uint2(0, 0);
-        uint32_t begin = entries.x - chunk.begin, count = entries.y - entries.x;
+        const uint2 entries = b < block.end ? of_bucket(chunk, offsets, b) : make_uint2(0, 0);
+        uint32_t begin = entries.x - chunk.middle, count = entries.y - entries.x;
         for (uint32_t k = 1; k <= rounds; k++) {
             uint2* word = alone + size_t(k - 1) * words;
             const uint32_t slots = (count + 1) / 2;
@@ -192,38 +184,43 @@ template <class F> struct RoundTuning {
     }
 };
 
-/// Round k of a chunk, forward. An addition's denominator is the difference of the x, of a doubling 2y; infinity has none.
+/// Round k of a chunk, forward, by so many blocks, which take turns if there are fewer. An addition's denominator is the difference of the
+/// x, of a doubling 2y; infinity has none.
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
-    multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
+    multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t k, uint32_t blocks) {
     using T = RoundTuning<F>;
     using Field = typename T::Field;
     using S = typename T::S;
     extern __shared__ uint4 memory[];
     const uint32_t own = S::own(memory, T::template COUNT<FIRST, false>), U = own, B = U + S::STRIDE;
-    const Share<false> share(r.placed->slots[k]);
-    const Sources<Field> from = r.sources(a, number, k);
-    typename T::template PairsOf<FIRST, false> pairs(from, share, B + S::STRIDE);
-    S::store(U, Field::one());
-    for (uint32_t turn = 0; turn < share.turns; turn++) {
-        // Lanes without an addition must not run apart from the others for the rest of the loop, nor what they still read be overwritten.
+    const Sources<Field> from = r.sources(a, k);
+    for (uint32_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+        // No slot may be overwritten that other lanes still read.
         __syncwarp();
-        pairs.next();
-        if (!pairs.has_p() || !pairs.has_q()) continue;
-        const Field px = pairs.px(), qx = pairs.qx();
-        Field denominator = qx - px;
-        if (denominator.is_zero()) {
-            const Field y = pairs.py();
-            if (!(y == pairs.qy()) || y.is_zero()) continue;
-            denominator = y.dbl();
-        } else if ((px.is_zero() && pairs.py().is_zero()) || (qx.is_zero() && pairs.qy().is_zero())) {
-            continue;
+        const Share<false> share(r.placed->slots[k], block, blocks);
+        typename T::template PairsOf<FIRST, false> pairs(from, share, B + S::STRIDE);
+        S::store(U, Field::one());
+        for (uint32_t turn = 0; turn < share.turns; turn++) {
+            // The same, and lanes without an addition must not run apart from the others for the rest of the loop.
+            __syncwarp();
+            pairs.next();
+            if (!pairs.has_p() || !pairs.has_q()) continue;
+            const Field px = pairs.px(), qx = pairs.qx();
+            Field denominator = qx - px;
+            if (denominator.is_zero()) {
+                const Field y = pairs.py();
+                if (!(y == pairs.qy()) || y.is_zero()) continue;
+                denominator = y.dbl();
+            } else if ((px.is_zero() && pairs.py().is_zero()) || (qx.is_zero() && pairs.qy().is_zero())) {
+                continue;
+            }
+            S::store(B, denominator);
+            store16(&r.before[share.slot(turn)], S::load(U));
+            S::store(U, S::mul(U, B));
         }
-        S::store(B, denominator);
-        store16(&r.before[share.slot(turn)], S::load(U));
-        S::store(U, S::mul(U, B));
+        store16(&r.product[share.thread], S::load(U));
     }
-    store16(&r.product[share.thread], S::load(U));
 }
 
 /// Replaces a number of each thread of a block by its inverse, in its first slot; the second is overwritten. The threads of the first
@@ -251,7 +248,7 @@ template <class S, class Field> __device__ __forceinline__ void invert_all(uint3
 /// Backward: takes the same slots for additions as multiply_denominators, in the opposite order, and writes all.
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
-    add_pairs(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t number, uint32_t k) {
+    add_pairs(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t k) {
     using T = RoundTuning<F>;
     using Field = typename T::Field;
     using S = typename T::S;
@@ -259,10 +256,10 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
     const uint32_t own = S::own(memory, T::template COUNT<FIRST, true>);
     // The inverse of the product of all denominators not yet used; two for what is in work; q.y - p.y; p.x; p.y.
     const uint32_t U = own, A = U + S::STRIDE, B = A + S::STRIDE, DY = B + S::STRIDE, X = DY + S::STRIDE, Y = X + S::STRIDE;
-    const Share<true> share(r.placed->slots[k]);
+    const Share<true> share(r.placed->slots[k], blockIdx.x, gridDim.x);
     invert_all<S>(own, T::template COUNT<FIRST, true> * S::STRIDE, load16(&r.product[share.thread]));
     if (share.turns == 0) return;
-    const Sources<Field> from = r.sources(a, number, k);
+    const Sources<Field> from = r.sources(a, k);
     typename T::template PairsOf<FIRST, true> pairs(from, share, own);
     const Columns<Field> out = r.round(k);
     const auto put = [&](uint32_t i, Affine<Field> p) {
