@@ -195,7 +195,7 @@ int32_t start_accumulate(const SumPlan<F>& p, const OneEach& each, const Source&
     return int32_t(cudaGetLastError());
 }
 
-/// Runs `work` on `beside` after what `stream` was told before, and lets `stream` wait for it before what it is told after this object.
+/// A part of the work of `stream` that runs on `beside`, after what `stream` was told before it starts and before what it is told after they join.
 class Beside {
   public:
     template <class Work> int32_t start(tandem_stream stream, tandem_stream beside, Work work) {
@@ -241,8 +241,8 @@ int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32
         }))
         return status;
     // By blocks of half the size, of which each multiprocessor has one at a time, so that it has room for both.
-    if (int32_t status = forward(each.groups % 2 ? 1 : 2)) return status;
-    return single.join(stream);
+    const int32_t status = forward(each.groups % 2 ? 1 : 2), joined = single.join(stream);
+    return status ? status : joined;
 }
 
 /// A chunk's entries to buckets and to partial sums of them, in rounds.
