@@ -36,8 +36,14 @@ template <class F, int Threads> struct Slots {
             asm volatile("st.shared.v4.u32 [%4], {%0, %1, %2, %3};" ::"r"(from[k].x), "r"(from[k].y), "r"(from[k].z),
                          "r"(from[k].w), "r"(at + k * PIECE_STRIDE));
     }
-    static __device__ __noinline__ F mul(uint32_t a, uint32_t b) { return product(F(), a, b); }
-    static __device__ __noinline__ F sqr(uint32_t a) { return load(a).sqr(); }
+    static __device__ __forceinline__ F mul(uint32_t a, uint32_t b) {
+        if constexpr (CALLED) return called_mul(a, b);
+        else return product(F(), a, b);
+    }
+    static __device__ __forceinline__ F sqr(uint32_t a) {
+        if constexpr (CALLED) return called_sqr(a);
+        else return load(a).sqr();
+    }
     /// a * b - c * d.
     static __device__ __noinline__ F mul_sub(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
         using W = typename F::WideType;
@@ -45,6 +51,12 @@ template <class F, int Threads> struct Slots {
     }
 
   private:
+    /// In functions carries are kept by IMAD.X, on the multiplier's pipe, where ptxas takes IADD3.X inline (docs/adr/0367); but five products
+    /// inline are too long in all fields but that of eight limbs.
+    static constexpr bool CALLED = PIECES > 2;
+
+    static __device__ __noinline__ F called_mul(uint32_t a, uint32_t b) { return product(F(), a, b); }
+    static __device__ __noinline__ F called_sqr(uint32_t a) { return load(a).sqr(); }
     template <class P> static __device__ __forceinline__ Fp<P> product(Fp<P>, uint32_t a, uint32_t b) {
         return load(a) * load(b);
     }
