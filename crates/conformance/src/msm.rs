@@ -118,7 +118,7 @@ impl<B: Backend> Suite<'_, B> {
         let g2: [_; 4] = std::array::from_fn(|k| Set::<C::G2>::new(MEETING[k], 1 + k % 2, N - 1 - k % 2, 6));
         let sets = g1.iter().map(Set::spec).chain(g2.iter().map(Set::spec)).collect();
         let memory_bytes = backend.info().free_bytes[lane.0] / 2;
-        let request = MsmRequest { scalars: N, sets, memory_bytes, uses: 1 };
+        let request = MsmRequest { scalars: N, sets, memory_bytes, uses: 1, in_a_row: false };
         let plans = Digits::<C>::plans(backend, lane, &request, (2 * self.log_n).saturating_sub(4))?;
         self.that(!plans.is_empty(), "no plan")?;
         for (i, plan) in plans.iter().enumerate() {
@@ -164,7 +164,7 @@ impl<B: Backend> Suite<'_, B> {
             let scalars = backend.upload(lane, &canonical[range.clone()])?;
             let sets = vec![MsmSet { g2: false, first: 0, points: range.len() }];
             let memory_bytes = backend.info().free_bytes[lane.0] / 16;
-            let request = MsmRequest { scalars: range.len(), sets, memory_bytes, uses: 100 };
+            let request = MsmRequest { scalars: range.len(), sets, memory_bytes, uses: 100, in_a_row: false };
             let plan = Digits::<C>::plan(backend, lane, &request)?;
             let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&whole.points[range]))?;
             let digits = Digits::<C>::digits(backend, &plan, Scalars::Canonical(&scalars))?;
@@ -234,7 +234,8 @@ impl<B: Backend> Suite<'_, B> {
             + middle.points.len() * size_of::<P2<C>>()) as u64;
         for lane in self.lanes() {
             let memory_bytes = room.times.map_or(free[lane.0] / 2, |times| once * times);
-            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses };
+            let request =
+                MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses, in_a_row: n % 2 == 1 };
             let plan = Digits::<C>::plan(backend, lane, &request)?;
             let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&all.points[..]))?;
             let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&rest.points[..]))?;
@@ -290,7 +291,7 @@ impl<B: Backend> Suite<'_, B> {
         let (first, last) = (Lane(0), Lane(backend.lanes() - 1));
         let ask = |scalars, sets: &[(bool, usize, usize)]| {
             let sets = sets.iter().map(|&(g2, first, points)| MsmSet { g2, first, points }).collect();
-            MsmRequest { scalars, sets, memory_bytes, uses: 1 }
+            MsmRequest { scalars, sets, memory_bytes, uses: 1, in_a_row: false }
         };
         let plan = |request: &MsmRequest| Digits::<C>::plan(backend, first, request);
         for (start, points) in [(0, 11), (1, 10), (11, 0), (usize::MAX, 1), (1, usize::MAX)] {

@@ -83,7 +83,7 @@ fn sums_are_linear<G: Group>(n: usize, seed: u64) {
     let points: Vec<G::Point> =
         (0..n).map(|_| G::from_ark(&(G::Ark::generator() * <G::Curve as Curve>::Fr::rand(&mut rng)).into())).collect();
     let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: n }];
-    let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1 };
+    let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
     let plan = Digits::<G::Curve>::plan(&cpu, LANE, &request).unwrap();
     let bases = Msm::<G>::load(&cpu, LANE, &plan, 0, Unaligned::from(&points[..])).unwrap();
     let sum = |k: &[<G::Curve as Curve>::Fr]| {

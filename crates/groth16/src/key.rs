@@ -198,7 +198,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<WitnessShare<C, B>> {
         let plan::LaneSums { share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
-        let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses };
+        let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses, in_a_row: true };
         let plan = Digits::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
@@ -226,7 +226,8 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        let plan = Digits::<C>::plan(backend, share.lane, &MsmRequest { scalars, sets, memory_bytes, uses })?;
+        let request = MsmRequest { scalars, sets, memory_bytes, uses, in_a_row: true };
+        let plan = Digits::<C>::plan(backend, share.lane, &request)?;
         let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }

@@ -213,6 +213,7 @@ fn multiples(cuda: &Cuda, n: usize) -> (<Cuda as Digits<Bn254>>::Plan, <Cuda as 
         sets: vec![MsmSet { g2: false, first: 0, points: n }],
         memory_bytes: 1 << 30,
         uses: 100,
+        in_a_row: false,
     };
     let plan = Digits::<Bn254>::plan(cuda, Lane(0), &request).unwrap();
     let bases = Msm::<G1>::load(cuda, Lane(0), &plan, 0, points.as_slice().into()).unwrap();

@@ -43,6 +43,9 @@ pub struct MsmRequest {
     pub memory_bytes: u64,
     /// How often each set will be summed, about: tables that make sums faster are made if they pay.
     pub uses: u64,
+    /// Whether other sums and transforms follow at once, as in a proof. They wait for memory that was worked with to be overwritten, so that
+    /// ways to add that take much of it must gain more than where a sum is alone.
+    pub in_a_row: bool,
 }
 
 /// Scalars taken apart into digits and put in order, for any number of sums.

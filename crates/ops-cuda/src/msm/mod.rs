@@ -128,7 +128,7 @@ impl<C: Curve> Digits<C> for Cuda {
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<MsmPlan> {
         let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
         let shape = plan::plan(request, Field::of::<C>())?;
-        Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| Rounds::new(shape, field, set, memory_bytes)))
+        Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| Rounds::new(shape, field, request, set, memory_bytes)))
     }
 
     fn plans(&self, lane: Lane, request: &MsmRequest, log_most: u32) -> Result<Vec<MsmPlan>> {
@@ -137,7 +137,7 @@ impl<C: Curve> Digits<C> for Cuda {
         let shapes = plan::shapes(request, Field::of::<C>())?.into_iter();
         let shapes = shapes.chain(plan::shapes_between(request, Field::of::<C>())?);
         for shape in shapes.filter(|shape| shape.buckets() <= 1 << log_most.min(u64::BITS - 1)) {
-            let chosen = |shape: &Shape, field, set: &MsmSet| Rounds::new(shape, field, set, memory_bytes);
+            let chosen = |shape: &Shape, field, set: &MsmSet| Rounds::new(shape, field, request, set, memory_bytes);
             plans.push(MsmPlan::new::<C>(request, Some(shape), chosen));
             let forced = MsmPlan::new::<C>(request, Some(shape), |shape, _, _| Rounds::in_any_case(shape));
             if plans.last() != Some(&forced) {
@@ -317,6 +317,7 @@ mod tests {
             sets: vec![set],
             memory_bytes: (N * size_of::<<G1 as Group>::Point>()) as u64,
             uses: 1,
+            in_a_row: false,
         };
         let plans = Digits::<Bls12_381>::plans(&roomy, Lane(0), &request, 24).unwrap();
         let has_rounds = |plan: &MsmPlan| plan.shape.unwrap().window_bits == 13 && plan.rounds[0].rounds > 0;

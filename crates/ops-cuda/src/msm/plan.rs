@@ -227,20 +227,26 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
         .iter()
         .map(|set| {
             let weight = if set.g2 { tuning::G2_COST } else { 1.0 };
-            weight * set.points as f64 * of_point + additions(shape, field, set).1
+            weight * set.points as f64 * of_point + additions(shape, field, request, set).1
         })
         .sum();
     sums + shape.scalars as f64 * digits * tuning::entry_cost(field.point_bytes[0], shape.buckets())
 }
 
 /// Whether a set's entries are added up in rounds, and the expected time of that and of the rest of the sum.
-fn additions(shape: &Shape, field: Field, set: &MsmSet) -> (bool, f64) {
-    let (xyzz, rounds) = tuning::additions(field.point_bytes[usize::from(set.g2)]);
+fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) -> (bool, f64) {
+    let point_bytes = field.point_bytes[usize::from(set.g2)];
+    let (xyzz, rounds) = tuning::additions(point_bytes);
     let time = |a: &tuning::Additions| {
         set.points as f64 * shape.digits(field.bits) * a.entry + shape.buckets() as f64 * a.bucket + a.start
     };
     let (in_xyzz, in_rounds) = (time(&xyzz), time(&rounds));
-    (in_rounds < in_xyzz, in_rounds.min(in_xyzz))
+    let possible = !request.in_a_row || point_bytes >= tuning::LEAST_IN_A_ROW;
+    if possible && in_rounds < in_xyzz {
+        (true, in_rounds)
+    } else {
+        (false, in_xyzz)
+    }
 }
 
 /// Affine additions in rounds before those in XYZZ coordinates (native/src/msm/rounds.cuh): how many, and for how many
@@ -253,7 +259,7 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// What is expected to be fastest for a set on a GPU of `memory_bytes`.
-    pub(crate) fn new(shape: &Shape, field: Field, set: &MsmSet, memory_bytes: u64) -> Self {
+    pub(crate) fn new(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet, memory_bytes: u64) -> Self {
         let expected = set.points as f64 * shape.digits(field.bits) / shape.buckets() as f64;
         let rounds = (expected / tuning::SLOTS_LEFT).log2().round().clamp(0.0, f64::from(MAX_ROUNDS)) as u32;
         let entries = shape.entries().unwrap_or(u64::MAX);
@@ -261,7 +267,7 @@ impl Rounds {
         // half a point more for each slot of the first.
         let points = memory_bytes / tuning::ROUNDS_SHARE / field.point_bytes[usize::from(set.g2)];
         let most = points.saturating_sub(3 * shape.buckets()).min(MAX_CHUNK);
-        if rounds == 0 || most < tuning::LEAST_CHUNK || !additions(shape, field, set).0 {
+        if rounds == 0 || most < tuning::LEAST_CHUNK || !additions(shape, field, request, set).0 {
             return Rounds::default();
         }
         Rounds { rounds, chunk: entries.div_ceil(entries.div_ceil(most)) as u32 }
@@ -293,7 +299,7 @@ mod tests {
 
     fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        MsmRequest { scalars, sets, memory_bytes, uses: 10_000 }
+        MsmRequest { scalars, sets, memory_bytes, uses: 10_000, in_a_row: false }
     }
 
     #[test]
@@ -385,7 +391,8 @@ mod tests {
                     ];
                     let bytes = |set: &MsmSet| set.points as u64 * field.point_bytes[usize::from(set.g2)];
                     let once: u64 = sets.iter().map(bytes).sum();
-                    let request = MsmRequest { scalars, sets, memory_bytes: once * times, uses: times };
+                    let request =
+                        MsmRequest { scalars, sets, memory_bytes: once * times, uses: times, in_a_row: false };
                     let Some(shape) = plan(&request, field).unwrap() else {
                         assert_eq!(scalars, 0);
                         continue;
@@ -469,7 +476,8 @@ mod tests {
     fn sums_have_the_fastest_windows() {
         let bits = |g2, log_n: u32, field| {
             let sets = vec![MsmSet { g2, first: 0, points: 1 << log_n }];
-            let request = MsmRequest { scalars: 1 << log_n, sets, memory_bytes: 105 << 30, uses: 1_000_000 };
+            let request =
+                MsmRequest { scalars: 1 << log_n, sets, memory_bytes: 105 << 30, uses: 1_000_000, in_a_row: false };
             let shape = plan(&request, field).unwrap().unwrap();
             (shape.window_bits, shape.step_bits == 1)
         };
@@ -486,15 +494,28 @@ mod tests {
     /// On a GPU of so many GiB, with tables as large as may be.
     fn rounds_of(log_n: u32, g2: bool, field: Field, gib: u64) -> (Shape, Rounds) {
         let set = MsmSet { g2, first: 0, points: 1 << log_n };
-        let request = MsmRequest { scalars: 1 << log_n, sets: vec![set], memory_bytes: gib << 29, uses: 1_000_000 };
+        let request = MsmRequest {
+            scalars: 1 << log_n,
+            sets: vec![set],
+            memory_bytes: gib << 29,
+            uses: 1_000_000,
+            in_a_row: false,
+        };
         let shape = plan(&request, field).unwrap().unwrap();
-        (shape, Rounds::new(&shape, field, &set, gib << 30))
+        (shape, Rounds::new(&shape, field, &request, &set, gib << 30))
     }
 
     #[test]
     fn rounds_are_made_where_they_pay() {
         let rounds = |log_n, g2, field| rounds_of(log_n, g2, field, 141).1.rounds;
         assert_eq!([14, 19, 20, 22, 24, 26].map(|n| rounds(n, false, BN254)), [0, 0, 0, 4, 4, 5]);
+        // In a proof sums over points of 64 bytes are made without.
+        let in_a_row = |field| {
+            let set = MsmSet { g2: false, first: 0, points: 1 << 22 };
+            let request = MsmRequest { in_a_row: true, ..one_set(1 << 22, u64::MAX) };
+            Rounds::new(&plan(&request, field).unwrap().unwrap(), field, &request, &set, 141 << 30).rounds > 0
+        };
+        assert_eq!((in_a_row(BN254), in_a_row(BLS12_381)), (false, true));
         assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BN254)), [0, 0, 4, 4]);
         assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BLS12_381)), [0, 0, 4, 5]);
         assert_eq!([14, 18, 21, 24].map(|n| rounds(n, false, BLS12_381)), [0, 0, 4, 4]);
@@ -566,7 +587,7 @@ mod tests {
         assert!(refused(&one_set(1 << 40, u64::MAX)).contains("more than one sum can have"));
         for (first, points) in [(6, 5), (11, 0), (usize::MAX, 2)] {
             let sets = vec![MsmSet { g2: true, first, points }];
-            let request = MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX, uses: 1 };
+            let request = MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
             assert!(refused(&request).contains("of 10 scalars"));
         }
     }
@@ -587,6 +608,8 @@ mod tests {
     fn takes_empty_sets() {
         assert_eq!(plan(&one_set(0, 0), BN254).unwrap(), None);
         let sets = vec![MsmSet { g2: false, first: 10, points: 0 }];
-        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0, uses: 1 }, BN254).unwrap().is_some());
+        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0, uses: 1, in_a_row: false }, BN254)
+            .unwrap()
+            .is_some());
     }
 }

@@ -62,7 +62,7 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
             let scalars = range.len() as u64 * size_of::<Canonical>() as u64;
             let set = MsmSet { g2: G::NAME == <G::Curve as Curve>::G2::NAME, first: 0, points: range.len() };
             let memory_bytes = free.saturating_sub(scalars) / 4 * 3;
-            let request = MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes, uses };
+            let request = MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes, uses, in_a_row: false };
             let plan = backend.plan(Lane(lane), &request)?;
             let bases = backend.load(Lane(lane), &plan, 0, points.slice(range.clone()))?;
             shares.push(Share { lane: Lane(lane), range, plan, bases });
