@@ -5,8 +5,8 @@
 // Entries are taken a chunk at a time. A round adds neighbours of the same bucket two by two, so that the n points of a bucket
 // become (n + 1) / 2 slots; the last one of an odd number goes over as it is. A round is two launches in which every thread
 // goes over the same slots: forward it multiplies the denominators of its additions and keeps each product before the next
-// factor; then it inverts the last product and goes backward, where the inverse of each denominator falls out (Montgomery's
-// trick). Slots of a bucket lie side by side, so that slot j of a round is made of the slots 2j - s and 2j - s + 1 of the round
+// factor; then the last products are inverted, those of threads that share a scheduler together, and it goes backward, where the
+// inverse of each denominator falls out (Montgomery's trick). Slots of a bucket lie side by side, so that slot j of a round is made of the slots 2j - s and 2j - s + 1 of the round
 // before, where s is the number of slots before j that are made of one alone; there is a bit for each of those.
 #include "pairs.cuh"
 #include "scan.cuh"
