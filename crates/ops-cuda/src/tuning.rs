@@ -30,10 +30,19 @@ pub(crate) mod msm {
     /// Their scratch memory takes at most this share of a GPU's: one 10th. Two sums may have it at once, and where tables leave less, sums take
     /// less (`Rounds::with_less`). A chunk more costs an inversion in each round, 0.1 ms each (docs/adr/0350).
     pub(crate) const ROUNDS_SHARE: u64 = 10;
-    /// Sums in a row, as in a proof, make rounds of points of so many bytes or more: of smaller ones rounds gain less than it takes to overwrite
-    /// what they work with. BN254, 2^22 constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H: 4.83, 5.39, 4.66 and 8.21 ms without,
-    /// 5.91, 5.02, 5.02 and 9.23 with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
-    pub(crate) const LEAST_IN_A_ROW: u64 = 96;
+    /// What rounds work with, about a point an entry, is overwritten beside what follows: 3 TB/s. That is as much as rounds gain on BN254's G1. 2^22
+    /// constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H: 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23
+    /// with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
+    pub(crate) fn overwritten(point_bytes: u64) -> f64 {
+        point_bytes as f64 / 3.0 / mixed_addition(point_bytes)
+    }
+    /// Picoseconds of a mixed addition in G1 of the curve whose points these are, in G1 or G2.
+    fn mixed_addition(point_bytes: u64) -> f64 {
+        match point_bytes {
+            64 | 128 => 163.0,
+            _ => 350.0,
+        }
+    }
     /// With less than so many entries at a time no rounds are made.
     pub(crate) const LEAST_CHUNK: u64 = 1 << 22;
     /// A doubling in G2, in those of G1.
@@ -43,7 +52,7 @@ pub(crate) mod msm {
     /// are two entries long, and it takes 28 ps.
     pub(crate) fn entry_cost(point_bytes: u64, buckets: u64) -> f64 {
         let picoseconds = if buckets > 1 << 22 { 28.0 } else { 18.0 };
-        picoseconds / if point_bytes <= 64 { 163.0 } else { 350.0 }
+        picoseconds / mixed_addition(point_bytes)
     }
     /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. By group and curve, by the
     /// bytes of a point. Two NVIDIA H200, 2026-11-22, 23:51 UTC, commit 92ac3fa, `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on

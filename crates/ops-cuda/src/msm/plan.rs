@@ -236,17 +236,15 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
 /// Whether a set's entries are added up in rounds, and the expected time of that and of the rest of the sum.
 fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) -> (bool, f64) {
     let point_bytes = field.point_bytes[usize::from(set.g2)];
-    let (xyzz, rounds) = tuning::additions(point_bytes);
+    let (xyzz, mut rounds) = tuning::additions(point_bytes);
+    if request.in_a_row {
+        rounds.entry += tuning::overwritten(point_bytes);
+    }
     let time = |a: &tuning::Additions| {
         set.points as f64 * shape.digits(field.bits) * a.entry + shape.buckets() as f64 * a.bucket + a.start
     };
     let (in_xyzz, in_rounds) = (time(&xyzz), time(&rounds));
-    let possible = !request.in_a_row || point_bytes >= tuning::LEAST_IN_A_ROW;
-    if possible && in_rounds < in_xyzz {
-        (true, in_rounds)
-    } else {
-        (false, in_xyzz)
-    }
+    (in_rounds < in_xyzz, in_rounds.min(in_xyzz))
 }
 
 /// Affine additions in rounds before those in XYZZ coordinates (native/src/msm/rounds.cuh): how many, and for how many
