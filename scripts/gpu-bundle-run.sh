@@ -37,8 +37,8 @@ tests() {
 }
 
 # Transforms of three passes, and beside them sums of half a million points, one curve after the other, since each may fill half of the
-# memory that is free. Most of the time is the CPU's, with what the GPU's results are compared with: less than a minute on 16 cores, it
-# is estimated.
+# memory that is free. Most of the time is the CPU's, with what the GPU's results are compared with: one to two minutes on 16 cores,
+# it is estimated.
 larger() {
     start=$(date +%s)
     TANDEM_CONFORMANCE_LOG_N=20 "$here/tests/conformance" cuda::ntt >"$out/conformance-ntt.log" 2>&1 &

@@ -234,8 +234,9 @@ impl<B: Backend> Suite<'_, B> {
             + middle.points.len() * size_of::<P2<C>>()) as u64;
         for lane in self.lanes() {
             let memory_bytes = room.times.map_or(free[lane.0] / 2, |times| once * times);
-            let request =
-                MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses, in_a_row: n % 2 == 1 };
+            // A plan may differ where sums follow one another: every second size.
+            let in_a_row = n % 2 == 1;
+            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses, in_a_row };
             let plan = Digits::<C>::plan(backend, lane, &request)?;
             let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&all.points[..]))?;
             let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&rest.points[..]))?;

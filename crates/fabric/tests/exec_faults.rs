@@ -297,4 +297,9 @@ fn a_pe_that_does_not_come() {
     c.all_reduce(Combine::Sum, &a, &b).unwrap();
     assert_eq!(fault(team.synchronize().unwrap_err()).peer, Some(1));
     assert!(c.all_reduce(Combine::Sum, &a, &b).is_err() && team.check().is_err());
+    // Another team is as it was.
+    let other = Team::sim(2, Options::default()).unwrap();
+    let c = Collectives::new(&other, &Topology::preset("hgx-h200").unwrap()).unwrap();
+    let a = other.alloc::<u32>(1000).unwrap();
+    c.now().all_reduce(Combine::Sum, &a, &a).unwrap();
 }

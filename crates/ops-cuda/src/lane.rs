@@ -15,8 +15,8 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const FILLERS: usize = 16;
 
-/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, and what
-/// nobody waits for, which goes last; memory comes from its own pool.
+/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, parts that run
+/// beside others, and what nobody waits for, which goes last; memory comes from its own pool.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,

@@ -30,7 +30,7 @@ pub(crate) mod msm {
     /// Their scratch memory takes at most this share of a GPU's: one 10th. Two sums may have it at once, and where tables leave less, sums take
     /// less (`Rounds::with_less`). A chunk more costs an inversion in each round, 0.1 ms each (docs/adr/0350).
     pub(crate) const ROUNDS_SHARE: u64 = 10;
-    /// What rounds work with, about a point an entry, is overwritten beside what follows: 3 TB/s. That is as much as rounds gain on BN254's G1. 2^22
+    /// What rounds work with, about a point an entry, is overwritten beside what follows: at 3 TB/s, which is taken for granted and not measured. That is as much as rounds gain on BN254's G1. 2^22
     /// constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H: 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23
     /// with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
     pub(crate) fn overwritten(point_bytes: u64) -> f64 {

@@ -56,10 +56,10 @@ __device__ __forceinline__ Operand<Field> operand(const tandem_msm_sum_args& a, 
 
 /// Entries of a chunk: those from `begin` to `middle` are added up one by one, those from there to `end` in rounds.
 struct Chunk {
-    /// How many of 256 go one by one.
     static constexpr uint32_t ALL = 256;
     uint32_t begin, middle, end;
 
+    /// Chunk `number` of `size` entries; `single` of ALL go one by one.
     __device__ __forceinline__ Chunk(uint32_t total, uint32_t size, uint32_t number, uint32_t single) {
         const uint64_t from = uint64_t(number) * size;
         begin = from < total ? uint32_t(from) : total;
