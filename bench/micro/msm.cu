@@ -234,15 +234,8 @@ struct Case {
     }
 };
 
-/// What part of a sum may run on beside the rest.
-static cudaStream_t beside() {
-    static cudaStream_t stream = nullptr;
-    if (!stream) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
-}
-
 static int32_t sum_all(const tandem_msm_sum_args& args, void* scratch, size_t bytes) {
-    const int32_t status = GROUP(accumulate)(&args, scratch, bytes, nullptr, beside());
+    const int32_t status = GROUP(accumulate)(&args, scratch, bytes, nullptr);
     return status ? status : GROUP(reduce)(&args, scratch, bytes, nullptr);
 }
 
@@ -338,7 +331,7 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         const float digits = median_ms(runs, [&] { DIGITS(&digits_args, scratch.data, most, nullptr); });
         const float all = median_ms(runs, [&] { sum_all(sum_args, scratch.data, most); });
         const float accumulate =
-            median_ms(runs, [&] { GROUP(accumulate)(&sum_args, scratch.data, most, nullptr, beside()); });
+            median_ms(runs, [&] { GROUP(accumulate)(&sum_args, scratch.data, most, nullptr); });
         printf("  %.3f ms = digits %.3f + accumulate %.3f + rest %.3f\n", digits + all, digits, accumulate,
                all - accumulate);
     }

@@ -453,8 +453,7 @@ pub const TANDEM_MSM_ROUNDS: i32 = 8;
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
 /// more than the numbers of its buckets have bits: first tandem_msm_accumulate_*, which takes all entries to buckets, then
 /// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
-/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more. Part of the first may run on
-/// `beside`, for which `stream` waits in the end; with one stream for both nothing runs beside anything.
+/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_msm_sum_args {
@@ -664,7 +663,6 @@ tandem_cuda::native! {
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
-        beside: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_reduce_bn254_g1(
         args: *const tandem_msm_sum_args,
@@ -685,7 +683,6 @@ tandem_cuda::native! {
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
-        beside: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_reduce_bn254_g2(
         args: *const tandem_msm_sum_args,
@@ -706,7 +703,6 @@ tandem_cuda::native! {
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
-        beside: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_reduce_bls12_381_g1(
         args: *const tandem_msm_sum_args,
@@ -727,7 +723,6 @@ tandem_cuda::native! {
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
-        beside: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_reduce_bls12_381_g2(
         args: *const tandem_msm_sum_args,

@@ -15,8 +15,8 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const FILLERS: usize = 16;
 
-/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, parts that run
-/// beside others, and what nobody waits for, which goes last; memory comes from its own pool.
+/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, and what
+/// nobody waits for, which goes last; memory comes from its own pool.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
@@ -28,8 +28,6 @@ pub(crate) struct LaneCtx {
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
     aside: Arc<Stream>,
-    /// For parts of what `stream` does that run beside other parts, and that it waits for.
-    beside: Stream,
     /// Its kernels start where those of the others leave room.
     last: Arc<Stream>,
     pool: Arc<Pool>,
@@ -53,7 +51,6 @@ impl LaneCtx {
             properties,
             stream: Arc::new(Stream::ahead(device)?),
             aside: Arc::new(Stream::urgent(device)?),
-            beside: Stream::urgent(device)?,
             last: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
@@ -75,11 +72,6 @@ impl LaneCtx {
 
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.pool
-    }
-
-    /// For launchers that let a part of their work run beside another.
-    pub(crate) fn beside(&self) -> tandem_stream {
-        self.beside.raw()
     }
 
     /// The stream of ends of work, which run beside the rest.

@@ -475,8 +475,7 @@ typedef struct tandem_msm_table_args {
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
 /// more than the numbers of its buckets have bits: first tandem_msm_accumulate_*, which takes all entries to buckets, then
 /// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
-/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more. Part of the first may run on
-/// `beside`, for which `stream` waits in the end; with one stream for both nothing runs beside anything.
+/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more.
 typedef struct tandem_msm_sum_args {
     tandem_msm_shape shape;
     uint64_t first;
@@ -505,7 +504,7 @@ int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, void* scrat
                              tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream, tandem_stream beside);
+                                  tandem_stream stream);
 int32_t tandem_msm_reduce_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
 
@@ -514,7 +513,7 @@ int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, void* scrat
                              tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream, tandem_stream beside);
+                                  tandem_stream stream);
 int32_t tandem_msm_reduce_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
 
@@ -523,7 +522,7 @@ int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, void* s
                              tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream, tandem_stream beside);
+                                  tandem_stream stream);
 int32_t tandem_msm_reduce_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
 
@@ -532,7 +531,7 @@ int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, void* s
                              tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream, tandem_stream beside);
+                                  tandem_stream stream);
 int32_t tandem_msm_reduce_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
                               tandem_stream stream);
 

@@ -65,8 +65,7 @@ struct Launchers {
     table_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_table_args, *mut usize) -> i32,
     table: unsafe extern "C" fn(*const ffi::tandem_msm_table_args, *mut c_void, usize, tandem_stream) -> i32,
     sum_scratch: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut usize) -> i32,
-    accumulate:
-        unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream, tandem_stream) -> i32,
+    accumulate: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
     reduce: unsafe extern "C" fn(*const ffi::tandem_msm_sum_args, *mut c_void, usize, tandem_stream) -> i32,
 }
 
@@ -272,7 +271,7 @@ impl<G: Group> Msm<G> for Cuda {
         };
         let (memory, raw) = (scratch.ptr(), |memory: DevicePtr<u8>| memory.raw().cast::<c_void>());
         // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
-        ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream, ctx.beside()) })?;
+        ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) })?;
         if let Some(scratch) = lock(&digits.scratch).take() {
             ctx.drop_last(OP, scratch)?;
         }

@@ -33,7 +33,7 @@ template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, class 
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, 36, 2, RegisterSum<Fp<Bn254Fp>, 128>> {};
+template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, 28, 2, RegisterSum<Fp<Bn254Fp>, 128>> {};
 template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, 0, 0, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
 template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, 0, 0, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
 template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, 0, 0, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
@@ -44,14 +44,31 @@ template <class Field> struct Operand {
     bool negative;
 };
 
+/// A row of the table and the sign of its point, or a slot.
+struct Picked {
+    uint32_t row_and_sign;
+
+    static constexpr uint32_t NONE = 0xffffffffu;  // no row: `valid` allows less than 2^31 of them
+    __device__ __forceinline__ bool none() const { return row_and_sign == NONE; }
+    __device__ __forceinline__ bool negative() const { return row_and_sign & 1; }
+    __device__ __forceinline__ uint32_t row() const { return row_and_sign >> 1; }
+};
+
+/// What an entry picks; nothing if its point is not in the set.
+__device__ __forceinline__ Picked pick_row(const tandem_msm_sum_args& a, uint32_t entry, bool there = true) {
+    const uint64_t index = uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
+    const uint32_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
+    if (!there || index >= a.points) return {Picked::NONE};
+    return {(level * uint32_t(a.points) + uint32_t(index)) << 1 | entry >> 31};
+}
+
 /// Where an entry's point is; null if it is not in the set.
 template <class Field>
 __device__ __forceinline__ Operand<Field> operand(const tandem_msm_sum_args& a, uint32_t entry) {
-    const uint64_t index = uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
-    const uint64_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
-    if (index >= a.points) return {nullptr, nullptr, false};
-    const Affine<Field>* at = reinterpret_cast<const Affine<Field>*>(a.table) + (level * a.points + index);
-    return {&at->x, &at->y, (entry & ENTRY_NEGATIVE) != 0};
+    const Picked p = pick_row(a, entry);
+    if (p.none()) return {nullptr, nullptr, false};
+    const Affine<Field>* at = reinterpret_cast<const Affine<Field>*>(a.table) + p.row();
+    return {&at->x, &at->y, p.negative()};
 }
 
 /// Entries of a chunk: those from `begin` to `middle` are added up one by one, those from there to `end` in rounds.
@@ -108,6 +125,7 @@ template <class F> constexpr int BLOCK_OF_POINTS = sizeof(Xyzz<F>) <= 192 ? 256 
 template <class F, class Source>
 __global__ void __launch_bounds__(AccumulateTuning<F>::THREADS* AccumulateTuning<F>::GROUPS, 1)
     accumulate(Source source, Xyzz<F>* bucket, uint32_t* partial_key, Xyzz<F>* partial) {
+    let_next_start();
     const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, end_bucket = source.end_bucket();
     const uint32_t* offsets = source.offsets();
     const uint2 range = source.range();

@@ -125,6 +125,19 @@ template <class F> __device__ __forceinline__ void add_by_four(Xyzz<F>* to, cons
     __syncwarp();
 }
 
+/// Lets the next kernel of the stream start, if it was launched to start early, when every block has called this or has ended.
+__device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// For a kernel that was launched to start early: waits until the one before has ended, so that its own end is that of both.
+__device__ __forceinline__ void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /// Returns from the caller with the status of the first CUDA call that fails.
 #define TANDEM_TRY(call)                                                                                               \
     do {                                                                                                               \

@@ -9,41 +9,68 @@
 namespace tandem {
 namespace msm {
 
-constexpr int DIGIT_THREADS = 512;
-/// Words of shared memory that a block takes for its threads' scalars.
-constexpr uint32_t SCALAR_WORDS = 9 * DIGIT_THREADS;
-constexpr int ORDER_THREADS = 1024;
-/// Entries of one thread of the second sort.
-constexpr int ORDER_ITEMS = 16;
-constexpr uint32_t ORDER_CHUNK = ORDER_THREADS * ORDER_ITEMS;
-/// Shared memory that a tile's entries may take: two blocks a multiprocessor.
-constexpr uint32_t TILE_BYTES = 84 * 1024;
-static_assert(TILE_BYTES / sizeof(uint2) < 65536 && ORDER_CHUNK < 65536, "counts are kept in 16 bits");
+/// Threads of a tile at most, of a block that counts what is sorted already, and of one that orders it.
+constexpr int TILE_THREADS = 1024, COUNT_THREADS = 512, ORDER_THREADS = 1024;
+/// Of what is read and moved, a thread has so many on their way at once: each step is made for all of them before the next.
+constexpr int BATCH = 4;
+/// Words of shared memory for a thread's scalar.
+constexpr uint32_t SCALAR_WORDS = 9;
+/// Tiles of each multiprocessor at least, where there are enough scalars.
+constexpr uint32_t TILES_EACH = 4;
+/// Bytes of an entry in shared memory: its bits, and 16 more.
+constexpr uint32_t MOVED_BYTES = sizeof(uint32_t) + sizeof(uint16_t);
+/// Scalars of a tile at most: their numbers have 15 bits.
+constexpr uint32_t MOST_OF_TILE = 1u << 15;
+/// Shared memory of a block besides: what its functions declare, and a KiB that the device takes.
+constexpr uint32_t STATIC_SHARED = 2048;
 
-/// Sizes that follow from the shape.
+/// What a device has: multiprocessors, and shared memory that a block may take.
+struct Device {
+    uint32_t multiprocessors, shared;
+
+    static cudaError_t current(Device* to) {
+        int device = 0, count = 0, shared = 0;
+        cudaError_t status = cudaGetDevice(&device);
+        if (status == cudaSuccess) status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+        if (status == cudaSuccess) status = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        *to = {uint32_t(count), uint32_t(shared)};
+        return status;
+    }
+};
+
+/// Sizes that follow from the shape and the device.
 struct DigitsLayout {
-    uint32_t buckets, low_bits, partitions, tile, tile_threads, tiles, max_entries, max_items;
+    uint32_t buckets, low_bits, partitions, tile, tile_threads, tiles, chunk, max_entries, max_items;
+    uint32_t by_sets;  // place * by_sets >> 16 is place / bucket_sets, for places up to 2^8
 
-    explicit DigitsLayout(const tandem_msm_shape& s) {
+    DigitsLayout(const tandem_msm_shape& s, const Device& device) {
         buckets = bucket_count(s);
         uint32_t bits = 0;
         while ((uint64_t(1) << bits) < buckets) bits++;
-        // Up to 2^10 partitions, so that a tile has runs of a dozen entries for each.
+        // Up to 2^10 partitions, so that a tile has runs of some thirty entries for each.
         low_bits = bits <= 10 ? bits : bits <= 20 ? 10 : bits - 10;
         partitions = div_up(buckets, 1u << low_bits);
-        tile = uint32_t(TILE_BYTES / sizeof(uint2)) / s.windows / 32 * 32;
-        if (tile > 2 * DIGIT_THREADS) tile = 2 * DIGIT_THREADS;
-        tile_threads = tile > DIGIT_THREADS ? (tile / 2 + 31) / 32 * 32 : tile;
+        // What is written goes to the L2 cache in pieces of a run within 128 bytes, and as many of these are done in a time whether they are
+        // long or short: a tile has as many entries as there is room for (docs/adr/0368).
+        const uint32_t shared = device.shared - STATIC_SHARED;
+        const uint32_t room = (shared - TILE_THREADS * SCALAR_WORDS * 4 - 8 * partitions) / MOVED_BYTES / s.windows;
+        const uint32_t share = div_up(s.scalars, TILES_EACH * device.multiprocessors);
+        tile = room < share ? room : share;
+        if (tile > MOST_OF_TILE) tile = MOST_OF_TILE;
+        tile = tile < 32 ? 32 : tile / 32 * 32;
+        tile_threads = div_up(div_up(tile, div_up(tile, TILE_THREADS)), 32) * 32;
         tiles = div_up(s.scalars, tile);
+        // Two blocks a multiprocessor, but one where runs would be of four entries.
+        const uint32_t of_block = low_bits < 12 ? device.shared / 2 - STATIC_SHARED : shared;
+        chunk = (of_block - uint32_t(counters_shared())) / MOVED_BYTES / (BATCH * ORDER_THREADS) * BATCH * ORDER_THREADS;
         max_entries = uint32_t(s.scalars * s.windows);
-        max_items = div_up(max_entries, ORDER_CHUNK) + partitions;
+        max_items = div_up(max_entries, chunk) + partitions;
+        by_sets = 65536 / s.bucket_sets + 1;
     }
-    size_t count_shared() const { return (SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t); }
-    size_t tile_shared(const tandem_msm_shape& s) const {
-        return (SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t) + size_t(tile) * s.windows * sizeof(uint2);
-    }
+    size_t count_shared() const { return (tile_threads * SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t); }
+    size_t tile_shared(const tandem_msm_shape& s) const { return count_shared() + size_t(tile) * s.windows * MOVED_BYTES; }
     size_t counters_shared() const { return sizeof(uint32_t) << low_bits; }
-    size_t order_shared() const { return counters_shared() + ORDER_CHUNK * (sizeof(uint32_t) + sizeof(uint16_t)); }
+    size_t order_shared() const { return counters_shared() + chunk * MOVED_BYTES; }
 };
 
 struct DigitsScratch {
@@ -68,87 +95,117 @@ struct DigitsScratch {
     }
 };
 
-/// Calls f(bucket, entry) for each non-zero digit of scalar i. `words` has room for SCALAR_WORDS; a thread uses its own.
-template <class P, bool ODD, class Function>
-__device__ __forceinline__ void for_each_digit(const tandem_msm_digits_args& a, uint32_t i, uint32_t* words, Function f) {
-    static_assert(P::N == 8, "scalars have 256 bits");
-    Fp<P> x = load16_readonly(reinterpret_cast<const Fp<P>*>(a.scalars) + i);
-    if (a.montgomery) x = x.to_canonical();
-    // Of x and r - x the smaller: one bit less. 0 stays.
-    constexpr Limbs<8> r = P::modulus();
-    Fp<P> other, diff;
-    limbs::sub<8>(other.limb, r.limb, x.limb);
-    const uint32_t negative = limbs::sub<8>(diff.limb, other.limb, x.limb);
-    if (negative) x = other;
-    // Bits at any place are read from two words at a place that is known only then: not from registers.
-    uint32_t* own = words + threadIdx.x;
-#pragma unroll
-    for (int k = 0; k < 8; k++) own[k * DIGIT_THREADS] = x.limb[k];
-    own[8 * DIGIT_THREADS] = 0;
+/// A digit: its bucket, below that 8 bits of level; NONE if it is 0, or if there was none left.
+struct Digit {
+    uint32_t bucket_and_level;
+    bool negative;
 
-    const uint32_t c = a.shape.window_bits, sets = a.shape.bucket_sets;
-    const uint32_t half = 1u << (c - 1), mask = (half << 1) - 1, buckets = half >> ODD;
-    const uint32_t by_sets = 65536 / sets + 1;  // place * by_sets >> 16 is place / sets, for places up to 2^8
-    uint32_t carry = 0, bit = 0;
-    for (uint32_t place = 0; place < a.shape.places;) {
-        const uint32_t* at = own + bit / 32 * DIGIT_THREADS;
-        const uint32_t word = __funnelshift_r(at[0], at[DIGIT_THREADS], bit);
-        uint32_t digit;
+    static constexpr uint32_t NONE = 0xffffffffu;  // level 255 is that of one bucket set, of up to 2^23 buckets
+    __device__ __forceinline__ bool none() const { return bucket_and_level == NONE; }
+    __device__ __forceinline__ uint32_t bucket() const { return bucket_and_level >> 8; }
+};
+
+/// The digits of a scalar, from the lowest on.
+template <class P, bool ODD> class Digits {
+  public:
+    /// Of scalar i. `words` has room for SCALAR_WORDS of each thread of the block.
+    __device__ __forceinline__ Digits(const tandem_msm_digits_args& a, uint32_t i, uint32_t* words)
+        : own_(words + threadIdx.x), stride_(blockDim.x) {
+        static_assert(P::N == 8, "scalars have 256 bits");
+        Fp<P> x = load16_readonly(reinterpret_cast<const Fp<P>*>(a.scalars) + i);
+        if (a.montgomery) x = x.to_canonical();
+        // Of x and r - x the smaller: one bit less. 0 stays.
+        constexpr Limbs<8> r = P::modulus();
+        Fp<P> other, diff;
+        limbs::sub<8>(other.limb, r.limb, x.limb);
+        negative_ = limbs::sub<8>(diff.limb, other.limb, x.limb) != 0;
+        if (negative_) x = other;
+        // Bits at any place are read from two words at a place that is known only then: not from registers.
+#pragma unroll
+        for (int k = 0; k < 8; k++) own_[k * stride_] = x.limb[k];
+        own_[8 * stride_] = 0;
+    }
+    /// Whether there may be more.
+    __device__ __forceinline__ bool more(const tandem_msm_shape& s) const { return place_ < s.places; }
+
+    /// Goes on by a window, or by some zeros. Without a branch, so that several are on their way at once.
+    __device__ __forceinline__ Digit next(const tandem_msm_shape& s, uint32_t by_sets) {
+        const uint32_t c = s.window_bits, half = 1u << (c - 1), mask = (half << 1) - 1;
+        const bool is = more(s);
+        const uint32_t bit = min(ODD ? place_ : place_ * c, 32 * SCALAR_WORDS - 33);
+        const uint32_t* at = own_ + bit / 32 * stride_;
+        uint32_t digit = __funnelshift_r(at[0], at[stride_], bit);
+        bool window = is;
         if (ODD) {
             // What is left of x, plus the carry, ends in so many zeros.
-            const uint32_t zeros = uint32_t(__ffs(int((word ^ (0u - carry)) | 0x80000000u))) - 1;
+            const uint32_t zeros = uint32_t(__ffs(int((digit ^ (0u - carry_)) | 0x80000000u))) - 1;
+            place_ += zeros;
             // Zeros and window where both lie in the word; else the zeros go first.
-            place += zeros;
-            bit += zeros;
-            if (zeros + c > 32) continue;
-            digit = (word >> zeros & mask) + carry;
-        } else {
-            digit = (word & mask) + carry;
+            window = is && zeros + c <= 32;
+            digit >>= zeros;
         }
-        carry = digit > half;
-        const uint32_t sign = (negative ^ (0u - carry)) & ENTRY_NEGATIVE;
-        if (carry) digit = (half << 1) - digit;
-        const uint32_t level = sets == 1 ? place : place * by_sets >> 16, set = place - level * sets;
-        if (digit) f(set * buckets + ((digit - 1) >> ODD), sign | level << a.shape.index_bits | i);
-        bit += c;
-        place += ODD ? c : 1;
+        digit = (digit & mask) + carry_;
+        const bool above = digit > half;
+        if (above) digit = (half << 1) - digit;
+        const uint32_t level = place_ * by_sets >> 16, set = place_ - level * s.bucket_sets;
+        const uint32_t bucket = (set << (c - 1 - ODD)) + ((digit - 1) >> ODD);
+        if (window) {
+            carry_ = above;
+            place_ += ODD ? c : 1;
+        }
+        return {window && digit ? bucket << 8 | level : Digit::NONE, negative_ != above};
     }
-}
 
-/// The same for all scalars of a tile, by one block.
-template <class P, bool ODD, class Function>
-__device__ __forceinline__ void for_each_digit_of_tile(const tandem_msm_digits_args& a, const DigitsLayout& l, uint32_t tile,
-                                                       uint32_t* words, Function f) {
-    const uint64_t begin = uint64_t(tile) * l.tile;
-    const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
-    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x) for_each_digit<P, ODD>(a, uint32_t(i), words, f);
-}
+  private:
+    uint32_t* own_;
+    uint32_t stride_, carry_ = 0, place_ = 0;
+    bool negative_;
+};
 
-/// Exclusive sums of in[0..count] by one block; put(k, sum) takes them. Returns the sum of all.
+/// Numbers 0..count that are a thread's of a block: as many as its neighbours', one after the other.
+struct Own {
+    uint32_t begin, end;
+
+    __device__ __forceinline__ explicit Own(uint32_t count) {
+        const uint32_t each = (count + blockDim.x - 1) / blockDim.x;
+        begin = min(threadIdx.x * each, count);
+        end = min(begin + each, count);
+    }
+};
+
+/// Exclusive sums of get(0..count) by one block; put(k, sum) takes them, from the thread whose own k is. Returns the sum of all.
 template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(uint32_t count, Get get, Put put) {
-    uint32_t before = 0;
-    for (uint32_t base = 0; base < count; base += blockDim.x) {
-        const uint32_t k = base + threadIdx.x;
-        uint32_t total, sum = block_exclusive_sum(k < count ? get(k) : 0, &total);
-        if (k < count) put(k, before + sum);
-        before += total;
+    const Own own(count);
+    uint32_t total, all = 0;
+    for (uint32_t k = own.begin; k < own.end; k++) all += get(k);
+    uint32_t sum = block_exclusive_sum(all, &total);
+    for (uint32_t k = own.begin; k < own.end; k++) {
+        const uint32_t value = get(k);
+        put(k, sum);
+        sum += value;
     }
-    return before;
+    return total;
 }
 
 /// Blocks go over several tiles each, so that few add to the counts of all.
 template <class P, bool ODD>
-__global__ void __launch_bounds__(DIGIT_THREADS)
+__global__ void __launch_bounds__(TILE_THREADS, 2)
     count_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
-    extern __shared__ uint32_t words[];
-    uint32_t* count = words + SCALAR_WORDS;  // of a tile
-    uint32_t* sum = count + l.partitions;    // of the block's tiles
+    extern __shared__ uint32_t count[];    // of a tile
+    uint32_t* sum = count + l.partitions;  // of the block's tiles
+    uint32_t* words = sum + l.partitions;
     for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) count[p] = sum[p] = 0;
     for (uint32_t tile = blockIdx.x; tile < l.tiles; tile += gridDim.x) {
         __syncthreads();
-        for_each_digit_of_tile<P, ODD>(a, l, tile, words, [&](uint32_t bucket, uint32_t) {
-            atomicAdd(&count[bucket >> l.low_bits], 1);
-        });
+        const uint64_t begin = uint64_t(tile) * l.tile;
+        const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
+        for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+            Digits<P, ODD> digits(a, uint32_t(i), words);
+            while (digits.more(a.shape)) {
+                const Digit digit = digits.next(a.shape, l.by_sets);
+                if (!digit.none()) atomicAdd(&count[digit.bucket() >> l.low_bits], 1);
+            }
+        }
         __syncthreads();
         uint16_t* to = s.tile_count + size_t(tile) * l.partitions;
         for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) {
@@ -169,7 +226,7 @@ static __global__ void __launch_bounds__(1024) scan_partitions(DigitsLayout l, D
         l.partitions, [&](uint32_t p) { return s.partition_count[p]; },
         [&](uint32_t p, uint32_t sum) { s.partition_start[p] = s.partition_cursor[p] = sum; });
     uint32_t items = block_scan(
-        l.partitions, [&](uint32_t p) { return (s.partition_count[p] + ORDER_CHUNK - 1) / ORDER_CHUNK; },
+        l.partitions, [&](uint32_t p) { return (s.partition_count[p] + l.chunk - 1) / l.chunk; },
         [&](uint32_t p, uint32_t sum) { s.item_start[p] = sum; });
     if (threadIdx.x == 0) {
         s.partition_start[l.partitions] = offsets[l.buckets] = entries;
@@ -179,36 +236,66 @@ static __global__ void __launch_bounds__(1024) scan_partitions(DigitsLayout l, D
 
 /// The first sort: a tile's entries are put in order of partition in shared memory and written out in runs.
 template <class P, bool ODD>
-__global__ void __launch_bounds__(DIGIT_THREADS)
+__global__ void __launch_bounds__(TILE_THREADS, 1)
     split_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
-    extern __shared__ uint32_t words[];
-    uint32_t* cursor = words + SCALAR_WORDS;
+    extern __shared__ uint32_t cursor[];
     uint32_t* base = cursor + l.partitions;
-    uint2* entry = reinterpret_cast<uint2*>(base + l.partitions);
-    // The scan hands a thread the counts that it read here: no barrier.
+    uint32_t* words = base + l.partitions;
+    // Of an entry the bucket, below it 8 bits of level; the scalar's number in the tile, below it the sign.
+    uint32_t* bucket_and_level = words + SCALAR_WORDS * blockDim.x;
+    uint16_t* number_and_sign = reinterpret_cast<uint16_t*>(bucket_and_level + l.tile * a.shape.windows);
     const uint16_t* count = s.tile_count + size_t(blockIdx.x) * l.partitions;
-#pragma unroll 4
-    for (uint32_t p = threadIdx.x; p < l.partitions; p += blockDim.x) cursor[p] = count[p];
-    uint32_t total = block_scan(
-        l.partitions, [&](uint32_t p) { return cursor[p]; },
+    const uint32_t total = block_scan(
+        l.partitions, [&](uint32_t p) { return count[p]; },
         [&](uint32_t p, uint32_t sum) {
-            base[p] = cursor[p] ? atomicAdd(&s.partition_cursor[p], cursor[p]) - sum : 0;
+            base[p] = count[p] ? atomicAdd(&s.partition_cursor[p], count[p]) - sum : 0;
             cursor[p] = sum;
         });
     __syncthreads();
-    for_each_digit_of_tile<P, ODD>(a, l, blockIdx.x, words, [&](uint32_t bucket, uint32_t value) {
-        entry[atomicAdd(&cursor[bucket >> l.low_bits], 1)] = make_uint2(bucket, value);
-    });
+    const uint32_t first = blockIdx.x * l.tile, scalars = min(l.tile, uint32_t(a.shape.scalars) - first);
+    for (uint32_t i = threadIdx.x; i < scalars; i += blockDim.x) {
+        Digits<P, ODD> digits(a, first + i, words);
+        while (digits.more(a.shape)) {
+            Digit digit[BATCH];
+            uint32_t to[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; k++) digit[k] = digits.next(a.shape, l.by_sets);
+#pragma unroll
+            for (int k = 0; k < BATCH; k++)
+                if (!digit[k].none()) to[k] = atomicAdd(&cursor[digit[k].bucket() >> l.low_bits], 1);
+#pragma unroll
+            for (int k = 0; k < BATCH; k++)
+                if (!digit[k].none()) {
+                    bucket_and_level[to[k]] = digit[k].bucket_and_level;
+                    number_and_sign[to[k]] = uint16_t(i << 1 | digit[k].negative);
+                }
+        }
+    }
     __syncthreads();
-    for (uint32_t at = threadIdx.x; at < total; at += blockDim.x) {
-        const uint2 e = entry[at];
-        const uint32_t to = base[e.x >> l.low_bits] + at;
-        s.keys[to] = uint16_t(e.x & ((1u << l.low_bits) - 1));
-        s.values[to] = e.y;
+    for (uint32_t begin = threadIdx.x; begin < total; begin += BATCH * blockDim.x) {
+        uint32_t at[BATCH], own[BATCH], value[BATCH], to[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            at[k] = begin + k * blockDim.x;
+            const uint32_t within = min(at[k], total - 1);
+            own[k] = bucket_and_level[within];
+            value[k] = number_and_sign[within];
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            to[k] = base[own[k] >> 8 >> l.low_bits] + at[k];
+            value[k] = value[k] << 31 | (own[k] & 0xff) << a.shape.index_bits | (first + (value[k] >> 1));
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at[k] < total) {
+                s.keys[to[k]] = uint16_t(own[k] >> 8 & ((1u << l.low_bits) - 1));
+                s.values[to[k]] = value[k];
+            }
     }
 }
 
-/// A stretch of up to ORDER_CHUNK entries of one partition.
+/// A stretch of up to `chunk` entries of one partition.
 struct WorkItem {
     uint32_t partition, begin, end;
 
@@ -220,21 +307,28 @@ struct WorkItem {
             (s.item_start[mid] <= item ? lo : hi) = mid;
         }
         partition = lo;
-        begin = s.partition_start[lo] + (item - s.item_start[lo]) * ORDER_CHUNK;
-        end = min(begin + ORDER_CHUNK, s.partition_start[lo + 1]);
+        begin = s.partition_start[lo] + (item - s.item_start[lo]) * l.chunk;
+        end = min(begin + l.chunk, s.partition_start[lo + 1]);
         return true;
     }
 };
 
-static __global__ void __launch_bounds__(DIGIT_THREADS) count_buckets(DigitsLayout l, DigitsScratch s) {
+static __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(DigitsLayout l, DigitsScratch s) {
     extern __shared__ uint32_t count[];
     WorkItem item;
     if (!item.find(l, s, blockIdx.x)) return;
     const uint32_t mask = (1u << l.low_bits) - 1;
     for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) count[b] = 0;
     __syncthreads();
-#pragma unroll 4
-    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += blockDim.x) atomicAdd(&count[s.keys[at]], 1);
+    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += 2 * BATCH * COUNT_THREADS) {
+        uint16_t key[2 * BATCH];
+#pragma unroll
+        for (int k = 0; k < 2 * BATCH; k++)
+            if (at + k * COUNT_THREADS < item.end) key[k] = s.keys[at + k * COUNT_THREADS];
+#pragma unroll
+        for (int k = 0; k < 2 * BATCH; k++)
+            if (at + k * COUNT_THREADS < item.end) atomicAdd(&count[key[k]], 1);
+    }
     __syncthreads();
     uint16_t* to = s.item_count + (size_t(blockIdx.x) << l.low_bits);
     for (uint32_t b = threadIdx.x; b <= mask; b += blockDim.x) {
@@ -259,53 +353,85 @@ static __global__ void __launch_bounds__(ORDER_THREADS, 2)
     order_entries(DigitsLayout l, DigitsScratch s, uint32_t* entries) {
     extern __shared__ uint32_t count[];
     uint32_t* value = count + (1u << l.low_bits);
-    uint16_t* key = reinterpret_cast<uint16_t*>(value + ORDER_CHUNK);
+    uint16_t* key = reinterpret_cast<uint16_t*>(value + l.chunk);
     WorkItem item;
     if (!item.find(l, s, blockIdx.x)) return;
     const uint32_t counters = 1u << l.low_bits, first = item.partition << l.low_bits;
-    // The scan hands a thread the counts that it read here: no barrier.
     const uint16_t* counted = s.item_count + (size_t(blockIdx.x) << l.low_bits);
-#pragma unroll 4
-    for (uint32_t b = threadIdx.x; b < counters; b += ORDER_THREADS) count[b] = counted[b];
-    block_scan(counters, [&](uint32_t b) { return count[b]; }, [&](uint32_t b, uint32_t sum) { count[b] = sum; });
+    block_scan(counters, [&](uint32_t b) { return counted[b]; }, [&](uint32_t b, uint32_t sum) { count[b] = sum; });
     __syncthreads();
-#pragma unroll 4
-    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += ORDER_THREADS) {
-        const uint32_t low = s.keys[at], entry = s.values[at], to = atomicAdd(&count[low], 1);
-        value[to] = entry;
-        key[to] = uint16_t(low);
+    for (uint32_t at = item.begin + threadIdx.x; at < item.end; at += BATCH * ORDER_THREADS) {
+        uint32_t own_key[BATCH], own_value[BATCH], to[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at + k * ORDER_THREADS < item.end) {
+                own_key[k] = s.keys[at + k * ORDER_THREADS];
+                own_value[k] = s.values[at + k * ORDER_THREADS];
+            }
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at + k * ORDER_THREADS < item.end) to[k] = atomicAdd(&count[own_key[k]], 1);
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at + k * ORDER_THREADS < item.end) {
+                value[to[k]] = own_value[k];
+                key[to[k]] = uint16_t(own_key[k]);
+            }
     }
     __syncthreads();
     // Each counter, which is now where its run ends, becomes what takes a place in the stretch to one among all entries.
-    // From the last one down, since the one below says where a run begins.
-    for (uint32_t base = (counters - 1) / ORDER_THREADS * ORDER_THREADS;; base -= ORDER_THREADS) {
-        const uint32_t b = base + threadIdx.x;
-        uint32_t begin = 0, end = 0;
-        if (b < counters) {
-            begin = b ? count[b - 1] : 0;
-            end = count[b];
+    // From the last ones down, since the one below says where a run begins.
+    constexpr uint32_t STEP = BATCH * ORDER_THREADS;
+    for (uint32_t base = (counters - 1) / STEP * STEP;; base -= STEP) {
+        uint32_t begin[BATCH], end[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            const uint32_t b = base + threadIdx.x + k * ORDER_THREADS;
+            begin[k] = b && b < counters ? count[b - 1] : 0;
+            end[k] = b < counters ? count[b] : 0;
         }
         __syncthreads();
-        if (end > begin) count[b] = atomicAdd(&s.bucket_cursor[first + b], end - begin) - begin;
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            const uint32_t b = base + threadIdx.x + k * ORDER_THREADS;
+            if (end[k] > begin[k]) count[b] = atomicAdd(&s.bucket_cursor[first + b], end[k] - begin[k]) - begin[k];
+        }
         __syncthreads();
         if (base == 0) break;
     }
     const uint32_t size = item.end - item.begin;
-#pragma unroll 4
-    for (uint32_t at = threadIdx.x; at < size; at += ORDER_THREADS) entries[count[key[at]] + at] = value[at];
+    for (uint32_t at = threadIdx.x; at < size; at += BATCH * ORDER_THREADS) {
+        uint32_t own[BATCH], to[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at + k * ORDER_THREADS < size) {
+                own[k] = value[at + k * ORDER_THREADS];
+                to[k] = key[at + k * ORDER_THREADS];
+            }
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at + k * ORDER_THREADS < size) to[k] = count[to[k]] + at + k * ORDER_THREADS;
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (at + k * ORDER_THREADS < size) entries[to[k]] = own[k];
+    }
 }
 
 inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes) {
     if (!args || !bytes || !valid(args->shape)) return TANDEM_INVALID;
+    Device device;
+    TANDEM_TRY(Device::current(&device));
     Arena arena(nullptr);
-    DigitsScratch(arena, DigitsLayout(args->shape));
+    DigitsScratch(arena, DigitsLayout(args->shape, device));
     *bytes = arena.used();
     return 0;
 }
 
 template <class P, bool ODD>
 int32_t digits(const tandem_msm_digits_args* args, void* scratch, tandem_stream stream) {
-    const DigitsLayout l(args->shape);
+    Device device;
+    TANDEM_TRY(Device::current(&device));
+    const DigitsLayout l(args->shape, device);
     Arena arena(scratch);
     const DigitsScratch s(arena, l);
 
@@ -322,7 +448,7 @@ int32_t digits(const tandem_msm_digits_args* args, void* scratch, tandem_stream 
     TANDEM_TRY(allow_shared(split, l.tile_shared(args->shape)));
     split<<<l.tiles, l.tile_threads, l.tile_shared(args->shape), stream>>>(*args, l, s);
     TANDEM_TRY(allow_shared(count_buckets, l.counters_shared()));
-    count_buckets<<<l.max_items, DIGIT_THREADS, l.counters_shared(), stream>>>(l, s);
+    count_buckets<<<l.max_items, COUNT_THREADS, l.counters_shared(), stream>>>(l, s);
     scan_buckets<<<l.partitions, 256, 0, stream>>>(l, s, args->offsets);
     TANDEM_TRY(allow_shared(order_entries, l.order_shared()));
     order_entries<<<l.max_items, ORDER_THREADS, l.order_shared(), stream>>>(l, s, args->entries);

@@ -51,6 +51,9 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     return int32_t(cudaGetLastError());
 }
 
+/// The first generation of GPUs on which a kernel can start before the one before it ends.
+constexpr int EARLY_START = 9;
+
 /// How `accumulate` is launched, alone and beside the first round, how the rounds are, and threads of a full wave of `sum_chunks`.
 struct Launches {
     OneEach accumulate, single, rounds;
@@ -70,6 +73,8 @@ template <class F> struct SumPlan {
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
 
+    /// How many of Chunk::ALL entries are added up one by one beside the first round.
+    uint32_t single_share() const { return single.groups ? AccumulateTuning<F>::SINGLE : 0; }
     /// Two a thread: of a chunk, and of all.
     size_t partials_of_chunk() const { return size_t(2) * (single.all() + accumulate.all()); }
     size_t partials() const { return chunks * partials_of_chunk(); }
@@ -135,7 +140,10 @@ template <class F> int32_t find_launches(Launches* to) {
     TANDEM_TRY(one_each(add_pairs<F, true>, R::THREADS, R::GROUPS, R::template SHARED<true, true>, &to->rounds));
     TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared * T::GROUPS));
     TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::GROUPS, shared, &to->accumulate));
-    if constexpr (T::SINGLE > 0) {
+    int device = 0, generation = 0;
+    TANDEM_TRY(cudaGetDevice(&device));
+    TANDEM_TRY(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device));
+    if (T::SINGLE > 0 && generation >= EARLY_START) {
         TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::SINGLE_GROUPS, shared, &to->single));
         // What runs beside the other must find the multiprocessor so divided that it can.
         TANDEM_TRY(cudaFuncSetAttribute(accumulate<F, OfEntries<Field>>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
@@ -195,70 +203,46 @@ int32_t start_accumulate(const SumPlan<F>& p, const OneEach& each, const Source&
     return int32_t(cudaGetLastError());
 }
 
-/// A part of the work of `stream` that runs on `beside`, after what `stream` was told before it starts and before what it is told after they join.
-class Beside {
-  public:
-    template <class Work> int32_t start(tandem_stream stream, tandem_stream beside, Work work) {
-        TANDEM_TRY(cudaEventCreateWithFlags(&before_, cudaEventDisableTiming));
-        TANDEM_TRY(cudaEventCreateWithFlags(&after_, cudaEventDisableTiming));
-        TANDEM_TRY(cudaEventRecord(before_, stream));
-        TANDEM_TRY(cudaStreamWaitEvent(beside, before_, 0));
-        if (int32_t status = work()) return status;
-        TANDEM_TRY(cudaEventRecord(after_, beside));
-        return TANDEM_OK;
-    }
-    int32_t join(tandem_stream stream) { return int32_t(cudaStreamWaitEvent(stream, after_, 0)); }
-    Beside() = default;
-    Beside(const Beside&) = delete;
-    Beside& operator=(const Beside&) = delete;
-    ~Beside() {
-        if (before_) cudaEventDestroy(before_);
-        if (after_) cudaEventDestroy(after_);
-    }
-
-  private:
-    cudaEvent_t before_ = nullptr, after_ = nullptr;
-};
-
 /// The first round of a chunk forward, and beside it those of its entries that are added up one by one.
 template <class F>
-int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream, tandem_stream beside) {
+int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream) {
     using T = RoundTuning<F>;
     using Field = typename SumPlan<F>::Field;
-    constexpr uint32_t SINGLE = AccumulateTuning<F>::SINGLE;
     const OneEach& each = p.each_round;
-    const auto forward = [&](uint32_t parts) {
-        const uint32_t groups = each.groups / parts;
-        multiply_denominators<F, true><<<each.multiprocessors, groups * each.threads, groups * T::template SHARED<true, false>, stream>>>(
-            *args, p.rounds, 1, parts * each.multiprocessors);
-        return int32_t(cudaGetLastError());
-    };
-    if constexpr (SINGLE == 0) return forward(1);
-    Beside single;
-    const OfEntries<Field> source{*args, p.buckets, p.rounds.chunk, chunk, SINGLE};
-    if (int32_t status = single.start(stream, beside, [&] {
-            return start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), beside);
-        }))
-        return status;
-    // By blocks of half the size, of which each multiprocessor has one at a time, so that it has room for both.
-    const int32_t status = forward(each.groups % 2 ? 1 : 2), joined = single.join(stream);
-    return status ? status : joined;
+    const bool both = p.single_share() > 0;
+    if (both) {
+        const OfEntries<Field> source{*args, p.buckets, p.rounds.chunk, chunk, p.single_share()};
+        if (int32_t status = start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), stream)) return status;
+    }
+    // Starts when all blocks of the other have, one on each multiprocessor, which then has room for one of half the size, and for no second
+    // one. The other way round it is 7 % slower, and with neither first one time in two (docs/adr/0368).
+    const uint32_t parts = both && each.groups % 2 == 0 ? 2 : 1, groups = each.groups / parts;
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t launch{};
+    launch.gridDim = dim3(each.multiprocessors);
+    launch.blockDim = dim3(groups * each.threads);
+    launch.dynamicSmemBytes = groups * T::template SHARED<true, false>;
+    launch.stream = stream;
+    launch.attrs = &early;
+    launch.numAttrs = both;
+    return int32_t(cudaLaunchKernelEx(&launch, multiply_denominators<F, true>, *args, p.rounds, 1u, parts * each.multiprocessors));
 }
 
 /// A chunk's entries to buckets and to partial sums of them, in rounds.
 template <class F>
-int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream, tandem_stream beside) {
+int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream) {
     using T = RoundTuning<F>;
     using Field = typename SumPlan<F>::Field;
-    constexpr uint32_t SINGLE = AccumulateTuning<F>::SINGLE;
     const Rounds<Field>& r = p.rounds;
     const OneEach& each = p.each_round;
     TANDEM_TRY(cudaMemsetAsync(r.part, 0, (r.rounds + 1) * PLACE_BLOCKS * sizeof(uint32_t), stream));
     TANDEM_TRY(cudaMemsetAsync(r.alone, 0, size_t(r.rounds) * r.words * sizeof(uint2), stream));
-    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, SINGLE, r.rounds, r.part);
-    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, SINGLE, r.rounds, r.words, r.part,
+    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds, r.part);
+    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds, r.words, r.part,
                                                    r.alone, r.offsets, r.placed);
-    if (int32_t status = start_chunk(p, args, chunk, stream, beside)) return status;
+    if (int32_t status = start_chunk(p, args, chunk, stream)) return status;
     const uint32_t blocks = each.multiprocessors, threads = each.block();
     add_pairs<F, true><<<blocks, threads, each.groups * T::template SHARED<true, true>, stream>>>(*args, r, 1);
     for (uint32_t k = 2; k <= r.rounds; k++) {
@@ -271,14 +255,14 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
 
 /// All entries to buckets and to partial sums of them.
 template <class F>
-int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream, tandem_stream beside) {
+int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     clear_empty<F><<<div_up(p.buckets, 256), 256, 0, stream>>>(args->offsets, p.buckets, p.bucket);
     if (!args->rounds) {
         const OfEntries<typename SumPlan<F>::Field> all{*args, p.buckets, 0xffffffffu, 0, Chunk::ALL};
         return start_accumulate(p, p.accumulate, all, 0, stream);
     }
     for (uint32_t chunk = 0; chunk < p.chunks; chunk++)
-        if (int32_t status = accumulate_chunk(p, args, chunk, stream, beside)) return status;
+        if (int32_t status = accumulate_chunk(p, args, chunk, stream)) return status;
     return TANDEM_OK;
 }
 
@@ -317,9 +301,9 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
         return tandem::msm::sum_scratch<field>(args, bytes);                                                           \
     }                                                                                                                  \
     int32_t tandem_msm_accumulate_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,         \
-                                         tandem_stream stream, tandem_stream beside) {                                 \
+                                         tandem_stream stream) {                                                       \
         return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
-            return tandem::msm::accumulate_all(plan, args, stream, beside);                                            \
+            return tandem::msm::accumulate_all(plan, args, stream);                                                    \
         });                                                                                                            \
     }                                                                                                                  \
     int32_t tandem_msm_reduce_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,             \

@@ -25,24 +25,6 @@ template <bool BACKWARD> struct Share {
     static constexpr uint32_t NO_SLOT = 0xffffffffu;
 };
 
-/// A row of the table and the sign of its point, or a slot.
-struct Picked {
-    uint32_t row_and_sign;
-
-    static constexpr uint32_t NONE = 0xffffffffu;  // no row: `valid` allows less than 2^31 of them
-    __device__ __forceinline__ bool none() const { return row_and_sign == NONE; }
-    __device__ __forceinline__ bool negative() const { return row_and_sign & 1; }
-    __device__ __forceinline__ uint32_t row() const { return row_and_sign >> 1; }
-};
-
-/// What an entry picks; nothing if its point is not in the set.
-__device__ __forceinline__ Picked pick_row(const tandem_msm_sum_args& a, uint32_t entry, bool there) {
-    const uint64_t index = uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
-    const uint32_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
-    if (!there || index >= a.points) return {Picked::NONE};
-    return {(level * uint32_t(a.points) + uint32_t(index)) << 1 | entry >> 31};
-}
-
 /// A slot of the round before, as if it were a row.
 __device__ __forceinline__ Picked pick_slot(uint32_t slot, bool there) { return {there ? slot << 1 : Picked::NONE}; }
 

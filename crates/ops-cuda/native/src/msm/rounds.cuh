@@ -221,6 +221,7 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
         }
         store16(&r.product[share.thread], S::load(U));
     }
+    if (FIRST) wait_for_kernel_before();
 }
 
 /// Replaces a number of each thread of a block by its inverse, in its first slot; the second is overwritten. The threads of the first
