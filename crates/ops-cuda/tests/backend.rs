@@ -265,10 +265,10 @@ fn transforms_with_half_a_table() {
 }
 
 /// The sums of a batch are waited for while those of the next are made: a device is told of all batches in much less
-/// time than it takes for them.
+/// time than it takes for them. Large ones, so that a host that is busy with other programs tells of them soon enough, too.
 #[test]
 fn batches_of_sums_do_not_wait_for_each_other() {
-    const N: usize = 1 << 18;
+    const N: usize = 1 << 20;
     const BATCHES: usize = 8;
     let Some(cuda) = cuda() else { return };
     let (plan, bases) = multiples(&cuda, N);
