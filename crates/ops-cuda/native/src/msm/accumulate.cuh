@@ -107,10 +107,10 @@ template <class Field> struct OfEntries {
     __device__ __forceinline__ Chunk chunk() const { return Chunk(a.offsets[buckets], size, number, single); }
     /// From where to where.
     __device__ __forceinline__ uint2 range() const { return make_uint2(chunk().begin, chunk().middle); }
-    /// Of a thread that has nothing to add: in order of bucket before the rest of the chunk.
+    /// Of a thread that has nothing to add: after all others, or in order of bucket before the rest of the chunk.
     __device__ __forceinline__ uint32_t idle_key() const {
         const Chunk c = chunk();
-        if (c.begin == c.end) return NO_BUCKET;
+        if (c.middle == c.end) return NO_BUCKET;
         return find_bucket(a.offsets, buckets, 0, c.middle > c.begin ? c.middle - 1 : c.begin);
     }
     __device__ __forceinline__ uint32_t name(uint32_t i) const { return a.entries[i]; }
