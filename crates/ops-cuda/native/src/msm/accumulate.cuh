@@ -26,17 +26,18 @@ struct Stretch {
 
 /// How a thread keeps its sum, in groups of how many; how many groups the block of a multiprocessor has, here and in rounds, which
 /// registers and shared memory must allow. How many of 256 entries are added up one by one while the first round of the others goes
-/// forward, and how many groups do that: products beside reads at random (docs/adr/0367).
-template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, class RunningSum> struct Tuning {
+/// forward, and how many groups do that: products beside reads at random (docs/adr/0367). How many numbers an addition backward keeps in
+/// shared memory: with five, y waits in registers for a place.
+template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, uint32_t Slots, class RunningSum> struct Tuning {
     static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups, SINGLE_GROUPS = SingleGroups;
-    static constexpr uint32_t SINGLE = Single;
+    static constexpr uint32_t SINGLE = Single, SLOTS = Slots;
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
-template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, 28, 2, RegisterSum<Fp<Bn254Fp>, 128>> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, 0, 0, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, 0, 0, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, 0, 0, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
+template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, 28, 2, 5, RegisterSum<Fp<Bn254Fp>, 128>> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, 0, 0, 6, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, 0, 0, 5, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, 0, 0, 6, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
 
 /// A point to be added; null is infinity.
 template <class Field> struct Operand {

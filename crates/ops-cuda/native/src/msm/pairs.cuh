@@ -85,6 +85,8 @@ template <class S, class Field, bool FIRST, bool BACKWARD> class Pairs {
     }
     __device__ __forceinline__ bool has_p() const { return !p_.none(); }
     __device__ __forceinline__ bool has_q() const { return !q_.none(); }
+    /// Where p.x was fetched to, which may be overwritten when it has been taken.
+    __device__ __forceinline__ uint32_t place() const { return own_ + set_; }
     __device__ __forceinline__ Field px() const { return FETCHED ? S::load(own_ + set_) : x(p_); }
     __device__ __forceinline__ Field qx() const { return FETCHED ? S::load(own_ + set_ + S::STRIDE) : x(q_); }
     __device__ __forceinline__ Field py() const { return y(p_); }

@@ -175,7 +175,8 @@ template <class F> struct RoundTuning {
     static constexpr int THREADS = Sum::THREADS, GROUPS = AccumulateTuning<F>::ROUND_GROUPS;
     using S = Slots<Field, THREADS>;
     template <bool FIRST, bool BACKWARD> using PairsOf = Pairs<S, Field, FIRST, BACKWARD>;
-    template <bool FIRST, bool BACKWARD> static constexpr uint32_t COUNT = (BACKWARD ? 6 : 2) + PairsOf<FIRST, BACKWARD>::SLOTS;
+    template <bool FIRST, bool BACKWARD>
+    static constexpr uint32_t COUNT = (BACKWARD ? AccumulateTuning<F>::SLOTS : FIRST ? 1 : 2) + PairsOf<FIRST, BACKWARD>::SLOTS;
     template <bool FIRST, bool BACKWARD> static constexpr size_t SHARED = COUNT<FIRST, BACKWARD> * S::STRIDE;
 
     static __device__ __forceinline__ Field sqr(uint32_t a) {
@@ -193,13 +194,13 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
     using Field = typename T::Field;
     using S = typename T::S;
     extern __shared__ uint4 memory[];
-    const uint32_t own = S::own(memory, T::template COUNT<FIRST, false>), U = own, B = U + S::STRIDE;
+    const uint32_t own = S::own(memory, T::template COUNT<FIRST, false>), U = own, behind = U + S::STRIDE;
     const Sources<Field> from = r.sources(a, k);
     for (uint32_t block = blockIdx.x; block < blocks; block += gridDim.x) {
         // No slot may be overwritten that other lanes still read.
         __syncwarp();
         const Share<false> share(r.placed->slots[k], block, blocks);
-        typename T::template PairsOf<FIRST, false> pairs(from, share, B + S::STRIDE);
+        typename T::template PairsOf<FIRST, false> pairs(from, share, behind);
         S::store(U, Field::one());
         for (uint32_t turn = 0; turn < share.turns; turn++) {
             // The same, and lanes without an addition must not run apart from the others for the rest of the loop.
@@ -215,9 +216,8 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
             } else if ((px.is_zero() && pairs.py().is_zero()) || (qx.is_zero() && pairs.qy().is_zero())) {
                 continue;
             }
-            S::store(B, denominator);
             store16(&r.before[share.slot(turn)], S::load(U));
-            S::store(U, S::mul(U, B));
+            S::store(U, S::mul(denominator, U, FIRST ? pairs.place() : behind));
         }
         store16(&r.product[share.thread], S::load(U));
     }
@@ -255,8 +255,11 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
     using S = typename T::S;
     extern __shared__ uint4 memory[];
     const uint32_t own = S::own(memory, T::template COUNT<FIRST, true>);
-    // The inverse of the product of all denominators not yet used; two for what is in work; q.y - p.y; p.x; p.y.
-    const uint32_t U = own, A = U + S::STRIDE, B = A + S::STRIDE, DY = B + S::STRIDE, X = DY + S::STRIDE, Y = X + S::STRIDE;
+    // The inverse of the product of all denominators not yet used; the denominator; q.y - p.y, then the slope; p.x; p.y.
+    const uint32_t U = own, B = U + S::STRIDE, DY = B + S::STRIDE, X = DY + S::STRIDE, Y = X + S::STRIDE;
+    // For factors from registers, where products are functions: a place of their own, or that of y, which waits until then.
+    constexpr bool OWN_PLACE = AccumulateTuning<F>::SLOTS == 6, Y_WAITS = S::CALLED && !OWN_PLACE;
+    const uint32_t A = OWN_PLACE ? Y + S::STRIDE : Y;
     const Share<true> share(r.placed->slots[k], blockIdx.x, gridDim.x);
     invert_all<S>(own, T::template COUNT<FIRST, true> * S::STRIDE, load16(&r.product[share.thread]));
     if (share.turns == 0) return;
@@ -297,24 +300,24 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
             denominator = py.dbl();
         }
         S::store(B, denominator);
-        S::store(A, before);
+        if (OWN_PLACE) S::store(A, before);
         S::store(X, px);
-        S::store(Y, py);
+        if (!Y_WAITS) S::store(Y, py);
         S::store(DY, qy - py);
-        S::store(A, S::mul(U, A));  // 1 / denominator
-        S::store(U, S::mul(U, B));
         if (twice) {
-            // lambda = 3 x^2 / 2 y, and the points' x do not differ.
             const Field square = S::mul(X, X);
-            S::store(DY, square.dbl() + square);
-            S::store(B, Field::zero());
+            S::store(DY, square.dbl() + square);  // 3 x^2 over 2 y
         }
-        S::store(A, S::mul(A, DY));  // lambda
-        // lambda^2 - p.x - q.x, with q.x = p.x + B.
-        const Field x = T::sqr(A) - S::load(X).dbl() - S::load(B);
+        const Field inverse = OWN_PLACE ? S::mul(A, U) : S::mul(before, U, A);
+        S::store(DY, S::mul(inverse, DY, A));
+        if (Y_WAITS) S::store(Y, py);
+        S::store(U, S::mul(U, B));
+        // Slope^2 - p.x - q.x, with q.x = p.x + B, or p.x.
+        if (twice) S::store(B, Field::zero());
+        const Field x = T::sqr(DY) - S::load(X).dbl() - S::load(B);
         S::store(B, S::load(X) - x);
         store16(&out.x[i], x);
-        store16(&out.y[i], S::mul(A, B) - S::load(Y));
+        store16(&out.y[i], S::mul(DY, B) - S::load(Y));
     }
 }
 

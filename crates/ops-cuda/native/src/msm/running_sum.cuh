@@ -15,6 +15,10 @@ template <class F, int Threads> struct Slots {
     static constexpr int PIECES = sizeof(F) / 16, THREADS = Threads;
     static constexpr uint32_t PIECE_STRIDE = Threads * 16, STRIDE = PIECES * PIECE_STRIDE;
 
+    /// In functions carries are kept by IMAD.X, on the multiplier's pipe, where ptxas takes IADD3.X inline (docs/adr/0367); but five products
+    /// inline are too long in all fields but that of eight limbs.
+    static constexpr bool CALLED = PIECES > 2;
+
     /// Where the thread's first slot is, of `count`.
     static __device__ __forceinline__ uint32_t own(uint4* shared, uint32_t count) {
         return uint32_t(__cvta_generic_to_shared(shared)) + threadIdx.x / Threads * count * STRIDE + threadIdx.x % Threads * 16;
@@ -40,6 +44,12 @@ template <class F, int Threads> struct Slots {
         if constexpr (CALLED) return called_mul(a, b);
         else return product(F(), a, b);
     }
+    /// The same for a first factor that lies in registers; where products are functions, it goes to `place` before.
+    static __device__ __forceinline__ F mul(F a, uint32_t b, uint32_t place) {
+        if constexpr (!CALLED) return a * load(b);
+        store(place, a);
+        return mul(place, b);
+    }
     static __device__ __forceinline__ F sqr(uint32_t a) {
         if constexpr (CALLED) return called_sqr(a);
         else return load(a).sqr();
@@ -51,10 +61,6 @@ template <class F, int Threads> struct Slots {
     }
 
   private:
-    /// In functions carries are kept by IMAD.X, on the multiplier's pipe, where ptxas takes IADD3.X inline (docs/adr/0367); but five products
-    /// inline are too long in all fields but that of eight limbs.
-    static constexpr bool CALLED = PIECES > 2;
-
     static __device__ __noinline__ F called_mul(uint32_t a, uint32_t b) { return product(F(), a, b); }
     static __device__ __noinline__ F called_sqr(uint32_t a) { return load(a).sqr(); }
     template <class P> static __device__ __forceinline__ Fp<P> product(Fp<P>, uint32_t a, uint32_t b) {
