@@ -5,7 +5,7 @@
 //   msm small [<i> <n>]                a few sums of some hundred points, for compute-sanitizer, or every n-th of them
 //   msm check [<i> <n>]                all distributions over many sizes, windows and tables, or every n-th of these cases;
 //                                      exits with 1 if wrong
-//   msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]]..  times of random scalars, with windows of c bits and so many bucket
+//   msm bench <log2 size> <c>[+][/sets][xpowers][:rounds[:log2 chunk]]..  times of random scalars, with windows of c bits and so many bucket
 //                                      sets; c+ for windows that begin anywhere; with rounds of affine additions
 //   msm skew  <log2 size> <the same>   times of all distributions
 #include "common.cuh"
@@ -218,7 +218,7 @@ struct Case {
     bool anywhere;
     Points kind;
     bool montgomery;
-    uint32_t rounds, chunk;
+    uint32_t rounds, chunk, powers = 1;
 
     tandem_msm_shape shape() const {
         tandem_msm_shape s{};
@@ -229,6 +229,8 @@ struct Case {
         s.places = (ScalarParams::BITS - 1) / s.step_bits + 1;
         s.levels = (s.places + bucket_sets - 1) / bucket_sets;
         s.bucket_sets = (s.places + s.levels - 1) / s.levels;
+        s.levels *= powers;
+        s.powers = powers;
         while (uint64_t(1) << s.index_bits < scalars) s.index_bits++;
         return s;
     }
@@ -251,15 +253,17 @@ static int64_t expected_entries(Scalars kind, uint64_t n) {
 
 /// Puts the sums of bucket sets together (crates/ops-cuda/src/msm/finish.rs).
 static Point finish(const tandem_msm_shape& shape, const std::vector<Sum>& sums) {
-    const uint32_t bits = msm::bucket_bits(shape), odd = msm::odd_digits(shape);
     Sum result = Sum::infinity();
-    for (uint32_t weight = shape.step_bits * (shape.bucket_sets - 1) + bits + odd; weight-- > 0;) {
+    for (uint32_t weight = shape.step_bits * (shape.bucket_sets - 1) + shape.window_bits; weight-- > 0;) {
         result = result.dbl();
-        for (uint32_t j = 0; j < shape.bucket_sets; j++) {
-            const Sum* of_set = &sums[size_t(j) * (bits + 1)];
-            const uint32_t place = shape.step_bits * j, b = weight - place - odd;  // wraps to a large number below the first bit
-            if (b < bits) result.add(of_set[1 + b]);
-            if (weight == place) result.add(of_set[0]);
+        size_t before = 0;
+        for (bool second : {false, true}) {
+            const msm::Part part = msm::bucket_part(shape, second);
+            for (uint32_t j = 0; j < part.sets; j++, before += part.bits + 1) {
+                const uint32_t least = shape.step_bits * j + part.shift, b = weight - least - part.odd;  // wraps to a large number
+                if (b < part.bits) result.add(sums[before + 1 + b]);
+                if (weight == least) result.add(sums[before]);
+            }
         }
     }
     return result.is_infinity() ? Point::infinity() : result.to_affine();
@@ -271,7 +275,12 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
     if (!msm::valid(shape)) return 0;
     const Point g = generator();
     const uint32_t buckets = msm::bucket_count(shape);
-    const size_t sum_count = size_t(shape.bucket_sets) * (msm::bucket_bits(shape) + 1), dot_count = 132 * 1024;
+    size_t sum_count = 0;
+    const size_t dot_count = 132 * 1024;
+    for (bool second : {false, true}) {
+        const msm::Part part = msm::bucket_part(shape, second);
+        sum_count += part.sets * (part.bits + 1);
+    }
     DeviceArray<Point> table(c.points * shape.levels);
     DeviceArray<Scalar> scalars(c.scalars), dots(dot_count);
     DeviceArray<uint32_t> entries(c.scalars * shape.windows), offsets(buckets + 1);
@@ -323,8 +332,9 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         const bool right = apart && !digits_status && !sum_status && got == expected;
         wrong += !right;
         if (!right || runs)
-            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u rounds %u  %-10s %s", NAME, log2(double(c.scalars)),
-                   shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels, c.rounds, KIND[kind],
+            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u powers %u rounds %u  %-10s %s", NAME, log2(double(c.scalars)),
+                   shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels,
+                   shape.powers, c.rounds, KIND[kind],
                    right ? "ok" : "WRONG\n");
         if (!right || !runs) continue;
 
@@ -353,6 +363,7 @@ int main(int argc, char** argv) {
             {300, 0, 300, 9, 1, false, MIXED, true, 0, 0},    {64, 0, 64, 4, 100, false, SAME, false, 0, 0},
             {100, 30, 60, 5, 3, false, MEETING, true, 3, 2000}, {100, 30, 60, 6, 3, true, MEETING, false, 8, 1 << 24},
             {300, 0, 300, 9, 1, false, MIXED, true, 2, 1 << 24}, {64, 0, 64, 4, 100, false, SAME, false, 4, 3000},
+            {100, 30, 60, 7, 1, false, MEETING, true, 0, 0, 3}, {100, 30, 60, 8, 1, false, MIXED, false, 3, 2000, 2},
         };
         for (const Case& one : small) {
             if (number++ % parts != part_number) continue;
@@ -377,19 +388,28 @@ int main(int argc, char** argv) {
                         one.chunk = uint32_t(number % 3 ? std::max<uint64_t>(256, n * 256 / c / (number % 5 + 2)) : 1 << 24);
                         wrong += run(one, all, 0);
                         cases++;
+                        if (sets > 1 || anywhere || c <= 3) continue;
+                        // Levels for powers of two, few and as many as go, with rounds and without.
+                        for (uint32_t powers : {2u, 3u + number % 3, c - 2}) {
+                            one.powers = std::min(powers, c - 2);
+                            wrong += run(one, all, 0);
+                            cases++;
+                            one.rounds = 0;
+                        }
                     }
         printf("%s: %d cases of %d kinds of scalars, %d sums wrong\n", NAME, cases, int(KINDS), wrong);
     } else if ((mode == "bench" || mode == "skew") && argc > 3) {
         const uint64_t n = uint64_t(1) << std::min(28, atoi(argv[2]));
         for (int i = 3; i < argc; i++) {
             const char *sets = strchr(argv[i], '/'), *rounds = strchr(argv[i], ':');
-            const char* chunk = rounds ? strchr(rounds + 1, ':') : nullptr;
+            const char *chunk = rounds ? strchr(rounds + 1, ':') : nullptr, *powers = strchr(argv[i], 'x');
             const Case c{n, 0, n, uint32_t(atoi(argv[i])), sets ? uint32_t(atoi(sets + 1)) : 1, strchr(argv[i], '+') != nullptr,
-                         DISTINCT, false, rounds ? uint32_t(atoi(rounds + 1)) : 0, 1u << (chunk ? atoi(chunk + 1) : 25)};
+                         DISTINCT, false, rounds ? uint32_t(atoi(rounds + 1)) : 0, 1u << (chunk ? atoi(chunk + 1) : 25),
+                         powers ? uint32_t(atoi(powers + 1)) : 1};
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][:rounds[:log2 chunk]].. | "
+        fprintf(stderr, "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][xpowers][:rounds[:log2 chunk]].. | "
                         "msm skew <log2 size> <the same>\n");
         return 2;
     }

@@ -403,9 +403,9 @@ pub struct tandem_reduce_args {
     pub op: u32,
 }
 
-/// How scalars are taken apart and how points are held. Window j of `window_bits` bits belongs to bucket set
-/// j % bucket_sets and to level j / bucket_sets of a table of points, whose level k holds
-/// 2^(window_bits * bucket_sets * k) times the points, one level after the other.
+/// How scalars are taken apart and how points are held. A window of `window_bits` bits at place j, which is bit step_bits * j, belongs to
+/// bucket set j % bucket_sets and to level powers * (j / bucket_sets) of a table of points, whose level powers * k + v, v < powers, holds
+/// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_msm_shape {
@@ -421,6 +421,9 @@ pub struct tandem_msm_shape {
     pub places: u32,
     pub bucket_sets: u32,
     pub levels: u32,
+    /// Levels of a place: 1, or up to window_bits - 2 for windows that follow one another in one bucket set. With more than 1 a digit
+    /// 2^v * odd with v < powers takes level v of its place and the bucket of its odd part.
+    pub powers: u32,
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
     pub index_bits: u32,
 }
@@ -451,7 +454,7 @@ pub struct tandem_msm_table_args {
 pub const TANDEM_MSM_ROUNDS: i32 = 8;
 
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
-/// more than the numbers of its buckets have bits: first tandem_msm_accumulate_*, which takes all entries to buckets, then
+/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others: first tandem_msm_accumulate_*, which takes all entries to buckets, then
 /// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
 /// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more.
 #[repr(C)]
@@ -1006,7 +1009,8 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_msm_shape, places) == 20);
     assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 24);
     assert!(core::mem::offset_of!(tandem_msm_shape, levels) == 28);
-    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_shape, powers) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 36);
 };
 
 const _: () = {

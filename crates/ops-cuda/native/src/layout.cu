@@ -220,7 +220,8 @@ static_assert(offsetof(tandem_msm_shape, step_bits) == 16, "tandem_msm_shape.ste
 static_assert(offsetof(tandem_msm_shape, places) == 20, "tandem_msm_shape.places");
 static_assert(offsetof(tandem_msm_shape, bucket_sets) == 24, "tandem_msm_shape.bucket_sets");
 static_assert(offsetof(tandem_msm_shape, levels) == 28, "tandem_msm_shape.levels");
-static_assert(offsetof(tandem_msm_shape, index_bits) == 32, "tandem_msm_shape.index_bits");
+static_assert(offsetof(tandem_msm_shape, powers) == 32, "tandem_msm_shape.powers");
+static_assert(offsetof(tandem_msm_shape, index_bits) == 36, "tandem_msm_shape.index_bits");
 
 static_assert(sizeof(tandem_msm_digits_args) == 72, "size of tandem_msm_digits_args");
 static_assert(offsetof(tandem_msm_digits_args, shape) == 0, "tandem_msm_digits_args.shape");

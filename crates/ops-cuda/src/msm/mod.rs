@@ -133,7 +133,11 @@ impl<C: Curve> Digits<C> for Cuda {
     fn plans(&self, lane: Lane, request: &MsmRequest, log_most: u32) -> Result<Vec<MsmPlan>> {
         let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
         let mut plans = Vec::new();
+        // One number of powers of two for each width of windows.
         let shapes = plan::shapes(request, Field::of::<C>())?.into_iter();
+        let shapes = shapes.filter(|shape| {
+            shape.powers == 1 || shape.powers == (2 + shape.window_bits % 3).min(shape.window_bits - 2)
+        });
         let shapes = shapes.chain(plan::shapes_between(request, Field::of::<C>())?);
         for shape in shapes.filter(|shape| shape.buckets() <= 1 << log_most.min(u64::BITS - 1)) {
             let chosen = |shape: &Shape, field, set: &MsmSet| Rounds::new(shape, field, request, set, memory_bytes);

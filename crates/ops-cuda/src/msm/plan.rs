@@ -41,8 +41,9 @@ impl Field {
 }
 
 /// The windows of a scalar, and where each of them goes: one at place j, which is bit j * `step_bits` of the scalar, to
-/// bucket set j % `bucket_sets` and level j / `bucket_sets` of the table of points. Windows follow one another
-/// (`step_bits` = `window_bits`), or begin at the lowest bit that is left (`step_bits` = 1).
+/// bucket set j % `bucket_sets` and level `powers` * (j / `bucket_sets`) of the table of points. Windows follow one another
+/// (`step_bits` = `window_bits`), or begin at the lowest bit that is left (`step_bits` = 1). With more `powers` than one, a table has
+/// levels of P, 2P, 4P and so on for each place, and a digit 2^v * odd, v < `powers`, goes to the bucket of its odd part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) scalars: u64,
@@ -52,7 +53,18 @@ pub(crate) struct Shape {
     pub(crate) places: u32,
     pub(crate) bucket_sets: u32,
     pub(crate) levels: u32,
+    pub(crate) powers: u32,
     pub(crate) index_bits: u32,
+}
+
+/// Buckets whose digits follow one rule: 2^`bits` in each of so many sets. Bucket k of a set has the digit (2k + 1) * 2^`shift` if they
+/// are odd, or (k + 1) * 2^`shift`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) sets: u32,
+    pub(crate) bits: u32,
+    pub(crate) is_odd: bool,
+    pub(crate) shift: u32,
 }
 
 impl Shape {
@@ -66,7 +78,13 @@ impl Shape {
         let bucket_sets = places.div_ceil(levels.clamp(1, places));
         let levels = places.div_ceil(bucket_sets);
         let index_bits = scalars.next_power_of_two().trailing_zeros();
-        Shape { scalars, window_bits, windows, step_bits, places, bucket_sets, levels, index_bits }
+        Shape { scalars, window_bits, windows, step_bits, places, bucket_sets, levels, powers: 1, index_bits }
+    }
+
+    /// The same with so many levels for each place, where that can be.
+    fn with_powers(self, powers: u32) -> Option<Self> {
+        let can_be = !self.is_odd() && self.bucket_sets == 1 && powers + 2 <= self.window_bits;
+        can_be.then(|| Shape { levels: self.places * powers, powers, ..self })
     }
 
     /// Whether windows begin anywhere, so that all digits are odd.
@@ -90,7 +108,7 @@ impl Shape {
         self.bucket_sets <= MAX_BUCKET_SETS
             && self.windows <= MAX_WINDOWS
             && self.places <= MAX_PLACES
-            && self.bucket_bits() > 0
+            && self.parts().all(|part| part.bits > 0)
             && self.buckets() <= MAX_BUCKETS
             && self.index_bits < ENTRY_BITS
             && u64::from(self.levels) <= 1 << (ENTRY_BITS - self.index_bits)
@@ -103,19 +121,26 @@ impl Shape {
         self.scalars.checked_mul(self.windows.into())
     }
 
-    /// Binary logarithm of the buckets of a set: a signed digit has half as many absolute values as a digit, and an odd
+    /// The parts of the buckets, as in native/src/msm/common.cuh: a signed digit has half as many absolute values as a digit, and an odd
     /// one half of those.
-    pub(crate) fn bucket_bits(&self) -> u32 {
-        self.window_bits - 1 - u32::from(self.is_odd())
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> {
+        let sets = self.bucket_sets;
+        let part = |bits, is_odd, shift| Part { sets, bits, is_odd, shift };
+        let (c, odd) = (self.window_bits, self.is_odd());
+        let [first, second] = match self.powers {
+            1 => [Some(part(c - 1 - u32::from(odd), odd, 0)), None],
+            powers => [Some(part(c - 2, true, 0)), Some(part(c - 1 - powers, false, powers))],
+        };
+        first.into_iter().chain(second)
     }
 
     pub(crate) fn buckets(&self) -> u64 {
-        u64::from(self.bucket_sets) << self.bucket_bits()
+        self.parts().map(|part| u64::from(part.sets) << part.bits).sum()
     }
 
     /// Partial sums that are left for the host.
     pub(crate) fn sums(&self) -> usize {
-        (self.bucket_sets * (self.bucket_bits() + 1)) as usize
+        self.parts().map(|part| (part.sets * (part.bits + 1)) as usize).sum()
     }
 
     pub(crate) fn raw(&self) -> ffi::tandem_msm_shape {
@@ -127,6 +152,7 @@ impl Shape {
             places: self.places,
             bucket_sets: self.bucket_sets,
             levels: self.levels,
+            powers: self.powers,
             index_bits: self.index_bits,
         }
     }
@@ -143,17 +169,20 @@ pub(crate) fn plan(request: &MsmRequest, field: Field) -> Result<Option<Shape>> 
     Ok(best)
 }
 
-/// All shapes that [`plan`] chooses among: windows of every width, with tables as large as they may be, and with none.
+/// All shapes that [`plan`] chooses among: windows of every width, with tables as large as they may be, and with none. Where a table has
+/// all places, also with some powers of two of each.
 pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
     let Some(levels) = most_levels(request, field)? else { return Ok(vec![]) };
     let scalars = request.scalars as u64;
     let of_window = |(c, step)| {
         let most = Shape::new(scalars, field.bits, c, step, levels);
         let without = Shape::new(scalars, field.bits, c, step, 1);
-        [Some(most), (without != most).then_some(without)]
+        let powers = (2..=tuning::MOST_POWERS).filter_map(move |powers| most.with_powers(powers));
+        let tables = [Some(most), (without != most).then_some(without)].into_iter().flatten();
+        tables.chain(powers.filter(move |shape| shape.levels <= levels))
     };
     let windows = (2..=MAX_WINDOW_BITS).flat_map(|c| [(c, c), (c, 1)]);
-    Ok(windows.flat_map(of_window).flatten().filter(Shape::is_possible).collect())
+    Ok(windows.flat_map(of_window).filter(Shape::is_possible).collect())
 }
 
 /// Shapes with tables of sizes between those of [`shapes`], which large sums have where memory is short, for windows of a few widths:
@@ -219,7 +248,8 @@ fn too_many(scalars: u64) -> Error {
 fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
     let digits = shape.digits(field.bits);
     let more_levels = f64::from(shape.levels - 1);
-    let doublings = more_levels * f64::from(shape.step_bits * shape.bucket_sets);
+    let doublings =
+        f64::from((shape.levels / shape.powers - 1) * shape.step_bits * shape.bucket_sets + shape.powers - 1);
     let table = doublings * tuning::DOUBLING_COST + more_levels * tuning::LEVEL_COST;
     let of_point = table / request.uses.max(1) as f64;
     let sums: f64 = request
@@ -412,12 +442,15 @@ mod tests {
                 let levels: Vec<u32> =
                     all.iter().filter(|s| (s.window_bits, s.step_bits) == (c, step)).map(|s| s.levels).collect();
                 let places = Shape::new(70, 253, c, step, 1).places;
-                let expected = match (c, step) {
+                // With some powers of two of each place, as far as an entry has bits for the level.
+                let powers =
+                    (2..=tuning::MOST_POWERS.min(c - 2)).map(|powers| places * powers).filter(|&levels| levels <= 256);
+                let expected: Vec<u32> = match (c, step) {
                     (2, 1) => vec![], // one bucket, of odd digits of two bits
                     // Without a table, windows anywhere need a bucket set for each bit, or too many buckets.
                     (_, 1) => vec![places],
-                    (22.., _) => vec![places],
-                    _ => vec![places, 1],
+                    (22.., _) => [places].into_iter().chain(powers).collect(),
+                    _ => [places, 1].into_iter().chain(powers).collect(),
                 };
                 assert_eq!(levels, expected, "windows of {c} bits, {step} apart");
             }
@@ -477,16 +510,17 @@ mod tests {
             let request =
                 MsmRequest { scalars: 1 << log_n, sets, memory_bytes: 105 << 30, uses: 1_000_000, in_a_row: false };
             let shape = plan(&request, field).unwrap().unwrap();
-            (shape.window_bits, shape.step_bits == 1)
+            (shape.window_bits, shape.step_bits == 1, shape.powers)
         };
         let of_g1 = |sizes: &[u32], field| sizes.iter().map(|&n| bits(false, n, field)).collect::<Vec<_>>();
-        let expected = [(19, true), (20, true), (20, true), (21, true), (21, true), (22, false), (23, false)];
-        assert_eq!(of_g1(&[19, 20, 21, 22, 23, 24, 26], BN254), expected);
-        let expected = [(19, true), (20, true), (20, true), (22, false), (24, false)];
+        let odd = |bits| (bits, true, 1);
+        let expected = [odd(19), odd(20), odd(20), odd(21), odd(21), (23, false, 4), (23, false, 3), (23, false, 1)];
+        assert_eq!(of_g1(&[19, 20, 21, 22, 23, 24, 25, 26], BN254), expected);
+        let expected = [odd(19), odd(20), (20, false, 4), (22, false, 4), (24, false, 1)];
         assert_eq!(of_g1(&[20, 21, 22, 24, 26], BLS12_381), expected);
         let of_g2 = |field| [20, 21, 22].map(|n| bits(true, n, field));
-        assert_eq!(of_g2(BN254), [(19, true), (20, true), (20, true)]);
-        assert_eq!(of_g2(BLS12_381), [(19, true), (20, true), (20, true)]);
+        assert_eq!(of_g2(BN254), [odd(19), odd(20), odd(20)]);
+        assert_eq!(of_g2(BLS12_381), [odd(19), odd(20), (20, false, 4)]);
     }
 
     /// On a GPU of so many GiB, with tables as large as may be.
@@ -516,7 +550,7 @@ mod tests {
         assert_eq!((in_a_row(BN254), in_a_row(BLS12_381)), (false, true));
         assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BN254)), [0, 0, 4, 4]);
         assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BLS12_381)), [0, 0, 4, 5]);
-        assert_eq!([14, 18, 21, 24].map(|n| rounds(n, false, BLS12_381)), [0, 0, 4, 4]);
+        assert_eq!([14, 18, 21, 24].map(|n| rounds(n, false, BLS12_381)), [0, 0, 4, 5]);
     }
 
     /// As native/src/msm/group.cuh takes it: slots of two rounds.
@@ -566,7 +600,8 @@ mod tests {
     fn tables_are_made_for_those_who_use_them() {
         let shape = |uses| plan(&MsmRequest { uses, ..one_set(1 << 20, 70 << 30) }, BN254).unwrap().unwrap();
         assert_eq!(shape(1).levels, 1);
-        assert!((10..20).contains(&shape(100).levels) && shape(100).bucket_sets == 1);
+        let some = shape(100);
+        assert!((10..20).contains(&some.places) && some.powers > 1 && some.bucket_sets == 1, "{some:?}");
         assert_eq!((shape(10_000).levels, shape(10_000).step_bits), (254, 1));
     }
 

@@ -8,6 +8,10 @@
 // 2^(step_bits * bucket_sets * level) * P. A non-zero digit becomes an entry (32 bits: sign, level, index of the scalar)
 // in the bucket |digit| - 1 of its set, or (|digit| - 1) / 2 where digits are odd. Entries of one bucket lie side by
 // side, and offsets[k] is where those of bucket k begin.
+//
+// Where the table has `powers` levels for a place, of P, 2P, 4P and so on, a digit 2^v * odd with v < powers needs no bucket of its own: it
+// goes to that of its odd part, with the point of level v. What 2^powers divides has the buckets behind those. That is half the buckets
+// and one more in 2^powers, with which windows can be wider (docs/adr/0370).
 #include "tandem/curve.cuh"
 #include "tandem_ops.h"
 
@@ -20,21 +24,33 @@ constexpr uint32_t NO_BUCKET = 0xffffffffu;
 
 /// 1 if all digits are odd, so that bucket k of a set has the digit 2k + 1; else 0, and bucket k has the digit k + 1.
 TANDEM_HD uint32_t odd_digits(const tandem_msm_shape& s) { return s.step_bits == 1; }
-/// log2 of the buckets of a set.
-inline uint32_t bucket_bits(const tandem_msm_shape& s) { return s.window_bits - 1 - odd_digits(s); }
-inline uint32_t bucket_count(const tandem_msm_shape& s) { return s.bucket_sets << bucket_bits(s); }
+
+/// Buckets whose digits follow one rule: 2^bits in each of so many sets. Bucket k of a set has the digit (2k + 1) * 2^shift if they are
+/// odd, or (k + 1) * 2^shift.
+struct Part {
+    uint32_t sets, bits, odd, shift;
+
+    TANDEM_HD uint32_t buckets() const { return sets << bits; }
+};
+/// First or second part of the buckets; the second one has no sets where there is one part.
+TANDEM_HD Part bucket_part(const tandem_msm_shape& s, bool second) {
+    if (s.powers == 1) return {second ? 0 : s.bucket_sets, second ? 0 : s.window_bits - 1 - odd_digits(s), odd_digits(s), 0};
+    return second ? Part{s.bucket_sets, s.window_bits - 1 - s.powers, 0, s.powers} : Part{s.bucket_sets, s.window_bits - 2, 1, 0};
+}
+inline uint32_t bucket_count(const tandem_msm_shape& s) { return bucket_part(s, false).buckets() + bucket_part(s, true).buckets(); }
 
 /// Bounds within which no index of the kernels overflows.
 inline bool valid(const tandem_msm_shape& s) {
     if (s.step_bits != s.window_bits && s.step_bits != 1) return false;
     if (s.window_bits < 2 + odd_digits(s) || s.window_bits > 24 || s.bucket_sets < 1 || s.bucket_sets > 128)
         return false;
+    if (s.powers < 1 || (s.powers > 1 && (odd_digits(s) || s.bucket_sets > 1 || s.powers + 2 > s.window_bits))) return false;
     if (s.windows < 1 || s.windows > 128 || s.places < s.windows || s.places > 256) return false;
     if (s.scalars < 1 || s.index_bits > 30 || s.scalars > uint64_t(1) << s.index_bits) return false;
-    // An entry has 31 bits for level and index; rounds need a row's number that stands for none (pairs.cuh).
-    if (s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31) return false;
-    return uint64_t(s.levels) * s.bucket_sets >= s.places &&
-           s.scalars * s.windows < 0xffff0000u && uint64_t(s.bucket_sets) << bucket_bits(s) <= uint64_t(1) << 24;
+    // An entry has 31 bits for level and index, a digit 8 for the level (digits.cuh); rounds need a row's number that stands for none (pairs.cuh).
+    if (s.levels > 256 || s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31) return false;
+    return uint64_t(s.levels / s.powers) * s.bucket_sets >= s.places && s.levels % s.powers == 0 &&
+           s.scalars * s.windows < 0xffff0000u && uint64_t(s.bucket_sets) << (s.window_bits - 1 - odd_digits(s)) <= uint64_t(1) << 24;
 }
 
 /// Cuts arrays out of the caller's scratch memory; with no memory it only counts.

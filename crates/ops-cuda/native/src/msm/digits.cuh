@@ -105,8 +105,13 @@ struct Digit {
     __device__ __forceinline__ uint32_t bucket() const { return bucket_and_level >> 8; }
 };
 
+/// Where windows begin: one behind the other, which may have levels for powers of two, or anywhere.
+enum class Windows { FOLLOWING, WITH_POWERS, ANYWHERE };
+
 /// The digits of a scalar, from the lowest on.
-template <class P, bool ODD> class Digits {
+template <class P, Windows W> class Digits {
+    static constexpr bool ODD = W == Windows::ANYWHERE;
+
   public:
     /// Of scalar i. `words` has room for SCALAR_WORDS of each thread of the block.
     __device__ __forceinline__ Digits(const tandem_msm_digits_args& a, uint32_t i, uint32_t* words)
@@ -147,8 +152,17 @@ template <class P, bool ODD> class Digits {
         digit = (digit & mask) + carry_;
         const bool above = digit > half;
         if (above) digit = (half << 1) - digit;
-        const uint32_t level = place_ * by_sets >> 16, set = place_ - level * s.bucket_sets;
-        const uint32_t bucket = (set << (c - 1 - ODD)) + ((digit - 1) >> ODD);
+        uint32_t level, bucket;
+        if (W == Windows::WITH_POWERS) {
+            // Of the odd part, or behind all of those.
+            const uint32_t zeros = uint32_t(__ffs(int(digit | 0x80000000u))) - 1;
+            const bool by_power = zeros < s.powers;
+            level = place_ * s.powers + (by_power ? zeros : 0);
+            bucket = by_power ? digit >> zeros >> 1 : half / 2 - 1 + (digit >> s.powers);
+        } else {
+            level = place_ * by_sets >> 16;
+            bucket = ((place_ - level * s.bucket_sets) << (c - 1 - ODD)) + ((digit - 1) >> ODD);
+        }
         if (window) {
             carry_ = above;
             place_ += ODD ? c : 1;
@@ -188,7 +202,7 @@ template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(u
 }
 
 /// Blocks go over several tiles each, so that few add to the counts of all.
-template <class P, bool ODD>
+template <class P, Windows W>
 __global__ void __launch_bounds__(TILE_THREADS, 2)
     count_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
     extern __shared__ uint32_t count[];    // of a tile
@@ -200,7 +214,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
         const uint64_t begin = uint64_t(tile) * l.tile;
         const uint64_t end = begin + l.tile < a.shape.scalars ? begin + l.tile : a.shape.scalars;
         for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-            Digits<P, ODD> digits(a, uint32_t(i), words);
+            Digits<P, W> digits(a, uint32_t(i), words);
             while (digits.more(a.shape)) {
                 const Digit digit = digits.next(a.shape, l.by_sets);
                 if (!digit.none()) atomicAdd(&count[digit.bucket() >> l.low_bits], 1);
@@ -235,7 +249,7 @@ static __global__ void __launch_bounds__(1024) scan_partitions(DigitsLayout l, D
 }
 
 /// The first sort: a tile's entries are put in order of partition in shared memory and written out in runs.
-template <class P, bool ODD>
+template <class P, Windows W>
 __global__ void __launch_bounds__(TILE_THREADS, 1)
     split_partitions(tandem_msm_digits_args a, DigitsLayout l, DigitsScratch s) {
     extern __shared__ uint32_t cursor[];
@@ -254,7 +268,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 1)
     __syncthreads();
     const uint32_t first = blockIdx.x * l.tile, scalars = min(l.tile, uint32_t(a.shape.scalars) - first);
     for (uint32_t i = threadIdx.x; i < scalars; i += blockDim.x) {
-        Digits<P, ODD> digits(a, first + i, words);
+        Digits<P, W> digits(a, first + i, words);
         while (digits.more(a.shape)) {
             Digit digit[BATCH];
             uint32_t to[BATCH];
@@ -427,7 +441,7 @@ inline int32_t digits_scratch(const tandem_msm_digits_args* args, size_t* bytes)
     return 0;
 }
 
-template <class P, bool ODD>
+template <class P, Windows W>
 int32_t digits(const tandem_msm_digits_args* args, void* scratch, tandem_stream stream) {
     Device device;
     TANDEM_TRY(Device::current(&device));
@@ -437,8 +451,8 @@ int32_t digits(const tandem_msm_digits_args* args, void* scratch, tandem_stream 
 
     TANDEM_TRY(cudaMemsetAsync(s.partition_count, 0, l.partitions * sizeof(uint32_t), stream));
     TANDEM_TRY(cudaMemsetAsync(s.bucket_count, 0, l.buckets * sizeof(uint32_t), stream));
-    const auto count = count_partitions<P, ODD>;
-    const auto split = split_partitions<P, ODD>;
+    const auto count = count_partitions<P, W>;
+    const auto split = split_partitions<P, W>;
     uint32_t threads = 0;
     TANDEM_TRY(wave(count, l.tile_threads, l.count_shared(), &threads));
     uint32_t blocks = threads / l.tile_threads;
@@ -460,7 +474,9 @@ int32_t digits(const tandem_msm_digits_args* args, void* scratch, size_t scratch
     size_t needed = 0;
     if (int32_t status = digits_scratch(args, &needed)) return status;
     if (!scratch || scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
-    return odd_digits(args->shape) ? digits<P, true>(args, scratch, stream) : digits<P, false>(args, scratch, stream);
+    if (odd_digits(args->shape)) return digits<P, Windows::ANYWHERE>(args, scratch, stream);
+    return args->shape.powers > 1 ? digits<P, Windows::WITH_POWERS>(args, scratch, stream)
+                                  : digits<P, Windows::FOLLOWING>(args, scratch, stream);
 }
 
 }  // namespace msm

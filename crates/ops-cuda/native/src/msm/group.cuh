@@ -40,14 +40,16 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     Arena arena(scratch);
     const TableScratch<F> s(arena, args->points);
     Affine<F>* points = reinterpret_cast<Affine<F>*>(args->table);
-    const uint32_t doublings = args->shape.step_bits * args->shape.bucket_sets;
-    for (uint32_t level = 1; level < args->shape.levels; level++)
+    const tandem_msm_shape& shape = args->shape;
+    for (uint32_t level = 1; level < shape.levels; level++) {
+        const uint32_t doublings = level % shape.powers ? 1 : shape.step_bits * shape.bucket_sets - (shape.powers - 1);
         for (uint64_t at = 0; at < args->points; at += TABLE_CHUNK) {
             const Affine<F>* in = points + (level - 1) * args->points + at;
             const uint32_t count = uint32_t(args->points - at < TABLE_CHUNK ? args->points - at : TABLE_CHUNK);
             double_points<F><<<div_up(count, 128 * TABLE_BATCH), 128, 0, stream>>>(
                 in, points + level * args->points + at, count, doublings, s.doubled, s.before);
         }
+    }
     return int32_t(cudaGetLastError());
 }
 
@@ -69,7 +71,7 @@ template <class F> struct SumPlan {
     /// Where `rounds.rounds` is not 0: chunks, each with stretches of its own for the threads of `accumulate`.
     Rounds<Field> rounds{};
     uint32_t chunks = 1;
-    ReduceLayout reduce;
+    Reduce reduce;
     Xyzz<F>*bucket, *partial[2], *chunk_rows, *chunk_columns, *rows, *columns;
     uint32_t* partial_key[2];
 
@@ -112,10 +114,10 @@ template <class F> struct SumPlan {
             partial[k] = arena.take<Xyzz<F>>(slots[k]);
             partial_key[k] = arena.take<uint32_t>(slots[k]);
         }
-        chunk_rows = arena.take<Xyzz<F>>(reduce.chunks());
-        chunk_columns = arena.take<Xyzz<F>>(reduce.chunks());
-        rows = arena.take<Xyzz<F>>(size_t(reduce.sets) << reduce.h);
-        columns = arena.take<Xyzz<F>>(size_t(reduce.sets) << reduce.l);
+        chunk_rows = arena.take<Xyzz<F>>(reduce.all.chunks);
+        chunk_columns = arena.take<Xyzz<F>>(reduce.all.chunks);
+        rows = arena.take<Xyzz<F>>(reduce.all.rows);
+        columns = arena.take<Xyzz<F>>(reduce.all.columns);
     }
 };
 
@@ -277,14 +279,21 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
         count = 2 * blocks;
     }
 
-    const ReduceLayout& d = p.reduce;
-    sum_chunks<F><<<div_up(2 * d.chunks(), 128), 128, 0, stream>>>(d, p.bucket, p.chunk_rows, p.chunk_columns);
-    const Groups<F> rows{p.chunk_rows, p.rows, uint32_t(d.chunks()), d.l - d.m};
-    const Groups<F> columns{p.chunk_columns, p.columns, uint32_t(d.chunks()), d.h - d.m};
-    if ((1u << rows.log_group) > p.POINTS) return TANDEM_INVALID;
-    sum_groups<F><<<2 * div_up(d.chunks(), p.POINTS), p.POINTS, p.point_shared(), stream>>>(rows, columns);
-    sum_bits<F><<<dim3(d.sets, d.q + 1), p.POINTS, p.point_shared(), stream>>>(
-        d, p.rows, p.columns, reinterpret_cast<Xyzz<F>*>(args->sums));
+    const Reduce& r = p.reduce;
+    sum_chunks<F><<<div_up(2 * r.all.chunks, 128), 128, 0, stream>>>(r, p.bucket, p.chunk_rows, p.chunk_columns);
+    AllGroups<F> groups;
+    uint32_t group_blocks = 0;
+    for (uint32_t k = 0; k < 2; k++) {
+        const ReducePart& d = r.part[k];
+        groups.of[2 * k] = {p.chunk_rows + d.before.chunks, p.rows + d.before.rows, d.chunks(), d.l - d.m};
+        groups.of[2 * k + 1] = {p.chunk_columns + d.before.chunks, p.columns + d.before.columns, d.chunks(), d.h - d.m};
+        if ((1u << (d.l - d.m)) > p.POINTS) return TANDEM_INVALID;
+        group_blocks += 2 * div_up(d.chunks(), p.POINTS);
+    }
+    sum_groups<F><<<group_blocks, p.POINTS, p.point_shared(), stream>>>(groups);
+    const uint32_t points = r.part[0].q + 1 + (r.part[1].sets ? r.part[1].q + 1 : 0);
+    sum_bits<F><<<dim3(r.part[0].sets, points), p.POINTS, p.point_shared(), stream>>>(
+        r, p.rows, p.columns, reinterpret_cast<Xyzz<F>*>(args->sums));
     return int32_t(cudaGetLastError());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The levels of a table of points: each is the one before, doubled window_bits * bucket_sets times and made affine
+// The levels of a table of points: each is the one before, doubled as often as its place or its power of two asks for, and made affine
 // again with one inversion for TABLE_BATCH points.
 #include "common.cuh"
 
