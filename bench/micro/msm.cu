@@ -5,8 +5,8 @@
 //   msm small [<i> <n>]                a few sums of some hundred points, for compute-sanitizer, or every n-th of them
 //   msm check [<i> <n>]                all distributions over many sizes, windows and tables, or every n-th of these cases;
 //                                      exits with 1 if wrong
-//   msm bench <log2 size> <c>[+][/sets][xpowers][:rounds[:log2 chunk]]..  times of random scalars, with windows of c bits and so many bucket
-//                                      sets; c+ for windows that begin anywhere; with rounds of affine additions
+//   msm bench <log2 size> <c>[+][/sets][xpowers][-uncarried][:rounds[:log2 chunk]]..  times of random scalars, with windows of c bits and so many
+//                                      bucket sets; c+ for windows that begin anywhere; with rounds of affine additions
 //   msm skew  <log2 size> <the same>   times of all distributions
 #include "common.cuh"
 
@@ -218,7 +218,7 @@ struct Case {
     bool anywhere;
     Points kind;
     bool montgomery;
-    uint32_t rounds, chunk, powers = 1;
+    uint32_t rounds, chunk, powers = 1, uncarried = 0;
 
     tandem_msm_shape shape() const {
         tandem_msm_shape s{};
@@ -231,6 +231,8 @@ struct Case {
         s.bucket_sets = (s.places + s.levels - 1) / s.levels;
         s.levels *= powers;
         s.powers = powers;
+        s.uncarried = s.bucket_sets == 1 && !anywhere ? std::min(uncarried, s.places - 1) : 0;
+        if (powers == 1) s.levels += s.uncarried;
         while (uint64_t(1) << s.index_bits < scalars) s.index_bits++;
         return s;
     }
@@ -332,9 +334,9 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         const bool right = apart && !digits_status && !sum_status && got == expected;
         wrong += !right;
         if (!right || runs)
-            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u powers %u rounds %u  %-10s %s", NAME, log2(double(c.scalars)),
+            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u powers %u uncarried %u rounds %u  %-10s %s", NAME, log2(double(c.scalars)),
                    shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels,
-                   shape.powers, c.rounds, KIND[kind],
+                   shape.powers, shape.uncarried, c.rounds, KIND[kind],
                    right ? "ok" : "WRONG\n");
         if (!right || !runs) continue;
 
@@ -364,6 +366,7 @@ int main(int argc, char** argv) {
             {100, 30, 60, 5, 3, false, MEETING, true, 3, 2000}, {100, 30, 60, 6, 3, true, MEETING, false, 8, 1 << 24},
             {300, 0, 300, 9, 1, false, MIXED, true, 2, 1 << 24}, {64, 0, 64, 4, 100, false, SAME, false, 4, 3000},
             {100, 30, 60, 7, 1, false, MEETING, true, 0, 0, 3}, {100, 30, 60, 8, 1, false, MIXED, false, 3, 2000, 2},
+            {100, 30, 60, 11, 1, false, MIXED, true, 0, 0, 3, 3}, {100, 30, 60, 11, 1, false, MIXED, false, 3, 2000, 1, 2},
         };
         for (const Case& one : small) {
             if (number++ % parts != part_number) continue;
@@ -389,12 +392,15 @@ int main(int argc, char** argv) {
                         wrong += run(one, all, 0);
                         cases++;
                         if (sets > 1 || anywhere || c <= 3) continue;
-                        // Levels for powers of two, few and as many as go, with rounds and without.
-                        for (uint32_t powers : {2u, 3u + number % 3, c - 2}) {
+                        // Levels for powers of two, few and as many as go, with rounds and without; and digits that are not carried.
+                        for (uint32_t powers : {2u, 3u + number % 3, c - 2, 1u}) {
                             one.powers = std::min(powers, c - 2);
-                            wrong += run(one, all, 0);
-                            cases++;
-                            one.rounds = 0;
+                            for (uint32_t uncarried : {0u, 1 + number % 3u}) {
+                                one.uncarried = uncarried;
+                                wrong += run(one, all, 0);
+                                cases++;
+                                one.rounds = 0;
+                            }
                         }
                     }
         printf("%s: %d cases of %d kinds of scalars, %d sums wrong\n", NAME, cases, int(KINDS), wrong);
@@ -403,13 +409,14 @@ int main(int argc, char** argv) {
         for (int i = 3; i < argc; i++) {
             const char *sets = strchr(argv[i], '/'), *rounds = strchr(argv[i], ':');
             const char *chunk = rounds ? strchr(rounds + 1, ':') : nullptr, *powers = strchr(argv[i], 'x');
+            const char* uncarried = strchr(argv[i], '-');
             const Case c{n, 0, n, uint32_t(atoi(argv[i])), sets ? uint32_t(atoi(sets + 1)) : 1, strchr(argv[i], '+') != nullptr,
                          DISTINCT, false, rounds ? uint32_t(atoi(rounds + 1)) : 0, 1u << (chunk ? atoi(chunk + 1) : 25),
-                         powers ? uint32_t(atoi(powers + 1)) : 1};
+                         powers ? uint32_t(atoi(powers + 1)) : 1, uncarried ? uint32_t(atoi(uncarried + 1)) : 0};
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][xpowers][:rounds[:log2 chunk]].. | "
+        fprintf(stderr, "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][xpowers][-uncarried][:rounds[:log2 chunk]].. | "
                         "msm skew <log2 size> <the same>\n");
         return 2;
     }

@@ -403,6 +403,9 @@ pub struct tandem_reduce_args {
     pub op: u32,
 }
 
+/// Places, below one that would take a carry alone, of which a digit may do without (tandem_msm_shape.uncarried).
+pub const TANDEM_MSM_UNCARRIED: i32 = 3;
+
 /// How scalars are taken apart and how points are held. A window of `window_bits` bits at place j, which is bit step_bits * j, belongs to
 /// bucket set j % bucket_sets and to level powers * (j / bucket_sets) of a table of points, whose level powers * k + v, v < powers, holds
 /// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other.
@@ -424,6 +427,10 @@ pub struct tandem_msm_shape {
     /// Levels of a place: 1, or up to window_bits - 2 for windows that follow one another in one bucket set. With more than 1 a digit
     /// 2^v * odd with v < powers takes level v of its place and the bucket of its odd part.
     pub powers: u32,
+    /// At so many places below the last one, up to TANDEM_MSM_UNCARRIED and in one bucket set, an even digit above half its range may stay, so
+    /// that nothing is carried to the last place: half of it goes to the level of 2P. With more powers than 1 there is one; with 1 each of
+    /// these places has two levels, of P and of 2P, behind those of the places below and before that of the last place.
+    pub uncarried: u32,
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
     pub index_bits: u32,
 }
@@ -454,9 +461,10 @@ pub struct tandem_msm_table_args {
 pub const TANDEM_MSM_ROUNDS: i32 = 8;
 
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
-/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others: first tandem_msm_accumulate_*, which takes all entries to buckets, then
-/// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
-/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more.
+/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others:
+/// first tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory,
+/// for which much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it
+/// needs no entries, offsets and points any more.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_msm_sum_args {
@@ -1001,7 +1009,7 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_shape>() == 40);
+    assert!(size_of::<tandem_msm_shape>() == 48);
     assert!(core::mem::offset_of!(tandem_msm_shape, scalars) == 0);
     assert!(core::mem::offset_of!(tandem_msm_shape, window_bits) == 8);
     assert!(core::mem::offset_of!(tandem_msm_shape, windows) == 12);
@@ -1010,36 +1018,37 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 24);
     assert!(core::mem::offset_of!(tandem_msm_shape, levels) == 28);
     assert!(core::mem::offset_of!(tandem_msm_shape, powers) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 36);
+    assert!(core::mem::offset_of!(tandem_msm_shape, uncarried) == 36);
+    assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 40);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_digits_args>() == 72);
+    assert!(size_of::<tandem_msm_digits_args>() == 80);
     assert!(core::mem::offset_of!(tandem_msm_digits_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 40);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 56);
-    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, scalars) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, montgomery) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, entries) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_digits_args, offsets) == 72);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_table_args>() == 56);
+    assert!(size_of::<tandem_msm_table_args>() == 64);
     assert!(core::mem::offset_of!(tandem_msm_table_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 40);
-    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, points) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_table_args, table) == 56);
 };
 
 const _: () = {
-    assert!(size_of::<tandem_msm_sum_args>() == 96);
+    assert!(size_of::<tandem_msm_sum_args>() == 104);
     assert!(core::mem::offset_of!(tandem_msm_sum_args, shape) == 0);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 40);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 48);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 56);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 64);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 72);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 80);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, rounds) == 88);
-    assert!(core::mem::offset_of!(tandem_msm_sum_args, chunk) == 92);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, first) == 48);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, points) == 56);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, table) == 64);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, entries) == 72);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, offsets) == 80);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, sums) == 88);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, rounds) == 96);
+    assert!(core::mem::offset_of!(tandem_msm_sum_args, chunk) == 100);
 };
 
 const _: () = {

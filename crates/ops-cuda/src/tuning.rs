@@ -30,9 +30,9 @@ pub(crate) mod msm {
     /// Their scratch memory takes at most this share of a GPU's: one 10th. Two sums may have it at once, and where tables leave less, sums take
     /// less (`Rounds::with_less`). A chunk more costs an inversion in each round, 0.1 ms each (docs/adr/0350).
     pub(crate) const ROUNDS_SHARE: u64 = 10;
-    /// What rounds work with, about a point an entry, is overwritten beside what follows: at 3 TB/s, which is taken for granted and not measured. That is as much as rounds gain on BN254's G1. 2^22
-    /// constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H: 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23
-    /// with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
+    /// What rounds work with, about a point an entry, is overwritten beside what follows: at 3 TB/s, which is taken for granted and not
+    /// measured. That is as much as rounds gain on BN254's G1. 2^22 constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H:
+    /// 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23 with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
     pub(crate) fn overwritten(point_bytes: u64) -> f64 {
         point_bytes as f64 / 3.0 / mixed_addition(point_bytes)
     }
@@ -53,6 +53,10 @@ pub(crate) mod msm {
     pub(crate) fn entry_cost(point_bytes: u64, buckets: u64) -> f64 {
         let picoseconds = if buckets > 1 << 22 { 17.0 } else { 14.5 };
         picoseconds / mixed_addition(point_bytes)
+    }
+    /// What it takes more for all digits of a scalar to see which of the uppermost may stay as they are: 9 ps (2026-11-23, docs/adr/0370).
+    pub(crate) fn look_ahead_cost(point_bytes: u64) -> f64 {
+        9.0 / mixed_addition(point_bytes)
     }
     /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. By group and curve, by the
     /// bytes of a point. Two NVIDIA H200, 2026-11-22, 23:51 UTC, commit 92ac3fa, `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on

@@ -431,6 +431,9 @@ int32_t tandem_reduce_bls12_381_scratch(const tandem_reduce_args* args, size_t* 
 
 // ---- msm: multi-scalar multiplication
 
+/// Places, below one that would take a carry alone, of which a digit may do without (tandem_msm_shape.uncarried).
+#define TANDEM_MSM_UNCARRIED 3
+
 /// How scalars are taken apart and how points are held. A window of `window_bits` bits at place j, which is bit step_bits * j, belongs to
 /// bucket set j % bucket_sets and to level powers * (j / bucket_sets) of a table of points, whose level powers * k + v, v < powers, holds
 /// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other.
@@ -450,6 +453,10 @@ typedef struct tandem_msm_shape {
     /// Levels of a place: 1, or up to window_bits - 2 for windows that follow one another in one bucket set. With more than 1 a digit
     /// 2^v * odd with v < powers takes level v of its place and the bucket of its odd part.
     uint32_t powers;
+    /// At so many places below the last one, up to TANDEM_MSM_UNCARRIED and in one bucket set, an even digit above half its range may stay, so
+    /// that nothing is carried to the last place: half of it goes to the level of 2P. With more powers than 1 there is one; with 1 each of
+    /// these places has two levels, of P and of 2P, behind those of the places below and before that of the last place.
+    uint32_t uncarried;
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
     uint32_t index_bits;
 } tandem_msm_shape;
@@ -476,9 +483,10 @@ typedef struct tandem_msm_table_args {
 #define TANDEM_MSM_ROUNDS 8
 
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
-/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others: first tandem_msm_accumulate_*, which takes all entries to buckets, then
-/// tandem_msm_reduce_* with the same scratch memory, for which much of a GPU has no use: it may go to another stream, which
-/// waits for the first. Only it writes `sums`, and it needs no entries, offsets and points any more.
+/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others:
+/// first tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory,
+/// for which much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it
+/// needs no entries, offsets and points any more.
 typedef struct tandem_msm_sum_args {
     tandem_msm_shape shape;
     uint64_t first;

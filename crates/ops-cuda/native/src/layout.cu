@@ -212,7 +212,7 @@ static_assert(offsetof(tandem_reduce_args, n) == 24, "tandem_reduce_args.n");
 static_assert(offsetof(tandem_reduce_args, first) == 32, "tandem_reduce_args.first");
 static_assert(offsetof(tandem_reduce_args, op) == 40, "tandem_reduce_args.op");
 
-static_assert(sizeof(tandem_msm_shape) == 40, "size of tandem_msm_shape");
+static_assert(sizeof(tandem_msm_shape) == 48, "size of tandem_msm_shape");
 static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalars");
 static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");
 static_assert(offsetof(tandem_msm_shape, windows) == 12, "tandem_msm_shape.windows");
@@ -221,30 +221,31 @@ static_assert(offsetof(tandem_msm_shape, places) == 20, "tandem_msm_shape.places
 static_assert(offsetof(tandem_msm_shape, bucket_sets) == 24, "tandem_msm_shape.bucket_sets");
 static_assert(offsetof(tandem_msm_shape, levels) == 28, "tandem_msm_shape.levels");
 static_assert(offsetof(tandem_msm_shape, powers) == 32, "tandem_msm_shape.powers");
-static_assert(offsetof(tandem_msm_shape, index_bits) == 36, "tandem_msm_shape.index_bits");
+static_assert(offsetof(tandem_msm_shape, uncarried) == 36, "tandem_msm_shape.uncarried");
+static_assert(offsetof(tandem_msm_shape, index_bits) == 40, "tandem_msm_shape.index_bits");
 
-static_assert(sizeof(tandem_msm_digits_args) == 72, "size of tandem_msm_digits_args");
+static_assert(sizeof(tandem_msm_digits_args) == 80, "size of tandem_msm_digits_args");
 static_assert(offsetof(tandem_msm_digits_args, shape) == 0, "tandem_msm_digits_args.shape");
-static_assert(offsetof(tandem_msm_digits_args, scalars) == 40, "tandem_msm_digits_args.scalars");
-static_assert(offsetof(tandem_msm_digits_args, montgomery) == 48, "tandem_msm_digits_args.montgomery");
-static_assert(offsetof(tandem_msm_digits_args, entries) == 56, "tandem_msm_digits_args.entries");
-static_assert(offsetof(tandem_msm_digits_args, offsets) == 64, "tandem_msm_digits_args.offsets");
+static_assert(offsetof(tandem_msm_digits_args, scalars) == 48, "tandem_msm_digits_args.scalars");
+static_assert(offsetof(tandem_msm_digits_args, montgomery) == 56, "tandem_msm_digits_args.montgomery");
+static_assert(offsetof(tandem_msm_digits_args, entries) == 64, "tandem_msm_digits_args.entries");
+static_assert(offsetof(tandem_msm_digits_args, offsets) == 72, "tandem_msm_digits_args.offsets");
 
-static_assert(sizeof(tandem_msm_table_args) == 56, "size of tandem_msm_table_args");
+static_assert(sizeof(tandem_msm_table_args) == 64, "size of tandem_msm_table_args");
 static_assert(offsetof(tandem_msm_table_args, shape) == 0, "tandem_msm_table_args.shape");
-static_assert(offsetof(tandem_msm_table_args, points) == 40, "tandem_msm_table_args.points");
-static_assert(offsetof(tandem_msm_table_args, table) == 48, "tandem_msm_table_args.table");
+static_assert(offsetof(tandem_msm_table_args, points) == 48, "tandem_msm_table_args.points");
+static_assert(offsetof(tandem_msm_table_args, table) == 56, "tandem_msm_table_args.table");
 
-static_assert(sizeof(tandem_msm_sum_args) == 96, "size of tandem_msm_sum_args");
+static_assert(sizeof(tandem_msm_sum_args) == 104, "size of tandem_msm_sum_args");
 static_assert(offsetof(tandem_msm_sum_args, shape) == 0, "tandem_msm_sum_args.shape");
-static_assert(offsetof(tandem_msm_sum_args, first) == 40, "tandem_msm_sum_args.first");
-static_assert(offsetof(tandem_msm_sum_args, points) == 48, "tandem_msm_sum_args.points");
-static_assert(offsetof(tandem_msm_sum_args, table) == 56, "tandem_msm_sum_args.table");
-static_assert(offsetof(tandem_msm_sum_args, entries) == 64, "tandem_msm_sum_args.entries");
-static_assert(offsetof(tandem_msm_sum_args, offsets) == 72, "tandem_msm_sum_args.offsets");
-static_assert(offsetof(tandem_msm_sum_args, sums) == 80, "tandem_msm_sum_args.sums");
-static_assert(offsetof(tandem_msm_sum_args, rounds) == 88, "tandem_msm_sum_args.rounds");
-static_assert(offsetof(tandem_msm_sum_args, chunk) == 92, "tandem_msm_sum_args.chunk");
+static_assert(offsetof(tandem_msm_sum_args, first) == 48, "tandem_msm_sum_args.first");
+static_assert(offsetof(tandem_msm_sum_args, points) == 56, "tandem_msm_sum_args.points");
+static_assert(offsetof(tandem_msm_sum_args, table) == 64, "tandem_msm_sum_args.table");
+static_assert(offsetof(tandem_msm_sum_args, entries) == 72, "tandem_msm_sum_args.entries");
+static_assert(offsetof(tandem_msm_sum_args, offsets) == 80, "tandem_msm_sum_args.offsets");
+static_assert(offsetof(tandem_msm_sum_args, sums) == 88, "tandem_msm_sum_args.sums");
+static_assert(offsetof(tandem_msm_sum_args, rounds) == 96, "tandem_msm_sum_args.rounds");
+static_assert(offsetof(tandem_msm_sum_args, chunk) == 100, "tandem_msm_sum_args.chunk");
 
 static_assert(sizeof(tandem_sort_args) == 296, "size of tandem_sort_args");
 static_assert(offsetof(tandem_sort_args, first) == 0, "tandem_sort_args.first");

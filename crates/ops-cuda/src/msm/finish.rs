@@ -78,6 +78,7 @@ mod tests {
                 bucket_sets,
                 levels,
                 powers,
+                uncarried: 0,
                 index_bits: 0,
             };
             let mut expected = C::Fr::from(0u64);

@@ -2,11 +2,13 @@
 
 mod finish;
 mod plan;
+mod rounds;
 
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use ark_ff::AdditiveGroup;
-use plan::{Field, Rounds, Shape};
+use plan::{Field, Shape};
+use rounds::Rounds;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tandem_cuda::ffi::tandem_stream;

@@ -14,10 +14,7 @@ const MAX_BUCKET_SETS: u32 = 128;
 const MAX_WINDOWS: u32 = 128;
 const MAX_PLACES: u32 = 256;
 const MAX_ENTRIES: u64 = 0xffff_0000;
-const MAX_ROUNDS: u32 = ffi::TANDEM_MSM_ROUNDS as u32;
-/// Entries of a chunk of rounds, see native/src/msm/rounds.cuh.
-const MIN_CHUNK: u64 = 1 << 8;
-const MAX_CHUNK: u64 = 1 << 30;
+const MAX_UNCARRIED: u32 = ffi::TANDEM_MSM_UNCARRIED as u32;
 /// An entry has 31 bits for the level and the index.
 const ENTRY_BITS: u32 = 31;
 
@@ -43,7 +40,8 @@ impl Field {
 /// The windows of a scalar, and where each of them goes: one at place j, which is bit j * `step_bits` of the scalar, to
 /// bucket set j % `bucket_sets` and level `powers` * (j / `bucket_sets`) of the table of points. Windows follow one another
 /// (`step_bits` = `window_bits`), or begin at the lowest bit that is left (`step_bits` = 1). With more `powers` than one, a table has
-/// levels of P, 2P, 4P and so on for each place, and a digit 2^v * odd, v < `powers`, goes to the bucket of its odd part.
+/// levels of P, 2P, 4P and so on for each place, and a digit 2^v * odd, v < `powers`, goes to the bucket of its odd part. At the `uncarried`
+/// places below the last one a digit above half its range may stay if it is even: half of it goes to the level of 2P.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) scalars: u64,
@@ -54,6 +52,7 @@ pub(crate) struct Shape {
     pub(crate) bucket_sets: u32,
     pub(crate) levels: u32,
     pub(crate) powers: u32,
+    pub(crate) uncarried: u32,
     pub(crate) index_bits: u32,
 }
 
@@ -78,13 +77,28 @@ impl Shape {
         let bucket_sets = places.div_ceil(levels.clamp(1, places));
         let levels = places.div_ceil(bucket_sets);
         let index_bits = scalars.next_power_of_two().trailing_zeros();
-        Shape { scalars, window_bits, windows, step_bits, places, bucket_sets, levels, powers: 1, index_bits }
+        Shape {
+            scalars,
+            window_bits,
+            windows,
+            step_bits,
+            places,
+            bucket_sets,
+            levels,
+            powers: 1,
+            uncarried: 0,
+            index_bits,
+        }
     }
 
-    /// The same with so many levels for each place, where that can be.
-    fn with_powers(self, powers: u32) -> Option<Self> {
-        let can_be = !self.is_odd() && self.bucket_sets == 1 && powers + 2 <= self.window_bits;
-        can_be.then(|| Shape { levels: self.places * powers, powers, ..self })
+    /// The same with so many levels for each place, where that can be and differs. Where the last place has no bits of the scalar, digits
+    /// below it need not be carried.
+    fn with_powers(self, bits: u32, powers: u32) -> Option<Self> {
+        let can_be = !self.is_odd() && self.bucket_sets == 1 && (powers == 1 || powers + 2 <= self.window_bits);
+        let uncarried = if bits.is_multiple_of(self.window_bits) { MAX_UNCARRIED.min(self.places - 1) } else { 0 };
+        let of_doubles = if powers == 1 { uncarried } else { 0 };
+        let with = Shape { levels: self.places * powers + of_doubles, powers, uncarried, ..self };
+        (can_be && with != self).then_some(with)
     }
 
     /// Whether windows begin anywhere, so that all digits are odd.
@@ -94,14 +108,20 @@ impl Shape {
 
     /// Expected digits of a random scalar of `bits` bits that are not 0. Odd ones are one bit more than a window apart, and
     /// the last one has on average half a window.
-    fn digits(&self, bits: u32) -> f64 {
+    pub(super) fn digits(&self, bits: u32) -> f64 {
         let windows = f64::from(self.windows);
         if self.is_odd() {
             return windows.min(f64::from(bits) / f64::from(self.window_bits + 1) + 0.5);
         }
-        // The last window has these bits; its digit is 0 where they and the bit below them are.
+        // The last window has these bits; its digit is 0 where they and the bit below them are, and without bits of its own where no
+        // carry is left: one in eight of those of three places, and what 2^powers divides (docs/adr/0370).
         let last = bits - self.window_bits * (self.windows - 1);
-        windows - 0.6 / f64::from(last).exp2()
+        let left = match (self.uncarried, self.powers) {
+            (0, _) => 1.0,
+            (_, 1) => 0.125,
+            (_, powers) => 0.125 + f64::from(powers - 1).exp2().recip(),
+        };
+        windows - 1.0 + left * (1.0 - 0.6 / f64::from(last).exp2())
     }
 
     fn is_possible(&self) -> bool {
@@ -153,6 +173,7 @@ impl Shape {
             bucket_sets: self.bucket_sets,
             levels: self.levels,
             powers: self.powers,
+            uncarried: self.uncarried,
             index_bits: self.index_bits,
         }
     }
@@ -177,7 +198,7 @@ pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
     let of_window = |(c, step)| {
         let most = Shape::new(scalars, field.bits, c, step, levels);
         let without = Shape::new(scalars, field.bits, c, step, 1);
-        let powers = (2..=tuning::MOST_POWERS).filter_map(move |powers| most.with_powers(powers));
+        let powers = (1..=tuning::MOST_POWERS).filter_map(move |powers| most.with_powers(field.bits, powers));
         let tables = [Some(most), (without != most).then_some(without)].into_iter().flatten();
         tables.chain(powers.filter(move |shape| shape.levels <= levels))
     };
@@ -248,8 +269,9 @@ fn too_many(scalars: u64) -> Error {
 fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
     let digits = shape.digits(field.bits);
     let more_levels = f64::from(shape.levels - 1);
-    let doublings =
-        f64::from((shape.levels / shape.powers - 1) * shape.step_bits * shape.bucket_sets + shape.powers - 1);
+    let doublings = f64::from(
+        (shape.places.div_ceil(shape.bucket_sets) - 1) * shape.step_bits * shape.bucket_sets + shape.powers - 1,
+    );
     let table = doublings * tuning::DOUBLING_COST + more_levels * tuning::LEVEL_COST;
     let of_point = table / request.uses.max(1) as f64;
     let sums: f64 = request
@@ -260,11 +282,13 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
             weight * set.points as f64 * of_point + additions(shape, field, request, set).1
         })
         .sum();
-    sums + shape.scalars as f64 * digits * tuning::entry_cost(field.point_bytes[0], shape.buckets())
+    let look_ahead = if shape.uncarried > 0 { tuning::look_ahead_cost(field.point_bytes[0]) } else { 0.0 };
+    let of_scalar = digits * tuning::entry_cost(field.point_bytes[0], shape.buckets()) + look_ahead;
+    sums + shape.scalars as f64 * of_scalar
 }
 
 /// Whether a set's entries are added up in rounds, and the expected time of that and of the rest of the sum.
-fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) -> (bool, f64) {
+pub(super) fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) -> (bool, f64) {
     let point_bytes = field.point_bytes[usize::from(set.g2)];
     let (xyzz, mut rounds) = tuning::additions(point_bytes);
     if request.in_a_row {
@@ -277,55 +301,16 @@ fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) ->
     (in_rounds < in_xyzz, in_rounds.min(in_xyzz))
 }
 
-/// Affine additions in rounds before those in XYZZ coordinates (native/src/msm/rounds.cuh): how many, and for how many
-/// entries at a time. None where `rounds` is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Rounds {
-    pub(crate) rounds: u32,
-    pub(crate) chunk: u32,
-}
-
-impl Rounds {
-    /// What is expected to be fastest for a set on a GPU of `memory_bytes`.
-    pub(crate) fn new(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet, memory_bytes: u64) -> Self {
-        let expected = set.points as f64 * shape.digits(field.bits) / shape.buckets() as f64;
-        let rounds = (expected / tuning::SLOTS_LEFT).log2().round().clamp(0.0, f64::from(MAX_ROUNDS)) as u32;
-        let entries = shape.entries().unwrap_or(u64::MAX);
-        // A round's slots are half of the entries or of the slots before, and up to one for each bucket. Two rounds' are kept, and
-        // half a point more for each slot of the first.
-        let points = memory_bytes / tuning::ROUNDS_SHARE / field.point_bytes[usize::from(set.g2)];
-        let most = points.saturating_sub(3 * shape.buckets()).min(MAX_CHUNK);
-        if rounds == 0 || most < tuning::LEAST_CHUNK || !additions(shape, field, request, set).0 {
-            return Rounds::default();
-        }
-        Rounds { rounds, chunk: entries.div_ceil(entries.div_ceil(most)) as u32 }
-    }
-
-    /// What is worth a try where there is no memory for these: chunks of half the size, or none.
-    pub(crate) fn with_less(self) -> Self {
-        match u64::from(self.chunk) / 2 {
-            chunk @ tuning::LEAST_CHUNK.. => Rounds { chunk: chunk as u32, ..self },
-            _ => Rounds::default(),
-        }
-    }
-
-    /// Some in any case, in three chunks: for tests.
-    pub(crate) fn in_any_case(shape: &Shape) -> Self {
-        let chunk = shape.entries().unwrap_or(u64::MAX).div_ceil(3).clamp(MIN_CHUNK, MAX_CHUNK);
-        Rounds { rounds: 1 + shape.window_bits % MAX_ROUNDS, chunk: chunk as u32 }
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use ark_ff::{BigInteger, PrimeField};
     use tandem_ops::{Bls12_381, Bn254};
 
-    const BN254: Field = Field { bits: 253, point_bytes: [64, 128] };
-    const BLS12_381: Field = Field { bits: 254, point_bytes: [96, 192] };
+    pub(in crate::msm) const BN254: Field = Field { bits: 253, point_bytes: [64, 128] };
+    pub(in crate::msm) const BLS12_381: Field = Field { bits: 254, point_bytes: [96, 192] };
 
-    fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
+    pub(in crate::msm) fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
         MsmRequest { scalars, sets, memory_bytes, uses: 10_000, in_a_row: false }
     }
@@ -445,6 +430,8 @@ mod tests {
                 // With some powers of two of each place, as far as an entry has bits for the level.
                 let powers =
                     (2..=tuning::MOST_POWERS.min(c - 2)).map(|powers| places * powers).filter(|&levels| levels <= 256);
+                // With doubles of three places where the last one has no bits of the scalar.
+                let powers = (253 % c == 0).then_some(places + 3).into_iter().chain(powers);
                 let expected: Vec<u32> = match (c, step) {
                     (2, 1) => vec![], // one bucket, of odd digits of two bits
                     // Without a table, windows anywhere need a bucket set for each bit, or too many buckets.
@@ -521,79 +508,6 @@ mod tests {
         let of_g2 = |field| [20, 21, 22].map(|n| bits(true, n, field));
         assert_eq!(of_g2(BN254), [odd(19), odd(20), odd(20)]);
         assert_eq!(of_g2(BLS12_381), [odd(19), odd(20), (20, false, 4)]);
-    }
-
-    /// On a GPU of so many GiB, with tables as large as may be.
-    fn rounds_of(log_n: u32, g2: bool, field: Field, gib: u64) -> (Shape, Rounds) {
-        let set = MsmSet { g2, first: 0, points: 1 << log_n };
-        let request = MsmRequest {
-            scalars: 1 << log_n,
-            sets: vec![set],
-            memory_bytes: gib << 29,
-            uses: 1_000_000,
-            in_a_row: false,
-        };
-        let shape = plan(&request, field).unwrap().unwrap();
-        (shape, Rounds::new(&shape, field, &request, &set, gib << 30))
-    }
-
-    #[test]
-    fn rounds_are_made_where_they_pay() {
-        let rounds = |log_n, g2, field| rounds_of(log_n, g2, field, 141).1.rounds;
-        assert_eq!([14, 19, 20, 22, 24, 26].map(|n| rounds(n, false, BN254)), [0, 0, 0, 4, 4, 5]);
-        // In a proof sums over points of 64 bytes are made without.
-        let in_a_row = |field| {
-            let set = MsmSet { g2: false, first: 0, points: 1 << 22 };
-            let request = MsmRequest { in_a_row: true, ..one_set(1 << 22, u64::MAX) };
-            Rounds::new(&plan(&request, field).unwrap().unwrap(), field, &request, &set, 141 << 30).rounds > 0
-        };
-        assert_eq!((in_a_row(BN254), in_a_row(BLS12_381)), (false, true));
-        assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BN254)), [0, 0, 4, 4]);
-        assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BLS12_381)), [0, 0, 4, 5]);
-        assert_eq!([14, 18, 21, 24].map(|n| rounds(n, false, BLS12_381)), [0, 0, 4, 5]);
-    }
-
-    /// As native/src/msm/group.cuh takes it: slots of two rounds.
-    #[test]
-    fn rounds_take_their_share_of_memory() {
-        for gib in [4, 8, 24, 80, 141] {
-            for (log_n, g2, field) in
-                [(20, true, BN254), (21, false, BLS12_381), (22, true, BLS12_381), (24, true, BN254)]
-            {
-                if field.point_bytes[usize::from(g2)] << log_n > gib << 29 {
-                    continue;
-                }
-                let (shape, Rounds { rounds, chunk }) = rounds_of(log_n, g2, field, gib);
-                let (chunk, entries) = (u64::from(chunk), shape.entries().unwrap());
-                let points = chunk / 2 + chunk / 4 + chunk / 4 + 5 * shape.buckets().min(chunk) / 2;
-                assert!(points * field.point_bytes[usize::from(g2)] <= (gib << 30) / tuning::ROUNDS_SHARE);
-                if rounds > 0 {
-                    assert!(chunk >= tuning::LEAST_CHUNK / 2 && chunk <= entries);
-                    // Chunks of one size, but for what is lost by rounding.
-                    assert!(entries.div_ceil(chunk) * chunk - entries < entries.div_ceil(chunk));
-                }
-                // With 8 GiB it depends on the size of a point.
-                if gib != 8 {
-                    assert_eq!(rounds > 0, gib > 8, "{gib} GiB, 2^{log_n}, G2 {g2}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rounds_without_memory_become_smaller_and_end() {
-        let mut rounds = rounds_of(24, false, BLS12_381, 141).1;
-        let mut tries = 0;
-        while rounds != Rounds::default() {
-            let less = rounds.with_less();
-            assert!(
-                less == Rounds { chunk: rounds.chunk / 2, ..rounds }
-                    || u64::from(rounds.chunk) < 2 * tuning::LEAST_CHUNK
-            );
-            (rounds, tries) = (less, tries + 1);
-        }
-        assert!((2..16).contains(&tries), "{tries}");
-        assert_eq!(rounds.with_less(), rounds);
     }
 
     #[test]

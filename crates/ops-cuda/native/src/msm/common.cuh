@@ -12,6 +12,9 @@
 // Where the table has `powers` levels for a place, of P, 2P, 4P and so on, a digit 2^v * odd with v < powers needs no bucket of its own: it
 // goes to that of its odd part, with the point of level v. What 2^powers divides has the buckets behind those. That is half the buckets
 // and one more in 2^powers, with which windows can be wider (docs/adr/0370).
+//
+// Where the last place has no bits of the scalar and would take a carry alone, an even digit above half its range at one of the `uncarried`
+// places below it may stay as it is: half of it goes to the level of 2P, and most scalars have a digit less.
 #include "tandem/curve.cuh"
 #include "tandem_ops.h"
 
@@ -45,11 +48,14 @@ inline bool valid(const tandem_msm_shape& s) {
     if (s.window_bits < 2 + odd_digits(s) || s.window_bits > 24 || s.bucket_sets < 1 || s.bucket_sets > 128)
         return false;
     if (s.powers < 1 || (s.powers > 1 && (odd_digits(s) || s.bucket_sets > 1 || s.powers + 2 > s.window_bits))) return false;
+    if (s.uncarried > TANDEM_MSM_UNCARRIED || (s.uncarried && (odd_digits(s) || s.bucket_sets > 1 || s.uncarried >= s.places))) return false;
     if (s.windows < 1 || s.windows > 128 || s.places < s.windows || s.places > 256) return false;
     if (s.scalars < 1 || s.index_bits > 30 || s.scalars > uint64_t(1) << s.index_bits) return false;
     // An entry has 31 bits for level and index, a digit 8 for the level (digits.cuh); rounds need a row's number that stands for none (pairs.cuh).
     if (s.levels > 256 || s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31) return false;
-    return uint64_t(s.levels / s.powers) * s.bucket_sets >= s.places && s.levels % s.powers == 0 &&
+    const uint32_t of_doubles = s.powers == 1 ? s.uncarried : 0;
+    if (s.levels <= of_doubles || s.levels % s.powers) return false;
+    return uint64_t((s.levels - of_doubles) / s.powers) * s.bucket_sets >= s.places &&
            s.scalars * s.windows < 0xffff0000u && uint64_t(s.bucket_sets) << (s.window_bits - 1 - odd_digits(s)) <= uint64_t(1) << 24;
 }
 

@@ -129,6 +129,7 @@ template <class P, Windows W> class Digits {
 #pragma unroll
         for (int k = 0; k < 8; k++) own_[k * stride_] = x.limb[k];
         own_[8 * stride_] = 0;
+        if (!ODD && a.shape.uncarried) look_ahead(a.shape);
     }
     /// Whether there may be more.
     __device__ __forceinline__ bool more(const tandem_msm_shape& s) const { return place_ < s.places; }
@@ -137,9 +138,7 @@ template <class P, Windows W> class Digits {
     __device__ __forceinline__ Digit next(const tandem_msm_shape& s, uint32_t by_sets) {
         const uint32_t c = s.window_bits, half = 1u << (c - 1), mask = (half << 1) - 1;
         const bool is = more(s);
-        const uint32_t bit = min(ODD ? place_ : place_ * c, 32 * SCALAR_WORDS - 33);
-        const uint32_t* at = own_ + bit / 32 * stride_;
-        uint32_t digit = __funnelshift_r(at[0], at[stride_], bit);
+        uint32_t digit = bits_from(ODD ? place_ : place_ * c);
         bool window = is;
         if (ODD) {
             // What is left of x, plus the carry, ends in so many zeros.
@@ -150,7 +149,12 @@ template <class P, Windows W> class Digits {
             digit >>= zeros;
         }
         digit = (digit & mask) + carry_;
-        const bool above = digit > half;
+        bool above = digit > half;
+        if (!ODD) {
+            // Where that keeps the last place from a carry, an even digit does otherwise.
+            const uint32_t below = s.places - 2 - place_;
+            if (below < s.uncarried && carries(s, digit) == 3 && !(allowed_ >> (2 * below + above) & 1)) above = !above;
+        }
         if (above) digit = (half << 1) - digit;
         uint32_t level, bucket;
         if (W == Windows::WITH_POWERS) {
@@ -162,6 +166,12 @@ template <class P, Windows W> class Digits {
         } else {
             level = place_ * by_sets >> 16;
             bucket = ((place_ - level * s.bucket_sets) << (c - 1 - ODD)) + ((digit - 1) >> ODD);
+            if (!ODD && s.uncarried) {
+                // Behind the levels of places below, of which these have two.
+                const uint32_t first = s.places - 1 - s.uncarried, twice = digit > half;
+                level += (place_ > first ? place_ - first : 0) + twice;
+                bucket = (digit >> twice) - 1;
+            }
         }
         if (window) {
             carry_ = above;
@@ -173,7 +183,30 @@ template <class P, Windows W> class Digits {
   private:
     uint32_t* own_;
     uint32_t stride_, carry_ = 0, place_ = 0;
+    uint32_t allowed_ = 0;  // of the places below the last, from the uppermost on, two bits: which carries from it lead to none in the end
     bool negative_;
+
+    /// 32 bits of the scalar.
+    __device__ __forceinline__ uint32_t bits_from(uint32_t bit) const {
+        bit = min(bit, 32 * SCALAR_WORDS - 33);
+        const uint32_t* at = own_ + bit / 32 * stride_;
+        return __funnelshift_r(at[0], at[stride_], bit);
+    }
+    /// Which carries a digit with its own carry may have at a place that is uncarried: bit 0 for none, bit 1 for one.
+    __device__ __forceinline__ static uint32_t carries(const tandem_msm_shape& s, uint32_t digit) {
+        const bool halves = !(digit & 1) && (W != Windows::WITH_POWERS || digit & ((1u << s.powers) - 1));
+        return halves ? 3 : 1u << (digit > 1u << (s.window_bits - 1));
+    }
+    /// From the uppermost place down: which carries into it it can take.
+    __device__ __forceinline__ void look_ahead(const tandem_msm_shape& s) {
+        uint32_t allowed = 1;
+        allowed_ = allowed;
+        for (uint32_t below = 1; below < s.uncarried; below++) {
+            const uint32_t digit = bits_from((s.places - 1 - below) * s.window_bits) & ((1u << s.window_bits) - 1);
+            allowed = uint32_t((carries(s, digit) & allowed) != 0) | uint32_t((carries(s, digit + 1) & allowed) != 0) << 1;
+            allowed_ |= allowed << 2 * below;
+        }
+    }
 };
 
 /// Numbers 0..count that are a thread's of a block: as many as its neighbours', one after the other.

@@ -42,7 +42,7 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     Affine<F>* points = reinterpret_cast<Affine<F>*>(args->table);
     const tandem_msm_shape& shape = args->shape;
     for (uint32_t level = 1; level < shape.levels; level++) {
-        const uint32_t doublings = level % shape.powers ? 1 : shape.step_bits * shape.bucket_sets - (shape.powers - 1);
+        const uint32_t doublings = doublings_to(shape, level);
         for (uint64_t at = 0; at < args->points; at += TABLE_CHUNK) {
             const Affine<F>* in = points + (level - 1) * args->points + at;
             const uint32_t count = uint32_t(args->points - at < TABLE_CHUNK ? args->points - at : TABLE_CHUNK);

@@ -6,8 +6,9 @@
 // become (n + 1) / 2 slots; the last one of an odd number goes over as it is. A round is two launches in which every thread
 // goes over the same slots: forward it multiplies the denominators of its additions and keeps each product before the next
 // factor; then the last products are inverted, those of threads that share a scheduler together, and it goes backward, where the
-// inverse of each denominator falls out (Montgomery's trick). Slots of a bucket lie side by side, so that slot j of a round is made of the slots 2j - s and 2j - s + 1 of the round
-// before, where s is the number of slots before j that are made of one alone; there is a bit for each of those.
+// inverse of each denominator falls out (Montgomery's trick). Slots of a bucket lie side by side, so that slot j of a round is
+// made of the slots 2j - s and 2j - s + 1 of the round before, where s is the number of slots before j that are made of one
+// alone; there is a bit for each of those.
 #include "pairs.cuh"
 #include "scan.cuh"
 

@@ -10,6 +10,18 @@ constexpr uint32_t TABLE_BATCH = 8;
 /// Points worked on at a time, which bounds the scratch memory.
 constexpr uint32_t TABLE_CHUNK = 1u << 19;
 
+/// Doublings from the level before to this one.
+inline uint32_t doublings_to(const tandem_msm_shape& s, uint32_t level) {
+    uint32_t of_place = s.powers, before = level;
+    // The first levels are of one place each, then come those of P and 2P, and that of the last place.
+    const uint32_t single = s.places - 1 - s.uncarried;
+    if (s.powers == 1 && s.uncarried && level > single) {
+        of_place = 2;
+        before = level - single;
+    }
+    return before % of_place ? 1 : s.step_bits * s.bucket_sets - (of_place - 1);
+}
+
 template <class F>
 __global__ void __launch_bounds__(128)
     double_points(const Affine<F>* in, Affine<F>* out, uint32_t count, uint32_t doublings, Xyzz<F>* doubled,
