@@ -257,6 +257,15 @@ fn device_carry_chains_agree_with_arkworks() {
     agrees_with_arkworks(&program);
 }
 
+#[test]
+fn device_carry_chains_hold_at_their_bounds() {
+    let program = scratch("t0_limbs");
+    compile(&native().join("tests/limbs.cpp"), &["-DTANDEM_EMULATE_PTX", "-o", program.to_str().unwrap()]);
+    let output = Command::new(&program).arg("100000").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).matches(": 100000 cases\n").count(), 4);
+}
+
 /// Bytes of a coordinate of each group instance.
 fn coordinate_bytes(instance: u32) -> usize {
     [32, 48, 64, 96][instance as usize]

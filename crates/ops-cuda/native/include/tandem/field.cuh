@@ -110,8 +110,8 @@ template <class P> struct alignas(16) Fp {
 };
 
 /// A double-width integer: a product, or sums and differences of products, before its one Montgomery reduction.
-/// `reduce` needs a value below p * 2^(32 N). As 2p < 2^(32 N) for every field here, a sum of two products of reduced
-/// elements is one.
+/// `reduce` needs a value below p * 2^(32 N), in base fields half of that. As 2p < 2^(32 N) for every field here, and
+/// 4p for base fields, a sum of two products of reduced elements is one.
 template <class P> struct alignas(16) Wide {
     static constexpr int N = P::N;
     uint32_t limb[2 * N];
@@ -139,14 +139,16 @@ template <class P> struct alignas(16) Wide {
         limbs::sub<2 * N>(r.limb, a.limb, b.limb);
         return r;
     }
-    /// a - b, plus p * 2^(32 N) if that is negative. For a and b below p * 2^(32 N), so is the result.
+    /// a - b, plus p * 2^(32 N - 1) if that is negative. For a and b below p * 2^(32 N - 1), so is the result.
     friend TANDEM_HD Wide operator-(Wide a, Wide b) {
         constexpr Limbs<N> p = P::modulus();
         Wide r;
-        Fp<P> add;
-        uint32_t mask = limbs::sub<2 * N>(r.limb, a.limb, b.limb);
-        TANDEM_UNROLL for (int i = 0; i < N; i++) add.limb[i] = p.limb[i] & mask;
-        limbs::add<N>(r.limb + N, r.limb + N, add.limb);
+        uint32_t add[N + 1];
+        const uint32_t mask = limbs::sub<2 * N>(r.limb, a.limb, b.limb);
+        add[0] = p.limb[0] << 31 & mask;
+        TANDEM_UNROLL for (int i = 1; i < N; i++) add[i] = (p.limb[i] << 31 | p.limb[i - 1] >> 1) & mask;
+        add[N] = p.limb[N - 1] >> 1 & mask;
+        limbs::add<N + 1>(r.limb + N - 1, r.limb + N - 1, add);
         return r;
     }
     TANDEM_HD Fp<P> reduce() const {

@@ -123,6 +123,11 @@ template <class P> TANDEM_DEVICE void cancel_low_limb(uint32_t* even, uint32_t* 
     odd[N - 1] = addc(odd[N - 1], 0);
 }
 
+/// How many limbs of a product are taken away by folding: x + 2^32 y is x * (2^-32 mod p) + y times 2^32, which needs no q and no
+/// product with the lowest limb of p. The last two are cancelled, so that little more than p is left. Where q and that product cost no
+/// multiplication, all are (docs/adr/0371).
+template <class P> constexpr int FOLDED = P::M0 == 0xefffffffu || P::M0 == 0xffffffffu ? 0 : P::N - 2;
+
 /// r[0..2N] = a * b, limb by limb.
 template <int N> TANDEM_DEVICE void mul_wide_by_limbs(uint32_t* r, const uint32_t* a, const uint32_t* b) {
     uint32_t* even = r;
@@ -234,30 +239,38 @@ template <int N> TANDEM_DEVICE void sqr_wide(uint32_t* r, const uint32_t* a) {
     }
 }
 
-/// r = wide / 2^(32 N) mod p, below p. Needs wide < p * 2^(32 N).
+/// r = wide / 2^(32 N) mod p, below p. Needs wide < p * 2^(32 N), and half of that where limbs are folded.
 template <class P> TANDEM_DEVICE void mont_reduce(uint32_t* r, const uint32_t* wide) {
     constexpr int N = P::N;
     constexpr Limbs<N> p = P::modulus();
-    // Adds multiples of p to the low half alone until it is a multiple of 2^(32 N), then adds the high half.
+    // Divides the low half alone by 2^(32 N), to p or, where limbs are folded, p + p / 2^31 at the most; then adds the high half.
     uint32_t x[N], y[N];
     TANDEM_UNROLL
     for (int i = 0; i < N; i++) {
         x[i] = wide[i];
         y[i] = 0;
     }
-    cancel_low_limb<P>(x, y);
+    if (FOLDED<P> == 0) cancel_low_limb<P>(x, y);
     TANDEM_UNROLL
     for (int i = 1; i < N; i++) {
         uint32_t* even = i % 2 ? y : x;
         uint32_t* odd = i % 2 ? x : y;
+        const uint32_t low = odd[0];
         even[0] = add_cc(even[0], odd[1]);
-        uint32_t q = reduction_factor<P>(even[0]);
-        TANDEM_UNROLL
-        for (int j = 0; j < N - 2; j += 2)
-            mad_limb<false>(odd[j], odd[j + 1], q, p.limb[j + 1], odd[j + 2], odd[j + 3]);
-        mad_limb<false>(odd[N - 2], odd[N - 1], q, p.limb[N - 1], 0, 0);
-        cancel_even<P>(even, q);
+        if (i > FOLDED<P>) {
+            uint32_t q = reduction_factor<P>(even[0]);
+            TANDEM_UNROLL
+            for (int j = 0; j < N - 2; j += 2)
+                mad_limb<false>(odd[j], odd[j + 1], q, p.limb[j + 1], odd[j + 2], odd[j + 3]);
+            mad_limb<false>(odd[N - 2], odd[N - 1], q, p.limb[N - 1], 0, 0);
+            cancel_even<P>(even, q);
+        } else if constexpr (FOLDED<P> > 0) {
+            constexpr Limbs<N> c = P::fold();
+            madc_row_shifted<N>(odd, odd, c.limb + 1, low);
+            mad_row<N>(even, c.limb, low);
+        }
         odd[N - 1] = addc(odd[N - 1], 0);
+        if (i == FOLDED<P>) cancel_low_limb<P>(even, odd);
     }
     r[0] = add_cc(x[0], y[1]);
     TANDEM_UNROLL
@@ -270,7 +283,8 @@ template <class P> TANDEM_DEVICE void mont_reduce(uint32_t* r, const uint32_t* w
     reduce_once<P>(r);
 }
 
-/// r = a * b / 2^(32 N) mod p, below p. Needs a * b < p * 2^(32 N), and 3p < 2^(32 N + 1) so that no sum overflows.
+/// r = a * b / 2^(32 N) mod p, below p. Needs a * b < p * 2^(32 N), and 3p < 2^(32 N + 1) so that no sum overflows; where limbs are folded,
+/// half of the former, and a + 2p < 2^(32 N).
 template <class P> TANDEM_DEVICE void mont_mul(uint32_t* r, const uint32_t* a, const uint32_t* b) {
     constexpr int N = P::N;
     if (N >= KARATSUBA_LIMBS) {
@@ -283,17 +297,26 @@ template <class P> TANDEM_DEVICE void mont_mul(uint32_t* r, const uint32_t* a, c
     uint32_t x[N], y[N];
     mul_row<N>(y, a + 1, b[0]);
     mul_row<N>(x, a, b[0]);
-    cancel_low_limb<P>(x, y);
+    if (FOLDED<P> == 0) cancel_low_limb<P>(x, y);
     TANDEM_UNROLL
     for (int i = 1; i < N; i++) {
         uint32_t* even = i % 2 ? y : x;
         uint32_t* odd = i % 2 ? x : y;
-        // The sum was odd + 2^32 * even with odd[0] = 0; divide by 2^32.
+        // The sum was odd + 2^32 * even, with odd[0] = 0 or to be folded; divide by 2^32.
+        const uint32_t low = odd[0];
         even[0] = add_cc(even[0], odd[1]);
         madc_row_shifted<N>(odd, odd, a + 1, b[i]);
         mad_row<N>(even, a, b[i]);
         odd[N - 1] = addc(odd[N - 1], 0);
-        cancel_low_limb<P>(even, odd);
+        if constexpr (FOLDED<P> > 0) {
+            constexpr Limbs<N> c = P::fold();
+            if (i <= FOLDED<P>) {
+                mad_row<N>(odd, c.limb + 1, low);
+                mad_row<N>(even, c.limb, low);
+                odd[N - 1] = addc(odd[N - 1], 0);
+            }
+        }
+        if (i >= FOLDED<P>) cancel_low_limb<P>(even, odd);
     }
     // N is even, so after the last limb the sum is y + 2^32 * x with its lowest limb y[0] = ... = 0 dropped.
     r[0] = add_cc(x[0], y[1]);

@@ -22,6 +22,11 @@ template <int N> inline uint32_t add(uint32_t* r, const uint32_t* a, const uint3
         set_word(r, i, uint64_t(t));
         carry = uint64_t(t >> 64);
     }
+    if (N % 2) {
+        carry += uint64_t(a[N - 1]) + b[N - 1];
+        r[N - 1] = uint32_t(carry);
+        carry >>= 32;
+    }
     return uint32_t(carry);
 }
 

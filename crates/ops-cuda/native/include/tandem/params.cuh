@@ -1,6 +1,7 @@
 #pragma once
 // The prime fields, as parameters of `Fp`. Every constant follows from the modulus p and the limb count N:
-// R = 2^(32 N) mod p, R2 = R^2 mod p, M0 = -p^-1 mod 2^32, M0_64 = -p^-1 mod 2^64. Limbs are least significant first.
+// R = 2^(32 N) mod p, R2 = R^2 mod p, M0 = -p^-1 mod 2^32, M0_64 = -p^-1 mod 2^64, in base fields FOLD = 2^-32 mod p
+// (limbs_device.cuh). Limbs are least significant first.
 // They are functions and not arrays because device code may not take the address of a host constant.
 #include "host_device.cuh"
 
@@ -28,6 +29,10 @@ struct Bn254Fp {
     static TANDEM_HD constexpr Limbs<N> r2() {
         return {{0x538afa89u, 0xf32cfc5bu, 0xd44501fbu, 0xb5e71911u,
                  0x0a417ff6u, 0x47ab1effu, 0xcab8351fu, 0x06d89f71u}};
+    }
+    static TANDEM_HD constexpr Limbs<N> fold() {
+        return {{0x705c70f2u, 0xb5b479a3u, 0x699a472au, 0xef510c54u,
+                 0xb6c9df27u, 0xb27cd0b5u, 0x10b67b2fu, 0x2b32bd30u}};
     }
 };
 
@@ -68,6 +73,10 @@ struct Bls12381Fp {
     static TANDEM_HD constexpr Limbs<N> r2() {
         return {{0x1c341746u, 0xf4df1f34u, 0x09d104f1u, 0x0a76e6a6u, 0x4c95b6d5u, 0x8de5476cu,
                  0x939d83c0u, 0x67eb88a9u, 0xb519952du, 0x9a793e85u, 0x92cae3aau, 0x11988fe5u}};
+    }
+    static TANDEM_HD constexpr Limbs<N> fold() {
+        return {{0xd202aaacu, 0xa603d203u, 0x5553ec07u, 0x582cc18eu, 0x493b9a2eu, 0x546364d0u,
+                 0xe39055a1u, 0x940e1798u, 0x6ad5ebd1u, 0xeacd1294u, 0xb5be045bu, 0x1a00c3e6u}};
     }
 };
 
