@@ -27,9 +27,16 @@ pub(crate) mod msm {
     }
     /// Rounds go on until so many slots of a bucket are left.
     pub(crate) const SLOTS_LEFT: f64 = 5.0;
-    /// Their scratch memory takes at most this share of a GPU's: one 10th. Two sums may have it at once, and where tables leave less, sums take
-    /// less (`Rounds::with_less`). A chunk more costs an inversion in each round, 0.1 ms each (docs/adr/0350).
-    pub(crate) const ROUNDS_SHARE: u64 = 10;
+    /// Their scratch memory takes at most this share of a GPU's: one fifth, of sums in a row one tenth, for other things of a proof lie beside
+    /// it. Two sums may have it at once, and where tables leave less, sums take less (`Rounds::with_less`). A chunk more costs an inversion in
+    /// each round and what does not fill the device at both ends of its launches: 0.3 to 0.5 ms (docs/adr/0350, 0369).
+    pub(crate) const fn rounds_share(in_a_row: bool) -> u64 {
+        if in_a_row {
+            10
+        } else {
+            5
+        }
+    }
     /// What rounds work with, about a point an entry, is overwritten beside what follows: at 3 TB/s, which is taken for granted and not
     /// measured. That is as much as rounds gain on BN254's G1. 2^22 constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H:
     /// 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23 with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
