@@ -113,13 +113,14 @@ impl Shape {
         if self.is_odd() {
             return windows.min(f64::from(bits) / f64::from(self.window_bits + 1) + 0.5);
         }
-        // The last window has these bits; its digit is 0 where they and the bit below them are, and without bits of its own where no
-        // carry is left: one in eight of those of three places, and what 2^powers divides (docs/adr/0370).
+        // The last window has these bits; its digit is 0 where they and the bit below them are. Without bits of its own it is 0 where
+        // nothing is carried: what is carried still are half as many for each place, and what 2^powers divides (docs/adr/0370).
         let last = bits - self.window_bits * (self.windows - 1);
+        let half = |times: u32| f64::from(times).exp2().recip();
         let left = match (self.uncarried, self.powers) {
+            (places, 1) => half(places),
             (0, _) => 1.0,
-            (_, 1) => 0.125,
-            (_, powers) => 0.125 + f64::from(powers - 1).exp2().recip(),
+            (places, powers) => half(places) + half(powers - 1),
         };
         windows - 1.0 + left * (1.0 - 0.6 / f64::from(last).exp2())
     }
@@ -378,6 +379,47 @@ pub(super) mod tests {
         windows_hold_every_scalar::<Bls12_381>();
         odd_windows_hold_every_scalar::<Bn254>();
         odd_windows_hold_every_scalar::<Bls12_381>();
+    }
+
+    /// The digits that are not 0 of random scalars, taken apart with every choice that the even ones at uncarried places have: the one that
+    /// leaves the last place without a digit, where there is one.
+    fn digits_of_random_scalars(shape: &Shape) -> f64 {
+        use ark_ff::UniformRand;
+        use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+        let (c, places, mut rng) = (shape.window_bits, shape.places as usize, ChaCha8Rng::seed_from_u64(1));
+        const SCALARS: usize = 4000;
+        let digits_with = |windows: &[u64], choices: usize| {
+            let (mut carry, mut digits) = (0, 0);
+            for (j, window) in windows.iter().enumerate() {
+                let digit = window + carry;
+                carry = u64::from(digit > 1 << (c - 1));
+                let chosen = (j + 1 + shape.uncarried as usize).checked_sub(places).filter(|_| j + 1 < places);
+                if digit % 2 == 0 && (shape.powers == 1 || digit % (1 << shape.powers) != 0) {
+                    carry = chosen.map_or(carry, |i| (choices >> i & 1) as u64);
+                }
+                digits += usize::from(digit != carry << c);
+            }
+            digits
+        };
+        let of_one = |_| {
+            let scalar = <Bn254 as Curve>::Fr::rand(&mut rng);
+            let mut rest = std::cmp::min(scalar.into_bigint(), (-scalar).into_bigint());
+            let mut window = |_| (rest.0[0] & ((1 << c) - 1), rest >>= c).0;
+            let windows: Vec<u64> = (0..places).map(&mut window).collect();
+            (0..1 << shape.uncarried).map(|choices| digits_with(&windows, choices)).min().unwrap()
+        };
+        (0..SCALARS).map(of_one).sum::<usize>() as f64 / SCALARS as f64
+    }
+
+    #[test]
+    fn random_scalars_have_the_expected_digits() {
+        for (c, powers) in [(11, 1), (16, 1), (16, 3), (23, 1), (23, 2), (23, 3), (23, 4)] {
+            let most = Shape::new(1 << 20, BN254.bits, c, c, 128);
+            for shape in [Some(most), most.with_powers(BN254.bits, powers)].into_iter().flatten() {
+                let (got, expected) = (digits_of_random_scalars(&shape), shape.digits(BN254.bits));
+                assert!((got - expected).abs() < 0.07, "{shape:?}: {got} digits and not {expected}");
+            }
+        }
     }
 
     #[test]

@@ -243,6 +243,7 @@ template <int N> TANDEM_DEVICE void sqr_wide(uint32_t* r, const uint32_t* a) {
 template <class P> TANDEM_DEVICE void mont_reduce(uint32_t* r, const uint32_t* wide) {
     constexpr int N = P::N;
     constexpr Limbs<N> p = P::modulus();
+    static_assert(FOLDED<P> == 0 || p.limb[N - 1] >> 30 == 0, "a sum of two products is below p * 2^(32 N - 1) where 4p < 2^(32 N)");
     // Divides the low half alone by 2^(32 N), to p or, where limbs are folded, p + p / 2^31 at the most; then adds the high half.
     uint32_t x[N], y[N];
     TANDEM_UNROLL
