@@ -40,8 +40,9 @@ const REQUEST_STEPS: u64 = 500;
 /// Bytes of the interpreter's stack of values. All are allocated at once, so that growing leaves no copy behind.
 const VALUE_STACK_BYTES: usize = 1_000_000;
 
-/// Bytes that a module takes, parsed and translated, for each byte of its file.
-const CODE_FACTOR: usize = 16;
+/// Bytes that a module takes, parsed and translated, for each byte of its file: 43 for one of a million empty types or functions, 8 for
+/// one of circom.
+const CODE_FACTOR: usize = 48;
 
 /// Characters of one message of the circuit.
 const MESSAGE_CHARS_MAX: usize = 4096;
@@ -73,6 +74,8 @@ pub(crate) struct Machine<'a> {
     stop: &'a (dyn Fn() -> bool + Sync),
     /// An import is being served.
     is_serving: bool,
+    /// One has been.
+    has_served: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -97,7 +100,7 @@ impl<'a> Machine<'a> {
             ) => refused_memory(store.data(), limits),
             _ => not_circom(&e.to_string()),
         })?;
-        Ok(Self { store, instance, limits, steps: limits.steps, deadline, stop, is_serving: false })
+        Ok(Self { store, instance, limits, steps: limits.steps, deadline, stop, is_serving: false, has_served: false })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -189,6 +192,7 @@ impl<'a> Machine<'a> {
             return Err(failed(&format!("it calls itself through the import {}", request.name())));
         }
         self.is_serving = true;
+        self.has_served = true;
         self.charge(REQUEST_STEPS)?;
         match request {
             Request::ShowElement => {
@@ -310,7 +314,7 @@ impl<'a> Machine<'a> {
         host.line.zeroize();
         host.lines.zeroize();
         host.trace.zeroize();
-        wipe_stacks(self.store.engine());
+        wipe_stacks(self.store.engine(), self.has_served);
     }
 }
 
@@ -407,9 +411,9 @@ fn imports(engine: &Engine, module: &Module) -> Result<Linker<Host>> {
     Ok(linker)
 }
 
-/// Fills the interpreter's stacks of values with zeros; it keeps two for the next calls, and hands out the last one used first.
+/// Fills the interpreter's stacks of values with zeros. There is one, and another where an import was served while a call waited.
 /// The last few thousand bytes of a stack that was filled to its end can stay.
-fn wipe_stacks(engine: &Engine) {
+fn wipe_stacks(engine: &Engine, are_two: bool) {
     // A function whose thousand locals are zero when it begins, and that calls itself until the stack is full:
     // type () -> (), one function, exported as "z", with 1000 locals of i64, whose code is `call 0`.
     const ZEROS: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x05\x01\x01z\0\0\
@@ -418,12 +422,15 @@ fn wipe_stacks(engine: &Engine) {
     let mut store = Store::new(engine, ());
     let Ok(instance) = Linker::new(engine).instantiate_and_start(&mut store, &module) else { return };
     let Ok(zeros) = instance.get_typed_func::<(), ()>(&store, "z") else { return };
-    // Without fuel the first call holds one of the stacks while the second fills the other.
-    let held = zeros.call_resumable(&mut store, ());
-    for held in [Some(held), None] {
+    // Without fuel a call ends at once, and holds one of the stacks while the next fills the other.
+    let held = are_two.then(|| zeros.call_resumable(&mut store, ()));
+    let _ = store.set_fuel(SLICE_STEPS);
+    // It ends by filling the stack.
+    let _ = zeros.call(&mut store, ());
+    if held.is_some() {
+        drop(held);
         let _ = store.set_fuel(SLICE_STEPS);
         let _ = zeros.call(&mut store, ());
-        drop(held);
     }
 }
 
