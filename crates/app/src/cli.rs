@@ -181,12 +181,34 @@ pub(crate) struct Witness {
 /// Bounds of the circuit's program.
 #[derive(Args)]
 pub(crate) struct Limits {
-    /// Stop the circuit's program after this many million steps
+    /// Stop the circuit's program after this many million steps; what is slower than a step counts as several
     #[arg(long, value_name = "MILLIONS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) max_steps: u64,
-    /// Give the circuit's program at most this much memory
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    /// Stop the circuit's program after this many seconds by the clock
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) max_seconds: Option<u64>,
+    /// Take at most this much memory for the circuit's program, the inputs and the witness together
+    #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(crate) max_memory: u64,
+}
+
+impl Limits {
+    pub(crate) fn of_witness(&self) -> tandem_witness::Limits {
+        tandem_witness::Limits {
+            memory_bytes: usize::try_from(self.max_memory << 20).unwrap_or(usize::MAX),
+            steps: self.max_steps.saturating_mul(1_000_000),
+            time: self.max_seconds.map(std::time::Duration::from_secs),
+        }
+    }
+
+    /// The option that sets a limit.
+    pub(crate) fn option(limit: tandem_witness::Limit) -> &'static str {
+        match limit {
+            tandem_witness::Limit::Memory => "--max-memory",
+            tandem_witness::Limit::Steps => "--max-steps",
+            tandem_witness::Limit::Time => "--max-seconds",
+        }
+    }
 }
 
 #[derive(Args)]
