@@ -61,7 +61,10 @@ impl Place {
             let before = names(self.0.path());
             let (status, stderr) = self.prove(&self.at("bad.zkey"), options);
             assert!(status == Some(2) && stderr.lines().count() == 1, "{options:?}: {status:?} {stderr}");
-            assert!(stderr.contains("bad.zkey: ") && stderr.contains(why), "{options:?}: expected {why:?} in: {stderr}");
+            assert!(
+                stderr.contains("bad.zkey: ") && stderr.contains(why),
+                "{options:?}: expected {why:?} in: {stderr}"
+            );
             assert!(!stderr.contains("witness"), "{options:?}: {stderr}");
             assert_eq!(names(self.0.path()), before, "{options:?}");
         }

@@ -286,6 +286,8 @@ enum Fails {
     Loading,
     /// The sums of every proof end with an error.
     Proving,
+    /// So does the wait for the device's last work, when the proof is there.
+    Ending,
 }
 
 impl Faulty {
@@ -319,6 +321,10 @@ impl Backend for Faulty {
         self.cpu.download(src)
     }
     fn synchronize(&self) -> Result<()> {
+        if self.fails == Fails::Ending && self.sums.load(Ordering::Relaxed) > 0 {
+            let (device, code_name) = ("Faulty GPU".into(), "cudaErrorIllegalAddress".into());
+            return Err(tandem_ops::Error::Device { op: "synchronize", device, code: 700, code_name });
+        }
         self.cpu.synchronize()
     }
     fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
@@ -476,7 +482,11 @@ fn a_wrong_witness_is_not_blamed_on_the_device() {
 #[test]
 fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
     let files = Files::new(CurveId::Bn254);
-    for (fails, said) in [(Fails::Loading, "stays on the CPU"), (Fails::Proving, "cudaErrorECCUncorrectable")] {
+    for (fails, said) in [
+        (Fails::Loading, "stays on the CPU"),
+        (Fails::Proving, "cudaErrorECCUncorrectable"),
+        (Fails::Ending, "cudaErrorIllegalAddress"),
+    ] {
         let engine = Engine::on_backend(Faulty::failing(fails), true);
         let key = files.key(&engine);
         let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();

@@ -93,10 +93,8 @@ pub(crate) fn check_single_points<C: Curve>(points: &KeyPoints<C>) -> Result<()>
     for (name, point) in [("beta", &points.beta2), ("gamma", &points.gamma2), ("delta", &points.delta2)] {
         check_finite::<C::G2>(point).map_err(|fault| Error::Key(format!("point {name} in G2 {fault}")))?;
     }
-    let same =
-        |p, q| same_multiple::<C>(C::G1::to_ark(p).into_group(), C::G2::to_ark(q).into_group());
-    let (beta, delta) =
-        rayon::join(|| same(&points.beta1, &points.beta2), || same(&points.delta1, &points.delta2));
+    let same = |p, q| same_multiple::<C>(C::G1::to_ark(p).into_group(), C::G2::to_ark(q).into_group());
+    let (beta, delta) = rayon::join(|| same(&points.beta1, &points.beta2), || same(&points.delta1, &points.delta2));
     for (name, is_same) in [("beta", beta), ("delta", delta)] {
         if !is_same {
             return Err(Error::Key(format!(

@@ -10,7 +10,7 @@ use tandem_groth16::{
     Error, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, ProvingKey, Result, Shape, Silent, VerifyingKey, P1, P2,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Bn254, Curve, Group, SparseRows};
+use tandem_ops::{Bls12_381, Bn254, Curve, SparseRows};
 
 /// A key's parts, to be damaged.
 #[derive(Clone)]
@@ -120,10 +120,8 @@ fn damaged_sections_are_refused<C: Outside>() {
                 _ if finite(&point) => {
                     good.unsound(with(other), &says("is the point at infinity, but the circuit uses its wire"));
                 }
-                _ => good.unsound(
-                    with(other),
-                    &says("is not the point at infinity, but the circuit does not use its wire"),
-                ),
+                _ => good
+                    .unsound(with(other), &says("is not the point at infinity, but the circuit does not use its wire")),
             }
         }
     }
@@ -235,12 +233,12 @@ fn every_size() {
     let Shape { variables, publics, domain } = good.shape;
     assert_eq!((variables, publics, domain), (8, 1, 8));
     for (section, (name, has)) in [("IC", 2), ("A", 8), ("B1", 8), ("L", 6), ("H", 8)].into_iter().enumerate() {
-        let cut = |bad: &mut Parts<_>| drop(bad.g1[section].pop());
+        let cut = |bad: &mut Parts<_>| _ = bad.g1[section].pop();
         good.refused(cut, &format!("{name}: {}; expected {has}", has - 1));
         let grown = |bad: &mut Parts<_>| bad.g1[section].push(multiple::<<Bn254 as Curve>::G1>(1));
         good.refused(grown, &format!("{name}: {}; expected {has}", has + 1));
     }
-    good.refused(|bad| drop(bad.b2.pop()), "B2: 7; expected 8");
+    good.refused(|bad| _ = bad.b2.pop(), "B2: 7; expected 8");
     good.refused(|bad| bad.b2.push(multiple::<<Bn254 as Curve>::G2>(1)), "B2: 9; expected 8");
     for (matrix, name) in ["A", "B"].into_iter().enumerate() {
         let columns = |bad: &mut Parts<_>| bad.matrices[matrix].columns += 1;
@@ -381,7 +379,11 @@ impl<C: Curve> Circuit<C> for Odd {
         let minus = -fr(1);
         // Wire 2 cancels in A, 3 is there with zero, 4 in C alone, 5 nowhere, 6 twice and does not cancel, 7 cancels in one row of B and
         // not in the next, 8 three times.
-        row(&Constraint { a: vec![(2, fr(1)), (2, minus), (3, fr(0))], b: vec![(7, fr(1)), (7, minus)], c: vec![(4, fr(1))] })?;
+        row(&Constraint {
+            a: vec![(2, fr(1)), (2, minus), (3, fr(0))],
+            b: vec![(7, fr(1)), (7, minus)],
+            c: vec![(4, fr(1))],
+        })?;
         row(&Constraint { a: vec![(6, fr(1)), (6, fr(1))], b: vec![(7, fr(1)), (3, fr(0))], c: vec![(1, fr(1))] })?;
         row(&Constraint { a: vec![(0, fr(1))], b: vec![(8, fr(1)), (8, minus), (8, fr(1))], c: vec![] })
     }
@@ -400,8 +402,76 @@ fn infinity_where_entries_cancel_is_no_damage() {
     assert_eq!(infinite, [vec![2, 3, 4, 5, 7, 8], vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1, 3]]);
     let other = multiple::<<Bn254 as Curve>::G1>(5);
     for at in [4, 5, 7, 8] {
-        let says = format!("point {at} of section A (5) is not the point at infinity, but the circuit does not use its wire");
+        let says =
+            format!("point {at} of section A (5) is not the point at infinity, but the circuit does not use its wire");
         good.unsound(|bad| bad.g1[1][at] = other, &says);
+    }
+}
+
+/// A circuit that may say what it is not.
+#[derive(Clone, Copy)]
+struct Lying {
+    constraints: usize,
+    variables: usize,
+    publics: usize,
+    /// Rows that come.
+    rows: usize,
+    /// The wire that they name on the given side, 0 to 2.
+    wire: (usize, u32),
+}
+
+impl<C: Curve> Circuit<C> for Lying {
+    fn constraints(&self) -> usize {
+        self.constraints
+    }
+    fn variables(&self) -> usize {
+        self.variables
+    }
+    fn publics(&self) -> usize {
+        self.publics
+    }
+    fn walk(&self, row: &mut dyn FnMut(&Constraint<C>) -> Result<()>) -> Result<()> {
+        let mut sides =
+            [0, 1, 2].map(|side| vec![(if side == self.wire.0 { self.wire.1 } else { 1 }, C::Fr::from(1u64))]);
+        let constraint = Constraint {
+            a: std::mem::take(&mut sides[0]),
+            b: std::mem::take(&mut sides[1]),
+            c: std::mem::take(&mut sides[2]),
+        };
+        (0..self.rows).try_for_each(|_| row(&constraint))
+    }
+}
+
+#[test]
+fn circuits_that_lie() {
+    let good = Lying { constraints: 5, variables: 4, publics: 1, rows: 5, wire: (0, 3) };
+    let said = |circuit: Lying| {
+        let made = setup::<Bn254>(&circuit, &Secret::from_seed([7; 32]), &mut OwnedKey::default(), &Silent);
+        made.err().map(|e| {
+            assert!(matches!(e, Error::Circuit(_)), "{e}");
+            e.to_string()
+        })
+    };
+    let refused = |circuit, expected: &str| assert_eq!(said(circuit).as_deref(), Some(expected));
+    assert_eq!(said(good), None);
+    refused(Lying { constraints: 0, rows: 0, ..good }, "the circuit has no constraint");
+    refused(Lying { publics: 4, ..good }, "the circuit has 4 public wires of 4 wires");
+    refused(Lying { variables: 0, publics: 0, ..good }, "the circuit has 0 public wires of 0 wires");
+    let most = 1usize << 27;
+    refused(
+        Lying { constraints: most - 1, ..good },
+        &format!("the circuit needs {} rows; a key for BN254 has at most 2^27", most + 1),
+    );
+    refused(
+        Lying { constraints: usize::MAX, ..good },
+        &format!("the circuit needs {} rows; a key for BN254 has at most 2^27", usize::MAX),
+    );
+    refused(Lying { rows: 4, ..good }, "4 constraints; the circuit says 5");
+    refused(Lying { rows: 6, ..good }, "6 constraints; the circuit says 5");
+    refused(Lying { rows: 9, ..good }, "more constraints than the circuit says");
+    for side in 0..3 {
+        let expected = "constraint 0 has wire 4; the circuit has 4 wires";
+        refused(Lying { wire: (side, 4), ..good }, expected);
     }
 }
 

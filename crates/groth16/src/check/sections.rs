@@ -78,8 +78,8 @@ fn random_sums<'p, G: Group>(
     })
 }
 
-/// Rounds over all of which factors have 64 bits, and the sum with these is returned; none of it is zero.
-fn combined_rounds(bits: u32) -> u32 {
+/// Rounds whose factors of so many bits make up one of 64 bits or more.
+pub(super) fn combined_rounds(bits: u32) -> u32 {
     SOUND_BITS.div_ceil(bits)
 }
 
@@ -122,6 +122,11 @@ impl<'a> Sections<'a> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
         Ok(Self { seed, progress })
+    }
+
+    #[cfg(test)]
+    pub(super) fn seed(&self) -> &[u8; 32] {
+        &self.seed
     }
 
     /// The generator of a chunk's factors.

@@ -53,9 +53,9 @@ pub(crate) fn infinity<G: Group>() -> G::Point {
 fn outside<G: Group>() -> Option<G::Point> {
     let (x, y) = G::Ark::generator().into_affine().xy().unwrap();
     let b = y.square() - x.square() * x;
-    let shift = <Base<G> as Field>::from_base_prime_field_elems((0..Base::<G>::extension_degree()).map(|_| {
-        <<Base<G> as Field>::BasePrimeField as Field>::ONE
-    }))
+    let shift = <Base<G> as Field>::from_base_prime_field_elems(
+        (0..Base::<G>::extension_degree()).map(|_| <<Base<G> as Field>::BasePrimeField as Field>::ONE),
+    )
     .unwrap();
     (1u64..50).find_map(|i| {
         let x = shift + Base::<G>::from(i);
