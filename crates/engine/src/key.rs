@@ -139,7 +139,7 @@ pub(crate) fn load<C: AnyCurve>(
             progress.start("hash key", 0);
             let known = Checked::of(file);
             if check == KeyCheck::Always || !known.is_known() {
-                check_points(view, true, progress).map_err(prover_error)?;
+                check_points(view, progress).map_err(prover_error)?;
                 known.remember();
             }
             stages.push(stage("check key", started));

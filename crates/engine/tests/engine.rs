@@ -274,6 +274,8 @@ struct Faulty {
     sums: AtomicU64,
     /// Whether the sum with this number, counted from 0, is wrong.
     wrong: fn(u64) -> bool,
+    /// Whether what is too much lies outside the subgroup, where there is such a point.
+    outside: bool,
     fails: Fails,
 }
 
@@ -284,11 +286,13 @@ enum Fails {
     Loading,
     /// The sums of every proof end with an error.
     Proving,
+    /// So does the wait for the device's last work, when the proof is there.
+    Ending,
 }
 
 impl Faulty {
     fn new(wrong: fn(u64) -> bool) -> Self {
-        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong, fails: Fails::Never }
+        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong, outside: false, fails: Fails::Never }
     }
 
     fn failing(fails: Fails) -> Self {
@@ -317,6 +321,10 @@ impl Backend for Faulty {
         self.cpu.download(src)
     }
     fn synchronize(&self) -> Result<()> {
+        if self.fails == Fails::Ending && self.sums.load(Ordering::Relaxed) > 0 {
+            let (device, code_name) = ("Faulty GPU".into(), "cudaErrorIllegalAddress".into());
+            return Err(tandem_ops::Error::Device { op: "synchronize", device, code: 700, code_name });
+        }
         self.cpu.synchronize()
     }
     fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
@@ -407,9 +415,33 @@ impl<G: Group> Msm<G> for Faulty {
         }
         let sum = Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?;
         let wrong = (self.wrong)(self.sums.fetch_add(1, Ordering::Relaxed));
-        let error = if wrong { <G::Ark as ark_ec::PrimeGroup>::generator() } else { ark_ff::AdditiveGroup::ZERO };
-        Ok(Pending::ready(sum + error))
+        Ok(Pending::ready(if wrong { sum + too_much::<G>(self.outside) } else { sum }))
     }
+}
+
+/// The generator, or (0, 2), which has order 3 in G1 of BLS12-381.
+fn too_much<G: Group>(outside: bool) -> G::Ark {
+    if outside && (G::Curve::ID, G::NAME) == (CurveId::Bls12_381, "G1") {
+        return G::from_xy(ark_ff::AdditiveGroup::ZERO, 2u64.into()).into();
+    }
+    <G::Ark as ark_ec::PrimeGroup>::generator()
+}
+
+/// The pairing equation holds for such a proof.
+#[test]
+fn a_sum_outside_the_subgroup_is_caught() {
+    let files = Files::new(CurveId::Bls12_381);
+    // Of the sums B2, A, B1, L and H of each proof: A, L and H of the first three.
+    let faulty = Faulty { outside: true, ..Faulty::new(|i| [1, 5 + 3, 10 + 4].contains(&i)) };
+    let engine = Engine::on_backend(faulty, false);
+    let key = files.key(&engine);
+    for (proof, point) in (1..).zip(["pi_a", "pi_c", "pi_c"]) {
+        let report = engine.prove(&key, &files.witness(), &Silent).unwrap().fallback.unwrap();
+        let expected = format!("point {point} of the proof is not in the subgroup of prime order");
+        assert!(report.contains(&expected), "{report}");
+        assert_eq!(engine.wrong_proofs(), proof);
+    }
+    assert_eq!(engine.prove(&key, &files.witness(), &Silent).unwrap().fallback, None);
 }
 
 #[test]
@@ -450,7 +482,11 @@ fn a_wrong_witness_is_not_blamed_on_the_device() {
 #[test]
 fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
     let files = Files::new(CurveId::Bn254);
-    for (fails, said) in [(Fails::Loading, "stays on the CPU"), (Fails::Proving, "cudaErrorECCUncorrectable")] {
+    for (fails, said) in [
+        (Fails::Loading, "stays on the CPU"),
+        (Fails::Proving, "cudaErrorECCUncorrectable"),
+        (Fails::Ending, "cudaErrorIllegalAddress"),
+    ] {
         let engine = Engine::on_backend(Faulty::failing(fails), true);
         let key = files.key(&engine);
         let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();

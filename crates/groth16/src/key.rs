@@ -1,5 +1,6 @@
 //! Keys: as a file holds them, and resident on a backend.
 
+use crate::check::check_single_points;
 use crate::plan::{self, Layout, Schedule, Shape, Sum};
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
@@ -141,12 +142,14 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// Loads a key onto the lanes of `backend`, laid out as `layout` says, to make so many `proofs`: the more, the larger the
-    /// tables of multiples that pay for themselves. Its points are taken to be good ([`crate::check::check_points`]).
+    /// tables of multiples that pay for themselves. The points that belong to no wire are checked; those of the sections are taken
+    /// to be good ([`crate::check::check_points`]).
     ///
     /// # Errors
-    /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
+    /// [`Error::Key`] if the parts do not fit together, or such a point is no good; [`Error::Backend`] if the key does not fit into memory.
     pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
+        check_single_points(&view.points)?;
         let (shape, lanes) = (view.shape, backend.lanes());
         let schedule = plan::schedule(C::ID, shape, lanes, layout);
         backend.expect_uploads_to_all(&schedule.whole);

@@ -1,10 +1,11 @@
 //! Verification of proofs.
 
-use crate::check::{check_curve, check_point, Fault};
+use crate::check::{check_curve, check_finite, check_point, Fault};
 use crate::{Error, Proof, Result, VerifyingKey, P1, P2};
 use ark_ec::pairing::{MillerLoopOutput, Pairing, PairingOutput};
 use ark_ec::VariableBaseMSM;
 use ark_ec::{AffineRepr, CurveGroup};
+use rayon::prelude::*;
 use tandem_ops::{Canonical, Curve, Group};
 
 type G2Prepared<C> = <<C as Curve>::Pairing as Pairing>::G2Prepared;
@@ -61,24 +62,24 @@ fn in_subgroup<G: Group>(name: &'static str, point: &G::Point) -> std::result::R
 }
 
 impl<C: Curve> PreparedKey<C> {
-    /// Checks all points of the key and prepares it.
+    /// Checks all points of the key and prepares it. None but those of IC may be infinity: alpha, beta or gamma would let
+    /// anyone make proofs, and delta tell of witnesses.
     ///
     /// # Errors
     /// [`Error::Key`] that names the point.
     pub fn new(key: &VerifyingKey<C>) -> Result<Self> {
         let fail = |name: &str, fault: Fault| Err(Error::Key(format!("point {name} {fault}")));
         for (name, point) in [("beta", &key.beta2), ("gamma", &key.gamma2), ("delta", &key.delta2)] {
-            if let Err(fault) = check_point::<C::G2>(point) {
+            if let Err(fault) = check_finite::<C::G2>(point) {
                 return fail(name, fault);
             }
         }
-        if let Err(fault) = check_point::<C::G1>(&key.alpha1) {
+        if let Err(fault) = check_finite::<C::G1>(&key.alpha1) {
             return fail("alpha", fault);
         }
-        for (i, point) in key.ic.iter().enumerate() {
-            if let Err(fault) = check_point::<C::G1>(point) {
-                return fail(&format!("IC[{i}]"), fault);
-            }
+        let bad = |(i, point)| check_point::<C::G1>(point).err().map(|fault| (i, fault));
+        if let Some((i, fault)) = key.ic.par_iter().enumerate().find_map_first(bad) {
+            return fail(&format!("IC[{i}]"), fault);
         }
         if key.ic.is_empty() {
             return Err(Error::Key("the verification key has no IC point".into()));
