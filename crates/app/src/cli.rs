@@ -311,6 +311,9 @@ pub(crate) struct Plan {
     /// Let data between GPUs also take PCIe and host memory
     #[arg(long)]
     pub(crate) pcie: bool,
+    /// Look for so long at most, then give the best plan so far; it says by how much another may be faster
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) max_seconds: u32,
     #[command(flatten)]
     pub(crate) source: Source,
     #[command(flatten)]

@@ -69,7 +69,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(&session, args),
         Command::Topo(args) => topo::run(args),
-        Command::Plan(args) => plan::run(args),
+        Command::Plan(args) => plan::run(args, cli.common.quiet),
         Command::Bench { what } => bench::run(&session, what),
         Command::Completions { shell } => cli::completions(*shell),
     }?;
