@@ -56,6 +56,10 @@ pub(crate) enum Command {
     /// Check a proof: prints OK, or INVALID with exit status 1
     #[command(after_help = "Example:\n  tandem verify verification_key.json public.json proof.json")]
     Verify(Verify),
+    /// Say which constraints of a circuit a witness does not satisfy; exit status 1 if there are any
+    #[command(after_help = "Names come from the file that circom --sym writes. No value of the witness is shown.\n\n\
+        Example:\n  tandem check circuit.r1cs witness.wtns --sym circuit.sym")]
+    Check(Check),
     /// Make a test key for a circuit, quickly; NOT for production
     #[command(
         after_help = "Whoever makes such a key can know the secret behind it and forge proofs. Use it for tests and benches;\n\
@@ -219,6 +223,19 @@ pub(crate) struct Verify {
     pub(crate) public: PathBuf,
     /// The proof
     pub(crate) proof: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The circuit's constraints
+    pub(crate) r1cs: PathBuf,
+    /// The witness
+    pub(crate) witness: PathBuf,
+    /// The names of the signals
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sym: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: Json,
 }
