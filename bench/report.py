@@ -7,6 +7,7 @@
 Of rows with the same key (machine, what, size, number of GPUs, and so on) the last one of the file counts. Rows with a
 "peer" or a "library" other than ours are of other people's code. No dependencies.
 """
+
 import json
 import math
 import sys
@@ -97,7 +98,7 @@ def plot(title, x_label, y_label, series, log_y=True, x_text=str):
     scale = math.log10 if log_y else (lambda y: y)
     if log_y:
         low, high = math.floor(scale(min(ys))), math.ceil(scale(max(ys)))
-        ticks = [10.0 ** k for k in range(low, high + 1)]
+        ticks = [10.0**k for k in range(low, high + 1)]
     else:
         step = 10 ** math.floor(math.log10(max(ys)))
         ticks = [step * k for k in range(0, math.ceil(max(ys) / step) + 1)]
@@ -159,7 +160,13 @@ def sums(rows, files):
                 if n < 18:
                     continue
                 lines.append(
-                    [f"{curve} {group}, 2^{n}", ms(one), ms(two), ms(peer), ratio(peer and peer["ms"], one and one["ms_median"])]
+                    [
+                        f"{curve} {group}, 2^{n}",
+                        ms(one),
+                        ms(two),
+                        ms(peer),
+                        ratio(peer and peer["ms"], one and one["ms_median"]),
+                    ]
                 )
     hard = []
     kinds = ("equal", "two", "one", "window", "sparse")
@@ -171,7 +178,11 @@ def sums(rows, files):
         for n in range(18, 27, 2)
         if ("msm_g1", curve, n, lanes) in ours
     ]
-    peer = [(n, theirs["msm_resident", "BN254", n]["ms"]) for n in range(18, 25, 2) if ("msm_resident", "BN254", n) in theirs]
+    peer = [
+        (n, theirs["msm_resident", "BN254", n]["ms"])
+        for n in range(18, 25, 2)
+        if ("msm_resident", "BN254", n) in theirs
+    ]
     files["msm.svg"] = plot(
         "MSM in G1, ms",
         "points",
@@ -211,7 +222,8 @@ def transforms(rows, files):
     of = [r for r in rows if r.get("what") == "ntt" and not {"coset", "inverse", "batch"} & r.keys()]
     order = lambda r: r.get("order") or "NR"
     ours = latest(
-        [r for r in of if "peer" not in r], lambda r: (r["machine"], field(r), r["log_n"], r.get("lanes", gpus(r)), order(r))
+        [r for r in of if "peer" not in r],
+        lambda r: (r["machine"], field(r), r["log_n"], r.get("lanes", gpus(r)), order(r)),
     )
     theirs = latest([r for r in of if "peer" in r], lambda r: (r["machine"], field(r), r["log_n"], order(r)))
 
@@ -222,7 +234,12 @@ def transforms(rows, files):
                 for kind, words in (("NR", "natural to bit-reversed"), ("NN", "natural to natural")):
                     one, peer = ours.get(("h200x1", name, n, 1, kind)), theirs.get(("h200x1", name, n, kind))
                     lines.append(
-                        [f"{name} 2^{n}, {words}", ms(one), ms(peer), ratio(peer and peer["ms"], one and one["ms_median"])]
+                        [
+                            f"{name} 2^{n}, {words}",
+                            ms(one),
+                            ms(peer),
+                            ratio(peer and peer["ms"], one and one["ms_median"]),
+                        ]
                     )
         return table(["", "ours", "sppark", "sppark / ours"], lines, ours=1)
 
@@ -237,7 +254,9 @@ def transforms(rows, files):
 
     large, small = ("BN254", "BLS12-381"), ("Goldilocks", "BabyBear")
     points = lambda name: [
-        (n, ours["h200x1", name, n, 1, "NR"]["ms_median"]) for n in range(16, 28) if ("h200x1", name, n, 1, "NR") in ours
+        (n, ours["h200x1", name, n, 1, "NR"]["ms_median"])
+        for n in range(16, 28)
+        if ("h200x1", name, n, 1, "NR") in ours
     ]
     files["transforms.svg"] = plot(
         "Transforms on one GPU, natural to bit-reversed, ms",
@@ -294,11 +313,21 @@ def proofs(rows, files):
             persec = digits(each["proofs_per_s"]) if each else ""
             out.append([f"{curve} 2^{n}" + (f", {name}" if name else ""), ms(one), times, ms(two), ms(split), persec])
         return table(
-            ["", "one GPU", "times its bound", "two GPUs (`roles`)", "two GPUs (`split`)", "two GPUs (`each`), proofs a second"], out
+            [
+                "",
+                "one GPU",
+                "times its bound",
+                "two GPUs (`roles`)",
+                "two GPUs (`split`)",
+                "two GPUs (`each`), proofs a second",
+            ],
+            out,
         )
 
     line = lambda count: [
-        (n, of["", "BN254", n, count, "auto"]["ms_median"]) for n in range(16, 25) if ("", "BN254", n, count, "auto") in of
+        (n, of["", "BN254", n, count, "auto"]["ms_median"])
+        for n in range(16, 25)
+        if ("", "BN254", n, count, "auto") in of
     ]
     files["proofs.svg"] = plot(
         "Groth16 proofs on BN254, ms",
@@ -334,22 +363,33 @@ differs from process to process.
 def fabric(rows, files):
     of = [r for r in rows if r["machine"] == "h200x2"]
     by_library = latest([r for r in of if "library" in r], lambda r: (r["what"], r["library"], r["bytes"]))
-    by_scope = latest([r for r in of if r.get("peer", "").startswith("NVSHMEM")], lambda r: (r["what"], r["scope"], r["bytes"]))
+    by_scope = latest(
+        [r for r in of if r.get("peer", "").startswith("NVSHMEM")], lambda r: (r["what"], r["scope"], r["bytes"])
+    )
     names = {
-        "p2p": "copy", "broadcast": "broadcast", "allreduce": "all-reduce", "reduce": "reduce",
-        "allgather": "all-gather", "reducescatter": "reduce-scatter", "alltoall": "all-to-all",
+        "p2p": "copy",
+        "broadcast": "broadcast",
+        "allreduce": "all-reduce",
+        "reduce": "reduce",
+        "allgather": "all-gather",
+        "reducescatter": "reduce-scatter",
+        "alltoall": "all-to-all",
     }
     rates, calls = [], []
     for what, name in names.items():
         for library, words in (("tandem", "ours"), ("NCCL 2.28.9", "NCCL")):
             found = [by_library.get((what, library, size)) for size in SIZES]
             rates.append([f"{name}, {words}"] + [digits(r["algbw"]) if r else "" for r in found])
-            calls.append([f"{name}, {words}"] + [digits(r["us_latency"]) if r and r.get("us_latency") else "" for r in found])
+            calls.append(
+                [f"{name}, {words}"] + [digits(r["us_latency"]) if r and r.get("us_latency") else "" for r in found]
+            )
     moves = []
     for what in ("put", "get"):
         for ours, scope, words in (
-            (f"tandem {what}, thread", "thread", "one thread"), (f"tandem {what}, warp", "warp", "one warp"),
-            (f"tandem {what}, block", "block", "one block"), (f"tandem {what}, grid", "grid", "128 blocks"),
+            (f"tandem {what}, thread", "thread", "one thread"),
+            (f"tandem {what}, warp", "warp", "one warp"),
+            (f"tandem {what}, block", "block", "one block"),
+            (f"tandem {what}, grid", "grid", "128 blocks"),
             (f"tandem {what} on a queue", "stream", "on a queue"),
         ):
             for library, found in (("ours", by_library), ("NVSHMEM", by_scope)):
@@ -357,10 +397,14 @@ def fabric(rows, files):
                 line = [found.get((*key, size)) for size in list(SIZES)[:4]]
                 moves.append([f"{what}, {words}, {library}"] + [digits(r["algbw"]) if r else "" for r in line])
     trips = [
-        [words, digits(by_library[("pingpong", ours, 8)]["us_latency"]) if ("pingpong", ours, 8) in by_library else "",
-         digits(by_scope[("pingpong", scope, 8)]["us"]) if ("pingpong", scope, 8) in by_scope else ""]
+        [
+            words,
+            digits(by_library[("pingpong", ours, 8)]["us_latency"]) if ("pingpong", ours, 8) in by_library else "",
+            digits(by_scope[("pingpong", scope, 8)]["us"]) if ("pingpong", scope, 8) in by_scope else "",
+        ]
         for words, ours, scope in (
-            ("signal", "tandem signal", "signal"), ("atomic increment", "tandem atomic", "atomic"),
+            ("signal", "tandem signal", "signal"),
+            ("atomic increment", "tandem atomic", "atomic"),
             ("8 bytes that travel with their signal (`send`)", "tandem message (LL)", ""),
             ("`put_signal`", "tandem put_signal", "put-signal"),
         )
@@ -410,7 +454,14 @@ Host memory to one GPU and back, GB/s:
 
 def others(rows):
     of = [r for r in rows if r["machine"] == "h200x2" and "peer" not in r]
-    hashes = latest(of, lambda r: (r["what"], r["log_n"], gpus(r)) if r["what"].startswith("poseidon") and r["date"] >= HASHES_SINCE else None)
+    hashes = latest(
+        of,
+        lambda r: (
+            (r["what"], r["log_n"], gpus(r))
+            if r["what"].startswith("poseidon") and r["date"] >= HASHES_SINCE
+            else None
+        ),
+    )
     lines = []
     for what, words in (
         ("poseidon_tree_t3_circomlib", "tree of arity 2 over 2^{} leaves"),
@@ -421,32 +472,46 @@ def others(rows):
             lines.append([words.format(n)] + [ms(hashes.get((what, n, count))) for count in (1, 2)])
     sorts = latest(
         of,
-        lambda r: (r["what"], r["log_n"], r["lanes"], r["way"])
-        if r["what"].startswith("sort") and r["keys"] == "random"
-        else None,
+        lambda r: (
+            (r["what"], r["log_n"], r["lanes"], r["way"])
+            if r["what"].startswith("sort") and r["keys"] == "random"
+            else None
+        ),
     )
     cub = latest(
-        [r for r in rows if r.get("peer", "").startswith("CUB")], lambda r: (r["what"], r["log_n"]) if r.get("ms") else None
+        [r for r in rows if r.get("peer", "").startswith("CUB")],
+        lambda r: (r["what"], r["log_n"]) if r.get("ms") else None,
     )
     sorted_lines = []
     for what, words in (
-        ("sort_u64", "keys of 64 bits"), ("sort_u32", "keys of 32 bits"),
-        ("sort_u64_pairs", "pairs of 64 bits"), ("sort_u32_pairs", "pairs of 32 bits"),
+        ("sort_u64", "keys of 64 bits"),
+        ("sort_u32", "keys of 32 bits"),
+        ("sort_u64_pairs", "pairs of 64 bits"),
+        ("sort_u32_pairs", "pairs of 32 bits"),
     ):
         for n in sorted({k[1] for k in sorts if k[0] == what}):
             one, two = sorts.get((what, n, 1, "alone")), sorts.get((what, n, 2, "partition"))
             sorted_lines.append([f"2^{n} {words}", ms(cub.get((what, n))), ms(one), ms(two)])
     reduced = latest(
         of,
-        lambda r: (r["data"], r["lanes"], r["way"]) if r["what"] == "reduce_sum_u64" and r.get("log_n") == 30 else None,
+        lambda r: (
+            (r["data"], r["lanes"], r["way"]) if r["what"] == "reduce_sum_u64" and r.get("log_n") == 30 else None
+        ),
     )
     reduce_lines = [
-        [f"{data}, {way}", *(digits(reduced[data, lanes, way]["gb_per_s"]) if (data, lanes, way) in reduced else "" for lanes in (1, 2))]
+        [
+            f"{data}, {way}",
+            *(
+                digits(reduced[data, lanes, way]["gb_per_s"]) if (data, lanes, way) in reduced else ""
+                for lanes in (1, 2)
+            ),
+        ]
         for data, way in sorted({(k[0], k[2]) for k in reduced})
     ]
     cpu = latest([r for r in rows if r["machine"] == "cpu2"], lambda r: r["circuit"])
     cpu_lines = [
-        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "rapidsnark", "snarkjs")] for name, row in sorted(cpu.items())
+        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "rapidsnark", "snarkjs")]
+        for name, row in sorted(cpu.items())
     ]
     return f"""## Poseidon, sorts, reductions
 
@@ -491,7 +556,11 @@ def main(arguments):
         print(__doc__)
         return 2
     files = report()
-    stale = [name for name, text in files.items() if not (OUT / name).exists() or (OUT / name).read_text(encoding="utf-8") != text]
+    stale = [
+        name
+        for name, text in files.items()
+        if not (OUT / name).exists() or (OUT / name).read_text(encoding="utf-8") != text
+    ]
     if arguments:
         for name in stale:
             print(f"docs/performance/{name} is not what bench/report.py writes: run python3 bench/report.py")
