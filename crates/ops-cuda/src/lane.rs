@@ -235,8 +235,9 @@ impl LaneCtx {
 
     /// The same for an operation that needed `wanted` bytes.
     pub(crate) fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
-        if error.is_out_of_memory() && wanted > 0 {
-            return Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() };
+        // A device that does not say what is free has failed.
+        if let (true, true, Ok(free)) = (error.is_out_of_memory(), wanted > 0, self.pool.free_bytes()) {
+            return Error::OutOfMemory { op, device: self.name(), wanted, free };
         }
         if error.code == tandem_cuda::ffi::TANDEM_INVALID {
             return Error::invalid(op, format!("{} was given sizes that do not fit", error.op));
