@@ -4,6 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 use tandem_engine::{
     export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, ScalarKind,
     Schedule, SetupOptions, Silent, SumBench, Synthetic, SyntheticKey, Witness,
@@ -417,7 +418,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
     for curve in CURVES {
         let files = Files::new(curve);
         // A proof has five sums; each of them is wrong in one of five proofs, and the sixth proof is right.
-        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false);
+        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false).unwrap();
         let key = files.key(&engine);
         for proof in 0..6 {
             let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
@@ -440,7 +441,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
 #[test]
 fn a_wrong_witness_is_not_blamed_on_the_device() {
     let files = Files::new(CurveId::Bn254);
-    let engine = Engine::on_backend(Faulty::new(|_| false), false);
+    let engine = Engine::on_backend(Faulty::new(|_| false), false).unwrap();
     let key = files.key(&engine);
     let bad = Witness::from_values(CurveId::Bn254, files.changed(|v| v[9][0] ^= 2)).unwrap();
     let error = engine.prove(&key, &bad, &Silent).err().unwrap();
@@ -451,7 +452,7 @@ fn a_wrong_witness_is_not_blamed_on_the_device() {
 fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
     let files = Files::new(CurveId::Bn254);
     for (fails, said) in [(Fails::Loading, "stays on the CPU"), (Fails::Proving, "cudaErrorECCUncorrectable")] {
-        let engine = Engine::on_backend(Faulty::failing(fails), true);
+        let engine = Engine::on_backend(Faulty::failing(fails), true).unwrap().with_patience(Duration::ZERO);
         let key = files.key(&engine);
         let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
         let report = key.note().or(proved.fallback.as_deref()).unwrap();
@@ -462,7 +463,7 @@ fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
         verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
 
         // A device that was asked for by name is not replaced.
-        let engine = Engine::on_backend(Faulty::failing(fails), false);
+        let engine = Engine::on_backend(Faulty::failing(fails), false).unwrap().with_patience(Duration::ZERO);
         let error = match engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent) {
             Ok(key) => engine.prove(&key, &files.witness(), &Silent).err().unwrap(),
             Err(error) => error,
