@@ -37,7 +37,7 @@ impl Session {
             schedule: common.schedule,
             quiet: common.quiet,
             bars: Bars::new(common.quiet),
-            trace: Trace::new(),
+            trace: Trace::new(common.trace.is_some()),
             trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file])).transpose()?,
         })
     }
@@ -129,10 +129,7 @@ fn prove_and_write(
     outputs.commit(&[&proved.proof_json, &proved.public_json])?;
     session.bars.clear();
 
-    if let Some(problem) = &proved.fallback {
-        // Said even with --quiet: the proof is good, the device is not.
-        report::note(&format!("warning: {problem}"));
-    }
+    tell_troubles(session, &proved);
     stages.extend_from_slice(key.stages());
     stages.extend_from_slice(&proved.stages);
     if options.json.json {
@@ -140,6 +137,17 @@ fn prove_and_write(
     }
     session.note(&describe_proof(&proved, key.info(), &stages));
     Ok(())
+}
+
+/// What befell the device while it made a proof.
+pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
+    if let Some(remark) = &proved.remark {
+        session.note(&format!("note: {remark}"));
+    }
+    if let Some(problem) = &proved.fallback {
+        // Said even with --quiet: the proof is good, the device is not.
+        report::note(&format!("warning: {problem}"));
+    }
 }
 
 fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {

@@ -20,10 +20,12 @@ mod reduce;
 mod samples;
 mod sort;
 mod spmv;
+mod stepped;
 mod vector;
 
 pub use dual::{Dual, Pair};
 pub use faulty::{Fault, Faulty};
+pub use stepped::{Script, Step, Stepped};
 
 use std::fmt::Display;
 use tandem_ops::{cpu::Cpu, Backend, Buffer, DeviceKind, Error, Lane, Wire};

@@ -4,6 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 use tandem_engine::{
     export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, ScalarKind,
     Schedule, SetupOptions, Silent, SumBench, Synthetic, SyntheticKey, Witness,
@@ -433,7 +434,7 @@ fn a_sum_outside_the_subgroup_is_caught() {
     let files = Files::new(CurveId::Bls12_381);
     // Of the sums B2, A, B1, L and H of each proof: A, L and H of the first three.
     let faulty = Faulty { outside: true, ..Faulty::new(|i| [1, 5 + 3, 10 + 4].contains(&i)) };
-    let engine = Engine::on_backend(faulty, false);
+    let engine = Engine::on_backend(faulty, false).unwrap();
     let key = files.key(&engine);
     for (proof, point) in (1..).zip(["pi_a", "pi_c", "pi_c"]) {
         let report = engine.prove(&key, &files.witness(), &Silent).unwrap().fallback.unwrap();
@@ -449,7 +450,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
     for curve in CURVES {
         let files = Files::new(curve);
         // A proof has five sums; each of them is wrong in one of five proofs, and the sixth proof is right.
-        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false);
+        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false).unwrap();
         let key = files.key(&engine);
         for proof in 0..6 {
             let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
@@ -472,7 +473,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
 #[test]
 fn a_wrong_witness_is_not_blamed_on_the_device() {
     let files = Files::new(CurveId::Bn254);
-    let engine = Engine::on_backend(Faulty::new(|_| false), false);
+    let engine = Engine::on_backend(Faulty::new(|_| false), false).unwrap();
     let key = files.key(&engine);
     let bad = Witness::from_values(CurveId::Bn254, files.changed(|v| v[9][0] ^= 2)).unwrap();
     let error = engine.prove(&key, &bad, &Silent).err().unwrap();
@@ -487,7 +488,7 @@ fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
         (Fails::Proving, "cudaErrorECCUncorrectable"),
         (Fails::Ending, "cudaErrorIllegalAddress"),
     ] {
-        let engine = Engine::on_backend(Faulty::failing(fails), true);
+        let engine = Engine::on_backend(Faulty::failing(fails), true).unwrap().with_patience(Duration::ZERO);
         let key = files.key(&engine);
         let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
         let report = key.note().or(proved.fallback.as_deref()).unwrap();
@@ -498,7 +499,7 @@ fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
         verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
 
         // A device that was asked for by name is not replaced.
-        let engine = Engine::on_backend(Faulty::failing(fails), false);
+        let engine = Engine::on_backend(Faulty::failing(fails), false).unwrap().with_patience(Duration::ZERO);
         let error = match engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent) {
             Ok(key) => engine.prove(&key, &files.witness(), &Silent).err().unwrap(),
             Err(error) => error,

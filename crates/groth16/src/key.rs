@@ -162,6 +162,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             let of_lane = |i: usize| free.get(i).map_or(0, |&free| plan::room(free, shape, schedule.scalars(Lane(i))));
             (0..lanes).map(of_lane).collect()
         };
+        let working = |lane: Lane| plan::working_set(shape, schedule.scalars(lane));
         // Points over the quotient come first: there are fewer of them, and their scalars are all of full size, so that what they
         // take is spent best. The others have in any case their share, or what their plain tables take.
         let room = rooms(backend);
@@ -174,6 +175,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
                 let memory_bytes = beside.max(plan::part_of(room, own, own + others));
                 Self::load_quotient(backend, view, share, Worth { memory_bytes, uses: proofs })
+                    .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -186,6 +188,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
                 let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
                 Self::load_witness(backend, view, sums, Worth { memory_bytes, uses: proofs })
+                    .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -248,6 +251,19 @@ const PLAIN_LEVELS: u64 = 16;
 struct Worth {
     memory_bytes: u64,
     uses: u64,
+}
+
+/// A plan that was refused says what it needs of its share of the memory and what the share is. Who reads it wants to know what the key
+/// needs with all else, and what is free.
+fn whole_need<B: tandem_ops::Backend>(error: Error, backend: &B, lane: Lane, share: u64, working_set: u64) -> Error {
+    use tandem_ops::Error::OutOfMemory;
+    match (error, backend.info().free_bytes.get(lane.0)) {
+        (Error::Backend(OutOfMemory { op: "plan", device, wanted, free: _ }), Some(&free)) => {
+            let others = free.saturating_sub(share).max(working_set);
+            OutOfMemory { op: "load key", device, wanted: wanted.saturating_add(others), free }.into()
+        }
+        (error, _) => error,
+    }
 }
 
 /// Bytes of the points of a group of sums.
