@@ -63,7 +63,7 @@ fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>]) -> Outco
     let done = Mutex::new((0..jobs.len()).map(|_| None).collect::<Vec<Option<Proved>>>());
     let one = |job: &Job<'_>| -> Outcome<Proved> {
         let outputs = Outputs::open(&job.outputs)?;
-        let witness = session.trace.step("read witness", || opened.engine.read_witness(job.witness))?;
+        let witness = session.trace.step("read witness", || opened.engine.read_witness_for(job.witness, key))?;
         let proved = opened.engine.prove(key, &witness, &session.bars)?;
         session.trace.stages(&proved.stages);
         session.trace.spans(&proved.spans, opened.at);

@@ -1,13 +1,13 @@
 //! Keys: opened, checked, loaded, and proved with.
 
-use crate::cache::Checked;
+use crate::cache::Content;
 use crate::team::{AnyCurve, AnyTeam, Resident};
 use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tandem_formats::{json, zkey, MappedFile, Zkey};
+use tandem_formats::{json, FileBytes, Zkey, ZkeyFile};
 use tandem_groth16::check::check_points;
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{
@@ -58,52 +58,56 @@ struct CurveKey<C: Curve> {
 
 /// What a key is read from.
 pub(crate) enum Source<C: Curve> {
-    File(MappedFile),
+    /// Its file, by the content that was loaded. The bytes are not kept.
+    File { path: PathBuf, content: Content },
     Memory(Arc<OwnedKey<C>>),
 }
 
 impl<C: Curve> Source<C> {
-    /// Calls `work` with the key as it lies.
-    fn with<T>(&self, path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+    /// Calls `work` with the key as it lies; a file is read again.
+    fn with<T>(&self, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
         match self {
-            Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, path))?),
-            Source::File(file) => {
-                let zkey = Zkey::<C>::parse(file).map_err(|e| e.in_file(path))?;
-                let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
-                let header = zkey.header;
-                work(&KeyView {
-                    shape: Shape {
-                        variables: header.n_vars as usize,
-                        publics: header.n_public as usize,
-                        domain: header.domain_size as usize,
-                    },
-                    points: KeyPoints {
-                        alpha1: header.alpha_1,
-                        beta1: header.beta_1,
-                        beta2: header.beta_2,
-                        gamma2: header.gamma_2,
-                        delta1: header.delta_1,
-                        delta2: header.delta_2,
-                    },
-                    ic: zkey.ic,
-                    matrix_a: &matrices.a,
-                    matrix_b: &matrices.b,
-                    a: zkey.a,
-                    b1: zkey.b1,
-                    b2: zkey.b2,
-                    l: zkey.c,
-                    h: zkey.h,
-                })
+            Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, Path::new("")))?),
+            Source::File { path, content } => {
+                let bytes = ZkeyFile::open(path)?.read()?;
+                if Content::of(&bytes) != *content {
+                    let path = path.display();
+                    return Err(Error::input(format!("{path}: the key changed since it was loaded; load it again")));
+                }
+                with_view(&bytes, path, work)
             }
         }
     }
+}
 
-    fn bytes(&self) -> u64 {
-        match self {
-            Source::File(file) => file.len() as u64,
-            Source::Memory(_) => 0,
-        }
-    }
+/// Calls `work` with the key that the bytes of a file are.
+fn with_view<C: Curve, T>(bytes: &[u8], path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+    let zkey = Zkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
+    let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
+    let header = zkey.header;
+    work(&KeyView {
+        shape: Shape {
+            variables: header.n_vars as usize,
+            publics: header.n_public as usize,
+            domain: header.domain_size as usize,
+        },
+        points: KeyPoints {
+            alpha1: header.alpha_1,
+            beta1: header.beta_1,
+            beta2: header.beta_2,
+            gamma2: header.gamma_2,
+            delta1: header.delta_1,
+            delta2: header.delta_2,
+        },
+        ic: zkey.ic,
+        matrix_a: &matrices.a,
+        matrix_b: &matrices.b,
+        a: zkey.a,
+        b1: zkey.b1,
+        b2: zkey.b2,
+        l: zkey.c,
+        h: zkey.h,
+    })
 }
 
 /// One stage of the host, from `started` to now.
@@ -111,39 +115,68 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
     Stage { name, lane: None, begun: Some(started), seconds: started.elapsed().as_secs_f64() }
 }
 
-/// Opens a key file and loads it.
+/// Opens a key file, checks its points and loads it.
 pub(crate) fn open(place: &Place<'_>, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+    let started = Instant::now();
     progress.start("open key", 0);
-    let file = MappedFile::open(path)?;
-    match zkey::curve(&file).map_err(|e| e.in_file(path))? {
-        CurveId::Bn254 => load::<Bn254>(place, Source::File(file), path, Some(check), progress),
-        CurveId::Bls12_381 => load::<Bls12_381>(place, Source::File(file), path, Some(check), progress),
+    let file = ZkeyFile::open(path)?;
+    match file.curve {
+        CurveId::Bn254 => open_on::<Bn254>(place, &file, check, progress, started),
+        CurveId::Bls12_381 => open_on::<Bls12_381>(place, &file, check, progress, started),
     }
 }
 
-/// Checks a key's points (not those of one that was just made: `check` is `None`) and loads it.
-pub(crate) fn load<C: AnyCurve>(
+fn open_on<C: AnyCurve>(
     place: &Place<'_>,
-    source: Source<C>,
-    path: &Path,
-    check: Option<KeyCheck>,
+    file: &ZkeyFile,
+    check: KeyCheck,
+    progress: &dyn Progress,
+    started: Instant,
+) -> Result<Key> {
+    let path = file.file().path();
+    let bytes: FileBytes = file.read()?;
+    let mut stages = Vec::new();
+    let (loaded, content) = with_view::<C, _>(&bytes, path, |view| {
+        stages.push(stage("open key", started));
+        let started = Instant::now();
+        progress.start("hash key", 0);
+        let content = Content::of(&bytes);
+        if check == KeyCheck::Always || !content.is_known() {
+            check_points(view, true, progress).map_err(|e| Error::prover(e, path))?;
+            content.remember();
+        }
+        stages.push(stage("check key", started));
+        Ok((Loaded::of(place, view, path, progress)?, content))
+    })?;
+    drop(bytes);
+    stages.push(loaded.stage.clone());
+    Ok(loaded.key(place, Source::File { path: path.into(), content }, stages, file.file().len()))
+}
+
+/// Loads a key that was just made.
+pub(crate) fn load_owned<C: AnyCurve>(
+    place: &Place<'_>,
+    key: Arc<OwnedKey<C>>,
     progress: &dyn Progress,
 ) -> Result<Key> {
-    let mut stages = Vec::new();
-    let started = Instant::now();
-    let (resident, note, verifier, shape) = source.with(path, |view| {
-        stages.push(stage("open key", started));
+    let source = Source::Memory(key);
+    let loaded = source.with(|view| Loaded::of(place, view, Path::new(""), progress))?;
+    let stages = vec![loaded.stage.clone()];
+    Ok(loaded.key(place, source, stages, 0))
+}
+
+/// A key on a device.
+struct Loaded<C: Curve> {
+    resident: Box<dyn Resident<C>>,
+    note: Option<String>,
+    verifier: PreparedKey<C>,
+    shape: Shape,
+    stage: Stage,
+}
+
+impl<C: AnyCurve> Loaded<C> {
+    fn of(place: &Place<'_>, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
         let prover_error = |e| Error::prover(e, path);
-        if let (Some(check), Source::File(file)) = (check, &source) {
-            let started = Instant::now();
-            progress.start("hash key", 0);
-            let known = Checked::of(file);
-            if check == KeyCheck::Always || !known.is_known() {
-                check_points(view, true, progress).map_err(prover_error)?;
-                known.remember();
-            }
-            stages.push(stage("check key", started));
-        }
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
@@ -154,28 +187,29 @@ pub(crate) fn load<C: AnyCurve>(
             }
             (loaded, _) => (loaded.map_err(prover_error)?, None),
         };
-        stages.push(stage("load key", started));
-        Ok((resident, note, verifier, view.shape))
-    })?;
-    let info = KeyInfo {
-        curve: C::ID,
-        variables: shape.variables,
-        publics: shape.publics,
-        domain: shape.domain,
-        file_bytes: source.bytes(),
-    };
-    let inner = CurveKey {
-        source,
-        path: path.into(),
-        verifier,
-        publics: shape.publics,
-        resident,
-        cpu: place.cpu.clone(),
-        on_cpu: OnceLock::new(),
-        auto: place.auto,
-        wrong_proofs: place.wrong_proofs.clone(),
-    };
-    Ok(Key { info, stages, note, path: path.into(), inner: Box::new(inner) })
+        Ok(Self { resident, note, verifier, shape: view.shape, stage: stage("load key", started) })
+    }
+
+    fn key(self, place: &Place<'_>, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Key {
+        let Shape { variables, publics, domain } = self.shape;
+        let path = match &source {
+            Source::File { path, .. } => path.clone(),
+            Source::Memory(_) => PathBuf::new(),
+        };
+        let inner = CurveKey {
+            source,
+            path: path.clone(),
+            verifier: self.verifier,
+            publics,
+            resident: self.resident,
+            cpu: place.cpu.clone(),
+            on_cpu: OnceLock::new(),
+            auto: place.auto,
+            wrong_proofs: place.wrong_proofs.clone(),
+        };
+        let info = KeyInfo { curve: C::ID, variables, publics, domain, file_bytes };
+        Key { info, stages, note: self.note, path, inner: Box::new(inner) }
+    }
 }
 
 /// A proof that was made, and what became of it.
@@ -219,7 +253,7 @@ impl<C: AnyCurve> CurveKey<C> {
         }
         let prover_error = |e| Error::prover(e, &self.path);
         let load = |view: &KeyView<'_, C>| C::team(&**cpu).load(view, Layout::Auto, 1).map_err(prover_error);
-        let loaded = self.source.with(&self.path, load)?;
+        let loaded = self.source.with(load)?;
         // Where another thread was faster, its key is taken.
         Ok(&**self.on_cpu.get_or_init(|| loaded))
     }
@@ -289,7 +323,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
     fn digits(&self, witness: &Witness) -> Result<ProofDigits> {
         let values = self.values(witness)?;
         let count = |view: &KeyView<'_, C>| ProofDigits::count(view, values);
-        self.source.with(&self.path, |view| count(view).map_err(|e| Error::prover(e, &witness.path)))
+        self.source.with(|view| count(view).map_err(|e| Error::prover(e, &witness.path)))
     }
 }
 
