@@ -41,8 +41,9 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         for subject in &subjects {
             bench.measure(subject, |opened| {
-                let witness = opened.engine.read_witness(wtns)?;
-                Ok((opened.engine.load_key(zkey, KeyCheck::Once, &session.bars)?, witness))
+                let key = opened.engine.load_key(zkey, KeyCheck::Once, &session.bars)?;
+                let witness = opened.engine.read_witness_for(wtns, &key)?;
+                Ok((key, witness))
             })?;
         }
     } else {

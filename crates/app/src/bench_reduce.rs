@@ -12,7 +12,6 @@ use clap::{Arg, Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
 use tandem_engine::{element_bytes, random_elements, Dealt, DeviceChoice, Measured, Progress, Reduced, Reducer};
-use tandem_formats::MappedFile;
 use tandem_ops::HostData;
 
 #[derive(Args)]
@@ -21,7 +20,7 @@ pub(crate) struct ReduceBench {
     #[command(flatten)]
     pub(crate) reduction: Reduction,
     /// Where the elements are
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["lanes", "pinned", "pageable", "mapped", "file"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["lanes", "pinned", "pageable", "file"])]
     pub(crate) data: Vec<Place>,
     /// Binary logarithm of the number of elements, or a range such as 16..20 with both ends
     #[arg(long, value_name = "RANGE", default_value = "20", value_parser = cli::range)]
@@ -53,9 +52,7 @@ pub(crate) enum Place {
     Pinned,
     /// In other host memory
     Pageable,
-    /// In a file that is mapped into memory
-    Mapped,
-    /// In a file that is read
+    /// In a file
     File,
 }
 
@@ -156,15 +153,11 @@ fn measure(args: &ReduceBench, all: &Reducer, one: Option<&Reducer>, bytes: usiz
                 let pageable = elements.to_vec();
                 streams(HostData::Memory(&pageable))?;
             }
-            Place::Mapped | Place::File => {
+            Place::File => {
                 let fail = |e| Failure::input(format!("cannot make a temporary file: {e}"));
                 let file = tempfile::NamedTempFile::new().map_err(fail)?;
                 std::fs::write(file.path(), &*elements).map_err(fail)?;
-                if place == Place::Mapped {
-                    streams(HostData::Memory(&MappedFile::open(file.path())?))?;
-                } else {
-                    streams(HostData::File { file: file.as_file(), bytes: bytes as u64 })?;
-                }
+                streams(HostData::File { file: file.as_file(), bytes: bytes as u64 })?;
             }
         }
     }

@@ -92,7 +92,10 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
         return crate::many::prove(session, args);
     }
     let outputs = Outputs::open(&[&args.proof, &args.public])?;
-    let witness = session.trace.step("read witness", || Witness::read(&args.witness))?;
+    let witness = session.trace.step("read witness", || {
+        let key = tandem_engine::key_info(&args.zkey)?;
+        Witness::read_for(&args.witness, &key)
+    })?;
     prove_and_write(session, &args.zkey, &witness, outputs, &args.options, Vec::new())
 }
 

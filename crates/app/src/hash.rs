@@ -193,7 +193,7 @@ fn read<'b>(
     to: &'b mut [u8],
     first: usize,
 ) -> Outcome<Unaligned<'b, Canonical>> {
-    source.file.read_exact(to).map_err(|e| match e.kind() {
+    source.file().read_exact(to).map_err(|e| match e.kind() {
         ErrorKind::UnexpectedEof => source.changed(),
         _ => Failure::file(source.path, format!("cannot read: {e}")),
     })?;

@@ -1,28 +1,29 @@
-//! `tandem inspect`: what a file holds. Never a value of a witness.
+//! `tandem inspect`: what a file holds, by its headers. Never a value of a witness.
 
 use crate::cli;
 use crate::failure::{Failure, Outcome};
 use crate::report;
 use serde_json::{json, Value};
+use std::path::Path;
 use tandem_engine::CurveId;
-use tandem_formats::zkey::{self, ContributionKind};
-use tandem_formats::{FileKind, FormatError, MappedFile, PtauHeader, R1cs, VerificationKey, Wtns, Zkey};
+use tandem_formats::zkey::ContributionKind;
+use tandem_formats::{FileKind, FormatError, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile};
 use tandem_ops::{Bls12_381, Bn254, Curve};
+
+/// Bytes that tell what a file is.
+const START_BYTES: usize = 4096;
 
 pub(crate) fn run(args: &cli::Inspect) -> Outcome {
     tandem_ops::threads::ready().map_err(tandem_engine::Error::from)?;
-    let file = MappedFile::open(&args.file)?;
-    let facts = facts(&file).map_err(|e| e.in_file(&args.file))?;
-    let Some(mut facts) = facts else {
-        let problem = match FileKind::of(&file) {
-            Some(kind) => {
-                format!("this is {}, expected a zkey, wtns, r1cs or ptau file, or a verification key", kind.describe())
-            }
-            None => {
-                "this is a file of unknown type, expected a zkey, wtns, r1cs or ptau file, or a verification key".into()
-            }
-        };
-        return Err(Failure::file(&args.file, format!("{problem}; check the name")));
+    let file = RegularFile::open(&args.file)?;
+    let mut start = vec![0; START_BYTES.min(usize::try_from(file.len()).unwrap_or(START_BYTES))];
+    file.read_at(&mut start, 0)?;
+    let kind = FileKind::of(&start);
+    let Some(mut facts) = facts(&args.file, kind).map_err(|e| e.in_file(&args.file))? else {
+        let kind = kind.map_or("a file of unknown type", FileKind::describe);
+        let problem =
+            format!("this is {kind}, expected a zkey, wtns, r1cs or ptau file, or a verification key; check the name");
+        return Err(Failure::file(&args.file, problem));
     };
     facts.push(("file_bytes", json!(file.len())));
     if args.json.json {
@@ -46,22 +47,19 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn facts(bytes: &[u8]) -> Result<Option<Facts>, FormatError> {
-    let facts = match FileKind::of(bytes) {
-        Some(FileKind::Zkey) => match zkey::curve(bytes)? {
-            CurveId::Bn254 => of_zkey::<Bn254>(bytes)?,
-            CurveId::Bls12_381 => of_zkey::<Bls12_381>(bytes)?,
-        },
+fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatError> {
+    let facts = match kind {
+        Some(FileKind::Zkey) => of_zkey(&ZkeyFile::open(path)?)?,
         Some(FileKind::Wtns) => {
-            let witness = Wtns::parse(bytes)?;
+            let witness = WtnsHeader::open(path)?;
             vec![
                 ("kind", json!("witness")),
                 ("curve", json!(witness.curve.to_string())),
-                ("values", json!(witness.values.len())),
+                ("values", json!(witness.count)),
             ]
         }
         Some(FileKind::R1cs) => {
-            let r1cs = R1cs::parse(bytes)?;
+            let r1cs = R1csFile::open(path)?;
             let h = &r1cs.header;
             vec![
                 ("kind", json!("constraint system (r1cs)")),
@@ -76,7 +74,7 @@ fn facts(bytes: &[u8]) -> Result<Option<Facts>, FormatError> {
             ]
         }
         Some(FileKind::Ptau) => {
-            let h = PtauHeader::parse(bytes)?;
+            let h = PtauHeader::open(path)?;
             vec![
                 ("kind", json!("powers of tau (ptau)")),
                 ("curve", json!(h.curve.to_string())),
@@ -86,18 +84,20 @@ fn facts(bytes: &[u8]) -> Result<Option<Facts>, FormatError> {
                 ("contributions", json!(h.n_contributions)),
             ]
         }
-        Some(FileKind::Json) => match tandem_formats::json::curve(bytes)? {
-            CurveId::Bn254 => of_vkey::<Bn254>(bytes)?,
-            CurveId::Bls12_381 => of_vkey::<Bls12_381>(bytes)?,
-        },
+        Some(FileKind::Json) => {
+            let text = tandem_formats::json::read_file(path)?;
+            match tandem_formats::json::curve(&text)? {
+                CurveId::Bn254 => of_vkey::<Bn254>(&text)?,
+                CurveId::Bls12_381 => of_vkey::<Bls12_381>(&text)?,
+            }
+        }
         _ => return Ok(None),
     };
     Ok(Some(facts))
 }
 
-fn of_zkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
-    let key = Zkey::<C>::parse(bytes)?;
-    let matrices = key.coefs.matrices()?;
+fn of_zkey(key: &ZkeyFile) -> Result<Facts, FormatError> {
+    let [entries_of_a, entries_of_b] = key.count_entries()?;
     let contributions: Option<Vec<String>> = key.contributions.as_ref().map(|c| {
         let name = |kind| match kind {
             ContributionKind::Secret => "contribution",
@@ -110,12 +110,12 @@ fn of_zkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
         key.contributions.as_ref().map(|c| c.circuit_hash.iter().map(|byte| format!("{byte:02x}")).collect());
     Ok(vec![
         ("kind", json!("Groth16 proving key (zkey)")),
-        ("curve", json!(C::ID.to_string())),
-        ("variables", json!(key.header.n_vars)),
-        ("publics", json!(key.header.n_public)),
-        ("domain", json!(key.header.domain_size)),
-        ("entries_of_a", json!(matrices.a.column.len())),
-        ("entries_of_b", json!(matrices.b.column.len())),
+        ("curve", json!(key.curve.to_string())),
+        ("variables", json!(key.n_vars)),
+        ("publics", json!(key.n_public)),
+        ("domain", json!(key.domain_size)),
+        ("entries_of_a", json!(entries_of_a)),
+        ("entries_of_b", json!(entries_of_b)),
         ("circuit_hash", json!(hash)),
         ("contributions", json!(contributions)),
     ])

@@ -56,7 +56,7 @@ fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>], told: &T
     let next = AtomicUsize::new(0);
     let one = |job: &Job<'_>| -> Outcome<Proved> {
         let outputs = Outputs::open(&job.outputs)?;
-        let witness = session.trace.step("read witness", || opened.engine.read_witness(job.witness))?;
+        let witness = session.trace.step("read witness", || opened.engine.read_witness_for(job.witness, key))?;
         let proved = opened.engine.prove(key, &witness, &session.bars)?;
         session.trace.stages(&proved.stages);
         session.trace.spans(&proved.spans, opened.at);
@@ -131,7 +131,10 @@ impl<'a> Told<'a> {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.waiting.insert(index, text);
-        while let Some(text) = { let next = state.next; state.waiting.remove(&next) } {
+        while let Some(text) = {
+            let next = state.next;
+            state.waiting.remove(&next)
+        } {
             state.next += 1;
             if !self.is_json {
                 self.session.note(&text);

@@ -105,7 +105,7 @@ pub(crate) fn run(session: &Session, args: &ReduceFile) -> Outcome {
         session.note(&format!("device: {}", reducer.report().lanes.join(", ")));
     }
     tandem_engine::Progress::start(&session.bars, "reduce", 0);
-    let data = HostData::File { file: &source.file, bytes: source.bytes() };
+    let data = HostData::File { file: source.file(), bytes: source.bytes() };
     let result = session.trace.step("reduce", || reducer.reduce(kind, op, data));
     session.bars.clear();
     // That it changed explains whatever else went wrong.

@@ -167,7 +167,7 @@ fn read<K: SortKey>(session: &Session, source: &Source<'_>, pairs: bool) -> Outc
     while left > 0 {
         interrupt::check()?;
         let piece = &mut bytes[..PIECE.min(left)];
-        (&source.file).read_exact(piece).map_err(|e| match e.kind() {
+        source.file().read_exact(piece).map_err(|e| match e.kind() {
             ErrorKind::UnexpectedEof => source.changed(),
             _ => Failure::file(source.path, format!("cannot read: {e}")),
         })?;

@@ -1,10 +1,16 @@
 //! What is remembered between runs: the contents of keys whose points have been checked.
 //!
-//! One empty file for each, `<folder>/checked-keys/<hash>`. Nothing breaks without it; a key is then checked again.
+//! One empty file for each, `<folder>/checked-keys/<hash>`. Nothing breaks without it; a key is then checked again. Who can write
+//! there can have a bad key taken for a good one, so only a folder and files count that belong to this user and that nobody else
+//! can write to. A folder of another user's is neither read nor written.
 
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::process::{geteuid, Uid};
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 /// Changes when a check asks for more than it did before: what passed an older one is checked again.
 const CHECK: &str = "points 2";
@@ -18,28 +24,69 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// The content of a key, as this cache names it.
-pub(crate) struct Checked(Option<PathBuf>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Content(blake3::Hash);
 
-impl Checked {
+impl Content {
     pub(crate) fn of(key: &[u8]) -> Self {
-        Self(folder().map(|folder| {
-            let hash = blake3::Hasher::new_derive_key(CHECK).update_rayon(key).finalize();
-            folder.join("checked-keys").join(hash.to_hex().as_str())
-        }))
+        Self(blake3::Hasher::new_derive_key(CHECK).update_rayon(key).finalize())
     }
 
     /// Whether this content has been checked.
-    pub(crate) fn is_known(&self) -> bool {
-        self.0.as_ref().is_some_and(|path| path.is_file())
+    pub(crate) fn is_known(self) -> bool {
+        folder().is_some_and(|folder| self.is_known_in(&folder))
     }
 
-    /// Remembers that it has. A folder that cannot be written to is no error: the next run checks again.
-    pub(crate) fn remember(&self) {
-        if let Some(path) = &self.0 {
-            if let Some(parent) = path.parent() {
-                let _ = fs::create_dir_all(parent);
-            }
-            let _ = fs::write(path, []);
+    /// Remembers that it has. A folder that cannot be written to, or that others can, is no error: the next run checks again.
+    pub(crate) fn remember(self) {
+        if let Some(folder) = folder() {
+            // Nothing is lost but the time of a check.
+            let _ = self.remember_in(&folder);
         }
     }
+
+    fn is_known_in(self, folder: &Path) -> bool {
+        let Ok(checked) = open_own(&folder.join(CHECKED)) else { return false };
+        // Looked at and not opened, so that nothing waits at the other end of a pipe.
+        let marker = rustix::fs::statat(&checked, self.name(), AtFlags::SYMLINK_NOFOLLOW);
+        marker.is_ok_and(|marker| is_own(&marker, FileType::RegularFile, geteuid()))
+    }
+
+    fn remember_in(self, folder: &Path) -> std::io::Result<()> {
+        let checked = folder.join(CHECKED);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&checked)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Only ever a new file: what is there already, a link for one, is left as it is.
+        rustix::fs::openat(open_own(&checked)?, self.name(), flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(())
+    }
+
+    fn name(self) -> String {
+        self.0.to_hex().to_string()
+    }
+}
+
+/// The folder of one empty file for each key.
+const CHECKED: &str = "checked-keys";
+
+/// Opens a folder of this user's that nobody else can write to; one that others could read becomes private.
+fn open_own(path: &Path) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&folder)?;
+    if !is_own(&stat, FileType::Directory, geteuid()) {
+        return Err(std::io::ErrorKind::PermissionDenied.into());
+    }
+    if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        rustix::fs::fchmod(&folder, Mode::RWXU)?;
+    }
+    Ok(folder)
+}
+
+/// Whether this is such a file of `user`'s, to which nobody else can write.
+fn is_own(stat: &Stat, kind: FileType, user: Uid) -> bool {
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    FileType::from_raw_mode(stat.st_mode) == kind
+        && stat.st_uid == user.as_raw()
+        && !mode.intersects(Mode::WGRP | Mode::WOTH)
 }

@@ -5,7 +5,7 @@ use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    json, output, Coef, MappedFile, Output, R1cs, VerificationKey, Zkey, ZkeyHeader, ZkeySection, ZkeyWriter,
+    json, output, Coef, Output, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Proof, Refusal, Shape, VerifyingKey, P1, P2};
@@ -26,7 +26,8 @@ pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
 
 fn verify_on<C: Curve>(key_text: &[u8], vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
     let key = VerificationKey::<C>::parse(key_text).map_err(|e| e.in_file(vkey))?;
-    let publics = json::parse_public(&json::read_file(public)?, C::ID).map_err(|e| e.in_file(public))?;
+    let publics =
+        json::parse_public_of(&json::read_file(public)?, C::ID, key.ic.len() - 1).map_err(|e| e.in_file(public))?;
     let points = json::Proof::<C>::parse(&json::read_file(proof)?).map_err(|e| e.in_file(proof))?;
     let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } = key;
     let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
@@ -44,11 +45,27 @@ fn verify_on<C: Curve>(key_text: &[u8], vkey: &Path, public: &Path, proof: &Path
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
-    let file = MappedFile::open(zkey)?;
-    match tandem_formats::zkey::curve(&file).map_err(|e| e.in_file(zkey))? {
-        CurveId::Bn254 => export_on::<Bn254>(&file, zkey),
-        CurveId::Bls12_381 => export_on::<Bls12_381>(&file, zkey),
+    let file = ZkeyFile::open(zkey)?;
+    let bytes = file.read()?;
+    match file.curve {
+        CurveId::Bn254 => export_on::<Bn254>(&bytes, zkey),
+        CurveId::Bls12_381 => export_on::<Bls12_381>(&bytes, zkey),
     }
+}
+
+/// Facts about a `.zkey` from its header; nothing else of it is read.
+///
+/// # Errors
+/// [`Error::BadInput`] for a file that is no key by its header.
+pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
+    let file = ZkeyFile::open(zkey)?;
+    Ok(KeyInfo {
+        curve: file.curve,
+        variables: file.n_vars as usize,
+        publics: file.n_public as usize,
+        domain: file.domain_size as usize,
+        file_bytes: file.file().len(),
+    })
 }
 
 fn export_on<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
@@ -69,8 +86,8 @@ pub fn setup(r1cs: &Path, zkey: &Path, options: &SetupOptions, progress: &dyn Pr
     tandem_ops::threads::ready()?;
     let started = Instant::now();
     progress.start("read circuit", 0);
-    let file = MappedFile::open(r1cs)?;
-    let circuit = R1cs::parse(&file).map_err(|e| e.in_file(r1cs))?;
+    let bytes = R1csFile::open(r1cs)?.read()?;
+    let circuit = R1cs::parse(&bytes).map_err(|e| e.in_file(r1cs))?;
     if !circuit.custom_gates.is_empty() || circuit.custom_gate_uses != 0 {
         return Err(Error::input(format!("{}: the circuit has custom gates, which Groth16 does not", r1cs.display())));
     }

@@ -1,6 +1,6 @@
 //! Keys: opened, checked, loaded, and proved with.
 
-use crate::cache::Checked;
+use crate::cache::Content;
 use crate::resident::{Call, OnDevice};
 use crate::team::{AnyCurve, AnyTeam, Resident};
 use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Result, Stage, Witness};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tandem_formats::{json, zkey, MappedFile, Zkey};
+use tandem_formats::{json, FileBytes, Zkey, ZkeyFile};
 use tandem_groth16::check::check_points;
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{
@@ -61,52 +61,59 @@ struct CurveKey<C: Curve> {
 
 /// What a key is read from.
 pub(crate) enum Source<C: Curve> {
-    File(MappedFile),
+    /// Its file, by the content that was loaded. The bytes are not kept.
+    File {
+        path: PathBuf,
+        content: Content,
+    },
     Memory(Arc<OwnedKey<C>>),
 }
 
 impl<C: Curve> Source<C> {
-    /// Calls `work` with the key as it lies.
-    pub(crate) fn with<T>(&self, path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+    /// Calls `work` with the key as it lies; a file is read again.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
         match self {
-            Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, path))?),
-            Source::File(file) => {
-                let zkey = Zkey::<C>::parse(file).map_err(|e| e.in_file(path))?;
-                let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
-                let header = zkey.header;
-                work(&KeyView {
-                    shape: Shape {
-                        variables: header.n_vars as usize,
-                        publics: header.n_public as usize,
-                        domain: header.domain_size as usize,
-                    },
-                    points: KeyPoints {
-                        alpha1: header.alpha_1,
-                        beta1: header.beta_1,
-                        beta2: header.beta_2,
-                        gamma2: header.gamma_2,
-                        delta1: header.delta_1,
-                        delta2: header.delta_2,
-                    },
-                    ic: zkey.ic,
-                    matrix_a: &matrices.a,
-                    matrix_b: &matrices.b,
-                    a: zkey.a,
-                    b1: zkey.b1,
-                    b2: zkey.b2,
-                    l: zkey.c,
-                    h: zkey.h,
-                })
+            Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, Path::new("")))?),
+            Source::File { path, content } => {
+                let bytes = ZkeyFile::open(path)?.read()?;
+                if Content::of(&bytes) != *content {
+                    let path = path.display();
+                    return Err(Error::input(format!("{path}: the key changed since it was loaded; load it again")));
+                }
+                with_view(&bytes, path, work)
             }
         }
     }
+}
 
-    fn bytes(&self) -> u64 {
-        match self {
-            Source::File(file) => file.len() as u64,
-            Source::Memory(_) => 0,
-        }
-    }
+/// Calls `work` with the key that the bytes of a file are.
+fn with_view<C: Curve, T>(bytes: &[u8], path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+    let zkey = Zkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
+    let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
+    let header = zkey.header;
+    work(&KeyView {
+        shape: Shape {
+            variables: header.n_vars as usize,
+            publics: header.n_public as usize,
+            domain: header.domain_size as usize,
+        },
+        points: KeyPoints {
+            alpha1: header.alpha_1,
+            beta1: header.beta_1,
+            beta2: header.beta_2,
+            gamma2: header.gamma_2,
+            delta1: header.delta_1,
+            delta2: header.delta_2,
+        },
+        ic: zkey.ic,
+        matrix_a: &matrices.a,
+        matrix_b: &matrices.b,
+        a: zkey.a,
+        b1: zkey.b1,
+        b2: zkey.b2,
+        l: zkey.c,
+        h: zkey.h,
+    })
 }
 
 /// One stage of the host, from `started` to now.
@@ -114,69 +121,95 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
     Stage { name, lane: None, begun: Some(started), seconds: started.elapsed().as_secs_f64() }
 }
 
-/// Opens a key file and loads it.
+/// Opens a key file, checks its points and loads it.
 pub(crate) fn open(place: &Place, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+    let started = Instant::now();
     progress.start("open key", 0);
-    let file = MappedFile::open(path)?;
-    match zkey::curve(&file).map_err(|e| e.in_file(path))? {
-        CurveId::Bn254 => load::<Bn254>(place, Source::File(file), path, Some(check), progress),
-        CurveId::Bls12_381 => load::<Bls12_381>(place, Source::File(file), path, Some(check), progress),
+    let file = ZkeyFile::open(path)?;
+    match file.curve {
+        CurveId::Bn254 => open_on::<Bn254>(place, &file, check, progress, started),
+        CurveId::Bls12_381 => open_on::<Bls12_381>(place, &file, check, progress, started),
     }
 }
 
-/// Checks a key's points (not those of one that was just made: `check` is `None`) and loads it.
-pub(crate) fn load<C: AnyCurve>(
+fn open_on<C: AnyCurve>(
     place: &Place,
-    source: Source<C>,
-    path: &Path,
-    check: Option<KeyCheck>,
+    file: &ZkeyFile,
+    check: KeyCheck,
     progress: &dyn Progress,
+    started: Instant,
 ) -> Result<Key> {
+    let path = file.file().path();
+    let bytes: FileBytes = file.read()?;
     let mut stages = Vec::new();
-    let started = Instant::now();
-    let (on_device, note, verifier, shape) = source.with(path, |view| {
+    let (loaded, content) = with_view::<C, _>(&bytes, path, |view| {
         stages.push(stage("open key", started));
-        let prover_error = |e| Error::prover(e, path);
-        if let (Some(check), Source::File(file)) = (check, &source) {
-            let started = Instant::now();
-            progress.start("hash key", 0);
-            let known = Checked::of(file);
-            if check == KeyCheck::Always || !known.is_known() {
-                check_points(view, progress).map_err(prover_error)?;
-                known.remember();
-            }
-            stages.push(stage("check key", started));
+        let started = Instant::now();
+        progress.start("hash key", 0);
+        let content = Content::of(&bytes);
+        if check == KeyCheck::Always || !content.is_known() {
+            check_points(view, progress).map_err(|e| Error::prover(e, path))?;
+            content.remember();
         }
+        stages.push(stage("check key", started));
+        Ok((Loaded::of(place, view, path, progress)?, content))
+    })?;
+    drop(bytes);
+    stages.push(loaded.stage.clone());
+    loaded.key(place, Source::File { path: path.into(), content }, stages, file.file().len())
+}
+
+/// Loads a key that was just made.
+pub(crate) fn load_owned<C: AnyCurve>(place: &Place, key: Arc<OwnedKey<C>>, progress: &dyn Progress) -> Result<Key> {
+    let source = Source::Memory(key);
+    let loaded = source.with(|view| Loaded::of(place, view, Path::new(""), progress))?;
+    let stages = vec![loaded.stage.clone()];
+    loaded.key(place, source, stages, 0)
+}
+
+/// A key on a device.
+struct Loaded<C: Curve> {
+    on_device: OnDevice<C>,
+    note: Option<String>,
+    verifier: PreparedKey<C>,
+    shape: Shape,
+    stage: Stage,
+}
+
+impl<C: AnyCurve> Loaded<C> {
+    fn of(place: &Place, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
+        let prover_error = |e| Error::prover(e, path);
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
         let (on_device, note) = OnDevice::load(place, view, path, progress)?;
-        stages.push(stage("load key", started));
-        Ok((on_device, note, verifier, view.shape))
-    })?;
-    let info = KeyInfo {
-        curve: C::ID,
-        variables: shape.variables,
-        publics: shape.publics,
-        domain: shape.domain,
-        file_bytes: source.bytes(),
-    };
-    let inner = CurveKey {
-        source,
-        path: path.into(),
-        verifier,
-        publics: shape.publics,
-        cpu: place.cpu.clone().filter(|_| on_device.kind != DeviceKind::Cpu),
-        on_device,
-        on_cpu: OnceLock::new(),
-        auto: place.auto,
-        wrong_proofs: place.wrong_proofs.clone(),
-    };
-    if inner.on_device.is_away() {
-        // What is wrong with the key is said here, and not with the first proof.
-        inner.on_cpu()?;
+        Ok(Self { on_device, note, verifier, shape: view.shape, stage: stage("load key", started) })
     }
-    Ok(Key { info, stages, note, path: path.into(), inner: Box::new(inner) })
+
+    fn key(self, place: &Place, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Result<Key> {
+        let Shape { variables, publics, domain } = self.shape;
+        let path = match &source {
+            Source::File { path, .. } => path.clone(),
+            Source::Memory(_) => PathBuf::new(),
+        };
+        let inner = CurveKey {
+            source,
+            path: path.clone(),
+            verifier: self.verifier,
+            publics,
+            cpu: place.cpu.clone().filter(|_| self.on_device.kind != DeviceKind::Cpu),
+            on_device: self.on_device,
+            on_cpu: OnceLock::new(),
+            auto: place.auto,
+            wrong_proofs: place.wrong_proofs.clone(),
+        };
+        if inner.on_device.is_away() {
+            // What is wrong with the key is said here, and not with the first proof.
+            inner.on_cpu()?;
+        }
+        let info = KeyInfo { curve: C::ID, variables, publics, domain, file_bytes };
+        Ok(Key { info, stages, note: self.note, path, inner: Box::new(inner) })
+    }
 }
 
 /// A proof that was made, and what became of it.
@@ -206,7 +239,7 @@ impl<C: AnyCurve> CurveKey<C> {
             let mut done = Ok(());
             cpu.run(&mut || {
                 if self.on_cpu.get().is_none() {
-                    let loaded = self.source.with(&self.path, |view| {
+                    let loaded = self.source.with(|view| {
                         C::team(&**cpu).load(view, Layout::Auto, 1).map_err(|e| Error::prover(e, &self.path))
                     });
                     done = loaded.map(|loaded| _ = self.on_cpu.set(loaded));
@@ -258,7 +291,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
     fn prove(&self, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
         let values = self.values(witness)?;
         let started = Instant::now();
-        let call = Call { source: &self.source, path: &self.path, verifier: &self.verifier, witness: values, progress };
+        let call = Call { source: &self.source, verifier: &self.verifier, witness: values, progress };
         let (first, remark) = self.on_device.prove(&call, self.auto && self.cpu.is_some(), &witness.path)?;
         let fallback = self.report(&first)?;
         let mut device = self.on_device.name.clone();
@@ -306,7 +339,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
     fn digits(&self, witness: &Witness) -> Result<ProofDigits> {
         let values = self.values(witness)?;
         let count = |view: &KeyView<'_, C>| ProofDigits::count(view, values);
-        self.source.with(&self.path, |view| count(view).map_err(|e| Error::prover(e, &witness.path)))
+        self.source.with(|view| count(view).map_err(|e| Error::prover(e, &witness.path)))
     }
 }
 

@@ -33,7 +33,7 @@ mod witness;
 
 pub use device::{DeviceChoice, MAX_SIM_LANES};
 pub use error::{Error, Result};
-pub use files::{export_vkey, setup, verify};
+pub use files::{export_vkey, key_info, setup, verify};
 pub use key::Key;
 pub use msm::{ScalarKind, SumBench, Summed};
 pub use ntt::{Transformed, Transformer};

@@ -135,7 +135,10 @@ impl Engine {
     pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B, auto: bool) -> Result<Engine> {
         let once = Mutex::new(Some(backend));
         let take = move || once.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Self::on_backends(move || take().ok_or_else(|| tandem_ops::Error::invalid("open", "this backend is opened once")), auto)
+        Self::on_backends(
+            move || take().ok_or_else(|| tandem_ops::Error::invalid("open", "this backend is opened once")),
+            auto,
+        )
     }
 
     /// The same on backends that `open` gives, one after the other as they fail.
@@ -211,7 +214,15 @@ impl Engine {
     /// # Errors
     /// [`Error::BadInput`] that names the file and the place in it.
     pub fn read_witness(&self, path: &Path) -> Result<Witness> {
-        Witness::read_in(path, |count| self.team.host_buf(count).ok())
+        Witness::read_in(path, None, |count| self.team.host_buf(count).ok())
+    }
+
+    /// The same for a key: a witness of another curve or with another number of values is refused before its values are read.
+    ///
+    /// # Errors
+    /// As for [`Engine::read_witness`]; [`Error::BadInput`] for a witness of another circuit.
+    pub fn read_witness_for(&self, path: &Path, key: &Key) -> Result<Witness> {
+        Witness::read_in(path, Some(key.info()), |count| self.team.host_buf(count).ok())
     }
 
     /// Loads a key that was made up and not read from a file, and takes a witness of it.

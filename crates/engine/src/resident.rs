@@ -35,7 +35,6 @@ struct Slot<C: Curve> {
 /// A proof that is asked for.
 pub(crate) struct Call<'a, C: Curve> {
     pub(crate) source: &'a Source<C>,
-    pub(crate) path: &'a Path,
     pub(crate) verifier: &'a PreparedKey<C>,
     pub(crate) witness: &'a Values<C>,
     pub(crate) progress: &'a dyn Progress,
@@ -78,7 +77,8 @@ impl<C: AnyCurve> OnDevice<C> {
                     slot.generation = place.team.generation();
                 }
                 Next::GiveUp if place.auto && place.cpu.is_some() => {
-                    let note = format!("the key stays on the CPU for now: {}", tried.told().unwrap_or(fault.to_string()));
+                    let note =
+                        format!("the key stays on the CPU for now: {}", tried.told().unwrap_or(fault.to_string()));
                     slot.away = Some(Away::new(fault, None, Instant::now()));
                     break Some(note);
                 }
@@ -183,7 +183,7 @@ impl<C: AnyCurve> OnDevice<C> {
         // On the team's own threads: those of the caller's pool may all wait for this key.
         team.run(&mut || {
             let mut failed = None;
-            let done = call.source.with(call.path, |view| {
+            let done = call.source.with(|view| {
                 C::team(&**team).load(view, layout, proofs).map_err(|error| {
                     let told = Error::Device(error.to_string());
                     failed = Some(error);

@@ -5,7 +5,7 @@ use crate::{Error, Progress, Result, Witness};
 use ark_ff::{AdditiveGroup, One, PrimeField};
 use std::collections::BTreeMap;
 use std::path::Path;
-use tandem_formats::{sym, Constraint, LinearCombination, MappedFile, R1cs};
+use tandem_formats::{sym, Constraint, LinearCombination, R1cs, R1csFile};
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve};
 use zeroize::Zeroizing;
 
@@ -36,8 +36,9 @@ pub fn check_witness(
     symbols: Option<&Path>,
     progress: &dyn Progress,
 ) -> Result<Satisfied> {
-    let file = MappedFile::open(r1cs)?;
-    let circuit = R1cs::parse(&file).map_err(|e| e.in_file(r1cs))?;
+    tandem_ops::threads::ready()?;
+    let bytes = R1csFile::open(r1cs)?.read()?;
+    let circuit = R1cs::parse(&bytes).map_err(|e| e.in_file(r1cs))?;
     let values = Witness::read(witness)?;
     let (wires, curve) = (circuit.header.n_vars as usize, circuit.header.curve);
     if values.curve() != curve || values.len() != wires {

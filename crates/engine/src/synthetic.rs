@@ -1,6 +1,6 @@
 //! Synthetic circuits: keys of them for measurements, and files for other tools and for the whole way from a file.
 
-use crate::key::{self, Place, Source};
+use crate::key::{self, Place};
 use crate::{Error, Key, Progress, Result, Synthetic};
 use std::io;
 use std::path::Path;
@@ -88,12 +88,9 @@ impl SyntheticKey {
     }
 
     pub(crate) fn load(&self, place: &Place, progress: &dyn Progress) -> Result<Key> {
-        let path = Path::new("");
         match &self.key {
-            AnyOwned::Bn254(key) => key::load::<Bn254>(place, Source::Memory(key.clone()), path, None, progress),
-            AnyOwned::Bls12_381(key) => {
-                key::load::<Bls12_381>(place, Source::Memory(key.clone()), path, None, progress)
-            }
+            AnyOwned::Bn254(key) => key::load_owned::<Bn254>(place, key.clone(), progress),
+            AnyOwned::Bls12_381(key) => key::load_owned::<Bls12_381>(place, key.clone(), progress),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Witnesses.
 
-use crate::{Error, Result};
+use crate::{Error, KeyInfo, Result};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tandem_formats::Wtns;
+use tandem_formats::{Wtns, WtnsHeader};
 use tandem_groth16::Witness as Values;
 use tandem_ops::{Bls12_381, Bn254, Canonical, CurveId, HostBuf};
 use zeroize::Zeroizing;
@@ -16,18 +16,33 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Reads a `.wtns` file into ordinary memory. For several proofs, [`crate::Engine::read_witness`] does it better.
+    /// Reads a `.wtns` file, or what comes out of a pipe, into ordinary memory. For several proofs,
+    /// [`crate::Engine::read_witness`] does it better.
     ///
     /// # Errors
     /// [`Error::BadInput`] that names the file and the place in it.
     pub fn read(path: &Path) -> Result<Witness> {
-        Self::read_in(path, |count| HostBuf::zeros(count).ok())
+        Self::read_in(path, None, |count| HostBuf::zeros(count).ok())
     }
 
-    pub(crate) fn read_in(path: &Path, room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>) -> Result<Witness> {
+    /// The same for a key: a witness of another curve or with another number of values is refused before its values are read.
+    ///
+    /// # Errors
+    /// As for [`Witness::read`]; [`Error::BadInput`] for a witness of another circuit.
+    pub fn read_for(path: &Path, key: &KeyInfo) -> Result<Witness> {
+        Self::read_in(path, Some(key), |count| HostBuf::zeros(count).ok())
+    }
+
+    pub(crate) fn read_in(
+        path: &Path,
+        key: Option<&KeyInfo>,
+        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+    ) -> Result<Witness> {
         tandem_ops::threads::ready()?;
         let started = Instant::now();
-        let Wtns { curve, values } = Wtns::open_in(path, room)?;
+        // A key's file holds the number in 32 bits.
+        let expected = key.map(|key| WtnsHeader { curve: key.curve, count: key.variables as u32 });
+        let Wtns { curve, values } = Wtns::open_in(path, expected, room)?;
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, path))?;
         Ok(Witness { values, path: path.into(), seconds: started.elapsed().as_secs_f64() })
     }

@@ -354,7 +354,10 @@ fn quadratic_files_are_refused() {
     let text = json("").replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{{attributes}}}"), 1);
     refused(&text, &["devices[0] (GPU0): attributes", "at most 32, found 90000"]);
     let again = many(50_000, &|_| ", \"name\": \"GPU0\"".into());
-    refused(&json("").replacen("\"kind\": \"gpu\"", &format!("\"kind\": \"gpu\"{again}"), 1), &["line 2", "duplicate field"]);
+    refused(
+        &json("").replacen("\"kind\": \"gpu\"", &format!("\"kind\": \"gpu\"{again}"), 1),
+        &["line 2", "duplicate field"],
+    );
     let devices = many(50_000, &|i| format!(", {{\"name\": \"D{i}\", \"kind\": \"cpu\"}}"));
     refused(&json("").replacen("}],", &format!("}}{devices}],"), 1), &["devices", "at most 256, found 50002"]);
     let links = vec![link("GPU0", "GPU1", "1", "1"); 20_000].join(",");
@@ -371,7 +374,8 @@ fn quadratic_files_are_refused() {
 fn hostile_shapes_and_names() {
     // PCIe switches in a circle, below a node and apart from one.
     for ends in [["CPU0", "S0"], ["GPU0", "S1"]] {
-        let devices = ["{\"name\": \"GPU0\", \"kind\": \"gpu\"}", "{\"name\": \"CPU0\", \"kind\": \"cpu\"}"].map(String::from);
+        let devices =
+            ["{\"name\": \"GPU0\", \"kind\": \"gpu\"}", "{\"name\": \"CPU0\", \"kind\": \"cpu\"}"].map(String::from);
         let switch = |i| format!("{{\"name\": \"S{i}\", \"kind\": \"pcie-switch\"}}");
         let all: Vec<String> = devices.into_iter().chain((0..200).map(switch)).collect();
         let pcie = |a: &str, b: &str| link(a, b, "1", "1").replace("nvlink", "pcie");
@@ -391,8 +395,9 @@ fn hostile_shapes_and_names() {
         assert_eq!(plan.rate.is_zero(), ends[0] == "GPU0");
     }
     // The fastest links that there can be, as many as there can be: sums stay exact.
-    let links: Vec<String> =
-        (0..64).flat_map(|a| (a + 1..64).map(move |b| link(&format!("GPU{a}"), &format!("GPU{b}"), "1000000", "1000000"))).collect();
+    let links: Vec<String> = (0..64)
+        .flat_map(|a| (a + 1..64).map(move |b| link(&format!("GPU{a}"), &format!("GPU{b}"), "1000000", "1000000")))
+        .collect();
     let devices: Vec<String> = (0..64).map(|i| format!("{{\"name\": \"GPU{i}\", \"kind\": \"gpu\"}}")).collect();
     let text = json(&links.join(",")).replace(
         "{\"name\": \"GPU0\", \"kind\": \"gpu\"}, {\"name\": \"GPU1\", \"kind\": \"gpu\"}",

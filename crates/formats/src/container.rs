@@ -9,6 +9,7 @@
 //! snarkjs ignores bytes after the last section; here they are an error, since only a damaged or joined file has them.
 
 use crate::error::{FormatError, Place, Result};
+use crate::file::RegularFile;
 use crate::limits;
 use std::io::{self, Write};
 use tandem_ops::CurveId;
@@ -133,10 +134,131 @@ pub struct Section {
     pub len: usize,
 }
 
+/// Bytes that can be looked at in places.
+trait Input {
+    fn len(&self) -> u64;
+    /// Fills `bytes`, which do not reach past the end.
+    fn look(&self, bytes: &mut [u8], at: u64) -> Result<()>;
+}
+
+impl Input for &[u8] {
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+    fn look(&self, bytes: &mut [u8], at: u64) -> Result<()> {
+        bytes.copy_from_slice(&self[at as usize..][..bytes.len()]);
+        Ok(())
+    }
+}
+
+impl Input for RegularFile {
+    fn len(&self) -> u64 {
+        self.len()
+    }
+    fn look(&self, bytes: &mut [u8], at: u64) -> Result<()> {
+        self.read_at(bytes, at)
+    }
+}
+
+/// The version and the sections of a container.
+fn table(input: &impl Input, kind: FileKind) -> Result<(u32, Vec<Section>)> {
+    let len = input.len();
+    let mut start = vec![0; limits::HEAD_BYTES.min(usize::try_from(len).unwrap_or(usize::MAX))];
+    input.look(&mut start, 0)?;
+    let (version, count) = read_start(&start, kind)?;
+    let mut at = START_BYTES as u64;
+    let mut sections = Vec::with_capacity(count as usize);
+    for index in 0..count {
+        let rest = len - at;
+        if rest < 12 {
+            let place = Place { index: Some(("section header", index.into())), offset: Some(at), ..Place::default() };
+            let problem = format!("expected a header of 12 bytes, the file ends after {rest}");
+            return Err(FormatError::at(place, problem));
+        }
+        let mut head = [0; 12];
+        input.look(&mut head, at)?;
+        at += 12;
+        let (id, section) = section_head(&head);
+        let (rest, fits) = (len - at, usize::try_from(section).ok());
+        let (Some(len), Ok(offset)) = (fits.filter(|_| section <= rest), usize::try_from(at)) else {
+            let place = Place { section: Some((id, kind.section_name(id))), offset: Some(at), ..Place::default() };
+            return Err(FormatError::at(place, format!("expected {section} bytes, the file ends after {rest}")));
+        };
+        sections.push(Section { id, offset, len });
+        at += section;
+    }
+    if at != len {
+        let problem = format!("expected the end of the file, found {} more bytes", len - at);
+        return Err(FormatError::at(Place { offset: Some(at), ..Place::default() }, problem));
+    }
+    Ok((version, sections))
+}
+
+/// Bytes before the first section.
+pub(crate) const START_BYTES: usize = 12;
+
+/// The version and the number of sections, from the first bytes of a file.
+pub(crate) fn read_start(bytes: &[u8], kind: FileKind) -> Result<(u32, u32)> {
+    expect_kind(bytes, kind)?;
+    let mut head = Reader { at: 4, ..Reader::of(bytes, 0, None) };
+    let version = head.u32("version")?;
+    if version == 0 || version > kind.version_max() {
+        let problem = format!("expected a version from 1 to {}, found {version}", kind.version_max());
+        return Err(head.error_before(4, problem).advise("make the file with snarkjs 0.7 or circom 2"));
+    }
+    let count = head.u32("number of sections")?;
+    if count > limits::SECTIONS_MAX {
+        let problem = format!("expected at most {} sections, found {count}", limits::SECTIONS_MAX);
+        return Err(head.error_before(4, problem));
+    }
+    Ok((version, count))
+}
+
+/// Number and length of a section.
+pub(crate) fn section_head(head: &[u8; 12]) -> (u32, u64) {
+    (bytemuck::pod_read_unaligned(&head[..4]), bytemuck::pod_read_unaligned(&head[4..]))
+}
+
+/// What is looked at of a file before memory is taken for all of it: its table of sections and the first bytes of each.
+#[derive(Debug)]
+pub(crate) struct Heads {
+    kind: FileKind,
+    version: u32,
+    sections: Vec<Section>,
+    bytes: Vec<Vec<u8>>,
+}
+
+impl Heads {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// As for [`Container::parse`]; the file cannot be read.
+    pub(crate) fn read(file: &RegularFile, kind: FileKind) -> Result<Self> {
+        let (version, sections) = table(file, kind)?;
+        let bytes = sections.iter().enumerate().map(|(i, section)| {
+            // The list of contributions is shown whole.
+            let is_list = kind == FileKind::Zkey && section.id == 10 && sections[..i].iter().all(|s| s.id != 10);
+            let most = if is_list { limits::CONTRIBUTIONS_BYTES_MAX } else { limits::HEAD_BYTES };
+            let mut bytes = vec![0; section.len.min(most)];
+            file.read_at(&mut bytes, section.offset as u64)?;
+            Ok(bytes)
+        });
+        let bytes = bytes.collect::<Result<_>>()?;
+        Ok(Self { kind, version, sections, bytes })
+    }
+
+    /// The file by its heads: values past them cannot be taken.
+    pub(crate) fn container(&self) -> Container<'_> {
+        let parts = self.bytes.iter().map(Vec::as_slice).collect();
+        Container { parts, kind: self.kind, version: self.version, sections: self.sections.clone() }
+    }
+}
+
 /// A binary file split into its sections.
 #[derive(Debug, Clone)]
 pub struct Container<'a> {
-    bytes: &'a [u8],
+    /// The bytes of each section, or its first ones.
+    parts: Vec<&'a [u8]>,
     /// What kind of file it is.
     pub kind: FileKind,
     /// The version that the file states.
@@ -152,48 +274,9 @@ impl<'a> Container<'a> {
     /// Another kind of file, a version or a number of sections that is not supported, or sections that do not fill the
     /// file exactly.
     pub fn parse(bytes: &'a [u8], kind: FileKind) -> Result<Self> {
-        expect_kind(bytes, kind)?;
-        let mut head = Reader { bytes, base: 0, at: 4, section: None };
-        let version = head.u32("version")?;
-        if version == 0 || version > kind.version_max() {
-            let problem = format!("expected a version from 1 to {}, found {version}", kind.version_max());
-            return Err(head.error_before(4, problem).advise("make the file with snarkjs 0.7 or circom 2"));
-        }
-        let count = head.u32("number of sections")?;
-        if count > limits::SECTIONS_MAX {
-            let problem = format!("expected at most {} sections, found {count}", limits::SECTIONS_MAX);
-            return Err(head.error_before(4, problem));
-        }
-        let mut sections = Vec::with_capacity(count as usize);
-        for index in 0..count {
-            let here = |problem| {
-                let place = Place { index: Some(("section header", index.into())), ..Place::default() };
-                FormatError::at(Place { offset: Some(head.at as u64), ..place }, problem)
-            };
-            let rest = bytes.len() - head.at;
-            if rest < 12 {
-                return Err(here(format!("expected a header of 12 bytes, the file ends after {rest}")));
-            }
-            let id = head.u32("section id")?;
-            let len = head.u64("section length")?;
-            let rest = bytes.len() - head.at;
-            let Some(len) = usize::try_from(len).ok().filter(|&len| len <= rest) else {
-                let place = Place {
-                    section: Some((id, kind.section_name(id))),
-                    offset: Some(head.at as u64),
-                    ..Place::default()
-                };
-                let problem = format!("expected {len} bytes, the file ends after {rest}");
-                return Err(FormatError::at(place, problem));
-            };
-            sections.push(Section { id, offset: head.at, len });
-            head.at += len;
-        }
-        if head.at != bytes.len() {
-            let problem = format!("expected the end of the file, found {} more bytes", bytes.len() - head.at);
-            return Err(head.error(problem));
-        }
-        Ok(Self { bytes, kind, version, sections })
+        let (version, sections) = table(&bytes, kind)?;
+        let parts = sections.iter().map(|s| &bytes[s.offset..s.offset + s.len]).collect();
+        Ok(Self { parts, kind, version, sections })
     }
 
     /// Whether the file has this section.
@@ -209,26 +292,24 @@ impl<'a> Container<'a> {
             offset: s.map(|s| s.offset as u64),
             ..Place::default()
         };
-        let mut found = self.sections.iter().filter(|s| s.id == id);
-        let Some(first) = found.next() else {
+        let mut found = self.sections.iter().zip(&self.parts).filter(|(s, _)| s.id == id);
+        let Some((section, bytes)) = found.next() else {
             return Err(FormatError::at(place(None), "expected this section, the file has none"));
         };
-        if let Some(second) = found.next() {
+        if let Some((second, _)) = found.next() {
             return Err(FormatError::at(place(Some(second)), "expected this section once, found it a second time"));
         }
-        Ok(Reader {
-            bytes: &self.bytes[first.offset..first.offset + first.len],
-            base: first.offset,
-            at: 0,
-            section: Some((id, name)),
-        })
+        Ok(Reader { len: section.len, ..Reader::of(bytes, section.offset, Some((id, name))) })
     }
 }
 
 /// Takes values from the bytes of a section one after the other; no length is trusted.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
+    /// What is in memory: all of it, or its head.
     bytes: &'a [u8],
+    /// Bytes of the section.
+    len: usize,
     /// Offset of `bytes` in the file.
     base: usize,
     at: usize,
@@ -236,6 +317,11 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A reader of `bytes`, which are at `base` of the file.
+    pub(crate) fn of(bytes: &'a [u8], base: usize, section: Option<(u32, &'static str)>) -> Self {
+        Self { bytes, len: bytes.len(), base, at: 0, section }
+    }
+
     /// Offset in the file of the next byte.
     pub(crate) fn offset(&self) -> usize {
         self.base + self.at
@@ -243,7 +329,7 @@ impl<'a> Reader<'a> {
 
     /// Bytes left.
     pub(crate) fn rest(&self) -> usize {
-        self.bytes.len() - self.at
+        self.len - self.at
     }
 
     /// The place of the next byte.
@@ -268,7 +354,10 @@ impl<'a> Reader<'a> {
             let end = if self.section.is_some() { "section" } else { "file" };
             return Err(self.error(format!("expected {len} bytes ({what}), the {end} ends after {}", self.rest())));
         }
-        let bytes = &self.bytes[self.at..self.at + len];
+        let Some(bytes) = self.bytes.get(self.at..self.at + len) else {
+            let problem = format!("expected {what} within the first {} bytes of the section", self.bytes.len());
+            return Err(self.error(problem));
+        };
         self.at += len;
         Ok(bytes)
     }

@@ -86,6 +86,16 @@ impl FormatError {
         self
     }
 
+    /// Place and problem, for a message that names the file and says what to do itself.
+    pub(crate) fn bare(self) -> String {
+        Self(Box::new(Fields { path: None, advice: None, ..*self.0 })).to_string()
+    }
+
+    /// What is wrong, without the place.
+    pub(crate) fn problem(&self) -> &str {
+        &self.0.problem
+    }
+
     /// The file, where it is known.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()

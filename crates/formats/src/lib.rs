@@ -11,18 +11,19 @@
 //! | `proof.json` | [`Proof::parse`] | [`Proof::to_json`] |
 //! | `public.json` | [`json::parse_public`] | [`json::public_to_json`] |
 //!
-//! [`MappedFile`] brings a file into memory, [`output`] makes files appear whole or not at all.
+//! [`RegularFile`] brings a file into memory, [`output`] makes files appear whole or not at all. What a large file is, without reading
+//! all of it, say [`ZkeyFile`], [`R1csFile`], [`WtnsHeader`] and [`PtauHeader`].
 //!
 //! Every file is taken to be hostile: lengths, counts, indexes and moduli are checked before they are used, and an
 //! error names the place. Nothing here does curve arithmetic: whether points lie on the curve is the prover's to check.
 //! [`limits`] states the largest of everything.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod container;
 pub mod error;
+mod file;
 pub mod json;
 pub mod limits;
-mod mapped;
 mod modulus;
 pub mod output;
 mod ptau;
@@ -33,11 +34,11 @@ pub mod zkey;
 
 pub use container::FileKind;
 pub use error::{FormatError, Place, Result};
+pub use file::{FileBytes, RegularFile};
 pub use json::{Proof, VerificationKey};
-pub use mapped::MappedFile;
 pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};
 pub use ptau::PtauHeader;
-pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csHeader, R1csWriter};
-pub use wtns::Wtns;
-pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyHeader, ZkeySection, ZkeyWriter};
+pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
+pub use wtns::{Wtns, WtnsHeader};
+pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter};

@@ -8,8 +8,7 @@ use tandem_ops::CurveId;
 /// Sections of one binary file. snarkjs writes at most 18 (fflonk); other tools may add a few.
 pub const SECTIONS_MAX: u32 = 64;
 
-/// Bytes of one JSON file: enough for the verification key of a hundred thousand public inputs. A hostile file of
-/// this size takes less than 2 GiB of memory to read.
+/// Bytes of one JSON file: enough for the verification key of a hundred thousand public inputs.
 pub const JSON_BYTES_MAX: u64 = 32 << 20;
 
 /// Characters of one number in a JSON file. The largest coordinate has 115 decimal digits.
@@ -29,6 +28,12 @@ pub const SYM_LINE_MAX: usize = 1 << 16;
 
 /// Contributions to one key.
 pub const CONTRIBUTIONS_MAX: u32 = 1 << 16;
+
+/// Bytes of the section that lists them: as many with the largest points and parameters.
+pub const CONTRIBUTIONS_BYTES_MAX: usize = 68 + (CONTRIBUTIONS_MAX as usize) * (3 * 96 + 192 + 64 + 8 + 516);
+
+/// Bytes of a section that are looked at before memory is taken for all of it; no header has more.
+pub const HEAD_BYTES: usize = 1 << 12;
 
 /// Largest power of two that divides r - 1: a domain of 2^28 (BN254) or 2^32 (BLS12-381) has its root of unity. A file
 /// holds the domain's size in 32 bits, so no file reaches the latter.

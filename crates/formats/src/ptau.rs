@@ -7,9 +7,11 @@
 //! 12 to 15         Lagrange bases, where the file is prepared for phase 2
 //! ```
 
-use crate::container::{Container, FileKind};
-use crate::error::Result;
+use crate::container::{Container, FileKind, Heads};
+use crate::error::{InFile, Result};
+use crate::file::RegularFile;
 use crate::{limits, modulus};
+use std::path::Path;
 use tandem_ops::CurveId;
 
 /// What a powers of tau file says of itself. Its points are not looked at.
@@ -33,7 +35,19 @@ impl PtauHeader {
     /// # Errors
     /// The first thing found that is not as the format says.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let file = Container::parse(bytes, FileKind::Ptau)?;
+        Self::of(&Container::parse(bytes, FileKind::Ptau)?)
+    }
+
+    /// The same of a file, of which no points are read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not as [`PtauHeader::parse`] wants it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = RegularFile::open(&path)?;
+        Heads::read(&file, FileKind::Ptau).and_then(|heads| Self::of(&heads.container())).in_file(file.path())
+    }
+
+    fn of(file: &Container<'_>) -> Result<Self> {
         let mut section = file.section(1)?;
         let curve = section.modulus("base field modulus", modulus::curve_of_base)?;
         let max = limits::two_adicity(curve);

@@ -11,11 +11,13 @@
 //!
 //! Wires are the 1, the public outputs, the public inputs, then all others.
 
-use crate::container::{misuse, Container, ContainerWriter, FileKind, Reader};
-use crate::error::{FormatError, Place, Result};
+use crate::container::{misuse, Container, ContainerWriter, FileKind, Heads, Reader};
+use crate::error::{FormatError, InFile, Place, Result};
+use crate::file::{FileBytes, RegularFile};
 use crate::{limits, modulus};
 use rayon::prelude::*;
 use std::io::{self, Write};
+use std::path::Path;
 use tandem_ops::{Canonical, CurveId, Unaligned};
 
 /// Bytes of an entry of a linear combination.
@@ -65,6 +67,45 @@ pub struct R1cs<'a> {
     constraints: &'a [u8],
     /// Offset of every `BLOCK`-th constraint in `constraints`, and of their end.
     blocks: Vec<usize>,
+}
+
+/// A file that holds a constraint system by its header: its wires and constraints are no more than its sections can hold. Their
+/// content has not been looked at ([`R1cs::parse`]).
+#[derive(Debug)]
+pub struct R1csFile {
+    file: RegularFile,
+    /// Sizes.
+    pub header: R1csHeader,
+    /// How often custom gates are used.
+    pub custom_gate_uses: u32,
+}
+
+impl R1csFile {
+    /// Looks at a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no constraint system over a supported field; a count is larger than a section can hold.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = RegularFile::open(&path)?;
+        let look = |heads: Heads| {
+            let container = heads.container();
+            let header = read_header(container.section(1)?)?;
+            check_counts(&container, &header)?;
+            let uses = container.has(5).then(|| container.section(5)?.u32("number of uses")).transpose()?;
+            Ok((header, uses.unwrap_or(0)))
+        };
+        let looked = Heads::read(&file, FileKind::R1cs).and_then(look);
+        let (header, custom_gate_uses) = looked.in_file(file.path())?;
+        Ok(Self { file, header, custom_gate_uses })
+    }
+
+    /// Reads all of it, for [`R1cs::parse`].
+    ///
+    /// # Errors
+    /// As for [`RegularFile::read`].
+    pub fn read(&self) -> Result<FileBytes> {
+        self.file.read()
+    }
 }
 
 /// A template of custom gates.
@@ -155,6 +196,7 @@ impl<'a> R1cs<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let file = Container::parse(bytes, FileKind::R1cs)?;
         let header = read_header(file.section(1)?)?;
+        check_counts(&file, &header)?;
         let mut section = file.section(2)?;
         let start = section.place();
         let blocks = split_blocks(section.clone(), header.n_constraints)?;
@@ -229,15 +271,35 @@ fn read_header(mut section: Reader<'_>) -> Result<R1csHeader> {
     Ok(header)
 }
 
+/// Bounds the counts by what the file holds, so that a few bytes cannot ask for a large key.
+fn check_counts(file: &Container<'_>, header: &R1csHeader) -> Result<()> {
+    let (n_vars, n_constraints) = (u64::from(header.n_vars), u64::from(header.n_constraints));
+    let constraints = file.section(2)?;
+    let bytes = constraints.rest() as u64;
+    // An empty constraint takes 12 bytes.
+    let Some(terms) = bytes.checked_sub(12 * n_constraints).map(|bytes| bytes / ENTRY as u64) else {
+        return Err(constraints.error(format!("expected {n_constraints} constraints, found {bytes} bytes")));
+    };
+    if file.has(3) {
+        let labels = file.section(3)?;
+        if labels.rest() as u64 != n_vars * 8 {
+            return Err(labels.error(format!("expected {n_vars} labels of 8 bytes, found {} bytes", labels.rest())));
+        }
+    } else if n_vars > terms + 1 {
+        // circom always writes the map. Without it, what no constraint names is not there but for the 1.
+        let problem = format!(
+            "expected at most {} wires in a file without the map of wires to labels, the 1 and one for each term, found {n_vars}",
+            terms + 1
+        );
+        return Err(file.section(1)?.error(problem).advise("compile the circuit with circom 2"));
+    }
+    Ok(())
+}
+
 /// Offsets of the blocks in the section, and of its end.
 fn split_blocks(mut section: Reader<'_>, n_constraints: u32) -> Result<Vec<usize>> {
     let start = section.place();
     let bytes = section.take(section.rest(), "constraints")?;
-    // An empty constraint takes 12 bytes, so a count that the section can hold is no larger than this.
-    if u64::from(n_constraints) > bytes.len() as u64 / 12 {
-        let problem = format!("expected {n_constraints} constraints, found {} bytes", bytes.len());
-        return Err(FormatError::at(start, problem));
-    }
     let mut blocks = Vec::with_capacity(n_constraints as usize / BLOCK + 2);
     let mut rest = bytes;
     for index in 0..n_constraints as usize {
@@ -262,10 +324,6 @@ fn split_blocks(mut section: Reader<'_>, n_constraints: u32) -> Result<Vec<usize
 }
 
 fn read_labels<'a>(mut section: Reader<'a>, header: &R1csHeader) -> Result<Unaligned<'a, u64>> {
-    if section.rest() as u64 != u64::from(header.n_vars) * 8 {
-        let problem = format!("expected {} labels of 8 bytes, found {} bytes", header.n_vars, section.rest());
-        return Err(section.error(problem));
-    }
     let start = section.place();
     let labels: Unaligned<u64> = Unaligned::new(section.take(section.rest(), "labels")?)
         .ok_or_else(|| FormatError::at(start.clone(), "expected whole labels"))?;

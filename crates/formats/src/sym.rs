@@ -5,8 +5,8 @@
 //! ```
 
 use crate::error::{FormatError, InFile, Place, Result};
+use crate::file::RegularFile;
 use crate::limits;
-use crate::mapped::open_regular;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -17,9 +17,9 @@ use std::path::Path;
 /// The file cannot be read, or a line is not as the format says.
 pub fn names_of(path: impl AsRef<Path>, wires: impl IntoIterator<Item = u32>) -> Result<BTreeMap<u32, String>> {
     let path = path.as_ref();
-    let (file, _) = open_regular(path)?;
+    let file = RegularFile::open(path)?;
     let wanted = wires.into_iter().map(|wire| (wire, String::new())).collect();
-    pick(BufReader::new(file), wanted).in_file(path)
+    pick(BufReader::new(file.file()), wanted).in_file(path)
 }
 
 fn pick(mut text: impl BufRead, mut names: BTreeMap<u32, String>) -> Result<BTreeMap<u32, String>> {

@@ -7,14 +7,29 @@
 //!
 //! A witness is a secret: it is held in memory that is wiped when dropped, and no error shows a value of it.
 
-use crate::container::{Container, ContainerWriter, FileKind, Reader};
+use crate::container::{
+    misuse, read_start, section_head, Container, ContainerWriter, FileKind, Heads, Reader, START_BYTES,
+};
 use crate::error::{FormatError, InFile, Place, Result};
-use crate::mapped::open_regular;
+use crate::file::{open_stream, RegularFile};
 use crate::{limits, modulus};
 use rayon::prelude::*;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use tandem_ops::{Canonical, CurveId, HostBuf};
+use zeroize::Zeroizing;
+
+/// Bytes that are taken from a pipe at a time.
+const PIECE_BYTES: usize = 1 << 22;
+
+/// What a witness says of itself; no secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WtnsHeader {
+    /// The curve whose scalars the values are.
+    pub curve: CurveId,
+    /// How many values there are, the leading 1 included.
+    pub count: u32,
+}
 
 /// A witness, wiped when dropped.
 #[derive(Debug)]
@@ -25,37 +40,151 @@ pub struct Wtns {
     pub values: HostBuf<Canonical>,
 }
 
+impl WtnsHeader {
+    /// Reads the header of a file and no value.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its sections are not as the format says.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = RegularFile::open(path)?;
+        let look = |heads: Heads| Self::of(&heads.container()).map(|(header, _)| header);
+        Heads::read(&file, FileKind::Wtns).and_then(look).in_file(file.path())
+    }
+
+    /// The header, and the section of values, of the length that it says.
+    fn of<'a>(file: &Container<'a>) -> Result<(Self, Reader<'a>)> {
+        let header = Self::read(file.section(1)?)?;
+        let values = file.section(2)?;
+        header.check_values(values.rest() as u64, values.place())?;
+        Ok((header, values))
+    }
+
+    fn read(mut section: Reader<'_>) -> Result<Self> {
+        let curve = section.modulus("scalar field modulus", modulus::curve_of_scalar)?;
+        let count = section.u32("number of values")?;
+        if count == 0 {
+            return Err(section.error_before(4, "expected at least the leading 1, found no value"));
+        }
+        section.end()?;
+        Ok(Self { curve, count })
+    }
+
+    fn check_values(self, bytes: u64, place: Place) -> Result<()> {
+        if bytes != u64::from(self.count) * 32 {
+            let problem = format!("expected {} values of 32 bytes, found {bytes} bytes", self.count);
+            return Err(FormatError::at(place, problem));
+        }
+        Ok(())
+    }
+
+    /// Fails unless this is what a key needs.
+    fn expect(self, key: Option<WtnsHeader>) -> Result<()> {
+        let Some(key) = key.filter(|key| *key != self) else { return Ok(()) };
+        let problem = if self.curve == key.curve {
+            format!("the witness has {} values; the circuit of the key has {}", self.count, key.count)
+        } else {
+            format!("a witness for {}; the key is for {}", self.curve, key.curve)
+        };
+        Err(FormatError::whole(problem, Some("make both from the same compilation of the circuit")))
+    }
+}
+
 impl Wtns {
-    /// Reads a witness file.
+    /// Reads a witness file, or a witness that comes out of a pipe.
     ///
     /// # Errors
     /// The file cannot be read, or is not as [`Wtns::parse`] wants it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_in(path, |count| HostBuf::zeros(count).ok())
+        Self::open_in(path, None, |count| HostBuf::zeros(count).ok())
     }
 
-    /// The same in memory of the caller's: `room` is asked for zeros, as many as the file's bytes take.
+    /// The same in memory of the caller's: `room` is asked for zeros, as many as there are values. Where a key is known, it says what
+    /// is `expected`; another witness is refused before its values are read.
+    ///
+    /// A pipe is read once from front to back, so it gives the header before the values, as all tools write them.
     ///
     /// # Errors
-    /// As for [`Wtns::open`].
-    pub fn open_in(path: impl AsRef<Path>, room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>) -> Result<Self> {
+    /// As for [`Wtns::open`]; it is not what is expected.
+    pub fn open_in(
+        path: impl AsRef<Path>,
+        expected: Option<WtnsHeader>,
+        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+    ) -> Result<Self> {
         let path = path.as_ref();
-        let (mut file, len) = open_regular(path)?;
-        if len > limits::WTNS_BYTES_MAX {
-            let problem = format!("expected at most {} bytes, the file has {len}", limits::WTNS_BYTES_MAX);
-            return Err(FormatError::whole(problem, None).in_file(path));
+        let kind = std::fs::metadata(path).map_err(|e| FormatError::io(path, "open", e))?;
+        if kind.is_file() || kind.is_dir() {
+            return Self::of_file(&RegularFile::open(path)?, expected, room).in_file(path);
         }
-        // The file is read into the memory that the values will stay in, so that no second copy of the secret exists.
-        let count = (len as usize).div_ceil(32);
-        let mut buffer = room(count).filter(|room| room.len() >= count).ok_or_else(|| no_room(len)).in_file(path)?;
-        let bytes = &mut bytemuck::cast_slice_mut(&mut buffer[..])[..len as usize];
-        file.read_exact(bytes).map_err(|e| FormatError::io(path, "read", e))?;
-        let (curve, section) = values_section(bytes).in_file(path)?;
-        let (start, len) = (section.offset(), section.rest());
-        bytes.copy_within(start..start + len, 0);
-        buffer.truncate(len / 32);
-        check_values(&buffer, curve, section_place(start)).in_file(path)?;
-        Ok(Self { curve, values: buffer })
+        let mut stream = Stream { from: open_stream(path)?, at: 0 };
+        Self::of_stream(&mut stream, expected, room).in_file(path)
+    }
+
+    fn of_file(
+        file: &RegularFile,
+        expected: Option<WtnsHeader>,
+        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+    ) -> Result<Self> {
+        let heads = Heads::read(file, FileKind::Wtns)?;
+        let (header, section) = WtnsHeader::of(&heads.container())?;
+        header.expect(expected)?;
+        // Read into the memory that they stay in, so that no second copy of the secret exists.
+        let mut values = header.room(room)?;
+        file.read_at(bytemuck::cast_slice_mut(&mut values[..]), section.offset() as u64)?;
+        file.unchanged()?;
+        check_values(&values, header.curve, section.place())?;
+        Ok(Self { curve: header.curve, values })
+    }
+
+    fn of_stream<R: Read>(
+        stream: &mut Stream<R>,
+        expected: Option<WtnsHeader>,
+        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+    ) -> Result<Self> {
+        let mut start = [0; START_BYTES];
+        let got = stream.read(&mut start)?;
+        let (_, sections) = read_start(&start[..got], FileKind::Wtns)?;
+        let (mut header, mut room, mut read) = (None, Some(room), None);
+        for _ in 0..sections {
+            let mut head = [0; 12];
+            stream.fill(&mut head, None)?;
+            let (id, len) = section_head(&head);
+            let place = stream.place(Some(id));
+            if stream.at.saturating_add(len) > limits::WTNS_BYTES_MAX {
+                let problem = format!("expected at most {} bytes, found {len} in this section", limits::WTNS_BYTES_MAX);
+                return Err(FormatError::at(place, problem));
+            }
+            match (id, header) {
+                (1, None) if len <= limits::HEAD_BYTES as u64 => {
+                    let (base, mut bytes) = (stream.at as usize, vec![0; len as usize]);
+                    stream.fill(&mut bytes, Some(1))?;
+                    let found = WtnsHeader::read(Reader::of(&bytes, base, Some((1, FileKind::Wtns.section_name(1)))))?;
+                    found.expect(expected)?;
+                    header = Some(found);
+                }
+                (1, None) => return Err(FormatError::at(place, format!("expected a header of 40 bytes, found {len}"))),
+                (2, None) => {
+                    let problem = "expected the header before the values, which a pipe gives only once";
+                    return Err(FormatError::at(place, problem).advise("write the witness to a file first"));
+                }
+                (2, Some(header)) if room.is_some() => {
+                    header.check_values(len, place.clone())?;
+                    let values = stream.values(header, room.take())?;
+                    check_values(&values, header.curve, place)?;
+                    read = Some(Self { curve: header.curve, values });
+                }
+                (1 | 2, Some(_)) => {
+                    let problem = "expected this section once, found it a second time";
+                    return Err(FormatError::at(place, problem));
+                }
+                _ => stream.skip(len, id)?,
+            }
+        }
+        if stream.read(&mut [0])? != 0 {
+            return Err(FormatError::at(stream.place(None), "expected the end of the file, found more bytes"));
+        }
+        let missing = if header.is_some() { 2 } else { 1 };
+        let place = Place { section: Some((missing, FileKind::Wtns.section_name(missing))), ..Place::default() };
+        read.ok_or_else(|| FormatError::at(place, "expected this section, the file has none"))
     }
 
     /// Reads a witness from the bytes of its file.
@@ -63,21 +192,23 @@ impl Wtns {
     /// # Errors
     /// The first thing found that is not as the format says.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let (curve, mut section) = values_section(bytes)?;
-        let start = section.offset();
-        let bytes = section.take(section.rest(), "values")?;
-        let mut values = HostBuf::zeros(bytes.len() / 32).map_err(|_| no_room(bytes.len() as u64))?;
-        bytemuck::cast_slice_mut(&mut values[..]).copy_from_slice(bytes);
-        check_values(&values, curve, section_place(start))?;
-        Ok(Self { curve, values })
+        let (header, mut section) = WtnsHeader::of(&Container::parse(bytes, FileKind::Wtns)?)?;
+        let place = section.place();
+        let mut values = header.room(|count| HostBuf::zeros(count).ok())?;
+        bytemuck::cast_slice_mut(&mut values[..]).copy_from_slice(section.take(section.rest(), "values")?);
+        check_values(&values, header.curve, place)?;
+        Ok(Self { curve: header.curve, values })
     }
 
     /// Writes a witness file as snarkjs does.
     ///
     /// # Errors
-    /// Writing fails; more than 2^32 - 1 values.
+    /// The values are none of a witness: the first is not 1, one is not below the modulus, or there are more than 2^32 - 1; writing
+    /// fails.
     pub fn write(out: impl Write, curve: CurveId, values: &[Canonical]) -> io::Result<()> {
-        let count = u32::try_from(values.len()).map_err(|_| crate::container::misuse("more than 2^32 - 1 values"))?;
+        let count = u32::try_from(values.len()).map_err(|_| misuse("more than 2^32 - 1 values"))?;
+        check_values(values, curve, Place::default())
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.bare()))?;
         let mut out = ContainerWriter::new(out, FileKind::Wtns, 2, 2)?;
         out.section(1, 40)?;
         out.write(&32u32.to_le_bytes())?;
@@ -89,29 +220,88 @@ impl Wtns {
     }
 }
 
+impl WtnsHeader {
+    /// Memory for the values.
+    fn room(self, room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>) -> Result<HostBuf<Canonical>> {
+        let count = self.count as usize;
+        let mut values = room(count).filter(|room| room.len() >= count).ok_or_else(|| no_room(count as u64 * 32))?;
+        values.truncate(count);
+        Ok(values)
+    }
+}
+
+/// What a pipe gives, from front to back.
+struct Stream<R> {
+    from: R,
+    /// Bytes that came.
+    at: u64,
+}
+
+impl<R: Read> Stream<R> {
+    fn place(&self, section: Option<u32>) -> Place {
+        let section = section.map(|id| (id, FileKind::Wtns.section_name(id)));
+        Place { section, offset: Some(self.at), ..Place::default() }
+    }
+
+    /// Fills `bytes` as far as there are any; gives their number.
+    fn read(&mut self, bytes: &mut [u8]) -> Result<usize> {
+        let mut got = 0;
+        while got < bytes.len() {
+            match self.from.read(&mut bytes[got..]) {
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(FormatError::whole(format!("cannot read: {e}"), None)),
+            }
+        }
+        self.at += got as u64;
+        Ok(got)
+    }
+
+    /// Fills all of `bytes`.
+    fn fill(&mut self, bytes: &mut [u8], section: Option<u32>) -> Result<()> {
+        let place = self.place(section);
+        match self.read(bytes)? {
+            got if got == bytes.len() => Ok(()),
+            got => {
+                let problem = format!("expected {} bytes, the file ends after {got}", bytes.len());
+                Err(FormatError::at(place, problem))
+            }
+        }
+    }
+
+    /// Passes over bytes.
+    fn skip(&mut self, len: u64, section: u32) -> Result<()> {
+        let mut buffer = [0; 4096];
+        for start in (0..len).step_by(buffer.len()) {
+            let part = (len - start).min(buffer.len() as u64) as usize;
+            self.fill(&mut buffer[..part], Some(section))?;
+        }
+        Ok(())
+    }
+
+    /// The values. Memory is taken as they come: what a header says of a pipe is no more than a claim.
+    fn values(
+        &mut self,
+        header: WtnsHeader,
+        room: Option<impl FnOnce(usize) -> Option<HostBuf<Canonical>>>,
+    ) -> Result<HostBuf<Canonical>> {
+        let len = u64::from(header.count) * 32;
+        let mut pieces = Vec::new();
+        for start in (0..len).step_by(PIECE_BYTES) {
+            let mut piece = Zeroizing::new(vec![0u8; (len - start).min(PIECE_BYTES as u64) as usize]);
+            self.fill(&mut piece, Some(2))?;
+            pieces.push(piece);
+        }
+        let mut values = header.room(|count| room.and_then(|room| room(count)))?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values[..]);
+        bytes.chunks_mut(PIECE_BYTES).zip(&pieces).for_each(|(to, piece)| to.copy_from_slice(piece));
+        Ok(values)
+    }
+}
+
 fn no_room(len: u64) -> FormatError {
     FormatError::whole(format!("the witness needs {len} bytes of memory, more than there is"), None)
-}
-
-/// The curve and the section of the values, of the length that the header says.
-fn values_section(bytes: &[u8]) -> Result<(CurveId, Reader<'_>)> {
-    let file = Container::parse(bytes, FileKind::Wtns)?;
-    let mut header = file.section(1)?;
-    let curve = header.modulus("scalar field modulus", modulus::curve_of_scalar)?;
-    let count = header.u32("number of values")?;
-    if count == 0 {
-        return Err(header.error_before(4, "expected at least the leading 1, found no value"));
-    }
-    header.end()?;
-    let values = file.section(2)?;
-    if values.rest() as u64 != u64::from(count) * 32 {
-        return Err(values.error(format!("expected {count} values of 32 bytes, found {} bytes", values.rest())));
-    }
-    Ok((curve, values))
-}
-
-fn section_place(start: usize) -> Place {
-    Place { section: Some((2, FileKind::Wtns.section_name(2))), offset: Some(start as u64), ..Place::default() }
 }
 
 fn check_values(values: &[Canonical], curve: CurveId, start: Place) -> Result<()> {

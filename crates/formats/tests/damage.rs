@@ -336,18 +336,18 @@ fn powers_of_tau() {
 fn files_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let open = |name: &str| MappedFile::open(at(name)).map(drop);
+    let open = |name: &str| RegularFile::open(at(name)).map(drop);
     let message = refusal("missing", open("missing.zkey"));
     assert!(message.contains("missing.zkey: cannot open: No such file"), "{message}");
     std::fs::create_dir(at("folder")).unwrap();
     let message = refusal("folder", open("folder"));
     assert!(message.contains("folder: expected a file, this is a folder"), "{message}");
-    let message = refusal("device", MappedFile::open("/dev/null").map(drop));
-    assert!(message.contains("/dev/null: expected a file, this is not a regular file"), "{message}");
+    let message = refusal("device", RegularFile::open("/dev/null").map(drop));
+    assert!(message.contains("/dev/null: expected a file, this is a device, not a regular file"), "{message}");
     std::fs::write(at("empty.zkey"), "").unwrap();
-    assert!(MappedFile::open(at("empty.zkey")).unwrap().is_empty());
+    assert!(RegularFile::open(at("empty.zkey")).unwrap().read().unwrap().is_empty());
     std::fs::write(at("good.zkey"), data!("mul.zkey")).unwrap();
-    assert_eq!(&*MappedFile::open(at("good.zkey")).unwrap(), data!("mul.zkey"));
+    assert_eq!(&*RegularFile::open(at("good.zkey")).unwrap().read().unwrap(), data!("mul.zkey"));
     std::fs::write(at("bad.wtns"), &data!("mul.wtns")[..100]).unwrap();
     let message = refusal("witness", Wtns::open(at("bad.wtns")).map(drop));
     assert!(message.contains("bad.wtns: section 2 (values), byte 76:"), "{message}");

@@ -202,9 +202,8 @@ impl Item<'_, '_, '_> {
             return Err(stop(reader, Error::inputs(why)));
         }
         // A value is named by its place, never by what it is.
-        let value = parse(reader.shape.modulus()).map_err(|problem| {
-            Error::inputs(format!("signal {}: value {} {problem}", place.name, place.values.len()))
-        });
+        let value = parse(reader.shape.modulus())
+            .map_err(|problem| Error::inputs(format!("signal {}: value {} {problem}", place.name, place.values.len())));
         let pushed = value.and_then(|value| reader.push(place, &value));
         pushed.map_err(|problem| stop(reader, problem))
     }

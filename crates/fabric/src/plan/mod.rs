@@ -372,12 +372,7 @@ fn simple_bound(topology: &Topology, request: &Request) -> Result<(Witness, Rati
 }
 
 /// The best plan that is found without a search in rounds. `known` gets the bound's witness as soon as there is one.
-fn exact(
-    topology: &Topology,
-    request: &Request,
-    net: &Net,
-    known: &mut Option<Witness>,
-) -> Result<(Vec<Step>, Ratio)> {
+fn exact(topology: &Topology, request: &Request, net: &Net, known: &mut Option<Witness>) -> Result<(Vec<Step>, Ratio)> {
     let (job, _, root) = request.devices(topology)?;
     let node = |device: usize| net.device.iter().position(|&d| d == device).unwrap_or(0);
     let planned = if request.operation.is_reversed() { net.reversed() } else { net.clone() };

@@ -30,8 +30,7 @@ enum Shape {
 /// The best steps of all rounds, and their rate; nothing moves where the GPUs are not joined. The first round is always made.
 pub(super) fn rounds(topology: &Topology, request: &Request, net: &Net, clock: &Clock) -> Result<(Vec<Step>, Ratio)> {
     let (_, _, root) = request.devices(topology)?;
-    let hosts: Vec<usize> =
-        (0..net.n).filter(|&u| topology.devices()[net.device[u]].kind == DeviceKind::Cpu).collect();
+    let hosts: Vec<usize> = (0..net.n).filter(|&u| topology.devices()[net.device[u]].kind == DeviceKind::Cpu).collect();
     let root: Vec<usize> = (0..net.n).filter(|&u| net.device[u] == root).collect();
     let each = |list: &[usize]| list.iter().map(|&u| vec![u]).collect::<Vec<_>>();
     // What starts together is one place.

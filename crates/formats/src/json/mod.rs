@@ -6,21 +6,24 @@
 
 mod number;
 mod print;
+mod text;
 
 use crate::container::FileKind;
 use crate::error::{FormatError, Place, Result};
-use crate::mapped::open_regular;
+use crate::file::open_stream;
 use crate::zkey::{G1Point, G2Point};
 use crate::{limits, modulus};
 use ark_ec::pairing::Pairing;
 use ark_ff::{Field, PrimeField};
 use number::{to_decimal, Number, LIMBS};
 use print::Tree;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny};
 use serde::Deserialize;
 use std::io::Read;
+use std::marker::PhantomData;
 use std::path::Path;
 use tandem_ops::{Canonical, Curve, CurveId, Wire};
+use text::{G1Text, G2Text, IcText, PublicText};
 
 /// The target group of a pairing, as the field that it lies in.
 pub type TargetField<C> = <<C as Curve>::Pairing as Pairing>::TargetField;
@@ -58,13 +61,13 @@ const KEY: &str = "a verification key (JSON)";
 const PROOF: &str = "a proof (JSON)";
 const PUBLIC: &str = "public values (JSON)";
 
-/// Reads a whole JSON file.
+/// Reads a whole JSON file, or what comes out of a pipe.
 ///
 /// # Errors
 /// The file cannot be read, or is larger than [`limits::JSON_BYTES_MAX`].
 pub fn read_file(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     let path = path.as_ref();
-    let (file, _) = open_regular(path)?;
+    let file = open_stream(path)?;
     let mut bytes = Vec::new();
     file.take(limits::JSON_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| FormatError::io(path, "read", e))?;
     if bytes.len() as u64 > limits::JSON_BYTES_MAX {
@@ -98,35 +101,36 @@ impl<C: Curve> VerificationKey<C> {
     /// The first thing found that is not as the format says; coordinates that are not below the modulus.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
-        struct Text {
+        struct Head {
             protocol: String,
             curve: String,
             #[serde(rename = "nPublic")]
             n_public: u64,
+            #[serde(rename = "IC")]
+            ic: Vec<IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        #[serde(bound = "")]
+        struct Text<C: Curve> {
             vk_alpha_1: G1Text,
             vk_beta_2: G2Text,
             vk_gamma_2: G2Text,
             vk_delta_2: G2Text,
             vk_alphabeta_12: Option<[[[Number; 2]; 3]; 2]>,
             #[serde(rename = "IC")]
-            ic: Vec<G1Text>,
+            ic: IcText<C>,
         }
-        let text: Text = from_text(bytes, KEY)?;
-        check_protocol(&text.protocol)?;
-        check_curve::<C>(&text.curve)?;
-        if text.ic.len() as u64 != text.n_public.saturating_add(1) {
-            let problem = format!(
-                "expected {} points, one more than nPublic, found {}",
-                u128::from(text.n_public) + 1,
-                text.ic.len()
-            );
+        // The points are counted before any is read.
+        let head: Head = from_text(bytes, KEY)?;
+        check_protocol(&head.protocol)?;
+        check_curve::<C>(&head.curve)?;
+        if head.ic.len() as u64 != head.n_public.saturating_add(1) {
+            let expected = u128::from(head.n_public) + 1;
+            let problem = format!("expected {expected} points, one more than nPublic, found {}", head.ic.len());
             return Err(at_member("IC", problem));
         }
+        let text: Text<C> = from_text(bytes, KEY)?;
         let convert = Convert::<C>::new();
-        let mut ic = Vec::with_capacity(text.ic.len());
-        for (i, point) in text.ic.iter().enumerate() {
-            ic.push(convert.g1(point, &format!("IC[{i}]"))?);
-        }
         let alphabeta_12 = match text.vk_alphabeta_12 {
             Some(tower) => Some(target::<C>(tower.as_flattened().as_flattened())?),
             None => None,
@@ -137,7 +141,7 @@ impl<C: Curve> VerificationKey<C> {
             gamma_2: convert.g2(&text.vk_gamma_2, "vk_gamma_2")?,
             delta_2: convert.g2(&text.vk_delta_2, "vk_delta_2")?,
             alphabeta_12,
-            ic,
+            ic: text.ic.0,
         })
     }
 
@@ -209,17 +213,18 @@ impl<C: Curve> Proof<C> {
 /// # Errors
 /// The text is no list of numbers, or one of them is not below the modulus.
 pub fn parse_public(bytes: &[u8], curve: CurveId) -> Result<Vec<Canonical>> {
-    let numbers: Vec<Number> = from_text(bytes, PUBLIC)?;
-    let mut values = Vec::with_capacity(numbers.len());
-    for (i, Number(limbs)) in numbers.iter().enumerate() {
-        let (value, high) = limbs.split_at(4);
-        if high != [0, 0] || !modulus::is_below(value, modulus::scalar(curve)) {
-            let problem = format!("expected a value below the scalar field modulus of {curve}, found a larger one");
-            return Err(at_member(&format!("value {i}"), problem));
-        }
-        let mut canonical = Canonical::default();
-        canonical.0.copy_from_slice(value);
-        values.push(canonical);
+    from_text_as(bytes, PUBLIC, PublicText { curve, keep: usize::MAX }).map(|(values, _)| values)
+}
+
+/// The same where a key says how many there are. No more than these are kept.
+///
+/// # Errors
+/// As for [`parse_public`]; there is another number of them.
+pub fn parse_public_of(bytes: &[u8], curve: CurveId, expected: usize) -> Result<Vec<Canonical>> {
+    let (values, count) = from_text_as(bytes, PUBLIC, PublicText { curve, keep: expected })?;
+    if count != expected {
+        let problem = format!("{count} public values; the verification key has {expected}");
+        return Err(FormatError::whole(problem, Some("use the files of one circuit")));
     }
     Ok(values)
 }
@@ -229,22 +234,12 @@ pub fn public_to_json(values: &[Canonical]) -> String {
     Tree::List(values.iter().map(|v| Tree::Text(to_decimal(&v.0))).collect()).to_string()
 }
 
-/// x, y and z; z is 1 where the text leaves it out.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a point as [x, y, z], each a decimal string")]
-enum G1Text {
-    Affine([Number; 2]),
-    Projective([Number; 3]),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a point as [[x0, x1], [y0, y1], [z0, z1]], each a decimal string")]
-enum G2Text {
-    Affine([[Number; 2]; 2]),
-    Projective([[Number; 2]; 3]),
-}
-
 fn from_text<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T> {
+    from_text_as(bytes, expected, PhantomData)
+}
+
+/// What `seed` makes of a text.
+fn from_text_as<'a, S: DeserializeSeed<'a>>(bytes: &'a [u8], expected: &str, seed: S) -> Result<S::Value> {
     let wrong = |found: &str| {
         let problem = format!("this is {found}, expected {expected}");
         FormatError::whole(problem, Some("check the order of the arguments"))
@@ -254,7 +249,9 @@ fn from_text<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T> {
         Some(kind) => return Err(wrong(kind.describe())),
         None => return Err(wrong("a file of unknown type")),
     }
-    serde_json::from_slice(bytes).map_err(|error| match kind_of_text(bytes) {
+    let mut text = serde_json::Deserializer::from_slice(bytes);
+    let read = seed.deserialize(&mut text).and_then(|value| text.end().map(|()| value));
+    read.map_err(|error| match kind_of_text(bytes) {
         Some(found) if found != expected => wrong(found),
         _ => {
             let member = format!("line {}, column {}", error.line(), error.column());

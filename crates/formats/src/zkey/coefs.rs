@@ -1,7 +1,7 @@
 //! Section 4: the matrices A and B of the circuit, entry by entry.
 
 use super::ZkeyHeader;
-use crate::container::Reader;
+use crate::container::{FileKind, Reader};
 use crate::error::{FormatError, Place, Result};
 use crate::modulus;
 use rayon::prelude::*;
@@ -64,12 +64,8 @@ pub struct Matrices {
 
 impl<'a> Coefs<'a> {
     pub(super) fn read<C: Curve>(mut section: Reader<'a>, header: &ZkeyHeader<C>) -> Result<Self> {
-        let count = section.u32("number of coefficients")?;
+        Self::count(&mut section)?;
         let place = section.place();
-        if section.rest() as u64 != u64::from(count) * ENTRY as u64 {
-            let problem = format!("expected {count} coefficients of {ENTRY} bytes, found {} bytes", section.rest());
-            return Err(section.error(problem));
-        }
         Ok(Self {
             bytes: section.take(section.rest(), "coefficients")?,
             place,
@@ -77,6 +73,32 @@ impl<'a> Coefs<'a> {
             n_vars: header.n_vars,
             modulus: modulus::scalar(C::ID),
         })
+    }
+
+    /// How many entries a section says it has, and has.
+    pub(super) fn count(section: &mut Reader<'_>) -> Result<u32> {
+        let count = section.u32("number of coefficients")?;
+        if section.rest() as u64 != u64::from(count) * ENTRY as u64 {
+            let problem = format!("expected {count} coefficients of {ENTRY} bytes, found {} bytes", section.rest());
+            return Err(section.error(problem));
+        }
+        Ok(count)
+    }
+
+    /// How many of some entries are A's, and how many are B's; they begin with that of index `first` of those at `start` of the file.
+    pub(super) fn count_by_matrix(entries: &[u8], start: u64, first: u64) -> Result<[u64; 2]> {
+        let mut counts = [0; 2];
+        for (index, entry) in (first..).zip(entries.chunks_exact(ENTRY)) {
+            let matrix = Coef::read(entry).matrix;
+            let Some(count) = counts.get_mut(matrix as usize) else {
+                let section = Some((4, FileKind::Zkey.section_name(4)));
+                let offset = Some(start + index * ENTRY as u64);
+                let place = Place { section, index: Some(("coefficient", index)), offset, member: None };
+                return Err(FormatError::at(place, not_a_matrix(matrix)));
+            };
+            *count += 1;
+        }
+        Ok(counts)
     }
 
     /// How many entries there are.
@@ -163,7 +185,7 @@ impl<'a> Coefs<'a> {
 
     fn problem(&self, coef: &Coef) -> Option<String> {
         if coef.matrix > 1 {
-            return Some(format!("expected matrix 0 or 1, found {}", coef.matrix));
+            return Some(not_a_matrix(coef.matrix));
         }
         if coef.constraint >= self.domain_size {
             return Some(format!(
@@ -179,6 +201,10 @@ impl<'a> Coefs<'a> {
         }
         None
     }
+}
+
+fn not_a_matrix(found: u32) -> String {
+    format!("expected matrix 0 or 1, found {found}")
 }
 
 /// The entries of some rows, in order.

@@ -16,10 +16,12 @@
 
 mod coefs;
 mod contributions;
+mod file;
 mod write;
 
 pub use coefs::{Coef, Coefs, Matrices};
 pub use contributions::{Contribution, ContributionKind, Contributions};
+pub use file::ZkeyFile;
 pub use write::{ZkeySection, ZkeyWriter};
 
 use crate::container::{Container, FileKind, Reader};
@@ -138,17 +140,61 @@ impl<'a, C: Curve> Zkey<'a, C> {
             return Err(FormatError::whole(problem, Some("use files made for one curve")));
         }
         let header = read_header::<C>(&mut section)?;
-        let (vars, public) = (header.n_vars as usize, header.n_public as usize);
-        let ic = points::<C, _>(&file, 3, public + 1)?;
+        let sections = PointSections::of(&file, &header)?;
         let coefs = Coefs::read::<C>(file.section(4)?, &header)?;
-        let a = points::<C, _>(&file, 5, vars)?;
-        let b1 = points::<C, _>(&file, 6, vars)?;
-        let b2 = points::<C, _>(&file, 7, vars)?;
-        let c = points::<C, _>(&file, 8, vars - public - 1)?;
-        let h = points::<C, _>(&file, 9, header.domain_size as usize)?;
-        let contributions = if file.has(10) { Some(Contributions::read::<C>(file.section(10)?)?) } else { None };
-        Ok(Self { header, ic, coefs, a, b1, b2, c, h, contributions })
+        let contributions = contributions::<C>(&file)?;
+        Ok(Self {
+            header,
+            ic: points::<C, _>(sections.ic)?,
+            coefs,
+            a: points::<C, _>(sections.a)?,
+            b1: points::<C, _>(sections.b1)?,
+            b2: points::<C, _>(sections.b2)?,
+            c: points::<C, _>(sections.c)?,
+            h: points::<C, _>(sections.h)?,
+            contributions,
+        })
     }
+}
+
+/// The sections of points, of the lengths that the header says.
+struct PointSections<'a> {
+    ic: Reader<'a>,
+    a: Reader<'a>,
+    b1: Reader<'a>,
+    b2: Reader<'a>,
+    c: Reader<'a>,
+    h: Reader<'a>,
+}
+
+impl<'a> PointSections<'a> {
+    fn of<C: Curve>(file: &Container<'a>, header: &ZkeyHeader<C>) -> Result<Self> {
+        let section = |id, count: u32, size: usize| {
+            let section = file.section(id)?;
+            let expected = u64::from(count).saturating_mul(size as u64);
+            if section.rest() as u64 != expected {
+                let problem = format!("expected {count} points of {size} bytes, found {} bytes", section.rest());
+                return Err(section.error(problem));
+            }
+            Ok(section)
+        };
+        // There are fewer public values than values.
+        let (vars, public) = (header.n_vars, header.n_public);
+        let (g1, g2) = (size_of::<G1Point<C>>(), size_of::<G2Point<C>>());
+        Ok(Self {
+            ic: section(3, public + 1, g1)?,
+            a: section(5, vars, g1)?,
+            b1: section(6, vars, g1)?,
+            b2: section(7, vars, g2)?,
+            c: section(8, vars - public - 1, g1)?,
+            h: section(9, header.domain_size, g1)?,
+        })
+    }
+}
+
+/// Who took part in the key's ceremony, where the file says it.
+fn contributions<C: Curve>(file: &Container<'_>) -> Result<Option<Contributions>> {
+    file.has(10).then(|| Contributions::read::<C>(file.section(10)?)).transpose()
 }
 
 fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<ZkeyHeader<C>> {
@@ -204,18 +250,12 @@ fn coordinate_not_below<C: Curve>(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// A section that is an array of `count` points.
-fn points<'a, C: Curve, P: Wire>(file: &Container<'a>, id: u32, count: usize) -> Result<Unaligned<'a, P>> {
+/// A section as an array of points, with coordinates below the modulus.
+fn points<C: Curve, P: Wire>(mut section: Reader<'_>) -> Result<Unaligned<'_, P>> {
     /// Bytes that one task checks: large enough to be worth a task, small enough to share the work out.
     const TASK_BYTES: usize = 1 << 20;
-    let mut section = file.section(id)?;
     let start = section.place();
     let size = size_of::<P>();
-    let expected = (count as u64).saturating_mul(size as u64);
-    if section.rest() as u64 != expected {
-        let problem = format!("expected {count} points of {size} bytes, found {} bytes", section.rest());
-        return Err(section.error(problem));
-    }
     let bytes = section.take(section.rest(), "points")?;
     let per_task = TASK_BYTES / size;
     let bad = bytes.par_chunks(per_task * size).enumerate().find_map_first(|(task, part)| {
