@@ -90,21 +90,16 @@ def ratio(theirs, ours):
 COLOURS = ["#0b6e99", "#c2410c", "#3f7d20", "#7c3aed", "#a16207", "#be185d"]
 
 
-def plot(title, x_label, y_label, series, log_y=True, x_text=str):
-    """Lines as SVG: series is a list of (name, [(x, y), ...]); x goes by its place, which suits powers of two."""
+def plot(title, x_label, y_label, series, x_text):
+    """Lines as SVG: series is a list of (name, [(x, y), ...]), x a power of two by its exponent; y is on a log scale."""
     width, height, left, top, right, bottom = 720, 400, 64, 40, 190, 52
     xs = sorted({x for _, points in series for x, _ in points})
     ys = [y for _, points in series for _, y in points]
-    scale = math.log10 if log_y else (lambda y: y)
-    if log_y:
-        low, high = math.floor(scale(min(ys))), math.ceil(scale(max(ys)))
-        ticks = [10.0**k for k in range(low, high + 1)]
-    else:
-        step = 10 ** math.floor(math.log10(max(ys)))
-        ticks = [step * k for k in range(0, math.ceil(max(ys) / step) + 1)]
-        low, high = 0, ticks[-1]
-    at_x = lambda x: left + (width - left - right) * (xs.index(x) + 0.5) / len(xs)
-    at_y = lambda y: height - bottom - (height - top - bottom) * (scale(y) - low) / (high - low)
+    low, high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))
+    ticks = [10.0**k for k in range(low, high + 1)]
+    step = (width - left - right) / (xs[-1] - xs[0] + 1)
+    at_x = lambda x: left + step * (x - xs[0] + 0.5)
+    at_y = lambda y: height - bottom - (height - top - bottom) * (math.log10(y) - low) / (high - low)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
@@ -415,7 +410,9 @@ def fabric(rows, files):
             found = [by_library.get((what, library, size)) for size in (16 << 20, 256 << 20, 1 << 30)]
             links.append([f"{what}: {library}"] + [digits(r["algbw"]) if r else "" for r in found])
     line = lambda what, library: [
-        (size, by_library[what, library, size]["us_latency"]) for size in SIZES if (what, library, size) in by_library
+        (size.bit_length() - 1, by_library[what, library, size]["us_latency"])
+        for size in SIZES
+        if (what, library, size) in by_library
     ]
     files["fabric.svg"] = plot(
         "One call from the host to its end on both GPUs, us",
@@ -426,7 +423,7 @@ def fabric(rows, files):
             for what, name in (("broadcast", "broadcast"), ("allreduce", "all-reduce"))
             for library, words in (("tandem", "ours"), ("NCCL 2.28.9", "NCCL"))
         ],
-        x_text=lambda size: SIZES[size],
+        x_text=lambda exponent: SIZES[1 << exponent],
     )
     head = [""] + list(SIZES.values())
     return f"""## The fabric
