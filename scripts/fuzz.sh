@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit"
+all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module"
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # The target is named so that the flags reach the crates and not their build scripts. No kernels: topologies need none.
@@ -29,6 +29,7 @@ for target in ${*:-$all}; do
     case $target in
     vkey_json | proof_json | public_json) seeds=crates/formats/tests/data/*.${target%_json}.json ;;
     topology) seeds=crates/fabric/tests/data/* ;;
+    module) seeds=fuzz/seeds/module/* ;;
     circuit) seeds=crates/witness/tests/data/* bytes=65536 ;;
     *) seeds=crates/formats/tests/data/*.$target ;;
     esac

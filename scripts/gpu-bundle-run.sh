@@ -1,11 +1,14 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Runs the bundle beside it: every test program, the conformance suite at larger sizes, every fixture's proof, and with
 # SANITIZE=1 compute-sanitizer on the small ones; with SANITIZE=only nothing else. A table comes last; what the programs say
 # goes to $OUT (default: out). The exit status is 0 if all passed.
-#   SANITIZE_TOOLS    memcheck racecheck
-#   SANITIZE_SECONDS  300, for each part
-#   SANITIZE_BESIDE   parts at once: half as many as there are cores
-set -u
+#   SANITIZE_TOOLS      memcheck racecheck
+#   SANITIZE_SECONDS    300, for each part
+#   SANITIZE_BESIDE     parts at once: half as many as there are cores
+#   SANITIZE_MEMORY_GB  host memory for parts that run at once: what is available
+# Arrays: what `sh run.sh` started goes on in bash.
+[ -n "${BASH_VERSION:-}" ] && ! shopt -oq posix || exec bash "$0" "$@"
+set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-out}
 mkdir -p "$out"
@@ -13,26 +16,60 @@ mkdir -p "$out"
 export TANDEM_REQUIRE_GPU="${TANDEM_REQUIRE_GPU:-$(nvidia-smi -L | wc -l)}"
 [ "$TANDEM_REQUIRE_GPU" -ge 1 ] || { echo "run.sh: nvidia-smi lists no GPU" >&2; exit 1; }
 table=$out/table.txt
+rows=0
 failures=0
 
 # row <what> <status> <seconds> <words>
 row() {
-    if [ "$2" -eq 0 ]; then word=ok; else word=FAILED failures=$((failures + 1)); fi
+    local word=ok
+    rows=$((rows + 1))
+    [ "$2" -eq 0 ] || { word=FAILED; failures=$((failures + 1)); }
     printf '%-36s %-7s %4ss  %s\n' "$1" "$word" "$3" "$4" >>"$table"
 }
 
-# tested <what> <log's name> <status> <seconds>: the row of a test program.
-tested() {
-    row "$1" "$3" "$4" "$(sed -n 's/^test result: [a-zA-Z]*\. //p' "$out/$2.log" | cut -d';' -f1,2)"
-    [ "$3" -eq 0 ] || grep -A4 'panicked at' "$out/$2.log" | head -40
+# fault <log> <status> [<tool>]: why what wrote the log did not pass; nothing if it did. A status of 0 is not enough: the program's own
+# last line must say that tests passed, and a tool's summary that it found nothing and that the program did not die under it.
+fault() {
+    local last skipped summaries clean='^========= ERROR SUMMARY: 0 errors$'
+    [ "$2" -ne 124 ] || { echo "not done in time"; return; }
+    [ "$2" -eq 0 ] || { echo "exit status $2"; return; }
+    last=$(grep -av -e '^=========' -e 'skipped: .*::' -e '^[[:space:]]*$' "$1" | tail -n 1)
+    skipped=$(grep -ac 'skipped: .*::' "$1")
+    if [[ $last =~ ^test\ result:\ ok\.\ ([0-9]+)\ passed\;\ 0\ failed\; ]]; then
+        [ "${BASH_REMATCH[1]}" -gt "$skipped" ] || { echo "no test ran"; return; }
+    elif ! [[ $last =~ ^[^:]+:\ [1-9][0-9]*\ cases\ of\ .*,\ 0\ sums\ wrong$ ]]; then
+        echo "its last line is no result"
+        return
+    fi
+    [ $# -gt 2 ] || return
+    if grep -aqE "Target application returned an error|process didn.t terminate successfully" "$1"; then
+        echo "the program died under the tool"
+        return
+    fi
+    [ "$3" != racecheck ] || clean='^========= RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)$'
+    summaries=$(grep -aE '^========= [A-Z]+ SUMMARY: ' "$1")
+    [ -n "$summaries" ] || { echo "the tool gave no summary"; return; }
+    ! grep -aqvE "$clean" <<<"$summaries" || echo "the tool found something"
+}
+
+# judge <what> <log> <seconds> <status> [<tool>]: the row of what wrote the log.
+judge() {
+    local why words status=0
+    why=$(fault "$2" "${@:4}")
+    words=$(sed -n 's/.*\(\(ERROR\|RACECHECK\) SUMMARY\)/\1/p; s/^test result: [a-zA-Z]*\. \([^;]*; [^;]*\);.*/\1,/p; / sums wrong$/p' "$2" | tr '\n' ' ')
+    [ -z "$why" ] || status=1
+    row "$1" "$status" "$3" "${why:+$why; }$words$(grep -ac 'skipped: .*::' "$2") skipped"
+    [ "$status" -eq 0 ] || grep -a -A4 'panicked at' "$2" | head -40
 }
 
 tests() {
+    local program name start status
     for program in "$here"/tests/*; do
         name=$(basename "$program")
         start=$(date +%s)
         "$program" >"$out/$name.log" 2>&1
-        tested "test $name" "$name" $? $(($(date +%s) - start))
+        status=$?
+        judge "test $name" "$out/$name.log" $(($(date +%s) - start)) $status
     done
 }
 
@@ -40,109 +77,149 @@ tests() {
 # memory that is free. Most of the time is the CPU's, with what the GPU's results are compared with: one to two minutes on 16 cores,
 # it is estimated.
 larger() {
+    local start status
     start=$(date +%s)
     TANDEM_CONFORMANCE_LOG_N=20 "$here/tests/conformance" cuda::ntt >"$out/conformance-ntt.log" 2>&1 &
     TANDEM_CONFORMANCE_LOG_N=19 "$here/tests/conformance" --test-threads 1 cuda::msm >"$out/conformance-msm.log" 2>&1
-    tested "test conformance, sums of 2^19" conformance-msm $? $(($(date +%s) - start))
+    status=$?
+    judge "test conformance, sums of 2^19" "$out/conformance-msm.log" $(($(date +%s) - start)) $status
     wait $!
-    tested "test conformance, transforms of 2^20" conformance-ntt $? $(($(date +%s) - start))
+    status=$?
+    judge "test conformance, transforms of 2^20" "$out/conformance-ntt.log" $(($(date +%s) - start)) $status
 }
 
 proofs() {
+    local key stem name start status
     for key in "$here"/fixtures/*.zkey; do
-        [ -e "$key" ] || continue
         stem=${key%.zkey}
         name=$(basename "$stem")
         start=$(date +%s)
+        # A proof from elsewhere must not stand for this one; without a key the program fails, and so does the row.
+        rm -f "$out/$name.proof.json" "$out/$name.public.json"
         {
             "$here/tandem" prove "$key" "$stem.wtns" "$out/$name.proof.json" "$out/$name.public.json" --device cuda &&
                 "$here/tandem" verify "$stem.vkey.json" "$out/$name.public.json" "$out/$name.proof.json"
         } >"$out/$name.log" 2>&1
-        row "prove and verify $name" $? $(($(date +%s) - start)) ""
+        status=$?
+        row "prove and verify $name" $status $(($(date +%s) - start)) ""
     done
 }
 
-# part <tool> <name> <log2 size> <GPU, or all> <program> <argument>..: runs it under a tool; status and seconds go to a file.
+# part <tool> <name> <log2 size> <share> <GPU, or all> <program> <argument>..: runs it under a tool; status and seconds go to a file.
 part() {
-    tool=$1 log=$out/$1-$2.log
-    export TANDEM_CONFORMANCE_LOG_N="$3"
-    [ "$4" = all ] || export CUDA_VISIBLE_DEVICES="$4" TANDEM_REQUIRE_GPU=1
-    program=$here/$5
-    shift 5
+    local tool=$1 log=$out/$1-$2.log program=$here/$6 gpu=$5 start
+    export TANDEM_CONFORMANCE_LOG_N="$3" TANDEM_CONFORMANCE_SHARE="$4"
+    [ "$gpu" = all ] || export CUDA_VISIBLE_DEVICES="$gpu" TANDEM_REQUIRE_GPU=1
+    shift 6
     start=$(date +%s)
     # Tests ask for too much memory on purpose: errors of the API are theirs to check.
     timeout "${SANITIZE_SECONDS:-300}" compute-sanitizer --tool "$tool" --report-api-errors no --error-exitcode 9 \
         "$program" "$@" >"$log" 2>&1
-    status=$?
-    # A name that no test has.
-    grep -q '^test result: ok\. 0 passed' "$log" && status=1
-    echo "$status $(($(date +%s) - start))" >"${log%.log}.status"
+    echo "$? $(($(date +%s) - start))" >"${log%.log}.status"
 }
 
-# All parts, the longest first. Only what moves data between GPUs has all of them. The suite's half that compares every operation
-# with the CPU is left out. Sizes for memcheck and for racecheck, which takes far longer.
+# All parts, the longest first: the host memory in GB that it takes at the most, and the arguments of `part`. Only what moves data
+# between GPUs has all of them. The suite's half that compares every operation with the CPU is left out. Sizes for memcheck and for
+# racecheck, which takes far longer and far more memory: there long ones come in shares, so that each ends in two minutes.
 parts() {
-    while read -r filter memory race gpus; do
-        filters=$((${filters:-0} + 1)) number=$filters
+    local filter memory race gpus shares gb number=0 tool size share of gpu name program i one
+    while read -r filter memory race gpus shares gb; do
         for tool in $tools; do
-            size=$memory
-            [ "$tool" = racecheck ] && size=$race
-            number=$((number + 1))
-            [ "$gpus" = one ] && gpu=$((number % TANDEM_REQUIRE_GPU)) || gpu=all
-            name=conformance-$(echo "$filter" | tr -s : -)
-            echo "$tool $name $size $gpu tests/conformance --test-threads 1 cuda::$filter"
+            size=$memory of=1
+            [ "$tool" = racecheck ] && size=$race of=$shares
+            for ((share = 0; share < of; share++)); do
+                number=$((number + 1))
+                [ "$gpus" = one ] && gpu=$((number % TANDEM_REQUIRE_GPU)) || gpu=all
+                name=conformance-${filter//::/-}
+                [ "$of" -eq 1 ] || name+=-$share
+                echo "$([ "$tool" = racecheck ] && echo "$gb" || echo 4) $tool $name $size $share/$of $gpu" \
+                    "tests/conformance --test-threads 1 cuda::$filter"
+            done
         done
-    done <<END
-msm::Bls12_381 8 4 one
-msm::Bn254 8 4 one
-ntt_spread::Bls12_381 6 4 all
-ntt_spread::Bn254 6 4 all
-ntt_spread::Goldilocks 6 4 all
-ntt_spread::BabyBear 6 4 all
-reduce 4 4 all
-ntt::Bls12_381 8 6 one
-ntt_products::Bls12_381 8 6 one
-ntt_products::Bn254 8 6 one
-ntt::Bn254 8 6 one
-ntt::Goldilocks 8 6 one
-ntt::BabyBear 8 6 one
-poseidon::Bls12_381 6 4 one
-poseidon::Bn254 6 4 one
-sort 8 6 all
-memory 8 6 all
-spmv 8 6 one
-vector 8 6 one
-END
+    done <<<"$filters"
     for tool in $tools; do
-        echo "$tool gpu 8 all tests/gpu --test-threads 1"
-        # Its test of a rate is none under a tool.
-        echo "$tool backend 8 all tests/backend --test-threads 1 --skip take_their_link"
+        echo "8 $tool gpu 8 0/1 all tests/gpu --test-threads 1"
+        if [ "$tool" = racecheck ]; then
+            for one in $(listed backend); do echo "16 $tool backend-$one 8 0/1 all tests/backend --test-threads 1 --exact $one"; done
+        else
+            # Its test of a rate is none under a tool.
+            echo "8 $tool backend 8 0/1 all tests/backend --test-threads 1 --skip take_their_link"
+        fi
         for program in "$here"/micro/msm-*; do
             name=$(basename "$program")
             [ -x "$program" ] || continue
-            for i in 0 1; do echo "$tool $name-$i 4 $((i % TANDEM_REQUIRE_GPU)) micro/$name small $i 2"; done
+            for i in 0 1; do echo "8 $tool $name-$i 4 0/1 $((i % TANDEM_REQUIRE_GPU)) micro/$name small $i 2"; done
         done
     done
 }
 
+# filter, log2 of sizes for memcheck and racecheck, GPUs, shares and GB under racecheck
+filters='msm::Bls12_381 8 4 one 8 64
+msm::Bn254 8 4 one 8 64
+ntt_spread::Bls12_381 6 4 all 1 8
+ntt_spread::Bn254 6 4 all 1 8
+ntt_spread::Goldilocks 6 4 all 1 8
+ntt_spread::BabyBear 6 4 all 1 8
+reduce 4 4 all 1 8
+ntt::Bls12_381 8 6 one 1 8
+ntt_products::Bls12_381 8 6 one 1 8
+ntt_products::Bn254 8 6 one 1 8
+ntt::Bn254 8 6 one 1 8
+ntt::Goldilocks 8 6 one 1 8
+ntt::BabyBear 8 6 one 1 8
+poseidon::Bls12_381 6 4 one 1 8
+poseidon::Bn254 6 4 one 1 8
+sort 8 6 all 4 16
+memory 8 6 all 1 8
+spmv 8 6 one 1 8
+vector 8 6 one 1 8'
+
+# listed <program>: its tests, those of a rate left out.
+listed() {
+    "$here/tests/$1" --list 2>>"$out/list.log" | sed -n 's/: test$//p' | grep -v take_their_link
+}
+
+# Every test of the suite on GPUs belongs to a part.
+nothing_is_left_out() {
+    local left
+    left=$(listed conformance | grep '^cuda::' | grep -vE "^cuda::($(cut -d' ' -f1 <<<"$filters" | paste -sd'|'))(::|\$)")
+    [ -z "$left" ]
+    row "every test has its part" $? 0 "$(tr '\n' ' ' <<<"$left")"
+}
+
+# Starts parts, given as lines of `parts`, as far as there are cores and memory; one that needs more memory than there is runs alone.
+schedule() {
+    local beside=${SANITIZE_BESIDE:-$((($(nproc) + 1) / 2))} gb line pid used=0
+    local free=${SANITIZE_MEMORY_GB:-$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)}
+    local -A running=()
+    while read -r gb line; do
+        while [ ${#running[@]} -gt 0 ] && { [ ${#running[@]} -ge "$beside" ] || [ $((used + gb)) -gt "$free" ]; }; do
+            sleep 0.1
+            for pid in "${!running[@]}"; do
+                kill -0 "$pid" 2>/dev/null || { used=$((used - running[$pid])); unset "running[$pid]"; }
+            done
+        done
+        # shellcheck disable=SC2086 # words on purpose
+        part $line </dev/null &
+        running[$!]=$gb used=$((used + gb))
+    done
+    wait
+}
+
 sanitize() {
+    local gb tool name rest status seconds
     tools=${SANITIZE_TOOLS:-memcheck racecheck}
     rm -f "$out"/*.status
+    nothing_is_left_out
     parts >"$out/parts.txt"
-    OUT=$out xargs -P "${SANITIZE_BESIDE:-$((($(nproc) + 1) / 2))}" -L 1 sh "$here/$(basename "$0")" part <"$out/parts.txt"
-    while read -r tool name rest; do
-        read -r status seconds <"$out/$tool-$name.status" || status=1 seconds=0
-        words=$(sed -n 's/.*\(\(ERROR\|RACECHECK\) SUMMARY\)/\1/p; s/^test result: [a-zA-Z]*\. \([^;]*\);.*/\1,/p; / sums wrong$/p' "$out/$tool-$name.log" | tr '\n' ' ')
-        [ "$status" -ne 124 ] || words="not done in time"
-        row "$tool $name" "$status" "$seconds" "$words"
+    schedule <"$out/parts.txt"
+    while read -r gb tool name rest; do
+        status=1 seconds=0
+        [ ! -e "$out/$tool-$name.status" ] || read -r status seconds <"$out/$tool-$name.status"
+        judge "$tool $name" "$out/$tool-$name.log" "$seconds" "$status" "$tool"
     done <"$out/parts.txt"
 }
 
-if [ "${1:-}" = part ]; then
-    shift
-    part "$@"
-    exit 0
-fi
 : >"$table"
 if [ "${SANITIZE:-0}" != only ]; then
     tests
@@ -152,5 +229,5 @@ fi
 [ "${SANITIZE:-0}" = 0 ] || sanitize
 
 cat "$table"
-echo "$failures failed"
-[ "$failures" -eq 0 ]
+echo "$((rows - failures)) passed, $failures failed"
+[ "$failures" -eq 0 ] && [ "$rows" -gt 0 ]

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Tiers T0 to T5, everything that needs no GPU: installs what it needs into this checkout (nvcc from NVIDIA's wheels, the
-# npm packages of tests/e2e), then checks and tests. A step that fails does not stop the later ones; the exit status tells.
+# npm packages of tests/e2e), then checks and tests. A step that fails does not stop the later ones; the exit status tells,
+# and the last lines name what was skipped and count: "12 passed, 0 failed, 3 skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export TANDEM_REQUIRE_NVCC=1
 export TANDEM_CUDA_ARCHS=90
 fuzz_seconds=${TANDEM_FUZZ_SECONDS:-5}
-failed=()
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 
 step() {
-    local name=$1 begun=$SECONDS
+    local name=$1 begun=$SECONDS status
     shift
-    echo "== $name"
-    if "$@"; then
-        echo "== $name: ok, $((SECONDS - begun)) s"
-    else
-        echo "== $name: FAILED, $((SECONDS - begun)) s"
-        failed+=("$name")
-    fi
+    echo "== $name" | tee -a "$log"
+    "$@" 2>&1 | tee -a "$log"
+    status=${PIPESTATUS[0]}
+    [ "$status" -eq 0 ] && status=ok || status=FAILED
+    echo "== $name: $status, $((SECONDS - begun)) s" | tee -a "$log"
 }
 
 packages() {
@@ -32,14 +32,14 @@ step "npm packages" packages
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "bindings are up to date" cargo xtask bindgen --check
+step "scripts" bash scripts/tests/run.sh
 # T4 and T5 run the program as it is released.
 step "release program" cargo build --release --locked -p tandem
 export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 step "tests" cargo test --workspace --locked --no-fail-fast
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
+step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
+step "mutants" bash scripts/mutants.sh --sample "${TANDEM_MUTANTS_SECONDS:-150}"
 
-if [ ${#failed[@]} -gt 0 ]; then
-    printf 'make test: FAILED: %s\n' "${failed[@]}"
-    exit 1
-fi
-echo "make test: ok, $SECONDS s"
+echo "make test: $SECONDS s"
+awk -f scripts/count-tests.awk "$log"

@@ -56,6 +56,10 @@ pub(crate) enum Command {
     /// Check a proof: prints OK, or INVALID with exit status 1
     #[command(after_help = "Example:\n  tandem verify verification_key.json public.json proof.json")]
     Verify(Verify),
+    /// Say which constraints of a circuit a witness does not satisfy; exit status 1 if there are any
+    #[command(after_help = "Names come from the file that circom --sym writes. No value of the witness is shown.\n\n\
+        Example:\n  tandem check circuit.r1cs witness.wtns --sym circuit.sym")]
+    Check(Check),
     /// Make a test key for a circuit, quickly; NOT for production
     #[command(
         after_help = "Whoever makes such a key can know the secret behind it and forge proofs. Use it for tests and benches;\n\
@@ -181,12 +185,34 @@ pub(crate) struct Witness {
 /// Bounds of the circuit's program.
 #[derive(Args)]
 pub(crate) struct Limits {
-    /// Stop the circuit's program after this many million steps
+    /// Stop the circuit's program after this many million steps; what is slower than a step counts as several
     #[arg(long, value_name = "MILLIONS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) max_steps: u64,
-    /// Give the circuit's program at most this much memory
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    /// Stop the circuit's program after this many seconds by the clock
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) max_seconds: Option<u64>,
+    /// Take at most this much memory for the circuit's program, the inputs and the witness together
+    #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(crate) max_memory: u64,
+}
+
+impl Limits {
+    pub(crate) fn of_witness(&self) -> tandem_witness::Limits {
+        tandem_witness::Limits {
+            memory_bytes: usize::try_from(self.max_memory << 20).unwrap_or(usize::MAX),
+            steps: self.max_steps.saturating_mul(1_000_000),
+            time: self.max_seconds.map(std::time::Duration::from_secs),
+        }
+    }
+
+    /// The option that sets a limit.
+    pub(crate) fn option(limit: tandem_witness::Limit) -> &'static str {
+        match limit {
+            tandem_witness::Limit::Memory => "--max-memory",
+            tandem_witness::Limit::Steps => "--max-steps",
+            tandem_witness::Limit::Time => "--max-seconds",
+        }
+    }
 }
 
 #[derive(Args)]
@@ -197,6 +223,19 @@ pub(crate) struct Verify {
     pub(crate) public: PathBuf,
     /// The proof
     pub(crate) proof: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The circuit's constraints
+    pub(crate) r1cs: PathBuf,
+    /// The witness
+    pub(crate) witness: PathBuf,
+    /// The names of the signals
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sym: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -289,6 +328,9 @@ pub(crate) struct Plan {
     /// Let data between GPUs also take PCIe and host memory
     #[arg(long)]
     pub(crate) pcie: bool,
+    /// Look for so long at most, then give the best plan so far; it says by how much another may be faster
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) max_seconds: u32,
     #[command(flatten)]
     pub(crate) source: Source,
     #[command(flatten)]

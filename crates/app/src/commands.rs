@@ -37,7 +37,7 @@ impl Session {
             schedule: common.schedule,
             quiet: common.quiet,
             bars: Bars::new(common.quiet),
-            trace: Trace::new(),
+            trace: Trace::new(common.trace.is_some()),
             trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file])).transpose()?,
         })
     }
@@ -99,9 +99,9 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
     let outputs = Outputs::open(&[&args.proof, &args.public])?;
     let begun = Instant::now();
-    let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
-    let witness = Witness::from_values(curve, values.iter().map(|v| v.0).collect())?;
-    drop(values);
+    let (curve, computed) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
+    let witness = Witness::from_values(curve, elements(&computed).collect())?;
+    drop(computed);
     let stage = Stage { name: "witness", lane: None, begun: None, seconds: begun.elapsed().as_secs_f64() };
     prove_and_write(session, &args.zkey, &witness, outputs, &args.options, vec![stage])
 }
@@ -129,10 +129,7 @@ fn prove_and_write(
     outputs.commit(&[&proved.proof_json, &proved.public_json])?;
     session.bars.clear();
 
-    if let Some(problem) = &proved.fallback {
-        // Said even with --quiet: the proof is good, the device is not.
-        report::note(&format!("warning: {problem}"));
-    }
+    tell_troubles(session, &proved);
     stages.extend_from_slice(key.stages());
     stages.extend_from_slice(&proved.stages);
     if options.json.json {
@@ -140,6 +137,17 @@ fn prove_and_write(
     }
     session.note(&describe_proof(&proved, key.info(), &stages));
     Ok(())
+}
+
+/// What befell the device while it made a proof.
+pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
+    if let Some(remark) = &proved.remark {
+        session.note(&format!("note: {remark}"));
+    }
+    if let Some(problem) = &proved.fallback {
+        // Said even with --quiet: the proof is good, the device is not.
+        report::note(&format!("warning: {problem}"));
+    }
 }
 
 fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
@@ -170,7 +178,9 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
 pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let mut output = tandem_formats::Output::create(&args.witness)?;
     let begun = session.trace.now();
-    let (curve, values) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
+    let (curve, computed) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
+    let values = Zeroizing::new(elements(&computed).map(Canonical).collect::<Vec<_>>());
+    drop(computed);
     Wtns::write(&mut output, curve, &values).map_err(|e| output.error(e))?;
     crate::interrupt::check()?;
     tandem_formats::output::commit([output])?;
@@ -183,13 +193,13 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     Ok(())
 }
 
-/// Runs the circuit's program and names the file that is at fault if it fails.
+/// Runs the circuit's program and names the file that is at fault, or the option, if it fails.
 fn compute_witness(
     session: &Session,
     wasm: &Path,
     input: &Path,
     limits: &cli::Limits,
-) -> Outcome<(CurveId, Zeroizing<Vec<Canonical>>)> {
+) -> Outcome<(CurveId, tandem_witness::Witness)> {
     let code = files::read(wasm, WASM_BYTES_MAX)?;
     match FileKind::of(&code) {
         Some(FileKind::Wasm) => {}
@@ -200,19 +210,19 @@ fn compute_witness(
             return Err(Failure::file(wasm, problem));
         }
     }
-    let blame = |error: tandem_witness::Error| match error {
+    let text = files::read(input, INPUT_BYTES_MAX)?;
+    let limits = limits.of_witness();
+    tandem_engine::Progress::start(&session.bars, "witness", 0);
+    let calculate = || tandem_witness::calculate(&code, text, limits, &crate::interrupt::asked);
+    let witness = session.trace.step("witness", calculate).map_err(|error| match error {
         tandem_witness::Error::Circuit(why) => Failure::file(wasm, why),
         tandem_witness::Error::Inputs(why) => Failure::file(input, why),
-    };
-    let text = files::read(input, INPUT_BYTES_MAX)?;
-    let inputs = tandem_witness::Inputs::from_json(&text).map_err(blame)?;
-    drop(text);
-    let limits = tandem_witness::Limits {
-        memory_bytes: (limits.max_memory as usize) << 20,
-        steps: limits.max_steps.saturating_mul(1_000_000),
-    };
-    tandem_engine::Progress::start(&session.bars, "witness", 0);
-    let witness = session.trace.step("witness", || tandem_witness::calculate(&code, &inputs, limits)).map_err(blame)?;
+        tandem_witness::Error::Limit(limit, why) => {
+            Failure::file(wasm, format!("{why}; {} sets the limit", cli::Limits::option(limit)))
+        }
+        tandem_witness::Error::System(why) => Failure::device(why),
+        tandem_witness::Error::Stopped => tandem_engine::Error::Interrupted.into(),
+    })?;
     session.bars.clear();
     for line in witness.messages() {
         session.note(&format!("circuit: {line}"));
@@ -223,18 +233,18 @@ fn compute_witness(
             "the circuit is over another field than BN254's or BLS12-381's; compile it with -p bn128 or -p bls12381",
         )
     })?;
-    let mut values = Zeroizing::new(Vec::with_capacity(witness.len()));
-    values.extend(witness.values().chunks_exact(32).map(canonical));
-    Ok((curve, values))
+    Ok((curve, witness))
 }
 
-/// The integer of 32 little-endian bytes.
-fn canonical(bytes: &[u8]) -> Canonical {
-    let mut limbs = [0u64; 4];
-    for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
-        *limb = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-    }
-    Canonical(limbs)
+/// The values of a witness over a curve's scalars, as little-endian limbs.
+fn elements(witness: &tandem_witness::Witness) -> impl ExactSizeIterator<Item = [u64; 4]> + '_ {
+    witness.values().chunks_exact(32).map(|bytes| {
+        let mut limbs = [0u64; 4];
+        for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
+            *limb = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        }
+        limbs
+    })
 }
 
 pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {

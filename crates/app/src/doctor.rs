@@ -102,14 +102,10 @@ fn row(name: &str, what: &str) -> String {
     format!("{name:16} {what}")
 }
 
-/// Bytes of memory, all and available, as Linux counts them.
+/// Bytes of memory that this process could have and still take, as its control groups and limits leave them.
 fn memory() -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-    };
-    Some((field("MemTotal:")?, field("MemAvailable:")?))
+    let memory = tandem_ops::memory::host();
+    (memory.total < u64::MAX).then_some((memory.total, memory.free))
 }
 
 /// Where checked keys are remembered; the same rule as the engine's.

@@ -10,6 +10,7 @@ use tandem_formats::{FileKind, FormatError, MappedFile, PtauHeader, R1cs, Verifi
 use tandem_ops::{Bls12_381, Bn254, Curve};
 
 pub(crate) fn run(args: &cli::Inspect) -> Outcome {
+    tandem_ops::threads::ready().map_err(tandem_engine::Error::from)?;
     let file = MappedFile::open(&args.file)?;
     let facts = facts(&file).map_err(|e| e.in_file(&args.file))?;
     let Some(mut facts) = facts else {

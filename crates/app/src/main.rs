@@ -11,6 +11,7 @@ mod bench_ntt;
 mod bench_reduce;
 mod bench_sort;
 mod bound;
+mod check;
 mod cli;
 mod commands;
 mod doctor;
@@ -61,6 +62,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Fullprove(args) => commands::fullprove(&session, args),
         Command::Witness(args) => commands::witness(&session, args),
         Command::Verify(args) => commands::verify(&session, args),
+        Command::Check(args) => check::run(&session, args),
         Command::Setup(args) => commands::setup(&session, args),
         Command::ExportVkey(args) => commands::export_vkey(&session, args),
         Command::Hash { what } => hash::run(&session, what),
@@ -69,7 +71,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(&session, args),
         Command::Topo(args) => topo::run(args),
-        Command::Plan(args) => plan::run(args),
+        Command::Plan(args) => plan::run(args, cli.common.quiet),
         Command::Bench { what } => bench::run(&session, what),
         Command::Completions { shell } => cli::completions(*shell),
     }?;

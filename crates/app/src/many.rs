@@ -1,16 +1,17 @@
 //! `tandem prove --more`: several proofs with one key, as many at a time as the schedule has use for.
 
 use crate::cli;
-use crate::commands::{proved_json, Opened, Session};
+use crate::commands::{proved_json, tell_troubles, Opened, Session};
 use crate::failure::Outcome;
 use crate::files::Outputs;
 use crate::report;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tandem_engine::{Key, KeyCheck, Proved};
+use tandem_engine::{Key, KeyCheck, KeyInfo, Proved};
 
 /// One proof to make.
 struct Job<'a> {
@@ -33,34 +34,26 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     if let Some(note) = key.note() {
         session.note(&format!("note: {note}"));
     }
+    let told = Told::new(session, key.info(), args.options.json.json);
     let begun = Instant::now();
-    let proofs = all(session, &opened, &key, &jobs)?;
-    let rate = proofs.len() as f64 / begun.elapsed().as_secs_f64();
+    let made = all(session, &opened, &key, &jobs, &told);
+    let rate = jobs.len() as f64 / begun.elapsed().as_secs_f64();
     session.bars.clear();
-
-    for problem in proofs.iter().filter_map(|proved| proved.fallback.as_ref()) {
-        // Said even with --quiet: the proof is good, the device is not.
-        report::note(&format!("warning: {problem}"));
+    // A proof that could not be made matters more than a report that could not be written.
+    let written = told.finish(made.is_ok().then_some(rate));
+    made.and(written)?;
+    if !args.options.json.json {
+        session.note(&format!("{} proofs, {rate:.1} a second from witness file to proof file", jobs.len()));
     }
-    if args.options.json.json {
-        let proofs: Vec<_> = proofs.iter().map(|proved| proved_json(proved, key.info(), &proved.stages)).collect();
-        return report::result(&json!({"proofs": proofs, "proofs_per_s": report::round(rate)}).to_string());
-    }
-    for (job, proved) in jobs.iter().zip(&proofs) {
-        let (witness, seconds) = (job.witness.display(), report::seconds(proved.seconds));
-        session.note(&format!("{witness}: proved and verified in {seconds} on {}", proved.device));
-    }
-    session.note(&format!("{} proofs, {rate:.1} a second from witness file to proof file", proofs.len()));
     Ok(())
 }
 
 /// Makes the proofs. Each caller reads a witness, has it proved, writes, and goes on; after a failure none begins another.
-fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>]) -> Outcome<Vec<Proved>> {
+fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>], told: &Told<'_>) -> Outcome {
     // Where GPUs share each proof, a second caller reads the next witness meanwhile.
     let lanes = opened.engine.report().lanes.len();
     let callers = if matches!(session.schedule, cli::Schedule::Each) { 2 * lanes.max(1) } else { 2 };
     let next = AtomicUsize::new(0);
-    let done = Mutex::new((0..jobs.len()).map(|_| None).collect::<Vec<Option<Proved>>>());
     let one = |job: &Job<'_>| -> Outcome<Proved> {
         let outputs = Outputs::open(&job.outputs)?;
         let witness = session.trace.step("read witness", || opened.engine.read_witness(job.witness))?;
@@ -73,16 +66,96 @@ fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>]) -> Outco
     let caller = || -> Outcome {
         while let Some((index, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, jobs.get(i)?)))
         {
-            let proved = one(job).inspect_err(|_| next.store(jobs.len(), Ordering::Relaxed))?;
-            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(proved);
+            let proved = one(job).inspect_err(|_| {
+                next.store(jobs.len(), Ordering::Relaxed);
+                told.fail();
+            })?;
+            told.tell(index, job, &proved);
         }
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..callers.min(jobs.len())).map(|_| scope.spawn(caller)).collect();
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, caller);
+        // Where no more threads can be started, there are fewer callers; this thread is one of them.
+        let threads: Vec<_> = (1..callers.min(jobs.len())).map_while(|i| spawn(i).ok()).collect();
+        let own = caller();
         let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
         // All of them end, whichever failed first.
-        ended.collect::<Vec<Outcome>>().into_iter().collect::<Outcome<()>>()
-    })?;
-    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+        std::iter::once(own).chain(ended.collect::<Vec<Outcome>>()).collect()
+    })
+}
+
+/// Results that wait until those before them have been told; who is further ahead waits.
+const AHEAD: usize = 256;
+
+/// Tells results as they come, in the order of the proofs, and keeps none of them.
+struct Told<'a> {
+    session: &'a Session,
+    key: &'a KeyInfo,
+    is_json: bool,
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+struct State {
+    /// The first that has not been told.
+    next: usize,
+    waiting: BTreeMap<usize, String>,
+    has_failed: bool,
+    /// Of writing: proofs are made all the same.
+    written: Outcome,
+}
+
+impl<'a> Told<'a> {
+    fn new(session: &'a Session, key: &'a KeyInfo, is_json: bool) -> Self {
+        let written = if is_json { report::result("{\"proofs\":[") } else { Ok(()) };
+        let state = State { next: 0, waiting: BTreeMap::new(), has_failed: false, written };
+        Told { session, key, is_json, state: Mutex::new(state), moved: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, index: usize, job: &Job<'_>, proved: &Proved) {
+        tell_troubles(self.session, proved);
+        let text = if self.is_json {
+            let comma = if index > 0 { "," } else { "" };
+            format!("{comma}{}", proved_json(proved, self.key, &proved.stages))
+        } else {
+            let (witness, seconds) = (job.witness.display(), report::seconds(proved.seconds));
+            format!("{witness}: proved and verified in {seconds} on {}", proved.device)
+        };
+        let mut state = self.state();
+        while index >= state.next + AHEAD && !state.has_failed {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.waiting.insert(index, text);
+        while let Some(text) = { let next = state.next; state.waiting.remove(&next) } {
+            state.next += 1;
+            if !self.is_json {
+                self.session.note(&text);
+            } else if state.written.is_ok() {
+                state.written = report::result(&text);
+            }
+        }
+        drop(state);
+        self.moved.notify_all();
+    }
+
+    /// Nobody waits for the results before its own any more.
+    fn fail(&self) {
+        self.state().has_failed = true;
+        self.moved.notify_all();
+    }
+
+    /// Ends what was told; `rate` is that of all proofs, if they were made.
+    fn finish(self, rate: Option<f64>) -> Outcome {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.written?;
+        if !self.is_json {
+            return Ok(());
+        }
+        report::result(&format!("],\"proofs_per_s\":{}}}", json!(rate.map(report::round))))
+    }
 }

@@ -39,6 +39,11 @@ impl Named {
             Command::Fullprove(a) => Self::new([&a.input, &a.wasm, &a.zkey], [&a.proof, &a.public]),
             Command::Witness(a) => Self::new([&a.wasm, &a.input], [&a.witness]),
             Command::Verify(a) => Self::new([&a.vkey, &a.public, &a.proof], []),
+            Command::Check(a) => {
+                let mut named = Self::new([&a.r1cs, &a.witness], []);
+                named.inputs.extend(a.sym.clone());
+                named
+            }
             Command::Setup(a) => Self::new([&a.r1cs], [&a.zkey]),
             Command::ExportVkey(a) => Self::new([&a.zkey], [&a.vkey]),
             Command::Inspect(a) => Self::new([&a.file], []),

@@ -2,10 +2,13 @@
 
 use crate::cli::{self, Gpus, PlanFormat};
 use crate::failure::{Failure, Outcome};
-use crate::{report, topo};
-use tandem_fabric::plan::{check, plan, Operation, Request};
+use crate::progress::Bars;
+use crate::{interrupt, report, topo};
+use std::time::Duration;
+use tandem_engine::Progress;
+use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
 
-pub(crate) fn run(args: &cli::Plan) -> Outcome {
+pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
     let refused = |e: tandem_fabric::Error| Failure::input(e.to_string());
     let topology = topo::open(&args.source)?;
     let of_args = Operation::ALL.iter().find(|(_, name)| cli::is_operation(name, &args.operation));
@@ -21,7 +24,13 @@ pub(crate) fn run(args: &cli::Plan) -> Outcome {
         Some(Gpus::All) => all.filter(|g| !gpus.contains(g)).collect(),
     };
     let request = Request { operation, gpus, helpers, root: args.root, pcie: args.pcie };
-    let plan = plan(&topology, &request).map_err(refused)?;
+    let budget = Budget::of_time(Duration::from_secs(args.max_seconds.into())).cancelled_by(interrupt::asked);
+    let bars = Bars::new(quiet);
+    bars.start("looking for the best plan", 0);
+    let found = plan_within(&topology, &request, &budget);
+    drop(bars);
+    interrupt::check()?;
+    let plan = found.map_err(refused)?;
     check(&topology, &plan).map_err(|e| Failure::device(format!("the planner made a mistake: {e}")))?;
     report::result(&match args.format {
         PlanFormat { json: true, .. } => plan.to_json(&topology).to_string(),

@@ -32,7 +32,7 @@ impl Bars {
         let task: Arc<Mutex<Option<Task>>> = Arc::default();
         let (stop, stopped) = channel::<()>();
         let shared = task.clone();
-        std::thread::spawn(move || {
+        let show = move || {
             while stopped.recv_timeout(Duration::from_millis(200)) == Err(RecvTimeoutError::Timeout) {
                 if let Some(task) = lock(&shared).as_mut().filter(|t| !t.shown && t.begun.elapsed() >= SHOWN_AFTER) {
                     task.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -40,7 +40,11 @@ impl Bars {
                     task.shown = true;
                 }
             }
-        });
+        };
+        // Where there is no thread for them, there are no bars.
+        if std::thread::Builder::new().name("progress".into()).spawn(show).is_err() {
+            return Self { task: None, _stop: None };
+        }
         Self { task: Some(task), _stop: Some(stop) }
     }
 

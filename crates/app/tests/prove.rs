@@ -52,6 +52,57 @@ fn many_proofs_are_made_with_one_key() {
     }
 }
 
+/// What was proved until then is told, in the shape of the whole.
+#[test]
+fn a_report_that_ends_early_is_still_one() {
+    let folder = folder();
+    fs::write(folder.path().join("bad"), b"wtns").unwrap();
+    let args = ["prove", "key", "w", "p", "x", "--more", "bad", "p1", "x1", "--device", "cpu", "--json"];
+    let (stdout, _) = run_in(folder.path(), 2, &args);
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert!(report["proofs"].as_array().unwrap().len() <= 1 && report["proofs_per_s"].is_null(), "{report}");
+}
+
+/// The most memory that `count` proofs of a small circuit take, in KiB.
+fn peak(folder: &Path, count: usize) -> u64 {
+    use std::os::unix::process::ExitStatusExt;
+    let args = many(count);
+    // Outputs may be named as often as one likes only where they are no files.
+    let args = args.iter().map(|arg| if arg.starts_with("proof") || arg.starts_with("public") { "/dev/null" } else { arg });
+    let mut child = support::tandem()
+        .current_dir(folder)
+        .args(args)
+        .args(["--device", "cpu", "--json"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let ended = loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = kib.and_then(|kib| kib.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert!(ended.success(), "{ended} {:?}", ended.signal());
+    peak
+}
+
+#[test]
+fn a_row_of_any_length_takes_the_same_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (r1cs, wtns) = support::files::squarings(3);
+    fs::write(folder.path().join("r1cs"), r1cs).unwrap();
+    fs::write(folder.path().join("w"), wtns).unwrap();
+    run_in(folder.path(), 0, &["setup", "r1cs", "key", "--seed", "x"]);
+    let (few, many) = (peak(folder.path(), 200), peak(folder.path(), 1400));
+    // 33 KB a proof were 39 MB.
+    assert!(many < few + 8 * 1024, "{few} KiB for 200 proofs, {many} KiB for 1,400");
+}
+
 #[test]
 fn a_bad_witness_among_many_is_named() {
     let folder = folder();

@@ -6,7 +6,8 @@
 //! ran on something else, does not pass. [`Dual`] compares two backends at every operation of any program.
 //!
 //! `TANDEM_CONFORMANCE_LOG_N` sets the largest size, 2^14 if unset; a GPU takes 20 and more. Below 10 there are fewer sums, too: a tool
-//! that watches every access takes seconds for one.
+//! that watches every access takes seconds for one. `TANDEM_CONFORMANCE_SHARE=2/8` runs the third of eight shares of the sums and the
+//! sorts, which take such a tool longest; all shares together are the whole.
 #![forbid(unsafe_code)]
 
 mod dual;
@@ -19,10 +20,12 @@ mod reduce;
 mod samples;
 mod sort;
 mod spmv;
+mod stepped;
 mod vector;
 
 pub use dual::{Dual, Pair};
 pub use faulty::{Fault, Faulty};
+pub use stepped::{Script, Step, Stepped};
 
 use std::fmt::Display;
 use tandem_ops::{cpu::Cpu, Backend, Buffer, DeviceKind, Error, Lane, Wire};
@@ -46,6 +49,28 @@ pub struct Suite<'a, B: Backend> {
     reference: Cpu,
     log_n: u32,
     checks: u64,
+    share: Share,
+    /// How many pieces of work were met that go to one share each.
+    met: u64,
+}
+
+/// One of several shares of the work, each of which a run of its own can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    number: u64,
+    of: u64,
+}
+
+impl Share {
+    /// All there is.
+    pub const WHOLE: Share = Share { number: 0, of: 1 };
+
+    /// Reads `NUMBER/OF`, numbers from 0 on; none if it is not one of them.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (number, of) = text.split_once('/')?;
+        let share = Share { number: number.parse().ok()?, of: of.parse().ok()? };
+        (share.number < share.of).then_some(share)
+    }
 }
 
 impl<'a, B: Backend> Suite<'a, B> {
@@ -61,7 +86,19 @@ impl<'a, B: Backend> Suite<'a, B> {
         if backend.lanes() == 0 || [info.lane_names.len(), info.free_bytes.len()] != [backend.lanes(); 2] {
             return Err(Failure(format!("{} lanes, described as {info:?}", backend.lanes())));
         }
-        Ok(Suite { backend, reference: Cpu::new(1), log_n, checks: 0 })
+        Ok(Suite { backend, reference: Cpu::new(1), log_n, checks: 0, share: Share::WHOLE, met: 0 })
+    }
+
+    /// The same, of which it does this share.
+    #[must_use]
+    pub fn with_share(self, share: Share) -> Self {
+        Suite { share, ..self }
+    }
+
+    /// Whether the next piece of work belongs to this share.
+    fn takes(&mut self) -> bool {
+        self.met += 1;
+        (self.met - 1) % self.share.of == self.share.number
     }
 
     /// How many comparisons were made.
@@ -118,6 +155,15 @@ pub fn largest() -> u32 {
     }
 }
 
+/// The share that a run does: `TANDEM_CONFORMANCE_SHARE`, or all.
+///
+/// # Panics
+/// The variable names no share.
+pub fn share() -> Share {
+    let Ok(text) = std::env::var("TANDEM_CONFORMANCE_SHARE") else { return Share::WHOLE };
+    Share::parse(&text).unwrap_or_else(|| panic!("TANDEM_CONFORMANCE_SHARE={text}: expected such as 0/8 to 7/8"))
+}
+
 /// Runs one part of the suite as a test: panics with the failure, or if the part compared nothing. Without a backend
 /// it says why there is none.
 pub fn run_part<B: Backend>(
@@ -130,7 +176,8 @@ pub fn run_part<B: Backend>(
         Ok(backend) => backend,
         Err(reason) => return println!("{name}: skipped: {reason}"),
     };
-    let outcome = Suite::new(&backend, kind, largest()).and_then(|mut suite| {
+    let outcome = Suite::new(&backend, kind, largest()).and_then(|suite| {
+        let mut suite = suite.with_share(share());
         part(&mut suite)?;
         suite.backend.synchronize()?;
         Ok(suite.checks())

@@ -49,6 +49,9 @@ impl<B: Backend> Suite<'_, B> {
             // The largest sort sees every distribution, the others some.
             for (d, name) in KEYS.into_iter().enumerate().filter(|(d, _)| n == most + 1 || (d + i) % 4 == 0) {
                 let keys = keys::<K>(name, n);
+                if !self.takes() {
+                    continue;
+                }
                 for (lanes, uneven) in self.deals() {
                     let ways = if lanes == 1 { 1 } else { 2 };
                     for way in [None, Some(SortWay::Merge)].into_iter().take(ways) {
@@ -58,7 +61,10 @@ impl<B: Backend> Suite<'_, B> {
                 }
             }
         }
-        self.sort_refusals::<K>()
+        if self.takes() {
+            self.sort_refusals::<K>()?;
+        }
+        Ok(())
     }
 
     /// On how many lanes, and whether the last of them has most.

@@ -1,7 +1,7 @@
 //! The suite can fail: it passes a backend without a fault and notices every fault there is, and where it is asked to
 //! run on something that it is not meant for, it refuses.
 
-use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Suite};
+use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Suite};
 use tandem_ops::{cpu::Cpu, Backend, Bn254, Coset, DeviceKind, Direction, Error, Lane, Mont, Ntt, NttOp, Order};
 
 fn run(part: &str, fault: Fault) -> Outcome<u64> {
@@ -81,6 +81,29 @@ fn reduce() {
 #[test]
 fn sort() {
     notices("sort");
+}
+
+/// Every comparison belongs to one share, and no share is empty.
+#[test]
+fn shares_are_the_whole() {
+    for (part, of) in [("msm", 8), ("sort", 4)] {
+        let checks = |share: &str| {
+            let backend = Cpu::new(2);
+            let suite = Suite::new(&backend, DeviceKind::Sim, 4).unwrap();
+            let mut suite = suite.with_share(Share::parse(share).unwrap());
+            let outcome = if part == "msm" { suite.msm::<Bn254>() } else { suite.sort() };
+            outcome.unwrap_or_else(|Failure(what)| panic!("{part} {share}: {what}"));
+            suite.checks()
+        };
+        let whole = checks("0/1");
+        let shares: Vec<u64> = (0..of).map(|number| checks(&format!("{number}/{of}"))).collect();
+        assert_eq!(shares.iter().sum::<u64>(), whole, "{part}: {shares:?}");
+        let most = 3 * whole / of;
+        assert!(shares.iter().all(|&n| (1..=most).contains(&n)), "{part}: {shares:?} of {whole}");
+    }
+    for wrong in ["", "1", "8/8", "-1/8", "0/0", "0/8/1", "a/b"] {
+        assert_eq!(Share::parse(wrong), None, "{wrong}");
+    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! For tests that need GPUs.
 
 use crate::{probe, Device};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 /// How many usable GPUs `TANDEM_REQUIRE_GPU` says that there must be; none where it is not set.
 ///
@@ -13,12 +16,20 @@ pub fn required() -> usize {
     }
 }
 
-/// The usable GPUs, or none on a machine without. A machine with fewer than [`required`] fails the test instead of passing
-/// it over.
+/// The usable GPUs, or none on a machine without, where the test counts as [`skipped`]. A machine with fewer than
+/// [`required`] fails the test instead.
 ///
 /// # Panics
 /// There are fewer usable GPUs than `TANDEM_REQUIRE_GPU` says.
 pub fn gpus() -> Vec<Device> {
+    at_least(1)
+}
+
+/// The usable GPUs if there are so many; else none, and the test counts as [`skipped`].
+///
+/// # Panics
+/// There are fewer usable GPUs than `TANDEM_REQUIRE_GPU` says.
+pub fn at_least(wanted: usize) -> Vec<Device> {
     let (usable, reason) = match probe() {
         Ok(found) => {
             let usable: Vec<Device> = found.iter().filter_map(|f| f.usable.clone().ok()).collect();
@@ -28,8 +39,42 @@ pub fn gpus() -> Vec<Device> {
     };
     let (found, required) = (usable.len(), required());
     assert!(found >= required, "{required} GPUs are required, {found} can be used: {reason}");
-    if usable.is_empty() {
-        eprintln!("passed over: {reason}");
+    if found >= wanted {
+        return usable;
     }
-    usable
+    match found {
+        0 => skipped("no GPU"),
+        _ => skipped(&format!("{found} of {wanted} GPUs")),
+    }
+    Vec::new()
+}
+
+/// Says on stderr, once for each test, that the test or a part of it was passed over: `skipped: PROGRAM::TEST: REASON`. It is
+/// written past what libtest captures of tests that pass; scripts/test.sh counts these lines.
+pub fn skipped(reason: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let line = skip_line(reason);
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+        // A line that nobody can read is no reason to fail.
+        std::io::stderr().write_all(line.as_bytes()).unwrap_or_default();
+    }
+}
+
+/// The line for the test that this thread runs: libtest names its threads after the tests.
+fn skip_line(reason: &str) -> String {
+    let program = std::env::current_exe().ok().and_then(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let program = program.unwrap_or_default();
+    // Without the hash that cargo appends.
+    let program = program.rsplit_once('-').map_or(program.as_str(), |(name, _)| name);
+    let thread = std::thread::current();
+    format!("skipped: {program}::{}: {reason}\n", thread.name().unwrap_or("unnamed"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_skip_names_program_and_test() {
+        let line = super::skip_line("no GPU");
+        assert_eq!(line, "skipped: tandem_cuda::testing::tests::a_skip_names_program_and_test: no GPU\n");
+    }
 }

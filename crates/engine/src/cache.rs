@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// Changes when a check asks for more than it did before: what passed an older one is checked again.
-const CHECK: &str = "points 1";
+const CHECK: &str = "points 2";
 
 /// The folder: `TANDEM_CACHE_DIR`, else `tandem` in the user's cache folder.
 fn folder() -> Option<PathBuf> {

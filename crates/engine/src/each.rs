@@ -2,16 +2,16 @@
 
 use crate::team::{AnyTeam, Resident, Team};
 use crate::{Result, SumBench, Summed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
-pub(crate) struct Each(Vec<Box<dyn AnyTeam>>);
+pub(crate) struct Each(Vec<Arc<dyn AnyTeam>>);
 
 impl Each {
     /// Of at least one team.
-    pub(crate) fn new(teams: Vec<Box<dyn AnyTeam>>) -> Self {
+    pub(crate) fn new(teams: Vec<Arc<dyn AnyTeam>>) -> Self {
         Each(teams)
     }
 }
@@ -23,6 +23,16 @@ impl AnyTeam for Each {
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
         // What is page-locked for one GPU is so for all.
         self.0[0].host_buf(len)
+    }
+    fn run(&self, work: &mut (dyn FnMut() + Send)) -> tandem_ops::Result<()> {
+        self.0[0].run(work)
+    }
+    fn generation(&self) -> u64 {
+        self.0[0].generation()
+    }
+    /// All of them: what befell one may have befallen the machine.
+    fn reopen(&self, seen: u64) -> tandem_ops::Result<()> {
+        self.0.iter().try_for_each(|team| team.reopen(seen))
     }
 }
 
@@ -60,7 +70,7 @@ where
 /// A key on each of the teams.
 struct EachKey<C: Curve> {
     keys: Vec<Box<dyn Resident<C>>>,
-    /// Those whose team makes no proof with this key.
+    /// Those whose team makes no proof with this key. Who waits for one is in no pool whose work it could hold up ([`crate::owner`]).
     idle: Mutex<Vec<usize>>,
     freed: Condvar,
 }
@@ -105,9 +115,5 @@ impl<C: Curve> Resident<C> for EachKey<C> {
         let (made, mut spans) = self.keys[taken.index].prove(verifier, witness, blinding)?;
         spans.iter_mut().for_each(|span| span.lane = Lane(taken.index));
         Ok((made, spans))
-    }
-
-    fn info(&self) -> Info {
-        together(self.keys.iter().map(|key| key.info()))
     }
 }

@@ -16,6 +16,7 @@ use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
 /// # Errors
 /// [`Error::InvalidProof`]; [`Error::BadInput`] for files that are malformed or do not belong together.
 pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
+    tandem_ops::threads::ready()?;
     let text = json::read_file(vkey)?;
     match json::curve(&text).map_err(|e| e.in_file(vkey))? {
         CurveId::Bn254 => verify_on::<Bn254>(&text, vkey, public, proof),
@@ -42,6 +43,7 @@ fn verify_on<C: Curve>(key_text: &[u8], vkey: &Path, public: &Path, proof: &Path
 /// # Errors
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
+    tandem_ops::threads::ready()?;
     let file = MappedFile::open(zkey)?;
     match tandem_formats::zkey::curve(&file).map_err(|e| e.in_file(zkey))? {
         CurveId::Bn254 => export_on::<Bn254>(&file, zkey),
@@ -64,6 +66,7 @@ fn export_on<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
 /// # Errors
 /// [`Error::BadInput`] for a file that is no good circuit or cannot be written.
 pub fn setup(r1cs: &Path, zkey: &Path, options: &SetupOptions, progress: &dyn Progress) -> Result<SetupReport> {
+    tandem_ops::threads::ready()?;
     let started = Instant::now();
     progress.start("read circuit", 0);
     let file = MappedFile::open(r1cs)?;

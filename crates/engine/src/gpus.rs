@@ -18,6 +18,7 @@ pub(crate) enum Opened {
 
 /// The backend of `choice` with its first lanes, `most` at the most, and why it was chosen where the user left that open.
 pub(crate) fn open(choice: &DeviceChoice, most: usize) -> Result<(Opened, String)> {
+    tandem_ops::threads::ready()?;
     let gpus = |wanted: &[u32]| {
         let Choice { devices, why } = choose(wanted)?;
         Ok::<_, Error>((Opened::Cuda(Cuda::open(&devices[..devices.len().min(most)])?), why))

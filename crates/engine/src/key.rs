@@ -1,12 +1,13 @@
 //! Keys: opened, checked, loaded, and proved with.
 
 use crate::cache::Checked;
+use crate::resident::{Call, OnDevice};
 use crate::team::{AnyCurve, AnyTeam, Resident};
 use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tandem_formats::{json, zkey, MappedFile, Zkey};
 use tandem_groth16::check::check_points;
 use tandem_groth16::digits::ProofDigits;
@@ -25,8 +26,8 @@ pub struct Key {
 }
 
 /// Where an engine's keys are loaded, and what they may fall back to.
-pub(crate) struct Place<'a> {
-    pub(crate) team: &'a dyn AnyTeam,
+pub(crate) struct Place {
+    pub(crate) team: Arc<dyn AnyTeam>,
     /// The CPU, where it is not the team itself.
     pub(crate) cpu: Option<Arc<dyn AnyTeam>>,
     /// Whether the user left the choice of device to the engine, so that the CPU may take over.
@@ -34,12 +35,14 @@ pub(crate) struct Place<'a> {
     pub(crate) layout: Layout,
     /// Proofs that a key is expected to make.
     pub(crate) proofs: u64,
+    /// How long memory that others hold is waited for.
+    pub(crate) patience: Duration,
     pub(crate) wrong_proofs: Arc<AtomicU64>,
 }
 
 /// A key of some curve.
 pub(crate) trait AnyKey: Send + Sync {
-    fn prove(&self, witness: &Witness) -> Result<Proved>;
+    fn prove(&self, witness: &Witness, progress: &dyn Progress) -> Result<Proved>;
     fn digits(&self, witness: &Witness) -> Result<ProofDigits>;
 }
 
@@ -49,7 +52,7 @@ struct CurveKey<C: Curve> {
     path: PathBuf,
     verifier: PreparedKey<C>,
     publics: usize,
-    resident: Box<dyn Resident<C>>,
+    on_device: OnDevice<C>,
     cpu: Option<Arc<dyn AnyTeam>>,
     on_cpu: OnceLock<Box<dyn Resident<C>>>,
     auto: bool,
@@ -64,7 +67,7 @@ pub(crate) enum Source<C: Curve> {
 
 impl<C: Curve> Source<C> {
     /// Calls `work` with the key as it lies.
-    fn with<T>(&self, path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(&self, path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
         match self {
             Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, path))?),
             Source::File(file) => {
@@ -112,7 +115,7 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
 }
 
 /// Opens a key file and loads it.
-pub(crate) fn open(place: &Place<'_>, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+pub(crate) fn open(place: &Place, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     progress.start("open key", 0);
     let file = MappedFile::open(path)?;
     match zkey::curve(&file).map_err(|e| e.in_file(path))? {
@@ -123,7 +126,7 @@ pub(crate) fn open(place: &Place<'_>, path: &Path, check: KeyCheck, progress: &d
 
 /// Checks a key's points (not those of one that was just made: `check` is `None`) and loads it.
 pub(crate) fn load<C: AnyCurve>(
-    place: &Place<'_>,
+    place: &Place,
     source: Source<C>,
     path: &Path,
     check: Option<KeyCheck>,
@@ -131,7 +134,7 @@ pub(crate) fn load<C: AnyCurve>(
 ) -> Result<Key> {
     let mut stages = Vec::new();
     let started = Instant::now();
-    let (resident, note, verifier, shape) = source.with(path, |view| {
+    let (on_device, note, verifier, shape) = source.with(path, |view| {
         stages.push(stage("open key", started));
         let prover_error = |e| Error::prover(e, path);
         if let (Some(check), Source::File(file)) = (check, &source) {
@@ -139,7 +142,7 @@ pub(crate) fn load<C: AnyCurve>(
             progress.start("hash key", 0);
             let known = Checked::of(file);
             if check == KeyCheck::Always || !known.is_known() {
-                check_points(view, true, progress).map_err(prover_error)?;
+                check_points(view, progress).map_err(prover_error)?;
                 known.remember();
             }
             stages.push(stage("check key", started));
@@ -147,15 +150,9 @@ pub(crate) fn load<C: AnyCurve>(
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
-        let (resident, note) = match (C::team(place.team).load(view, place.layout, place.proofs), &place.cpu) {
-            (Err(tandem_groth16::Error::Backend(error)), Some(cpu)) if place.auto => {
-                let note = format!("the key stays on the CPU: {error}");
-                (C::team(&**cpu).load(view, Layout::Auto, place.proofs).map_err(prover_error)?, Some(note))
-            }
-            (loaded, _) => (loaded.map_err(prover_error)?, None),
-        };
+        let (on_device, note) = OnDevice::load(place, view, path, progress)?;
         stages.push(stage("load key", started));
-        Ok((resident, note, verifier, view.shape))
+        Ok((on_device, note, verifier, view.shape))
     })?;
     let info = KeyInfo {
         curve: C::ID,
@@ -169,21 +166,25 @@ pub(crate) fn load<C: AnyCurve>(
         path: path.into(),
         verifier,
         publics: shape.publics,
-        resident,
-        cpu: place.cpu.clone(),
+        cpu: place.cpu.clone().filter(|_| on_device.kind != DeviceKind::Cpu),
+        on_device,
         on_cpu: OnceLock::new(),
         auto: place.auto,
         wrong_proofs: place.wrong_proofs.clone(),
     };
+    if inner.on_device.is_away() {
+        // What is wrong with the key is said here, and not with the first proof.
+        inner.on_cpu()?;
+    }
     Ok(Key { info, stages, note, path: path.into(), inner: Box::new(inner) })
 }
 
 /// A proof that was made, and what became of it.
-struct Attempt<C: Curve> {
+pub(crate) struct Attempt<C: Curve> {
     /// When its verdict was known.
     ended: Instant,
     proof: Proof<C>,
-    verdict: std::result::Result<(), Refusal>,
+    pub(crate) verdict: std::result::Result<(), Refusal>,
     stages: Vec<Stage>,
     spans: Vec<Span>,
 }
@@ -197,8 +198,51 @@ impl<C: AnyCurve> CurveKey<C> {
         })
     }
 
-    fn attempt(&self, resident: &dyn Resident<C>, witness: &Values<C>) -> tandem_groth16::Result<Attempt<C>> {
-        let (made, spans) = resident.prove(&self.verifier, witness, &Blinding::random()?)?;
+    /// The key on the CPU, loaded when it is first asked for; `None` where the CPU is the device.
+    fn on_cpu(&self) -> Result<Option<&dyn Resident<C>>> {
+        let Some(cpu) = &self.cpu else { return Ok(None) };
+        if self.on_cpu.get().is_none() {
+            // On its own threads and in its turn: no two threads load it, and none waits for another's proof meanwhile.
+            let mut done = Ok(());
+            cpu.run(&mut || {
+                if self.on_cpu.get().is_none() {
+                    let loaded = self.source.with(&self.path, |view| {
+                        C::team(&**cpu).load(view, Layout::Auto, 1).map_err(|e| Error::prover(e, &self.path))
+                    });
+                    done = loaded.map(|loaded| _ = self.on_cpu.set(loaded));
+                }
+            })?;
+            done?;
+        }
+        Ok(self.on_cpu.get().map(|loaded| &**loaded))
+    }
+
+    /// What to do about a first attempt that came to nothing: the report of it, or the error to end with.
+    fn report(&self, first: &std::result::Result<Attempt<C>, tandem_ops::Error>) -> Result<Option<String>> {
+        let device = &self.on_device.name;
+        let again = if self.cpu.is_none() { "made again" } else { "made again on the CPU" };
+        match first {
+            Ok(Attempt { verdict: Ok(()), .. }) => Ok(None),
+            Ok(Attempt { verdict: Err(refusal), .. }) => Ok(Some(format!(
+                "the proof made on {device} failed its check ({refusal}) and was {again}; \
+                 the device or its driver may be faulty"
+            ))),
+            Err(error) if self.auto && self.cpu.is_some() => {
+                Ok(Some(format!("{error}; the proof was made on the CPU")))
+            }
+            Err(error) => Err(error.clone().into()),
+        }
+    }
+}
+
+impl<C: Curve> Attempt<C> {
+    /// One proof of `resident`, with blinding of its own.
+    pub(crate) fn of(
+        resident: &dyn Resident<C>,
+        verifier: &PreparedKey<C>,
+        witness: &Values<C>,
+    ) -> tandem_groth16::Result<Self> {
+        let (made, spans) = resident.prove(verifier, witness, &Blinding::random()?)?;
         let mut stages = stages_of(&spans);
         stages.extend(made.host.iter().map(|span| Stage {
             name: span.name,
@@ -208,56 +252,28 @@ impl<C: AnyCurve> CurveKey<C> {
         }));
         Ok(Attempt { ended: made.ended, proof: made.proof, verdict: made.verdict, stages, spans })
     }
-
-    /// The key on the CPU, loaded when it is first asked for.
-    fn on_cpu(&self) -> Result<&dyn Resident<C>> {
-        let Some(cpu) = self.cpu.as_ref().filter(|_| self.resident.info().kind != DeviceKind::Cpu) else {
-            return Ok(&*self.resident);
-        };
-        if let Some(loaded) = self.on_cpu.get() {
-            return Ok(&**loaded);
-        }
-        let prover_error = |e| Error::prover(e, &self.path);
-        let load = |view: &KeyView<'_, C>| C::team(&**cpu).load(view, Layout::Auto, 1).map_err(prover_error);
-        let loaded = self.source.with(&self.path, load)?;
-        // Where another thread was faster, its key is taken.
-        Ok(&**self.on_cpu.get_or_init(|| loaded))
-    }
-
-    /// What to do about a first attempt that came to nothing: the report of it, or the error to end with.
-    fn report(&self, first: &tandem_groth16::Result<Attempt<C>>, witness: &Witness) -> Result<Option<String>> {
-        let info = self.resident.info();
-        let device = device_name(&info);
-        let again = if info.kind == DeviceKind::Cpu { "made again" } else { "made again on the CPU" };
-        match first {
-            Ok(Attempt { verdict: Ok(()), .. }) => Ok(None),
-            Ok(Attempt { verdict: Err(refusal), .. }) => Ok(Some(format!(
-                "the proof made on {device} failed its check ({refusal}) and was {again}; \
-                 the device or its driver may be faulty"
-            ))),
-            Err(tandem_groth16::Error::Backend(error)) if self.auto && self.cpu.is_some() => {
-                Ok(Some(format!("{error}; the proof was made on the CPU")))
-            }
-            Err(error) => Err(Error::prover(error.clone(), &witness.path)),
-        }
-    }
 }
 
 impl<C: AnyCurve> AnyKey for CurveKey<C> {
-    fn prove(&self, witness: &Witness) -> Result<Proved> {
+    fn prove(&self, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
         let values = self.values(witness)?;
         let started = Instant::now();
-        let first = self.attempt(&*self.resident, values);
-        let fallback = self.report(&first, witness)?;
-        let mut info = self.resident.info();
+        let call = Call { source: &self.source, path: &self.path, verifier: &self.verifier, witness: values, progress };
+        let (first, remark) = self.on_device.prove(&call, self.auto && self.cpu.is_some(), &witness.path)?;
+        let fallback = self.report(&first)?;
+        let mut device = self.on_device.name.clone();
         let attempt = match (first, &fallback) {
             (Ok(attempt), None) => attempt,
             (first, _) => {
                 // A proof fails its check if the device erred or if the witness does not satisfy the circuit, and
                 // the key does not tell which: it holds no right sides of constraints. The CPU's own attempt does.
-                let resident = self.on_cpu()?;
-                info = resident.info();
-                let second = self.attempt(resident, values).map_err(|e| Error::prover(e, &witness.path))?;
+                let second = match (self.on_cpu()?, &self.cpu) {
+                    (Some(resident), Some(cpu)) => {
+                        device = device_name(&cpu.info());
+                        Attempt::of(resident, &self.verifier, values).map_err(|e| Error::prover(e, &witness.path))?
+                    }
+                    _ => self.on_device.prove(&call, false, &witness.path)?.0?,
+                };
                 if second.verdict.is_err() {
                     let (name, key) = (witness.name(), self.path.display());
                     return Err(Error::input(format!(
@@ -280,8 +296,9 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
             public_json: json::public_to_json(&values.values()[1..=self.publics]),
             stages,
             spans: attempt.spans,
-            device: device_name(&info),
+            device,
             seconds: (attempt.ended - started).as_secs_f64(),
+            remark,
             fallback,
         })
     }

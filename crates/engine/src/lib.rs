@@ -19,9 +19,13 @@ mod ntt;
 mod ntt_batch;
 mod ntt_input;
 mod open;
+mod owner;
 mod poseidon;
 mod random;
+mod recover;
 mod reduce;
+mod resident;
+mod satisfied;
 mod sort;
 mod synthetic;
 mod team;
@@ -37,6 +41,7 @@ pub use ntt_batch::{Batch, Points};
 pub use open::{Engine, Schedule};
 pub use poseidon::{Hasher, ELEMENT_BYTES};
 pub use reduce::{element_bytes, random_elements, Dealt, Measured, Reduced, Reducer};
+pub use satisfied::{check_witness, Satisfied};
 pub use sort::{Distribution, SortBench, Sorter};
 pub use synthetic::SyntheticKey;
 pub use tandem_groth16::digits::{self, ProofDigits};
@@ -110,6 +115,8 @@ pub struct Proved {
     pub device: String,
     /// Seconds from the call to the verified proof.
     pub seconds: f64,
+    /// What the device was short of while it made the proof, and what was done about it: one sentence to be shown.
+    pub remark: Option<String>,
     /// Set when the device's own proof failed and the CPU had to make it: what happened, one sentence to be shown.
     pub fallback: Option<String>,
 }

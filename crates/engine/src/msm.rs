@@ -1,6 +1,7 @@
 //! Sums for measurements: points resident, split over lanes; random scalars, and such as are hard on buckets. One
 //! result is checked before anything is timed.
 
+use rayon::prelude::*;
 use crate::{Error, Result};
 use ark_ec::PrimeGroup;
 use ark_ff::{BigInt, PrimeField, Zero};
@@ -99,14 +100,8 @@ fn random<C: Curve>(seed: u64) -> Canonical {
 
 /// Calls `f` with the first index and the elements of every piece, on several threads.
 fn in_pieces<T: Send>(values: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) {
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let size = values.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for (number, piece) in values.chunks_mut(size).enumerate() {
-            let f = &f;
-            scope.spawn(move || f(number * size, piece));
-        }
-    });
+    let size = values.len().div_ceil(rayon::current_num_threads()).max(1);
+    values.par_chunks_mut(size).enumerate().for_each(|(number, piece)| f(number * size, piece));
 }
 
 /// The sum of value i times i + 2.

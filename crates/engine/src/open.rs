@@ -3,6 +3,7 @@
 use crate::each::Each;
 use crate::gpus;
 use crate::key::{self, Place};
+use crate::recover::PATIENCE;
 use crate::synthetic::SyntheticKey;
 use crate::team::{AnyCurve, AnyTeam, OneTeam};
 use crate::{
@@ -10,11 +11,11 @@ use crate::{
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tandem_groth16::Layout;
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Bn254, DeviceKind, ProofBackend};
+use tandem_ops::{threads, Bls12_381, Bn254, DeviceKind, ProofBackend};
 use tandem_ops_cuda::Cuda;
 
 /// How several GPUs share the work.
@@ -42,14 +43,24 @@ impl Schedule {
     }
 }
 
-fn team<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B) -> Box<dyn AnyTeam> {
-    Box::new(OneTeam::new(backend))
+/// A backend that shares the host with others like it, `teams` in all.
+fn team<B, F>(teams: usize, open: F) -> Result<Arc<dyn AnyTeam>>
+where
+    B: ProofBackend<Bn254> + ProofBackend<Bls12_381>,
+    F: Fn() -> tandem_ops::Result<B> + Send + Sync + 'static,
+{
+    let all = threads::count();
+    let threads = all.div_ceil(teams.max(1)).max(LEAST_THREADS).min(all);
+    Ok(Arc::new(OneTeam::new(threads, open)?))
 }
 
-fn one_of(mut teams: Vec<Box<dyn AnyTeam>>) -> Box<dyn AnyTeam> {
+/// Threads of a team at least, as far as there are so many: it waits for sums on two of them, and verifies meanwhile.
+const LEAST_THREADS: usize = 4;
+
+fn one_of(mut teams: Vec<Arc<dyn AnyTeam>>) -> Arc<dyn AnyTeam> {
     match teams.len() {
         1 => teams.remove(0),
-        _ => Box::new(Each::new(teams)),
+        _ => Arc::new(Each::new(teams)),
     }
 }
 
@@ -59,12 +70,13 @@ const PROOFS: u64 = 100;
 
 /// A device that is ready to prove.
 pub struct Engine {
-    team: Box<dyn AnyTeam>,
+    team: Arc<dyn AnyTeam>,
     /// The CPU, where it is not the team itself.
     cpu: Option<Arc<dyn AnyTeam>>,
     auto: bool,
     layout: Layout,
     proofs: u64,
+    patience: Duration,
     report: DeviceReport,
     wrong_proofs: Arc<AtomicU64>,
 }
@@ -86,16 +98,19 @@ impl Engine {
         let gpus = |wanted: &[u32]| {
             let gpus::Choice { devices, why } = gpus::choose(wanted)?;
             let groups = schedule.groups(devices);
-            let teams = groups.iter().map(|group| Ok(team(Cuda::open(group)?))).collect::<Result<Vec<_>>>()?;
-            Ok::<_, Error>((one_of(teams), why))
+            let count = groups.len();
+            let teams = groups.into_iter().map(|group| team(count, move || Cuda::open(&group)));
+            Ok::<_, Error>((one_of(teams.collect::<Result<_>>()?), why))
         };
-        let cpu = || team(Cpu::new(1));
+        let cpu = || team(1, || Ok(Cpu::new(1)));
         let (team, why, auto) = match choice {
-            DeviceChoice::Cpu => (cpu(), String::new(), false),
+            DeviceChoice::Cpu => (cpu()?, String::new(), false),
             // One pretend GPU is the CPU itself.
             DeviceChoice::Sim(lanes) => {
                 let lanes: Vec<usize> = schedule.groups((0..*lanes).collect()).iter().map(Vec::len).collect();
-                (one_of(lanes.into_iter().map(|n| team(Cpu::new(n))).collect()), String::new(), false)
+                let count = lanes.len();
+                let teams = lanes.into_iter().map(|n| team(count, move || Ok(Cpu::new(n))));
+                (one_of(teams.collect::<Result<_>>()?), String::new(), false)
             }
             DeviceChoice::Cuda(wanted) => {
                 let (team, _) = gpus(wanted)?;
@@ -104,30 +119,45 @@ impl Engine {
             // How many of them a proof uses is decided for each key (`Layout::Auto`).
             DeviceChoice::Auto => match gpus(&[]) {
                 Ok((team, why)) => (team, why, true),
-                Err(no_gpu) => (cpu(), no_gpu.to_string(), true),
+                Err(no_gpu) => (cpu()?, no_gpu.to_string(), true),
             },
         };
         let layout = match schedule {
             Schedule::Together(layout) => layout,
             Schedule::Each => Layout::Auto,
         };
-        Ok(Self::with(team, why, auto, layout))
+        Self::with(team, why, auto, layout)
     }
 
-    /// An engine on a backend of the caller's: for tests of what happens when one fails. With `auto` the CPU may take over.
+    /// An engine on a backend of the caller's, which is opened once: for tests of what happens when one fails. With `auto` the CPU may take
+    /// over.
     #[doc(hidden)]
-    pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B, auto: bool) -> Engine {
-        Self::with(team(backend), String::new(), auto, Layout::Auto)
+    pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B, auto: bool) -> Result<Engine> {
+        let once = Mutex::new(Some(backend));
+        let take = move || once.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Self::on_backends(move || take().ok_or_else(|| tandem_ops::Error::invalid("open", "this backend is opened once")), auto)
     }
 
-    fn with(team: Box<dyn AnyTeam>, why: String, auto: bool, layout: Layout) -> Self {
+    /// The same on backends that `open` gives, one after the other as they fail.
+    #[doc(hidden)]
+    pub fn on_backends<B, F>(open: F, auto: bool) -> Result<Engine>
+    where
+        B: ProofBackend<Bn254> + ProofBackend<Bls12_381>,
+        F: Fn() -> tandem_ops::Result<B> + Send + Sync + 'static,
+    {
+        Self::with(team(1, open)?, String::new(), auto, Layout::Auto)
+    }
+
+    fn with(team: Arc<dyn AnyTeam>, why: String, auto: bool, layout: Layout) -> Result<Self> {
+        threads::ready()?;
         let info = team.info();
         let cpu: Option<Arc<dyn AnyTeam>> = match info.kind {
             DeviceKind::Cpu => None,
-            DeviceKind::Cuda | DeviceKind::Sim => Some(Arc::new(OneTeam::new(Cpu::new(1)))),
+            DeviceKind::Cuda | DeviceKind::Sim => Some(self::team(1, || Ok(Cpu::new(1)))?),
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        Self { team, cpu, auto, layout, proofs: PROOFS, report, wrong_proofs: Arc::default() }
+        let (proofs, patience, wrong_proofs) = (PROOFS, PATIENCE, Arc::default());
+        Ok(Self { team, cpu, auto, layout, proofs, patience, report, wrong_proofs })
     }
 
     /// The same engine for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
@@ -135,6 +165,13 @@ impl Engine {
     #[must_use]
     pub fn for_proofs(self, proofs: u64) -> Engine {
         Engine { proofs, ..self }
+    }
+
+    /// The same engine for keys that wait so long for GPU memory that other processes hold, when they are loaded and in each proof. Without
+    /// this, four seconds.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Engine {
+        Engine { patience, ..self }
     }
 
     /// What was opened.
@@ -148,13 +185,14 @@ impl Engine {
         self.wrong_proofs.load(Ordering::Relaxed)
     }
 
-    fn place(&self) -> Place<'_> {
+    fn place(&self) -> Place {
         Place {
-            team: &*self.team,
+            team: self.team.clone(),
             cpu: self.cpu.clone(),
             auto: self.auto,
             layout: self.layout,
             proofs: self.proofs,
+            patience: self.patience,
             wrong_proofs: self.wrong_proofs.clone(),
         }
     }
@@ -188,14 +226,16 @@ impl Engine {
         Ok((made.load(&self.place(), progress)?, witness))
     }
 
-    /// Proves, and verifies the proof. A proof that fails is made again on the CPU; if that one fails too, the
+    /// Proves, and verifies the proof. It may be called from any thread, of a pool too, and from many at once. A device that has too
+    /// little memory is waited for and then asked for less, one that fails is opened again; what that comes to is in
+    /// [`Proved::remark`]. A proof that fails is made again on the CPU; if that one fails too, the
     /// witness is at fault.
     ///
     /// # Errors
     /// [`Error::BadInput`] for a witness of another circuit, or one that does not satisfy it; [`Error::Device`].
     pub fn prove(&self, key: &Key, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
         progress.start("prove", 0);
-        key.inner.prove(witness)
+        key.inner.prove(witness, progress)
     }
 
     /// How long each of `runs` sums took over points and scalars that lie on the lanes, digits included.

@@ -1,5 +1,6 @@
 //! Sorts on any device, with the device in no type.
 
+use rayon::prelude::*;
 use crate::gpus::{self, Opened};
 use crate::{DeviceChoice, DeviceReport, Error, Result};
 use std::collections::BTreeMap;
@@ -217,10 +218,9 @@ fn check<K: SortKey, B: Backend>(
     };
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| loop {
+    rayon::scope(|scope| {
+        for _ in 0..rayon::current_num_threads().min(16) {
+            scope.spawn(|_| loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(i) else { break };
                 let checked = part(piece);
@@ -259,29 +259,18 @@ fn fingerprint<K: SortKey>(keys: &[K]) -> u64 {
 
 /// The sum of what all processors find for a part of `keys` each.
 fn by_all<K: SortKey>(keys: &[K], find: impl Fn(&[K]) -> u64 + Sync) -> u64 {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let parts = keys.chunks(keys.len().div_ceil(threads).max(1));
-    std::thread::scope(|scope| {
-        let find = &find;
-        let found: Vec<_> = parts.map(|part| scope.spawn(move || find(part))).collect();
-        found.into_iter().fold(0u64, |sum, part| sum.wrapping_add(part.join().unwrap_or(0)))
-    })
+    let parts = keys.par_chunks(keys.len().div_ceil(rayon::current_num_threads()).max(1));
+    parts.map(|part| find(part)).reduce(|| 0, u64::wrapping_add)
 }
 
 /// `make(0)`, `make(1)` and so on, by all processors.
 fn made<K: SortKey>(n: usize, make: &(dyn Fn(usize) -> K + Sync)) -> Result<Vec<K>> {
-    Vec::<K>::new()
-        .try_reserve_exact(n)
-        .map_err(|_| Error::Device(format!("the CPU has no memory for {n} keys of {} bytes", size_of::<K>())))?;
+    tandem_ops::memory::reserve::<K>("make keys", n)?;
     // Zeros that the system hands out page by page, to each thread its own.
     let mut all = vec![K::default(); n];
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = n.div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for (t, part) in all.chunks_mut(share).enumerate() {
-            scope.spawn(move || part.iter_mut().enumerate().for_each(|(i, to)| *to = make(t * share + i)));
-        }
-    });
+    let share = n.div_ceil(rayon::current_num_threads()).max(1);
+    let fill = |(t, part): (usize, &mut [K])| part.iter_mut().enumerate().for_each(|(i, to)| *to = make(t * share + i));
+    all.par_chunks_mut(share).enumerate().for_each(fill);
     Ok(all)
 }
 

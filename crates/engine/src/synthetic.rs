@@ -56,6 +56,7 @@ impl SyntheticKey {
     /// # Errors
     /// The size is out of range.
     pub fn make(circuit: Synthetic, progress: &dyn Progress) -> Result<SyntheticKey> {
+        tandem_ops::threads::ready()?;
         let parts = circuit.circuit()?;
         match circuit.curve {
             CurveId::Bn254 => Self::make_over(&parts, AnyOwned::Bn254, progress),
@@ -86,7 +87,7 @@ impl SyntheticKey {
         &self.witness
     }
 
-    pub(crate) fn load(&self, place: &Place<'_>, progress: &dyn Progress) -> Result<Key> {
+    pub(crate) fn load(&self, place: &Place, progress: &dyn Progress) -> Result<Key> {
         let path = Path::new("");
         match &self.key {
             AnyOwned::Bn254(key) => key::load::<Bn254>(place, Source::Memory(key.clone()), path, None, progress),

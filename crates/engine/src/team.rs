@@ -1,8 +1,9 @@
 //! Backends without their types.
 
+use crate::owner::Owner;
 use crate::witness::AnyValues;
-use crate::{Result, SumBench, Summed};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::{recover, Result, SumBench, Summed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span};
 
@@ -12,6 +13,12 @@ pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
     fn info(&self) -> Info;
     /// Host memory that it uploads fastest from.
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>>;
+    /// Runs `work`, which may load keys here, on its threads, when all that came before is done.
+    fn run(&self, work: &mut (dyn FnMut() + Send)) -> tandem_ops::Result<()>;
+    /// How often it has been opened again.
+    fn generation(&self) -> u64;
+    /// Opens it again if that has not been done since `seen` was its generation. Keys are then loaded anew.
+    fn reopen(&self, seen: u64) -> tandem_ops::Result<()>;
 }
 
 /// A curve that teams prove on.
@@ -63,49 +70,85 @@ pub(crate) trait Resident<C: Curve>: Send + Sync {
         witness: &Witness<C>,
         blinding: &Blinding<C>,
     ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)>;
-    /// What it runs on.
-    fn info(&self) -> Info;
 }
 
-/// A backend. It makes one proof at a time: the spans that it gives out are those of that proof.
+/// A backend that can be opened again when it has failed. It does one thing at a time: the spans that it gives out are those of the
+/// proof in hand.
 pub(crate) struct OneTeam<B> {
+    open: Box<dyn Fn() -> tandem_ops::Result<B> + Send + Sync>,
+    opened: Mutex<Opened<B>>,
+    owner: Arc<Owner>,
+}
+
+struct Opened<B> {
     backend: Arc<B>,
-    busy: Arc<Mutex<()>>,
+    /// How often it has been opened again.
+    generation: u64,
 }
 
 impl<B> OneTeam<B> {
-    pub(crate) fn new(backend: B) -> Self {
-        Self { backend: Arc::new(backend), busy: Arc::default() }
+    /// On so many threads of its own.
+    pub(crate) fn new(
+        threads: usize,
+        open: impl Fn() -> tandem_ops::Result<B> + Send + Sync + 'static,
+    ) -> tandem_ops::Result<Self> {
+        let opened = Opened { backend: Arc::new(recover::open(&open)?), generation: 0 };
+        Ok(Self { open: Box::new(open), opened: Mutex::new(opened), owner: Arc::new(Owner::new(threads)) })
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened<B>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn backend(&self) -> Arc<B> {
+        self.opened().backend.clone()
     }
 }
 
 impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
     fn info(&self) -> Info {
-        self.backend.info()
+        self.backend().info()
     }
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
-        self.backend.host_buf(len)
+        self.backend().host_buf(len)
+    }
+    fn run(&self, work: &mut (dyn FnMut() + Send)) -> tandem_ops::Result<()> {
+        self.owner.run(work)
+    }
+    fn generation(&self) -> u64 {
+        self.opened().generation
+    }
+    fn reopen(&self, seen: u64) -> tandem_ops::Result<()> {
+        self.owner.run(|| {
+            // Another key may have been faster.
+            if self.opened().generation == seen {
+                let backend = Arc::new((self.open)()?);
+                *self.opened() = Opened { backend, generation: seen + 1 };
+            }
+            Ok(())
+        })?
     }
 }
 
 impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
-        let key = ProvingKey::load(&*self.backend, view, layout, proofs)?;
-        Ok(Box::new(OneKey { backend: self.backend.clone(), busy: self.busy.clone(), key }))
+        let backend = self.backend();
+        let key = self.owner.run(|| ProvingKey::load(&*backend, view, layout, proofs))??;
+        Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
     }
 
     fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed> {
         if what.g2 {
-            crate::msm::bench::<C, C::G2, B>(&self.backend, what, runs)
+            crate::msm::bench::<C, C::G2, B>(&self.backend(), what, runs)
         } else {
-            crate::msm::bench::<C, C::G1, B>(&self.backend, what, runs)
+            crate::msm::bench::<C, C::G1, B>(&self.backend(), what, runs)
         }
     }
 }
 
 struct OneKey<C: Curve, B: ProofBackend<C>> {
     backend: Arc<B>,
-    busy: Arc<Mutex<()>>,
+    owner: Arc<Owner>,
     key: ProvingKey<C, B>,
 }
 
@@ -116,13 +159,10 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C> for OneKey<C, B> {
         witness: &Witness<C>,
         blinding: &Blinding<C>,
     ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
-        let _busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        self.backend.take_spans()?;
-        let made = prove_verified(&*self.backend, &self.key, verifier, witness, blinding)?;
-        Ok((made, self.backend.take_spans()?))
-    }
-
-    fn info(&self) -> Info {
-        self.backend.info()
+        self.owner.run(|| {
+            self.backend.take_spans()?;
+            let made = prove_verified(&*self.backend, &self.key, verifier, witness, blinding)?;
+            Ok((made, self.backend.take_spans()?))
+        })?
     }
 }

@@ -25,6 +25,7 @@ impl Witness {
     }
 
     pub(crate) fn read_in(path: &Path, room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>) -> Result<Witness> {
+        tandem_ops::threads::ready()?;
         let started = Instant::now();
         let Wtns { curve, values } = Wtns::open_in(path, room)?;
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, path))?;
@@ -39,8 +40,8 @@ impl Witness {
     pub fn from_values(curve: CurveId, values: Vec<[u64; 4]>) -> Result<Witness> {
         let started = Instant::now();
         let values = Zeroizing::new(values);
-        let mut own = Zeroizing::new(Vec::with_capacity(values.len()));
-        own.extend(values.iter().map(|&limbs| Canonical(limbs)));
+        let mut own = HostBuf::<Canonical>::zeros(values.len())?;
+        own.iter_mut().zip(values.iter()).for_each(|(to, &limbs)| *to = Canonical(limbs));
         Self::from_canonical(curve, own, started)
     }
 
@@ -49,6 +50,7 @@ impl Witness {
         values: impl Into<HostBuf<Canonical>>,
         started: Instant,
     ) -> Result<Witness> {
+        tandem_ops::threads::ready()?;
         let path = PathBuf::new();
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, &path))?;
         Ok(Witness { values, path, seconds: started.elapsed().as_secs_f64() })

@@ -4,6 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 use tandem_engine::{
     export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, ScalarKind,
     Schedule, SetupOptions, Silent, SumBench, Synthetic, SyntheticKey, Witness,
@@ -274,6 +275,8 @@ struct Faulty {
     sums: AtomicU64,
     /// Whether the sum with this number, counted from 0, is wrong.
     wrong: fn(u64) -> bool,
+    /// Whether what is too much lies outside the subgroup, where there is such a point.
+    outside: bool,
     fails: Fails,
 }
 
@@ -284,11 +287,13 @@ enum Fails {
     Loading,
     /// The sums of every proof end with an error.
     Proving,
+    /// So does the wait for the device's last work, when the proof is there.
+    Ending,
 }
 
 impl Faulty {
     fn new(wrong: fn(u64) -> bool) -> Self {
-        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong, fails: Fails::Never }
+        Self { cpu: Cpu::new(1), sums: AtomicU64::new(0), wrong, outside: false, fails: Fails::Never }
     }
 
     fn failing(fails: Fails) -> Self {
@@ -317,6 +322,10 @@ impl Backend for Faulty {
         self.cpu.download(src)
     }
     fn synchronize(&self) -> Result<()> {
+        if self.fails == Fails::Ending && self.sums.load(Ordering::Relaxed) > 0 {
+            let (device, code_name) = ("Faulty GPU".into(), "cudaErrorIllegalAddress".into());
+            return Err(tandem_ops::Error::Device { op: "synchronize", device, code: 700, code_name });
+        }
         self.cpu.synchronize()
     }
     fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
@@ -407,9 +416,33 @@ impl<G: Group> Msm<G> for Faulty {
         }
         let sum = Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?;
         let wrong = (self.wrong)(self.sums.fetch_add(1, Ordering::Relaxed));
-        let error = if wrong { <G::Ark as ark_ec::PrimeGroup>::generator() } else { ark_ff::AdditiveGroup::ZERO };
-        Ok(Pending::ready(sum + error))
+        Ok(Pending::ready(if wrong { sum + too_much::<G>(self.outside) } else { sum }))
     }
+}
+
+/// The generator, or (0, 2), which has order 3 in G1 of BLS12-381.
+fn too_much<G: Group>(outside: bool) -> G::Ark {
+    if outside && (G::Curve::ID, G::NAME) == (CurveId::Bls12_381, "G1") {
+        return G::from_xy(ark_ff::AdditiveGroup::ZERO, 2u64.into()).into();
+    }
+    <G::Ark as ark_ec::PrimeGroup>::generator()
+}
+
+/// The pairing equation holds for such a proof.
+#[test]
+fn a_sum_outside_the_subgroup_is_caught() {
+    let files = Files::new(CurveId::Bls12_381);
+    // Of the sums B2, A, B1, L and H of each proof: A, L and H of the first three.
+    let faulty = Faulty { outside: true, ..Faulty::new(|i| [1, 5 + 3, 10 + 4].contains(&i)) };
+    let engine = Engine::on_backend(faulty, false).unwrap();
+    let key = files.key(&engine);
+    for (proof, point) in (1..).zip(["pi_a", "pi_c", "pi_c"]) {
+        let report = engine.prove(&key, &files.witness(), &Silent).unwrap().fallback.unwrap();
+        let expected = format!("point {point} of the proof is not in the subgroup of prime order");
+        assert!(report.contains(&expected), "{report}");
+        assert_eq!(engine.wrong_proofs(), proof);
+    }
+    assert_eq!(engine.prove(&key, &files.witness(), &Silent).unwrap().fallback, None);
 }
 
 #[test]
@@ -417,7 +450,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
     for curve in CURVES {
         let files = Files::new(curve);
         // A proof has five sums; each of them is wrong in one of five proofs, and the sixth proof is right.
-        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false);
+        let engine = Engine::on_backend(Faulty::new(|i| i < 25 && i % 6 == 0), false).unwrap();
         let key = files.key(&engine);
         for proof in 0..6 {
             let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
@@ -440,7 +473,7 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
 #[test]
 fn a_wrong_witness_is_not_blamed_on_the_device() {
     let files = Files::new(CurveId::Bn254);
-    let engine = Engine::on_backend(Faulty::new(|_| false), false);
+    let engine = Engine::on_backend(Faulty::new(|_| false), false).unwrap();
     let key = files.key(&engine);
     let bad = Witness::from_values(CurveId::Bn254, files.changed(|v| v[9][0] ^= 2)).unwrap();
     let error = engine.prove(&key, &bad, &Silent).err().unwrap();
@@ -450,8 +483,12 @@ fn a_wrong_witness_is_not_blamed_on_the_device() {
 #[test]
 fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
     let files = Files::new(CurveId::Bn254);
-    for (fails, said) in [(Fails::Loading, "stays on the CPU"), (Fails::Proving, "cudaErrorECCUncorrectable")] {
-        let engine = Engine::on_backend(Faulty::failing(fails), true);
+    for (fails, said) in [
+        (Fails::Loading, "stays on the CPU"),
+        (Fails::Proving, "cudaErrorECCUncorrectable"),
+        (Fails::Ending, "cudaErrorIllegalAddress"),
+    ] {
+        let engine = Engine::on_backend(Faulty::failing(fails), true).unwrap().with_patience(Duration::ZERO);
         let key = files.key(&engine);
         let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
         let report = key.note().or(proved.fallback.as_deref()).unwrap();
@@ -462,7 +499,7 @@ fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
         verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
 
         // A device that was asked for by name is not replaced.
-        let engine = Engine::on_backend(Faulty::failing(fails), false);
+        let engine = Engine::on_backend(Faulty::failing(fails), false).unwrap().with_patience(Duration::ZERO);
         let error = match engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent) {
             Ok(key) => engine.prove(&key, &files.witness(), &Silent).err().unwrap(),
             Err(error) => error,

@@ -64,6 +64,9 @@ pub enum Error {
     /// A wait took too long, or an access went past the end. The team is unusable from then on.
     #[error("the team is unusable: {0}")]
     Fault(Box<Fault>),
+    /// Planning was cancelled; see [`crate::plan::Budget::cancelled_by`].
+    #[error("planning was stopped")]
+    Stopped,
     /// A device failed.
     #[error(transparent)]
     Device(#[from] tandem_cuda::Error),

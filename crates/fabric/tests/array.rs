@@ -107,7 +107,7 @@ fn arrays_are_assigned_between_pes_that_are_apart() {
     let two = Options { apart: vec![(0, 1)], ..Options::default() };
     check(&Team::sim(4, pairs).unwrap());
     check(&Team::sim(2, two.clone()).unwrap());
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     if gpus.len() > 1 {
         check(&Team::cuda(&gpus[..2], two).unwrap());
     }

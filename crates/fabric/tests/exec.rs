@@ -320,7 +320,7 @@ fn through_host_memory() {
     every_way(&team, &preset("h200-pair"), &[0, 1], &COUNTS[..7]);
     let team = Team::sim(4, Options::default()).unwrap();
     every_way(&team, &preset("bridge-pairs"), &[0, 1, 2, 3], &COUNTS[2..6]);
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     if gpus.len() > 1 {
         let team = Team::cuda(&gpus[..2], options).unwrap();
         every_way(&team, &preset("h200-pair"), &[0, 1], &COUNTS);
@@ -350,7 +350,7 @@ fn some_are_apart() {
     let team = Team::sim(3, Options { apart: vec![(0, 1)], ..Options::default() }).unwrap();
     every_way(&team, &preset("hgx-h200"), &[0, 1, 2], &COUNTS[3..6]);
     every_way(&team, &preset("dgx1-v100"), &[0, 1], &COUNTS[3..6]);
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(4);
     if gpus.len() > 3 {
         let team = Team::cuda(&gpus[..4], pairs()).unwrap();
         every_way(&team, &preset("bridge-pairs"), &[0, 1, 2, 3], &COUNTS);
@@ -389,7 +389,7 @@ fn a_pair_keeps_its_links() {
         }
     };
     check(&Team::sim(4, pairs()).unwrap());
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(4);
     if gpus.len() > 3 {
         check(&Team::cuda(&gpus[..4], pairs()).unwrap());
     }
@@ -583,7 +583,7 @@ fn graphs() {
     let apart = Options { apart: vec![(0, 1)], ..Options::default() };
     test(&Team::sim(2, Options::default()).unwrap());
     test(&Team::sim(2, apart.clone()).unwrap());
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     if gpus.len() > 1 {
         test(&Team::cuda(&gpus[..2], Options::default()).unwrap());
         test(&Team::cuda(&gpus[..2], apart).unwrap());

@@ -43,7 +43,7 @@ fn handles_that_go_before() {
     for is_recorded in [false, true] {
         drop_at_once(&Team::sim(2, Options::default()).unwrap(), is_recorded);
     }
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     if gpus.len() > 1 {
         for options in [Options::default(), apart] {
             let team = Team::cuda(&gpus[..2], options).unwrap();

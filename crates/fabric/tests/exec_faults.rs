@@ -42,7 +42,7 @@ fn each(test: impl Fn(&dyn Fn(Options) -> Team)) {
 
 fn each_cuda(test: impl Fn(&dyn Fn(Options) -> Team)) {
     static ALONE: Mutex<()> = Mutex::new(());
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if gpus.len() > 1 {
         test(&|options| Team::cuda(&gpus[..2], options).unwrap());

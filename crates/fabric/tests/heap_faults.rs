@@ -354,7 +354,7 @@ fn each_apart(test: impl Fn(&Team)) {
     for pes in 2..=8 {
         test(&Team::sim(pes, options.clone()).unwrap());
     }
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     for count in 2..=gpus.len() {
         test(&Team::cuda(&gpus[..count], options.clone()).unwrap());
     }

@@ -333,3 +333,83 @@ fn damaged_files_do_no_harm() {
         assert!(refused > 50, "{refused}");
     }
 }
+
+/// What would take a reader long, or much memory, is refused before: by counts, whatever the machine's speed.
+#[test]
+fn quadratic_files_are_refused() {
+    let many = |n: usize, one: &dyn Fn(usize) -> String| (0..n).map(one).collect::<String>();
+    // Parsers compare each attribute with all others of its element, and each namespace with all that are in force.
+    let attributes = many(90_000, &|i| format!(" a{i}=\"\""));
+    refused(&format!("<system version=\"1\"{attributes}/>"), &["line 1", "at most 64 attributes"]);
+    refused(&format!("<system version=\"1\">\n<cpu{attributes}/></system>"), &["line 2", "at most 64 attributes"]);
+    refused("<system version=\"1\"><cpu xmlns:a=\"b\"/></system>", &["line 1", "no namespaces"]);
+    // Every pair of NUMA nodes would be linked.
+    let cpus = "<cpu numaid=\"0\"/>".repeat(90_000);
+    refused(&format!("<system version=\"1\">{cpus}</system>"), &["at most 256 devices"]);
+    let gpus = many(65, &|i| format!("<pci busid=\"{i}\"><gpu dev=\"{i}\" sm=\"80\"/></pci>"));
+    refused(&format!("<system version=\"1\"><cpu numaid=\"0\">{gpus}</cpu></system>"), &["at most 64 GPUs"]);
+    refused(&"<a/>".repeat(150_000), &["at most 100000 elements"]);
+    // The same in JSON, and in the text of nvidia-smi.
+    let attributes = many(90_000, &|i| format!("{}\"a{i}\": \"\"", if i > 0 { ", " } else { "" }));
+    let text = json("").replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{{attributes}}}"), 1);
+    refused(&text, &["devices[0] (GPU0): attributes", "at most 32, found 90000"]);
+    let again = many(50_000, &|_| ", \"name\": \"GPU0\"".into());
+    refused(&json("").replacen("\"kind\": \"gpu\"", &format!("\"kind\": \"gpu\"{again}"), 1), &["line 2", "duplicate field"]);
+    let devices = many(50_000, &|i| format!(", {{\"name\": \"D{i}\", \"kind\": \"cpu\"}}"));
+    refused(&json("").replacen("}],", &format!("}}{devices}],"), 1), &["devices", "at most 256, found 50002"]);
+    let links = vec![link("GPU0", "GPU1", "1", "1"); 20_000].join(",");
+    refused(&json(&links), &["links", "at most 4096, found 20000"]);
+    let header = many(90_000, &|i| format!("GPU{i} "));
+    refused(&header, &["line 1", "at most 64"]);
+    refused(&format!("{header}\n{}", "GPU0 X\n".repeat(90_000)), &["line 1", "at most 64"]);
+    refused(&format!("GPU0 GPU1\n{}", "GPU7 X NV1\n".repeat(90_000)), &["line 2", "one row"]);
+    refused(&format!("GPU0 GPU1\nGPU0 {}", "X ".repeat(90_000)), &["line 2", "column GPU1"]);
+}
+
+/// Links of GPUs, switches and nodes in every shape, and names that a terminal would obey.
+#[test]
+fn hostile_shapes_and_names() {
+    // PCIe switches in a circle, below a node and apart from one.
+    for ends in [["CPU0", "S0"], ["GPU0", "S1"]] {
+        let devices = ["{\"name\": \"GPU0\", \"kind\": \"gpu\"}", "{\"name\": \"CPU0\", \"kind\": \"cpu\"}"].map(String::from);
+        let switch = |i| format!("{{\"name\": \"S{i}\", \"kind\": \"pcie-switch\"}}");
+        let all: Vec<String> = devices.into_iter().chain((0..200).map(switch)).collect();
+        let pcie = |a: &str, b: &str| link(a, b, "1", "1").replace("nvlink", "pcie");
+        let mut links: Vec<String> = (0..200).map(|i| pcie(&format!("S{i}"), &format!("S{}", (i + 1) % 200))).collect();
+        links.push(pcie("GPU0", "S100"));
+        links.push(pcie(ends[0], ends[1]));
+        let text = format!(
+            "{{\"format\": \"tandem-topology\", \"version\": 1, \"name\": \"x\", \"devices\": [{}], \"links\": [{}]}}",
+            all.join(","),
+            links.join(",")
+        );
+        let t = Topology::read(text.as_bytes()).unwrap();
+        assert!(!t.to_matrix().is_empty() && !t.to_svg().is_empty());
+        let error = t.to_nccl_xml().unwrap_err().to_string();
+        assert!(error.contains("levels") || error.contains("hangs on no CPU"), "{error}");
+        let plan = planned(&t, &Request::new(Operation::Upload, &[0]));
+        assert_eq!(plan.rate.is_zero(), ends[0] == "GPU0");
+    }
+    // The fastest links that there can be, as many as there can be: sums stay exact.
+    let links: Vec<String> =
+        (0..64).flat_map(|a| (a + 1..64).map(move |b| link(&format!("GPU{a}"), &format!("GPU{b}"), "1000000", "1000000"))).collect();
+    let devices: Vec<String> = (0..64).map(|i| format!("{{\"name\": \"GPU{i}\", \"kind\": \"gpu\"}}")).collect();
+    let text = json(&links.join(",")).replace(
+        "{\"name\": \"GPU0\", \"kind\": \"gpu\"}, {\"name\": \"GPU1\", \"kind\": \"gpu\"}",
+        &devices.join(","),
+    );
+    let t = Topology::read(text.as_bytes()).unwrap();
+    let job: Vec<usize> = (0..32).collect();
+    assert_eq!(planned(&t, &Request::new(Operation::Broadcast, &job)).rate, Ratio::whole(31_000_000_000));
+    assert_eq!(planned(&t, &Request::new(Operation::AllGather, &job)).rate, Ratio::whole(32_000_000_000));
+    // Names with control characters are refused, and are escapes where they are told of.
+    for name in ["\\u001b[2J", "a\\u0000", "a\\nb", "\\u0085", "\\u009b31m"] {
+        let text = json("").replace("GPU0", name);
+        refused(&text, &["devices[0]", "printable"]);
+        refused(&json(&link(name, "GPU1", "1", "1")), &["links[0]", "there is no device"]);
+        refused(&json(&link("GPU0", "GPU1", "1", "1").replace("nvlink", name)), &["links[0]", "nvlink, pcie"]);
+        refused(&json("").replace("two", name), &["name", "printable"]);
+        let text = json("").replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{\"a\": \"{name}\"}}"), 1);
+        refused(&text, &["devices[0]: attribute a", "printable"]);
+    }
+}

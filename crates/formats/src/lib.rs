@@ -5,6 +5,7 @@
 //! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
+//! | `.sym` | [`sym::names_of`] | |
 //! | `.ptau` (header) | [`PtauHeader::parse`] | |
 //! | `verification_key.json` | [`VerificationKey::parse`] | [`VerificationKey::to_json`] |
 //! | `proof.json` | [`Proof::parse`] | [`Proof::to_json`] |
@@ -26,6 +27,7 @@ mod modulus;
 pub mod output;
 mod ptau;
 mod r1cs;
+pub mod sym;
 mod wtns;
 pub mod zkey;
 

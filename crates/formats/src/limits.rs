@@ -24,6 +24,9 @@ pub const CUSTOM_GATES_MAX: u32 = 1 << 16;
 /// Bytes of the name of a custom gate.
 pub const CUSTOM_GATE_NAME_MAX: usize = 4096;
 
+/// Bytes of a line of a symbol file, its end included.
+pub const SYM_LINE_MAX: usize = 1 << 16;
+
 /// Contributions to one key.
 pub const CONTRIBUTIONS_MAX: u32 = 1 << 16;
 

@@ -3,12 +3,12 @@
 use crate::{Error, KeyPoints, Result};
 use ark_ff::PrimeField;
 use tandem_ops::{Canonical, Curve, Group};
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 /// The two random scalars that keep a proof from telling anything of its witness. Wiped when dropped.
 pub struct Blinding<C: Curve> {
-    pub(crate) r: C::Fr,
-    pub(crate) s: C::Fr,
+    pub(crate) r: Zeroizing<C::Fr>,
+    pub(crate) s: Zeroizing<C::Fr>,
 }
 
 impl<C: Curve> Blinding<C> {
@@ -23,19 +23,20 @@ impl<C: Curve> Blinding<C> {
     /// Takes these two. A proof with known blinding gives its witness away: for tests that compare proofs only.
     #[doc(hidden)]
     pub fn fixed(r: C::Fr, s: C::Fr) -> Self {
-        Self { r, s }
+        Self { r: Zeroizing::new(r), s: Zeroizing::new(s) }
     }
 
     /// What of a proof depends on the key and the blinding alone.
     pub(crate) fn terms(&self, points: &KeyPoints<C>) -> Terms<C> {
+        let (r, s) = (&*self.r, &*self.s);
         let delta1 = C::G1::to_ark(&points.delta1);
         // The product in G2 takes as long as the others together.
         let (b2, (a, b1, c)) = rayon::join(
-            || C::G2::to_ark(&points.delta2) * self.s + C::G2::to_ark(&points.beta2),
+            || C::G2::to_ark(&points.delta2) * s + C::G2::to_ark(&points.beta2),
             || {
-                let a = delta1 * self.r + C::G1::to_ark(&points.alpha1);
-                let b1 = delta1 * self.s + C::G1::to_ark(&points.beta1);
-                (a, b1, delta1 * -(self.r * self.s))
+                let a = delta1 * r + C::G1::to_ark(&points.alpha1);
+                let b1 = delta1 * s + C::G1::to_ark(&points.beta1);
+                (a, b1, delta1 * -(*r * s))
             },
         );
         Terms { a, b1, b2, c }
@@ -50,24 +51,52 @@ pub(crate) struct Terms<C: Curve> {
     pub(crate) c: <C::G1 as Group>::Ark,
 }
 
-impl<C: Curve> Drop for Blinding<C> {
-    fn drop(&mut self) {
-        self.r.zeroize();
-        self.s.zeroize();
+/// A scalar of which all values are equally likely: bits of the modulus's length are drawn until they are below it.
+fn random_scalar<C: Curve>() -> Result<Zeroizing<C::Fr>> {
+    let bits = C::Fr::MODULUS_BIT_SIZE;
+    let mut limbs = Zeroizing::new([0u64; 4]);
+    loop {
+        getrandom::fill(bytemuck::bytes_of_mut(&mut *limbs)).map_err(|e| Error::Random(e.to_string()))?;
+        limbs[3] &= u64::MAX >> (256 - bits);
+        if let Some(scalar) = C::from_canonical(Canonical(*limbs)) {
+            return Ok(Zeroizing::new(scalar));
+        }
     }
 }
 
-/// A scalar of which all values are equally likely: bits of the modulus's length are drawn until they are below it.
-fn random_scalar<C: Curve>() -> Result<C::Fr> {
-    let bits = C::Fr::MODULUS_BIT_SIZE;
-    let mut limbs = [0u64; 4];
-    loop {
-        getrandom::fill(bytemuck::bytes_of_mut(&mut limbs)).map_err(|e| Error::Random(e.to_string()))?;
-        limbs[3] &= u64::MAX >> (256 - bits);
-        let scalar = C::from_canonical(Canonical(limbs));
-        limbs.zeroize();
-        if let Some(scalar) = scalar {
-            return Ok(scalar);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ark_ff::{AdditiveGroup, BigInteger};
+    use std::collections::HashSet;
+    use tandem_ops::{Bls12_381, Bn254};
+
+    fn draws<C: Curve>() {
+        const DRAWS: usize = 64;
+        let drawn: Vec<Blinding<C>> = (0..DRAWS).map(|_| Blinding::random().unwrap()).collect();
+        let scalars: Vec<C::Fr> = drawn.iter().flat_map(|b| [*b.r, *b.s]).collect();
+        assert!(scalars.iter().all(|x| *x != C::Fr::ZERO));
+        assert_eq!(scalars.iter().collect::<HashSet<_>>().len(), 2 * DRAWS, "a scalar occurs twice");
+        // Each bit is drawn as 0 and as 1. The top one is the least even: it is 1 in a third of the scalars, so that none of
+        // 128 has it with a chance below 2^-70.
+        let has = |bit: u32, wanted: bool| scalars.iter().any(|x| x.into_bigint().get_bit(bit as usize) == wanted);
+        for bit in 0..C::Fr::MODULUS_BIT_SIZE {
+            assert!(has(bit, true) && has(bit, false), "bit {bit} is always the same");
         }
+    }
+
+    #[test]
+    fn scalars_are_different_and_of_full_length() {
+        draws::<Bn254>();
+        draws::<Bls12_381>();
+    }
+
+    /// Both scalars are of a type that wipes itself when it is dropped.
+    #[test]
+    fn scalars_are_wiped() {
+        fn wipes<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+        let Blinding { r, s } = Blinding::<Bn254>::random().unwrap();
+        wipes(&r);
+        wipes(&s);
     }
 }

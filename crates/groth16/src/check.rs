@@ -1,17 +1,17 @@
-//! Whether the points of a key are points of their groups.
+//! Whether the points of a key are what they must be.
 //!
-//! Each point is checked to satisfy the curve's equation. Whether they lie in the subgroup of prime order is
-//! asked of random sums of them: in each round every point gets a random small factor, and a sum that lies in the
-//! subgroup says so of all its points but with the chance [`Rounds`] is chosen by. One round costs about one addition
-//! a point where a check of each point costs a hundred or more.
+//! Those that belong to no wire are checked whenever a key is loaded: a proof hides its witness as long as delta is
+//! no infinity (docs/design/key-trust.md). Those of the sections are many, so that their check is asked for.
 
-use crate::{Error, KeyView, Progress, Result};
-use ark_ec::CurveGroup;
-use ark_ff::{AdditiveGroup, Field, PrimeField};
-use rand_chacha::rand_core::{RngCore, SeedableRng};
-use rand_chacha::ChaCha12Rng;
-use rayon::prelude::*;
-use tandem_ops::{Curve, CurveId, Group, Unaligned};
+mod absent;
+mod sections;
+
+use crate::{Error, KeyPoints, KeyView, Progress, Result};
+use ark_ec::pairing::Pairing;
+use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
+use ark_ff::{Field, PrimeField, Zero};
+use sections::Sections;
+use tandem_ops::{Curve, Group};
 
 /// What is wrong with a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Fault {
     Curve,
     /// It does not lie in the subgroup of prime order.
     Subgroup,
+    /// It is the point at infinity, where that would undo what the point is for.
+    Infinity,
 }
 
 impl std::fmt::Display for Fault {
@@ -30,11 +32,12 @@ impl std::fmt::Display for Fault {
             Fault::Range => "has a coordinate that is not below the modulus",
             Fault::Curve => "is not on the curve",
             Fault::Subgroup => "is not in the subgroup of prime order",
+            Fault::Infinity => "is the point at infinity",
         })
     }
 }
 
-/// Checks one point in full.
+/// Checks one point in full. Infinity is a point as any other.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -45,6 +48,15 @@ pub fn check_point<G: Group>(point: &G::Point) -> std::result::Result<(), Fault>
     } else {
         Err(Fault::Subgroup)
     }
+}
+
+/// Checks one point in full that must not be infinity.
+pub(crate) fn check_finite<G: Group>(point: &G::Point) -> std::result::Result<(), Fault> {
+    check_point::<G>(point)?;
+    if G::to_ark(point).is_zero() {
+        return Err(Fault::Infinity);
+    }
+    Ok(())
 }
 
 /// Checks that a point's coordinates are below the modulus and satisfy the curve's equation.
@@ -63,103 +75,55 @@ pub(crate) fn check_curve<G: Group>(point: &G::Point) -> std::result::Result<(),
     }
 }
 
-/// How many rounds of random factors, and how many bits each has, leave a chance below 2^-64 for a point outside the
-/// subgroup to pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rounds {
-    rounds: u32,
-    bits: u32,
+/// Whether two points are the same multiple of their groups' generators.
+fn same_multiple<C: Curve>(p: <C::G1 as Group>::Ark, q: <C::G2 as Group>::Ark) -> bool {
+    let (g1, g2) = (<C::G1 as Group>::Ark::generator(), <C::G2 as Group>::Ark::generator());
+    C::Pairing::multi_pairing([p, -g1], [g2, q]).is_zero()
 }
 
-/// By the least prime factor q of the cofactor: a point outside the subgroup has a part of order q at least, which
-/// cancels in a round for at most ceil(2^bits / q) of its 2^bits factors. `None`: the group is all of the curve.
-fn rounds<G: Group>() -> Option<Rounds> {
-    let (q, bits) = match (G::Curve::ID, G::NAME) {
-        (CurveId::Bn254, "G1") => return None,
-        (CurveId::Bn254, _) => (10069u64, 10),
-        (CurveId::Bls12_381, "G1") => (3, 8),
-        (CurveId::Bls12_381, _) => (13, 8),
-    };
-    let chance = ((1u64 << bits).div_ceil(q)) as f64 / (1u64 << bits) as f64;
-    Some(Rounds { rounds: (64.0 / -chance.log2()).ceil() as u32, bits })
-}
-
-/// Points that share their random sums.
-const CHUNK: usize = 1 << 14;
-
-fn chunk_in_subgroup<G: Group>(points: Unaligned<'_, G::Point>, how: Rounds, rng: &mut ChaCha12Rng) -> bool {
-    let mut buckets = vec![G::Ark::ZERO; 1 << how.bits];
-    (0..how.rounds).all(|_| {
-        buckets.fill(G::Ark::ZERO);
-        for point in points.iter() {
-            buckets[(rng.next_u32() >> (32 - how.bits)) as usize] += G::to_ark(&point);
-        }
-        // sum k * bucket_k, as a sum of running sums from the top.
-        let (mut running, mut sum) = (G::Ark::ZERO, G::Ark::ZERO);
-        for bucket in buckets[1..].iter().rev() {
-            running += bucket;
-            sum += running;
-        }
-        G::is_in_subgroup(&G::from_ark(&sum.into_affine()))
-    })
-}
-
-/// Checks all points of a section.
+/// Checks the points that belong to no wire in full, that none is infinity, and that beta and delta are the same in
+/// both groups. Takes a few milliseconds.
 ///
 /// # Errors
-/// [`Error::Key`] that names the section and the point; [`Error::Interrupted`].
-fn check_section<G: Group>(
-    name: &str,
-    points: Unaligned<'_, G::Point>,
-    subgroup: bool,
-    progress: &dyn Progress,
-) -> Result<()> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
-    let find = |start: usize, end: usize, check: &dyn Fn(&G::Point) -> std::result::Result<(), Fault>| {
-        let at = (start..end).find_map(|i| check(&points.get(i)).err().map(|fault| (i, fault)));
-        at.map_or(Ok(()), |(i, fault)| Err(Error::Key(format!("point {i} of section {name} {fault}"))))
-    };
-    (0..points.len().div_ceil(CHUNK)).into_par_iter().try_for_each(|chunk| {
-        if progress.cancelled() {
-            return Err(Error::Interrupted);
+/// [`Error::Key`] that names the point.
+pub(crate) fn check_single_points<C: Curve>(points: &KeyPoints<C>) -> Result<()> {
+    for (name, point) in [("alpha", &points.alpha1), ("beta", &points.beta1), ("delta", &points.delta1)] {
+        check_finite::<C::G1>(point).map_err(|fault| Error::Key(format!("point {name} in G1 {fault}")))?;
+    }
+    for (name, point) in [("beta", &points.beta2), ("gamma", &points.gamma2), ("delta", &points.delta2)] {
+        check_finite::<C::G2>(point).map_err(|fault| Error::Key(format!("point {name} in G2 {fault}")))?;
+    }
+    let same = |p, q| same_multiple::<C>(C::G1::to_ark(p).into_group(), C::G2::to_ark(q).into_group());
+    let (beta, delta) = rayon::join(|| same(&points.beta1, &points.beta2), || same(&points.delta1, &points.delta2));
+    for (name, is_same) in [("beta", beta), ("delta", delta)] {
+        if !is_same {
+            return Err(Error::Key(format!(
+                "point {name} in G1 and point {name} in G2 do not belong together; take the key again from where it was made"
+            )));
         }
-        let (start, end) = (chunk * CHUNK, points.len().min((chunk + 1) * CHUNK));
-        find(start, end, &check_curve::<G>)?;
-        if let (true, Some(how)) = (subgroup, rounds::<G>()) {
-            let mut rng = ChaCha12Rng::from_seed(seed);
-            rng.set_stream(chunk as u64);
-            // A short section is checked point by point: the sums would cost more.
-            let short = end - start < 1 << (how.bits + 1);
-            if short || !chunk_in_subgroup::<G>(points.slice(start..end), how, &mut rng) {
-                find(start, end, &check_point::<G>)?;
-            }
-        }
-        progress.advance((end - start) as u64);
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
-/// Checks that every point of the key is below the modulus, on its curve, and, with `subgroup`, in its subgroup. The
-/// few points that a verifier uses are always checked in full.
+/// Checks all points of a key: that each is below the modulus, on its curve and in its subgroup, that those of no wire
+/// are as each load asks for, that B is the same in both groups, and that points are infinity where the matrices say so and nowhere
+/// else.
 ///
 /// # Errors
 /// [`Error::Key`] that names the point; [`Error::Interrupted`].
-pub fn check_points<C: Curve>(key: &KeyView<'_, C>, subgroup: bool, progress: &dyn Progress) -> Result<()> {
+pub fn check_points<C: Curve>(key: &KeyView<'_, C>, progress: &dyn Progress) -> Result<()> {
     key.check_sizes()?;
     let total = key.ic.len() + key.a.len() + key.b1.len() + key.b2.len() + key.l.len() + key.h.len();
     progress.start("check points", total as u64);
-    let points = &key.points;
-    for (name, point) in [("alpha", &points.alpha1), ("beta", &points.beta1), ("delta", &points.delta1)] {
-        check_point::<C::G1>(point).map_err(|fault| Error::Key(format!("point {name} in G1 {fault}")))?;
-    }
-    for (name, point) in [("beta", &points.beta2), ("gamma", &points.gamma2), ("delta", &points.delta2)] {
-        check_point::<C::G2>(point).map_err(|fault| Error::Key(format!("point {name} in G2 {fault}")))?;
-    }
-    check_section::<C::G1>("IC (3)", key.ic, true, progress)?;
-    check_section::<C::G1>("A (5)", key.a, subgroup, progress)?;
-    check_section::<C::G1>("B1 (6)", key.b1, subgroup, progress)?;
-    check_section::<C::G2>("B2 (7)", key.b2, subgroup, progress)?;
-    check_section::<C::G1>("C (8)", key.l, subgroup, progress)?;
-    check_section::<C::G1>("H (9)", key.h, subgroup, progress)
+    check_single_points(&key.points)?;
+    let sections = Sections::new(progress)?;
+    sections.check::<C::G1>("IC (3)", key.ic)?;
+    sections.check::<C::G1>("A (5)", key.a)?;
+    sections.check_both::<C>(("B1 (6)", key.b1), ("B2 (7)", key.b2))?;
+    sections.check::<C::G1>("C (8)", key.l)?;
+    sections.check::<C::G1>("H (9)", key.h)?;
+    absent::check(key)
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,14 +71,14 @@ impl<C: Curve> Sums<C> {
             scope.spawn(move |_| {
                 let mut host = Vec::new();
                 let b1 = HostSpan::of(&mut host, "wait for B1", || total(terms_b1, b1));
-                _ = with_b.set((b1.map(|b1| b1 * blinding.r), host));
+                _ = with_b.set((b1.map(|b1| b1 * *blinding.r), host));
             });
             let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2))?;
             let b = C::G2::from_ark(&b2.into_affine());
             let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a))?;
             let a = C::G1::from_ark(&a1.into_affine());
             ab(a, b);
-            scope.spawn(move |_| _ = with_a.set(a1 * blinding.s));
+            scope.spawn(move |_| _ = with_a.set(a1 * *blinding.s));
             let c = HostSpan::of(host, "wait for L and H", || total(terms.c, self.c))?;
             Result::Ok((a, b, c))
         })?;

@@ -1,5 +1,6 @@
 //! Keys: as a file holds them, and resident on a backend.
 
+use crate::check::check_single_points;
 use crate::plan::{self, Layout, Schedule, Shape, Sum};
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
@@ -141,12 +142,14 @@ pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
 
 impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// Loads a key onto the lanes of `backend`, laid out as `layout` says, to make so many `proofs`: the more, the larger the
-    /// tables of multiples that pay for themselves. Its points are taken to be good ([`crate::check::check_points`]).
+    /// tables of multiples that pay for themselves. The points that belong to no wire are checked; those of the sections are taken
+    /// to be good ([`crate::check::check_points`]).
     ///
     /// # Errors
-    /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
+    /// [`Error::Key`] if the parts do not fit together, or such a point is no good; [`Error::Backend`] if the key does not fit into memory.
     pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
+        check_single_points(&view.points)?;
         let (shape, lanes) = (view.shape, backend.lanes());
         let schedule = plan::schedule(C::ID, shape, lanes, layout);
         backend.expect_uploads_to_all(&schedule.whole);
@@ -159,6 +162,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             let of_lane = |i: usize| free.get(i).map_or(0, |&free| plan::room(free, shape, schedule.scalars(Lane(i))));
             (0..lanes).map(of_lane).collect()
         };
+        let working = |lane: Lane| plan::working_set(shape, schedule.scalars(lane));
         // Points over the quotient come first: there are fewer of them, and their scalars are all of full size, so that what they
         // take is spent best. The others have in any case their share, or what their plain tables take.
         let room = rooms(backend);
@@ -171,6 +175,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
                 let memory_bytes = beside.max(plan::part_of(room, own, own + others));
                 Self::load_quotient(backend, view, share, Worth { memory_bytes, uses: proofs })
+                    .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -183,6 +188,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
                 let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
                 Self::load_witness(backend, view, sums, Worth { memory_bytes, uses: proofs })
+                    .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
@@ -245,6 +251,19 @@ const PLAIN_LEVELS: u64 = 16;
 struct Worth {
     memory_bytes: u64,
     uses: u64,
+}
+
+/// A plan that was refused says what it needs of its share of the memory and what the share is. Who reads it wants to know what the key
+/// needs with all else, and what is free.
+fn whole_need<B: tandem_ops::Backend>(error: Error, backend: &B, lane: Lane, share: u64, working_set: u64) -> Error {
+    use tandem_ops::Error::OutOfMemory;
+    match (error, backend.info().free_bytes.get(lane.0)) {
+        (Error::Backend(OutOfMemory { op: "plan", device, wanted, free: _ }), Some(&free)) => {
+            let others = free.saturating_sub(share).max(working_set);
+            OutOfMemory { op: "load key", device, wanted: wanted.saturating_add(others), free }.into()
+        }
+        (error, _) => error,
+    }
 }
 
 /// Bytes of the points of a group of sums.

@@ -29,7 +29,7 @@ impl<C: Curve> PartialEq for Proof<C> {
 }
 
 /// Makes a proof. It is not verified here, and a witness that does not satisfy the circuit is not noticed: whoever
-/// returns proofs calls [`prove_verified`], or [`PreparedKey::verify`] on each.
+/// returns proofs calls [`prove_verified`], or [`PreparedKey::verify`] on each. One that is not valid may tell of its witness.
 ///
 /// # Errors
 /// [`Error::Witness`] for one of another length; [`Error::Backend`].

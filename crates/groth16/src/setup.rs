@@ -12,7 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use tandem_ops::{Curve, Group, Mont2};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// A linear combination of wires.
 pub type Terms<C> = Vec<(u32, <C as Curve>::Fr)>;
@@ -109,10 +109,10 @@ pub trait KeySink<C: Curve> {
 
 /// The secret of a key. Wiped when dropped.
 pub struct Secret<C: Curve> {
-    tau: C::Fr,
-    alpha: C::Fr,
-    beta: C::Fr,
-    delta: C::Fr,
+    tau: Zeroizing<C::Fr>,
+    alpha: Zeroizing<C::Fr>,
+    beta: Zeroizing<C::Fr>,
+    delta: Zeroizing<C::Fr>,
 }
 
 impl<C: Curve> Secret<C> {
@@ -121,11 +121,9 @@ impl<C: Curve> Secret<C> {
     /// # Errors
     /// [`Error::Random`].
     pub fn random() -> Result<Self> {
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
-        let secret = Self::from_seed(seed);
-        seed.zeroize();
-        Ok(secret)
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *seed).map_err(|e| Error::Random(e.to_string()))?;
+        Ok(Self::from_seed(*seed))
     }
 
     /// Draws it from a seed: for keys that can be made again.
@@ -135,18 +133,10 @@ impl<C: Curve> Secret<C> {
             let x = C::Fr::rand(&mut rng);
             // Zero would make parts of the key infinite, and a tau in a domain would divide by zero.
             if x.pow([1u64 << <C::Fr as FftField>::TWO_ADICITY]) != C::Fr::ONE && x != C::Fr::ZERO {
-                return x;
+                return Zeroizing::new(x);
             }
         };
         Self { tau: draw(), alpha: draw(), beta: draw(), delta: draw() }
-    }
-}
-
-impl<C: Curve> Drop for Secret<C> {
-    fn drop(&mut self) {
-        for x in [&mut self.tau, &mut self.alpha, &mut self.beta, &mut self.delta] {
-            x.zeroize();
-        }
     }
 }
 
@@ -193,9 +183,9 @@ pub fn setup<C: Curve>(
 
     // beta a + alpha b + c, over gamma = 1 for public wires and over delta for the others.
     let Values { a, b, c } = &mut values;
-    let over_delta = invert(secret.delta)?;
-    c.par_iter_mut().zip(&*a).zip(&*b).enumerate().for_each(|(i, ((c, a), b))| {
-        *c += secret.beta * a + secret.alpha * b;
+    let over_delta = invert(*secret.delta)?;
+    c.par_iter_mut().zip(a.par_iter()).zip(b.par_iter()).enumerate().for_each(|(i, ((c, a), b))| {
+        *c += *secret.beta * a + *secret.alpha * b;
         if i > publics {
             *c *= over_delta;
         }
@@ -220,12 +210,12 @@ fn single_points<C: Curve>(secret: &Secret<C>) -> KeyPoints<C> {
     let g1 = |k: C::Fr| C::G1::from_ark(&(<C::G1 as Group>::Ark::generator() * k).into_affine());
     let g2 = |k: C::Fr| C::G2::from_ark(&(<C::G2 as Group>::Ark::generator() * k).into_affine());
     KeyPoints {
-        alpha1: g1(secret.alpha),
-        beta1: g1(secret.beta),
-        beta2: g2(secret.beta),
+        alpha1: g1(*secret.alpha),
+        beta1: g1(*secret.beta),
+        beta2: g2(*secret.beta),
         gamma2: g2(C::Fr::ONE),
-        delta1: g1(secret.delta),
-        delta2: g2(secret.delta),
+        delta1: g1(*secret.delta),
+        delta2: g2(*secret.delta),
     }
 }
 
@@ -235,17 +225,9 @@ fn invert<F: Field>(x: F) -> Result<F> {
 
 /// The polynomials of each wire at tau. They tell of the secret: wiped when dropped.
 struct Values<F: PrimeField> {
-    a: Vec<F>,
-    b: Vec<F>,
-    c: Vec<F>,
-}
-
-impl<F: PrimeField> Drop for Values<F> {
-    fn drop(&mut self) {
-        for values in [&mut self.a, &mut self.b, &mut self.c] {
-            values.iter_mut().zeroize();
-        }
-    }
+    a: Zeroizing<Vec<F>>,
+    b: Zeroizing<Vec<F>>,
+    c: Zeroizing<Vec<F>>,
 }
 
 /// The values of all wires' polynomials at tau, and the number of entries of A and B.
@@ -257,10 +239,10 @@ fn evaluate<C: Curve>(
 ) -> Result<(Values<C::Fr>, u32)> {
     let Shape { variables, publics, domain } = shape;
     progress.start("evaluate circuit", circuit.constraints() as u64);
-    let zeros = || vec![C::Fr::ZERO; variables];
+    let zeros = || Zeroizing::new(vec![C::Fr::ZERO; variables]);
     let mut values = Values { a: zeros(), b: zeros(), c: zeros() };
     let step = root::<C>(domain.ilog2())?;
-    let basis = lagrange(secret.tau, C::Fr::ONE, step, domain, C::Fr::ONE)?;
+    let basis = lagrange(*secret.tau, C::Fr::ONE, step, domain, C::Fr::ONE)?;
     let (mut row, mut count) = (0, 0usize);
     circuit.walk(&mut |constraint| {
         let at = *basis.get(row).ok_or_else(|| Error::Circuit("more constraints than the circuit says".into()))?;
@@ -343,8 +325,8 @@ fn quotient_basis<C: Curve>(secret: &Secret<C>, domain: usize) -> Result<Zeroizi
     let half = invert(C::Fr::from(2u64))?;
     // Of all 2n points, those are odd * (odd^2)^i. The doubled domain's vanishing polynomial at tau is
     // (tau^n - 1)(tau^n + 1), the odd points' own tau^n + 1: the former stays as a factor.
-    let factor = (secret.tau.pow([domain as u64]) - C::Fr::ONE) * half * invert(secret.delta)?;
-    lagrange(secret.tau, odd, odd.square(), domain, -factor)
+    let factor = (secret.tau.pow([domain as u64]) - C::Fr::ONE) * half * invert(*secret.delta)?;
+    lagrange(*secret.tau, odd, odd.square(), domain, -factor)
 }
 
 /// `factor` * L_i(tau) for the points x_i = g step^i, i below n, that are the roots of X^n - g^n:

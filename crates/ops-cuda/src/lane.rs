@@ -2,10 +2,12 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::{Arc, Mutex, OnceLock};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Source, Staging, Stream, Upload};
-use tandem_ops::{Error, Lane, Result, Unaligned, Wire};
+use tandem_ops::{threads, Error, Lane, Result, Unaligned, Wire};
 
 /// Uploads go through this many slots of [`SLOT_BYTES`].
 const SLOTS: usize = 32;
@@ -13,7 +15,7 @@ const SLOTS: usize = 32;
 /// starts soon.
 const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
-const FILLERS: usize = 16;
+const MOST_FILLERS: usize = 16;
 
 /// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, and what
 /// nobody waits for, which goes last; memory comes from its own pool.
@@ -235,8 +237,9 @@ impl LaneCtx {
 
     /// The same for an operation that needed `wanted` bytes.
     pub(crate) fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
-        if error.is_out_of_memory() && wanted > 0 {
-            return Error::OutOfMemory { op, device: self.name(), wanted, free: self.free_bytes() };
+        // A device that does not say what is free has failed.
+        if let (true, true, Ok(free)) = (error.is_out_of_memory(), wanted > 0, self.pool.free_bytes()) {
+            return Error::OutOfMemory { op, device: self.name(), wanted, free };
         }
         if error.code == tandem_cuda::ffi::TANDEM_INVALID {
             return Error::invalid(op, format!("{} was given sizes that do not fit", error.op));
@@ -246,16 +249,86 @@ impl LaneCtx {
 }
 
 /// Runs `work` on several threads at once: one alone copies memory at a fraction of PCIe's rate.
+///
+/// Who calls holds the ring's lock, so that it may take up nothing else while it waits, which a thread of a pool does in rayon's own
+/// scopes: that could be the next copy through the same ring.
 fn on_threads(work: &(dyn Fn() + Sync)) {
-    rayon::in_place_scope(|scope| {
-        (1..rayon::current_num_threads().min(FILLERS)).for_each(|_| scope.spawn(|_| work()));
-        work();
-    });
+    let (running, ended) = channel::<()>();
+    let all = Ended(ended);
+    // SAFETY: what is lent is used by the tasks below only, each of which drops its sender after its last use of it; this function
+    // neither returns nor unwinds before `all` has seen all of them dropped.
+    let lent = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
+    if let Some(fillers) = fillers() {
+        for _ in 0..fillers.current_num_threads() {
+            let running = running.clone();
+            fillers.spawn(move || {
+                if std::panic::catch_unwind(AssertUnwindSafe(lent)).is_err() {
+                    _ = running.send(());
+                }
+                drop(running);
+            });
+        }
+    }
+    drop(running);
+    work();
+    // Ends when all have.
+    assert!(all.0.iter().next().is_none(), "a thread that filled slots panicked");
+}
+
+/// Waits in the end until all senders are dropped.
+struct Ended(Receiver<()>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        while self.0.recv().is_ok() {}
+    }
+}
+
+/// Threads that help to fill slots, started when they are first needed; `None` where the system starts none.
+fn fillers() -> Option<&'static rayon::ThreadPool> {
+    static FILLERS: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    let helpers = || match threads::count().min(MOST_FILLERS) - 1 {
+        0 => None,
+        helpers => threads::pool(helpers).ok(),
+    };
+    FILLERS.get_or_init(helpers).as_ref()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    /// On a pool of one thread, whatever is taken up while it waits would run before it is done.
+    #[test]
+    fn who_waits_for_fillers_takes_up_nothing_else() {
+        let (copies, others) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        threads::pool(1).unwrap().install(|| {
+            rayon::in_place_scope(|scope| {
+                (0..8).for_each(|_| scope.spawn(|_| _ = others.fetch_add(1, SeqCst)));
+                for _ in 0..100 {
+                    on_threads(&|| {
+                        std::thread::sleep(std::time::Duration::from_micros(100));
+                        copies.fetch_add(1, SeqCst);
+                    });
+                    assert_eq!(others.load(SeqCst), 0);
+                }
+            });
+        });
+        let fillers = fillers().map_or(0, |pool| pool.current_num_threads());
+        assert_eq!((copies.load(SeqCst), others.load(SeqCst)), (100 * (1 + fillers), 8));
+    }
+
+    #[test]
+    fn a_filler_that_panics_is_heard_of() {
+        let caller = std::thread::current().id();
+        for who in [true, false] {
+            if who || fillers().is_some() {
+                let work = || assert!((std::thread::current().id() == caller) != who, "a test");
+                assert!(std::panic::catch_unwind(|| on_threads(&work)).is_err());
+            }
+        }
+    }
 
     /// Where there is no GPU this is passed over.
     #[test]

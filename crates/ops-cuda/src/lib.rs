@@ -23,3 +23,6 @@ pub use msm::{MsmBases, MsmDigits, MsmPlan};
 pub use poseidon::CudaHasher;
 pub use spmv::CudaMatrix;
 pub use tandem_cuda::{built_with, probe, Device, Found, Properties};
+
+/// The status of a device whose driver had too little memory for what it keeps itself.
+pub const OUT_OF_MEMORY: i32 = tandem_cuda::ffi::TANDEM_CUDA_OUT_OF_MEMORY;

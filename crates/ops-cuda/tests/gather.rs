@@ -10,7 +10,7 @@ use tandem_ops_cuda::{Cuda, Device};
 use zeroize::Zeroizing;
 
 fn gpus() -> Option<Vec<Device>> {
-    let gpus = tandem_cuda::testing::gpus();
+    let gpus = tandem_cuda::testing::at_least(2);
     (gpus.len() > 1).then_some(gpus)
 }
 

@@ -62,7 +62,7 @@ fn with_nvcc() {
         Ok(toolkit) => toolkit,
         Err(reason) => {
             assert_ne!(std::env::var("TANDEM_REQUIRE_NVCC").as_deref(), Ok("1"), "{reason}");
-            eprintln!("passed over: {reason}");
+            tandem_cuda::testing::skipped(&format!("no nvcc: {reason}"));
             return;
         }
     };

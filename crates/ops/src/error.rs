@@ -35,6 +35,12 @@ pub enum Error {
         /// Its name.
         code_name: String,
     },
+    /// The system starts no thread.
+    #[error("no thread can be started ({reason}); at least one is needed: see ulimit -u and the control group's pids.max")]
+    Threads {
+        /// What the system says.
+        reason: String,
+    },
     /// Two backends that should agree did not ([`Dual`](https://docs.rs/tandem-conformance)).
     #[error("{op}: {left} and {right} disagree at index {index}")]
     Disagree {

@@ -1,9 +1,10 @@
 //! Host memory for what will be uploaded.
 
-use crate::{Error, Result, Wire};
+use crate::{memory, Result, Wire};
+use memmap2::{Advice, MmapMut};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes of the host that are overwritten when they are dropped, or before they are used again.
 pub trait HostMemory: Send + Sync {
@@ -23,17 +24,16 @@ pub struct HostBuf<T: Wire> {
 }
 
 impl<T: Wire> HostBuf<T> {
-    /// `len` zeros in ordinary memory.
+    /// `len` zeros in pages of their own, which are in no core dump and, as far as the system allows (`ulimit -l`), never in swap.
     ///
     /// # Errors
     /// Not enough memory.
     pub fn zeros(len: usize) -> Result<Self> {
-        let mut zeros = Zeroizing::new(Vec::new());
+        const OP: &str = "host memory";
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        let refused = |_| Error::OutOfMemory { op: "host memory", device: "the host".into(), wanted, free: 0 };
-        zeros.try_reserve_exact(len).map_err(refused)?;
-        zeros.resize(len, T::zeroed());
-        Ok(zeros.into())
+        memory::check(OP, wanted)?;
+        let pages = usize::try_from(wanted).ok().and_then(Pages::new).ok_or_else(|| memory::refused(OP, wanted))?;
+        Ok(HostBuf { memory: Box::new(pages), len, of: PhantomData })
     }
 
     /// The first `len` elements of `memory`; `None` where it has fewer, or lies at no address for them.
@@ -71,7 +71,43 @@ impl<T: Wire> std::fmt::Debug for HostBuf<T> {
     }
 }
 
-/// Ordinary memory.
+/// Pages of the system.
+struct Pages(MmapMut);
+
+impl Pages {
+    fn new(bytes: usize) -> Option<Self> {
+        // Whole words, at least one, so that they are aligned and overwritten as such.
+        let map = MmapMut::map_anon(bytes.max(1).checked_next_multiple_of(size_of::<u64>())?).ok()?;
+        // Neither is promised: secrets are wiped all the same.
+        _ = map.advise(Advice::DontDump);
+        _ = map.lock();
+        Some(Pages(map))
+    }
+}
+
+impl HostMemory for Pages {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+fn wipe(bytes: &mut [u8]) {
+    let (before, words, after) = bytemuck::pod_align_to_mut::<u8, u64>(bytes);
+    before.zeroize();
+    words.zeroize();
+    after.zeroize();
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        wipe(self.bytes_mut());
+    }
+}
+
+/// Memory of the caller's.
 struct Plain<T: Wire>(Zeroizing<Vec<T>>);
 
 impl<T: Wire> HostMemory for Plain<T> {
@@ -129,6 +165,45 @@ mod tests {
         assert_eq!(format!("{buf:?}"), "HostBuf(1 elements)");
         drop(buf);
         assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 9, 9, 9, 9, 8]);
+    }
+
+    /// What the system says of the pages at an address: KiB that are locked, and the flags.
+    fn mapping(address: usize) -> (u64, String) {
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut within = false;
+        let mut locked = 0;
+        for line in text.lines() {
+            let range = line.split_whitespace().next().and_then(|range| range.split_once('-'));
+            let bounds = range.and_then(|(a, b)| Some((usize::from_str_radix(a, 16).ok()?, usize::from_str_radix(b, 16).ok()?)));
+            if let Some((first, end)) = bounds {
+                within = (first..end).contains(&address);
+            } else if let (true, Some(kib)) = (within, line.strip_prefix("Locked:")) {
+                locked = kib.split_whitespace().next().unwrap().parse().unwrap();
+            } else if let (true, Some(flags)) = (within, line.strip_prefix("VmFlags:")) {
+                return (locked, flags.to_string());
+            }
+        }
+        panic!("no mapping at {address:x}");
+    }
+
+    #[test]
+    fn secrets_lie_in_pages_that_are_locked_and_not_dumped() {
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+        let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory")).unwrap();
+        let limit = limit.split_whitespace().next().unwrap().parse().unwrap_or(u64::MAX);
+        let mut buf = HostBuf::<u64>::zeros(20_000).unwrap();
+        assert!(buf.len() == 20_000 && buf.iter().all(|&x| x == 0));
+        buf.fill(7);
+        let (locked, flags) = mapping(buf.as_ptr().addr());
+        assert!(flags.split_whitespace().any(|flag| flag == "dd"), "{flags}");
+        if limit >= 1 << 20 {
+            assert!(locked >= 156, "{locked} KiB are locked of those that {limit} bytes allow");
+        }
+        assert!(HostBuf::<u64>::zeros(0).unwrap().is_empty());
+        for len in [1 << 45, usize::MAX / 8, usize::MAX] {
+            let error = HostBuf::<u64>::zeros(len).unwrap_err();
+            assert!(matches!(error, crate::Error::OutOfMemory { free, .. } if free > 0), "{error}");
+        }
     }
 
     #[test]

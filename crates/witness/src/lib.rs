@@ -1,15 +1,49 @@
 //! Witnesses from circom's WebAssembly: the same values that `snarkjs wtns calculate` finds.
 //!
 //! The module is not trusted. It runs in an interpreter, sees nothing but its own memory and the few functions that circom
-//! circuits import, and is bounded in memory and steps ([`Limits`]).
+//! circuits import, and is bounded in memory, steps and time ([`Limits`]).
 #![forbid(unsafe_code)]
 
+mod budget;
 mod calculator;
 mod inputs;
+mod machine;
 mod number;
+mod values;
 
-pub use calculator::{calculate, Limits, Witness};
-pub use inputs::Inputs;
+pub use calculator::{calculate, Witness};
+
+use std::time::Duration;
+
+/// What a circuit may use up.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of memory for all together: the program, its own memory, the inputs, the witness and what the circuit prints.
+    /// A 32-bit module cannot have more than 4 GiB for its own.
+    pub memory_bytes: usize,
+    /// Steps, of which a core does some 10^9 a second; what is slower counts as several.
+    pub steps: u64,
+    /// Time by the clock; none where it is `None`. Looked at every 0.1 ms or so.
+    pub time: Option<Duration>,
+}
+
+impl Default for Limits {
+    /// 8 GiB, and 10^12 steps: some fifteen minutes. No limit by the clock, which would make results depend on the machine.
+    fn default() -> Self {
+        Self { memory_bytes: 1 << 33, steps: 1_000_000_000_000, time: None }
+    }
+}
+
+/// One of the [`Limits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::memory_bytes`].
+    Memory,
+    /// [`Limits::steps`].
+    Steps,
+    /// [`Limits::time`].
+    Time,
+}
 
 /// Why there is no witness. Each message is one line without a file's name: the caller knows which file it gave.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +54,15 @@ pub enum Error {
     /// The inputs' file is at fault.
     #[error("{0}")]
     Inputs(String),
+    /// The circuit, or its inputs, need more than a limit.
+    #[error("{1}")]
+    Limit(Limit, String),
+    /// The system refuses memory or a thread that the limits allow.
+    #[error("{0}")]
+    System(String),
+    /// The caller asked to stop.
+    #[error("stopped")]
+    Stopped,
 }
 
 impl Error {
@@ -29,6 +72,10 @@ impl Error {
 
     fn inputs(text: String) -> Self {
         Self::Inputs(shortened(&text))
+    }
+
+    fn limit(limit: Limit, text: String) -> Self {
+        Self::Limit(limit, shortened(&text))
     }
 }
 
@@ -46,6 +93,17 @@ fn shortened(text: &str) -> String {
 fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
     words.join(" ")
+}
+
+/// The first few of a list that may be long.
+fn list(items: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 8;
+    let items: Vec<_> = items.collect();
+    match items.len() {
+        0 => "none".into(),
+        n if n > SHOWN => format!("{} and {} more", items[..SHOWN].join(", "), n - SHOWN),
+        _ => items.join(", "),
+    }
 }
 
 /// Result of this crate's operations.

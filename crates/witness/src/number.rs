@@ -27,6 +27,18 @@ impl Modulus {
         self.0.iter().rev().gt(limbs.iter().rev())
     }
 
+    /// A small integer in `[0, modulus)`.
+    pub(crate) fn integer(&self, magnitude: u64, is_negative: bool) -> Zeroizing<Vec<u32>> {
+        let mut value = Zeroizing::new(vec![0u32; self.0.len()]);
+        for bit in (0..u64::BITS - magnitude.leading_zeros()).rev() {
+            self.mul_add(&mut value, 2, (magnitude >> bit & 1) as u32);
+        }
+        if is_negative {
+            self.negate(&mut value);
+        }
+        value
+    }
+
     /// Reads what JavaScript's `BigInt` reads: decimal digits with an optional sign, or digits after `0x`, `0o`, `0b`;
     /// spaces around are ignored. Unlike `BigInt`, an empty text is not zero. The result is in `[0, modulus)`.
     pub(crate) fn parse(&self, text: &str) -> Result<Zeroizing<Vec<u32>>, &'static str> {
@@ -50,15 +62,22 @@ impl Modulus {
             let digit = digit.to_digit(radix).ok_or("is not an integer in decimal or after 0x")?;
             self.mul_add(&mut value, radix, digit);
         }
-        if negative && value.iter().any(|&limb| limb != 0) {
-            let mut borrow = 0i64;
-            for (limb, &modulus) in value.iter_mut().zip(&self.0) {
-                let difference = i64::from(modulus) - i64::from(*limb) + borrow;
-                *limb = difference as u32;
-                borrow = difference >> 32;
-            }
+        if negative {
+            self.negate(&mut value);
         }
         Ok(value)
+    }
+
+    fn negate(&self, value: &mut [u32]) {
+        if value.iter().all(|&limb| limb == 0) {
+            return;
+        }
+        let mut borrow = 0i64;
+        for (limb, &modulus) in value.iter_mut().zip(&self.0) {
+            let difference = i64::from(modulus) - i64::from(*limb) + borrow;
+            *limb = difference as u32;
+            borrow = difference >> 32;
+        }
     }
 
     /// `value = value * factor + digit`, reduced: the product is below 16 moduli, so a few subtractions do.
@@ -108,6 +127,11 @@ mod tests {
                 assert_eq!(parse(&format!("0o{value:o}"), p), Ok(expected));
                 assert_eq!(parse(&format!(" +{value}\n"), p), Ok(expected));
                 assert_eq!(parse(&format!("-{value}"), p), Ok((p - expected) % p));
+                if let Ok(small) = u64::try_from(value) {
+                    let number = |limbs: &[u32]| u64::from(limbs[0]) | u64::from(limbs[1]) << 32;
+                    assert_eq!(number(&modulus(p).integer(small, false)), expected);
+                    assert_eq!(number(&modulus(p).integer(small, true)), (p - expected) % p);
+                }
             }
         }
     }

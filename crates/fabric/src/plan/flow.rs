@@ -1,5 +1,8 @@
 //! Maximum flow in whole numbers (Dinic's algorithm).
 
+use super::budget::Clock;
+use crate::Result;
+
 /// More than any sum of capacities.
 pub(crate) const INFINITE: i64 = i64::MAX / 4;
 const NONE: usize = usize::MAX;
@@ -10,11 +13,12 @@ pub(crate) struct Flow {
     next: Vec<usize>,
     to: Vec<usize>,
     left: Vec<i64>,
+    clock: Clock,
 }
 
 impl Flow {
-    pub(crate) fn new(nodes: usize) -> Self {
-        Self { first: vec![NONE; nodes], next: Vec::new(), to: Vec::new(), left: Vec::new() }
+    pub(crate) fn new(nodes: usize, clock: Clock) -> Self {
+        Self { first: vec![NONE; nodes], next: Vec::new(), to: Vec::new(), left: Vec::new(), clock }
     }
 
     /// Adds an edge; returns its number.
@@ -35,9 +39,15 @@ impl Flow {
     }
 
     /// The maximum flow from `s` to `t`, or `limit` where it is more.
-    pub(crate) fn run(&mut self, s: usize, t: usize, limit: i64) -> i64 {
+    ///
+    /// # Errors
+    /// The budget is used up.
+    pub(crate) fn run(&mut self, s: usize, t: usize, limit: i64) -> Result<i64> {
+        // What it took to make the network of a dense graph.
+        self.clock.take((self.first.len() * self.first.len()) as u64)?;
         let mut total = 0;
         while total < limit {
+            self.clock.take(2 * self.to.len() as u64)?;
             let level = self.levels(s);
             if level[t] == NONE {
                 break;
@@ -49,9 +59,10 @@ impl Flow {
                     break;
                 }
                 total += pushed;
+                self.clock.take(self.first.len() as u64)?;
             }
         }
-        total
+        Ok(total)
     }
 
     /// After [`Flow::run`]: the nodes that can still be reached from `s`, the smallest minimum cut.
@@ -104,21 +115,22 @@ impl Flow {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Budget;
     use super::*;
 
     #[test]
     fn a_flow_with_a_detour() {
-        let mut f = Flow::new(4);
+        let mut f = Flow::new(4, Budget::default().begin());
         let edges = [(0, 1, 3), (0, 2, 2), (1, 2, 5), (1, 3, 2), (2, 3, 3)].map(|(a, b, c)| f.edge(a, b, c));
-        assert_eq!(f.run(0, 3, INFINITE), 5);
+        assert_eq!(f.run(0, 3, INFINITE), Ok(5));
         assert_eq!(edges.map(|e| f.over(e)), [3, 2, 1, 2, 3]);
         assert_eq!(f.reached(0), [true, false, false, false]);
     }
 
     #[test]
     fn a_limit_stops_it() {
-        let mut f = Flow::new(2);
+        let mut f = Flow::new(2, Budget::default().begin());
         f.edge(0, 1, 10);
-        assert_eq!(f.run(0, 1, 4), 4);
+        assert_eq!(f.run(0, 1, 4), Ok(4));
     }
 }

@@ -4,12 +4,15 @@
 //! Revised simplex in floating point. What it finds is made fractions: simple ones, if these prove to be exactly best, else with a power of two
 //! below, which leaves a gap that shows. Whatever happens in floating point, the caller gets a packing and prices that hold.
 
+use super::budget::Clock;
 use crate::ratio::gcd;
 use crate::Ratio;
 use std::collections::BTreeMap;
 
 /// Multiplications after which the search gives up, with what it has.
 const MOST_WORK: usize = 1_500_000_000;
+/// Rows of the program, whose inverse is a dense matrix of 8-byte numbers.
+const MOST_ROWS: usize = 4096;
 /// Rounds of prices before the search.
 const FIRST: usize = 100;
 /// Denominator of rounded results.
@@ -39,8 +42,9 @@ pub(crate) fn pack<T: Clone>(
     capacity: &[i64],
     cheapest: impl Fn(&[f64]) -> Option<Vec<Tree<T>>>,
     worth: impl Fn(&[Ratio]) -> Option<Ratio>,
+    clock: &Clock,
 ) -> Option<Packing<T>> {
-    let found = solve(capacity, &cheapest)?;
+    let found = solve(capacity, &cheapest, clock)?;
     let most = found.prices.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let priced = |to: fn(f64) -> Option<Ratio>| found.prices.iter().map(|p| to(p / most)).collect::<Option<Vec<_>>>();
     let exact = || {
@@ -164,12 +168,19 @@ struct State<T> {
     m: usize,
 }
 
-fn solve<T: Clone>(capacity: &[i64], cheapest: &impl Fn(&[f64]) -> Option<Vec<Tree<T>>>) -> Option<Found<T>> {
+fn solve<T: Clone>(
+    capacity: &[i64],
+    cheapest: &impl Fn(&[f64]) -> Option<Vec<Tree<T>>>,
+    clock: &Clock,
+) -> Option<Found<T>> {
     let (edges, most) = (capacity.len(), *capacity.iter().max()? as f64);
     let slow: Vec<f64> = capacity.iter().map(|&c| most / c as f64).collect();
     let mut newest = cheapest(&slow)?;
     let sources = newest.len();
     let m = edges + sources;
+    if m > MOST_ROWS {
+        return None;
+    }
     // A little of everything is added, another little to each, so that no two rows are used up at once and the search cannot go round in circles.
     let mut seed = 1u32;
     let mut little = || {
@@ -197,12 +208,18 @@ fn solve<T: Clone>(capacity: &[i64], cheapest: &impl Fn(&[f64]) -> Option<Vec<Tr
     for _ in 0..FIRST {
         let trees = cheapest(&prices)?;
         best.consider(&right, prices.clone(), &trees);
+        if clock.take((edges * sources) as u64).is_err() {
+            break;
+        }
         let mut loads = vec![0.0; edges];
         trees.iter().flat_map(|t| &t.1).for_each(|&(i, n)| loads[i] += n as f64 * slow[i]);
         let worst = loads.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         prices.iter_mut().zip(loads).for_each(|(p, load)| *p *= 1.0 + 0.3 * load / worst);
     }
     for _ in 0..MOST_WORK / (m * m) {
+        if clock.take((m * m) as u64).is_err() {
+            break;
+        }
         let prices = state.prices();
         // What has a negative price should not be used up.
         let least = (0..m).min_by(|&a, &b| prices[a].total_cmp(&prices[b]))?;
@@ -328,7 +345,8 @@ mod tests {
                 let least = |s| trees(s).into_iter().filter_map(|t| sum(&t.1)).min();
                 sum(&[(0, capacity[0]), (1, capacity[1]), (2, capacity[2])])?.over(least(0)?.plus(least(1)?)?)
             };
-            let packing = pack(&capacity, cheapest, worth).unwrap();
+            let clock = super::super::Budget::default().begin();
+            let packing = pack(&capacity, cheapest, worth, &clock).unwrap();
             let gap = worth(&packing.prices).unwrap().to_f64() / packing.rate.to_f64() - 1.0;
             assert!(packing
                 .trees

@@ -15,6 +15,7 @@
 //! [`Plan::is_best`] compares the rate with the bound; nothing is claimed beyond that. [`check()`] verifies a plan and its bound
 //! without the planner's code.
 
+mod budget;
 pub mod check;
 mod export;
 mod flow;
@@ -22,20 +23,23 @@ mod lp;
 mod net;
 mod optimum;
 mod pack;
+mod rounds;
 mod routes;
 mod spanning;
 mod split;
 mod text;
 mod trees;
 
+pub use budget::Budget;
 pub use check::check;
 
 use crate::topology::{DeviceKind, Topology};
 use crate::{Error, Ratio, Result};
+use budget::Clock;
 use net::Net;
 use optimum::{equal_roots, one_root};
 use pack::Packed;
-use routes::Way;
+use routes::{too_unlike, Way};
 
 /// GPUs of a job and helpers, together.
 pub const MAX_JOB: usize = 32;
@@ -263,6 +267,8 @@ pub struct Plan {
     pub loads: Vec<Load>,
     /// What the helpers bring.
     pub gain: Gain,
+    /// Whether the budget was used up before the search was done. With a greater one the rate may be greater, or the bound smaller.
+    pub is_cut_short: bool,
 }
 
 impl Plan {
@@ -271,93 +277,164 @@ impl Plan {
         self.rate == self.bound
     }
 
+    /// By how much of the rate a plan may be faster, at most; `None` where the rate is zero.
+    pub fn gap(&self) -> Option<f64> {
+        let gap = || self.bound.to_f64() / self.rate.to_f64() - 1.0;
+        (!self.rate.is_zero()).then(|| if self.is_best() { 0.0 } else { gap() })
+    }
+
     /// The rate in GB/s.
     pub fn gbs(&self) -> f64 {
         self.rate.to_f64() / 1000.0
     }
 }
 
+/// How many hundredths of what an exact plan reaches another plan must reach to be taken for it: it has many more trees.
+const WORTH: i64 = 110;
+
 /// Plans an operation.
 pub fn plan(topology: &Topology, request: &Request) -> Result<Plan> {
-    let mut plan = without_gain(topology, request)?;
+    plan_within(topology, request, &Budget::default())
+}
+
+/// Plans an operation, within a budget.
+///
+/// # Errors
+/// As for [`plan`]; the search was cancelled.
+pub fn plan_within(topology: &Topology, request: &Request, budget: &Budget) -> Result<Plan> {
+    let clock = budget.begin();
     if request.helpers.is_empty() {
-        return Ok(plan);
+        return without_gain(topology, request, &clock);
     }
-    let alone = without_gain(topology, &Request { helpers: Vec::new(), ..request.clone() })?;
+    let mut plan = without_gain(topology, request, &clock.part(50))?;
+    let alone = without_gain(topology, &Request { helpers: Vec::new(), ..request.clone() }, &clock.part(100))?;
+    let is_cut_short = plan.is_cut_short || alone.is_cut_short;
     if plan.rate > alone.rate {
-        plan.gain = Gain::Over(alone.rate);
-        return Ok(plan);
+        return Ok(Plan { gain: Gain::Over(alone.rate), is_cut_short, ..plan });
     }
     let reason = if plan.bound == alone.rate {
         format!("with the helpers {}", text::bottleneck(topology, request, &plan.witness, plan.bound))
     } else {
         "no faster packing was found with them".into()
     };
-    let Plan { bound, witness, .. } = plan;
-    Ok(Plan { request: request.clone(), gain: Gain::None(reason), bound, witness, ..alone })
+    plan.gain = Gain::None(reason);
+    Ok(Plan { rate: alone.rate, steps: alone.steps, loads: alone.loads, is_cut_short, ..plan })
 }
 
-fn without_gain(topology: &Topology, request: &Request) -> Result<Plan> {
-    let (job, helpers, root) = request.devices(topology)?;
-    let net = Net::new(topology, &job, &helpers, request.may_use_pcie());
+fn without_gain(topology: &Topology, request: &Request, clock: &Clock) -> Result<Plan> {
+    let (job, helpers, _) = request.devices(topology)?;
+    let net = Net::new(topology, &job, &helpers, request.may_use_pcie(), clock.part(70));
+    let mut witness = None;
+    let exact = match exact(topology, request, &net, &mut witness) {
+        Ok(exact) => Some(exact),
+        Err(Error::Stopped) if !clock.is_cancelled() => None,
+        Err(error) => return Err(error),
+    };
+    let (witness, bound) = match witness {
+        Some(witness) => {
+            let bound = check::bound(topology, request, &witness)?;
+            (witness, bound)
+        }
+        None => simple_bound(topology, request)?,
+    };
+    let mut is_cut_short = exact.is_none() || net.clock.is_over();
+    let (mut steps, mut rate) = exact.unwrap_or((Vec::new(), Ratio::ZERO));
+    if rate < bound {
+        let others = rounds::rounds(topology, request, &net, clock)?;
+        let is_worth = |least: Ratio| others.1.times(Ratio::whole(100)) > least.times(Ratio::whole(WORTH));
+        if is_worth(rate) {
+            (steps, rate) = others;
+        }
+        is_cut_short |= clock.is_over();
+    }
+    let request = request.clone();
+    let loads = check::loads(topology, &request, rate, &steps)?;
+    Ok(Plan { request, rate, bound, witness, steps, loads, gain: Gain::NotAsked, is_cut_short })
+}
+
+/// The least of the bounds that need no search: what leaves or enters single places.
+fn simple_bound(topology: &Topology, request: &Request) -> Result<(Witness, Ratio)> {
+    let (job, _, root) = request.devices(topology)?;
+    let cpus = (0..topology.devices().len()).filter(|&d| topology.devices()[d].kind == DeviceKind::Cpu);
+    let witnesses: Vec<Vec<usize>> = match request.operation {
+        Operation::Broadcast | Operation::Reduce => vec![vec![root]],
+        Operation::Send => vec![vec![job[0]]],
+        Operation::Upload | Operation::Download => vec![cpus.collect()],
+        _ => job.iter().map(|&d| vec![d]).collect(),
+    };
+    let bound = |inside: Vec<usize>| {
+        let witness = Witness::Cut(inside);
+        let bound = check::bound(topology, request, &witness)?;
+        Ok((witness, bound))
+    };
+    let bounds = witnesses.into_iter().map(bound).collect::<Result<Vec<_>>>()?;
+    bounds.into_iter().min_by_key(|b| b.1).ok_or_else(|| Error::Job("the job has no GPU".into()))
+}
+
+/// The best plan that is found without a search in rounds. `known` gets the bound's witness as soon as there is one.
+fn exact(
+    topology: &Topology,
+    request: &Request,
+    net: &Net,
+    known: &mut Option<Witness>,
+) -> Result<(Vec<Step>, Ratio)> {
+    let (job, _, root) = request.devices(topology)?;
     let node = |device: usize| net.device.iter().position(|&d| d == device).unwrap_or(0);
     let planned = if request.operation.is_reversed() { net.reversed() } else { net.clone() };
-    let cut = |inside: &[bool]| Witness::Cut(net.devices(inside));
-    let too_large = || Error::Job("the rates of the links are too unlike for exact planning".into());
-    let (steps, rate, witness) = match request.operation {
+    let cut = |inside: &[bool]| Some(Witness::Cut(net.devices(inside)));
+    match request.operation {
         Operation::Broadcast | Operation::Reduce => {
-            let (roots, inside) = one_root(&planned, node(root));
-            let forest = trees::forest(&planned, &roots, |n| one_root(n, node(root)).0)?;
-            let step = step(&net, &forest.trees, forest.total, request.operation.is_reversed());
-            (vec![step], forest.rate().ok_or_else(too_large)?, cut(&inside))
+            let (roots, inside) = one_root(&planned, node(root))?;
+            *known = cut(&inside);
+            let forest = trees::forest(&planned, &roots, |n| Ok(one_root(n, node(root))?.0))?;
+            let step = step(net, &forest.trees, forest.total, request.operation.is_reversed());
+            Ok((vec![step], forest.rate().ok_or_else(too_unlike)?))
         }
         Operation::AllGather | Operation::ReduceScatter => {
-            let (roots, inside) = equal_roots(&planned);
-            let forest = trees::forest(&planned, &roots, |n| equal_roots(n).0)?;
-            let step = step(&net, &forest.trees, forest.total, request.operation.is_reversed());
-            (vec![step], forest.rate().ok_or_else(too_large)?, cut(&inside))
+            let (roots, inside) = equal_roots(&planned)?;
+            *known = cut(&inside);
+            let forest = trees::forest(&planned, &roots, |n| Ok(equal_roots(n)?.0))?;
+            let step = step(net, &forest.trees, forest.total, request.operation.is_reversed());
+            Ok((vec![step], forest.rate().ok_or_else(too_unlike)?))
         }
         Operation::AllReduce => {
-            let ([collect, spread], rate, witness) = trees::all_reduce(topology, request, &net)?;
+            let ([collect, spread], rate) = trees::all_reduce(topology, request, net, known)?;
             let steps = [(collect, true), (spread, false)];
-            (steps.map(|(forest, back)| step(&net, &forest.trees, forest.total, back)).to_vec(), rate, witness)
+            Ok((steps.map(|(forest, back)| step(net, &forest.trees, forest.total, back)).to_vec(), rate))
         }
         Operation::Send => {
-            let (ways, inside) = routes::spread(&net, &[net.job[0]], &[net.job[1]]).ok_or_else(too_large)?;
-            let (step, rate) = sent(&net, ways).ok_or_else(too_large)?;
-            (vec![step], rate, cut(&inside))
+            let (ways, inside) = routes::spread(net, &[net.job[0]], &[net.job[1]])?;
+            *known = cut(&inside);
+            sent(net, ways).ok_or_else(too_unlike)
         }
         Operation::Upload | Operation::Download => {
             let is_host = |u: &usize| topology.devices()[net.device[*u]].kind == DeviceKind::Cpu;
             let hosts: Vec<usize> = (0..net.n).filter(is_host).collect();
             if hosts.is_empty() {
-                return Err(Error::Job(format!(
-                    "{} has no CPU, so nothing can be sent from or to it",
-                    topology.name()
-                )));
+                let problem = format!("{} has no CPU, so nothing can be sent from or to it", topology.name());
+                return Err(Error::Job(problem));
             }
-            let (mut ways, inside) = routes::spread(&planned, &hosts, &planned.job).ok_or_else(too_large)?;
+            let (mut ways, inside) = routes::spread(&planned, &hosts, &planned.job)?;
+            *known = cut(&inside);
             if request.operation.is_reversed() {
                 ways.iter_mut().for_each(|w| w.nodes.reverse());
             }
-            let (step, rate) = sent(&net, ways).ok_or_else(too_large)?;
-            (vec![step], rate, cut(&inside))
+            sent(net, ways).ok_or_else(too_unlike)
         }
-        Operation::AllToAll => match apart(&net) {
-            Some(inside) => (vec![Step::Send(Vec::new())], Ratio::ZERO, cut(&inside)),
-            None => {
-                let exchange = routes::exchange(&net).ok_or_else(too_large)?;
-                let (step, _) = sent(&net, exchange.ways).ok_or_else(too_large)?;
-                let rate = exchange.rate.times(Ratio::whole(job.len() as i64)).ok_or_else(too_large)?;
-                let price = |(u, v, p): (usize, usize, Ratio)| (net.device[u], net.device[v], p);
-                (vec![step], rate, Witness::Prices(exchange.prices.into_iter().map(price).collect()))
+        Operation::AllToAll => {
+            if let Some(inside) = apart(net) {
+                *known = cut(&inside);
+                return Ok((vec![Step::Send(Vec::new())], Ratio::ZERO));
             }
-        },
-    };
-    let bound = check::bound(topology, request, &witness)?;
-    let request = request.clone();
-    let loads = check::loads(topology, &request, rate, &steps)?;
-    Ok(Plan { request, rate, bound, witness, steps, loads, gain: Gain::NotAsked })
+            // Too many links for the linear program, or fractions that overflow: what rounds find has to do.
+            let Some(exchange) = routes::exchange(net) else { return Ok((Vec::new(), Ratio::ZERO)) };
+            let (steps, _) = sent(net, exchange.ways).ok_or_else(too_unlike)?;
+            let rate = exchange.rate.times(Ratio::whole(job.len() as i64)).ok_or_else(too_unlike)?;
+            let price = |(u, v, p): (usize, usize, Ratio)| (net.device[u], net.device[v], p);
+            *known = Some(Witness::Prices(exchange.prices.into_iter().map(price).collect()));
+            Ok((steps, rate))
+        }
+    }
 }
 
 /// The nodes that a GPU reaches where it does not reach every GPU.
@@ -387,11 +464,11 @@ fn step(net: &Net, trees: &[Packed], total: i64, is_reversed: bool) -> Step {
 }
 
 /// Ways as a step, and all that moves in MB/s.
-fn sent(net: &Net, ways: Vec<Way>) -> Option<(Step, Ratio)> {
+fn sent(net: &Net, ways: Vec<Way>) -> Option<(Vec<Step>, Ratio)> {
     let total = ways.iter().try_fold(Ratio::ZERO, |sum, w| sum.plus(w.weight))?;
     let route = |w: Way| {
         let share = w.weight.over(total)?;
         Some(Route { share, path: w.nodes.iter().map(|&u| net.device[u]).collect() })
     };
-    Some((Step::Send(ways.into_iter().map(route).collect::<Option<_>>()?), total))
+    Some((vec![Step::Send(ways.into_iter().map(route).collect::<Option<_>>()?)], total))
 }

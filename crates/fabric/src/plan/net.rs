@@ -1,8 +1,10 @@
 //! The part of a topology that a job may use, as a graph with whole capacities.
 
+use super::budget::Clock;
 use super::flow::{Flow, INFINITE};
 use crate::ratio::gcd;
 use crate::topology::{DeviceKind, LinkKind, Topology};
+use crate::Result;
 
 /// Capacities between nodes, dense. Nodes that are not of the job only forward.
 #[derive(Debug, Clone)]
@@ -13,15 +15,18 @@ pub(crate) struct Net {
     pub(crate) job: Vec<usize>,
     /// The device of each node.
     pub(crate) device: Vec<usize>,
+    /// What the search may still take.
+    pub(crate) clock: Clock,
 }
 
 impl Net {
-    pub(crate) fn empty(n: usize, job: Vec<usize>) -> Self {
-        Self { n, cap: vec![0; n * n], job, device: (0..n).collect() }
+    /// The same nodes without links.
+    pub(crate) fn bare(&self) -> Self {
+        Self { cap: vec![0; self.cap.len()], ..self.clone() }
     }
 
     /// The devices of the job, its helpers, and the switches; PCIe and what hangs on it where `pcie` allows. Capacities in MB/s.
-    pub(crate) fn new(topology: &Topology, job: &[usize], helpers: &[usize], pcie: bool) -> Self {
+    pub(crate) fn new(topology: &Topology, job: &[usize], helpers: &[usize], pcie: bool, clock: Clock) -> Self {
         let may = |d: usize| match topology.devices()[d].kind {
             DeviceKind::Gpu => job.contains(&d) || helpers.contains(&d),
             DeviceKind::NvSwitch => true,
@@ -30,7 +35,8 @@ impl Net {
         let device: Vec<usize> = (0..topology.devices().len()).filter(|&d| may(d)).collect();
         let node = |d: usize| device.iter().position(|&x| x == d);
         let job = job.iter().filter_map(|&d| node(d)).collect();
-        let mut net = Self { n: device.len(), cap: vec![0; device.len() * device.len()], job, device: device.clone() };
+        let cap = vec![0; device.len() * device.len()];
+        let mut net = Self { n: device.len(), cap, job, device: device.clone(), clock };
         for link in topology.links() {
             if let (Some(a), Some(b)) = (node(link.a), node(link.b)) {
                 if pcie || link.kind == LinkKind::NvLink {
@@ -59,7 +65,7 @@ impl Net {
     }
 
     pub(crate) fn reversed(&self) -> Self {
-        let mut out = Self { cap: vec![0; self.cap.len()], ..self.clone() };
+        let mut out = self.bare();
         self.edges().for_each(|(u, v, c)| out.add(v, u, c));
         out
     }
@@ -93,7 +99,7 @@ impl Net {
 
     /// The network for maximum flows, with `more` nodes after the graph's own.
     pub(crate) fn flow(&self, more: usize) -> Flow {
-        let mut flow = Flow::new(self.n + more);
+        let mut flow = Flow::new(self.n + more, self.clock.clone());
         self.edges().for_each(|(u, v, c)| {
             flow.edge(u, v, c);
         });
@@ -101,7 +107,7 @@ impl Net {
     }
 
     /// What can flow from all of `from` to all of `to`, and the smallest such cut's nodes.
-    pub(crate) fn cut(&self, from: &[usize], to: &[usize]) -> (i64, Vec<bool>) {
+    pub(crate) fn cut(&self, from: &[usize], to: &[usize]) -> Result<(i64, Vec<bool>)> {
         let (s, t) = (self.n, self.n + 1);
         let mut flow = self.flow(2);
         from.iter().for_each(|&u| {
@@ -110,10 +116,10 @@ impl Net {
         to.iter().for_each(|&v| {
             flow.edge(v, t, INFINITE);
         });
-        let value = flow.run(s, t, INFINITE);
+        let value = flow.run(s, t, INFINITE)?;
         let mut inside = flow.reached(s);
         inside.truncate(self.n);
-        (value, inside)
+        Ok((value, inside))
     }
 
     /// The devices of a set of nodes.

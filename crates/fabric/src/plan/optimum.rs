@@ -6,6 +6,7 @@
 
 use super::flow::INFINITE;
 use super::net::Net;
+use crate::Result;
 
 /// Weights of the trees by their root, in units of `1 / scale` MB/s.
 #[derive(Debug, Clone)]
@@ -19,17 +20,17 @@ pub(crate) struct Roots {
 }
 
 /// All trees from one root: the smallest maximum flow from it to another GPU, with the nodes on its side of that cut.
-pub(crate) fn one_root(net: &Net, root: usize) -> (Roots, Vec<bool>) {
-    let cuts = net.job.iter().filter(|&&v| v != root).map(|&v| net.cut(&[root], &[v]));
-    let (total, inside) = cuts.min_by_key(|c| c.0).unwrap_or((0, vec![false; net.n]));
+pub(crate) fn one_root(net: &Net, root: usize) -> Result<(Roots, Vec<bool>)> {
+    let cuts = net.job.iter().filter(|&&v| v != root).map(|&v| net.cut(&[root], &[v])).collect::<Result<Vec<_>>>()?;
+    let (total, inside) = cuts.into_iter().min_by_key(|c| c.0).unwrap_or((0, vec![false; net.n]));
     let mut at = vec![0; net.n];
     at[root] = total;
-    (Roots { at, total, scale: 1 }, inside)
+    Ok((Roots { at, total, scale: 1 }, inside))
 }
 
 /// The same weight from every GPU: the least, over sets of nodes that hold `k > 0` GPUs but not all, of what leaves the set over `k`
 /// (ForestColl, arXiv 2402.06787, found here by Newton's method instead of a binary search). Also that set.
-pub(crate) fn equal_roots(net: &Net) -> (Roots, Vec<bool>) {
+pub(crate) fn equal_roots(net: &Net) -> Result<(Roots, Vec<bool>)> {
     let job = net.job.len() as i64;
     let gpus = |inside: &[bool]| net.job.iter().filter(|&&v| inside[v]).count() as i64;
     let single = |v: usize| (0..net.n).map(|u| u == v).collect::<Vec<_>>();
@@ -45,7 +46,7 @@ pub(crate) fn equal_roots(net: &Net) -> (Roots, Vec<bool>) {
             net.job.iter().for_each(|&u| {
                 flow.edge(s, u, p);
             });
-            if flow.run(s, v, job * p) == job * p {
+            if flow.run(s, v, job * p)? == job * p {
                 continue;
             }
             let mut inside = flow.reached(s);
@@ -64,25 +65,25 @@ pub(crate) fn equal_roots(net: &Net) -> (Roots, Vec<bool>) {
     }
     let mut at = vec![0; net.n];
     net.job.iter().for_each(|&v| at[v] = p);
-    (Roots { at, total: p * job, scale: q }, best)
+    Ok((Roots { at, total: p * job, scale: q }, best))
 }
 
 /// Roots chosen freely for the greatest whole weight (Frank 1978): the least, over disjoint sets of GPUs, of what enters them over
 /// their number less one. Returns the roots and those sets, each as the GPUs in it.
-pub(crate) fn free_roots(net: &Net) -> (Roots, Vec<Vec<usize>>) {
+pub(crate) fn free_roots(net: &Net) -> Result<(Roots, Vec<Vec<usize>>)> {
     let job = net.job.len() as i64;
     let entering = |v: usize| net.edges().filter(|e| e.1 == v).map(|e| e.2).sum::<i64>();
     let mut parts: Vec<Vec<usize>> = net.job.iter().map(|&v| vec![v]).collect();
     // The whole weight is p / q; every GPU by itself is the first family of sets.
     let (mut p, mut q) = (net.job.iter().map(|&v| entering(v)).sum::<i64>(), job - 1);
     loop {
-        let (at, sets) = fewest(&net.scaled(q, 1), p);
+        let (at, sets) = fewest(&net.scaled(q, 1), p)?;
         let total: i64 = at.iter().sum();
         if total <= p {
             // What is missing may start anywhere.
             let mut at = at;
             at[net.job[0]] += p - total;
-            return (Roots { at, total: p, scale: q }, parts);
+            return Ok((Roots { at, total: p, scale: q }, parts));
         }
         // total = sum of (p - enters(A)) over the sets, so this is what enters them, in units of 1 / q MB/s.
         let t = sets.len() as i64;
@@ -93,7 +94,7 @@ pub(crate) fn free_roots(net: &Net) -> (Roots, Vec<Vec<usize>>) {
 }
 
 /// The least weight at roots such that `need` reaches every GPU, taken away greedily, and disjoint tight sets that prove it.
-fn fewest(net: &Net, need: i64) -> (Vec<i64>, Vec<Vec<usize>>) {
+fn fewest(net: &Net, need: i64) -> Result<(Vec<i64>, Vec<Vec<usize>>)> {
     let s = net.n;
     let mut at = vec![0; net.n];
     net.job.iter().for_each(|&v| at[v] = need);
@@ -106,7 +107,7 @@ fn fewest(net: &Net, need: i64) -> (Vec<i64>, Vec<Vec<usize>>) {
             net.job.iter().for_each(|&u| {
                 flow.edge(s, u, at[u]);
             });
-            let value = flow.run(s, w, INFINITE);
+            let value = flow.run(s, w, INFINITE)?;
             if need - value > missing {
                 missing = need - value;
                 let near = flow.reached(s);
@@ -127,5 +128,5 @@ fn fewest(net: &Net, need: i64) -> (Vec<i64>, Vec<Vec<usize>>) {
             sets = apart;
         }
     }
-    (at, sets)
+    Ok((at, sets))
 }

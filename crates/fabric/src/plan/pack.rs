@@ -65,7 +65,7 @@ fn next_edge(net: &Net, tree: &Growing, others: &[Growing]) -> Result<(usize, us
         for &y in net.job.iter().filter(|y| !tree.nodes.contains(y)) {
             let most = net.at(x, y).min(tree.weight);
             if most > best.2 {
-                let amount = room(net, others, x, y, most);
+                let amount = room(net, others, x, y, most)?;
                 if amount > best.2 {
                     best = (x, y, amount);
                 }
@@ -82,7 +82,7 @@ fn next_edge(net: &Net, tree: &Growing, others: &[Growing]) -> Result<(usize, us
 }
 
 /// How much of a tree may take the edge `(x, y)`, at most `most`.
-fn room(net: &Net, others: &[Growing], x: usize, y: usize, most: i64) -> i64 {
+fn room(net: &Net, others: &[Growing], x: usize, y: usize, most: i64) -> Result<i64> {
     let mut flow = net.flow(others.len());
     let mut need = 0;
     for (i, other) in others.iter().enumerate() {
@@ -92,7 +92,7 @@ fn room(net: &Net, others: &[Growing], x: usize, y: usize, most: i64) -> i64 {
         }
         need += other.weight;
     }
-    (flow.run(x, y, need + most) - need).min(most)
+    Ok((flow.run(x, y, need + most)? - need).min(most))
 }
 
 /// Gives every edge of every tree its pieces, parting trees where a piece is smaller than the tree. Where pieces exist only for

@@ -3,8 +3,13 @@
 use super::flow::INFINITE;
 use super::lp;
 use super::net::Net;
-use crate::Ratio;
+use crate::{Error, Ratio, Result};
 use std::collections::BTreeMap;
+
+/// Fractions overflow.
+pub(crate) fn too_unlike() -> Error {
+    Error::Job("the rates of the links are too unlike for exact planning".into())
+}
 
 /// A path and its weight.
 pub(crate) struct Way {
@@ -13,7 +18,7 @@ pub(crate) struct Way {
 }
 
 /// Equal parts from `from` (taken as one place) to each of `to`: the ways, in MB/s, and the cut's nodes.
-pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Option<(Vec<Way>, Vec<bool>)> {
+pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Result<(Vec<Way>, Vec<bool>)> {
     let (s, t) = (net.n, net.n + 1);
     let targets = to.len() as i64;
     // Each target gets p / q: at first all that could leave the source.
@@ -28,7 +33,7 @@ pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Option<(Vec<Way
         to.iter().for_each(|&v| {
             flow.edge(v, t, p);
         });
-        if flow.run(s, t, INFINITE) < targets * p {
+        if flow.run(s, t, INFINITE)? < targets * p {
             inside = flow.reached(s);
             inside.truncate(net.n);
             let short = to.iter().filter(|&&v| !inside[v]).count() as i64;
@@ -41,10 +46,11 @@ pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Option<(Vec<Way
         let mut ways = Vec::new();
         for &u in from {
             while let Some((nodes, weight)) = follow(&mut over, &mut need, u) {
-                ways.push(Way { nodes, weight: Ratio::new(weight.into(), q.into())? });
+                let weight = Ratio::new(weight.into(), q.into()).ok_or_else(too_unlike)?;
+                ways.push(Way { nodes, weight });
             }
         }
-        return Some((ways, inside));
+        return Ok((ways, inside));
     }
 }
 
@@ -126,7 +132,7 @@ pub(crate) fn exchange(net: &Net) -> Option<Exchange> {
             return Some(Exchange { rate, ways, prices: priced(&prices) });
         }
     }
-    let packing = lp::pack(&capacity, cheapest, worth)?;
+    let packing = lp::pack(&capacity, cheapest, worth, &net.clock)?;
     let mut sum: BTreeMap<&Vec<usize>, Ratio> = BTreeMap::new();
     for ((paths, _), share) in packing.trees.iter().flatten() {
         for path in paths {
@@ -188,5 +194,29 @@ fn shortest<P: Copy + PartialOrd>(
                 best[v] = Some(new);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Budget;
+    use super::*;
+    use crate::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
+
+    /// Where links cost nothing, the way of fewest hops is taken, though another one is found first.
+    #[test]
+    fn of_ways_that_cost_the_same_the_shortest_is_taken() {
+        let device = |d| Device { name: format!("GPU{d}"), kind: DeviceKind::Gpu, attributes: BTreeMap::new() };
+        let rate = Rate::from_gbs(1.0).expect("a rate");
+        let link = |(a, b)| Link { a, b, kind: LinkKind::NvLink, count: 1, forth: rate, back: rate };
+        let links = [(0, 1), (1, 2), (2, 4), (0, 3), (3, 4)].map(link);
+        let t = Topology::new("two ways", (0..5).map(device).collect(), links.into()).expect("a topology");
+        let net = Net::new(&t, &[0, 1, 2, 3, 4], &[], false, Budget::default().begin());
+        let index = net.edges().enumerate().map(|(i, e)| ((e.0, e.1), i)).collect();
+        let (paths, loads) = tree(&net, 0, &index, &vec![0.0; net.edges().count()]).expect("a tree");
+        assert_eq!(paths, [vec![0, 1], vec![0, 1, 2], vec![0, 3], vec![0, 3, 4]]);
+        assert_eq!(loads.iter().map(|l| l.1).sum::<i64>(), 6);
+        let far = shortest(&net, 0, 0.0, |_, _, d| Some(d)).expect("no overflow");
+        assert_eq!(far.iter().map(|f| f.expect("reached").1).collect::<Vec<_>>(), [0, 1, 2, 1, 2]);
     }
 }

@@ -8,6 +8,7 @@
 use super::flow::INFINITE;
 use super::net::Net;
 use super::optimum::Roots;
+use crate::Result;
 
 /// A direction for every edge, roots, and the sets that prove that there is no more.
 pub(crate) struct Oriented {
@@ -20,19 +21,20 @@ pub(crate) struct Oriented {
 
 /// Directs a graph without relays whose edges carry as much each way and count once, for `roots.total / roots.scale` trees. `None` where the GPUs
 /// are not joined.
-pub(crate) fn orient(net: &Net) -> Option<Oriented> {
+pub(crate) fn orient(net: &Net) -> Result<Option<Oriented>> {
     let mut parts: Vec<Vec<usize>> = net.job.iter().map(|&v| vec![v]).collect();
     // With 2 q units in one of `net`, each direction has c q of an edge of c, and p / q trees have 2 p.
     let (mut p, mut q) = ratio(net, &parts);
     loop {
         if p == 0 {
-            return None;
+            return Ok(None);
         }
         let half = net.scaled(q, 1);
-        let (more, sets) = fewest(&half, 2 * p);
+        let (more, sets) = fewest(&half, 2 * p)?;
         let total: i64 = more.iter().sum();
         if total <= 2 * p {
-            return directed(&half, more, 2 * p, 2 * q).map(|(net, roots)| Oriented { net, roots, parts });
+            let directed = directed(&half, more, 2 * p, 2 * q)?;
+            return Ok(directed.map(|(net, roots)| Oriented { net, roots, parts }));
         }
         (p, q) = ratio(net, &sets);
         parts = sets;
@@ -52,7 +54,7 @@ fn ratio(net: &Net, parts: &[Vec<usize>]) -> (i64, i64) {
 
 /// How much more than half of its edges has to enter each GPU (less, where negative) so that `need` enters every set, as little as can be;
 /// and the sets that need it, which split the job.
-fn fewest(half: &Net, need: i64) -> (Vec<i64>, Vec<Vec<usize>>) {
+fn fewest(half: &Net, need: i64) -> Result<(Vec<i64>, Vec<Vec<usize>>)> {
     let s = half.n;
     let mut more = vec![0; half.n];
     half.job.iter().for_each(|&v| more[v] = need);
@@ -69,7 +71,7 @@ fn fewest(half: &Net, need: i64) -> (Vec<i64>, Vec<Vec<usize>>) {
             }
         }
         let negative: i64 = half.job.iter().map(|&u| more[u].min(0)).sum();
-        let least = flow.run(s, v, INFINITE) + negative;
+        let least = flow.run(s, v, INFINITE)? + negative;
         more[v] = need - least;
         let near = flow.reached(s);
         let mut tight: Vec<usize> = half.job.iter().copied().filter(|&u| !near[u]).collect();
@@ -83,11 +85,11 @@ fn fewest(half: &Net, need: i64) -> (Vec<i64>, Vec<Vec<usize>>) {
         });
         sets.push(tight);
     }
-    (more, sets)
+    Ok((more, sets))
 }
 
 /// Gives the two directions of every edge what they carry and the GPUs their roots, so that `more` than half of its edges enters each.
-fn directed(half: &Net, mut more: Vec<i64>, need: i64, scale: i64) -> Option<(Net, Roots)> {
+fn directed(half: &Net, mut more: Vec<i64>, need: i64, scale: i64) -> Result<Option<(Net, Roots)>> {
     // What is not needed may start anywhere.
     more[half.job[0]] += need - more.iter().sum::<i64>();
     let edges: Vec<(usize, usize, i64)> = half.edges().collect();
@@ -104,8 +106,8 @@ fn directed(half: &Net, mut more: Vec<i64>, need: i64, scale: i64) -> Option<(Ne
         }
     }
     let wanted: i64 = more.iter().map(|m| m.max(&0)).sum();
-    if flow.run(s, t, INFINITE) != wanted {
-        return None; // cannot be: the sets were found to have enough
+    if flow.run(s, t, INFINITE)? != wanted {
+        return Ok(None); // cannot be: the sets were found to have enough
     }
     let mut net = half.clone();
     for (i, &(u, v, _)) in edges.iter().enumerate() {
@@ -115,5 +117,5 @@ fn directed(half: &Net, mut more: Vec<i64>, need: i64, scale: i64) -> Option<(Ne
     }
     let mut at = vec![0; half.n];
     rooted.into_iter().for_each(|(v, edge)| at[v] = flow.over(edge));
-    Some((net, Roots { at, total: need, scale }))
+    Ok(Some((net, Roots { at, total: need, scale })))
 }

@@ -7,6 +7,7 @@
 use super::flow::INFINITE;
 use super::net::Net;
 use super::optimum::Roots;
+use crate::Result;
 use std::collections::BTreeMap;
 
 /// A way through relays and its capacity.
@@ -43,8 +44,7 @@ impl Pieces {
 
     /// The graph on the same nodes that has only these edges.
     pub(crate) fn net(&self, like: &Net) -> Net {
-        let mut net = Net::empty(like.n, like.job.clone());
-        net.device.clone_from(&like.device);
+        let mut net = like.bare();
         for ((u, v), pieces) in &self.0 {
             net.add(*u, *v, pieces.iter().map(|(_, amount)| amount).sum());
         }
@@ -70,7 +70,7 @@ impl Pieces {
 }
 
 /// Splits off every relay of `net`, whose capacities are in the units of `roots`.
-pub(crate) fn split(net: &Net, roots: &Roots) -> Pieces {
+pub(crate) fn split(net: &Net, roots: &Roots) -> Result<Pieces> {
     let mut net = net.clone();
     let mut pieces = Pieces::default();
     net.edges().for_each(|(u, v, c)| pieces.put((u, v), vec![u, v], c));
@@ -86,7 +86,7 @@ pub(crate) fn split(net: &Net, roots: &Roots) -> Pieces {
             from.extend(into.iter().copied().filter(|&u| u == t));
             for u in from {
                 let most = net.at(u, w).min(net.at(w, t));
-                let amount = spare(&net, roots, (u, w, t), most);
+                let amount = spare(&net, roots, (u, w, t), most)?;
                 if amount == 0 {
                     continue;
                 }
@@ -107,7 +107,7 @@ pub(crate) fn split(net: &Net, roots: &Roots) -> Pieces {
         }
     }
     pieces.0.retain(|_, p| !p.is_empty());
-    pieces
+    Ok(pieces)
 }
 
 /// Ways of `first` continued by ways of `second`, without loops.
@@ -136,14 +136,14 @@ fn join(pieces: &mut Pieces, edge: (usize, usize), first: Vec<Piece>, second: Ve
 }
 
 /// How much of `(u, w)`, `(w, t)` may become `(u, t)`: what the cuts that it lowers have to spare, at most `most`.
-fn spare(net: &Net, roots: &Roots, (u, w, t): (usize, usize, usize), most: i64) -> i64 {
+fn spare(net: &Net, roots: &Roots, (u, w, t): (usize, usize, usize), most: i64) -> Result<i64> {
     let mut spare = most;
     let s = net.n;
     for &v in &net.job {
         // A cut with w on the GPU's side and u and t on the source's, and one the other way round.
         for is_inside in [true, false] {
             if spare <= 0 {
-                return 0;
+                return Ok(0);
             }
             if is_inside && (v == u || v == t) {
                 continue;
@@ -160,8 +160,8 @@ fn spare(net: &Net, roots: &Roots, (u, w, t): (usize, usize, usize), most: i64) 
                 flow.edge(x, v, INFINITE);
             });
             let limit = roots.total + spare;
-            spare = spare.min(flow.run(s, v, limit) - roots.total);
+            spare = spare.min(flow.run(s, v, limit)? - roots.total);
         }
     }
-    spare.max(0)
+    Ok(spare.max(0))
 }

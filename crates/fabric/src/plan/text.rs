@@ -49,13 +49,15 @@ impl Plan {
         }
         let _ = writeln!(out, "\n\nrate   {}", gbs(self.rate));
         let limit = bottleneck(topology, request, &self.witness, self.bound);
-        let verdict = if self.is_best() {
-            "reached: no plan is faster".to_string()
-        } else {
-            let gap = (self.bound.to_f64() / self.rate.to_f64() - 1.0) * 100.0;
-            format!("not reached: a plan may be faster, by {gap:.2} % at most")
+        let verdict = match self.gap() {
+            _ if self.is_best() => "reached: no plan is faster".to_string(),
+            Some(gap) => format!("not reached: a plan may be faster, by {:.2} % at most", gap * 100.0),
+            None => "not reached: no way was found".to_string(),
         };
         let _ = writeln!(out, "bound  {} ({verdict}); {limit}", gbs(self.bound));
+        if self.is_cut_short {
+            out += "search stopped at its limit: with more time the plan may become better, or the bound less\n";
+        }
         match &self.gain {
             Gain::NotAsked => {}
             Gain::Over(alone) if alone.is_zero() => out += "gain   without the helpers there is no path\n",

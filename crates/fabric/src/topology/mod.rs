@@ -7,6 +7,7 @@ mod draw;
 mod json;
 mod nccl;
 mod preset;
+mod shape;
 mod smi;
 
 pub(crate) use nccl::escaped;
@@ -28,6 +29,12 @@ pub const MAX_TEXT: usize = 255;
 pub const MAX_ATTRIBUTES: usize = 32;
 /// Bytes of a file that is read.
 pub const MAX_FILE: usize = 4 << 20;
+/// Elements of a file of XML, with their texts and comments.
+pub const MAX_NODES: u32 = 100_000;
+/// Levels of elements of such a file.
+pub const MAX_DEPTH: usize = 16;
+/// Attributes of such an element; parsers compare each with all others.
+pub const MAX_ELEMENT_ATTRIBUTES: usize = 2 * MAX_ATTRIBUTES;
 /// Single NVLinks that a link may bundle.
 pub const MAX_COUNT: u32 = 1024;
 

@@ -4,16 +4,15 @@
 //! passed over. All NVSwitches become one device. Attributes are kept, so that what was read is written again.
 
 use super::figures::{nvlink, pcie, rate, SOCKET};
-use super::{Builder, Device, DeviceKind, LinkKind, Rate, Topology, MAX_COUNT, MAX_DEVICES, MAX_FILE};
+use super::{
+    shape, Builder, Device, DeviceKind, LinkKind, Rate, Topology, MAX_COUNT, MAX_DEPTH, MAX_DEVICES, MAX_FILE, MAX_GPUS,
+    MAX_NODES,
+};
 use crate::{Error, Result};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Elements and attributes of a file, together.
-const MAX_NODES: u32 = 100_000;
-/// Levels of elements.
-const MAX_DEPTH: usize = 16;
 const NAME: &str = "NCCL topology";
 
 type Attributes = BTreeMap<String, String>;
@@ -41,26 +40,6 @@ struct Gpu<'a> {
     above: Above,
     slot: Rate,
     element: Node<'a, 'a>,
-}
-
-/// Refuses what nests too deep before the parser, whose stack is limited, sees it.
-fn check_depth(text: &str) -> Result<()> {
-    let bytes = text.as_bytes();
-    let (mut depth, mut line) = (0usize, 1);
-    for (i, b) in bytes.iter().enumerate() {
-        match (b, bytes.get(i + 1)) {
-            (b'\n', _) => line += 1,
-            (b'<', Some(b'/')) => depth = depth.saturating_sub(1),
-            (b'<', Some(b'!' | b'?')) => {}
-            (b'<', _) => depth += 1,
-            (b'/', Some(b'>')) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > 4 * MAX_DEPTH {
-            return Err(Error::at(format!("line {line}"), format!("expected at most {MAX_DEPTH} levels of elements")));
-        }
-    }
-    Ok(())
 }
 
 fn place(node: Node<'_, '_>) -> String {
@@ -106,7 +85,7 @@ impl<'a> Reader<'a> {
         if depth > MAX_DEPTH {
             return Err(Error::at(place(node), format!("expected at most {MAX_DEPTH} levels of elements")));
         }
-        if self.switches.len() > MAX_DEVICES {
+        if self.switches.len() >= MAX_DEVICES {
             return Err(Error::at(place(node), format!("expected at most {MAX_DEVICES} devices")));
         }
         let class = node.attribute("class").unwrap_or_default();
@@ -120,6 +99,9 @@ impl<'a> Reader<'a> {
             let mut all = attributes(node);
             all.extend(attributes(element));
             let (dev, sm) = (number(element, "dev", u32::MAX)?, number(element, "sm", 1000)?);
+            if self.gpus.len() >= MAX_GPUS {
+                return Err(Error::at(place(element), format!("expected at most {MAX_GPUS} GPUs")));
+            }
             if self.gpus.iter().any(|g| g.dev == dev) {
                 return Err(Error::at(place(element), format!("there is already a GPU with dev {dev}")));
             }
@@ -224,7 +206,7 @@ impl Topology {
         if text.len() > MAX_FILE {
             return Err(Error::at("size", format!("expected at most {MAX_FILE} bytes, found {}", text.len())));
         }
-        check_depth(text)?;
+        shape::check(text)?;
         let options = ParsingOptions { nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
             .map_err(|e| Error::at(format!("line {}", e.pos().row), format!("not XML: {e}")))?;
@@ -237,6 +219,10 @@ impl Topology {
         }
         let mut reader = Reader::default();
         for cpu in root.children().filter(|c| c.has_tag_name("cpu")) {
+            // Every pair of them is linked.
+            if reader.cpus.len() >= MAX_DEVICES {
+                return Err(Error::at(place(cpu), format!("expected at most {MAX_DEVICES} devices")));
+            }
             reader.cpus.push(attributes(cpu));
             let this = reader.cpus.len() - 1;
             for pci in cpu.children().filter(|c| c.has_tag_name("pci")) {

@@ -15,15 +15,12 @@ mod vector;
 pub use msm::{Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 
-use crate::{Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};
+use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use zeroize::Zeroize;
-
-/// Allocations from this size on are first compared with the memory that the machine has left.
-const CHECKED_BYTES: u64 = 64 << 20;
 
 /// A backend in host memory.
 #[derive(Debug)]
@@ -82,33 +79,10 @@ impl Cpu {
         Ok(())
     }
 
-    /// A vector that can grow to `len` elements without asking for memory again.
-    fn reserve<T>(&self, op: &'static str, len: usize) -> Result<Vec<T>> {
-        let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
-        let refused = |free| Error::OutOfMemory { op, device: "the CPU".into(), wanted, free };
-        if wanted >= CHECKED_BYTES {
-            let free = available_bytes();
-            if wanted > free {
-                return Err(refused(free));
-            }
-        }
-        let mut data = Vec::new();
-        data.try_reserve_exact(len).map_err(|_| refused(available_bytes()))?;
-        Ok(data)
-    }
-
     fn spans(&self) -> MutexGuard<'_, Spans> {
         // A panic elsewhere while spans were noted leaves them usable.
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Bytes that the machine can still hand out without swapping.
-fn available_bytes() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib =
-        info.lines().find_map(|l| l.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse::<u64>().ok());
-    kib.map_or(u64::MAX, |k| k * 1024)
 }
 
 /// Fails unless all `lanes` are the first one, which it returns.
@@ -138,8 +112,8 @@ impl Backend for Cpu {
     type Buf<T: Wire> = Buf<T>;
 
     fn info(&self) -> Info {
-        let threads = rayon::current_num_threads();
-        let free = available_bytes();
+        let threads = threads::count();
+        let free = memory::host().free;
         let (kind, lane_names) = match self.lanes {
             1 => (DeviceKind::Cpu, vec![format!("CPU, {threads} threads")]),
             n => (DeviceKind::Sim, (0..n).map(|i| format!("pretend GPU (sim:{i})")).collect()),
@@ -153,9 +127,7 @@ impl Backend for Cpu {
 
     fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<Buf<T>> {
         self.check_lane("alloc", lane)?;
-        let mut data = self.reserve("alloc", len)?;
-        data.resize(len, T::zeroed());
-        Ok(Buf { lane, data })
+        Ok(Buf { lane, data: memory::filled("alloc", len, T::zeroed())? })
     }
 
     fn write<T: Wire>(&self, dst: &mut Buf<T>, at: usize, src: &[T]) -> Result<()> {
@@ -166,9 +138,7 @@ impl Backend for Cpu {
 
     fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Buf<T>> {
         self.check_lane("upload", lane)?;
-        let mut data = self.reserve("upload", src.len())?;
-        data.extend_from_slice(src);
-        Ok(Buf { lane, data })
+        Ok(Buf { lane, data: memory::copied("upload", src)? })
     }
 
     fn copy<T: Wire>(&self, src: &Buf<T>, range: Range<usize>, lane: Lane) -> Result<Buf<T>> {
@@ -177,15 +147,11 @@ impl Backend for Cpu {
             .data
             .get(range.clone())
             .ok_or_else(|| Error::invalid("copy", format!("elements {range:?} of a buffer of {}", src.data.len())))?;
-        let mut data = self.reserve("copy", part.len())?;
-        data.extend_from_slice(part);
-        Ok(Buf { lane, data })
+        Ok(Buf { lane, data: memory::copied("copy", part)? })
     }
 
     fn download<T: Wire>(&self, src: &Buf<T>) -> Result<Pending<Vec<T>>> {
-        let mut data = self.reserve("download", src.data.len())?;
-        data.extend_from_slice(&src.data);
-        Ok(Pending::ready(data))
+        Ok(Pending::ready(memory::copied("download", &src.data)?))
     }
 
     fn synchronize(&self) -> Result<()> {

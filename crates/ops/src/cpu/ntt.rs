@@ -7,13 +7,14 @@
 mod spread;
 
 use super::{Buf, Cpu};
+use crate::memory;
 use crate::ntt::log_size;
 use crate::{Buffer, Coset, Curve, Direction, Error, FieldId, Ntt, NttField, NttOp, NttProducts, Order, Result, Wire};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroize;
 
 /// Transforms up to this size are done by one thread.
@@ -30,13 +31,31 @@ pub(super) struct Roots(Mutex<HashMap<FieldId, Box<dyn Any + Send>>>);
 impl Roots {
     /// A table for transforms of at least `n` = 2^`log_n` elements.
     fn get<F: NttField>(&self, log_n: u32) -> Result<Arc<Vec<F::Element>>> {
-        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tables.get(&F::FIELD).and_then(|table| table.downcast_ref::<Arc<Vec<F::Element>>>());
-        if let Some(table) = known.filter(|t| t.len() >> log_n > 0) {
-            return Ok(table.clone());
+        let at_least = |table: &Arc<Vec<F::Element>>| table.len() >> log_n > 0;
+        let known = |tables: &HashMap<FieldId, Box<dyn Any + Send>>| {
+            tables.get(&F::FIELD)?.downcast_ref::<Arc<Vec<F::Element>>>().filter(|t| at_least(t)).cloned()
+        };
+        if let Some(table) = known(&self.tables()) {
+            return Ok(table);
         }
+        // Not under the lock: a thread that waits for others' part of the work takes up other work, which may ask for a table.
+        let table = Arc::new(Self::make::<F>(log_n)?);
+        let mut tables = self.tables();
+        // Another thread may have been faster.
+        if let Some(table) = known(&tables) {
+            return Ok(table);
+        }
+        tables.insert(F::FIELD, Box::new(table.clone()));
+        Ok(table)
+    }
+
+    fn tables(&self) -> MutexGuard<'_, HashMap<FieldId, Box<dyn Any + Send>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn make<F: NttField>(log_n: u32) -> Result<Vec<F::Element>> {
         let n = 1usize << log_n;
-        let mut table = vec![F::Element::default(); n];
+        let mut table = memory::filled("ntt", n, F::Element::default())?;
         if n > 1 {
             powers::<F>(&mut table[n / 2..], F::Ark::ONE, root::<F>(log_n)?);
         }
@@ -47,8 +66,6 @@ impl Roots {
             half.par_iter_mut().with_min_len(CHUNK).zip(level.par_chunks(2)).for_each(|(t, pair)| *t = pair[0]);
             h /= 2;
         }
-        let table = Arc::new(table);
-        tables.insert(F::FIELD, Box::new(table.clone()));
         Ok(table)
     }
 }

@@ -3,7 +3,7 @@
 use super::{Buf, Cpu};
 use crate::sort::partition::{bucket, owner, sample_at, splitters, Places, ATTEMPTS, SAMPLES};
 use crate::sort::{borders, check, comparable, merge, Sort, SortKey, SortOptions, SortWay};
-use crate::{Result, Wire};
+use crate::{memory, Result, Wire};
 use rayon::prelude::*;
 
 /// A lane's keys with what goes along with them.
@@ -19,7 +19,7 @@ impl<K: SortKey> Sort<K> for Cpu {
             only.data.par_sort_unstable_by_key(|&key| comparable(key, options.descending));
             return Ok(());
         }
-        let pieces = keys.iter().map(|buf| buf.data.iter().map(|&key| (key, ())).collect()).collect();
+        let pieces = keys.iter().map(|buf| piece(buf.data.iter().map(|&key| (key, ())))).collect::<Result<_>>()?;
         for (buf, piece) in keys.iter_mut().zip(sorted(pieces, options)?) {
             write(buf, piece.into_iter().map(|(key, ())| key));
         }
@@ -29,13 +29,20 @@ impl<K: SortKey> Sort<K> for Cpu {
     fn sort_pairs(&self, keys: &mut [&mut Buf<K>], values: &mut [&mut Buf<K>], options: SortOptions) -> Result<()> {
         check(keys, Some(values))?;
         let zipped = keys.iter().zip(values.iter());
-        let pieces = zipped.map(|(k, v)| k.data.iter().copied().zip(v.data.iter().copied()).collect()).collect();
+        let pieces = zipped.map(|(k, v)| piece(k.data.iter().copied().zip(v.data.iter().copied())));
+        let pieces = pieces.collect::<Result<_>>()?;
         for ((k, v), piece) in keys.iter_mut().zip(values).zip(sorted(pieces, options)?) {
             write(k, piece.iter().map(|pair| pair.0));
             write(v, piece.iter().map(|pair| pair.1));
         }
         Ok(())
     }
+}
+
+fn piece<K, V>(pairs: impl ExactSizeIterator<Item = (K, V)>) -> Result<Piece<K, V>> {
+    let mut piece = memory::reserve("sort", pairs.len())?;
+    piece.extend(pairs);
+    Ok(piece)
 }
 
 fn write<T: Wire>(to: &mut Buf<T>, from: impl Iterator<Item = T>) {
@@ -49,6 +56,8 @@ fn sorted<K: SortKey, V: Copy + Send>(mut pieces: Vec<Piece<K, V>>, options: Sor
     if borders[pieces.len()] == 0 {
         return Ok(pieces);
     }
+    // As much again for what is sorted, and half of it for the sort itself.
+    memory::check("sort", (borders[pieces.len()].saturating_mul(size_of::<(K, V)>() as u64)).saturating_mul(3) / 2)?;
     if options.way == Some(SortWay::Merge) {
         pieces.iter_mut().for_each(in_order);
         return Ok(merged(&pieces, &borders, descending));
@@ -84,8 +93,11 @@ fn exchange<K: SortKey, V: Copy>(pieces: &[Piece<K, V>], borders: &[u64], descen
     let (Places { cuts, first }, splitters) =
         (1..ATTEMPTS).find_map(|seed| attempt(seed).ok()).map_or_else(|| attempt(ATTEMPTS), Ok)?;
     let placeholder = pieces.iter().find_map(|piece| piece.first().copied());
-    let part = |lane: usize| placeholder.map_or_else(Vec::new, |x| vec![x; (cuts[lane + 1] - cuts[lane]) as usize]);
-    let mut received: Vec<Piece<K, V>> = (0..lanes).map(part).collect();
+    let part = |lane: usize| match placeholder {
+        Some(pair) => memory::filled("sort", (cuts[lane + 1] - cuts[lane]) as usize, pair),
+        None => Ok(Vec::new()),
+    };
+    let mut received: Vec<Piece<K, V>> = (0..lanes).map(part).collect::<Result<_>>()?;
     for (piece, mut next) in pieces.iter().zip(first) {
         for pair in piece {
             let place = &mut next[bucket(key(pair), &splitters)];

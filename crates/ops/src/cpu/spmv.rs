@@ -1,7 +1,7 @@
 //! Sparse matrix times witness.
 
 use super::{one_lane, Buf, Cpu};
-use crate::{Buffer, Canonical, Curve, Error, Lane, Mont, Result, SpMv, SparseRows};
+use crate::{memory, Buffer, Canonical, Curve, Error, Lane, Mont, Result, SpMv, SparseRows};
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
 
@@ -24,8 +24,17 @@ impl<C: Curve> SpMv<C> for Cpu {
         self.check_lane("load_matrix", lane)?;
         matrix.check()?;
         let one = C::from_mont(Mont(ONE.0));
-        let times_one = matrix.values.iter().map(|v| C::mont(C::from_mont(Mont(v.0)) * one)).collect();
-        Ok(Matrix { lane, rows: matrix.clone(), times_one })
+        const OP: &str = "load_matrix";
+        let mut times_one = memory::reserve(OP, matrix.values.len())?;
+        times_one.extend(matrix.values.iter().map(|v| C::mont(C::from_mont(Mont(v.0)) * one)));
+        let rows = SparseRows {
+            columns: matrix.columns,
+            starts: memory::copied(OP, &matrix.starts)?,
+            column: memory::copied(OP, &matrix.column)?,
+            value: memory::copied(OP, &matrix.value)?,
+            values: memory::copied(OP, &matrix.values)?,
+        };
+        Ok(Matrix { lane, rows, times_one })
     }
 
     fn spmv(&self, matrix: &Matrix, x: &Buf<Canonical>, out: &mut Buf<Mont>) -> Result<()> {

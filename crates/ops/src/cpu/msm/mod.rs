@@ -7,7 +7,7 @@ mod buckets;
 
 use super::{one_lane, Cpu};
 use crate::curve::BaseField;
-use crate::{naive, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars};
+use crate::{memory, naive, threads, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars};
 use crate::{MsmSet, Unaligned, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use buckets::{Term, Xy};
@@ -77,23 +77,25 @@ fn split<C: Curve>(first: usize, scalars: impl Iterator<Item = Canonical>) -> Pa
     parts
 }
 
-fn split_all<C: Curve, T: Wire>(scalars: &[T], canonical: impl Fn(T) -> Canonical + Sync) -> Parts {
+fn split_all<C: Curve, T: Wire>(scalars: &[T], canonical: impl Fn(T) -> Canonical + Sync) -> Result<Parts> {
+    // What the parts take, before and after they are put together.
+    memory::check("digits", (2 * scalars.len() * (size_of::<[u64; 4]>() + size_of::<Term>())) as u64)?;
     let chunks = scalars.par_chunks(GRAIN).enumerate();
     let split: Vec<Parts> =
         chunks.map(|(i, chunk)| split::<C>(i * GRAIN, chunk.iter().map(|&k| canonical(k)))).collect();
     // All at their final sizes, so that none leaves a copy behind by growing.
     let total = |len: fn(&Parts) -> usize| split.iter().map(len).sum();
     let mut all = Parts {
-        units: Zeroizing::new(Vec::with_capacity(total(|p| p.units.len()))),
-        others: Zeroizing::new(Vec::with_capacity(total(|p| p.others.len()))),
-        magnitudes: Zeroizing::new(Vec::with_capacity(total(|p| p.others.len()))),
+        units: Zeroizing::new(memory::reserve("digits", total(|p| p.units.len()))?),
+        others: Zeroizing::new(memory::reserve("digits", total(|p| p.others.len()))?),
+        magnitudes: Zeroizing::new(memory::reserve("digits", total(|p| p.others.len()))?),
     };
     for part in &split {
         all.units.extend_from_slice(&part.units);
         all.others.extend_from_slice(&part.others);
         all.magnitudes.extend_from_slice(&part.magnitudes);
     }
-    all
+    Ok(all)
 }
 
 impl<C: Curve> Digits<C> for Cpu {
@@ -132,8 +134,8 @@ impl<C: Curve> Digits<C> for Cpu {
             return Err(Error::invalid("digits", format!("{len} scalars, the plan is for {}", plan.0.scalars)));
         }
         let parts = match scalars {
-            Scalars::Canonical(buf) => split_all::<C, _>(buf.as_slice(), |k| k),
-            Scalars::Mont(buf) => split_all::<C, _>(buf.as_slice(), |k| C::canonical(C::from_mont(k))),
+            Scalars::Canonical(buf) => split_all::<C, _>(buf.as_slice(), |k| k)?,
+            Scalars::Mont(buf) => split_all::<C, _>(buf.as_slice(), |k| C::canonical(C::from_mont(k)))?,
         };
         Ok(SplitScalars { lane, plan: plan.clone(), parts })
     }
@@ -153,7 +155,7 @@ impl<G: Group> Msm<G> for Cpu {
         if spec.points != points.len() {
             return Err(Error::invalid("load", format!("{} points, the plan has {}", points.len(), spec.points)));
         }
-        let mut own = self.reserve("load", points.len())?;
+        let mut own = memory::reserve("load", points.len())?;
         let at = (0..points.len()).into_par_iter().with_min_len(GRAIN);
         own.par_extend(at.map(|i| Xy::new(G::to_ark(&points.get(i)))));
         Ok(Bases { lane, plan: plan.clone(), set, points: own })
@@ -174,7 +176,11 @@ impl<G: Group> Msm<G> for Cpu {
         let unit_terms = units[own(units)].iter().filter(|t| finite(t)).map(|t| t.relative_to(first));
         let unit_terms: Zeroizing<Vec<_>> = Zeroizing::new(unit_terms.collect());
         let range = own(others);
-        let pairs = others[range.clone()].iter().zip(&magnitudes[range]).filter(|(t, _)| finite(t));
+        let pairs = others[range.clone()].iter().zip(&magnitudes[range.clone()]).filter(|(t, _)| finite(t));
+        // Each window that is worked on holds digits, their order and the points that it adds up.
+        let of_window = size_of::<u32>() + size_of::<Term>() + size_of::<Xy<BaseField<G>>>();
+        let of_term = size_of::<Term>() + size_of::<[u64; 4]>() + threads::count() * of_window;
+        memory::check("msm", (range.len() as u64).saturating_mul(of_term as u64))?;
         let (terms, values): (Vec<_>, Vec<_>) = pairs.map(|(t, m)| (t.relative_to(first), *m)).unzip();
         let (terms, values) = (Zeroizing::new(terms), Zeroizing::new(values));
 

@@ -1,0 +1,199 @@
+//! A backend that fails, or errs, at chosen steps of its work.
+
+use ark_ec::PrimeGroup;
+use std::ops::Range;
+use std::sync::Arc;
+use tandem_ops::cpu::{self, Cpu};
+use tandem_ops::{
+    Backend, Canonical, Curve, DeviceKind, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
+    NttOp, NttProducts, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+};
+
+/// What happens at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It is done right.
+    Right,
+    /// The device has too little memory.
+    OutOfMemory,
+    /// The device fails.
+    Broken,
+    /// The result is wrong.
+    Wrong,
+}
+
+/// Says what happens at the next step, which is an operation with this name.
+pub type Script = dyn Fn(&'static str) -> Step + Send + Sync;
+
+/// The CPU as a GPU whose every call follows a script.
+pub struct Stepped {
+    cpu: Cpu,
+    script: Arc<Script>,
+}
+
+impl Stepped {
+    /// One GPU.
+    pub fn new(script: Arc<Script>) -> Self {
+        Stepped { cpu: Cpu::new(1), script }
+    }
+
+    /// Whether the result of `op` is to be wrong.
+    fn step(&self, op: &'static str) -> Result<bool> {
+        let device = || "Stepped GPU (cuda:7)".to_string();
+        match (self.script)(op) {
+            Step::Right => Ok(false),
+            Step::Wrong => Ok(true),
+            Step::OutOfMemory => Err(Error::OutOfMemory { op, device: device(), wanted: 9, free: 7 }),
+            Step::Broken => {
+                let code_name = "cudaErrorIllegalAddress".into();
+                Err(Error::Device { op, device: device(), code: 700, code_name })
+            }
+        }
+    }
+
+    fn spoil<T: Wire>(&self, is_wrong: bool, buf: &mut cpu::Buf<T>) -> Result<()> {
+        if let (true, Some(last)) = (is_wrong, buf.as_slice().last()) {
+            let (mut last, at) = (*last, buf.as_slice().len() - 1);
+            bytemuck::bytes_of_mut(&mut last)[0] ^= 1;
+            self.cpu.write(buf, at, &[last])?;
+        }
+        Ok(())
+    }
+
+    fn spoiled<T: Wire>(&self, is_wrong: bool, mut buf: cpu::Buf<T>) -> Result<cpu::Buf<T>> {
+        self.spoil(is_wrong, &mut buf)?;
+        Ok(buf)
+    }
+}
+
+impl Backend for Stepped {
+    type Buf<T: Wire> = cpu::Buf<T>;
+
+    fn info(&self) -> Info {
+        Info { kind: DeviceKind::Cuda, lane_names: vec!["Stepped GPU (cuda:7)".into()], ..self.cpu.info() }
+    }
+    fn lanes(&self) -> usize {
+        1
+    }
+    fn alloc<T: Wire>(&self, lane: Lane, len: usize) -> Result<cpu::Buf<T>> {
+        let is_wrong = self.step("alloc")?;
+        self.spoiled(is_wrong, self.cpu.alloc(lane, len)?)
+    }
+    fn write<T: Wire>(&self, dst: &mut cpu::Buf<T>, at: usize, src: &[T]) -> Result<()> {
+        let is_wrong = self.step("write")?;
+        self.cpu.write(dst, at, src)?;
+        self.spoil(is_wrong, dst)
+    }
+    fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
+        let is_wrong = self.step("copy")?;
+        self.spoiled(is_wrong, self.cpu.copy(src, range, lane)?)
+    }
+    fn download<T: Wire>(&self, src: &cpu::Buf<T>) -> Result<Pending<Vec<T>>> {
+        let is_wrong = self.step("download")?;
+        let copy = self.cpu.copy(src, 0..src.as_slice().len(), Lane(0))?;
+        self.cpu.download(&self.spoiled(is_wrong, copy)?)
+    }
+    fn synchronize(&self) -> Result<()> {
+        self.step("synchronize").map(drop)
+    }
+    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
+        self.cpu.begin(lane, name)
+    }
+    fn end(&self, span: SpanId) {
+        self.cpu.end(span);
+    }
+    fn take_spans(&self) -> Result<Vec<Span>> {
+        self.step("take spans")?;
+        self.cpu.take_spans()
+    }
+}
+
+impl<F: NttField> Ntt<F> for Stepped {
+    fn ntt_batch(&self, data: &mut cpu::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
+        let is_wrong = self.step("ntt")?;
+        Ntt::<F>::ntt_batch(&self.cpu, data, count, op)?;
+        self.spoil(is_wrong, data)
+    }
+}
+
+impl<C: Curve> NttProducts<C> for Stepped {}
+
+impl<C: Curve> VecOps<C> for Stepped {
+    fn add(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        let is_wrong = self.step("add")?;
+        VecOps::<C>::add(&self.cpu, a, b).and_then(|()| self.spoil(is_wrong, a))
+    }
+    fn sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        let is_wrong = self.step("sub")?;
+        VecOps::<C>::sub(&self.cpu, a, b).and_then(|()| self.spoil(is_wrong, a))
+    }
+    fn mul(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        let is_wrong = self.step("mul")?;
+        VecOps::<C>::mul(&self.cpu, a, b).and_then(|()| self.spoil(is_wrong, a))
+    }
+    fn scale(&self, a: &mut cpu::Buf<Mont>, k: Mont) -> Result<()> {
+        let is_wrong = self.step("scale")?;
+        VecOps::<C>::scale(&self.cpu, a, k).and_then(|()| self.spoil(is_wrong, a))
+    }
+    fn mul_sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>, c: &cpu::Buf<Mont>) -> Result<()> {
+        let is_wrong = self.step("mul_sub")?;
+        VecOps::<C>::mul_sub(&self.cpu, a, b, c).and_then(|()| self.spoil(is_wrong, a))
+    }
+    fn to_canonical(&self, a: &cpu::Buf<Mont>, out: &mut cpu::Buf<Canonical>) -> Result<()> {
+        let is_wrong = self.step("to_canonical")?;
+        VecOps::<C>::to_canonical(&self.cpu, a, out).and_then(|()| self.spoil(is_wrong, out))
+    }
+    fn to_mont(&self, a: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
+        let is_wrong = self.step("to_mont")?;
+        VecOps::<C>::to_mont(&self.cpu, a, out).and_then(|()| self.spoil(is_wrong, out))
+    }
+}
+
+impl<C: Curve> SpMv<C> for Stepped {
+    type Matrix = <Cpu as SpMv<C>>::Matrix;
+
+    fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<Self::Matrix> {
+        self.step("load_matrix")?;
+        SpMv::<C>::load_matrix(&self.cpu, lane, matrix)
+    }
+    fn spmv(&self, matrix: &Self::Matrix, x: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
+        let is_wrong = self.step("spmv")?;
+        SpMv::<C>::spmv(&self.cpu, matrix, x, out)?;
+        self.spoil(is_wrong, out)
+    }
+}
+
+impl<C: Curve> Digits<C> for Stepped {
+    type Plan = <Cpu as Digits<C>>::Plan;
+    type Digits = <Cpu as Digits<C>>::Digits;
+
+    fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
+        self.step("plan")?;
+        Digits::<C>::plan(&self.cpu, lane, request)
+    }
+    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+        self.step("digits")?;
+        let scalars = match scalars {
+            Scalars::Canonical(k) => Scalars::Canonical(k),
+            Scalars::Mont(k) => Scalars::Mont(k),
+        };
+        Digits::<C>::digits(&self.cpu, plan, scalars)
+    }
+}
+
+impl<G: Group> Msm<G> for Stepped {
+    type Bases = <Cpu as Msm<G>>::Bases;
+
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+        self.step("load")?;
+        Msm::<G>::load(&self.cpu, lane, plan, set, points)
+    }
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+        let mut sum = match self.step("msm")? {
+            false => return Msm::<G>::msm(&self.cpu, bases, digits),
+            true => Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?,
+        };
+        sum += G::Ark::generator();
+        Ok(Pending::ready(sum))
+    }
+}

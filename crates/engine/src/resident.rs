@@ -1,0 +1,201 @@
+//! A key on the engine's device, and how it comes back there after the device failed.
+
+use crate::key::{device_name, Attempt, Place, Source};
+use crate::recover::{sleep, Away, Next, Tried};
+use crate::team::{AnyCurve, AnyTeam, Resident};
+use crate::{Error, Progress, Result};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+use tandem_groth16::{KeyView, Layout, PreparedKey, Witness as Values};
+use tandem_ops::{Curve, DeviceKind, Error as Fault};
+
+/// A key on a device.
+pub(crate) struct OnDevice<C: Curve> {
+    /// The device, in words.
+    pub(crate) name: String,
+    pub(crate) kind: DeviceKind,
+    team: Arc<dyn AnyTeam>,
+    layout: Layout,
+    patience: Duration,
+    /// Read by each proof as long as it takes, written where the key is taken off the device or loaded onto it. Whoever holds it takes up
+    /// no other work ([`crate::owner`]).
+    slot: RwLock<Slot<C>>,
+}
+
+struct Slot<C: Curve> {
+    /// `None` where the key has been taken off the device.
+    resident: Option<Box<dyn Resident<C>>>,
+    generation: u64,
+    /// Proofs that the key is loaded for: the fewer, the less memory it takes.
+    proofs: u64,
+    away: Option<Away>,
+}
+
+/// A proof that is asked for.
+pub(crate) struct Call<'a, C: Curve> {
+    pub(crate) source: &'a Source<C>,
+    pub(crate) path: &'a Path,
+    pub(crate) verifier: &'a PreparedKey<C>,
+    pub(crate) witness: &'a Values<C>,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// What a device made of it, and what is to be said of the way there.
+type Outcome<C> = (std::result::Result<Attempt<C>, Fault>, Option<String>);
+
+impl<C: AnyCurve> OnDevice<C> {
+    /// Loads a key onto the device of `place`. Where that fails and the CPU may take over, it is tried again with later proofs; the note
+    /// says so.
+    pub(crate) fn load(
+        place: &Place,
+        view: &KeyView<'_, C>,
+        path: &Path,
+        progress: &dyn Progress,
+    ) -> Result<(Self, Option<String>)> {
+        let info = place.team.info();
+        let mut tried = Tried::new(place.patience, info.kind == DeviceKind::Cuda);
+        let generation = place.team.generation();
+        let mut slot = Slot { resident: None, generation, proofs: place.proofs, away: None };
+        let note = loop {
+            let fault = match C::team(&*place.team).load(view, place.layout, slot.proofs) {
+                Ok(resident) => {
+                    slot.resident = Some(resident);
+                    break tried.told();
+                }
+                Err(tandem_groth16::Error::Backend(fault)) => fault,
+                Err(other) => return Err(Error::prover(other, path)),
+            };
+            match tried.next(&fault) {
+                Next::Wait(time) => {
+                    sleep(time, progress)?;
+                    progress.start("load key", 0);
+                }
+                Next::Smaller => slot.proofs = 1,
+                // A device that cannot be opened fails once more.
+                Next::Reopen => {
+                    _ = place.team.reopen(slot.generation);
+                    slot.generation = place.team.generation();
+                }
+                Next::GiveUp if place.auto && place.cpu.is_some() => {
+                    let note = format!("the key stays on the CPU for now: {}", tried.told().unwrap_or(fault.to_string()));
+                    slot.away = Some(Away::new(fault, None, Instant::now()));
+                    break Some(note);
+                }
+                Next::GiveUp => return Err(fault.into()),
+            }
+        };
+        let (name, team, slot) = (device_name(&info), place.team.clone(), RwLock::new(slot));
+        let (layout, patience) = (place.layout, place.patience);
+        Ok((OnDevice { name, kind: info.kind, team, layout, patience, slot }, note))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Slot<C>> {
+        self.slot.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Slot<C>> {
+        self.slot.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the key is not on the device for now.
+    pub(crate) fn is_away(&self) -> bool {
+        self.read().away.is_some()
+    }
+
+    /// Makes a proof, as far as that takes with waiting, less memory and the device opened again. With `others`, another device can
+    /// make it: one that was given up is left alone for a while. Errors that are not the device's are the caller's, about `file`.
+    pub(crate) fn prove(&self, call: &Call<'_, C>, others: bool, file: &Path) -> Result<Outcome<C>> {
+        let was_away = match &self.read().away {
+            Some(away) if others && !away.is_over(Instant::now()) => return Ok((Err(away.fault.clone()), None)),
+            away => away.is_some(),
+        };
+        let patience = if was_away && others { Duration::ZERO } else { self.patience };
+        let mut tried = Tried::new(patience, self.kind == DeviceKind::Cuda);
+        let mut first = None;
+        loop {
+            let seen = self.read().generation;
+            let fault = match self.attempt(call) {
+                Ok(attempt) => {
+                    if was_away {
+                        self.write().away = None;
+                    }
+                    let back = was_away.then(|| format!("{} is used again", self.name));
+                    return Ok((Ok(attempt), tried.told().or(back)));
+                }
+                Err(tandem_groth16::Error::Backend(fault)) => fault,
+                Err(other) => return Err(Error::prover(other, file)),
+            };
+            let next = tried.next(&fault);
+            // What came first is the cause of what came after.
+            let fault = first.get_or_insert(fault);
+            match next {
+                Next::Wait(time) => {
+                    sleep(time, call.progress)?;
+                    call.progress.start("prove", 0);
+                }
+                Next::Smaller => {
+                    let mut slot = self.write();
+                    if slot.proofs > 1 {
+                        (slot.resident, slot.proofs) = (None, 1);
+                    }
+                }
+                Next::Reopen => self.reopen(seen),
+                Next::GiveUp => {
+                    if others {
+                        let mut slot = self.write();
+                        slot.away = Some(Away::new(fault.clone(), slot.away.as_ref(), Instant::now()));
+                    }
+                    return Ok((Err(fault.clone()), None));
+                }
+            }
+        }
+    }
+
+    /// Takes the key off a device that failed, and opens the device again unless another thread has since `seen` was its generation.
+    fn reopen(&self, seen: u64) {
+        let mut slot = self.write();
+        if slot.generation != seen {
+            return;
+        }
+        slot.resident = None;
+        // Where it cannot be opened, the next attempt says what is wrong with it.
+        _ = self.team.reopen(slot.generation);
+    }
+
+    fn attempt(&self, call: &Call<'_, C>) -> tandem_groth16::Result<Attempt<C>> {
+        loop {
+            if let Slot { resident: Some(resident), .. } = &*self.read() {
+                return Attempt::of(&**resident, call.verifier, call.witness);
+            }
+            self.load_again(call)?;
+        }
+    }
+
+    fn load_again(&self, call: &Call<'_, C>) -> tandem_groth16::Result<()> {
+        let mut slot = self.write();
+        if slot.resident.is_some() {
+            return Ok(());
+        }
+        let mut loaded = None;
+        let (proofs, layout, team) = (slot.proofs, self.layout, &self.team);
+        let generation = team.generation();
+        // On the team's own threads: those of the caller's pool may all wait for this key.
+        team.run(&mut || {
+            let mut failed = None;
+            let done = call.source.with(call.path, |view| {
+                C::team(&**team).load(view, layout, proofs).map_err(|error| {
+                    let told = Error::Device(error.to_string());
+                    failed = Some(error);
+                    told
+                })
+            });
+            loaded = Some(done.map_err(|told| failed.unwrap_or(tandem_groth16::Error::Key(told.to_string()))));
+        })?;
+        if let Some(loaded) = loaded {
+            slot.resident = Some(loaded?);
+            slot.generation = generation;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! Devices that fail at any step, for a while or for good: what comes out is a right proof or an error, and the device comes back.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use support::{Files, Watchdog};
+use tandem_conformance::{Step, Stepped};
+use tandem_engine::{Engine, Error, Proved, Silent};
+
+/// Steps that are counted, of which those from `first` on, `count` of them, are `step`.
+#[derive(Clone)]
+struct Faults {
+    at: Arc<AtomicU64>,
+    step: Step,
+    first: u64,
+    count: u64,
+    /// A device that broke stays so until it is opened again.
+    broken: Arc<AtomicBool>,
+    sticks: bool,
+    opened: Arc<AtomicU64>,
+    /// Times that it cannot be opened again.
+    refusals: u64,
+}
+
+impl Faults {
+    fn new(step: Step, first: u64, count: u64) -> Self {
+        let (at, broken, opened) = Default::default();
+        Faults { at, step, first, count, broken, sticks: false, opened, refusals: 0 }
+    }
+
+    fn sticky(first: u64, refusals: u64) -> Self {
+        Faults { sticks: true, refusals, ..Faults::new(Step::Broken, first, 1) }
+    }
+
+    fn next(&self) -> Step {
+        let at = self.at.fetch_add(1, SeqCst);
+        if self.broken.load(SeqCst) {
+            return Step::Broken;
+        }
+        if !(self.first..self.first.saturating_add(self.count)).contains(&at) {
+            return Step::Right;
+        }
+        self.broken.store(self.sticks, SeqCst);
+        self.step
+    }
+
+    fn engine(&self, auto: bool, patience: Duration) -> Engine {
+        let faults = self.clone();
+        let open = move || {
+            let opened = faults.opened.fetch_add(1, SeqCst);
+            if opened > 0 && opened <= faults.refusals {
+                return Err(tandem_ops::Error::invalid("open", "the driver does not answer"));
+            }
+            faults.broken.store(false, SeqCst);
+            let faults = faults.clone();
+            Ok(Stepped::new(Arc::new(move |_| faults.next())))
+        };
+        Engine::on_backends(open, auto).unwrap().with_patience(patience)
+    }
+}
+
+fn is_on_device(proved: &Proved) -> bool {
+    proved.device.contains("cuda:7")
+}
+
+/// Steps of loading a key, and of that with a proof.
+fn steps(files: &Files) -> (u64, u64) {
+    let none = Faults::new(Step::Right, 0, 0);
+    let engine = none.engine(false, Duration::ZERO);
+    let key = files.load(&engine).unwrap();
+    let loaded = none.at.load(SeqCst);
+    let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+    assert!(is_on_device(&proved) && proved.remark.is_none() && proved.fallback.is_none());
+    (loaded, none.at.load(SeqCst))
+}
+
+/// Every step of two proofs fails once in turn, in every way: with the CPU beside it there is always a proof, without it a proof or an
+/// error; either way the next proof is right.
+#[test]
+fn every_step_may_fail() {
+    let _bound = Watchdog::new("every step", Duration::from_secs(500));
+    let files = Files::new(3);
+    let (loading, all) = steps(&files);
+    assert!(loading > 10 && all > loading + 20, "{loading} {all}");
+    let (mut wrong, mut reopened, mut refused) = (0, 0, 0);
+    for first in 0..all {
+        let once = |step| Faults::new(step, first, 1);
+        let kinds = [once(Step::OutOfMemory), once(Step::Broken), once(Step::Wrong), Faults::sticky(first, 0), Faults::sticky(first, u64::MAX)];
+        for (kind, faults) in kinds.into_iter().enumerate() {
+            for auto in [true, false] {
+                let name = format!("step {first} kind {kind} auto {auto}");
+                let faults = Faults { at: Arc::default(), broken: Arc::default(), opened: Arc::default(), ..faults.clone() };
+                let engine = faults.engine(auto, Duration::ZERO);
+                let key = match files.load(&engine) {
+                    Ok(key) => key,
+                    Err(error) => {
+                        assert!(!auto && matches!(error, Error::Device(_)), "{name}: {error}");
+                        refused += 1;
+                        continue;
+                    }
+                };
+                for proof in 0..2 {
+                    match engine.prove(&key, &files.witness(), &Silent) {
+                        Ok(proved) => {
+                            files.check(&proved, "proof");
+                            assert_eq!(is_on_device(&proved), proved.fallback.is_none(), "{name}");
+                            wrong += engine.wrong_proofs();
+                        }
+                        Err(error) => {
+                            assert!(!auto && matches!(error, Error::Device(_)), "{name} proof {proof}: {error}");
+                            assert!(error.to_string().contains("Stepped GPU"), "{name}: {error}");
+                            refused += 1;
+                        }
+                    }
+                }
+                reopened += faults.opened.load(SeqCst).saturating_sub(1);
+            }
+        }
+    }
+    // The faults did strike.
+    assert!(wrong > 20 && reopened > all && refused > all, "{wrong} {reopened} {refused} of {all}");
+}
+
+#[test]
+fn memory_that_comes_back_is_waited_for() {
+    let _bound = Watchdog::new("memory", Duration::from_secs(120));
+    let files = Files::new(3);
+    let (loading, _) = steps(&files);
+    // Each attempt ends with its first step that fails: three of loading, then three of proving.
+    for (first, in_load) in [(2, true), (loading + 2, false)] {
+        let faults = Faults::new(Step::OutOfMemory, first, 3);
+        let engine = faults.engine(false, Duration::from_secs(60));
+        let key = files.load(&engine).unwrap();
+        let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+        files.check(&proved, "proof");
+        assert!(is_on_device(&proved) && proved.fallback.is_none());
+        let said = if in_load { key.note() } else { proved.remark.as_deref() }.unwrap();
+        assert!(said.contains("needs 9 bytes, 7 bytes are free; waited"), "{said}");
+        assert!(!said.contains("least tables"), "{said}");
+        assert_eq!(faults.opened.load(SeqCst), 1);
+    }
+}
+
+#[test]
+fn memory_that_stays_away_ends_the_wait() {
+    let _bound = Watchdog::new("no memory", Duration::from_secs(120));
+    let files = Files::new(3);
+    for auto in [true, false] {
+        let faults = Faults::new(Step::OutOfMemory, 2, u64::MAX);
+        let engine = faults.engine(auto, Duration::from_millis(200));
+        let begun = Instant::now();
+        match files.load(&engine) {
+            Ok(key) => {
+                let note = key.note().unwrap();
+                assert!(auto && note.contains("stays on the CPU for now") && note.contains("least tables"), "{note}");
+                let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+                files.check(&proved, "proof");
+                assert!(proved.fallback.unwrap().contains("7 bytes are free"));
+            }
+            Err(error) => assert!(!auto && error.exit_status() == 3, "{error}"),
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(200));
+    }
+}
+
+/// The first attempt to open it again fails, a later one does not: the proofs between are the CPU's.
+#[test]
+fn a_broken_device_comes_back() {
+    let _bound = Watchdog::new("a broken device", Duration::from_secs(120));
+    let files = Files::new(3);
+    let (loading, _) = steps(&files);
+    let faults = Faults::sticky(loading + 5, 1);
+    let engine = faults.engine(true, Duration::from_secs(1));
+    let key = files.load(&engine).unwrap();
+    let mut on_cpu = 0;
+    let back = loop {
+        let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+        files.check(&proved, "proof");
+        if is_on_device(&proved) {
+            break proved;
+        }
+        assert!(proved.fallback.unwrap().contains("cudaErrorIllegalAddress (700)"));
+        on_cpu += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(on_cpu > 1, "it is left alone for a while");
+    assert!(back.remark.unwrap().contains("again"));
+    let next = engine.prove(&key, &files.witness(), &Silent).unwrap();
+    assert!(is_on_device(&next) && next.remark.is_none());
+    assert_eq!((faults.opened.load(SeqCst), engine.wrong_proofs()), (3, 0));
+}
+
+/// One that can be opened again at once loses no proof, and all threads that met the fault share what was opened.
+#[test]
+fn a_device_is_opened_once_for_all_who_use_it() {
+    let _bound = Watchdog::new("many threads", Duration::from_secs(120));
+    let files = Files::new(3);
+    let (loading, _) = steps(&files);
+    let faults = Faults::sticky(loading + 40, 0);
+    let engine = faults.engine(false, Duration::from_secs(1));
+    let key = files.load(&engine).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (engine, key, files) = (&engine, &key, &files);
+            scope.spawn(move || {
+                let proved = engine.prove(key, &files.witness(), &Silent).unwrap();
+                files.check(&proved, &thread.to_string());
+                assert!(is_on_device(&proved));
+            });
+        }
+    });
+    assert_eq!(faults.opened.load(SeqCst), 2);
+}

@@ -1,0 +1,475 @@
+//! A circuit's module at work, within limits of memory, steps and time.
+//!
+//! The module runs in *slices*: a call that has used up its slice of steps comes back, and goes on with another if the limits
+//! allow it and nobody has asked to stop. Slices also bound the native stack. The interpreter goes from operator to operator
+//! by tail calls, and where the compiler makes none, such as after a refused `memory.grow`, each operator leaves a frame
+//! behind; all of them are gone when a slice ends, and a stack that holds a slice's worth is what the thread gets.
+//!
+//! An import never calls back into the module. It ends the slice with a [`Request`], which is served from outside, and the
+//! call goes on after it.
+
+use crate::budget::Budget;
+use crate::{list, one_line, Error, Limit, Limits, Result};
+use std::time::Instant;
+use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
+use wasmi::{
+    Config, CustomFuelCosts, Engine, ExternType, Instance, Linker, Module, OperatorCost, Store, TrapCode, TypedFunc,
+    TypedResumableCall, WasmParams, WasmResults,
+};
+use zeroize::Zeroize;
+
+/// Steps of one slice: some 0.1 ms.
+const SLICE_STEPS: u64 = 100_000;
+
+/// Steps that one stretch of code without a branch may take. Without `memory.grow` no function is long enough for more.
+const STRETCH_STEPS_MAX: u64 = 1 << 24;
+
+/// Steps of one `memory.grow`, beside what it clears. A refused one leaves a native frame: the longest stretch has room for 2^16.
+const GROW_STEPS: u8 = 255;
+
+/// Bytes that `memory.grow` clears in one step: 4 GiB, all there can be, are fewer steps than a stretch may take.
+const BYTES_CLEARED_A_STEP: u32 = 1024;
+
+/// Bytes of the native stack: 1000 for each `memory.grow` of the longest stretch, 600 for each operator of a slice.
+pub(crate) const STACK_BYTES: usize = 64 << 20;
+
+/// Steps that a call into the module costs, and one of an import, by the time they take.
+const CALL_STEPS: u64 = 100;
+const REQUEST_STEPS: u64 = 500;
+
+/// Bytes of the interpreter's stack of values. All are allocated at once, so that growing leaves no copy behind.
+const VALUE_STACK_BYTES: usize = 1_000_000;
+
+/// Bytes that a module takes, parsed and translated, for each byte of its file: 43 for one of a million empty types or functions, 8 for
+/// one of circom.
+const CODE_FACTOR: usize = 48;
+
+/// Characters of one message of the circuit.
+const MESSAGE_CHARS_MAX: usize = 4096;
+
+/// Lines of messages that are kept.
+const MESSAGES_MAX: usize = 1000;
+
+/// Limbs of one field element. The largest field that circom knows has 8.
+pub(crate) const LIMBS_MAX: usize = 16;
+
+/// What the host keeps for the module while it runs.
+struct Host {
+    budget: Budget,
+    /// The line of a `log` statement so far.
+    line: String,
+    lines: Vec<String>,
+    /// Where an assertion failed, innermost template first.
+    trace: Vec<String>,
+}
+
+/// A module that runs.
+pub(crate) struct Machine<'a> {
+    store: Store<Host>,
+    instance: Instance,
+    limits: Limits,
+    /// Steps that are not given out yet.
+    steps: u64,
+    deadline: Option<Instant>,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    /// An import is being served.
+    is_serving: bool,
+    /// One has been.
+    has_served: bool,
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn load(wasm: &[u8], limits: Limits, stop: &'a (dyn Fn() -> bool + Sync)) -> Result<Self> {
+        if !wasm.starts_with(b"\0asm") {
+            return Err(not_circom("it does not begin with the WebAssembly magic number"));
+        }
+        let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
+        let mut budget = Budget::new(limits.memory_bytes);
+        if !budget.take(wasm.len().saturating_mul(CODE_FACTOR)) {
+            return Err(too_large(limits, "the circuit's program"));
+        }
+        let engine = Engine::new(&config());
+        let module = Module::new(&engine, wasm).map_err(|e| not_circom(&e.to_string()))?;
+        let linker = imports(&engine, &module)?;
+        let host = Host { budget, line: String::new(), lines: Vec::new(), trace: Vec::new() };
+        let mut store = Store::new(&engine, host);
+        store.limiter(|host| &mut host.budget);
+        let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match e.kind() {
+            ErrorKind::Instantiation(
+                InstantiationError::FailedToInstantiateMemory(_) | InstantiationError::FailedToInstantiateTable(_),
+            ) => refused_memory(store.data(), limits),
+            _ => not_circom(&e.to_string()),
+        })?;
+        Ok(Self { store, instance, limits, steps: limits.steps, deadline, stop, is_serving: false, has_served: false })
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.instance.get_func(&self.store, name).is_some()
+    }
+
+    pub(crate) fn export<P: WasmParams, R: WasmResults>(&self, name: &str) -> Result<TypedFunc<P, R>> {
+        self.instance.get_typed_func(&self.store, name).map_err(|_| {
+            not_circom(&format!("its export {name} is missing or has another type; compile the circuit with circom 2"))
+        })
+    }
+
+    pub(crate) fn call<P: WasmParams, R: WasmResults>(&mut self, name: &str, params: P) -> Result<R> {
+        let function = self.export(name)?;
+        self.invoke(function, params)
+    }
+
+    /// Runs a function to its end, slice by slice, and serves the imports that it calls.
+    pub(crate) fn invoke<P: WasmParams, R: WasmResults>(
+        &mut self,
+        function: TypedFunc<P, R>,
+        params: P,
+    ) -> Result<R> {
+        self.charge(CALL_STEPS)?;
+        let mut state = function.call_resumable(&mut self.store, params);
+        loop {
+            state = match state.map_err(|error| self.explain(&error))? {
+                TypedResumableCall::Finished(result) => return Ok(result),
+                TypedResumableCall::OutOfFuel(call) => {
+                    self.refill(call.required_fuel())?;
+                    call.resume(&mut self.store)
+                }
+                TypedResumableCall::HostTrap(call) => {
+                    match call.host_error().downcast_ref::<Request>() {
+                        Some(&request) => self.serve(request)?,
+                        None => return Err(self.explain(call.host_error())),
+                    }
+                    call.resume(&mut self.store, &[])
+                }
+            }
+        }
+    }
+
+    /// Takes steps for work outside of the module.
+    fn charge(&mut self, steps: u64) -> Result<()> {
+        if self.fuel() < steps {
+            self.refill(steps)?;
+        }
+        self.set_fuel(self.fuel() - steps)
+    }
+
+    /// Starts a slice that has at least `needed` steps.
+    fn refill(&mut self, needed: u64) -> Result<()> {
+        if (self.stop)() {
+            return Err(Error::Stopped);
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let seconds = self.limits.time.unwrap_or_default().as_secs_f64();
+            return Err(Error::limit(Limit::Time, format!("the circuit's program was stopped after {seconds} s")));
+        }
+        if needed > STRETCH_STEPS_MAX {
+            return Err(failed(&format!("one stretch of its code takes {needed} steps, expected at most 2^24")));
+        }
+        let left = self.fuel();
+        let more = needed.saturating_sub(left).max(SLICE_STEPS).min(self.steps);
+        if left + more < needed {
+            let steps = self.limits.steps;
+            let why = format!("the circuit's program was stopped after {steps} steps; it does not end, or needs more");
+            return Err(Error::limit(Limit::Steps, why));
+        }
+        self.steps -= more;
+        self.set_fuel(left + more)
+    }
+
+    fn fuel(&self) -> u64 {
+        self.store.get_fuel().expect("fuel is switched on")
+    }
+
+    fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        self.store.set_fuel(fuel).map_err(|e| failed(&e.to_string()))
+    }
+
+    /// Does what an import asked for, with the module's own functions. These may not call imports: nothing bounds how deep that goes.
+    fn serve(&mut self, request: Request) -> Result<()> {
+        if let Request::Exception(code) = request {
+            return Err(explain_exception(code, &self.store.data().trace, self.limits));
+        }
+        if self.is_serving {
+            return Err(failed(&format!("it calls itself through the import {}", request.name())));
+        }
+        self.is_serving = true;
+        self.has_served = true;
+        self.charge(REQUEST_STEPS)?;
+        match request {
+            Request::ShowElement => {
+                let text = self.shared_element()?;
+                self.log(text)?;
+            }
+            Request::WriteMessage => {
+                let text = self.message()?;
+                self.log(text)?;
+            }
+            _ => {
+                let text = self.message()?;
+                self.keep(text, |host| &mut host.trace)?;
+            }
+        }
+        self.is_serving = false;
+        Ok(())
+    }
+
+    /// The text that the module holds ready, one character a call.
+    fn message(&mut self) -> Result<String> {
+        let next = self.export::<(), i32>("getMessageChar")?;
+        let mut text = String::new();
+        for _ in 0..MESSAGE_CHARS_MAX {
+            match self.invoke(next, ())? {
+                0 => break,
+                code => text.push(u32::try_from(code).ok().and_then(char::from_u32).unwrap_or('?')),
+            }
+        }
+        Ok(text)
+    }
+
+    /// The shared field element, in hexadecimal.
+    fn shared_element(&mut self) -> Result<String> {
+        let limbs: i32 = self.call("getFieldNumLen32", ())?;
+        let read = self.export::<i32, i32>("readSharedRWMemory")?;
+        let mut digits = String::new();
+        for i in (0..limbs.clamp(0, LIMBS_MAX as i32)).rev() {
+            digits.push_str(&format!("{:08x}", self.invoke(read, i)? as u32));
+        }
+        Ok(match digits.trim_start_matches('0') {
+            "" => "0".into(),
+            digits => format!("0x{digits}"),
+        })
+    }
+
+    /// A `log` statement sends its parts one by one and a line feed at the end.
+    fn log(&mut self, part: String) -> Result<()> {
+        let host = self.store.data_mut();
+        if part == "\n" {
+            let line = std::mem::take(&mut host.line);
+            return self.keep(line, |host| &mut host.lines);
+        }
+        if host.line.len() < MESSAGE_CHARS_MAX {
+            if !host.line.is_empty() {
+                host.line.push(' ');
+            }
+            host.line.push_str(&part);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, line: String, lines: impl Fn(&mut Host) -> &mut Vec<String>) -> Result<()> {
+        if lines(self.store.data_mut()).len() < MESSAGES_MAX {
+            let line = one_line(&line);
+            self.take(line.capacity() + size_of::<String>(), "what the circuit prints")?;
+            lines(self.store.data_mut()).push(line);
+        }
+        Ok(())
+    }
+
+    /// What `log` statements have said so far.
+    pub(crate) fn take_messages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.store.data_mut().lines)
+    }
+
+    /// Bytes of the module's memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.store.data().budget.memory()
+    }
+
+    /// Counts bytes that `what` is about to allocate against the limit.
+    pub(crate) fn take(&mut self, bytes: usize, what: &str) -> Result<()> {
+        if self.store.data_mut().budget.take(bytes) {
+            return Ok(());
+        }
+        Err(too_large(self.limits, what))
+    }
+
+    /// Takes back the count of bytes that have been freed.
+    pub(crate) fn give(&mut self, bytes: usize) {
+        self.store.data_mut().budget.give(bytes);
+    }
+
+    fn explain(&self, error: &wasmi::Error) -> Error {
+        // An export may be one of the imports.
+        if let Some(request) = error.downcast_ref::<Request>() {
+            return match *request {
+                Request::Exception(code) => explain_exception(code, &self.store.data().trace, self.limits),
+                other => failed(&format!("one of its exports is the import {}", other.name())),
+            };
+        }
+        match error.as_trap_code() {
+            Some(TrapCode::GrowthOperationLimited) => refused_memory(self.store.data(), self.limits),
+            _ => failed(&error.to_string()),
+        }
+    }
+
+    /// Overwrites what holds signals: the module's memory, what it printed, and the interpreter's stacks of values.
+    ///
+    /// Out of reach are globals, a memory that is not exported, and copies that the allocator leaves behind where it moves a
+    /// memory that grows. Modules of circom have neither of the first two.
+    pub(crate) fn wipe(&mut self) {
+        let exports: Vec<_> = self.instance.exports(&self.store).map(wasmi::Export::into_extern).collect();
+        for memory in exports.into_iter().filter_map(wasmi::Extern::into_memory) {
+            memory.data_mut(&mut self.store).zeroize();
+        }
+        let host = self.store.data_mut();
+        host.line.zeroize();
+        host.lines.zeroize();
+        host.trace.zeroize();
+        wipe_stacks(self.store.engine(), self.has_served);
+    }
+}
+
+/// However the run ends.
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+/// What circom's code needs, and no more: no proposal, no floating-point number, no start function.
+fn config() -> Config {
+    let mut config = Config::default();
+    config
+        .wasm_mutable_global(false)
+        .wasm_sign_extension(false)
+        .wasm_saturating_float_to_int(false)
+        .wasm_multi_value(false)
+        .wasm_multi_memory(false)
+        .wasm_bulk_memory(false)
+        .wasm_reference_types(false)
+        .wasm_tail_call(false)
+        .wasm_extended_const(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false)
+        .floats(false)
+        .allow_start_fn(false)
+        .ignore_custom_sections(true);
+    config.set_max_stack_height(VALUE_STACK_BYTES).set_min_stack_height(VALUE_STACK_BYTES);
+    config.consume_fuel(true).operator_cost(OperatorCost { memory_grow: GROW_STEPS, ..OperatorCost::default() });
+    // A call that ran out of fuel while the interpreter translates a function could not go on.
+    config.fuel_cost(CustomFuelCosts {
+        bytes_copied_per_fuel: BYTES_CLEARED_A_STEP,
+        fuel_per_bytes_translated: 0,
+        fuel_per_bytes_validated: 0,
+    });
+    config
+}
+
+/// What an import asks the host for.
+#[derive(Debug, Clone, Copy)]
+enum Request {
+    /// To end: something is wrong.
+    Exception(i32),
+    ShowElement,
+    WriteMessage,
+    PrintError,
+}
+
+impl Request {
+    fn name(self) -> &'static str {
+        match self {
+            Request::Exception(_) => "exceptionHandler",
+            Request::ShowElement => "showSharedRWMemory",
+            Request::WriteMessage => "writeBufferMessage",
+            Request::PrintError => "printErrorMessage",
+        }
+    }
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl wasmi::errors::HostError for Request {}
+
+/// The functions a circom 2 module may import; those of its first releases are among them.
+fn imports(engine: &Engine, module: &Module) -> Result<Linker<Host>> {
+    let mut linker = Linker::new(engine);
+    for import in module.imports() {
+        let place = format!("{}.{}", import.module(), import.name());
+        let request = match import.ty() {
+            ExternType::Func(_) if import.module() == "runtime" => import.name(),
+            _ => "",
+        };
+        let end = |request| Err::<(), _>(wasmi::Error::host(request));
+        let linked = match request {
+            "exceptionHandler" => linker.func_wrap("runtime", request, move |code: i32| end(Request::Exception(code))),
+            "printErrorMessage" => linker.func_wrap("runtime", request, move || end(Request::PrintError)),
+            "writeBufferMessage" => linker.func_wrap("runtime", request, move || end(Request::WriteMessage)),
+            "showSharedRWMemory" => linker.func_wrap("runtime", request, move || end(Request::ShowElement)),
+            _ => {
+                let known = "exceptionHandler, printErrorMessage, writeBufferMessage and showSharedRWMemory";
+                return Err(not_circom(&format!("it imports {place}; circom 2 imports only runtime's {known}")));
+            }
+        };
+        match linked {
+            Ok(_) | Err(LinkerError::DuplicateDefinition { .. }) => {}
+            Err(error) => return Err(failed(&error.to_string())),
+        }
+    }
+    Ok(linker)
+}
+
+/// Fills the interpreter's stacks of values with zeros. There is one, and another where an import was served while a call waited.
+/// The last few thousand bytes of a stack that was filled to its end can stay.
+fn wipe_stacks(engine: &Engine, are_two: bool) {
+    // A function whose thousand locals are zero when it begins, and that calls itself until the stack is full:
+    // type () -> (), one function, exported as "z", with 1000 locals of i64, whose code is `call 0`.
+    const ZEROS: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x05\x01\x01z\0\0\
+        \x0a\x09\x01\x07\x01\xe8\x07\x7e\x10\0\x0b";
+    let Ok(module) = Module::new(engine, ZEROS) else { return };
+    let mut store = Store::new(engine, ());
+    let Ok(instance) = Linker::new(engine).instantiate_and_start(&mut store, &module) else { return };
+    let Ok(zeros) = instance.get_typed_func::<(), ()>(&store, "z") else { return };
+    // Without fuel a call ends at once, and holds one of the stacks while the next fills the other.
+    let held = are_two.then(|| zeros.call_resumable(&mut store, ()));
+    let _ = store.set_fuel(SLICE_STEPS);
+    // It ends by filling the stack.
+    let _ = zeros.call(&mut store, ());
+    if held.is_some() {
+        drop(held);
+        let _ = store.set_fuel(SLICE_STEPS);
+        let _ = zeros.call(&mut store, ());
+    }
+}
+
+/// The circuit's own report that something is wrong.
+fn explain_exception(code: i32, trace: &[String], limits: Limits) -> Error {
+    let why = match code {
+        1 => "the circuit has no such input".into(),
+        2 => "more values are given than the circuit has inputs".into(),
+        3 => "it is set twice".into(),
+        4 if trace.is_empty() => format!("{ASSERTION}: an assertion failed"),
+        4 => format!("{ASSERTION}: an assertion failed: {}", list(trace.iter().cloned())),
+        5 => return too_large(limits, "the circuit's program"),
+        6 => "more values are given than the signal has".into(),
+        7 => return failed("it reached outside of an array"),
+        code => return failed(&format!("it stopped with the unknown code {code}")),
+    };
+    Error::inputs(why)
+}
+
+/// How the message of a failed assertion begins.
+pub(crate) const ASSERTION: &str = "the inputs do not satisfy the circuit";
+
+pub(crate) fn not_circom(why: &str) -> Error {
+    Error::circuit(format!("not a circuit that circom 2 compiled to WebAssembly: {why}"))
+}
+
+pub(crate) fn failed(why: &str) -> Error {
+    Error::circuit(format!("the circuit's program failed: {why}"))
+}
+
+fn refused_memory(host: &Host, limits: Limits) -> Error {
+    if host.budget.is_system_short {
+        return Error::System("the system has no memory left for the circuit's program".into());
+    }
+    too_large(limits, "the circuit's program")
+}
+
+pub(crate) fn too_large(limits: Limits, what: &str) -> Error {
+    let most = limits.memory_bytes >> 20;
+    Error::limit(Limit::Memory, format!("{what} needs more than what is left of {most} MiB of memory for all together"))
+}
+

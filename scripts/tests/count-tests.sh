@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# What scripts/test.sh says at its end: skips are named and counted, a failure of any kind is told, and no tests are a failure.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+# counts <expected last line> <expected exit status>: of the log on stdin.
+counts() {
+    local said status=0
+    said=$(awk -f scripts/count-tests.awk) || status=$?
+    [ "$(tail -n 1 <<<"$said")" = "$1" ] && [ "$status" -eq "$2" ] && return
+    echo "scripts/tests/count-tests.sh: expected \"$1\" and status $2, not $status and:" "$said" >&2
+    exit 1
+}
+
+ok="test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+counts "3 passed, 0 failed, 0 skipped" 0 <<<"$ok"
+counts "7 passed, 0 failed, 0 skipped" 0 <<<"$ok
+$ok
+== tests: ok, 3 s"
+# A skip within another line, one that is told twice, one of two programs.
+counts "1 passed, 0 failed, 2 skipped" 0 <<<"test bytes ... skipped: gpu::bytes: no GPU
+ok
+skipped: gpu::bytes: no GPU
+skipped: heap_cuda::bytes: 1 of 2 GPUs
+$ok"
+counts "1 passed, 0 failed, 1 skipped" 0 <<<"test slow ... ignored
+test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+counts "2 passed, 1 failed, 0 skipped" 1 <<<"test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out"
+counts "3 passed, 1 failed, 0 skipped" 1 <<<"$ok
+== formatting: FAILED, 3 s"
+# Steps alone are no tests.
+counts "1 passed, 1 failed, 0 skipped" 1 <<<"== tests: ok, 3 s"
+counts "0 passed, 1 failed, 0 skipped" 1 </dev/null
+grep -q '^skipped: gpu::bytes: no GPU$' <<<"$(awk -f scripts/count-tests.awk <<<"test bytes ... skipped: gpu::bytes: no GPU
+$ok")" || { echo "scripts/tests/count-tests.sh: a skip is not named" >&2; exit 1; }
+
+# The whole of scripts/test.sh with a cargo that says what is wanted: a step that fails in the middle shows at the end.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"/{bin,scripts/tests,.ci,tests/e2e/node_modules}
+cp scripts/test.sh scripts/count-tests.awk "$work/scripts/"
+cp .ci/run "$work/.ci/"
+touch "$work/tests/e2e/package-lock.json" "$work/tests/e2e/node_modules/.complete"
+for script in install-nvcc fuzz mutants tests/run; do echo 'exit 0' >"$work/scripts/$script.sh"; done
+printf '#!/bin/sh\n[ "$1" != test ] || cat "$SAYS"\n[ "$1" != "$FAILS" ]\n' >"$work/bin/cargo"
+chmod +x "$work/bin/cargo"
+printf 'skipped: gpu::bytes: no GPU\n%s\n' "$ok" >"$work/says"
+# ci <what cargo fails at> <expected last line> <expected exit status>
+ci() {
+    local said status=0
+    said=$(PATH="$work/bin:$PATH" SAYS="$work/says" FAILS="$1" bash "$work/.ci/run" 2>&1) || status=$?
+    [ "$(tail -n 1 <<<"$said")" = "$2" ] && [ "$status" -eq "$3" ] && return
+    echo "scripts/tests/count-tests.sh: cargo $1 fails: expected \"$2\" and status $3, not $status and:" "$said" >&2
+    exit 1
+}
+ci nothing "13 passed, 0 failed, 1 skipped" 0
+ci fmt "12 passed, 1 failed, 1 skipped" 1
+ci test "12 passed, 1 failed, 1 skipped" 1
+: >"$work/says"
+ci nothing "11 passed, 1 failed, 0 skipped" 1
+echo "what scripts/test.sh counts: ok"
