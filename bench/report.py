@@ -19,6 +19,7 @@ OUT = ROOT / "docs" / "performance"
 MACHINES = {
     "h200x1": "one NVIDIA H200, 16 host cores, driver 580.159.04, CUDA 13.0",
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
+    "h100x1": "one NVIDIA H100 80GB HBM3, CUDA 13.0",
     "cpu2": "two cores of an AMD EPYC",
 }
 FIELDS = {
@@ -78,7 +79,7 @@ def table(head, lines, ours=9):
 
 def on(machine, text):
     """A paragraph that names the machine, wrapped."""
-    return textwrap.fill(f"Machine: {MACHINES[machine]}. {text}", 118)
+    return textwrap.fill(f"Machine: {MACHINES[machine]}. {text}", 118, break_on_hyphens=False)
 
 
 def ratio(theirs, ours):
@@ -90,21 +91,16 @@ def ratio(theirs, ours):
 COLOURS = ["#0b6e99", "#c2410c", "#3f7d20", "#7c3aed", "#a16207", "#be185d"]
 
 
-def plot(title, x_label, y_label, series, log_y=True, x_text=str):
-    """Lines as SVG: series is a list of (name, [(x, y), ...]); x goes by its place, which suits powers of two."""
+def plot(title, x_label, y_label, series, x_text):
+    """Lines as SVG: series is a list of (name, [(x, y), ...]), x a power of two by its exponent; y is on a log scale."""
     width, height, left, top, right, bottom = 720, 400, 64, 40, 190, 52
     xs = sorted({x for _, points in series for x, _ in points})
     ys = [y for _, points in series for _, y in points]
-    scale = math.log10 if log_y else (lambda y: y)
-    if log_y:
-        low, high = math.floor(scale(min(ys))), math.ceil(scale(max(ys)))
-        ticks = [10.0**k for k in range(low, high + 1)]
-    else:
-        step = 10 ** math.floor(math.log10(max(ys)))
-        ticks = [step * k for k in range(0, math.ceil(max(ys) / step) + 1)]
-        low, high = 0, ticks[-1]
-    at_x = lambda x: left + (width - left - right) * (xs.index(x) + 0.5) / len(xs)
-    at_y = lambda y: height - bottom - (height - top - bottom) * (scale(y) - low) / (high - low)
+    low, high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))
+    ticks = [10.0**k for k in range(low, high + 1)]
+    step = (width - left - right) / (xs[-1] - xs[0] + 1)
+    at_x = lambda x: left + step * (x - xs[0] + 0.5)
+    at_y = lambda y: height - bottom - (height - top - bottom) * (math.log10(y) - low) / (high - low)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
@@ -415,7 +411,9 @@ def fabric(rows, files):
             found = [by_library.get((what, library, size)) for size in (16 << 20, 256 << 20, 1 << 30)]
             links.append([f"{what}: {library}"] + [digits(r["algbw"]) if r else "" for r in found])
     line = lambda what, library: [
-        (size, by_library[what, library, size]["us_latency"]) for size in SIZES if (what, library, size) in by_library
+        (size.bit_length() - 1, by_library[what, library, size]["us_latency"])
+        for size in SIZES
+        if (what, library, size) in by_library
     ]
     files["fabric.svg"] = plot(
         "One call from the host to its end on both GPUs, us",
@@ -426,7 +424,7 @@ def fabric(rows, files):
             for what, name in (("broadcast", "broadcast"), ("allreduce", "all-reduce"))
             for library, words in (("tandem", "ours"), ("NCCL 2.28.9", "NCCL"))
         ],
-        x_text=lambda size: SIZES[size],
+        x_text=lambda exponent: SIZES[1 << exponent],
     )
     head = [""] + list(SIZES.values())
     return f"""## The fabric
@@ -450,6 +448,41 @@ Round trip of 8 bytes, us:
 Host memory to one GPU and back, GB/s:
 
 {table(["", "16 MiB", "256 MiB", "1 GiB"], links)}"""
+
+
+def one_h100(rows):
+    of = [r for r in rows if r["machine"] == "h100x1"]
+    plain = [r for r in of if not {"coset", "inverse", "batch"} & r.keys()]
+    key = lambda r: (r["what"], field(r), r.get("log_n"), r.get("order"))
+    ours, theirs = latest([r for r in plain if "peer" not in r], key), latest([r for r in plain if "peer" in r], key)
+    lines = []
+    for what, same, order, names, sizes in (
+        ("msm_g1", "msm_resident", None, ("BN254", "BLS12-381"), range(18, 25, 2)),
+        ("ntt", "ntt", "NR", ("BN254", "BLS12-381"), range(18, 25, 2)),
+        ("ntt", "ntt", "NR", ("Goldilocks", "BabyBear"), (18, 20, 22, 24, 27)),
+    ):
+        for name in names:
+            for n in sizes:
+                row, peer = ours.get((what, name, n, order)), theirs.get((same, name, n, order))
+                words = f"{'MSM G1' if order is None else 'NTT'} {name} 2^{n}"
+                lines.append([words, ms(row), ms(peer), ratio(peer and peer["ms"], row and row["ms_median"])])
+    made_up = [r for r in of if r["what"] == "groth16" and ".zkey" not in r["command"] and r["schedule"] == "auto"]
+    made = latest(made_up, lambda r: (field(r), r["log_n"]))
+    proved = [
+        [f"{name} 2^{n}", ms(row), f"{row['ms_median'] / row['bound_ms']:.1f}"]
+        for (name, n), row in sorted(made.items(), key=lambda item: (item[0][0] != "BN254", item[0][1]))
+    ]
+    intro = on(
+        "h100x1", "As above: MSMs, and transforms from natural to bit-reversed order, beside sppark 0.1.16, ms."
+    )
+    return f"""## One H100
+
+{intro}
+
+{table(["", "ours", "sppark", "sppark / ours"], lines, ours=1)}
+Proofs, ms:
+
+{table(["", "one GPU", "times its bound"], proved)}"""
 
 
 def others(rows):
@@ -538,7 +571,14 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 def report():
     rows = load()
     files = {}
-    sections = [sums(rows, files), transforms(rows, files), proofs(rows, files), fabric(rows, files), others(rows)]
+    sections = [
+        sums(rows, files),
+        transforms(rows, files),
+        proofs(rows, files),
+        fabric(rows, files),
+        others(rows),
+        one_h100(rows),
+    ]
     head = """# Results
 
 <!-- Generated by bench/report.py from bench/baselines. Do not edit. -->

@@ -13,5 +13,5 @@ if ! cmp -s docs/requirements.txt "$venv/installed"; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r docs/requirements.txt
     cp docs/requirements.txt "$venv/installed"
 fi
-"$venv/bin/mkdocs" build --quiet --strict
+"$venv/bin/mkdocs" build --strict
 echo "the site is in .build/site"

@@ -1,5 +1,5 @@
 // Montgomery products in FP64, on the pipe that is idle beside the integer multiplier: alone, and in some
-// of the warps beside IMAD in the others. What came out: docs/adr/0345-products-in-fp64.md. First checks all of them on the host.
+// of the warps beside IMAD in the others. What came out: docs/design/rejected.md. First checks all of them on the host.
 //
 // A number is a sum of digits d[k] * 2^(52 k), whole numbers of up to 2^51 in size in doubles (N. Emmart and others, "Faster modular
 // exponentiation using double precision floating point arithmetic", with signed digits). The product of two digits is

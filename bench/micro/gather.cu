@@ -1,4 +1,4 @@
-// How many items a second one GPU reads at random places of tables of 1 to 125 GB (docs/adr/0295, 0364; `table_reach` in ops-cuda/src/tuning.rs):
+// How many items a second one GPU reads at random places of tables of 1 to 125 GB (docs/design/msm.md; `table_reach` in ops-cuda/src/tuning.rs):
 // a thread an item, as sums read points, with as many warps as fit and with 16 a multiprocessor whose next item is on its way; and 16 bytes a lane, so
 // that lanes beside each other read one item. Sums of one thread in 64 are checked on the host. One GPU, 6 s; tables that it has no room for are left out.
 //

@@ -1,5 +1,5 @@
 // How many instructions of a kind a multiprocessor takes a clock, alone and beside another kind, in the same warps and in others; and the clock that the
-// GPU keeps under such a load. What came out: docs/adr/0364-measured-first.md. Results of some threads are checked on the host. One GPU, 8 s.
+// GPU keeps under such a load. What came out: docs/performance/method.md. Results of some threads are checked on the host. One GPU, 8 s.
 //
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90,code=sm_90 -cudart static -I crates/ops-cuda/native/include -o .build/rates bench/micro/rates.cu
 //   .build/rates

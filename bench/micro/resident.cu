@@ -1,4 +1,4 @@
-// The kernel that stays (docs/adr/0310) and a host that drives it, with nothing else of the fabric: what a broadcast and an all-reduce of
+// The kernel that stays (docs/design/fabric.md) and a host that drives it, with nothing else of the fabric: what a broadcast and an all-reduce of
 // two GPUs take from the command to the last block's answer, for numbers of blocks and shares of the way through host memory.
 //
 //   nvcc -std=c++17 -O2 -arch=sm_90 -cudart static -I crates/fabric/native/include -I crates/cuda/native/include -o resident bench/micro/resident.cu

@@ -208,7 +208,7 @@ fn records(files: &BTreeMap<String, String>) -> Vec<String> {
     let mut broken = Vec::new();
     let mut seen = BTreeMap::new();
     for (path, text) in files {
-        let Some(name) = path.strip_prefix("docs/adr/") else { continue };
+        let Some(name) = path.strip_prefix("docs/decisions/") else { continue };
         let number = name.split('-').next().unwrap_or("");
         if number.len() != 4 || !number.bytes().all(|b| b.is_ascii_digit()) {
             broken.push(format!("{path}: the name of a record begins with four digits and a dash"));
@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn finds_records_and_primitives_out_of_order() {
         let records_wrong = tree(&[
-            ("docs/adr/0001-a.md", "# 0001: A"),
-            ("docs/adr/0001-b.md", "# 0001: B"),
-            ("docs/adr/0002-c.md", "# C"),
-            ("docs/adr/notes.md", "# Notes"),
+            ("docs/decisions/0001-a.md", "# 0001: A"),
+            ("docs/decisions/0001-b.md", "# 0001: B"),
+            ("docs/decisions/0002-c.md", "# C"),
+            ("docs/decisions/notes.md", "# Notes"),
         ]);
         assert_eq!(records(&records_wrong).len(), 3);
         let half = tree(&[("crates/ops-cuda/src/sort/mod.rs", ""), ("crates/ops/src/sort.rs", "")]);

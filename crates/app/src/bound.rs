@@ -1,5 +1,5 @@
 //! The least time that the multiplications of a proof take on NVIDIA H200s, in the cheapest forms that the project has of each
-//! (docs/adr/0363-bounds-corrected.md says what kind of bound that is).
+//! (docs/performance/bounds.md says what kind of bound that is).
 //!
 //! A multiprocessor starts 32 multiplications of 32-bit words with a 64-bit result in a clock, so that 132 of them at 1.98 GHz do
 //! 8.36e12 a second. One whose lower half alone is wanted takes half as long. Costs below are in the former.
@@ -33,8 +33,8 @@ const fn additions(product: f64, square: f64, reduction: f64) -> [f64; 2] {
     [g1, g2]
 }
 
-/// Products of n limbs (limbs_device.cuh) are three of n / 2 (docs/adr/0331), squares n (n + 1) / 2, reductions n^2 and one, the
-/// factors of the two limbs that are not folded (docs/adr/0371).
+/// Products of n limbs (limbs_device.cuh) are three of n / 2 (docs/design/field-arithmetic.md), squares n (n + 1) / 2, reductions n^2 and one, the
+/// factors of the two limbs that are not folded (docs/design/field-arithmetic.md).
 const fn costs(curve: CurveId) -> Costs {
     match curve {
         // The rest of 7 limbs: 21 and 7 half ones. 3 * 4^2, 36 and 65: 666 in G1 and 1596 in G2.

@@ -7,7 +7,7 @@ use tandem_fabric::{Distribution, GlobalArray, OneSided, Options, Symmetric, Tea
 use tandem_fabric_examples::{reverse, shift, squares, Stencil};
 use teams::{each, numbers};
 
-/// docs/guide/fabric-array.md
+/// docs/guides/fabric-array.md
 #[test]
 fn example_of_an_array_written_by_forall() {
     each(&Options::default(), |team| {
@@ -34,7 +34,7 @@ fn example_of_an_array_written_by_forall() {
     });
 }
 
-/// docs/guide/fabric-shift.md
+/// docs/guides/fabric-shift.md
 #[test]
 fn example_of_a_shift_along_a_ring() {
     each(&Options::default(), |team| {
@@ -120,7 +120,7 @@ enum Halo {
     InOneKernel,
 }
 
-/// docs/guide/fabric-stencil.md
+/// docs/guides/fabric-stencil.md
 #[test]
 fn example_of_a_stencil_with_halos() {
     each(&Options::default(), |team| {

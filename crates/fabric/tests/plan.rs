@@ -199,7 +199,7 @@ fn uneven_boxes() -> Topology {
     graph(16, &links)
 }
 
-/// Sixteen GPUs, all or twelve of them with four helpers. The limit here is for unoptimised builds on a busy machine; the release figures are in docs/guide/fabric-planning.md.
+/// Sixteen GPUs, all or twelve of them with four helpers. The limit here is for unoptimised builds on a busy machine; the release figures are in docs/guides/fabric-planning.md.
 #[test]
 fn sixteen_gpus_take_little_time() {
     let mesh: Vec<_> = (0..16).flat_map(|a| (a + 1..16).map(move |b| (a, b, 20, 20))).collect();

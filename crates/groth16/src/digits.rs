@@ -1,7 +1,7 @@
 //! How many digits the sums of a proof have, for bounds of what a proof takes.
 //!
 //! A sum of k P over many points adds a multiple of P for each digit of k that is not 0. Odd digits with a sign, of windows that begin
-//! wherever a bit is left (the w-NAF), are as few as digits of so many bits can be (docs/adr/0295). As on a device, a k above r/2
+//! wherever a bit is left (the w-NAF), are as few as digits of so many bits can be (docs/design/msm.md). As on a device, a k above r/2
 //! counts as -(r - k).
 
 use crate::{Error, KeyView, Result, Witness};
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// What a scalar has on average, as docs/adr/0295 counted it and as the plan of sums on a GPU takes it.
+    /// What a scalar has on average, as docs/design/msm.md has it and as the plan of sums on a GPU takes it.
     fn random_scalars_have<C: Curve>(bits: f64) {
         let mut rng = ChaCha12Rng::seed_from_u64(7);
         let mut counts = Counts::default();

@@ -97,7 +97,7 @@ fn begin<C: Curve, B: ProofBackend<C>>(
 
 /// Tells the lanes all that the sums of the proof take: the transforms, the sums over the witness, then those over the quotient.
 /// Where other lanes wait for the transforms' results, these come first. Else they come after the sums over the witness: what such a
-/// sum leaves to be put together, which takes little of a GPU but minds a full one (docs/adr/0360), is then done beside them.
+/// sum leaves to be put together, which takes little of a GPU but minds a full one (docs/design/msm.md), is then done beside them.
 fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,

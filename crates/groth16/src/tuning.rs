@@ -1,5 +1,5 @@
 //! Numbers found by measuring: NVIDIA H200, one and two, 2026-11-22, `tandem bench groth16 --log-n 16..22 --compare --trace FILE`, half of
-//! the witness dense, tables for a million proofs (docs/adr/0002).
+//! the witness dense, tables for a million proofs (docs/design/proof-scheduling.md).
 
 use tandem_ops::CurveId;
 

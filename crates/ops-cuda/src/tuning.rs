@@ -1,7 +1,7 @@
 //! Numbers found by measuring.
 
 /// Multi-scalar multiplication, in mixed additions of G1. NVIDIA H200, 2026-11-21, `bench/micro/msm.cu`, the mode
-/// `bench` (docs/adr/0170-msm.md holds its table).
+/// `bench` (docs/design/msm.md).
 pub(crate) mod msm {
     /// What the additions of a sum take, in mixed additions of G1 of the curve: 163 ps on BN254, 350 ps on BLS12-381.
     pub(crate) struct Additions {
@@ -15,7 +15,7 @@ pub(crate) mod msm {
     }
 
     /// By the bytes of a point: in XYZZ coordinates, and in affine ones in rounds. Fitted to sums of 2^19 to 2^26 points
-    /// (2026-11-22 and 23, docs/adr/0333, 0350, 0360 and 0367).
+    /// (docs/design/msm.md).
     pub(crate) fn additions(point_bytes: u64) -> (Additions, Additions) {
         let of = |entry, bucket, start| Additions { entry, bucket, start };
         match point_bytes {
@@ -29,7 +29,7 @@ pub(crate) mod msm {
     pub(crate) const SLOTS_LEFT: f64 = 5.0;
     /// Their scratch memory takes at most this share of a GPU's: one fifth, of sums in a row one tenth, for other things of a proof lie beside
     /// it. Two sums may have it at once, and where tables leave less, sums take less (`Rounds::with_less`). A chunk more costs an inversion in
-    /// each round and what does not fill the device at both ends of its launches: 0.3 to 0.5 ms (docs/adr/0350, 0369).
+    /// each round and what does not fill the device at both ends of its launches: 0.3 to 0.5 ms (docs/design/msm.md).
     pub(crate) const fn rounds_share(in_a_row: bool) -> u64 {
         if in_a_row {
             10
@@ -39,7 +39,7 @@ pub(crate) mod msm {
     }
     /// What rounds work with, about a point an entry, is overwritten beside what follows: at 3 TB/s, which is taken for granted and not
     /// measured. That is as much as rounds gain on BN254's G1. 2^22 constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H:
-    /// 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23 with rounds, the proof 47.2 and 49.2 (docs/adr/0367).
+    /// 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23 with rounds, the proof 47.2 and 49.2 (docs/design/msm.md).
     pub(crate) fn overwritten(point_bytes: u64) -> f64 {
         point_bytes as f64 / 3.0 / mixed_addition(point_bytes)
     }
@@ -55,14 +55,14 @@ pub(crate) mod msm {
     /// A doubling in G2, in those of G1.
     pub(crate) const G2_COST: f64 = 3.1;
     /// A digit's way from the scalar to its place: 14.5 ps, of 163 ps for an addition on BN254, and of 350 ps for one of
-    /// points of more than 64 bytes (2026-11-23, docs/adr/0368). With more than 2^22 buckets the runs of the second sort
+    /// points of more than 64 bytes (2026-11-23, docs/design/msm.md). With more than 2^22 buckets the runs of the second sort
     /// are four entries long, and it takes 17 ps.
     pub(crate) fn entry_cost(point_bytes: u64, buckets: u64) -> f64 {
         let picoseconds = if buckets > 1 << 22 { 17.0 } else { 14.5 };
         picoseconds / mixed_addition(point_bytes)
     }
     /// What it takes more for all digits of a scalar to see which of the uppermost may stay as they are: 12 ps. Digits of 2^24 scalars of BN254
-    /// took 2.92 and not 2.78 ms (8.3 ps) though each had 0.24 fewer, at 14.5 ps (2026-11-23, docs/adr/0370).
+    /// took 2.92 and not 2.78 ms (8.3 ps) though each had 0.24 fewer, at 14.5 ps (2026-11-23, docs/design/msm.md).
     pub(crate) fn look_ahead_cost(point_bytes: u64) -> f64 {
         12.0 / mixed_addition(point_bytes)
     }
@@ -83,7 +83,7 @@ pub(crate) mod msm {
         }
     }
     /// Powers of two of a place that a table has at most: buckets are then 1/2 + 1/16 of what they are with one. A fifth takes as much
-    /// memory as the others and leaves 1/2 + 1/32: 30.44 ms and not 30.55, 2^24 points of BN254 (docs/adr/0370).
+    /// memory as the others and leaves 1/2 + 1/32: 30.44 ms and not 30.55, 2^24 points of BN254 (docs/design/msm.md).
     pub(crate) const MOST_POWERS: u32 = 4;
     /// A doubling on the way from one level of a table to the next.
     pub(crate) const DOUBLING_COST: f64 = 1.1;
@@ -91,9 +91,9 @@ pub(crate) mod msm {
     pub(crate) const LEVEL_COST: f64 = 1.5;
 
     /// Bytes of a table of points of `point_bytes` that additions read at random without waiting for it. A microbench of
-    /// such reads (0295), in thousand millions a second: 21 from up to 64 GB, 15 from 80, 5 from 100, 3 from 125 GB, for
+    /// such reads, in thousand millions a second: 21 from up to 64 GB, 15 from 80, 5 from 100, 3 from 125 GB, for
     /// points of 64 and of 96 bytes. Additions in XYZZ coordinates take 6.4 of them on BN254; the first round of affine ones takes
-    /// as many as there are, and found 13 of points of 192 bytes in 103 GB (H200, 2026-11-22, 16:42 UTC, docs/adr/0360).
+    /// as many as there are, and found 13 of points of 192 bytes in 103 GB (H200, 2026-11-22, 16:42 UTC, docs/design/msm.md).
     pub(crate) fn table_reach(point_bytes: u64) -> u64 {
         if point_bytes <= 96 {
             80_000_000_000
@@ -148,8 +148,8 @@ pub(crate) mod reduce {
     /// The same where they fill slots.
     pub(crate) const PAGED_WORKERS: usize = 6;
     /// What a GPU, its memory and its links read in a second. Two NVIDIA H200s, 2026-11-22, `tandem bench reduce --log-n 30 --data
-    /// lanes,pinned`: from its own memory 4600e9 (docs/adr/0280), from the other's 343e9, from page-locked memory 54e9, both 106.5e9. Other
-    /// host memory as the fabric's host links were measured (docs/adr/0232).
+    /// lanes,pinned`: from its own memory 4600e9 (docs/design/reduce.md), from the other's 343e9, from page-locked memory 54e9, both 106.5e9. Other
+    /// host memory as the fabric's host links were measured (docs/design/fabric.md).
     pub(crate) const RATES: Rates = Rates {
         memory: 4600e9,
         lane: 4600e9,

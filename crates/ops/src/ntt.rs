@@ -149,5 +149,5 @@ pub fn log_size<F: NttField>(len: usize, count: usize, coset: Coset<F::Element>)
 
 /// The example of the guide is a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/transforms.md")]
+#[doc = include_str!("../../../docs/guides/transforms.md")]
 struct Guide;

@@ -1,5 +1,5 @@
 //! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-22, with `tandem bench broadcast --tuning` and the
-//! like; docs/adr/0221 and 0270 say which of them were run together.
+//! like; docs/design/fabric.md says what they choose.
 
 use crate::{Error, Result};
 use std::str::FromStr;

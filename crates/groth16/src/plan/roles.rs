@@ -241,7 +241,7 @@ mod tests {
     fn a_second_lane_is_taken_where_it_was_measured_to_pay() {
         let costs = Costs::of(CurveId::Bn254);
         let one_lane = |shape| fastest(costs, shape, 2) == roles(costs, shape, 1).1;
-        // aes-128-ctr, a published key: two H200s take as long as one (docs/adr/0356).
+        // aes-128-ctr, a published key: two H200s take as long as one (docs/design/proof-scheduling.md).
         assert!(one_lane(Shape { variables: 41405, publics: 1152, domain: 1 << 16 }));
         assert!(!one_lane(shape(16)));
     }

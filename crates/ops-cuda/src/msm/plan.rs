@@ -114,7 +114,7 @@ impl Shape {
             return windows.min(f64::from(bits) / f64::from(self.window_bits + 1) + 0.5);
         }
         // The last window has these bits; its digit is 0 where they and the bit below them are. Without bits of its own it is 0 where
-        // nothing is carried: what is carried still are half as many for each place, and what 2^powers divides (docs/adr/0370).
+        // nothing is carried: what is carried still are half as many for each place, and what 2^powers divides (docs/design/msm.md).
         let last = bits - self.window_bits * (self.windows - 1);
         let half = |times: u32| f64::from(times).exp2().recip();
         let left = match (self.uncarried, self.powers) {
@@ -531,7 +531,7 @@ pub(super) mod tests {
         assert!(all.is_sorted() && all[0] < 12 && all[all.len() - 1] > 19, "{all:?}");
     }
 
-    /// Those that were measured, or within a hundredth of it: docs/adr/0333, 0350, 0360 and 0367.
+    /// Those that were measured, or within a hundredth of it: docs/design/msm.md.
     #[test]
     fn sums_have_the_fastest_windows() {
         let bits = |g2, log_n: u32, field| {

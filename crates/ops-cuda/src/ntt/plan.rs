@@ -88,7 +88,7 @@ pub(crate) fn plan(shape: &Shape, memory: u64, least: u32) -> Option<Plan> {
         done += log_rows;
         let mut factors = factors_of(shape, i, count, done, memory);
         // From natural order the places of the last pass lie as its columns do, and unless it moves elements each half is a pass of its own.
-        // The second half's kernel loses with rows of the most bits what the first half's table saves (docs/adr/0356).
+        // The second half's kernel loses with rows of the most bits what the first half's table saves (docs/design/ntt.md).
         let halves = i > 0 && done == log_n && !reversed && output != input && log_rows < MAX_BITS;
         if halves && factors == Factors::Powers && 32u64 << log_n <= tables_bytes(memory) {
             factors = Factors::Half { bits: log_n - 1 };

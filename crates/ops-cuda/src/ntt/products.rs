@@ -93,7 +93,7 @@ mod tests {
             let (inverse, forward) = (whole(inverse, log_n, H200), whole(forward, log_n, H200));
             assert_eq!((inverse.is_some(), forward.is_some()), (log_n > 2, log_n > 2), "2^{log_n}");
             assert!(forward.is_none_or(|(_, plan)| ends_at_once(&plan)), "2^{log_n}");
-            // Half a table: docs/adr/0356.
+            // Half a table: docs/design/ntt.md.
             assert!(inverse.is_none_or(|(_, plan)| ends_at_once(&plan) == (log_n != 26)), "2^{log_n}");
         }
         assert!(whole(NttOp { coset: Coset::Shift(Mont([5, 0, 0, 0])), ..forward }, 9, H200).is_none());

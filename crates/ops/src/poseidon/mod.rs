@@ -88,7 +88,7 @@ impl PoseidonParams {
 
     /// Partial rounds that are computed as one block ([`Tables`]). A block of b rounds costs (b - 1) / 2 products of 64
     /// wide multiplications a round and saves all but one of b reductions of 56 for each of t - 1 cells. The b outputs and
-    /// t - 1 cells are at most 14, so that a GPU's multiprocessor holds four blocks of threads (docs/adr/0260).
+    /// t - 1 cells are at most 14, so that a GPU's multiprocessor holds four blocks of threads (docs/design/poseidon.md).
     pub fn block(&self) -> usize {
         let cost = |b: usize| ((self.width - 1) * 56).div_ceil(b) + 32 * (b - 1);
         (1..=8).filter(|b| self.width - 1 + b <= 14).min_by_key(|&b| cost(b)).unwrap_or(1)

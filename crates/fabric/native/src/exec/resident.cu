@@ -55,7 +55,7 @@ __device__ __forceinline__ void pause(uint64_t ns) {
 
 /// The first block reads commands from the host and passes them on: blocks that all read from the host keep each other waiting, for 70 us
 /// where there are 32. A look takes long, so some warps look in turns, each at a copy of its own, as reads of one place wait for each other. None
-/// looks while others work: with that, calls one after the other were faster (docs/adr/0310).
+/// looks while others work: with that, calls one after the other were faster (docs/design/fabric.md).
 __device__ void lead(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended, uint64_t linger_ns,
                      uint64_t timeout_ns) {
     using fabric::Order;

@@ -125,7 +125,7 @@ template <class P> TANDEM_DEVICE void cancel_low_limb(uint32_t* even, uint32_t* 
 
 /// How many limbs of a product are taken away by folding: x + 2^32 y is x * (2^-32 mod p) + y times 2^32, which needs no q and no
 /// product with the lowest limb of p. The last two are cancelled, so that little more than p is left. Where q and that product cost no
-/// multiplication, all are (docs/adr/0371).
+/// multiplication, all are (docs/design/field-arithmetic.md).
 template <class P> constexpr int FOLDED = P::M0 == 0xefffffffu || P::M0 == 0xffffffffu ? 0 : P::N - 2;
 
 /// r[0..2N] = a * b, limb by limb.
@@ -158,7 +158,7 @@ template <int N> TANDEM_DEVICE void mul_wide_by_limbs(uint32_t* r, const uint32_
     r[2 * N - 1] = addc(even[2 * N - 1], 0);
 }
 
-/// Limbs from which on a product by halves is faster (docs/adr/0331-karatsuba.md).
+/// Limbs from which on a product by halves is faster (docs/design/field-arithmetic.md).
 constexpr int KARATSUBA_LIMBS = 12;
 
 /// r[0..2N] = a * b by three products of half the limbs (Karatsuba): a quarter of the multiplications less, for additions

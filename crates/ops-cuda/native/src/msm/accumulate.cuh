@@ -26,7 +26,7 @@ struct Stretch {
 
 /// How a thread keeps its sum, in groups of how many; how many groups the block of a multiprocessor has, here and in rounds, which
 /// registers and shared memory must allow. How many of 256 entries are added up one by one while the first round of the others goes
-/// forward, and how many groups do that: products beside reads at random (docs/adr/0367). How many numbers an addition backward keeps in
+/// forward, and how many groups do that: products beside reads at random (docs/design/msm.md). How many numbers an addition backward keeps in
 /// shared memory: with five, y waits in registers for a place.
 template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, uint32_t Slots, class RunningSum> struct Tuning {
     static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups, SINGLE_GROUPS = SingleGroups;

@@ -11,7 +11,7 @@
 //
 // Where the table has `powers` levels for a place, of P, 2P, 4P and so on, a digit 2^v * odd with v < powers needs no bucket of its own: it
 // goes to that of its odd part, with the point of level v. What 2^powers divides has the buckets behind those. That is half the buckets
-// and one more in 2^powers, with which windows can be wider (docs/adr/0370).
+// and one more in 2^powers, with which windows can be wider (docs/design/msm.md).
 //
 // Where the last place has no bits of the scalar and would take a carry alone, an even digit above half its range at one of the `uncarried`
 // places below it may stay as it is: half of it goes to the level of 2P, and most scalars have a digit less.
@@ -187,7 +187,7 @@ template <class Kernel> cudaError_t wave(Kernel kernel, uint32_t block, size_t s
 }
 
 /// One block on each multiprocessor, of `groups` groups of `threads` threads. The warps of a block take turns; of several blocks
-/// the oldest goes first, and the last one runs alone in the end (docs/adr/0360).
+/// the oldest goes first, and the last one runs alone in the end (docs/design/msm.md).
 struct OneEach {
     uint32_t multiprocessors = 0, groups = 0, threads = 0;
 

@@ -51,7 +51,7 @@ struct DigitsLayout {
         low_bits = bits <= 10 ? bits : bits <= 20 ? 10 : bits - 10;
         partitions = div_up(buckets, 1u << low_bits);
         // What is written goes to the L2 cache in pieces of a run within 128 bytes, and as many of these are done in a time whether they are
-        // long or short: a tile has as many entries as there is room for (docs/adr/0368).
+        // long or short: a tile has as many entries as there is room for (docs/design/msm.md).
         const uint32_t shared = device.shared - STATIC_SHARED;
         const uint32_t room = (shared - TILE_THREADS * SCALAR_WORDS * 4 - 8 * partitions) / MOVED_BYTES / s.windows;
         const uint32_t share = div_up(s.scalars, TILES_EACH * device.multiprocessors);

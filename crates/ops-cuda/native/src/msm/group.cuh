@@ -217,7 +217,7 @@ int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32
         if (int32_t status = start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), stream)) return status;
     }
     // Starts when all blocks of the other have, one on each multiprocessor, which then has room for one of half the size, and for no second
-    // one. The other way round it is 7 % slower, and with neither first one time in two (docs/adr/0368).
+    // one. The other way round it is 7 % slower, and with neither first one time in two (docs/design/msm.md).
     const uint32_t parts = both && each.groups % 2 == 0 ? 2 : 1, groups = each.groups / parts;
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;

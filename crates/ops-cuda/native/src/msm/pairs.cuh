@@ -1,6 +1,6 @@
 #pragma once
 // Where the points of a round's additions come from. Points of entries lie anywhere in a table. Forward, the first round does little
-// but read them, so that lanes beside each other fetch what one of them needs, 16 bytes each, to shared memory (docs/adr/0367).
+// but read them, so that lanes beside each other fetch what one of them needs, 16 bytes each, to shared memory (docs/design/msm.md).
 #include "accumulate.cuh"
 
 namespace tandem {

@@ -1,6 +1,6 @@
 #pragma once
 // Entries to fewer points by affine additions in rounds, before what is left of a bucket is added up in XYZZ coordinates: an
-// affine addition with a shared inversion takes 5M + 1S instead of 8M + 2S (docs/adr/0350).
+// affine addition with a shared inversion takes 5M + 1S instead of 8M + 2S (docs/design/msm.md).
 //
 // Entries are taken a chunk at a time. A round adds neighbours of the same bucket two by two, so that the n points of a bucket
 // become (n + 1) / 2 slots; the last one of an odd number goes over as it is. A round is two launches in which every thread

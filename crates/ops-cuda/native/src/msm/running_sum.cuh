@@ -15,7 +15,7 @@ template <class F, int Threads> struct Slots {
     static constexpr int PIECES = sizeof(F) / 16, THREADS = Threads;
     static constexpr uint32_t PIECE_STRIDE = Threads * 16, STRIDE = PIECES * PIECE_STRIDE;
 
-    /// In functions carries are kept by IMAD.X, on the multiplier's pipe, where ptxas takes IADD3.X inline (docs/adr/0367); but five products
+    /// In functions carries are kept by IMAD.X, on the multiplier's pipe, where ptxas takes IADD3.X inline (docs/design/msm.md); but five products
     /// inline are too long in all fields but that of eight limbs.
     static constexpr bool CALLED = PIECES > 2;
 

@@ -1,6 +1,6 @@
 #pragma once
 // Keys of 32 bits on one GPU by CUB, whose header comes with the toolkit. It moves them four times, and a key costs it fewer
-// instructions (docs/adr/0285).
+// instructions (docs/design/sort.md).
 #include "launch.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
