@@ -4,7 +4,8 @@ mod support;
 
 use std::collections::BTreeMap;
 use support::{graph, planned};
-use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
+use tandem_fabric::exec::{self, schedule, Call, Shape};
+use tandem_fabric::plan::{check, plan_within, Budget, Gain, Operation, Request};
 use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
 use tandem_fabric::Error;
 
@@ -84,6 +85,14 @@ fn budgets_that_are_enough_change_nothing() {
         check(&t, &short).unwrap();
         assert!(short.is_cut_short && !short.rate.is_zero() && short.rate <= whole.rate, "{name}");
         assert!(short.bound >= whole.bound, "{name}");
+        // It can be carried out: what is collected and what is spread is the same, share by share.
+        let call = Call { operation, root: 0, part: 4096, unit: 4, in_place: false };
+        let mut short = short;
+        if matches!(short.gain, Gain::None(_)) {
+            short.request.helpers.clear();
+        }
+        let table = schedule(&t, &short, &call, &Shape { lanes: 64, chunk: 1024, slots: 2 }).unwrap();
+        exec::check(&table).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }
 

@@ -360,6 +360,13 @@ fn bounds_count_what_may_be_used() {
     let t = machine();
     let of = |pcie| bound(&t, &Request { pcie, ..Request::new(Operation::Send, &[0, 1]) }, &Witness::Cut(vec![0]));
     assert_eq!((of(false), of(true)), (Ok(r(10_000, 1)), Ok(r(20_000, 1))));
+    // A PCIe link between two GPUs, too.
+    let (two, rate) = (graph(2, &[(0, 1, 10, 10)]), Rate::from_gbs(5.0).unwrap());
+    let beside = Link { a: 0, b: 1, kind: LinkKind::Pcie, count: 1, forth: rate, back: rate };
+    let links = two.links().iter().cloned().chain([beside]).collect();
+    let t = Topology::new("both", two.devices().to_vec(), links).unwrap();
+    let of = |pcie| bound(&t, &Request { pcie, ..Request::new(Operation::Send, &[0, 1]) }, &Witness::Cut(vec![0]));
+    assert_eq!((of(false), of(true)), (Ok(r(10_000, 1)), Ok(r(15_000, 1))));
     let t = mesh();
     let of = |helpers: &[usize]| {
         bound(&t, &Request::new(Operation::Send, &[0, 1]).with_helpers(helpers), &Witness::Cut(vec![0]))
@@ -428,7 +435,9 @@ const STRUCTURE: [Damage; 21] = [
             t.paths[0] = [&[first, rest[1]], &rest[..]].concat();
         })
     }),
-    ("another root", |p, i| on_tree(p, i, |t| t.root = t.paths.iter().flatten().copied().find(|d| *d != t.root).unwrap())),
+    ("another root", |p, i| {
+        on_tree(p, i, |t| t.root = t.paths.iter().flatten().copied().find(|d| *d != t.root).unwrap())
+    }),
     ("a route less", |p, i| on_route(p, i, |r| r.share = Ratio::ZERO)),
     ("a route of half its share", |p, i| on_route(p, i, |r| r.share = times(r.share, 1, 2))),
     ("a route turned round", |p, i| on_route(p, i, |r| r.path.reverse())),
@@ -491,7 +500,8 @@ fn damaged_loads(t: &Topology, good: &Plan) {
 /// The plan is not one of any other operation, nor of another job or root.
 fn other_requests(t: &Topology, good: &Plan) {
     let own = &good.request;
-    let mut others: Vec<Request> = Operation::ALL.iter().map(|&(operation, _)| Request { operation, ..own.clone() }).collect();
+    let mut others: Vec<Request> =
+        Operation::ALL.iter().map(|&(operation, _)| Request { operation, ..own.clone() }).collect();
     let more: Vec<usize> = own.gpus.iter().copied().chain([5]).collect();
     others.push(Request { gpus: more, ..own.clone() });
     others.push(Request { gpus: own.gpus[1..].to_vec(), ..own.clone() });
@@ -517,7 +527,13 @@ fn most_uploaded(t: &Topology, gpus: &[usize], is_down: bool) -> Ratio {
         let crosses = |a: usize, b: usize| set >> a & 1 == 1 && set >> b & 1 == 0;
         let one = |l: &Link| {
             let (out, back) = if is_down { (l.back, l.forth) } else { (l.forth, l.back) };
-            if crosses(l.a, l.b) { out.mbs() } else if crosses(l.b, l.a) { back.mbs() } else { 0 }
+            if crosses(l.a, l.b) {
+                out.mbs()
+            } else if crosses(l.b, l.a) {
+                back.mbs()
+            } else {
+                0
+            }
         };
         let all: i64 = t.links().iter().map(one).sum();
         let outside = gpus.iter().filter(|g| set >> **g & 1 == 0).count();

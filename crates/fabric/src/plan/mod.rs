@@ -340,7 +340,8 @@ fn without_gain(topology: &Topology, request: &Request, clock: &Clock) -> Result
     let mut is_cut_short = exact.is_none() || net.clock.is_over();
     let (mut steps, mut rate) = exact.unwrap_or((Vec::new(), Ratio::ZERO));
     if rate < bound {
-        let others = rounds::rounds(topology, request, &net, clock)?;
+        let most = if rate.is_zero() { rounds::MOST } else { rounds::FEW };
+        let others = rounds::rounds(topology, request, &net, clock, most)?;
         let is_worth = |least: Ratio| others.1.times(Ratio::whole(100)) > least.times(Ratio::whole(WORTH));
         if is_worth(rate) {
             (steps, rate) = others;
@@ -372,12 +373,7 @@ fn simple_bound(topology: &Topology, request: &Request) -> Result<(Witness, Rati
 }
 
 /// The best plan that is found without a search in rounds. `known` gets the bound's witness as soon as there is one.
-fn exact(
-    topology: &Topology,
-    request: &Request,
-    net: &Net,
-    known: &mut Option<Witness>,
-) -> Result<(Vec<Step>, Ratio)> {
+fn exact(topology: &Topology, request: &Request, net: &Net, known: &mut Option<Witness>) -> Result<(Vec<Step>, Ratio)> {
     let (job, _, root) = request.devices(topology)?;
     let node = |device: usize| net.device.iter().position(|&d| d == device).unwrap_or(0);
     let planned = if request.operation.is_reversed() { net.reversed() } else { net.clone() };

@@ -5,8 +5,8 @@
 
 use super::figures::{nvlink, pcie, rate, SOCKET};
 use super::{
-    shape, Builder, Device, DeviceKind, LinkKind, Rate, Topology, MAX_COUNT, MAX_DEPTH, MAX_DEVICES, MAX_FILE, MAX_GPUS,
-    MAX_NODES,
+    shape, Builder, Device, DeviceKind, LinkKind, Rate, Topology, MAX_COUNT, MAX_DEPTH, MAX_DEVICES, MAX_FILE,
+    MAX_GPUS, MAX_NODES,
 };
 use crate::{Error, Result};
 use roxmltree::{Document, Node, ParsingOptions};
