@@ -441,7 +441,7 @@ const STRUCTURE: [Damage; 21] = [
     ("a route less", |p, i| on_route(p, i, |r| r.share = Ratio::ZERO)),
     ("a route of half its share", |p, i| on_route(p, i, |r| r.share = times(r.share, 1, 2))),
     ("a route turned round", |p, i| on_route(p, i, |r| r.path.reverse())),
-    ("a route that is shorter", |p, i| on_route(p, i, |r| drop(r.path.pop()))),
+    ("a route that is shorter", |p, i| on_route(p, i, |r| r.path.truncate(r.path.len() - 1))),
     ("a route there and back and there", |p, i| {
         on_route(p, i, |r| r.path = [&[r.path[0], r.path[1]], &r.path.clone()[..]].concat())
     }),
