@@ -401,15 +401,24 @@ fn on_route(plan: &mut Plan, i: usize, damage: impl FnOnce(&mut Route)) -> bool 
     route_at(plan, i).map(damage).is_some()
 }
 
+/// A place alone.
+fn once(i: usize, damage: impl FnOnce()) -> bool {
+    let is_first = i == 0;
+    if is_first {
+        damage();
+    }
+    is_first
+}
+
 fn times(share: Ratio, num: i128, den: i128) -> Ratio {
     share.times(r(num, den)).unwrap()
 }
 
 /// After each the loads are those of the steps, so that they are not what is found.
 const STRUCTURE: [Damage; 21] = [
-    ("faster than the bound", |p, i| i == 0 && (p.rate = p.bound.plus(r(1, 1000)).unwrap()) == ()),
-    ("another bound", |p, i| i == 0 && (p.bound = p.bound.plus(r(1, 1000)).unwrap()) == ()),
-    ("a smaller bound", |p, i| i == 0 && (p.bound = times(p.bound, 999, 1000)) == ()),
+    ("faster than the bound", |p, i| once(i, || p.rate = p.bound.plus(r(1, 1000)).unwrap())),
+    ("another bound", |p, i| once(i, || p.bound = p.bound.plus(r(1, 1000)).unwrap())),
+    ("a smaller bound", |p, i| once(i, || p.bound = times(p.bound, 999, 1000))),
     ("a step less", |p, i| i < p.steps.len() && p.steps.remove(i) != Step::Send(Vec::new())),
     ("a step twice", |p, i| p.steps.get(i).cloned().map(|step| p.steps.push(step)).is_some()),
     ("a step of the other kind", |p, i| {
