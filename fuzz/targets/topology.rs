@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tandem_fabric::plan::{check, plan, Operation, Request};
+use tandem_fabric::plan::{check, plan, plan_within, Budget, Operation, Request};
 use tandem_fabric::topology::Topology;
 
 /// Planning takes longer than all else; so many GPUs have every kind of plan.
@@ -38,6 +38,12 @@ fn all(t: &Topology) {
                 let _ = (plan.to_text(t), plan.to_json(t), plan.to_svg(t), plan.to_tree_xml(t), plan.to_nccl_graph(t));
             }
             Err(error) => assert!(!error.to_string().contains(char::is_control)),
+        }
+        // Cut short, early and later.
+        for steps in [0, 2000] {
+            if let Ok(plan) = plan_within(t, &Request::new(operation, job).with_helpers(helpers), &Budget::of_steps(steps)) {
+                check(t, &plan).expect("its own plan");
+            }
         }
     }
 }

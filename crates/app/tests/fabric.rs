@@ -51,6 +51,7 @@ fn a_plan_in_every_format() {
         (&value["mbs"], &value["bound_mbs"], &value["is_best"]),
         (&"80000".into(), &"80000".into(), &true.into())
     );
+    assert_eq!((&value["optimal"], &value["gap"], &value["is_cut_short"]), (&true.into(), &0.0.into(), &false.into()));
     assert!(with("--xml").starts_with("<trees collective=\"broadcast\" ngpus=\"2\" nchunks=\"4\">"));
     assert_eq!(with("--nccl-graph").matches("<channel>").count(), 4);
     assert!(with("--svg").contains("</svg>"));
@@ -254,5 +255,47 @@ fn one_file_is_not_two_outputs() {
     for file in ["/dev/null", "/dev/stderr"] {
         let bench = ["bench", "p2p", "--device", "sim:2", "-e", "4K", "-n", "2", "--json", file, "--plot", file];
         run_in(folder.path(), 0, &bench);
+    }
+}
+
+/// A search that would take minutes ends when its time is up, with a plan that was checked and says that a better one may exist.
+#[test]
+fn a_search_ends_when_its_time_is_up() {
+    let mut seed = 9u64;
+    let mut next = |n: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    let device = |d| serde_json::json!({"name": format!("D{d}"), "kind": if d < 32 { "gpu" } else { "nvswitch" }});
+    let devices: Vec<_> = (0..92).map(device).collect();
+    let mut links = Vec::new();
+    for a in 0..92 {
+        for b in a + 1..92 {
+            if next(3) == 0 {
+                let (forth, back) = (1 + next(400), 1 + next(400));
+                let ends = [a, b].map(|d| format!("D{d}"));
+                links.push(
+                    serde_json::json!({"a": ends[0], "b": ends[1], "kind": "nvlink", "gbs_ab": forth, "gbs_ba": back}),
+                );
+            }
+        }
+    }
+    let file = serde_json::json!({"format": "tandem-topology", "version": 1, "name": "tangle", "devices": devices, "links": links});
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tangle.json"), file.to_string()).unwrap();
+    let plan = ["plan", "all-reduce", "--gpus", "0-31", "--from", "tangle.json", "--max-seconds", "1"];
+    let (text, stderr) = run_in(folder.path(), 0, &plan);
+    assert_eq!(stderr, "");
+    assert!(
+        text.contains("(not reached: a plan may be faster, by ") && text.contains("search stopped at its limit"),
+        "{text}"
+    );
+    let value = json(&run_in(folder.path(), 0, &[&plan[..], &["--json"]].concat()).0);
+    assert_eq!((&value["optimal"], &value["is_cut_short"]), (&false.into(), &true.into()));
+    assert!(value["gap"].as_f64().unwrap() > 0.0 && value["gbs"].as_f64().unwrap() > 0.0);
+    let preset = ["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100", "--max-seconds"];
+    for seconds in ["0", "-1", "x", "86401"] {
+        let (_, stderr) = run(2, &[&preset[..], &[seconds]].concat());
+        assert!(stderr.contains("--max-seconds"), "{stderr}");
     }
 }

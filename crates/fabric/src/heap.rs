@@ -138,6 +138,21 @@ mod tests {
         assert_eq!((heap.used(), heap.mapped()), (7 * ALIGN, 8 * ALIGN));
     }
 
+    /// Of a large hole and a small one behind it the small one is taken; what is short counts and is found as all that it occupies.
+    #[test]
+    fn holes_are_chosen_by_size_and_short_allocations_are_rounded_up() {
+        let mut heap = Heap::new(8 * ALIGN);
+        heap.grow(8 * ALIGN);
+        let places: Vec<Fit> = [3 * ALIGN, 1, ALIGN, 1].map(|bytes| heap.take(bytes)).into();
+        assert_eq!(places, [0, 3, 4, 5].map(|i| Fit::At(i * ALIGN)));
+        assert_eq!((heap.used(), heap.mapped()), (6 * ALIGN, 8 * ALIGN));
+        assert_eq!((heap.find(3 * ALIGN), heap.find(4 * ALIGN - 1)), (Some((3 * ALIGN, 1)), Some((3 * ALIGN, 1))));
+        heap.give_back(0);
+        heap.give_back(4 * ALIGN);
+        assert_eq!((heap.used(), heap.find(4 * ALIGN)), (2 * ALIGN, None));
+        assert_eq!([ALIGN, 3 * ALIGN].map(|bytes| heap.take(bytes)), [4, 0].map(|i| Fit::At(i * ALIGN)));
+    }
+
     proptest! {
         /// Against a list of bytes: allocations never overlap, are aligned, lie in what is mapped; once all are given
         /// back, one allocation takes everything.

@@ -187,7 +187,10 @@ fn bad_json_is_refused() {
     let good = link("GPU0", "GPU1", "20", "20");
     Topology::read(json(&good).as_bytes()).unwrap();
     refused(&json(&link("GPU0", "GPU7", "20", "20")), &["links[0]", "GPU7", "there is no device"]);
-    for rate in ["0", "-1", "1e-9", "1e7", "-0.0"] {
+    for rate in ["0.001", "1000000"] {
+        Topology::read(json(&link("GPU0", "GPU1", rate, rate)).as_bytes()).unwrap();
+    }
+    for rate in ["0", "-1", "1e-9", "0.0004", "1000001", "1e7", "1e300", "-1e300", "-0.0"] {
         refused(&json(&link("GPU0", "GPU1", rate, "20")), &["links[0]", "gbs_ab", "GB/s from 0.001"]);
         refused(&json(&link("GPU0", "GPU1", "20", rate)), &["links[0]", "gbs_ba"]);
     }
@@ -208,6 +211,12 @@ fn bad_json_is_refused() {
     for name in ["", "1a", "a b", "a=\\\"b", "\\u00e9"] {
         let text = json(&good).replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{\"{name}\": \"1\"}}"), 1);
         refused(&text, &["devices[0]: an attribute's name", "expected a letter"]);
+    }
+    for (length, is_good) in [(255, true), (256, false)] {
+        let value = "\u{e9}".repeat(length);
+        let text = json(&good).replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{\"a\": \"{value}\"}}"), 1);
+        assert_eq!(Topology::read(text.as_bytes()).is_ok(), is_good, "{length}");
+        assert_eq!(Topology::read(json(&good).replace("two", &value).as_bytes()).is_ok(), is_good, "{length}");
     }
     let long = format!("a\\n\\u001b{}", "b".repeat(1 << 20));
     refused(&json(&good).replace("\"version\"", &format!("\"{long}\"")), &["line 1", "a\\n\\u{1b}bbb", "..."]);
@@ -279,7 +288,7 @@ fn bad_xml_is_refused() {
         "<system version=\"1\"><cpu numaid=\"0\">{}</cpu></system>",
         "<pci class=\"0x060400\"/>".repeat(50_000)
     );
-    refused(&wide, &["at most"]);
+    refused(&wide, &["line 1", "at most 256 devices"]);
     let bomb = "<!DOCTYPE s [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><system version=\"1\">&b;</system>";
     refused(bomb, &["not XML"]);
     let text = Topology::read(DGX1V.as_bytes()).unwrap().to_nccl_xml().unwrap();

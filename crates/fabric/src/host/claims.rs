@@ -78,5 +78,8 @@ mod tests {
         assert_eq!(claims.next(0), Some(99));
         claims.stop();
         assert_eq!((claims.next(0), claims.next(1)), (None, None));
+        // Who is done helps the one that has most left.
+        let claims = Claims::new(100, &[0.1, 0.6, 0.3]);
+        assert_eq!((0..12).map(|_| claims.next(0)).skip(9).collect::<Vec<_>>(), [Some(9), Some(69), Some(68)]);
     }
 }

@@ -340,7 +340,8 @@ fn without_gain(topology: &Topology, request: &Request, clock: &Clock) -> Result
     let mut is_cut_short = exact.is_none() || net.clock.is_over();
     let (mut steps, mut rate) = exact.unwrap_or((Vec::new(), Ratio::ZERO));
     if rate < bound {
-        let others = rounds::rounds(topology, request, &net, clock)?;
+        let most = if rate.is_zero() { rounds::MOST } else { rounds::FEW };
+        let others = rounds::rounds(topology, request, &net, clock, most)?;
         let is_worth = |least: Ratio| others.1.times(Ratio::whole(100)) > least.times(Ratio::whole(WORTH));
         if is_worth(rate) {
             (steps, rate) = others;

@@ -9,14 +9,19 @@ use crate::{Error, Ratio, Result};
 use std::collections::BTreeMap;
 
 /// Trees or sets of paths at most: with many, plans are more than their tables are worth.
-const MOST: usize = 1024;
+pub(super) const MOST: usize = 1024;
+/// The same where there is a plan, which has few.
+pub(super) const FEW: usize = 64;
 /// Rounds at most.
 const MOST_ROUNDS: usize = 256;
 /// By how much a round raises the price of the link with the greatest load.
 const DEARER: f64 = 0.3;
 
-/// Where the data is, where it goes, and the ways between them as devices, each way once with how often it was taken.
-type Taken = BTreeMap<(usize, Vec<Vec<usize>>), i128>;
+/// Ways from one place to all others.
+type Ways = Vec<Vec<usize>>;
+
+/// A root with its ways in each direction, so that what it collects and what it spreads stay together; and how often they were taken.
+type Taken = BTreeMap<(usize, Vec<Ways>), i128>;
 
 /// What one round makes of one root.
 #[derive(Clone, Copy)]
@@ -27,8 +32,14 @@ enum Shape {
     Paths,
 }
 
-/// The best steps of all rounds, and their rate; nothing moves where the GPUs are not joined. The first round is always made.
-pub(super) fn rounds(topology: &Topology, request: &Request, net: &Net, clock: &Clock) -> Result<(Vec<Step>, Ratio)> {
+/// The best steps of all rounds, of `most` trees or sets of paths, and their rate; nothing moves where the GPUs are not joined. The first round is always made.
+pub(super) fn rounds(
+    topology: &Topology,
+    request: &Request,
+    net: &Net,
+    clock: &Clock,
+    most: usize,
+) -> Result<(Vec<Step>, Ratio)> {
     let (_, _, root) = request.devices(topology)?;
     let hosts: Vec<usize> = (0..net.n).filter(|&u| topology.devices()[net.device[u]].kind == DeviceKind::Cpu).collect();
     let root: Vec<usize> = (0..net.n).filter(|&u| net.device[u] == root).collect();
@@ -48,12 +59,13 @@ pub(super) fn rounds(topology: &Topology, request: &Request, net: &Net, clock: &
     };
     let nets = [net.clone(), net.reversed()];
     let mut prices: BTreeMap<(usize, usize), f64> = net.edges().map(|(u, v, c)| ((u, v), 1.0 / c as f64)).collect();
-    let mut taken: Vec<Taken> = vec![Taken::new(); directions.len()];
+    let mut taken = Taken::new();
     let mut best = (Vec::new(), Ratio::ZERO);
-    for round in 0..MOST_ROUNDS.min(MOST.div_ceil(sources.len())) {
+    for round in 0..MOST_ROUNDS.min(most.div_ceil(sources.len())) {
         let mut loads: BTreeMap<(usize, usize), f64> = BTreeMap::new();
-        for (&back, taken) in directions.iter().zip(&mut taken) {
-            for from in &sources {
+        for from in &sources {
+            let mut all = Vec::with_capacity(directions.len());
+            for &back in directions {
                 let edge = |u: usize, v: usize| if back { (v, u) } else { (u, v) };
                 let price = |u, v| prices.get(&edge(u, v)).copied().unwrap_or(f64::INFINITY);
                 let Some(ways) = cheapest(&nets[usize::from(back)], from, shape, price) else { return Ok(best) };
@@ -61,14 +73,15 @@ pub(super) fn rounds(topology: &Topology, request: &Request, net: &Net, clock: &
                     let edge = edge(hop[0], hop[1]);
                     *loads.entry(edge).or_default() += 1.0 / net.at(edge.0, edge.1) as f64;
                 }
-                *taken.entry((from.first().copied().unwrap_or(0), ways)).or_default() += 1;
+                all.push(ways);
                 if clock.is_cancelled() {
                     return Err(Error::Stopped);
                 }
             }
+            *taken.entry((from.first().copied().unwrap_or(0), all)).or_default() += 1;
         }
         let all = (round as i128 + 1) * sources.len() as i128;
-        let steps = directions.iter().zip(&taken).map(|(&back, taken)| step(net, taken, all, shape, back));
+        let steps = directions.iter().enumerate().map(|(i, &back)| step(net, &taken, (i, back), all, shape));
         let Some(steps) = steps.collect::<Option<Vec<_>>>() else { return Ok(best) };
         let Some(rate) = rate(topology, request, &steps) else { return Ok(best) };
         if rate > best.1 {
@@ -93,8 +106,8 @@ fn rate(topology: &Topology, request: &Request, steps: &[Step]) -> Option<Ratio>
     rates.collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
-/// The ways that were taken as a step; `all` is how often anything was taken.
-fn step(net: &Net, taken: &Taken, all: i128, shape: Shape, back: bool) -> Option<Step> {
+/// The ways that were taken in one direction as a step; `all` is how often anything was taken.
+fn step(net: &Net, taken: &Taken, (direction, back): (usize, bool), all: i128, shape: Shape) -> Option<Step> {
     let path = |way: &Vec<usize>| {
         let mut path: Vec<usize> = way.iter().map(|&u| net.device[u]).collect();
         if back {
@@ -104,8 +117,8 @@ fn step(net: &Net, taken: &Taken, all: i128, shape: Shape, back: bool) -> Option
     };
     match shape {
         Shape::Tree => {
-            let tree = |((root, ways), times): (&(usize, Vec<Vec<usize>>), &i128)| {
-                let mut paths: Vec<_> = ways.iter().map(path).collect();
+            let tree = |((root, ways), times): (&(usize, Vec<Ways>), &i128)| {
+                let mut paths: Vec<_> = ways[direction].iter().map(path).collect();
                 if back {
                     paths.reverse();
                 }
@@ -118,8 +131,8 @@ fn step(net: &Net, taken: &Taken, all: i128, shape: Shape, back: bool) -> Option
             let mut routes: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
             let mut each = 0;
             for ((_, ways), times) in taken {
-                each = ways.len() as i128;
-                ways.iter().for_each(|way| *routes.entry(path(way)).or_default() += times);
+                each = ways[direction].len() as i128;
+                ways[direction].iter().for_each(|way| *routes.entry(path(way)).or_default() += times);
             }
             let route = |(path, times)| Some(Route { share: Ratio::new(times, all * each)?, path });
             Some(Step::Send(routes.into_iter().map(route).collect::<Option<_>>()?))
