@@ -25,7 +25,8 @@ pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
 
 fn verify_on<C: Curve>(key_text: &[u8], vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
     let key = VerificationKey::<C>::parse(key_text).map_err(|e| e.in_file(vkey))?;
-    let publics = json::parse_public_of(&json::read_file(public)?, C::ID, key.ic.len() - 1).map_err(|e| e.in_file(public))?;
+    let publics =
+        json::parse_public_of(&json::read_file(public)?, C::ID, key.ic.len() - 1).map_err(|e| e.in_file(public))?;
     let points = json::Proof::<C>::parse(&json::read_file(proof)?).map_err(|e| e.in_file(proof))?;
     let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } = key;
     let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };

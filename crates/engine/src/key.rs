@@ -59,7 +59,10 @@ struct CurveKey<C: Curve> {
 /// What a key is read from.
 pub(crate) enum Source<C: Curve> {
     /// Its file, by the content that was loaded. The bytes are not kept.
-    File { path: PathBuf, content: Content },
+    File {
+        path: PathBuf,
+        content: Content,
+    },
     Memory(Arc<OwnedKey<C>>),
 }
 
@@ -379,3 +382,7 @@ impl Key {
         &self.path
     }
 }
+
+#[cfg(test)]
+#[path = "key_tests.rs"]
+mod tests;

@@ -7,7 +7,9 @@
 //!
 //! A witness is a secret: it is held in memory that is wiped when dropped, and no error shows a value of it.
 
-use crate::container::{misuse, read_start, section_head, Container, ContainerWriter, FileKind, Heads, Reader, START_BYTES};
+use crate::container::{
+    misuse, read_start, section_head, Container, ContainerWriter, FileKind, Heads, Reader, START_BYTES,
+};
 use crate::error::{FormatError, InFile, Place, Result};
 use crate::file::{open_stream, RegularFile};
 use crate::{limits, modulus};
@@ -205,7 +207,8 @@ impl Wtns {
     /// fails.
     pub fn write(out: impl Write, curve: CurveId, values: &[Canonical]) -> io::Result<()> {
         let count = u32::try_from(values.len()).map_err(|_| misuse("more than 2^32 - 1 values"))?;
-        check_values(values, curve, Place::default()).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.bare()))?;
+        check_values(values, curve, Place::default())
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.bare()))?;
         let mut out = ContainerWriter::new(out, FileKind::Wtns, 2, 2)?;
         out.section(1, 40)?;
         out.write(&32u32.to_le_bytes())?;
