@@ -90,3 +90,86 @@ fn is_own(stat: &Stat, kind: FileType, user: Uid) -> bool {
         && stat.st_uid == user.as_raw()
         && !mode.intersects(Mode::WGRP | Mode::WOTH)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{symlink, PermissionsExt};
+
+    fn mode(path: &Path) -> u32 {
+        path.symlink_metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn what_is_remembered_is_this_users_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("of/tandem");
+        let key = Content::of(b"a key");
+        assert!(!key.is_known_in(&cache));
+        key.remember_in(&cache).unwrap();
+        assert!(key.is_known_in(&cache) && !Content::of(b"a kez").is_known_in(&cache));
+        let checked = cache.join(CHECKED);
+        assert_eq!((mode(&cache), mode(&checked), mode(&checked.join(key.name()))), (0o700, 0o700, 0o600));
+        assert_eq!(key.remember_in(&cache).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+        // Readable by others as it was left: it becomes private.
+        set_mode(&checked, 0o755);
+        assert!(key.is_known_in(&cache));
+        assert_eq!(mode(&checked), 0o700);
+        // Writable by others: what it holds may be anybody's.
+        for open in [0o770, 0o707] {
+            set_mode(&checked, open);
+            assert!(!key.is_known_in(&cache) && Content::of(b"b").remember_in(&cache).is_err());
+        }
+        set_mode(&checked, 0o700);
+        for open in [0o620, 0o602] {
+            set_mode(&checked.join(key.name()), open);
+            assert!(!key.is_known_in(&cache));
+        }
+    }
+
+    #[test]
+    fn links_pipes_and_folders_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, target) = (folder.path().join("cache"), folder.path().join("target"));
+        fs::write(&target, "precious").unwrap();
+        let [linked, dangling, pipe, directory, other] = [b"1", b"2", b"3", b"4", b"5"].map(|key| Content::of(key));
+        other.remember_in(&cache).unwrap();
+        let checked = cache.join(CHECKED);
+        symlink(&target, checked.join(linked.name())).unwrap();
+        symlink(folder.path().join("new"), checked.join(dangling.name())).unwrap();
+        fs::create_dir(checked.join(directory.name())).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, checked.join(pipe.name()), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        for content in [linked, dangling, pipe, directory] {
+            assert!(!content.is_known_in(&cache) && content.remember_in(&cache).is_err());
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"precious");
+        assert!(!folder.path().join("new").exists());
+
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        symlink(&checked, elsewhere.join(CHECKED)).unwrap();
+        assert!(other.is_known_in(&cache) && !other.is_known_in(&elsewhere));
+        assert!(Content::of(b"6").remember_in(&elsewhere).is_err());
+        assert!(!Content::of(b"6").is_known_in(&cache));
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let stat = rustix::fs::stat(folder.path()).unwrap();
+        let other = Uid::from_raw(geteuid().as_raw() + 1);
+        assert!(is_own(&stat, FileType::Directory, geteuid()));
+        assert!(!is_own(&stat, FileType::Directory, other) && !is_own(&stat, FileType::RegularFile, geteuid()));
+        // Root can give a folder away; for others there are folders of root's.
+        if geteuid().is_root() {
+            rustix::fs::chown(folder.path(), Some(other), None).unwrap();
+            assert!(open_own(folder.path()).is_err());
+        } else {
+            assert!(open_own(Path::new("/proc/sys")).is_err());
+        }
+    }
+}

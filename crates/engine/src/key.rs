@@ -395,3 +395,7 @@ impl Key {
         &self.path
     }
 }
+
+#[cfg(test)]
+#[path = "key_tests.rs"]
+mod tests;

@@ -87,6 +87,9 @@ impl RegularFile {
                 _ => FormatError::io(&self.path, "read", e),
             })
         };
+        if bytes.len() <= TASK_BYTES {
+            return read((0, bytes));
+        }
         bytes.par_chunks_mut(TASK_BYTES).enumerate().try_for_each(read)
     }
 

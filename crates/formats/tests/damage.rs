@@ -355,6 +355,195 @@ fn files_on_disk() {
     refusal("witness", Wtns::open(at("empty.zkey")).map(drop));
 }
 
+/// A constraint system of `n` constraints w1 * w1 = w1, every term of which can be damaged.
+fn many_constraints(n: u32) -> Vec<u8> {
+    let header = R1csHeader { n_constraints: n, ..R1cs::parse(data!("mul.r1cs")).unwrap().header };
+    let one = [(1, tandem_ops::Canonical([1, 0, 0, 0]))];
+    let mut out = R1csWriter::new(Vec::new(), &header, 3 * u64::from(n)).unwrap();
+    (0..n).for_each(|_| out.constraint([&one, &one, &one]).unwrap());
+    out.finish([0, 1, 2, 3, 4, 5].into_iter()).unwrap()
+}
+
+#[test]
+fn every_side_of_every_constraint() {
+    let n = 9000;
+    let bytes = many_constraints(n);
+    R1cs::parse(&bytes).unwrap();
+    let start = offset(&bytes, FileKind::R1cs, 2);
+    for constraint in [0, 1, 4095, 4096, 4097, 8191, 8192, n as usize - 1] {
+        for side in 0..3 {
+            let term = start + (3 * constraint + side) * 40 + 4;
+            let index = format!("constraint {constraint}:");
+            for (at, word, problem) in [(term, 6u32, "a wire below 6"), (term + 32, u32::MAX, "scalar field modulus")] {
+                let what = format!("side {side} of {index}");
+                let message = placed(&what, R1cs::parse(&with(&bytes, at, &word.to_le_bytes())).map(drop));
+                assert!(message.contains(&index) && message.contains(problem), "{what}: {message}");
+            }
+        }
+    }
+    // Two that are wrong: the first is named.
+    let bad = with(&bytes, start + 3 * 40 * 8000 + 4, &[9]);
+    let message = placed("two", R1cs::parse(&with(&bad, start + 3 * 40 * 5000 + 4, &[9])).map(drop));
+    assert!(message.contains("constraint 5000:"), "{message}");
+}
+
+/// A file of few bytes cannot ask for a large key.
+#[test]
+fn wires_are_bounded_by_what_the_file_holds() {
+    let bytes = data!("mul.r1cs");
+    let file = Container::parse(bytes, FileKind::R1cs).unwrap();
+    // Without the map of wires to labels, which is the last section.
+    let map = *file.sections.iter().find(|s| s.id == 3).unwrap();
+    assert_eq!(map.offset + map.len, bytes.len());
+    let bare = with(&bytes[..map.offset - 12], 8, &2u32.to_le_bytes());
+    let terms: usize = R1cs::parse(bytes).unwrap().constraints().map(|c| c.a.len() + c.b.len() + c.c.len()).sum();
+    let wires = |bytes: &[u8], n: u32| {
+        let bytes = with(bytes, offset(bytes, FileKind::R1cs, 1) + 36, &n.to_le_bytes());
+        R1cs::parse(&bytes).map(|r1cs| assert_eq!(r1cs.header.n_vars, n))
+    };
+    wires(&bare, 6).unwrap();
+    wires(&bare, terms as u32 + 1).unwrap();
+    for n in [terms as u32 + 2, 1 << 24, u32::MAX] {
+        let message = placed("no map", wires(&bare, n));
+        let part = format!("expected at most {} wires in a file without the map", terms + 1);
+        assert!(message.contains(&part) && message.contains(&n.to_string()), "{message}");
+    }
+    for n in [5, 7, 1 << 24, u32::MAX] {
+        let message = placed("map", wires(bytes, n));
+        assert!(message.contains("section 3 (wire to label map)"), "{message}");
+    }
+    // More public values than the constraints name wires.
+    let many = with(&bare, offset(&bare, FileKind::R1cs, 1) + 40, &1_000_000u32.to_le_bytes());
+    placed("publics", wires(&many, 1_000_001));
+}
+
+#[test]
+fn custom_gates_of_all_sizes() {
+    let bytes = data!("gate.r1cs");
+    let s = *Container::parse(bytes, FileKind::R1cs).unwrap().sections.iter().find(|s| s.id == 4).unwrap();
+    let parse = |section: &[u8]| {
+        let mut changed = bytes.to_vec();
+        changed.splice(s.offset - 8..s.offset + s.len, [&(section.len() as u64).to_le_bytes(), section].concat());
+        R1cs::parse(&changed).map(|r1cs| r1cs.custom_gates)
+    };
+    let gate = |name: usize, parameter: &[u8]| {
+        [&1u32.to_le_bytes()[..], &vec![b'n'; name], &[0], &1u32.to_le_bytes(), parameter].concat()
+    };
+    let r: &[u8] = &bytes[offset(bytes, FileKind::R1cs, 1) + 4..][..32];
+    let mut below = r.to_vec();
+    below[0] -= 1;
+    assert_eq!(parse(&gate(4096, &below)).unwrap()[0].name.len(), 4096);
+    let message = placed("name", parse(&gate(4097, &below)).map(drop));
+    assert!(message.contains("section 4") && message.contains("a name of at most 4096 bytes"), "{message}");
+    for wrong in [r, &[0xff; 32]] {
+        let message = placed("parameter", parse(&gate(1, wrong)).map(drop));
+        assert!(message.contains("section 4") && message.contains("parameters below the scalar field"), "{message}");
+    }
+}
+
+/// A key of 2^15 rows with entries in the order of `rows`, and the bytes of its points counted up.
+fn large_key(rows: &[u32]) -> Vec<u8> {
+    let small = Zkey::<Bn254>::parse(data!("mul.zkey")).unwrap();
+    let n = 1u32 << 15;
+    let header = ZkeyHeader { n_vars: n, domain_size: n, ..small.header };
+    let mut out = ZkeyWriter::<_, Bn254>::new(Vec::new(), &header, 9).unwrap();
+    let g1 = vec![small.header.alpha_1; n as usize];
+    let g2 = vec![small.header.beta_2; n as usize];
+    out.section(ZkeySection::Coefs { count: rows.len() as u32 }).unwrap();
+    let value = small.coefs.iter().next().unwrap().value;
+    // The column tells entries apart.
+    let coef = |(i, &constraint): (usize, &u32)| Coef { matrix: i as u32 % 2, constraint, signal: i as u32 % n, value };
+    out.coefs(rows.iter().enumerate().map(coef)).unwrap();
+    for (section, count) in
+        [(ZkeySection::Ic, 3), (ZkeySection::A, n), (ZkeySection::B1, n), (ZkeySection::C, n - 3), (ZkeySection::H, n)]
+    {
+        out.section(section).and_then(|()| out.points(&g1[..count as usize])).unwrap();
+    }
+    out.section(ZkeySection::B2).and_then(|()| out.points(&g2)).unwrap();
+    out.finish().unwrap()
+}
+
+/// The rows of a matrix, each as the set of its columns.
+fn rows_of(matrix: &tandem_ops::SparseRows) -> Vec<Vec<u32>> {
+    let row = |w: &[u32]| {
+        let mut columns = matrix.column[w[0] as usize..w[1] as usize].to_vec();
+        columns.sort_unstable();
+        columns
+    };
+    matrix.starts.windows(2).map(row).collect()
+}
+
+/// Rows in any order make the same matrices, whether they are out of order within a thread's part or across parts.
+#[test]
+fn rows_in_any_order() {
+    let n = 20_000u32;
+    let turned = |by: usize| (0..n).map(|i| (i as usize + by) as u32 % n).collect::<Vec<_>>();
+    let swapped = |at: usize| {
+        let mut rows: Vec<u32> = (0..n).collect();
+        rows.swap(at, at + 1);
+        rows
+    };
+    let mut orders = vec![(0..n).collect(), (0..n).rev().collect(), turned(n as usize / 2), turned(1), swapped(7)];
+    // Across the border of parts, for any number of threads.
+    orders.extend((1..64).map(|part| swapped(n as usize / 64 * part - 1)));
+    for rows in orders {
+        let bytes = large_key(&rows);
+        let matrices = Zkey::<Bn254>::parse(&bytes).unwrap().coefs.matrices().unwrap();
+        matrices.a.check().unwrap();
+        matrices.b.check().unwrap();
+        for (m, found) in [&matrices.a, &matrices.b].into_iter().enumerate() {
+            let mut expected = vec![Vec::new(); n as usize];
+            rows.iter()
+                .enumerate()
+                .filter(|(i, _)| i % 2 == m)
+                .for_each(|(i, row)| expected[*row as usize].push(i as u32));
+            assert!(rows_of(found) == expected, "{:?}...", &rows[..9]);
+        }
+    }
+}
+
+/// Each coordinate is checked and the point named, also past the bytes that one task checks.
+#[test]
+fn coordinates_of_large_sections() {
+    let bytes = large_key(&[0, 1, 2]);
+    Zkey::<Bn254>::parse(&bytes).unwrap();
+    for s in Container::parse(&bytes, FileKind::Zkey).unwrap().sections {
+        let size = match s.id {
+            5 | 6 | 8 | 9 => 64,
+            7 => 128,
+            _ => continue,
+        };
+        let count = s.len / size;
+        let in_a_task = (1 << 20) / size;
+        for point in [0, in_a_task - 1, in_a_task, in_a_task + 1, in_a_task + in_a_task / 2, count - 1] {
+            for at in (0..size).step_by(32) {
+                let message = placed("point", key::<Bn254>(&with(&bytes, s.offset + point * size + at, &[0xff; 32])));
+                let place = format!("section {} ", s.id);
+                let index = format!("point {point}, byte {}:", s.offset + point * size);
+                assert!(message.contains(&place) && message.contains(&index), "{at}: {message} lacks {index}");
+            }
+        }
+    }
+}
+
+#[test]
+fn domains_up_to_the_roots_of_unity() {
+    // The largest is refused for its section of points, what is larger for itself.
+    let domain = |file: &[u8], p: usize, log: u32| {
+        let at = offset(file, FileKind::Zkey, 2) + 8 + p + 32 + 8;
+        placed(
+            "domain",
+            if p == 32 { key::<Bn254> } else { key::<Bls12_381> }(&with(file, at, &(1u32 << log).to_le_bytes())),
+        )
+    };
+    let message = domain(data!("mul.zkey"), 32, 28);
+    assert!(message.contains("section 9 (H points)") && message.contains("268435456 points"), "{message}");
+    let message = domain(data!("mul.zkey"), 32, 29);
+    assert!(message.contains("at most 2^28, the largest of BN254, found 2^29"), "{message}");
+    let message = domain(data!("mul_bls.zkey"), 48, 31);
+    assert!(message.contains("section 9 (H points)") && message.contains("2147483648 points"), "{message}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 

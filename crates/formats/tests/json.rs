@@ -155,3 +155,114 @@ fn wrong_values_are_placed() {
     refused(json::parse_public(deep.as_bytes(), CurveId::Bn254), &["line 1"]);
     refused(json::curve(format!("{{\"a\":{deep}").as_bytes()), &["line 1"]);
 }
+
+/// The decimal digits of a number with 2^(64 * limbs) added to it.
+fn plus_power(digits: &str, limbs: usize) -> String {
+    let mut sum: Vec<u32> = digits.bytes().rev().map(|d| u32::from(d - b'0')).collect();
+    let mut power = vec![1u32];
+    for _ in 0..64 * limbs {
+        let mut carry = 0;
+        for digit in &mut power {
+            carry += *digit * 2;
+            *digit = carry % 10;
+            carry /= 10;
+        }
+        if carry > 0 {
+            power.push(carry);
+        }
+    }
+    sum.resize(power.len().max(sum.len()) + 1, 0);
+    let mut carry = 0;
+    for (i, digit) in sum.iter_mut().enumerate() {
+        carry += *digit + power.get(i).unwrap_or(&0);
+        *digit = carry % 10;
+        carry /= 10;
+    }
+    let text: String = sum.iter().rev().map(|d| char::from(b'0' + *d as u8)).collect();
+    text.trim_start_matches('0').into()
+}
+
+/// Every number of a key and of a proof, by itself plus 2^256: it stands for no other.
+#[test]
+fn no_number_is_cut_off() {
+    assert_eq!(plus_power("5", 1), "18446744073709551621");
+    let numbers = |text: &str| -> Vec<std::ops::Range<usize>> {
+        let quotes: Vec<_> = text.match_indices('"').map(|(i, _)| i).collect();
+        let pairs = quotes.chunks_exact(2).map(|q| q[0] + 1..q[1]);
+        pairs.filter(|r| text[r.clone()].bytes().all(|b| b.is_ascii_digit())).collect()
+    };
+    let changed = |text: &str, at: &std::ops::Range<usize>| {
+        format!("{}{}{}", &text[..at.start], plus_power(&text[at.clone()], 4), &text[at.end..])
+    };
+    let (vk, proof, public) =
+        (text(data!("mul.vkey.json")), text(data!("mul.proof.json")), text(data!("mul.public.json")));
+    assert_eq!((numbers(vk).len(), numbers(proof).len(), numbers(public).len()), (3 + 3 * 6 + 12 + 9, 12, 2));
+    for at in numbers(vk) {
+        refused(VerificationKey::<Bn254>::parse(changed(vk, &at).as_bytes()), &["expected "]);
+    }
+    for at in numbers(proof) {
+        refused(Proof::<Bn254>::parse(changed(proof, &at).as_bytes()), &["expected "]);
+    }
+    for at in numbers(public) {
+        let changed = changed(public, &at);
+        refused(json::parse_public(changed.as_bytes(), CurveId::Bn254), &["below the scalar field modulus"]);
+        refused(json::parse_public(changed.as_bytes(), CurveId::Bls12_381), &["below the scalar field modulus"]);
+    }
+}
+
+#[test]
+fn z_is_one_or_all_of_it_zero() {
+    let proof = text(data!("mul.proof.json"));
+    let one = "  [\n   \"1\",\n   \"0\"\n  ]";
+    assert_eq!(proof.matches(one).count(), 1);
+    for z in ["[\"1\", \"7\"]", "[\"0\", \"1\"]", "[\"0\", \"7\"]", "[\"2\", \"0\"]"] {
+        refused(Proof::<Bn254>::parse(proof.replace(one, z).as_bytes()), &["pi_b", "expected z to be 1"]);
+    }
+    let infinity = Proof::<Bn254>::parse(proof.replace(one, "[\"0\", \"0\"]").as_bytes()).unwrap();
+    assert_eq!(infinity.b, tandem_ops::Point([0; 16]));
+}
+
+#[test]
+fn points_of_a_key_are_counted_and_placed() {
+    type Vk = VerificationKey<Bn254>;
+    let vk = text(data!("mul.vkey.json"));
+    for (says, part) in
+        [(0, "expected 1 points, one more than nPublic, found 3"), (1, "expected 2 points"), (3, "expected 4")]
+    {
+        let changed = vk.replace("\"nPublic\": 2", &format!("\"nPublic\": {says}"));
+        refused(Vk::parse(changed.as_bytes()), &["IC: ", part]);
+    }
+    // What is counted first need not be points: nothing of it is read then.
+    let many = format!("[{}1]", "1,".repeat(1000));
+    let at = vk.find("\"IC\": ").unwrap() + 6;
+    refused(Vk::parse(format!("{}{many}}}", &vk[..at]).as_bytes()), &["IC: expected 3 points", "found 1001"]);
+    let p = "21888242871839275222246405745257275088696311157297823662689037894645226208583";
+    let last = vk[at..].rfind("\"1\"").unwrap() + at;
+    let z = format!("{}\"2\"{}", &vk[..last], &vk[last + 3..]);
+    refused(Vk::parse(z.as_bytes()), &["line ", "IC[2]: expected z to be 1"]);
+    let quotes: Vec<_> = vk[at..].match_indices('"').map(|(i, _)| at + i).collect();
+    for (number, point) in [(0, 0), (1, 0), (3, 1), (4, 1), (6, 2), (7, 2)] {
+        let wrong = format!("{}{p}{}", &vk[..quotes[2 * number] + 1], &vk[quotes[2 * number + 1]..]);
+        let place = format!("IC[{point}]: expected coordinates below the base field modulus");
+        refused(Vk::parse(wrong.as_bytes()), &["line ", &place]);
+    }
+}
+
+#[test]
+fn public_values_are_read_against_their_count() {
+    let read = |text: &str, expected| json::parse_public_of(text.as_bytes(), CurveId::Bn254, expected);
+    assert_eq!(read("[]", 0).unwrap(), []);
+    assert_eq!(read("[\"7\", 8]", 2).unwrap(), [Canonical([7, 0, 0, 0]), Canonical([8, 0, 0, 0])]);
+    for (text, has, expected) in
+        [("[]", 1, 0), ("[\"1\"]", 0, 1), ("[1,2]", 3, 2), ("[1,2,3]", 1, 3)].map(|(t, e, h)| (t, h, e))
+    {
+        refused(read(text, expected), &[&format!("{has} public values; the verification key has {expected}")]);
+    }
+    // Those behind the last that counts are no more than counted.
+    refused(
+        read(&format!("[1{}]", ",{\"a\": [1, \"x\"]}".repeat(5000)), 1),
+        &["5001 public values; the verification key has 1"],
+    );
+    refused(read("[1, 2", 1), &["line 1"]);
+    refused(read("[1, 2]]", 2), &["line 1"]);
+}

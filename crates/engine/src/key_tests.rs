@@ -1,0 +1,167 @@
+//! Which keys are loaded, when they are checked, and what becomes of one whose file changes.
+
+use super::*;
+use crate::{setup, DeviceChoice, Engine, Schedule, SetupOptions, Silent, Synthetic};
+use ark_ec::short_weierstrass::Affine;
+use ark_ec::CurveGroup;
+use std::fs;
+use std::sync::Mutex;
+use tandem_formats::container::{Container, FileKind};
+use tandem_ops::Group;
+
+/// A folder with the files of a synthetic circuit over BLS12-381, whose groups are smaller than their curves.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(seed: &str) -> Self {
+        static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
+        std::env::set_var("TANDEM_CACHE_DIR", CACHE.get_or_init(|| tempfile::tempdir().unwrap()).path());
+        let files = Self(tempfile::tempdir().unwrap());
+        let circuit = Synthetic { curve: CurveId::Bls12_381, log_size: 4, dense: 0.5 };
+        circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();
+        // A key of its own for each test: what one remembers, another must not know.
+        setup(&files.at("r1cs"), &files.at("zkey"), &SetupOptions { seed: Some(seed.into()) }, &Silent).unwrap();
+        files
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Replaces the last point of a section of the key; gives the key's new bytes.
+    fn replace_last(&self, section: u32, point: &[u8]) -> Vec<u8> {
+        let mut bytes = fs::read(self.at("zkey")).unwrap();
+        let all = Container::parse(&bytes, FileKind::Zkey).unwrap().sections;
+        let s = all.iter().find(|s| s.id == section).unwrap();
+        let end = s.offset + s.len;
+        bytes[end - point.len()..end].copy_from_slice(point);
+        fs::write(self.at("zkey"), &bytes).unwrap();
+        bytes
+    }
+}
+
+type Ark<G> = <<G as Group>::Ark as CurveGroup>::Affine;
+type G1 = <Bls12_381 as Curve>::G1;
+type G2 = <Bls12_381 as Curve>::G2;
+
+/// The first point of a curve that is not in the subgroup, as a file has it.
+fn outside<G: Group, P: ark_ec::short_weierstrass::SWCurveConfig>(to: fn(&Affine<P>) -> G::Point) -> Vec<u8> {
+    let mut x = P::BaseField::from(1u64);
+    loop {
+        x += P::BaseField::from(1u64);
+        if let Some(point) = Affine::<P>::get_point_from_x_unchecked(x, false) {
+            let point = to(&point);
+            assert!(G::is_on_curve(&point));
+            if !G::is_in_subgroup(&point) {
+                return bytemuck::bytes_of(&point).to_vec();
+            }
+        }
+    }
+}
+
+/// What an engine says it does.
+#[derive(Default)]
+struct Noted(Mutex<Vec<String>>);
+
+impl Progress for Noted {
+    fn start(&self, what: &str, _: u64) {
+        self.0.lock().unwrap().push(what.into());
+    }
+}
+
+/// Whether loading checks the points; the error if it is refused.
+fn load(files: &Files, check: KeyCheck) -> std::result::Result<bool, String> {
+    let noted = Noted::default();
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    engine.load_key(&files.at("zkey"), check, &noted).map_err(|e| e.to_string())?;
+    let checked = noted.0.lock().unwrap().iter().any(|what| what == "check points");
+    Ok(checked)
+}
+
+#[test]
+fn a_good_key_is_checked_once_and_whenever_it_is_asked_for() {
+    let files = Files::new("checked once");
+    let content = Content::of(&fs::read(files.at("zkey")).unwrap());
+    assert!(!content.is_known());
+    assert_eq!(load(&files, KeyCheck::Once), Ok(true));
+    assert!(content.is_known());
+    assert_eq!(load(&files, KeyCheck::Once), Ok(false));
+    assert_eq!(load(&files, KeyCheck::Always), Ok(true));
+}
+
+#[test]
+fn points_outside_the_subgroup_are_found_in_every_section() {
+    let (g1, g2): (Vec<u8>, Vec<u8>) = (outside::<G1, _>(G1::from_ark), outside::<G2, _>(G2::from_ark));
+    let _: (Ark<G1>, Ark<G2>) = Default::default();
+    for (section, point) in [(3, &g1), (5, &g1), (6, &g1), (7, &g2), (8, &g1), (9, &g1)] {
+        let files = Files::new("outside");
+        let content = Content::of(&files.replace_last(section, point));
+        for check in [KeyCheck::Once, KeyCheck::Once, KeyCheck::Always] {
+            let error = load(&files, check).unwrap_err();
+            let place = format!("({section}) is not in the subgroup of prime order");
+            assert!(error.contains("zkey: ") && error.contains(&place), "{error}");
+            assert!(!content.is_known(), "section {section} is remembered");
+        }
+    }
+}
+
+/// A key that is remembered is loaded as it is; to ask for the check finds the bad point.
+#[test]
+fn what_is_remembered_does_not_stand_before_a_check_that_is_asked_for() {
+    let files = Files::new("remembered");
+    Content::of(&files.replace_last(7, &outside::<G2, _>(G2::from_ark))).remember();
+    assert_eq!(load(&files, KeyCheck::Once), Ok(false));
+    assert!(load(&files, KeyCheck::Always).unwrap_err().contains("(7) is not in the subgroup"));
+}
+
+/// What is loaded needs its file no more, until the CPU is to take over: then only the same file will do.
+#[test]
+fn a_key_that_changes_after_it_was_loaded() {
+    let (files, other) = (Files::new("first"), Files::new("second"));
+    let engine = Engine::open_as(&DeviceChoice::Sim(2), Schedule::Together(Layout::Roles)).unwrap();
+    let key = engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent).unwrap();
+    let witness = Witness::read_for(&files.at("wtns"), key.info()).unwrap();
+    let wrong: Vec<_> = (0..witness.len() as u64).map(|i| [1 + i, 0, 0, 0]).collect();
+    let wrong = Witness::from_values(CurveId::Bls12_381, wrong).unwrap();
+    key.digits(&witness).unwrap();
+    // The same length and header.
+    fs::copy(other.at("zkey"), files.at("zkey")).unwrap();
+    for error in [key.digits(&witness).err().unwrap(), engine.prove(&key, &wrong, &Silent).err().unwrap()] {
+        let message = error.to_string();
+        assert!(message.contains("zkey: the key changed since it was loaded") && error.exit_status() == 2, "{message}");
+    }
+    engine.prove(&key, &witness, &Silent).unwrap();
+    fs::remove_file(files.at("zkey")).unwrap();
+    engine.prove(&key, &witness, &Silent).unwrap();
+    let error = engine.prove(&key, &wrong, &Silent).err().unwrap().to_string();
+    assert!(error.contains("zkey: cannot open"), "{error}");
+}
+
+#[test]
+fn witnesses_of_another_circuit_are_refused_with_both_counts() {
+    let files = Files::new("counts");
+    let info = crate::key_info(&files.at("zkey")).unwrap();
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    let key = engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent).unwrap();
+    assert_eq!(&info, key.info());
+    let bn254 = Synthetic { curve: CurveId::Bn254, log_size: 4, dense: 0.5 };
+    bn254.write(&files.at("r"), &files.at("bn254")).unwrap();
+    Synthetic { curve: CurveId::Bls12_381, log_size: 5, ..bn254 }.write(&files.at("r"), &files.at("longer")).unwrap();
+    for (name, part) in
+        [("bn254", "a witness for BN254; the key is for BLS12-381"), ("longer", "the witness has 32 values")]
+    {
+        for result in [Witness::read_for(&files.at(name), &info), engine.read_witness_for(&files.at(name), &key)] {
+            let error = result.err().unwrap().to_string();
+            assert!(error.contains(part) && error.contains(name), "{error}");
+        }
+    }
+}
+
+#[test]
+fn circuits_with_custom_gates_get_no_key() {
+    let files = Files::new("gates");
+    let gate = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/data/gate.r1cs");
+    let error = setup(&gate, &files.at("new"), &SetupOptions::default(), &Silent).unwrap_err();
+    assert!(error.to_string().contains("gate.r1cs: the circuit has custom gates"), "{error}");
+    assert!(error.exit_status() == 2 && !files.at("new").exists());
+}
