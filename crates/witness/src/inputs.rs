@@ -15,7 +15,7 @@ const SAFE_INTEGER: u64 = (1 << 53) - 1;
 const NAME_BYTES_MAX: usize = 4096;
 
 /// Bytes that a signal takes beside its name and its values, rounded up.
-const SIGNAL_BYTES: usize = 128;
+const SIGNAL_BYTES: usize = 256;
 
 /// What the circuit says of its inputs while they are read.
 pub(crate) trait Shape {
@@ -202,9 +202,8 @@ impl Item<'_, '_, '_> {
             return Err(stop(reader, Error::inputs(why)));
         }
         // A value is named by its place, never by what it is.
-        let value = parse(reader.shape.modulus()).map_err(|problem| {
-            Error::inputs(format!("signal {}: value {} {problem}", place.name, place.values.len()))
-        });
+        let value = parse(reader.shape.modulus())
+            .map_err(|problem| Error::inputs(format!("signal {}: value {} {problem}", place.name, place.values.len())));
         let pushed = value.and_then(|value| reader.push(place, &value));
         pushed.map_err(|problem| stop(reader, problem))
     }

@@ -119,11 +119,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs a function to its end, slice by slice, and serves the imports that it calls.
-    pub(crate) fn invoke<P: WasmParams, R: WasmResults>(
-        &mut self,
-        function: TypedFunc<P, R>,
-        params: P,
-    ) -> Result<R> {
+    pub(crate) fn invoke<P: WasmParams, R: WasmResults>(&mut self, function: TypedFunc<P, R>, params: P) -> Result<R> {
         self.charge(CALL_STEPS)?;
         let mut state = function.call_resumable(&mut self.store, params);
         loop {
@@ -472,4 +468,3 @@ pub(crate) fn too_large(limits: Limits, what: &str) -> Error {
     let most = limits.memory_bytes >> 20;
     Error::limit(Limit::Memory, format!("{what} needs more than what is left of {most} MiB of memory for all together"))
 }
-

@@ -88,11 +88,22 @@ mod tests {
             })
             .collect();
         for element in &elements {
-            values.push(element, |bytes| { taken += bytes; Ok::<_, ()>(()) }).unwrap();
+            values
+                .push(element, |bytes| {
+                    taken += bytes;
+                    Ok::<_, ()>(())
+                })
+                .unwrap();
         }
         assert_eq!((values.len(), values.bytes()), (40_000, taken));
         let mut found = Vec::new();
-        values.try_for_each(8, |i, limbs| { assert_eq!(i, found.len()); found.push(limbs.to_vec()); Ok::<_, ()>(()) }).unwrap();
+        values
+            .try_for_each(8, |i, limbs| {
+                assert_eq!(i, found.len());
+                found.push(limbs.to_vec());
+                Ok::<_, ()>(())
+            })
+            .unwrap();
         assert!(found.iter().zip(&elements).all(|(a, b)| a[..] == b[..]) && found.len() == elements.len());
     }
 

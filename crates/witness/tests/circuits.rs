@@ -130,7 +130,10 @@ fn a_module_that_is_no_circuit_is_refused() {
 fn the_whole_first_value_is_compared_with_one() {
     let two = [
         ("\"getFieldNumLen32\") (result i32) (i32.const 1)", "\"getFieldNumLen32\") (result i32) (i32.const 2)"),
-        ("(param i32) (result i32) (i32.load (i32.const 0))", "(param i32) (result i32) (i32.load (i32.shl (local.get 0) (i32.const 2)))"),
+        (
+            "(param i32) (result i32) (i32.load (i32.const 0))",
+            "(param i32) (result i32) (i32.load (i32.shl (local.get 0) (i32.const 2)))",
+        ),
         ("(i32.store (i32.const 0) (i32.const 97))", "(i64.store (i32.const 0) (i64.const 0xffffffff00000001))"),
     ];
     let one = ("(i32.store (i32.const 0) (i32.const 1))", "(i64.store (i32.const 0) (i64.const 1))");

@@ -27,7 +27,6 @@ fn a_module_that_misbehaves_is_stopped() {
     }
 }
 
-
 /// An import asks for the message, whose next character calls an import, and so on.
 #[test]
 fn imports_do_not_call_each_other_without_end() {
@@ -63,8 +62,10 @@ fn an_export_that_is_an_import_is_no_circuit() {
 fn growing_in_vain_does_not_fill_the_native_stack() {
     let memory = "(memory (export \"memory\") 1)";
     let init = "(func (export \"init\") (param i32))";
-    for (limit, pages) in [("(memory (export \"memory\") 1 1)", "1"), (memory, "65535"), (memory, "-1"), (memory, "0")] {
-        let body = format!("(func (export \"init\") (param i32) (loop (drop (memory.grow (i32.const {pages}))) (br 0)))");
+    for (limit, pages) in [("(memory (export \"memory\") 1 1)", "1"), (memory, "65535"), (memory, "-1"), (memory, "0")]
+    {
+        let body =
+            format!("(func (export \"init\") (param i32) (loop (drop (memory.grow (i32.const {pages}))) (br 0)))");
         let module = fake(&[(memory, limit), (init, &body)]);
         let limits = Limits { steps: 1_000_000_000, ..LIMITS };
         let error = run_within(limits, &module, "{}").unwrap_err();
@@ -74,7 +75,10 @@ fn growing_in_vain_does_not_fill_the_native_stack() {
     // As many as one stretch of code may have, and one more.
     for (count, expected) in [((1 << 16) - 1, None), (1 << 16, Some("one stretch of its code takes"))] {
         let grows = "(drop (memory.grow (local.get 0)))".repeat(count);
-        let module = fake(&[(memory, "(memory (export \"memory\") 1 1)"), (init, &format!("(func (export \"init\") (param i32) {grows})"))]);
+        let module = fake(&[
+            (memory, "(memory (export \"memory\") 1 1)"),
+            (init, &format!("(func (export \"init\") (param i32) {grows})")),
+        ]);
         match (run_within(Limits { steps: 1_000_000_000, ..LIMITS }, &module, "{}"), expected) {
             (Ok(_), None) => {}
             (Err(error), Some(expected)) => assert!(error.to_string().contains(expected), "{error}"),
@@ -113,7 +117,10 @@ fn memory_is_one_budget() {
     for (count, pages) in [(1 << 27, 1), ((1 << 14) + 1, 1), ((600 << 14) + 1, 600)] {
         let change = [(memory, &format!("(memory (export \"memory\") {pages})")[..]), (size, &sized(count))];
         let error = run_within(limits, &fake(&change), "{}").unwrap_err().to_string();
-        assert!(error.contains(&format!("it reports {count} witness values, expected 1 to {}", pages << 14)), "{error}");
+        assert!(
+            error.contains(&format!("it reports {count} witness values, expected 1 to {}", pages << 14)),
+            "{error}"
+        );
     }
     let change = [(memory, "(memory (export \"memory\") 2)"), (size, &sized(2 << 14))];
     assert_eq!(run_within(limits, &fake(&change), "{}").unwrap().len(), 2 << 14);
@@ -123,7 +130,10 @@ fn memory_is_one_budget() {
     // What it prints: 1000 lines of 4096 characters of 4 bytes each.
     let print = "(loop (call $write) (br 0))";
     let init = format!("(func (export \"init\") (param i32) {print})");
-    let endless = [(CHAR, "(func $char (export \"getMessageChar\") (result i32) (i32.const 0x1f600))"), ("(func (export \"init\") (param i32))", &init.replace("$write", "$print"))];
+    let endless = [
+        (CHAR, "(func $char (export \"getMessageChar\") (result i32) (i32.const 0x1f600))"),
+        ("(func (export \"init\") (param i32))", &init.replace("$write", "$print")),
+    ];
     let limits = Limits { memory_bytes: 2 << 20, steps: u64::MAX, time: None };
     let error = run_within(limits, &fake(&endless), "{}").unwrap_err();
     assert!(error.to_string().starts_with("what the circuit prints needs more"), "{error}");
@@ -160,12 +170,17 @@ fn inputs_count_against_the_memory() {
 fn printing_costs_steps() {
     let calls = |code: &str| {
         let counted = AtomicUsize::new(0);
-        let stop = || { counted.fetch_add(1, Ordering::Relaxed); false };
+        let stop = || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            false
+        };
         let limits = Limits { steps: u64::MAX, ..LIMITS };
         calculate(&with_init(code), Zeroizing::new(b"{}".to_vec()), limits, &stop).unwrap();
         counted.load(Ordering::Relaxed) as u64 * 100_000
     };
-    let looped = |body: &str| format!("(local $n i32) (loop {body} (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))");
+    let looped = |body: &str| {
+        format!("(local $n i32) (loop {body} (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))")
+    };
     let idle = calls(&looped(""));
     for import in ["write", "print", "show"] {
         let steps = calls(&looped(&format!("(call ${import})")));
