@@ -401,6 +401,38 @@ fn circuits_and_inputs_of_the_witness_command() {
     assert!(output.stdout == files::wtns(&BN254_R, &[element(1), element(15), element(3), element(5)]));
 }
 
+/// A module whose `getVersion` does not end.
+const ENDLESS: &[u8] = b"\0asm\x01\0\0\0\x01\x05\x01\x60\0\x01\x7f\x03\x02\x01\0\x07\x0e\x01\x0agetVersion\0\0\
+    \x0a\x0b\x01\x09\0\x03\x40\x0c\0\x0b\x41\x02\x0b";
+
+#[test]
+fn limits_of_a_circuit_name_their_option() {
+    let place = Place::new();
+    place.write("endless", ENDLESS);
+    place.write("in.json", br#"{"a": 3, "b": 5}"#);
+    let wasm = root().join("crates/witness/tests/data/multiplier.wasm");
+    fs::copy(wasm, place.path().join("good.wasm")).unwrap();
+    let witness = ["witness", "endless", "in.json", "w.wtns"];
+    let prove = ["fullprove", "in.json", "endless", "good.zkey", "p.json", "u.json", "--device", "cpu"];
+    for command in [&witness[..], &prove] {
+        let limited = |option: &'static str, parts: &[&str]| {
+            place.refused(&[command, &[option, "1"]].concat(), &[&["endless: "], parts].concat());
+        };
+        limited("--max-steps", &["stopped after 1000000 steps", "--max-steps sets the limit"]);
+        limited("--max-seconds", &["stopped after 1 s", "--max-seconds sets the limit"]);
+    }
+    let args = ["witness", "good.wasm", "in.json", "w.wtns", "--max-memory", "1"];
+    place.refused(&args, &["good.wasm: ", "1 MiB of memory", "--max-memory sets the limit"]);
+    place.refused(&[&witness[..], &["--max-seconds", "0"]].concat(), &["--max-seconds"]);
+    // Ctrl-C ends it.
+    let before = names(place.path());
+    let (status, took) =
+        interrupted(place.path(), "-INT", &witness, |names| names.iter().any(|name| name.ends_with(".part")));
+    assert_eq!(status, Some(130));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(names(place.path()), before);
+}
+
 #[test]
 fn interrupts_leave_no_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ const SAFE_INTEGER: u64 = (1 << 53) - 1;
 const NAME_BYTES_MAX: usize = 4096;
 
 /// Bytes that a signal takes beside its name and its values, rounded up.
-const SIGNAL_BYTES: usize = 128;
+const SIGNAL_BYTES: usize = 256;
 
 /// What the circuit says of its inputs while they are read.
 pub(crate) trait Shape {

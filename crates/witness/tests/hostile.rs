@@ -32,8 +32,8 @@ fn a_module_that_misbehaves_is_stopped() {
 fn imports_do_not_call_each_other_without_end() {
     for import in ["write", "print", "show"] {
         let body = format!("(func $char (export \"getMessageChar\") (result i32) (call ${import}) (i32.const 0))");
-        let init = format!("(func (export \"init\") (param i32) (call $write))");
-        let module = fake(&[(CHAR, &body), ("(func (export \"init\") (param i32))", &init)]);
+        let init = "(func (export \"init\") (param i32) (call $write))";
+        let module = fake(&[(CHAR, &body), ("(func (export \"init\") (param i32))", init)]);
         let error = run(&module, "{}").unwrap_err();
         assert!(error.contains("it calls itself through the import"), "{import}: {error}");
     }

@@ -73,7 +73,7 @@ fn no_secret_stays() {
                 assert_eq!(expected, "", "{what}");
                 assert!(occurrences(&low, MASK) > 0, "the witness has it while it is there");
             }
-            Err(error) => assert!(expected != "" && error.to_string().contains(expected), "{what}: {error}"),
+            Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected), "{what}: {error}"),
         }
         drop(ended);
         for (pattern, kind) in patterns.into_iter().zip(["digits", "limbs", "low limb", "high limb"]) {
