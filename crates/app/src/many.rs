@@ -131,7 +131,10 @@ impl<'a> Told<'a> {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.waiting.insert(index, text);
-        while let Some(text) = { let next = state.next; state.waiting.remove(&next) } {
+        while let Some(text) = {
+            let next = state.next;
+            state.waiting.remove(&next)
+        } {
             state.next += 1;
             if !self.is_json {
                 self.session.note(&text);

@@ -68,7 +68,8 @@ fn peak(folder: &Path, count: usize) -> u64 {
     use std::os::unix::process::ExitStatusExt;
     let args = many(count);
     // Outputs may be named as often as one likes only where they are no files.
-    let args = args.iter().map(|arg| if arg.starts_with("proof") || arg.starts_with("public") { "/dev/null" } else { arg });
+    let args =
+        args.iter().map(|arg| if arg.starts_with("proof") || arg.starts_with("public") { "/dev/null" } else { arg });
     let mut child = support::tandem()
         .current_dir(folder)
         .args(args)

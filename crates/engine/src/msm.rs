@@ -1,10 +1,10 @@
 //! Sums for measurements: points resident, split over lanes; random scalars, and such as are hard on buckets. One
 //! result is checked before anything is timed.
 
-use rayon::prelude::*;
 use crate::{Error, Result};
 use ark_ec::PrimeGroup;
 use ark_ff::{BigInt, PrimeField, Zero};
+use rayon::prelude::*;
 use std::time::Instant;
 use tandem_ops::{Canonical, Curve, Group, Msm, ProofBackend, SplitMsm};
 

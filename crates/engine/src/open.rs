@@ -135,7 +135,10 @@ impl Engine {
     pub fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(backend: B, auto: bool) -> Result<Engine> {
         let once = Mutex::new(Some(backend));
         let take = move || once.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Self::on_backends(move || take().ok_or_else(|| tandem_ops::Error::invalid("open", "this backend is opened once")), auto)
+        Self::on_backends(
+            move || take().ok_or_else(|| tandem_ops::Error::invalid("open", "this backend is opened once")),
+            auto,
+        )
     }
 
     /// The same on backends that `open` gives, one after the other as they fail.

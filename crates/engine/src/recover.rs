@@ -180,7 +180,10 @@ mod tests {
         assert_eq!(waited(&steps[smaller + 1..steps.len() - 1]), Duration::from_secs(2), "{steps:?}");
         assert_eq!(steps[0], Next::Wait(Duration::from_millis(20)), "{steps:?}");
         let told = tried.told().unwrap();
-        assert!(told.contains("needs 9 bytes") && told.contains("waited 4.0 s") && told.contains("least tables"), "{told}");
+        assert!(
+            told.contains("needs 9 bytes") && told.contains("waited 4.0 s") && told.contains("least tables"),
+            "{told}"
+        );
     }
 
     #[test]
@@ -208,7 +211,11 @@ mod tests {
             calls.set(0);
             open(|| {
                 calls.set(calls.get() + 1);
-                if calls.get() > times { Ok(calls.get()) } else { Err(fault.clone()) }
+                if calls.get() > times {
+                    Ok(calls.get())
+                } else {
+                    Err(fault.clone())
+                }
             })
         };
         let short = Fault::Device { op: "open GPUs", device: "GPU".into(), code: 2, code_name: "x".into() };

@@ -78,7 +78,8 @@ impl<C: AnyCurve> OnDevice<C> {
                     slot.generation = place.team.generation();
                 }
                 Next::GiveUp if place.auto && place.cpu.is_some() => {
-                    let note = format!("the key stays on the CPU for now: {}", tried.told().unwrap_or(fault.to_string()));
+                    let note =
+                        format!("the key stays on the CPU for now: {}", tried.told().unwrap_or(fault.to_string()));
                     slot.away = Some(Away::new(fault, None, Instant::now()));
                     break Some(note);
                 }

@@ -1,8 +1,8 @@
 //! Sorts on any device, with the device in no type.
 
-use rayon::prelude::*;
 use crate::gpus::{self, Opened};
 use crate::{DeviceChoice, DeviceReport, Error, Result};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -30,9 +30,7 @@ fn all_devices(what: &'static str, by: impl Fn(&(dyn Fn(usize) -> Proved + Sync)
 #[test]
 fn a_pool_of_two_threads_may_ask() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-    all_devices("a pool", |call| {
-        pool.install(|| (0..CALLS).into_par_iter().with_max_len(1).map(call).collect())
-    });
+    all_devices("a pool", |call| pool.install(|| (0..CALLS).into_par_iter().with_max_len(1).map(call).collect()));
 }
 
 #[test]

@@ -87,11 +87,18 @@ fn every_step_may_fail() {
     let (mut wrong, mut reopened, mut refused) = (0, 0, 0);
     for first in 0..all {
         let once = |step| Faults::new(step, first, 1);
-        let kinds = [once(Step::OutOfMemory), once(Step::Broken), once(Step::Wrong), Faults::sticky(first, 0), Faults::sticky(first, u64::MAX)];
+        let kinds = [
+            once(Step::OutOfMemory),
+            once(Step::Broken),
+            once(Step::Wrong),
+            Faults::sticky(first, 0),
+            Faults::sticky(first, u64::MAX),
+        ];
         for (kind, faults) in kinds.into_iter().enumerate() {
             for auto in [true, false] {
                 let name = format!("step {first} kind {kind} auto {auto}");
-                let faults = Faults { at: Arc::default(), broken: Arc::default(), opened: Arc::default(), ..faults.clone() };
+                let faults =
+                    Faults { at: Arc::default(), broken: Arc::default(), opened: Arc::default(), ..faults.clone() };
                 let engine = faults.engine(auto, Duration::ZERO);
                 let key = match files.load(&engine) {
                     Ok(key) => key,

@@ -176,7 +176,10 @@ fn many_proofs_take_no_more_memory_than_few() {
     let before = figures();
     (0..count).for_each(|i| prove(i % 100 == 0));
     let after = figures();
-    println!("{count} proofs: {} KiB of the host at first, {} in the end; of the GPU {} and {} bytes free", before.0, after.0, before.1, after.1);
+    println!(
+        "{count} proofs: {} KiB of the host at first, {} in the end; of the GPU {} and {} bytes free",
+        before.0, after.0, before.1, after.1
+    );
     assert!(after.0 < before.0 + 4096, "the host's memory grows");
     assert!(after.1 + (16 << 20) > before.1, "the GPU's memory grows");
 }

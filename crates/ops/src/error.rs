@@ -36,7 +36,9 @@ pub enum Error {
         code_name: String,
     },
     /// The system starts no thread.
-    #[error("no thread can be started ({reason}); at least one is needed: see ulimit -u and the control group's pids.max")]
+    #[error(
+        "no thread can be started ({reason}); at least one is needed: see ulimit -u and the control group's pids.max"
+    )]
     Threads {
         /// What the system says.
         reason: String,

@@ -174,7 +174,8 @@ mod tests {
         let mut locked = 0;
         for line in text.lines() {
             let range = line.split_whitespace().next().and_then(|range| range.split_once('-'));
-            let bounds = range.and_then(|(a, b)| Some((usize::from_str_radix(a, 16).ok()?, usize::from_str_radix(b, 16).ok()?)));
+            let bounds =
+                range.and_then(|(a, b)| Some((usize::from_str_radix(a, 16).ok()?, usize::from_str_radix(b, 16).ok()?)));
             if let Some((first, end)) = bounds {
                 within = (first..end).contains(&address);
             } else if let (true, Some(kib)) = (within, line.strip_prefix("Locked:")) {

@@ -244,8 +244,7 @@ Max address space         AS                   unlimited            bytes
             ("sys/fs/cgroup/a/memory.current", "204800\n"),
             ("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 102400\nactive_file 9\n"),
         ];
-        let wide =
-            [("sys/fs/cgroup/a/b/memory.max", "max\n"), ("sys/fs/cgroup/a/b/memory.current", "204800\n")];
+        let wide = [("sys/fs/cgroup/a/b/memory.max", "max\n"), ("sys/fs/cgroup/a/b/memory.current", "204800\n")];
         assert_eq!(seen(&[&[MEMINFO, v2][..], &wide].concat()), (1000 << 10, 800 << 10));
         assert_eq!(seen(&[&[MEMINFO, v2][..], &wide, &tight].concat()), (400 << 10, 300 << 10));
         // In a container the path is that of the host, and the group itself is mounted.

@@ -14,7 +14,10 @@ impl Files {
     pub(crate) fn new(log_size: u32) -> Self {
         let files = Self(tempfile::tempdir().unwrap());
         // Of this process alone: every test of a program sets the same.
-        std::env::set_var("TANDEM_CACHE_DIR", std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())));
+        std::env::set_var(
+            "TANDEM_CACHE_DIR",
+            std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())),
+        );
         let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense: 0.5 };
         circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();
         let options = SetupOptions { seed: Some("a test".into()) };

@@ -7,7 +7,10 @@ mod buckets;
 
 use super::{one_lane, Cpu};
 use crate::curve::BaseField;
-use crate::{memory, naive, threads, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result, Scalars};
+use crate::{
+    memory, naive, threads, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
+    Scalars,
+};
 use crate::{MsmSet, Unaligned, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use buckets::{Term, Xy};
