@@ -50,5 +50,7 @@ for target in ${*:-$all}; do
         echo "fuzz $target: failed; the input lies in $artifacts" >&2
         exit 1
     fi
+    # A target that ran nothing found nothing.
+    grep -qE 'number_of_executed_units: *[1-9]' "$artifacts/last.log" || { echo "fuzz $target: nothing ran" >&2; exit 1; }
     grep -E 'number_of_executed_units|peak_rss_mb' "$artifacts/last.log"
 done
