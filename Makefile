@@ -3,10 +3,11 @@
 #   make demo         build the program and prove a real circuit on the best device there is
 #   make test         tiers T0 to T5: everything that needs no GPU
 #   make gpu-bundle   one archive with the tests for a machine with a GPU (tiers T6 and T7)
+#   make mutants      try edits to what differs from main (BASE=...) that tests must notice
 #   make fmt          format the Rust sources
 #   make lint         formatting, clippy and the rules of the house
 
-.PHONY: demo test gpu-bundle fmt lint tools
+.PHONY: demo test gpu-bundle mutants fmt lint tools
 
 demo:
 	@sh scripts/demo.sh
@@ -16,6 +17,9 @@ test:
 
 gpu-bundle: tools
 	sh scripts/gpu-bundle.sh
+
+mutants:
+	@bash scripts/mutants.sh $(BASE)
 
 fmt:
 	cargo fmt --all

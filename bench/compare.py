@@ -36,6 +36,8 @@ def order(row):
 def main(path):
     with open(path, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
+    if not any("peer" not in row and "what" in row for row in rows):
+        sys.exit(f"compare.py: {path} has no row of ours")
     theirs = {}
     sums = [row for row in rows if "peer" not in row and row.get("what") in ("msm_g1", "msm_g2")]
     random = {(row["what"], field(row), row["log_n"]): row for row in sums}

@@ -51,6 +51,6 @@ timeout 60 "$tandem" -q --device cuda bench reduce --log-n 29 --data lanes,pinne
     { echo "bench reduce failed:"; tail -3 "$out/reduce.log"; failures=$((failures + 1)); }
 # shellcheck disable=SC2086
 for what in "reduce --collective" allgather reducescatter; do bench $what -b 4K -e 1G -f 4 $nccl; done
-python3 "$here/fabric.py" "$rows"
+python3 "$here/fabric.py" "$rows" || failures=$((failures + 1))
 echo "$failures failed"
 [ "$failures" -eq 0 ]

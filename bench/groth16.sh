@@ -5,6 +5,7 @@
 # host memory. Circuits in $REAL, FOLDER/real unless set, as NAME.r1cs and NAME.wtns, each of them packed by xz or not, are real ones whose keys are
 # too large to carry: a key of the same sizes is made of each here, in one or two seconds. SYNTHETIC=0 leaves the circuits made up for a size out.
 set -u
+failures=0
 here=${1:-.build/gpu-bundle}
 out=${OUT:-out}
 mkdir -p "$out"
@@ -16,7 +17,7 @@ bench() {
     seconds=$1
     shift
     timeout "$seconds" "$here/tandem" -q --device cuda bench groth16 --compare "$@" --json "$rows" >>"$out/groth16.txt" 2>&1 ||
-        { echo "bench groth16 $* failed:"; tail -3 "$out/groth16.txt"; }
+        { echo "bench groth16 $* failed:"; tail -3 "$out/groth16.txt"; failures=$((failures + 1)); }
 }
 if [ "${SYNTHETIC:-1}" != 0 ]; then
     bench 60 --log-n 22 --runs 10 --trace "$out/groth16-22.json"
@@ -41,11 +42,12 @@ for circuit in "$real"/*.r1cs "$real"/*.r1cs.xz; do
     else
         echo "setup $name failed:"
         tail -3 "$out/groth16.txt"
+        failures=$((failures + 1))
     fi
     rm -f "$made/$name".*
 done
 [ "${LARGE:-0}" = 0 ] || bench 150 --log-n 24 --runs 10 --trace "$out/groth16-24.json"
-python3 - "$rows" <<'PYTHON'
+python3 - "$rows" <<'PYTHON' || failures=$((failures + 1))
 import json, os, sys
 for line in open(sys.argv[1]):
     row = json.loads(line)
@@ -55,3 +57,7 @@ for line in open(sys.argv[1]):
     print(f"{row['curve']:9} 2^{row['log_n']} {row['schedule']:6} {row['device'].count('cuda:')} GPUs: {row['ms_median']:.2f} ms, "
           f"{bound}, {row['proofs_per_s']:.1f} a second; computing, copying, idle: {lanes} {key}".rstrip())
 PYTHON
+# Rows of none are no measurement.
+[ -s "$rows" ] || { echo "no rows"; failures=$((failures + 1)); }
+echo "$failures failed"
+[ "$failures" -eq 0 ]

@@ -2,6 +2,7 @@
 # Transforms on one GPU and spread over all: `sh bench/ntt.sh [FOLDER]` with the program in FOLDER (the GPU bundle). Rows go
 # to $OUT/ntt.jsonl; the medians are printed last. 2^32 elements of BLS12-381 need two GPUs of 141 GB.
 set -u
+failures=0
 here=${1:-.build/gpu-bundle}
 out=${OUT:-out}
 mkdir -p "$out"
@@ -13,7 +14,7 @@ bench() {
     device=$1
     shift
     timeout 60 "$here/tandem" -q --device "$device" bench ntt "$@" --json "$rows" >>"$out/ntt.txt" 2>&1 ||
-        { echo "bench ntt $* on $device failed:"; tail -3 "$out/ntt.txt"; }
+        { echo "bench ntt $* on $device failed:"; tail -3 "$out/ntt.txt"; failures=$((failures + 1)); }
 }
 for device in cuda cuda:0; do
     bench $device --curve bn254 --log-n 18..20 --runs 20
@@ -34,13 +35,18 @@ done
 for peer in goldilocks baby_bear; do
     [ -x "$here/peers/sppark-$peer" ] || continue
     for n in ${PEER_SIZES:-24}; do
-        timeout 60 "$here/peers/sppark-$peer" $n $n >>"$out/ntt-peers.jsonl" 2>>"$out/ntt.txt"
+        timeout 60 "$here/peers/sppark-$peer" $n $n >>"$out/ntt-peers.jsonl" 2>>"$out/ntt.txt" ||
+            { echo "sppark-$peer 2^$n failed:"; tail -3 "$out/ntt.txt"; failures=$((failures + 1)); }
     done
 done
 [ ! -e "$out/ntt-peers.jsonl" ] || cat "$out/ntt-peers.jsonl"
-python3 - "$rows" <<'EOF'
+python3 - "$rows" <<'EOF' || failures=$((failures + 1))
 import json, sys
 for line in open(sys.argv[1]):
     row = json.loads(line)
     print(f"{row['field']:10} 2^{row['log_n']} on {row['lanes']} of {row['device'].count('cuda:')} GPUs: {row['ms_median']:.3f} ms, least {row['ms_min']:.3f}")
 EOF
+# Rows of none are no measurement.
+[ -s "$rows" ] || { echo "no rows"; failures=$((failures + 1)); }
+echo "$failures failed"
+[ "$failures" -eq 0 ]

@@ -5,6 +5,8 @@
 # cargo-fuzz: the coverage that libFuzzer steers by is a flag of LLVM that the stable compiler passes on. The targets are
 # in the layout of cargo-fuzz all the same: `cargo +nightly fuzz run zkey` works where it is installed, too.
 #
+# The target command_line is another: it runs the whole program (cargo xtask fuzz-command-line).
+#
 # New inputs gather in fuzz/corpus/TARGET, and one that fails lies in fuzz/artifacts/TARGET; neither is kept in git.
 set -eu
 cd "$(dirname "$0")/.."
@@ -12,6 +14,10 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module"
+if [ "$*" = command_line ]; then
+    [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem
+    exec cargo xtask fuzz-command-line "$seconds"
+fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # The target is named so that the flags reach the crates and not their build scripts. No kernels: topologies need none.
@@ -45,5 +51,7 @@ for target in ${*:-$all}; do
         echo "fuzz $target: failed; the input lies in $artifacts" >&2
         exit 1
     fi
+    # A target that ran nothing found nothing.
+    grep -qE 'number_of_executed_units: *[1-9]' "$artifacts/last.log" || { echo "fuzz $target: nothing ran" >&2; exit 1; }
     grep -E 'number_of_executed_units|peak_rss_mb' "$artifacts/last.log"
 done

@@ -27,7 +27,10 @@ sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/mes
         t0* | t4* | cpu | mutation | properties | tandem_conformance | engine | tandem_engine) ;;
         # The fabric's planner, and what runs on pretend PEs alone.
         tandem_fabric | tandem_fabric_examples | oracle | plan | random | topology | exec_schedule | exec_model | exec_run | heap_programs | device_host | ring | trees) ;;
-        *) strip -o "$bundle/tests/$name" "$path" ;;
+        *)
+            [ ! -e "$bundle/tests/$name" ] || { echo "gpu-bundle: two test programs are named $name" >&2; exit 1; }
+            strip -o "$bundle/tests/$name" "$path"
+            ;;
         esac
     done
 rm "$bundle/messages"
@@ -93,7 +96,9 @@ for folder in $(ls -dSL "$target"/tmp/e2e/*/circuit.zkey 2>/dev/null | tac | xar
     cp "$folder/ours.vkey.json" "$bundle/fixtures/$name.vkey.json"
 done
 
-tar -C .build -c gpu-bundle | $compress >"$bundle.tar.xz"
+# One after the other: a pipe would hide what fails first.
+tar -C .build -cf "$bundle.tar" gpu-bundle
+$compress -f "$bundle.tar"
 size=$(($(stat -c %s "$bundle.tar.xz") >> 20))
 echo "gpu-bundle: $bundle.tar.xz, $size MiB, $(ls "$bundle/tests" | wc -l) test programs, for $TANDEM_CUDA_ARCHS"
 [ "$size" -le "$most_mib" ] || { echo "gpu-bundle: more than $most_mib MiB" >&2; exit 1; }

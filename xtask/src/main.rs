@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bindgen;
+mod command_line;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +12,10 @@ const USAGE: &str = "\
 cargo xtask <command>
 
   bindgen [--check]   make the Rust bindings of the native headers, or check that they are up to date
-  tidy                check the rules of the house";
+  tidy                check the rules of the house
+  fuzz-command-line SECONDS
+                      run the program with damaged files and odd options (scripts/fuzz.sh SECONDS command_line)
+  replay FOLDER       run one case of these again";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +23,8 @@ fn main() -> ExitCode {
     let result = match args[..] {
         ["bindgen"] => bindgen::run(&root(), false),
         ["bindgen", "--check"] => bindgen::run(&root(), true),
+        ["fuzz-command-line", seconds] => command_line::run(&root(), seconds),
+        ["replay", folder] => command_line::replay(&root(), folder),
         ["tidy"] => tidy::run(&root()),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
