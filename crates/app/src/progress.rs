@@ -32,7 +32,7 @@ impl Bars {
         let task: Arc<Mutex<Option<Task>>> = Arc::default();
         let (stop, stopped) = channel::<()>();
         let shared = task.clone();
-        std::thread::spawn(move || {
+        let show = move || {
             while stopped.recv_timeout(Duration::from_millis(200)) == Err(RecvTimeoutError::Timeout) {
                 if let Some(task) = lock(&shared).as_mut().filter(|t| !t.shown && t.begun.elapsed() >= SHOWN_AFTER) {
                     task.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -40,8 +40,12 @@ impl Bars {
                     task.shown = true;
                 }
             }
-        });
-        Self { task: Some(task), _stop: Some(stop) }
+        };
+        // Where no thread can be had, none is drawn.
+        match std::thread::Builder::new().spawn(show) {
+            Ok(_) => Self { task: Some(task), _stop: Some(stop) },
+            Err(_) => Self { task: None, _stop: None },
+        }
     }
 
     /// Takes the bar away.

@@ -24,8 +24,11 @@ pub mod limits;
 mod mapped;
 mod modulus;
 pub mod output;
+mod part;
+pub mod place;
 mod ptau;
 mod r1cs;
+mod system;
 mod wtns;
 pub mod zkey;
 
@@ -37,5 +40,6 @@ pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};
 pub use ptau::PtauHeader;
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csHeader, R1csWriter};
+pub use system::on_abort;
 pub use wtns::Wtns;
 pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyHeader, ZkeySection, ZkeyWriter};

@@ -9,7 +9,7 @@ mod print;
 
 use crate::container::FileKind;
 use crate::error::{FormatError, Place, Result};
-use crate::mapped::open_regular;
+use crate::place::open_to_read;
 use crate::zkey::{G1Point, G2Point};
 use crate::{limits, modulus};
 use ark_ec::pairing::Pairing;
@@ -58,13 +58,13 @@ const KEY: &str = "a verification key (JSON)";
 const PROOF: &str = "a proof (JSON)";
 const PUBLIC: &str = "public values (JSON)";
 
-/// Reads a whole JSON file.
+/// Reads a whole JSON file, or pipe.
 ///
 /// # Errors
 /// The file cannot be read, or is larger than [`limits::JSON_BYTES_MAX`].
 pub fn read_file(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     let path = path.as_ref();
-    let (file, _) = open_regular(path)?;
+    let file = open_to_read(path).map_err(|e| FormatError::io(path, "open", e))?;
     let mut bytes = Vec::new();
     file.take(limits::JSON_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| FormatError::io(path, "read", e))?;
     if bytes.len() as u64 > limits::JSON_BYTES_MAX {
@@ -215,7 +215,7 @@ pub fn parse_public(bytes: &[u8], curve: CurveId) -> Result<Vec<Canonical>> {
         let (value, high) = limbs.split_at(4);
         if high != [0, 0] || !modulus::is_below(value, modulus::scalar(curve)) {
             let problem = format!("expected a value below the scalar field modulus of {curve}, found a larger one");
-            return Err(at_member(&format!("value {i}"), problem));
+            return Err(at_member(&format!("value {i}"), problem).no_element());
         }
         let mut canonical = Canonical::default();
         canonical.0.copy_from_slice(value);
@@ -416,7 +416,7 @@ fn element<F: PrimeField>(number: &Number, name: &str) -> Result<F> {
     let (low, high) = number.0.split_at(integer.as_ref().len());
     integer.as_mut().copy_from_slice(low);
     let element = if high.iter().all(|&limb| limb == 0) { F::from_bigint(integer) } else { None };
-    element.ok_or_else(|| at_member(name, "expected coordinates below the base field modulus, found a larger one"))
+    element.ok_or_else(|| at_member(name, "expected coordinates below the base field modulus, found a larger one").no_element())
 }
 
 fn target<C: Curve>(numbers: &[Number]) -> Result<TargetField<C>> {
