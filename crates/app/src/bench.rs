@@ -5,7 +5,6 @@ use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
 use crate::report;
 use serde_json::{json, Value};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -62,7 +61,8 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
         cells.push(report::bytes(bytes));
         table.push(cells);
     }
-    rows.table(&table, "")
+    rows.table(&table, "");
+    Ok(())
 }
 
 /// The middle and the least of some durations.
@@ -116,7 +116,8 @@ fn poseidon(
         rows.append_row(&lanes, Rows::timed(&what, curve, log_n, &seconds))?;
         table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
     }
-    rows.table(&table, "")
+    rows.table(&table, "");
+    Ok(())
 }
 
 /// The name of stdout, for rows.
@@ -160,7 +161,7 @@ impl<'a> Rows<'a> {
         row["device"] = device.into();
         row["commit"] = env!("TANDEM_COMMIT_BUILT").into();
         row["date"] = date(SystemTime::now()).into();
-        row["command"] = std::env::args().collect::<Vec<_>>().join(" ").into();
+        row["command"] = command_line().into();
         self.write(&format!("{row}\n"))
     }
 
@@ -168,28 +169,37 @@ impl<'a> Rows<'a> {
     fn write(&self, text: &str) -> Outcome {
         match self.file {
             None => Ok(()),
-            Some(_) if self.to_stdout() => report::result(text),
-            Some(path) => OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path)
-                .and_then(|mut file| file.write_all(text.as_bytes()))
+            Some(_) if self.to_stdout() => {
+                report::result(text);
+                if report::is_read() {
+                    Ok(())
+                } else {
+                    Err(Failure::unread())
+                }
+            }
+            Some(path) => tandem_formats::output::append(path)?
+                .write_all(text.as_bytes())
                 .map_err(|e| Failure::file(path, format!("cannot append: {e}"))),
         }
     }
 
-    pub(crate) fn table(&self, rows: &[Vec<String>], more: &str) -> Outcome {
-        self.text(&format!("{}{more}", report::table(rows)))
+    pub(crate) fn table(&self, rows: &[Vec<String>], more: &str) {
+        self.text(&format!("{}{more}", report::table(rows)));
     }
 
     /// A table for people: on stdout, unless the rows go there.
-    pub(crate) fn text(&self, text: &str) -> Outcome {
+    pub(crate) fn text(&self, text: &str) {
         if self.to_stdout() {
             self.session.note(text.trim_end());
-            return Ok(());
+        } else {
+            report::result(text);
         }
-        report::result(text)
     }
+}
+
+/// As the user gave it; what is no text is shown as near as can be.
+fn command_line() -> String {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 /// The date in UTC, such as 2026-01-31T12:00:00Z.

@@ -13,9 +13,10 @@ use tandem_engine::{DeviceChoice, DeviceKind, Key, KeyCheck, ProofDigits, Proved
 #[derive(Args)]
 pub(crate) struct BenchGroth16 {
     /// A proving key; without one, circuits are made up
-    #[arg(requires = "witness", conflicts_with_all = ["log_n", "curve"])]
+    #[arg(requires = "witness", conflicts_with_all = ["log_n", "curve"], value_parser = cli::input())]
     pub(crate) zkey: Option<PathBuf>,
     /// Its witness
+    #[arg(value_parser = cli::input())]
     pub(crate) witness: Option<PathBuf>,
     /// Share of the made-up circuit's wires that hold values of full size; the others hold bits
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = cli::share)]
@@ -57,7 +58,8 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
             }
         }
     }
-    bench.rows.table(&bench.table, &bench.stages)
+    bench.rows.table(&bench.table, &bench.stages);
+    Ok(())
 }
 
 /// The user's choice, or all that are to be compared.

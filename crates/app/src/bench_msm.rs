@@ -95,5 +95,6 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
             ]);
         }
     }
-    rows.text(&report::table(&table))
+    rows.text(&report::table(&table));
+    Ok(())
 }

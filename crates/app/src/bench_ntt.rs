@@ -163,5 +163,6 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
             format!("{:.2}", what.batch as f64 * (1u64 << log_n) as f64 / median / 1e6),
         ]);
     }
-    rows.text(&report::table(&table))
+    rows.text(&report::table(&table));
+    Ok(())
 }

@@ -112,7 +112,8 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
             ]);
         }
     }
-    rows.text(&report::table(&table))
+    rows.text(&report::table(&table));
+    Ok(())
 }
 
 /// All tests of one size, whose results are those of the CPU.

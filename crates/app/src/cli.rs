@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::failure::{Failure, Outcome};
-use clap::builder::PossibleValue;
+use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -12,11 +12,16 @@ use tandem_fabric::topology::{MAX_GPUS, PRESETS};
 /// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
 #[command(name = "tandem", version, about, propagate_version = true, disable_help_subcommand = true)]
-#[command(
-    after_help = "Exit status: 0 done; 1 the proof is not valid; 2 bad usage or bad input; 3 the device failed.\n\n\
+#[command(after_help = "Exit status:\n  \
+    0    done; of verify, the proof is valid\n  \
+    1    the proof is not valid: its equation does not hold, a point of it is none of the curve's group, or a number of it or of \
+    the public signals is not below the modulus\n  \
+    2    bad usage or bad input: a file is missing, malformed or of another circuit, or an output cannot be written\n  \
+    3    the device failed, memory ran out, or tandem has a fault\n  \
+    130  ended by Ctrl-C; 143 by SIGTERM; 128 + N by signal N\n\n\
+    Files: - stands for stdin as an input and for stdout as an output; a file of that name is ./-\n\n\
     Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json\n\n\
-    'tandem <command> --help' shows an example of each command."
-)]
+    'tandem <command> --help' shows an example of each command.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -34,7 +39,7 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_enum, default_value = "auto")]
     pub(crate) schedule: Schedule,
     /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_parser = output())]
     pub(crate) trace: Option<PathBuf>,
     /// Say nothing but errors on stderr
     #[arg(long, short, global = true)]
@@ -119,31 +124,49 @@ pub(crate) enum Command {
 #[derive(Args)]
 pub(crate) struct Prove {
     /// The proving key
+    #[arg(value_parser = input())]
     pub(crate) zkey: PathBuf,
     /// The witness
+    #[arg(value_parser = input())]
     pub(crate) witness: PathBuf,
     /// Where to write the proof
+    #[arg(value_parser = output())]
     pub(crate) proof: PathBuf,
     /// Where to write the public signals
+    #[arg(value_parser = output())]
     pub(crate) public: PathBuf,
     /// One more proof with the same key; may be given again and again. With --schedule each every GPU makes proofs of its own
     #[arg(long, num_args = 3, value_names = ["WITNESS", "PROOF", "PUBLIC"])]
-    pub(crate) more: Vec<PathBuf>,
+    more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) options: ProveOptions,
+}
+
+impl Prove {
+    /// The witness, the proof and the public signals of each further proof.
+    pub(crate) fn more(&self) -> impl Iterator<Item = [PathBuf; 3]> + '_ {
+        let file = |path: &PathBuf, stream: &str| if path.as_os_str() == "-" { stream.into() } else { path.clone() };
+        let of = move |paths: &[PathBuf]| [file(&paths[0], STDIN), file(&paths[1], STDOUT), file(&paths[2], STDOUT)];
+        self.more.chunks_exact(3).map(of)
+    }
 }
 
 #[derive(Args)]
 pub(crate) struct Fullprove {
     /// The circuit's inputs
+    #[arg(value_parser = input())]
     pub(crate) input: PathBuf,
     /// The circuit as WebAssembly
+    #[arg(value_parser = input())]
     pub(crate) wasm: PathBuf,
     /// The proving key
+    #[arg(value_parser = input())]
     pub(crate) zkey: PathBuf,
     /// Where to write the proof
+    #[arg(value_parser = output())]
     pub(crate) proof: PathBuf,
     /// Where to write the public signals
+    #[arg(value_parser = output())]
     pub(crate) public: PathBuf,
     #[command(flatten)]
     pub(crate) options: ProveOptions,
@@ -171,10 +194,13 @@ pub(crate) struct Json {
 #[derive(Args)]
 pub(crate) struct Witness {
     /// The circuit as WebAssembly
+    #[arg(value_parser = input())]
     pub(crate) wasm: PathBuf,
     /// The circuit's inputs
+    #[arg(value_parser = input())]
     pub(crate) input: PathBuf,
     /// Where to write the witness
+    #[arg(value_parser = output())]
     pub(crate) witness: PathBuf,
     #[command(flatten)]
     pub(crate) limits: Limits,
@@ -218,10 +244,13 @@ impl Limits {
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The verification key
+    #[arg(value_parser = input())]
     pub(crate) vkey: PathBuf,
     /// The public signals
+    #[arg(value_parser = input())]
     pub(crate) public: PathBuf,
     /// The proof
+    #[arg(value_parser = input())]
     pub(crate) proof: PathBuf,
     #[command(flatten)]
     pub(crate) json: Json,
@@ -243,8 +272,10 @@ pub(crate) struct Check {
 #[derive(Args)]
 pub(crate) struct Setup {
     /// The circuit's constraints
+    #[arg(value_parser = input())]
     pub(crate) r1cs: PathBuf,
     /// Where to write the proving key
+    #[arg(value_parser = output())]
     pub(crate) zkey: PathBuf,
     /// Draw the secret from this text, so that the same text gives the same key
     #[arg(long, value_name = "TEXT")]
@@ -256,14 +287,17 @@ pub(crate) struct Setup {
 #[derive(Args)]
 pub(crate) struct ExportVkey {
     /// The proving key
+    #[arg(value_parser = input())]
     pub(crate) zkey: PathBuf,
     /// Where to write the verification key
+    #[arg(value_parser = output())]
     pub(crate) vkey: PathBuf,
 }
 
 #[derive(Args)]
 pub(crate) struct Inspect {
     /// The file
+    #[arg(value_parser = input())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) json: Json,
@@ -282,7 +316,7 @@ pub(crate) struct Source {
     #[arg(long, value_name = "NAME", value_parser = PRESETS.map(|(name, _)| name), conflicts_with = "from")]
     pub(crate) preset: Option<String>,
     /// A file: our JSON, NCCL topology XML, or the text of nvidia-smi topo -m
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input())]
     pub(crate) from: Option<PathBuf>,
 }
 
@@ -497,6 +531,24 @@ impl From<Curve> for CurveId {
     }
 }
 
+/// What `-` stands for as an input, and as an output.
+const STDIN: &str = "/dev/stdin";
+const STDOUT: &str = "/dev/stdout";
+
+/// A file to read; `-` is stdin.
+pub(crate) fn input() -> impl TypedValueParser<Value = PathBuf> {
+    instead_of_dash(STDIN)
+}
+
+/// A file to write; `-` is stdout.
+pub(crate) fn output() -> impl TypedValueParser<Value = PathBuf> {
+    instead_of_dash(STDOUT)
+}
+
+fn instead_of_dash(name: &'static str) -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(move |path| if path.as_os_str() == "-" { name.into() } else { path })
+}
+
 fn device(text: &str) -> Result<DeviceChoice, String> {
     text.parse().map_err(|e: tandem_engine::Error| e.to_string())
 }
@@ -550,7 +602,8 @@ pub(crate) fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
 pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tandem", &mut text);
-    crate::report::result(&String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?)
+    crate::report::result(&String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Session {
         Ok(Opened { engine, at })
     }
 
-    /// Writes the trace, if one is asked for.
+    /// Writes the trace, if one is asked for: also that of a command that failed, to show where, but for one that was interrupted.
     pub(crate) fn finish(self) -> Outcome {
         self.bars.clear();
         self.trace_file.map_or(Ok(()), |file| file.commit(&[&self.trace.to_json()]))
@@ -88,7 +88,7 @@ pub(crate) struct Opened {
 }
 
 pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
-    if !args.more.is_empty() {
+    if args.more().next().is_some() {
         return crate::many::prove(session, args);
     }
     let outputs = Outputs::open(&[&args.proof, &args.public])?;
@@ -129,14 +129,15 @@ fn prove_and_write(
     let proved = session.trace.step("prove", || opened.engine.prove(&key, witness, &session.bars))?;
     session.trace.stages(&proved.stages);
     session.trace.spans(&proved.spans, opened.at);
-    outputs.commit(&[&proved.proof_json, &proved.public_json])?;
     session.bars.clear();
-
+    // A device that erred is told of whatever becomes of the files.
     tell_troubles(session, &proved);
+    outputs.commit(&[&proved.proof_json, &proved.public_json])?;
     stages.extend_from_slice(key.stages());
     stages.extend_from_slice(&proved.stages);
     if options.json.json {
-        return report::result(&proved_json(&proved, key.info(), &stages).to_string());
+        report::result(&proved_json(&proved, key.info(), &stages).to_string());
+        return Ok(());
     }
     session.note(&describe_proof(&proved, key.info(), &stages));
     Ok(())
@@ -179,7 +180,7 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
 }
 
 pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
-    let mut output = tandem_formats::Output::create(&args.witness)?;
+    let mut output = tandem_formats::Output::create_secret(&args.witness)?;
     let begun = session.trace.now();
     let (curve, computed) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
     let values = Zeroizing::new(elements(&computed).map(Canonical).collect::<Vec<_>>());
@@ -190,7 +191,8 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let seconds = session.trace.now() - begun;
     if args.json.json {
         let json = json!({"curve": curve.snarkjs_name(), "values": values.len(), "seconds": report::round(seconds)});
-        return report::result(&json.to_string());
+        report::result(&json.to_string());
+        return Ok(());
     }
     session.note(&format!("witness of {} values ({curve}) in {}", values.len(), report::seconds(seconds)));
     Ok(())
@@ -258,10 +260,10 @@ pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {
         Err(other) => return Err(other.into()),
     };
     match (&why, args.json.json) {
-        (_, true) => report::result(&json!({"valid": why.is_none(), "reason": why}).to_string())?,
-        (None, false) => report::result("OK")?,
+        (_, true) => report::result(&json!({"valid": why.is_none(), "reason": why}).to_string()),
+        (None, false) => report::result("OK"),
         (Some(why), false) => {
-            report::result("INVALID")?;
+            report::result("INVALID");
             session.note(why);
         }
     }
@@ -278,7 +280,7 @@ pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
     session.bars.clear();
     let key = &made.key;
     if args.json.json {
-        return report::result(
+        report::result(
             &json!({
                 "curve": key.curve.snarkjs_name(),
                 "constraints": made.constraints,
@@ -291,6 +293,7 @@ pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
             })
             .to_string(),
         );
+        return Ok(());
     }
     session.note(&format!(
         "{}: a TEST key ({}, {} constraints, domain 2^{}, {})\n{}",

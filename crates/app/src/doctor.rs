@@ -57,7 +57,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
                 "cache_folder": cache.as_ref().map(|c| c.display().to_string()),
             })
             .to_string(),
-        )?;
+        );
         return opened.map(drop);
     }
 
@@ -94,7 +94,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
     if let Ok(device) = &device {
         lines.push(row(&format!("--device {}", session.device), device));
     }
-    report::result(&lines.join("\n"))?;
+    report::result(&lines.join("\n"));
     opened.map(drop)
 }
 

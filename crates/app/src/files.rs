@@ -2,14 +2,11 @@
 
 use crate::failure::{Failure, Outcome};
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use tandem_formats::place::{self, Place};
 use tandem_formats::Output;
 use zeroize::Zeroizing;
-
-/// Links that are followed, as on Linux.
-const LINKS_MAX: usize = 40;
 
 /// Output files that appear together or not at all.
 pub(crate) struct Outputs {
@@ -33,7 +30,7 @@ impl Outputs {
     }
 }
 
-/// Fails where an output is one of `inputs` or another output.
+/// Fails where an output is one of `inputs` or another output, or a stream is to be read twice.
 pub(crate) fn check(outputs: &[PathBuf], inputs: &[PathBuf]) -> Outcome {
     let inputs_by_file: HashMap<PathBuf, &PathBuf> = inputs.iter().map(|input| (identity(input), input)).collect();
     let mut named = HashSet::new();
@@ -43,48 +40,99 @@ pub(crate) fn check(outputs: &[PathBuf], inputs: &[PathBuf]) -> Outcome {
             let problem = format!("the output would replace the input {}; give another name", input.display());
             return Err(Failure::file(output, problem));
         }
-        if !named.insert(file) {
+        // What is open already, such as `/dev/stdout`, may be named as often as one likes.
+        if !is_open(output) && !named.insert(file) {
             return Err(Failure::file(output, "is named for two outputs; give each its own name"));
+        }
+    }
+    let mut read = HashSet::new();
+    for input in inputs.iter().filter(|input| is_open(input) || !is_regular_or_new(input)) {
+        if !read.insert(identity(input)) && !input.is_dir() {
+            return Err(Failure::file(
+                input,
+                "is named for two inputs, and can be read but once; give one of them as a file",
+            ));
         }
     }
     Ok(())
 }
 
-/// `/dev/stdout` and the like may be named as often as one likes.
+/// Whether this is a name for what is open already.
+fn is_open(path: &Path) -> bool {
+    matches!(Place::of(path), Ok(Place::Open(_) | Place::OpenElsewhere(_)))
+}
+
+/// No pipe or device, which may be named as often as one likes.
 fn is_regular_or_new(path: &Path) -> bool {
     path.metadata().map_or(true, |m| m.is_file())
 }
 
 /// The same for two names of one file.
 fn identity(path: &Path) -> PathBuf {
-    let mut path = path.to_path_buf();
-    // A link whose file is yet to be made; one that leads round in a circle names nothing.
-    for _ in 0..LINKS_MAX {
-        match path.read_link() {
-            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
-            Err(_) => break,
-        }
-    }
-    if let Ok(whole) = path.canonicalize() {
-        return whole;
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (folder.canonicalize(), path.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => path,
+    match (path.canonicalize(), Place::of(path)) {
+        (Ok(whole), _) | (_, Ok(Place::Name(whole))) => whole,
+        (_, Ok(Place::Open(number))) => format!("/dev/fd/{number}").into(),
+        _ => path.into(),
     }
 }
 
-/// Reads a whole file, or pipe, of at most `max` bytes.
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 20;
+
+/// Reads a whole file, or pipe, of at most `max` bytes. No copy of them stays behind: they may be secret.
 pub(crate) fn read(path: &Path, max: u64) -> Outcome<Zeroizing<Vec<u8>>> {
     let fail = |doing: &str, e: std::io::Error| Failure::file(path, format!("cannot {doing}: {e}"));
-    let file = File::open(path).map_err(|e| fail("open", e))?;
-    let length = file.metadata().map_err(|e| fail("open", e))?.len().min(max);
-    // One allocation where the length is known, so that no stale copy of a secret stays behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(length as usize + 1));
-    file.take(max + 1).read_to_end(&mut bytes).map_err(|e| fail("read", e))?;
-    if bytes.len() as u64 > max {
-        return Err(Failure::file(path, format!("expected at most {max} bytes, the file has more")));
+    let mut file = place::open_to_read(path).map_err(|e| fail("open", e))?;
+    // One allocation where the length is known.
+    let length = file.metadata().map_err(|e| fail("open", e))?.len().min(max) as usize;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length + 1));
+    loop {
+        let at = bytes.len();
+        if at == bytes.capacity() {
+            let mut larger = Zeroizing::new(Vec::with_capacity(at.max(PIECE) * 2));
+            larger.extend_from_slice(&bytes);
+            bytes = larger;
+        }
+        let end = bytes.capacity().min(at + PIECE);
+        bytes.resize(end, 0);
+        let count = loop {
+            match file.read(&mut bytes[at..]) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                other => break other.map_err(|e| fail("read", e))?,
+            }
+        };
+        bytes.truncate(at + count);
+        if bytes.len() as u64 > max {
+            return Err(Failure::file(path, format!("expected at most {max} bytes, the file has more")));
+        }
+        if count == 0 {
+            return Ok(bytes);
+        }
     }
-    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_up_to_their_largest_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let text: Vec<u8> = (0..3 * PIECE + 7).map(|i| (i % 251) as u8).collect();
+        std::fs::write(&path, &text).unwrap();
+        let is_text = |max: usize| read(&path, max as u64).map(|bytes| *bytes == text).map_err(|e| e.to_string());
+        assert_eq!(is_text(text.len()), Ok(true));
+        assert_eq!(is_text(usize::MAX / 2), Ok(true));
+        assert!(is_text(text.len() - 1).unwrap_err().contains("expected at most"));
+        // Of a length that is not known.
+        let (from, mut to) = std::io::pipe().unwrap();
+        let pipe = PathBuf::from(format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&from)));
+        std::thread::scope(|scope| {
+            scope.spawn(move || to.write_all(&text).unwrap());
+            let read = read(&pipe, u64::MAX / 2).ok().unwrap();
+            assert!(read.iter().enumerate().all(|(i, byte)| *byte == (i % 251) as u8) && read.len() == 3 * PIECE + 7);
+        });
+        assert!(read(Path::new("/dev/zero"), 1 << 20).unwrap_err().to_string().contains("expected at most"));
+    }
 }

@@ -35,8 +35,10 @@ pub(crate) enum Hash {
 #[derive(Args)]
 pub(crate) struct HashPoseidon {
     /// The elements
+    #[arg(value_parser = crate::cli::input())]
     pub(crate) input: PathBuf,
     /// Where to write the hashes
+    #[arg(value_parser = crate::cli::output())]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) function: Function,
@@ -125,7 +127,8 @@ fn poseidon(session: &Session, args: &HashPoseidon, curve: CurveId) -> Outcome {
     let seconds = begun.elapsed().as_secs_f64();
     if args.json.json {
         let row = json!({"elements": elements, "hashes": hashes, "seconds": report::round(seconds)});
-        return report::result(&row.to_string());
+        report::result(&row.to_string());
+        return Ok(());
     }
     session.note(&format!("{elements} elements, {hashes} hashes in {}", report::seconds(seconds)));
     Ok(())

@@ -28,11 +28,13 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
     facts.push(("file_bytes", json!(file.len())));
     if args.json.json {
         let object = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        return report::result(&Value::Object(object).to_string());
+        report::result(&Value::Object(object).to_string());
+        return Ok(());
     }
     let rows: Vec<_> =
         facts.iter().map(|(name, value)| format!("{:24} {}", name.replace('_', " "), plain(value))).collect();
-    report::result(&rows.join("\n"))
+    report::result(&rows.join("\n"));
+    Ok(())
 }
 
 /// Names and values, in the order in which they are shown.

@@ -24,7 +24,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
         Job { witness: paths[0], outputs: [paths[1], paths[2]] }
     }
     let mut jobs = vec![job([&args.witness, &args.proof, &args.public])];
-    jobs.extend(args.more.chunks_exact(3).map(|paths| job([&paths[0], &paths[1], &paths[2]])));
+    let more: Vec<_> = args.more().collect();
+    jobs.extend(more.iter().map(|[witness, proof, public]| job([witness, proof, public])));
 
     let mut opened = session.open()?;
     opened.engine = opened.engine.for_proofs(jobs.len() as u64);

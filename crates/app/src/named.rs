@@ -30,9 +30,9 @@ impl Named {
         match command {
             Command::Prove(a) => {
                 let mut named = Self::new([&a.zkey, &a.witness], [&a.proof, &a.public]);
-                for proof in a.more.chunks_exact(3) {
-                    named.inputs.push(proof[0].clone());
-                    named.outputs.extend_from_slice(&proof[1..]);
+                for [witness, proof, public] in a.more() {
+                    named.inputs.push(witness);
+                    named.outputs.extend([proof, public]);
                 }
                 named
             }

@@ -38,5 +38,6 @@ pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
         PlanFormat { xml: true, .. } => plan.to_tree_xml(&topology).map_err(refused)?,
         PlanFormat { nccl_graph: true, .. } => plan.to_nccl_graph(&topology).map_err(refused)?,
         _ => plan.to_text(&topology),
-    })
+    });
+    Ok(())
 }

@@ -15,6 +15,7 @@ use tandem_ops::{ElementKind, HostData, ReduceOp};
 #[derive(Args)]
 pub(crate) struct ReduceFile {
     /// The elements, one after the other, least significant byte first
+    #[arg(value_parser = crate::cli::input())]
     pub(crate) input: PathBuf,
     #[command(flatten)]
     pub(crate) reduction: Reduction,
@@ -121,8 +122,10 @@ pub(crate) fn run(session: &Session, args: &ReduceFile) -> Outcome {
     let seconds = begun.elapsed().as_secs_f64();
     if args.json.json {
         let row = json!({"elements": source.elements, "result": result.to_string(), "seconds": report::round(seconds)});
-        return report::result(&row.to_string());
+        report::result(&row.to_string());
+        return Ok(());
     }
     session.note(&format!("{} elements in {}", source.elements, report::seconds(seconds)));
-    report::result(&result.to_string())
+    report::result(&result.to_string());
+    Ok(())
 }

@@ -2,16 +2,44 @@
 
 use crate::failure::{Failure, Outcome};
 use std::io::{ErrorKind, Write};
+use std::sync::{Mutex, PoisonError};
 use tandem_engine::Stage;
 
-/// A result on stdout. A reader that has gone away, as in `tandem ... | head`, ends the program quietly.
-pub(crate) fn result(text: &str) -> Outcome {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
-    {
-        Ok(()) => out.flush().map_err(|e| Failure::input(format!("stdout: cannot write: {e}"))),
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => Err(Failure::closed_pipe()),
-        Err(e) => Err(Failure::input(format!("stdout: cannot write: {e}"))),
+/// The first failure to write to stdout; nothing is written after it.
+static FAILED: Mutex<Option<std::io::Error>> = Mutex::new(None);
+
+/// A result on stdout. What becomes of it is no matter of the command's, which goes on to its end: [`printed`] tells when that is
+/// reached.
+pub(crate) fn result(text: &str) {
+    let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if failed.is_none() {
+        *failed = print(&mut std::io::stdout().lock(), text).err();
+    }
+}
+
+fn print(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Whether results can still be printed.
+pub(crate) fn is_read() -> bool {
+    FAILED.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+}
+
+/// What became of the results.
+pub(crate) fn printed() -> Outcome {
+    judge(FAILED.lock().unwrap_or_else(PoisonError::into_inner).as_ref())
+}
+
+/// That a reader has gone away, as in `tandem ... | head`, is no failure.
+pub(crate) fn judge(failed: Option<&std::io::Error>) -> Outcome {
+    match failed {
+        Some(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::input(format!("stdout: cannot write: {e}"))),
+        _ => Ok(()),
     }
 }
 

@@ -22,8 +22,10 @@ const PIECE: usize = 16 << 20;
 #[derive(Args)]
 pub(crate) struct SortFile {
     /// The keys, one after the other, least significant byte first
+    #[arg(value_parser = crate::cli::input())]
     pub(crate) input: PathBuf,
     /// Where to write them in order
+    #[arg(value_parser = crate::cli::output())]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) what: What,
@@ -135,7 +137,8 @@ fn sort<K: SortKey>(session: &Session, args: &SortFile) -> Outcome {
     let (seconds, pieces) = (begun.elapsed().as_secs_f64(), plan.pieces().len());
     if args.json.json {
         let row = json!({"elements": source.elements, "pieces": pieces, "seconds": report::round(seconds)});
-        return report::result(&row.to_string());
+        report::result(&row.to_string());
+        return Ok(());
     }
     let in_pieces = if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
     session.note(&format!("{} elements{in_pieces} in {}", source.elements, report::seconds(seconds)));

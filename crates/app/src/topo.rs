@@ -14,12 +14,14 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
         if args.measure {
             return Err(Failure::input("--measure: only the links of this machine can be measured"));
         }
-        return report::result(&written(&open(&args.source)?, &args.format)?);
+        report::result(&written(&open(&args.source)?, &args.format)?);
+        return Ok(());
     }
     let facts = probe::look();
     let is_text = !(args.format.json || args.format.nccl_xml || args.format.svg);
     if let (Some(reason), true, false) = (&facts.no_gpu, is_text, args.measure) {
-        return report::result(&without_gpu(&facts, reason));
+        report::result(&without_gpu(&facts, reason));
+        return Ok(());
     }
     let measured = if args.measure { Some(measure(&facts)?) } else { None };
     let topology = this_machine(&facts, measured.as_ref())?;
@@ -33,7 +35,8 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
             let _ = write!(text, "\nRemarks:\n{}\n", remarks.join("\n"));
         }
     }
-    report::result(&text)
+    report::result(&text);
+    Ok(())
 }
 
 fn written(topology: &Topology, format: &cli::TopoFormat) -> Outcome<String> {

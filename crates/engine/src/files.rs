@@ -5,13 +5,15 @@ use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    json, output, Coef, Output, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter,
+    json, output, Coef, FormatError, Output, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection,
+    ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Proof, Refusal, Shape, VerifyingKey, P1, P2};
 use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
 
-/// Checks a proof: `Ok` if it is valid, [`Error::InvalidProof`] if not.
+/// Checks a proof: `Ok` if it is valid, [`Error::InvalidProof`] if not. A number of the proof or of the public values that is not
+/// below its modulus, and a point off the curve or outside the subgroup, make a proof that is not valid, as for snarkjs.
 ///
 /// # Errors
 /// [`Error::InvalidProof`]; [`Error::BadInput`] for files that are malformed or do not belong together.
@@ -26,9 +28,18 @@ pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
 
 fn verify_on<C: Curve>(key_text: &[u8], vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
     let key = VerificationKey::<C>::parse(key_text).map_err(|e| e.in_file(vkey))?;
-    let publics =
-        json::parse_public_of(&json::read_file(public)?, C::ID, key.ic.len() - 1).map_err(|e| e.in_file(public))?;
-    let points = json::Proof::<C>::parse(&json::read_file(proof)?).map_err(|e| e.in_file(proof))?;
+    let wrong = |path: &Path, error: FormatError| match error.in_file(path) {
+        error if error.is_no_element() => Error::InvalidProof(format!("{error}; the proof is not valid")),
+        error => error.into(),
+    };
+    // Whether all texts are formed well comes before what their numbers are.
+    let expected = key.ic.len() - 1;
+    let publics = json::parse_public_of(&json::read_file(public)?, C::ID, expected).map_err(|e| wrong(public, e));
+    let points = json::Proof::<C>::parse(&json::read_file(proof)?).map_err(|e| wrong(proof, e));
+    let (publics, points) = match (publics, points) {
+        (Err(Error::InvalidProof(_)), Err(malformed @ Error::BadInput(_))) => return Err(malformed),
+        (publics, points) => (publics?, points?),
+    };
     let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } = key;
     let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
     let key = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, vkey))?;
@@ -120,14 +131,10 @@ fn setup_on<C: Curve>(
     let shape = setup::setup(&FileCircuit(r1cs), &secret, &mut sink, progress).map_err(prover_error)?;
     let output = sink.finish().map_err(prover_error)?;
     let made = stage("make key", started);
+    let file_bytes = output.written();
     output::commit([output])?;
-    let key = KeyInfo {
-        curve: C::ID,
-        variables: shape.variables,
-        publics: shape.publics,
-        domain: shape.domain,
-        file_bytes: std::fs::metadata(zkey).map_or(0, |m| m.len()),
-    };
+    let key =
+        KeyInfo { curve: C::ID, variables: shape.variables, publics: shape.publics, domain: shape.domain, file_bytes };
     Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, stages: vec![made] })
 }
 

@@ -117,7 +117,7 @@ fn write<C: Curve>(circuit: &synthetic::Synthetic, r1cs: &Path, wtns: &Path) -> 
         })
         .map_err(prover_error)?;
 
-    let mut witness_file = Output::create(wtns)?;
+    let mut witness_file = Output::create_secret(wtns)?;
     let witness = Zeroizing::new(circuit.witness::<C>(0).map_err(prover_error)?);
     Wtns::write(&mut witness_file, C::ID, &witness).map_err(|e| witness_file.error(e))?;
     drop(witness);

@@ -18,6 +18,7 @@ struct Fields {
     problem: String,
     advice: Option<&'static str>,
     source: Option<std::io::Error>,
+    is_no_element: bool,
 }
 
 /// A place in a file. Offsets count from the start of the file.
@@ -59,18 +60,32 @@ impl FormatError {
     /// An error at a place of a file.
     pub(crate) fn at(place: Place, problem: impl Into<String>) -> Self {
         let (place, problem) = (Some(place), problem.into());
-        Self(Box::new(Fields { path: None, place, problem, advice: Some(DAMAGED), source: None }))
+        Self(Box::new(Fields { path: None, place, problem, advice: Some(DAMAGED), source: None, is_no_element: false }))
     }
 
     /// An error about a file as a whole.
     pub(crate) fn whole(problem: impl Into<String>, advice: Option<&'static str>) -> Self {
-        Self(Box::new(Fields { path: None, place: None, problem: problem.into(), advice, source: None }))
+        Self(Box::new(Fields {
+            path: None,
+            place: None,
+            problem: problem.into(),
+            advice,
+            source: None,
+            is_no_element: false,
+        }))
     }
 
     /// An operating system's refusal.
     pub(crate) fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {
         let problem = format!("cannot {doing}: {source}");
-        Self(Box::new(Fields { path: Some(path.into()), place: None, problem, advice: None, source: Some(source) }))
+        Self(Box::new(Fields {
+            path: Some(path.into()),
+            place: None,
+            problem,
+            advice: None,
+            source: Some(source),
+            is_no_element: false,
+        }))
     }
 
     /// The same with other advice.
@@ -94,6 +109,17 @@ impl FormatError {
     /// What is wrong, without the place.
     pub(crate) fn problem(&self) -> &str {
         &self.0.problem
+    }
+
+    /// The same about a number that is written well and is no element of its field.
+    pub(crate) fn no_element(mut self) -> Self {
+        self.0.is_no_element = true;
+        self
+    }
+
+    /// Whether the file is formed well and only a number in it is not below the modulus.
+    pub fn is_no_element(&self) -> bool {
+        self.0.is_no_element
     }
 
     /// The file, where it is known.

@@ -143,10 +143,5 @@ fn expect_regular(kind: FileType, path: &Path) -> Result<()> {
 
 /// Opens a file of any kind that is read once from front to back, such as a named pipe; waits for a pipe's other end.
 pub(crate) fn open_stream(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|e| FormatError::io(path, "open", e))?;
-    let kind = file.metadata().map_err(|e| FormatError::io(path, "open", e))?;
-    if kind.is_dir() {
-        expect_regular(kind.file_type(), path)?;
-    }
-    Ok(file)
+    crate::place::open_to_read(path).map_err(|e| FormatError::io(path, "open", e))
 }

@@ -17,7 +17,7 @@
 //! Every file is taken to be hostile: lengths, counts, indexes and moduli are checked before they are used, and an
 //! error names the place. Nothing here does curve arithmetic: whether points lie on the curve is the prover's to check.
 //! [`limits`] states the largest of everything.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod container;
 pub mod error;
@@ -26,9 +26,12 @@ pub mod json;
 pub mod limits;
 mod modulus;
 pub mod output;
+mod part;
+pub mod place;
 mod ptau;
 mod r1cs;
 pub mod sym;
+mod system;
 mod wtns;
 pub mod zkey;
 
@@ -40,5 +43,6 @@ pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};
 pub use ptau::PtauHeader;
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
+pub use system::on_abort;
 pub use wtns::{Wtns, WtnsHeader};
 pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter};

@@ -1,104 +1,131 @@
 //! Output files that appear whole or not at all.
 
 use crate::error::{FormatError, Result};
-use std::fs::{self, File, OpenOptions};
+use crate::part::{self, Part};
+use crate::place::{self, Place};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use crate::part::{abandon, remove_unfinished};
 
 /// Bytes gathered before each write.
 const BUFFER: usize = 1 << 20;
-
-/// Files under way, for [`remove_unfinished`].
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Permissions of new files, before the umask takes some away, and of those that only their owner may read.
+const USUAL: u32 = 0o666;
+const SECRET: u32 = 0o600;
 
 /// A file that is being written beside the place where it will appear. Dropped before [`commit`], it leaves nothing.
 #[derive(Debug)]
 pub struct Output {
+    /// As the user named it.
+    path: PathBuf,
+    /// With links followed.
     destination: PathBuf,
-    /// The temporary file; `None` once it is renamed, and for a destination that is no regular file.
-    temporary: Option<PathBuf>,
+    /// `None` once it has its name, and for a destination that is no regular file.
+    part: Option<Part>,
+    /// Those of the file that it replaces.
+    permissions: Option<Permissions>,
     file: BufWriter<File>,
+    written: u64,
 }
 
 impl Output {
-    /// Begins a file. A destination that exists and is no regular file, such as `/dev/stdout`, is written directly.
+    /// Begins a file. A destination that is no regular file, and one that is open already, such as `/dev/stdout`, is written
+    /// directly: nothing that a file has is lost by it. A link stays, and the file that it names is made or replaced.
     ///
     /// # Errors
-    /// The folder is missing, or cannot be written to.
-    pub fn create(destination: impl AsRef<Path>) -> Result<Self> {
-        let asked = destination.as_ref();
-        let fail = |doing: &str, e| Err(FormatError::io(asked, doing, e));
-        // Renaming onto a symbolic link would replace the link, not the file that it names.
-        let destination = fs::canonicalize(asked).unwrap_or_else(|_| asked.into());
-        let old = fs::metadata(&destination);
-        match &old {
-            Ok(old) if old.is_dir() => {
-                return fail("write", io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, expected a file"));
+    /// The folder is missing, or cannot be written to; a descriptor is not open for writing.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::begin(path.as_ref(), USUAL)
+    }
+
+    /// The same for what others must not read: a new file is its owner's alone from the beginning. One that is replaced keeps its
+    /// permissions.
+    ///
+    /// # Errors
+    /// As for [`Output::create`].
+    pub fn create_secret(path: impl AsRef<Path>) -> Result<Self> {
+        Self::begin(path.as_ref(), SECRET)
+    }
+
+    fn begin(path: &Path, mode: u32) -> Result<Self> {
+        let fail = |doing: &str, e| FormatError::io(path, doing, e);
+        let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "expected the name of a file");
+        if path.file_name().is_none() && !path.is_dir() {
+            return Err(fail("write", no_name()));
+        }
+        let direct = |destination: &Path, file| Self {
+            path: path.into(),
+            destination: destination.into(),
+            part: None,
+            permissions: None,
+            file: BufWriter::with_capacity(BUFFER, file),
+            written: 0,
+        };
+        let destination = match Place::of(path).map_err(|e| fail("create a file in its folder", e))? {
+            Place::Open(number) => {
+                let file = place::open_to_write(number).map_err(|e| fail("write", e))?;
+                return Ok(direct(path, file));
             }
-            Ok(old) if !old.is_file() => {
-                return match OpenOptions::new().write(true).open(&destination) {
-                    Ok(file) => Ok(Self { destination, temporary: None, file: BufWriter::with_capacity(BUFFER, file) }),
-                    Err(e) => fail("write", e),
-                };
+            Place::OpenElsewhere(other) => {
+                let file = OpenOptions::new().append(true).open(&other).map_err(|e| fail("write", e))?;
+                return Ok(direct(&other, file));
+            }
+            Place::Name(destination) => destination,
+        };
+        let old = fs::symlink_metadata(&destination).ok();
+        match &old {
+            Some(old) if old.is_dir() => return Err(fail("write", place::is_folder())),
+            Some(old) if !old.is_file() => {
+                let file = OpenOptions::new().write(true).open(&destination).map_err(|e| fail("write", e))?;
+                return Ok(direct(&destination, file));
             }
             _ => {}
         }
-        let Some(name) = destination.file_name() else {
-            return fail("write", io::Error::new(io::ErrorKind::InvalidInput, "expected the name of a file"));
-        };
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut own = std::ffi::OsString::from(".");
-        own.push(name);
-        own.push(format!(".{}-{count}.part", std::process::id()));
-        let temporary = destination.with_file_name(own);
-        let mut unfinished = unfinished();
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Ok(file) => {
-                unfinished.push(temporary.clone());
-                // A file that was closed to others stays so. Where the permissions cannot be set, the usual ones apply.
-                if let Ok(old) = old {
-                    let _ = file.set_permissions(old.permissions());
-                }
-                let file = BufWriter::with_capacity(BUFFER, file);
-                Ok(Self { destination, temporary: Some(temporary), file })
-            }
-            Err(e) => fail("create a file in its folder", e),
-        }
+        // What replaces a file that was closed to others is never open to them.
+        let mode = if old.is_some() { SECRET } else { mode };
+        let (part, file) = Part::create(&destination, mode).map_err(|e| fail("create a file in its folder", e))?;
+        Ok(Self { part: Some(part), permissions: old.map(|old| old.permissions()), ..direct(&destination, file) })
     }
 
-    /// Where the file will appear.
+    /// The file, as the user named it.
     pub fn path(&self) -> &Path {
-        &self.destination
+        &self.path
+    }
+
+    /// Bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// An error that names this file.
     pub fn error(&self, error: io::Error) -> FormatError {
-        FormatError::io(&self.destination, "write", error)
+        FormatError::io(&self.path, "write", error)
+    }
+
+    /// Brings everything to the disk, and gives the file its permissions.
+    fn finish(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        if self.part.is_some() {
+            self.file.get_ref().sync_all()?;
+        }
+        if let Some(permissions) = self.permissions.take() {
+            // Where they cannot be set, the file stays its owner's alone.
+            let _ = self.file.get_ref().set_permissions(permissions);
+        }
+        Ok(())
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        let count = self.file.write(bytes)?;
+        self.written += count as u64;
+        Ok(count)
     }
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        let Some(temporary) = self.temporary.take() else { return };
-        let mut unfinished = unfinished();
-        // Nothing is left to be done if this fails.
-        let _ = fs::remove_file(&temporary);
-        unfinished.retain(|path| *path != temporary);
     }
 }
 
@@ -110,19 +137,10 @@ impl Drop for Output {
 pub fn commit(outputs: impl IntoIterator<Item = Output>) -> Result<()> {
     let mut outputs: Vec<Output> = outputs.into_iter().collect();
     for output in &mut outputs {
-        output.file.flush().map_err(|e| output.error(e))?;
-        if output.temporary.is_some() {
-            output.file.get_ref().sync_all().map_err(|e| output.error(e))?;
-        }
+        output.finish().map_err(|e| output.error(e))?;
     }
-    let mut unfinished = unfinished();
-    for output in &mut outputs {
-        let Some(temporary) = &output.temporary else { continue };
-        fs::rename(temporary, &output.destination).map_err(|e| FormatError::io(&output.destination, "write", e))?;
-        unfinished.retain(|path| path != temporary);
-        output.temporary = None;
-    }
-    drop(unfinished);
+    let parts = outputs.iter_mut().map(|output| (&mut output.part, output.destination.as_path()));
+    part::rename(parts).map_err(|(path, e)| FormatError::io(&path, "write", e))?;
     for output in &outputs {
         // Makes the names durable. Not every file system can, and the files are complete either way.
         if let Some(Ok(folder)) = output.destination.parent().map(File::open) {
@@ -130,6 +148,19 @@ pub fn commit(outputs: impl IntoIterator<Item = Output>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Opens a file to which whole lines are appended; makes it where there is none. What is open already is written as it is.
+///
+/// # Errors
+/// What the operating system says, naming the file.
+pub fn append(path: impl AsRef<Path>) -> Result<File> {
+    let path = path.as_ref();
+    let opened = Place::of(path).and_then(|place| match place {
+        Place::Open(number) => place::open_to_write(number),
+        Place::Name(file) | Place::OpenElsewhere(file) => OpenOptions::new().create(true).append(true).open(file),
+    });
+    opened.map_err(|e| FormatError::io(path, "append", e))
 }
 
 /// Writes one file that appears whole or not at all.
@@ -140,20 +171,6 @@ pub fn write_atomically(path: impl AsRef<Path>, write: impl FnOnce(&mut Output) 
     let mut output = Output::create(path)?;
     write(&mut output).map_err(|e| output.error(e))?;
     commit([output])
-}
-
-/// Removes the files under way. For a program that is about to end without dropping them, as on Ctrl-C: no file appears
-/// after this, since the lock is kept until the process is gone.
-pub fn remove_unfinished() {
-    let unfinished = unfinished();
-    for path in unfinished.iter() {
-        let _ = fs::remove_file(path);
-    }
-    std::mem::forget(unfinished);
-}
-
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -227,5 +244,108 @@ mod tests {
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         let full = write_atomically("/dev/full", |w| w.write_all(b"new")).unwrap_err().to_string();
         assert!(full.contains("/dev/full: cannot write"), "{full}");
+    }
+
+    /// The permissions of what is in a folder, by name; those of hidden parts under "part".
+    fn modes(folder: &Path) -> Vec<(String, u32)> {
+        use std::os::unix::fs::PermissionsExt;
+        let name = |name: String| if name.ends_with(".part") { "part".into() } else { name };
+        let of = |name_: &String| fs::metadata(folder.join(name_)).unwrap().permissions().mode() & 0o777;
+        names(folder).iter().map(|n| (name(n.clone()), of(n))).collect()
+    }
+
+    #[test]
+    fn permissions_are_never_wider_than_in_the_end() {
+        use std::os::unix::fs::PermissionsExt;
+        let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let expected = |list: &[(&str, u32)]| list.iter().map(|(n, m)| (n.to_string(), *m)).collect::<Vec<_>>();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        // What the umask leaves of the usual ones.
+        fs::write(&path, "").unwrap();
+        let usual = modes(folder.path())[0].1;
+        fs::remove_file(&path).unwrap();
+        for (secret, mode) in [(false, usual), (true, 0o600)] {
+            let begin = if secret { Output::create_secret } else { Output::create };
+            let output = begin(&path).unwrap();
+            assert_eq!(modes(folder.path()), expected(&[("part", mode)]));
+            commit([output]).unwrap();
+            assert_eq!(modes(folder.path()), expected(&[("x", mode)]));
+            for old in [0o400, 0o600, 0o640, 0o755] {
+                set(&path, old);
+                let output = begin(&path).unwrap();
+                assert_eq!(modes(folder.path()), expected(&[("part", 0o600), ("x", old)]));
+                commit([output]).unwrap();
+                assert_eq!(modes(folder.path()), expected(&[("x", old)]));
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn none_gets_its_name_before_all_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proof");
+        fs::write(&path, "old").unwrap();
+        let mut outputs = [Output::create(&path).unwrap(), Output::create("/dev/full").unwrap()];
+        for output in &mut outputs {
+            output.write_all(b"new").unwrap();
+        }
+        let full = commit(outputs).unwrap_err().to_string();
+        assert!(full.contains("/dev/full: cannot write"), "{full}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["proof"]);
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_given_leaves_no_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let outputs = ["a", "b", "c"].map(|name| Output::create(at(name)).unwrap());
+        fs::create_dir(at("b")).unwrap();
+        let error = commit(outputs).unwrap_err().to_string();
+        assert!(error.contains("b: cannot write"), "{error}");
+        assert_eq!(names(folder.path()), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_is_open_is_written_where_its_last_writer_stopped() {
+        use std::os::fd::AsRawFd;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut log = File::create(&path).unwrap();
+        log.write_all(b"a").unwrap();
+        let name = format!("/dev/fd/{}", log.as_raw_fd());
+        write_atomically(&name, |w| w.write_all(b"b")).unwrap();
+        log.write_all(b"c").unwrap();
+        append(&name).unwrap().write_all(b"d").unwrap();
+        log.write_all(b"e").unwrap();
+        append(&path).unwrap().write_all(b"f").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"abcdef");
+        assert_eq!(names(folder.path()), ["log"]);
+        append(folder.path().join("new")).unwrap().write_all(b"f").unwrap();
+        assert_eq!(names(folder.path()), ["log", "new"]);
+    }
+
+    #[test]
+    fn a_link_to_what_is_yet_to_be_made_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("new", at("link")).unwrap();
+        write_atomically(at("link"), |w| w.write_all(b"new")).unwrap();
+        assert!(at("link").is_symlink() && !at("new").is_symlink());
+        assert_eq!(fs::read(at("new")).unwrap(), b"new");
+        std::os::unix::fs::symlink("none/new", at("lost")).unwrap();
+        let error = Output::create(at("lost")).unwrap_err().to_string();
+        assert!(error.contains("lost: cannot create a file in its folder"), "{error}");
+        assert_eq!(names(folder.path()), ["link", "lost", "new"]);
+    }
+
+    #[test]
+    fn names_may_be_as_long_as_they_get() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "n".repeat(255);
+        write_atomically(folder.path().join(&name), |w| w.write_all(b"new")).unwrap();
+        assert_eq!(names(folder.path()), [name]);
     }
 }

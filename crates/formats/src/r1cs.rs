@@ -454,3 +454,40 @@ impl<W: Write> R1csWriter<W> {
         self.out.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_keep_to_what_the_header_says() {
+        let header = R1csHeader {
+            curve: tandem_ops::CurveId::Bn254,
+            n_vars: 3,
+            n_pub_out: 1,
+            n_pub_in: 0,
+            n_prv_in: 1,
+            n_labels: 3,
+            n_constraints: 1,
+        };
+        let says = |terms: u64, rows: usize, labels: u64| {
+            let mut writer = R1csWriter::new(Vec::new(), &header, terms).unwrap();
+            let term: &[_] = &[(1, Canonical::default())];
+            let written = (0..rows).try_for_each(|_| writer.constraint([term, term, term]));
+            let labels: Vec<u64> = (0..labels).collect();
+            written.and_then(|()| writer.finish(labels.into_iter())).map_err(|e| e.to_string())
+        };
+        assert!(R1cs::parse(&says(3, 1, 3).unwrap()).is_ok());
+        for (terms, rows, labels, part) in [
+            (3, 0, 3, "fewer constraints"),
+            (6, 2, 3, "more constraints"),
+            (2, 1, 3, "more bytes"),
+            (4, 1, 3, "fewer bytes"),
+            (3, 1, 2, "labels"),
+            (3, 1, 4, "labels"),
+        ] {
+            let said = says(terms, rows, labels);
+            assert!(said.as_ref().is_err_and(|said| said.contains(part)), "{part}: {said:?}");
+        }
+    }
+}

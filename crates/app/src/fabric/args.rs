@@ -86,7 +86,7 @@ pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) calls: Calls,
     /// Draw the rates over the sizes to this SVG file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::cli::output())]
     pub(crate) plot: Option<PathBuf>,
 }
 

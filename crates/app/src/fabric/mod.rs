@@ -178,29 +178,47 @@ fn table(
         ));
     }
     let mut table = Table { what, factor: job.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
+    // Whatever ends the measuring, what has been measured is told, and elements that were wrong are the verdict.
+    let measured = measure_all(session, sweep, &context, makers, &rows, &mut table);
+    rows.text(&table.text());
+    match table.wrong() {
+        0 => measured?,
+        wrong => return Err(Failure::device(format!("{wrong} elements were wrong; see the table"))),
+    }
+    if let Some(file) = plot {
+        let title = format!("{what}, {names}");
+        file.commit(&[&plot::svg(&table, &title).map_err(Failure::input)?])?;
+    }
+    Ok(())
+}
+
+/// Adds a row to the table for every size of every subject.
+fn measure_all(
+    session: &Session,
+    sweep: &Sweep,
+    context: &Context,
+    makers: Makers<'_>,
+    rows: &Rows<'_>,
+    table: &mut Table,
+) -> Outcome {
+    let what = table.what;
+    let names = context.names();
     for make in makers {
-        let Some(mut subject) = make(&context)? else { continue };
+        let Some(mut subject) = make(context)? else { continue };
         for bytes in sizes::all(sweep.least, sweep.most, sweep.factor) {
             tandem_engine::Progress::start(&session.bars, what, 0);
             let row =
                 session.trace.step(what, || measure(&mut *subject, bytes, sweep.calls.warmup, sweep.calls.iters))?;
             session.bars.clear();
             if let Some(row) = row {
-                rows.append_row(&names, table.json(&row))?;
+                let line = table.json(&row);
                 table.rows.push(row);
+                rows.append_row(&names, line)?;
             }
             crate::interrupt::check()?;
         }
     }
-    rows.text(&table.text())?;
-    if let Some(file) = plot {
-        let title = format!("{what}, {names}");
-        file.commit(&[&plot::svg(&table, &title).map_err(Failure::input)?])?;
-    }
-    match table.wrong() {
-        0 => Ok(()),
-        wrong => Err(Failure::device(format!("{wrong} elements were wrong; see the table"))),
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -110,7 +110,8 @@ pub(crate) fn interrupts_leave_the_output(in_bytes: u64, args: &[&str]) {
         // What cannot be caught leaves a hidden file.
         match signal {
             "-KILL" => assert!(status.is_none() && names.len() == 3, "{status:?}, {names:?}"),
-            _ => assert!(status == Some(130) && names == ["in", "out"], "{status:?}, {names:?}"),
+            "-INT" => assert!(status == Some(130) && names == ["in", "out"], "{status:?}, {names:?}"),
+            _ => assert!(status == Some(143) && names == ["in", "out"], "{status:?}, {names:?}"),
         }
     }
 }

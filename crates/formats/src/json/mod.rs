@@ -23,7 +23,7 @@ use std::io::Read;
 use std::marker::PhantomData;
 use std::path::Path;
 use tandem_ops::{Canonical, Curve, CurveId, Wire};
-use text::{G1Text, G2Text, IcText, PublicText};
+use text::{G1Text, G2Text, IcText, PublicText, Publics};
 
 /// The target group of a pairing, as the field that it lies in.
 pub type TargetField<C> = <<C as Curve>::Pairing as Pairing>::TargetField;
@@ -213,7 +213,7 @@ impl<C: Curve> Proof<C> {
 /// # Errors
 /// The text is no list of numbers, or one of them is not below the modulus.
 pub fn parse_public(bytes: &[u8], curve: CurveId) -> Result<Vec<Canonical>> {
-    from_text_as(bytes, PUBLIC, PublicText { curve, keep: usize::MAX }).map(|(values, _)| values)
+    publics(bytes, curve, usize::MAX).map(|(values, _)| values)
 }
 
 /// The same where a key says how many there are. No more than these are kept.
@@ -221,12 +221,22 @@ pub fn parse_public(bytes: &[u8], curve: CurveId) -> Result<Vec<Canonical>> {
 /// # Errors
 /// As for [`parse_public`]; there is another number of them.
 pub fn parse_public_of(bytes: &[u8], curve: CurveId, expected: usize) -> Result<Vec<Canonical>> {
-    let (values, count) = from_text_as(bytes, PUBLIC, PublicText { curve, keep: expected })?;
+    let (values, count) = publics(bytes, curve, expected)?;
     if count != expected {
         let problem = format!("{count} public values; the verification key has {expected}");
         return Err(FormatError::whole(problem, Some("use the files of one circuit")));
     }
     Ok(values)
+}
+
+/// The first `keep` values of a text, and how many it has.
+fn publics(bytes: &[u8], curve: CurveId, keep: usize) -> Result<(Vec<Canonical>, usize)> {
+    let Publics { values, count, above } = from_text_as(bytes, PUBLIC, PublicText { curve, keep })?;
+    if let Some(index) = above {
+        let problem = format!("expected a value below the scalar field modulus of {curve}, found a larger one");
+        return Err(at_member(&format!("value {index}"), problem).no_element());
+    }
+    Ok((values, count))
 }
 
 /// The text of public values as `snarkjs groth16 prove` writes it.
@@ -413,7 +423,9 @@ fn element<F: PrimeField>(number: &Number, name: &str) -> Result<F> {
     let (low, high) = number.0.split_at(integer.as_ref().len());
     integer.as_mut().copy_from_slice(low);
     let element = if high.iter().all(|&limb| limb == 0) { F::from_bigint(integer) } else { None };
-    element.ok_or_else(|| at_member(name, "expected coordinates below the base field modulus, found a larger one"))
+    element.ok_or_else(|| {
+        at_member(name, "expected coordinates below the base field modulus, found a larger one").no_element()
+    })
 }
 
 fn target<C: Curve>(numbers: &[Number]) -> Result<TargetField<C>> {

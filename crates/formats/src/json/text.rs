@@ -62,37 +62,45 @@ pub(super) struct PublicText {
     pub(super) keep: usize,
 }
 
+/// What [`PublicText`] reads.
+pub(super) struct Publics {
+    /// The values that are kept, up to the first that is not below the modulus.
+    pub(super) values: Vec<Canonical>,
+    /// How many there are in the text.
+    pub(super) count: usize,
+    /// The index of a value that is not below the modulus.
+    pub(super) above: Option<usize>,
+}
+
 impl<'de> DeserializeSeed<'de> for PublicText {
-    /// The values that are kept, and how many there are.
-    type Value = (Vec<Canonical>, usize);
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    type Value = Publics;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Publics, D::Error> {
         deserializer.deserialize_seq(self)
     }
 }
 
 impl<'de> Visitor<'de> for PublicText {
-    type Value = (Vec<Canonical>, usize);
+    type Value = Publics;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of numbers")
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut values = Vec::new();
-        while values.len() < self.keep {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Publics, A::Error> {
+        let mut read = Publics { values: Vec::new(), count: 0, above: None };
+        while read.values.len() < self.keep && read.above.is_none() {
             let Some(Number(limbs)) = list.next_element()? else { break };
             let (value, high) = limbs.split_at(4);
             if high != [0, 0] || !modulus::is_below(value, modulus::scalar(self.curve)) {
-                let (i, curve) = (values.len(), self.curve);
-                let problem = format!("expected a value below the scalar field modulus of {curve}, found a larger one");
-                return Err(A::Error::custom(format!("value {i}: {problem}")));
+                read.above = Some(read.count);
+            } else {
+                let mut canonical = Canonical::default();
+                canonical.0.copy_from_slice(value);
+                read.values.push(canonical);
             }
-            let mut canonical = Canonical::default();
-            canonical.0.copy_from_slice(value);
-            values.push(canonical);
+            read.count += 1;
         }
-        let mut count = values.len();
         while list.next_element::<IgnoredAny>()?.is_some() {
-            count += 1;
+            read.count += 1;
         }
-        Ok((values, count))
+        Ok(read)
     }
 }

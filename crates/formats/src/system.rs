@@ -1,0 +1,43 @@
+//! The two requests to the operating system that have no safe form.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
+
+/// One more handle of the open file that has this number in the process: what is written follows what others wrote to it.
+pub(crate) fn duplicate(number: u32) -> io::Result<File> {
+    let number = i32::try_from(number).map_err(|_| io::Error::from_raw_os_error(nix::libc::EBADF))?;
+    // SAFETY: the number is not -1, and the borrow ends with this statement, which only asks the kernel to duplicate it; one that
+    // is not open is refused. The user named an open file of this process, so that sharing it is what is wanted.
+    let own = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned()?;
+    Ok(File::from(own))
+}
+
+/// Exit status and line of a program that aborts.
+static LAST: OnceLock<(i32, &'static str)> = OnceLock::new();
+
+/// From here on a program that aborts, as where memory is exhausted or a stack overflows, removes its files under way, says
+/// `line` (which ends with a newline) on stderr and exits with `status`. The first call counts.
+///
+/// # Errors
+/// The operating system refuses; the program then ends by the signal and leaves hidden files.
+pub fn on_abort(status: i32, line: &'static str) -> io::Result<()> {
+    use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
+    LAST.get_or_init(|| (status, line));
+    let action = SigAction::new(SigHandler::Handler(aborted), SaFlags::empty(), SigSet::all());
+    // SAFETY: the handler calls only what may be called in a signal handler: it reads atomics, tries a lock without waiting for it
+    // and makes system calls; it neither allocates nor returns.
+    unsafe { sigaction(Signal::SIGABRT, &action) }?;
+    Ok(())
+}
+
+extern "C" fn aborted(_: nix::libc::c_int) {
+    let (status, line) = *LAST.get().unwrap_or(&(3, ""));
+    crate::part::abandon();
+    // Where stderr is closed there is nobody to tell.
+    let _ = nix::unistd::write(io::stderr(), line.as_bytes());
+    // SAFETY: ends the process at once, without destructors or handlers of exit.
+    unsafe { nix::libc::_exit(status) }
+}
