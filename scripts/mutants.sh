@@ -17,7 +17,7 @@ tools=$PWD/.build/tools
 out=.build/mutants
 export TANDEM_NVCC=none TANDEM_REQUIRE_NVCC=0
 # Outside crates are built once; those of a copy of the tree are its own.
-export CARGO_TARGET_DIR="$PWD/.build/mutants-target"
+export CARGO_TARGET_DIR="$PWD/.build/mutants-target" RUST_BACKTRACE=0
 
 if [ "$("$tools/bin/cargo-mutants" mutants --version 2>/dev/null)" != "cargo-mutants $version" ]; then
     cargo install cargo-mutants --version "$version" --locked --quiet --debug --root "$tools" --target-dir "$tools/target"
@@ -28,7 +28,10 @@ survivors() { [ ! -e "$out/mutants.out/missed.txt" ] || sed 's/^/survived: /' "$
 tried() { cat "$out"/mutants.out/{missed,caught,timeout}.txt 2>/dev/null | grep -c . || true; }
 
 mkdir -p "$out"
-rm -rf "$out/mutants.out"
+rm -rf "$out/mutants.out" "$out/tmp"
+# Copies of the tree, which one that was stopped leaves behind.
+mkdir "$out/tmp"
+export TMPDIR="$PWD/$out/tmp"
 if [ "${1:-}" != --sample ]; then
     git diff "${1:-main}" -- '*.rs' >"$out/diff"
     [ -s "$out/diff" ] || { echo "mutants: nothing differs from ${1:-main}"; exit 0; }
@@ -44,7 +47,7 @@ names=()
 for package in "${packages[@]}"; do names+=(--package "$package"); done
 # The tests pass as they are, or the step before this one has failed.
 status=0
-timeout --signal=INT --kill-after=20 "${2:-150}" "$tools/bin/cargo-mutants" mutants --output "$out" --colors never --no-times \
+timeout --signal=INT --kill-after=60 "${2:-150}" "$tools/bin/cargo-mutants" mutants --output "$out" --colors never --no-times \
     "${names[@]}" --sharding round-robin --shard "$((share % shares))/$shares" --baseline skip --timeout 120 || status=$?
 survivors
 # 2: survivors, 3: some took too long, 124 and 130: the time is over. What else it says is a fault of the command.
