@@ -4,7 +4,7 @@
     python3 scripts/docs_links.py     exit with 1 if a link or an anchor leads nowhere
 
 In Markdown files every relative link and every anchor is followed. In all other text files every mention of a path in
-docs/, such as docs/design/msm.md, must name one that exists.
+docs/, such as docs/design/msm.md, must name one that exists. Every test that docs/design/threats.md names must be there.
 """
 import posixpath
 import re
@@ -93,8 +93,26 @@ def check():
             why = problem(*place)
             if why:
                 broken.append(f"{path}:{number}: {why}")
+    broken.extend(missing_tests())
     print("\n".join(broken + [f"{followed} links followed, {len(broken)} broken"]))
     return 1 if broken else 0
+
+
+def missing_tests():
+    """What the last column of docs/design/threats.md names and no Rust file, script or fuzz target is called."""
+    page = "docs/design/threats.md"
+    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [Path(line) for line in tracked.stdout.splitlines()]
+    known = {path.stem for path in paths} | {str(path) for path in paths} | {"command_line"}
+    for path in paths:
+        if path.suffix == ".rs" and (ROOT / path).is_file():
+            known.update(re.findall(r"\bfn (\w+)", (ROOT / path).read_text(encoding="utf-8")))
+    for number, line in enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1):
+        cells = line.split("|")
+        if len(cells) == 5:
+            for name in re.findall(r"`([^`]+)`", cells[3]):
+                if name.rsplit("::", 1)[-1] not in known and not (ROOT / name).exists():
+                    yield f"{page}:{number}: there is no test {name}"
 
 
 def on_page_markdown(markdown, page, **_):
