@@ -40,9 +40,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     let made = all(session, &opened, &key, &jobs, &told);
     let rate = jobs.len() as f64 / begun.elapsed().as_secs_f64();
     session.bars.clear();
-    // A proof that could not be made matters more than a report that could not be written.
-    let written = told.finish(made.is_ok().then_some(rate));
-    made.and(written)?;
+    told.finish(made.is_ok().then_some(rate));
+    made?;
     if !args.options.json.json {
         session.note(&format!("{} proofs, {rate:.1} a second from witness file to proof file", jobs.len()));
     }
@@ -103,14 +102,14 @@ struct State {
     next: usize,
     waiting: BTreeMap<usize, String>,
     has_failed: bool,
-    /// Of writing: proofs are made all the same.
-    written: Outcome,
 }
 
 impl<'a> Told<'a> {
     fn new(session: &'a Session, key: &'a KeyInfo, is_json: bool) -> Self {
-        let written = if is_json { report::result("{\"proofs\":[") } else { Ok(()) };
-        let state = State { next: 0, waiting: BTreeMap::new(), has_failed: false, written };
+        if is_json {
+            report::result("{\"proofs\":[");
+        }
+        let state = State { next: 0, waiting: BTreeMap::new(), has_failed: false };
         Told { session, key, is_json, state: Mutex::new(state), moved: Condvar::new() }
     }
 
@@ -137,10 +136,10 @@ impl<'a> Told<'a> {
             state.waiting.remove(&next)
         } {
             state.next += 1;
-            if !self.is_json {
+            if self.is_json {
+                report::result(&text);
+            } else {
                 self.session.note(&text);
-            } else if state.written.is_ok() {
-                state.written = report::result(&text);
             }
         }
         drop(state);
@@ -154,12 +153,9 @@ impl<'a> Told<'a> {
     }
 
     /// Ends what was told; `rate` is that of all proofs, if they were made.
-    fn finish(self, rate: Option<f64>) -> Outcome {
-        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        state.written?;
-        if !self.is_json {
-            return Ok(());
+    fn finish(self, rate: Option<f64>) {
+        if self.is_json {
+            report::result(&format!("],\"proofs_per_s\":{}}}", json!(rate.map(report::round))));
         }
-        report::result(&format!("],\"proofs_per_s\":{}}}", json!(rate.map(report::round))))
     }
 }
