@@ -56,7 +56,7 @@ fn module(bytes: &mut Unstructured) -> Result<Vec<u8>> {
         let mut code = String::new();
         let written = statements(bytes, &mut code, locals, 0);
         failed = failed.take().or(written.err());
-        code + end
+        format!("(block {code}) {end}")
     });
     failed.map_or(Ok(()), Err)?;
     Ok(wat::parse_str(text).expect("our own text"))
@@ -124,7 +124,7 @@ fn statements(bytes: &mut Unstructured, code: &mut String, locals: u8, depth: u3
             10 => write!(code, "(local.set {} {})", bytes.int_in_range(0..=locals)?, value(bytes, locals)?),
             11 => write!(code, "(br_if 0 {})", value(bytes, locals)?),
             12 => write!(code, "(drop (i32.div_s {} {}))", value(bytes, locals)?, value(bytes, locals)?),
-            13 => write!(code, "unreachable"),
+            13 => write!(code, "(unreachable)"),
             kind if depth < 4 => {
                 let open = match kind {
                     14 => "(loop ".to_string(),
