@@ -108,6 +108,14 @@ fn files_that_change_while_they_are_read_are_refused() {
         refused(file.read(), &["key: the file changed while it was read; try again when nobody writes to it"]);
         refused(file.unchanged(), &["changed while it was read"]);
     }
+    // Longer, with the time of what was opened.
+    let path = folder.write("key", &[7; 1000]);
+    let file = RegularFile::open(&path).unwrap();
+    let opened = file.file().metadata().unwrap().modified().unwrap();
+    let longer = File::options().write(true).open(&path).unwrap();
+    longer.set_len(1001).unwrap();
+    longer.set_modified(opened).unwrap();
+    refused(file.read(), &["changed while it was read"]);
     // Other bytes of the same length.
     let path = folder.write("key", &[7; 1000]);
     let file = RegularFile::open(&path).unwrap();
