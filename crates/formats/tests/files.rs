@@ -108,6 +108,14 @@ fn files_that_change_while_they_are_read_are_refused() {
         refused(file.read(), &["key: the file changed while it was read; try again when nobody writes to it"]);
         refused(file.unchanged(), &["changed while it was read"]);
     }
+    // Longer, with the time of what was opened.
+    let path = folder.write("key", &[7; 1000]);
+    let file = RegularFile::open(&path).unwrap();
+    let opened = file.file().metadata().unwrap().modified().unwrap();
+    let longer = File::options().write(true).open(&path).unwrap();
+    longer.set_len(1001).unwrap();
+    longer.set_modified(opened).unwrap();
+    refused(file.read(), &["changed while it was read"]);
     // Other bytes of the same length.
     let path = folder.write("key", &[7; 1000]);
     let file = RegularFile::open(&path).unwrap();
@@ -207,6 +215,9 @@ fn large_files_are_looked_at_in_little_memory() {
     let r1cs = patched(r1cs, 36, &u32::MAX.to_le_bytes());
     let path = folder.sparse(b"r1cs", &[(1, &r1cs, 64), (2, &[], 1 << 40), (3, &[], u64::from(u32::MAX) * 8)]);
     assert_eq!(R1csFile::open(&path).unwrap().header.n_vars, u32::MAX);
+    let lies = patched(&r1cs, 60, &u32::MAX.to_le_bytes());
+    let path = folder.sparse(b"r1cs", &[(1, &lies, 64), (2, &[], 12), (3, &[], u64::from(u32::MAX) * 8)]);
+    refused(R1csFile::open(&path), &["section 2 (constraints)", "expected 4294967295 constraints, found 12 bytes"]);
     let wtns = patched(section(data!("mul.wtns"), FileKind::Wtns, 1), 36, &u32::MAX.to_le_bytes());
     let path = folder.sparse(b"wtns", &[(2, &[], u64::from(u32::MAX) * 32), (1, &wtns, 40)]);
     assert_eq!(WtnsHeader::open(&path).unwrap(), WtnsHeader { curve: CurveId::Bn254, count: u32::MAX });
@@ -351,6 +362,11 @@ fn sections_of_witnesses_in_any_order() {
     let at = promise.len() - values.len() - 8;
     let promise = patched(&promise, at, &(u64::from(u32::MAX) * 32).to_le_bytes());
     refused(piped(&folder, &promise, 99, None, false), &["section 2 (values)", "the file ends after"]);
+    let head = patched(&wtns(&[(1, header), (2, values)]), 16, &(1u64 << 36).to_le_bytes());
+    refused(
+        piped(&folder, &head, 99, None, false),
+        &["section 1 (header)", "expected a header of 40 bytes, found 68719476736"],
+    );
     let endless = patched(&promise, at, &(limits::WTNS_BYTES_MAX - 50).to_le_bytes());
     refused(
         piped(&folder, &patched(&endless, at - 4, &[9]), 99, None, false),
@@ -378,6 +394,13 @@ fn witnesses_of_another_circuit_are_refused_by_their_header() {
     let header = patched(section(good, FileKind::Wtns, 1), 36, &u32::MAX.to_le_bytes());
     let path = folder.sparse(b"wtns", &[(1, &header, 40), (2, &[], u64::from(u32::MAX) * 32)]);
     refused(read_as(&path, says(CurveId::Bn254, 6), false), &["the witness has 4294967295 values", "has 6"]);
+    // A file that is written to between its header and its values.
+    let path = folder.write("w", good);
+    let changing = Wtns::open_in(&path, None, |count| {
+        File::options().append(true).open(&path).unwrap().write_all(b"x").unwrap();
+        HostBuf::zeros(count).ok()
+    });
+    refused(changing, &["w: the file changed while it was read"]);
     // Memory that is refused, or too little.
     for room in [None, Some(5)] {
         let result = Wtns::open_in(folder.write("w", good), None, |_| room.and_then(|n| HostBuf::zeros(n).ok()));
