@@ -401,6 +401,9 @@ fn infinity_where_entries_cancel_is_no_damage() {
     // Section L begins with wire 2.
     assert_eq!(infinite, [vec![2, 3, 4, 5, 7, 8], vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1, 3]]);
     let other = multiple::<<Bn254 as Curve>::G1>(5);
+    // Wire 7 is in B alone.
+    let says = "point 5 of section C (8) is the point at infinity, but the circuit uses its wire";
+    good.unsound(|bad| bad.g1[3][5] = infinity::<<Bn254 as Curve>::G1>(), says);
     for at in [4, 5, 7, 8] {
         let says =
             format!("point {at} of section A (5) is not the point at infinity, but the circuit does not use its wire");

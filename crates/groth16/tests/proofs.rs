@@ -155,6 +155,8 @@ fn changes_are_refused<C: Curve>() {
         assert_eq!(verifier.verify(&bad, &good), Err(Refusal::PublicRange(i)));
     }
     assert_eq!(verifier.verify(&inputs[..1], &good), Err(Refusal::PublicCount { has: 1, expected: 2 }));
+    // A value that would be left out of the equation.
+    assert_eq!(verifier.verify(&witness[1..4], &good), Err(Refusal::PublicCount { has: 3, expected: 2 }));
 }
 
 #[test]
