@@ -171,7 +171,11 @@ impl<'a> Rows<'a> {
             None => Ok(()),
             Some(_) if self.to_stdout() => {
                 report::result(text);
-                if report::is_read() { Ok(()) } else { Err(Failure::unread()) }
+                if report::is_read() {
+                    Ok(())
+                } else {
+                    Err(Failure::unread())
+                }
             }
             Some(path) => tandem_formats::output::append(path)?
                 .write_all(text.as_bytes())

@@ -12,8 +12,7 @@ use tandem_fabric::topology::{MAX_GPUS, PRESETS};
 /// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
 #[command(name = "tandem", version, about, propagate_version = true, disable_help_subcommand = true)]
-#[command(
-    after_help = "Exit status:\n  \
+#[command(after_help = "Exit status:\n  \
     0    done; of verify, the proof is valid\n  \
     1    the proof is not valid: its equation does not hold, a point of it is none of the curve's group, or a number of it or of \
     the public signals is not below the modulus\n  \
@@ -22,8 +21,7 @@ use tandem_fabric::topology::{MAX_GPUS, PRESETS};
     130  ended by Ctrl-C; 143 by SIGTERM; 128 + N by signal N\n\n\
     Files: - stands for stdin as an input and for stdout as an output; a file of that name is ./-\n\n\
     Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json\n\n\
-    'tandem <command> --help' shows an example of each command."
-)]
+    'tandem <command> --help' shows an example of each command.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -144,9 +142,7 @@ impl Prove {
     /// The witness, the proof and the public signals of each further proof.
     pub(crate) fn more(&self) -> impl Iterator<Item = [PathBuf; 3]> + '_ {
         let file = |path: &PathBuf, stream: &str| if path.as_os_str() == "-" { stream.into() } else { path.clone() };
-        let of = move |paths: &[PathBuf]| {
-            [file(&paths[0], STDIN), file(&paths[1], STDOUT), file(&paths[2], STDOUT)]
-        };
+        let of = move |paths: &[PathBuf]| [file(&paths[0], STDIN), file(&paths[1], STDOUT), file(&paths[2], STDOUT)];
         self.more.chunks_exact(3).map(of)
     }
 }

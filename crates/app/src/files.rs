@@ -48,7 +48,10 @@ pub(crate) fn check(outputs: &[PathBuf], inputs: &[PathBuf]) -> Outcome {
     let mut read = HashSet::new();
     for input in inputs.iter().filter(|input| is_open(input) || !is_regular_or_new(input)) {
         if !read.insert(identity(input)) && !input.is_dir() {
-            return Err(Failure::file(input, "is named for two inputs, and can be read but once; give one of them as a file"));
+            return Err(Failure::file(
+                input,
+                "is named for two inputs, and can be read but once; give one of them as a file",
+            ));
         }
     }
     Ok(())

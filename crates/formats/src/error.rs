@@ -65,13 +65,27 @@ impl FormatError {
 
     /// An error about a file as a whole.
     pub(crate) fn whole(problem: impl Into<String>, advice: Option<&'static str>) -> Self {
-        Self(Box::new(Fields { path: None, place: None, problem: problem.into(), advice, source: None, is_no_element: false }))
+        Self(Box::new(Fields {
+            path: None,
+            place: None,
+            problem: problem.into(),
+            advice,
+            source: None,
+            is_no_element: false,
+        }))
     }
 
     /// An operating system's refusal.
     pub(crate) fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {
         let problem = format!("cannot {doing}: {source}");
-        Self(Box::new(Fields { path: Some(path.into()), place: None, problem, advice: None, source: Some(source), is_no_element: false }))
+        Self(Box::new(Fields {
+            path: Some(path.into()),
+            place: None,
+            problem,
+            advice: None,
+            source: Some(source),
+            is_no_element: false,
+        }))
     }
 
     /// The same with other advice.

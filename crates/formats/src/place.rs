@@ -29,7 +29,8 @@ impl Place {
     pub fn of(path: &Path) -> io::Result<Self> {
         // These stand also where the system has no /proc.
         let standard = ["/dev/stdin", "/dev/stdout", "/dev/stderr"];
-        if let Some(number) = (0..).zip(standard).find_map(|(number, name)| (path == Path::new(name)).then_some(number)) {
+        if let Some(number) = (0..).zip(standard).find_map(|(number, name)| (path == Path::new(name)).then_some(number))
+        {
             return Ok(Place::Open(number));
         }
         let mut path = path.to_path_buf();
@@ -108,7 +109,9 @@ mod tests {
         symlink("/dev/stdout", at("out")).unwrap();
         symlink(at("out"), at("out2")).unwrap();
         let of = |path: &str| Place::of(Path::new(path)).unwrap();
-        for path in ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/", &format!("/proc/{}/fd/", std::process::id())] {
+        for path in
+            ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/", &format!("/proc/{}/fd/", std::process::id())]
+        {
             assert_eq!(of(&format!("{path}{number}")), Place::Open(number), "{path}");
         }
         assert_eq!(of(at("link").to_str().unwrap()), Place::Open(number));

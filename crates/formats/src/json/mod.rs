@@ -416,7 +416,9 @@ fn element<F: PrimeField>(number: &Number, name: &str) -> Result<F> {
     let (low, high) = number.0.split_at(integer.as_ref().len());
     integer.as_mut().copy_from_slice(low);
     let element = if high.iter().all(|&limb| limb == 0) { F::from_bigint(integer) } else { None };
-    element.ok_or_else(|| at_member(name, "expected coordinates below the base field modulus, found a larger one").no_element())
+    element.ok_or_else(|| {
+        at_member(name, "expected coordinates below the base field modulus, found a larger one").no_element()
+    })
 }
 
 fn target<C: Curve>(numbers: &[Number]) -> Result<TargetField<C>> {
