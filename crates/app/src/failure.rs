@@ -57,7 +57,7 @@ impl Failure {
 pub(crate) fn status(ends: impl IntoIterator<Item = Outcome>) -> ExitCode {
     let mut failures: Vec<Failure> = ends.into_iter().filter_map(Outcome::err).collect();
     // An interruption may end several things.
-    failures.dedup_by(|a, b| a.message == b.message);
+    failures.dedup_by(|a, b| a.status == b.status && a.message == b.message);
     failures.iter().for_each(Failure::show);
     failures.iter().find(|failure| failure.status != 0).map_or(ExitCode::SUCCESS, |first| first.status.into())
 }

@@ -342,7 +342,8 @@ fn proofs_and_public_signals_that_are_malformed() {
         place.write("bad", proof.replace(from, to).as_bytes());
         place.refused(&["verify", "good.vkey.json", "u.json", "bad"], &["bad: "]);
     }
-    let huge = format!("[\"{}\"]", "9".repeat(78));
+    // More than 384 bits, more than any field has.
+    let huge = format!("[\"{}\"]", "9".repeat(117));
     for publics in ["", "[", "{}", "[null]", "[\"x\"]", "[\"-1\"]", "[]", "[\"1\", \"2\"]", &huge] {
         place.write("bad", publics.as_bytes());
         place.refused(&["verify", "good.vkey.json", "bad", "p.json"], &["bad"]);

@@ -28,6 +28,14 @@ fn place() -> tempfile::TempDir {
     folder
 }
 
+/// Runs a script in which "$1" is the program.
+#[track_caller]
+fn shell(at: &Path, status: i32, script: &str) -> (String, String) {
+    let program = binary();
+    let args = ["-c", script, "bash", text(&program)];
+    expect(status, Command::new("bash").current_dir(at).args(args).output().unwrap(), &args)
+}
+
 /// Of `multiplier.wasm` and the input.
 fn witness() -> Vec<u8> {
     wtns(&BN254_R, &[1, 15, 3, 5].map(element))
@@ -63,9 +71,8 @@ fn what_is_open_is_written_to_and_keeps_what_it_has() {
         fs::write(&log, "").unwrap();
         let script =
             format!("{{ printf old >&3; \"$1\" witness wasm input {name} --quiet; printf more >&3; }} {redirected}");
-        let status =
-            Command::new("bash").current_dir(at).args(["-c", &script, "bash", text(&binary())]).status().unwrap();
-        assert!(status.success() && fs::read(&log).unwrap() == all, "{name}");
+        shell(at, 0, &script);
+        assert!(fs::read(&log).unwrap() == all, "{name}");
     }
     fs::write(&log, "old").unwrap();
     let file = OpenOptions::new().write(true).open(&log).unwrap();
@@ -159,10 +166,8 @@ fn inputs_come_through_pipes() {
     }
     fed("wtns", &["prove", "zkey", "-", "p", "u", "--device", "cpu", "--quiet"], 0, false);
     // A pipe with a name, and one of a shell's.
-    let shell = r#"mkfifo pipe; cat public > pipe & "$1" verify <(cat vkey.json) pipe <(cat proof)"#;
-    let args = ["-c", shell, "bash", text(&binary())];
-    let output = Command::new("bash").current_dir(at).args(args).output().unwrap();
-    assert_eq!(expect(0, output, &args).0, "OK\n");
+    let script = r#"mkfifo pipe; cat public > pipe & "$1" verify <(cat vkey.json) pipe <(cat proof)"#;
+    assert_eq!(shell(at, 0, script).0, "OK\n");
     refused_in(at, &["verify", "vkey.json", "pipe", "./pipe"], &["two inputs"]);
 }
 
@@ -173,9 +178,7 @@ fn what_is_not_open_for_writing_is_refused() {
     for (redirected, name, part) in
         [("3<words", "/dev/fd/3", "open for reading only"), ("3>&-", "/dev/fd/3", "Bad file descriptor")]
     {
-        let shell = format!("exec {redirected}; exec \"$1\" witness wasm input {name}");
-        let args = ["-c", &shell, "bash", text(&binary())];
-        let (_, stderr) = expect(2, Command::new("bash").current_dir(at).args(args).output().unwrap(), &args);
+        let (_, stderr) = shell(at, 2, &format!("exec {redirected}; exec \"$1\" witness wasm input {name}"));
         assert!(stderr.contains(part) && stderr.contains(name), "{stderr}");
     }
     // What is read from does not grow by what is written.
@@ -228,20 +231,17 @@ fn witnesses_are_their_owners_alone() {
     let folder = place();
     let at = folder.path();
     let mode = |name: &str| fs::metadata(at.join(name)).unwrap().permissions().mode() & 0o777;
-    let under = |umask: &str, args: &[&str]| {
-        let all = [&["-c", &format!("umask {umask}; exec \"$@\""), "bash", text(&binary())], args].concat();
-        expect(0, Command::new("bash").current_dir(at).args(&all).output().unwrap(), &all);
-    };
-    under("022", &["witness", "wasm", "input", "w", "--quiet"]);
-    under("022", &["export-vkey", "zkey", "v"]);
-    under("022", &["bench", "setup", "--log-n", "4", "--runs", "1", "--keep", "."]);
+    let under_umask = |command: &str| shell(at, 0, &format!("umask 022; exec \"$1\" {command}"));
+    under_umask("witness wasm input w --quiet");
+    under_umask("export-vkey zkey v");
+    under_umask("bench setup --log-n 4 --runs 1 --keep .");
     assert_eq!(
         (mode("w"), mode("v"), mode("n4.wtns"), mode("n4.zkey"), mode("n4.r1cs")),
         (0o600, 0o644, 0o600, 0o644, 0o644)
     );
     for kept in [0o644, 0o640, 0o400] {
         fs::set_permissions(at.join("w"), fs::Permissions::from_mode(kept)).unwrap();
-        under("022", &["witness", "wasm", "input", "w", "--quiet"]);
+        under_umask("witness wasm input w --quiet");
         assert_eq!(mode("w"), kept);
     }
 }

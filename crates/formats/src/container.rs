@@ -464,7 +464,7 @@ mod tests {
     fn says(
         sections: u32,
         write: impl FnOnce(&mut ContainerWriter<Vec<u8>>) -> io::Result<()>,
-    ) -> Result<usize, String> {
+    ) -> std::result::Result<usize, String> {
         let mut writer = ContainerWriter::new(Vec::new(), FileKind::Wtns, 2, sections).unwrap();
         write(&mut writer).and_then(|()| writer.finish()).map(|out| out.len()).map_err(|e| e.to_string())
     }
@@ -473,8 +473,9 @@ mod tests {
     fn writers_keep_to_what_the_head_says() {
         assert_eq!(says(1, |w| w.section(1, 2).and_then(|()| w.write(&[0; 2]))), Ok(12 + 12 + 2));
         assert_eq!(says(0, |_| Ok(())), Ok(12));
-        let refused =
-            |said: Result<usize, String>, part: &str| assert!(said.as_ref().unwrap_err().contains(part), "{said:?}");
+        let refused = |said: std::result::Result<usize, String>, part: &str| {
+            assert!(said.as_ref().unwrap_err().contains(part), "{said:?}")
+        };
         refused(says(1, |_| Ok(())), "fewer sections");
         refused(says(2, |w| w.section(1, 0)), "fewer sections");
         refused(says(1, |w| w.section(1, 0).and_then(|()| w.section(2, 0))), "more sections");

@@ -191,6 +191,7 @@ mod tests {
         fs::write(&path, "old").unwrap();
         let mut output = Output::create(&path).unwrap();
         output.write_all(b"new").unwrap();
+        assert_eq!(output.written(), 3);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         commit([output]).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");

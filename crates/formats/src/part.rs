@@ -40,8 +40,13 @@ impl Part {
     pub(crate) fn create(destination: &Path, mode: u32) -> io::Result<(Self, File)> {
         let name = destination.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         sweep(destination.parent().unwrap_or(Path::new("/")));
+        Self::create_as(destination, mode, || random_name(name))
+    }
+
+    /// The same with the first of some names that is free. What has one of them, a link too, stays what it is.
+    fn create_as(destination: &Path, mode: u32, mut name: impl FnMut() -> OsString) -> io::Result<(Self, File)> {
         for _ in 0..ATTEMPTS {
-            let path = destination.with_file_name(random_name(name));
+            let path = destination.with_file_name(name());
             let mut unfinished = unfinished();
             let file = match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -239,6 +244,28 @@ mod tests {
         assert!(live.path.exists() && other.exists() && link.is_symlink());
         assert!(fs::symlink_metadata(&pipe).is_ok());
         assert_eq!(owned.exists(), given);
+    }
+
+    #[test]
+    fn names_that_are_taken_are_let_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "mine").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        std::os::unix::fs::symlink("none", at("lost")).unwrap();
+        let mut names = ["file", "link", "lost", "free"].into_iter();
+        let (part, _file) = Part::create_as(&at("x"), 0o600, || names.next().unwrap().into()).unwrap();
+        assert_eq!(part.path, at("free"));
+        assert_eq!(fs::read(at("file")).unwrap(), b"mine");
+        let mut tried = 0;
+        let all_taken = Part::create_as(&at("x"), 0o600, || {
+            tried += 1;
+            "file".into()
+        });
+        assert_eq!((all_taken.unwrap_err().kind(), tried), (io::ErrorKind::AlreadyExists, ATTEMPTS));
+        // A failure of another kind is told at once.
+        let none = Part::create_as(&at("none/x"), 0o600, || "x".into()).unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
