@@ -45,7 +45,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 13] = [
+const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -58,7 +58,6 @@ const DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("app", &["cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "witness"]),
     ("fabric", &["cuda", "cuda-build"]),
     ("fabric-examples", &["cuda", "cuda-build", "fabric"]),
-    ("py", &["engine", "formats"]),
 ];
 
 /// Reports every broken rule.
@@ -69,6 +68,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         broken.extend(file(path, text).into_iter().map(|reason| format!("{path}: {reason}")));
     }
     broken.extend(dependencies(&files));
+    broken.extend(code_map(&files));
     broken.extend(records(&files));
     broken.extend(primitives(&files));
     if broken.is_empty() {
@@ -204,6 +204,33 @@ fn dependencies(files: &BTreeMap<String, String>) -> Vec<String> {
     broken
 }
 
+/// The code map of ARCHITECTURE.md has a row for each crate, which says what of ours the crate uses.
+fn code_map(files: &BTreeMap<String, String>) -> Vec<String> {
+    let map = files.get("ARCHITECTURE.md").map_or("", String::as_str);
+    let mut broken = Vec::new();
+    for (path, text) in files {
+        let Some(name) = path.strip_prefix("crates/").and_then(|p| p.strip_suffix("/Cargo.toml")) else { continue };
+        let mut section = "";
+        let mut used = Vec::new();
+        for line in text.lines().map(str::trim) {
+            if line.starts_with('[') {
+                section = line;
+            } else if section.ends_with("dependencies]") && section != "[dev-dependencies]" {
+                used.extend(line.strip_prefix("tandem-").and_then(|rest| rest.split('.').next()));
+            }
+        }
+        used.sort_unstable();
+        used.dedup();
+        let used = if used.is_empty() { "nothing".into() } else { used.join(", ") };
+        let row = map.lines().find_map(|line| line.strip_prefix(&format!("| `{name}` |")));
+        let said = row.and_then(|row| row.trim_end_matches([' ', '|']).rsplit('|').next());
+        if said.map(str::trim) != Some(&used) {
+            broken.push(format!("ARCHITECTURE.md: the code map's row of `{name}` ends with what it uses: {used}"));
+        }
+    }
+    broken
+}
+
 /// Every decision record is numbered, and no number is used twice.
 fn records(files: &BTreeMap<String, String>) -> Vec<String> {
     let mut broken = Vec::new();
@@ -299,6 +326,18 @@ mod tests {
         assert!(broken[0].contains("version of rand"), "{broken:?}");
         assert!(broken[1].contains("crates/ops does not depend on tandem-cuda"), "{broken:?}");
         assert!(broken[2].contains("crates/other"), "{broken:?}");
+    }
+
+    #[test]
+    fn finds_what_the_code_map_leaves_out() {
+        let manifest =
+            "[dependencies]\ntandem-ops.workspace = true\n[dev-dependencies]\ntandem-cuda.workspace = true\n\
+                        [build-dependencies]\ntandem-cuda-build.workspace = true\n";
+        let broken = |map: &str| code_map(&tree(&[("crates/a/Cargo.toml", manifest), ("ARCHITECTURE.md", map)])).len();
+        assert_eq!(broken("| `a` | does | never | cuda-build, ops |"), 0);
+        for wrong in ["", "| `a` | does | never | ops |", "| `b` | does | never | cuda-build, ops |"] {
+            assert_eq!(broken(wrong), 1, "{wrong}");
+        }
     }
 
     #[test]
