@@ -27,6 +27,7 @@ fails) result FAILED 2 1; exit 101 ;;
 fails-quietly) result FAILED 2 1 ;;
 none) result ok 0 0 ;;
 skips) echo "skipped: conformance::a: no GPU"; result ok 1 0 ;;
+needs-two) echo "skipped: conformance::a: 1 of 2 GPUs"; result ok 1 0 ;;
 dies) kill -9 $$ ;;
 says-more) result ok 3 0; echo "terminate called" ;;
 hangs) exec sleep 60 ;;
@@ -72,7 +73,7 @@ run() {
 # says <row> <words>..: the row of the table holds these.
 says() {
     local line word
-    line=$(grep -E "^$1 +(ok|FAILED) " "$work/out/table.txt") || { cat "$work/out/table.txt"; wrong "no row $1"; }
+    line=$(grep -E "^$1 +(ok|skipped|FAILED) " "$work/out/table.txt") || { cat "$work/out/table.txt"; wrong "no row $1"; }
     for word in "${@:2}"; do [[ $line == *"$word"* ]] || wrong "expected $word in: $line"; done
 }
 
@@ -84,7 +85,7 @@ run 0 SANITIZE=1 SANITIZE_MEMORY_GB=1000
 says "racecheck conformance-msm-Bn254-7" " ok " "3 passed"
 says "racecheck backend-second" " ok "
 ! grep 'racecheck.*take_their_link' "$work/out/parts.txt" || wrong "a test of a rate under racecheck"
-[ "$(tail -n 1 "$work/said")" = "$(wc -l <"$work/out/table.txt") passed, 0 failed" ] || wrong "$(tail -n 1 "$work/said")"
+[ "$(tail -n 1 "$work/said")" = "$(wc -l <"$work/out/table.txt") passed, 0 failed, 0 skipped" ] || wrong "$(tail -n 1 "$work/said")"
 
 # Each way not to pass, in one run.
 cat >"$work/does" <<'END'
@@ -97,6 +98,7 @@ cuda::reduce memcheck says-more
 cuda::ntt::Bn254 memcheck hangs
 cuda::ntt::BabyBear racecheck no-summary
 cuda::ntt::Goldilocks memcheck skips
+cuda::poseidon::Bn254 memcheck needs-two
 first racecheck fails
 END
 echo 1 >"$work/micro"
@@ -110,11 +112,12 @@ says "memcheck conformance-reduce" FAILED "its last line is no result"
 says "memcheck conformance-ntt-Bn254" FAILED "not done in time"
 says "racecheck conformance-ntt-BabyBear" FAILED "the tool gave no summary"
 says "memcheck conformance-ntt-Goldilocks" FAILED "no test ran" "1 skipped"
+says "memcheck conformance-poseidon-Bn254" " skipped " "1 skipped"
 says "racecheck backend-first" FAILED
 says "memcheck msm-bn254-0" FAILED "its last line is no result"
 says "racecheck conformance-memory" " ok "
 [ "$(grep -c FAILED "$work/out/table.txt")" -eq 14 ] || { cat "$work/out/table.txt"; wrong "other rows fail, too"; }
-grep -q '14 failed$' "$work/said" || wrong "$(tail -n 1 "$work/said")"
+grep -q '14 failed, 1 skipped$' "$work/said" || wrong "$(tail -n 1 "$work/said")"
 echo 0 >"$work/micro"
 
 # The tool says that the program died, and nothing else does.
