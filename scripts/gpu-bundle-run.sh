@@ -168,8 +168,8 @@ parts() {
 }
 
 # filter, log2 of sizes for memcheck and racecheck, GPUs, shares and GB under racecheck
-filters='msm::Bls12_381 8 4 one 8 64
-msm::Bn254 8 4 one 8 64
+filters='msm::Bls12_381 8 4 one 12 64
+msm::Bn254 8 4 one 12 64
 ntt_spread::Bls12_381 6 4 all 1 8
 ntt_spread::Bn254 6 4 all 1 8
 ntt_spread::Goldilocks 6 4 all 1 8
@@ -225,7 +225,7 @@ sanitize() {
     tools=${SANITIZE_TOOLS:-memcheck racecheck}
     rm -f "$out"/*.status
     nothing_is_left_out
-    parts >"$out/parts.txt"
+    parts | grep -E "${SANITIZE_PARTS:-.}" >"$out/parts.txt"
     schedule <"$out/parts.txt"
     while read -r gb tool name rest; do
         status=1 seconds=0

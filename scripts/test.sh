@@ -33,13 +33,14 @@ step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "bindings are up to date" cargo xtask bindgen --check
 step "scripts" bash scripts/tests/run.sh
+step "documents" sh scripts/docs.sh
 # T4 and T5 run the program as it is released.
 step "release program" cargo build --release --locked -p tandem
 export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 step "tests" cargo test --workspace --locked --no-fail-fast
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
 step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
-step "mutants" bash scripts/mutants.sh --sample "${TANDEM_MUTANTS_SECONDS:-150}"
+step "mutants" bash scripts/mutants.sh --sample "${TANDEM_MUTANTS_SECONDS:-90}"
 
 echo "make test: $SECONDS s"
 awk -f scripts/count-tests.awk "$log"

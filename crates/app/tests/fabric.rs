@@ -293,9 +293,10 @@ fn a_search_ends_when_its_time_is_up() {
     let value = json(&run_in(folder.path(), 0, &[&plan[..], &["--json"]].concat()).0);
     assert_eq!((&value["optimal"], &value["is_cut_short"]), (&false.into(), &true.into()));
     assert!(value["gap"].as_f64().unwrap() > 0.0 && value["gbs"].as_f64().unwrap() > 0.0);
-    let preset = ["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100", "--max-seconds"];
+    let preset = ["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100"];
     for seconds in ["0", "-1", "x", "86401"] {
-        let (_, stderr) = run(2, &[&preset[..], &[seconds]].concat());
+        let seconds = format!("--max-seconds={seconds}");
+        let (_, stderr) = run(2, &[&preset[..], &[seconds.as_str()]].concat());
         assert!(stderr.contains("--max-seconds"), "{stderr}");
     }
 }

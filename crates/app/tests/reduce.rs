@@ -137,8 +137,8 @@ fn bench_measures_what_it_has_checked() {
         let args =
             [&["bench", "reduce", "--log-n", "6..7", "--runs", "2", "--device", "sim:2", "--json", "-"], more].concat();
         let (stdout, stderr) = run_in(folder.path(), 0, &args);
-        // Two sizes; three tests of what lies on lanes, and two of each of four places in the host's memory and files.
-        assert_eq!(stdout.lines().count(), 2 * (3 + 2 * 4), "{stdout}");
+        // Two sizes; three tests of what lies on lanes, and two of each of three places in the host's memory and files.
+        assert_eq!(stdout.lines().count(), 2 * (3 + 2 * 3), "{stdout}");
         assert!(stdout.lines().all(|row| row.contains(&format!("\"what\":\"{what}\""))), "{stdout}");
         assert!(stderr.contains("read from the first") && stderr.contains("plan GB/s"), "{stderr}");
     }

@@ -151,8 +151,8 @@ fn pipes_are_no_keys() {
     refused(R1csFile::open(&pipe), &says);
     refused(PtauHeader::open(&pipe), &says);
     refused(ZkeyFile::open("/dev/zero"), &["/dev/zero: expected a file, this is a device, not a regular file"]);
-    refused(json::read_file(folder.0.path()), &["expected a file, this is a folder"]);
-    refused(Wtns::open(folder.0.path()), &["expected a file, this is a folder"]);
+    refused(json::read_file(folder.0.path()), &["this is a folder"]);
+    refused(Wtns::open(folder.0.path()), &["this is a folder"]);
 }
 
 #[test]
