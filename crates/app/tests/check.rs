@@ -86,8 +86,8 @@ fn wires_have_the_names_of_the_symbol_file() {
 #[test]
 fn files_that_do_not_belong_together_are_refused() {
     let (r1cs, witness) = squarings(3);
-    let short = wtns(&BN254_R, &vec![element(1); 4]);
-    let other = wtns(&BLS12_381_R, &vec![element(1); 5]);
+    let short = wtns(&BN254_R, &[element(1); 4]);
+    let other = wtns(&BLS12_381_R, &[element(1); 5]);
     let at = folder(&[("c.r1cs", &r1cs), ("w.wtns", &witness), ("short.wtns", &short), ("other.wtns", &other)]);
     let refused = |args: &[&str], parts: &[&str]| refused_in(at.path(), &[&["check"], args].concat(), parts);
     refused(&["c.r1cs", "short.wtns"], &["short.wtns: ", "4 values", "expected the 5", "c.r1cs"]);

@@ -252,14 +252,13 @@ fn under_way(at: &Path, out: &str) -> (std::process::Child, String) {
     let args = ["setup", "big", out, "--quiet"];
     let child = tandem().current_dir(at).args(args).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
-    loop {
-        let new = names(at).into_iter().find(|name| name.ends_with(".part") && !before.contains(name));
-        if let Some(part) = new {
-            return (child, part);
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60));
+    let is_new = |name: &String| name.ends_with(".part") && !before.contains(name);
+    let mut part = None;
+    while part.is_none() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(2));
+        part = names(at).into_iter().find(is_new);
     }
+    (child, part.expect("a hidden file within a minute"))
 }
 
 #[test]

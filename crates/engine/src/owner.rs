@@ -74,7 +74,7 @@ mod tests {
         calls.install(|| (0..64).into_par_iter().with_max_len(1).for_each(|_| owner.run(work).unwrap()));
         std::thread::scope(|scope| (0..64).for_each(|_| _ = scope.spawn(|| owner.run(work).unwrap())));
         assert_eq!(done.load(Ordering::SeqCst), 128);
-        assert_eq!(owner.run(|| owner.run(|| rayon::current_num_threads()).unwrap()).unwrap(), 2);
+        assert_eq!(owner.run(|| owner.run(rayon::current_num_threads).unwrap()).unwrap(), 2);
     }
 
     #[test]

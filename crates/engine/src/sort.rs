@@ -258,9 +258,9 @@ fn fingerprint<K: SortKey>(keys: &[K]) -> u64 {
 }
 
 /// The sum of what all processors find for a part of `keys` each.
-fn by_all<K: SortKey>(keys: &[K], find: impl Fn(&[K]) -> u64 + Sync) -> u64 {
+fn by_all<K: SortKey>(keys: &[K], find: impl Fn(&[K]) -> u64 + Sync + Send) -> u64 {
     let parts = keys.par_chunks(keys.len().div_ceil(rayon::current_num_threads()).max(1));
-    parts.map(|part| find(part)).reduce(|| 0, u64::wrapping_add)
+    parts.map(find).reduce(|| 0, u64::wrapping_add)
 }
 
 /// `make(0)`, `make(1)` and so on, by all processors.
