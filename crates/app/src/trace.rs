@@ -114,7 +114,7 @@ mod tests {
         for (is_wanted, kept) in [(false, 0), (true, 1 + 2)] {
             let trace = Trace::new(is_wanted);
             trace.step("a step", || ());
-            trace.stages(&[stage.clone()]);
+            trace.stages(std::slice::from_ref(&stage));
             let text: Value = serde_json::from_str(&trace.to_json()).unwrap();
             assert_eq!(text["traceEvents"].as_array().unwrap().len(), kept);
         }
