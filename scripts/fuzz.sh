@@ -31,12 +31,13 @@ for target in ${*:-$all}; do
     corpus=fuzz/corpus/$target
     artifacts=fuzz/artifacts/$target
     mkdir -p "$corpus" "$artifacts"
-    bytes=8192
+    bytes=8192 longest=10
     case $target in
     vkey_json | proof_json | public_json) seeds=crates/formats/tests/data/*.${target%_json}.json ;;
     topology) seeds=crates/fabric/tests/data/* ;;
-    module) seeds=fuzz/seeds/module/* ;;
-    circuit) seeds=crates/witness/tests/data/* bytes=65536 ;;
+    # These run programs, some for most of a second.
+    module) seeds=fuzz/seeds/module/* longest=30 ;;
+    circuit) seeds=crates/witness/tests/data/* bytes=65536 longest=30 ;;
     *) seeds=crates/formats/tests/data/*.$target ;;
     esac
     # Unquoted: these are patterns.
@@ -44,7 +45,7 @@ for target in ${*:-$all}; do
         cp "$seed" "$corpus/seed-$(basename "$seed")"
     done
     echo "fuzz $target: $seconds s"
-    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len="$bytes" -timeout=10 \
+    if ! "${CARGO_TARGET_DIR:-target}/fuzz/$host/release/$target" -max_total_time="$seconds" -max_len="$bytes" -timeout="$longest" \
         -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$artifacts/" "$corpus" \
         >"$artifacts/last.log" 2>&1; then
         tail -n 30 "$artifacts/last.log" >&2
