@@ -5,12 +5,16 @@
 mod case;
 
 use case::{Case, Random};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+/// The files of a folder with their contents; folders and what is neither have none.
+type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 /// What one run may take: far more than small files need.
 const MOST_TIME: Duration = Duration::from_secs(30);
@@ -24,7 +28,7 @@ struct Ended {
     status: ExitStatus,
     stderr: String,
     is_late: bool,
-    after: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    after: Tree,
 }
 
 /// `seconds` of cases made from the repository's small files and from those kept in fuzz/corpus/command_line.
@@ -47,12 +51,12 @@ pub(crate) fn run(root: &Path, seconds: &str) -> Result<(), String> {
         runs += 1;
         if let Some(fault) = fault(&case, &before, &ended) {
             let kind = format!("{}: {}", case.command(), normal(&fault));
-            if !findings.contains_key(&kind) {
+            if let Entry::Vacant(finding) = findings.entry(kind) {
                 let folder = artifacts.join(format!("{seed:x}-{runs}"));
                 case.save(&folder)?;
                 fs::write(folder.join("fault"), &fault).map_err(|e| e.to_string())?;
                 eprintln!("command_line: {fault}\n  {}", folder.display());
-                findings.insert(kind, folder);
+                finding.insert(folder);
             }
             continue;
         }
@@ -82,7 +86,7 @@ pub(crate) fn replay(root: &Path, folder: &str) -> Result<(), String> {
 }
 
 /// What is wrong with how it ended.
-fn fault(case: &Case, before: &BTreeMap<PathBuf, Option<Vec<u8>>>, ended: &Ended) -> Option<String> {
+fn fault(case: &Case, before: &Tree, ended: &Ended) -> Option<String> {
     // Which device it is may be told first.
     let said: Vec<&str> = ended.stderr.lines().filter(|line| !line.starts_with("device: ")).collect();
     let said = said.join("\n");
@@ -155,7 +159,7 @@ impl Work {
     }
 
     /// Runs a case in a fresh folder; gives the files before, too.
-    fn run(&self, case: &Case) -> Result<(BTreeMap<PathBuf, Option<Vec<u8>>>, Ended), String> {
+    fn run(&self, case: &Case) -> Result<(Tree, Ended), String> {
         let here = self.folder.join("case");
         let fail = |e: std::io::Error| format!("{}: {e}", here.display());
         if here.exists() {
@@ -203,7 +207,7 @@ fn waited(child: &mut Child) -> std::io::Result<(ExitStatus, bool)> {
 }
 
 /// All that a folder holds, folders and links without content.
-fn tree(folder: &Path) -> std::io::Result<BTreeMap<PathBuf, Option<Vec<u8>>>> {
+fn tree(folder: &Path) -> std::io::Result<Tree> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(at) = open.pop() {
