@@ -62,7 +62,7 @@ impl<const LIMBS: usize> std::fmt::Debug for Point<LIMBS> {
     }
 }
 
-/// A slice of `T` at any address, as a memory-mapped file holds it.
+/// A slice of `T` at any address, as the bytes of a file hold it.
 #[derive(Clone, Copy)]
 pub struct Unaligned<'a, T: Wire> {
     bytes: &'a [u8],

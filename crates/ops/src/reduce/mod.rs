@@ -50,7 +50,7 @@ pub enum ReduceOp {
 /// Elements in host memory or in a file, least significant byte first.
 #[derive(Debug, Clone, Copy)]
 pub enum HostData<'a> {
-    /// In memory at any address: page-locked, pageable, or a mapped file.
+    /// In memory at any address: page-locked or pageable.
     Memory(&'a [u8]),
     /// The first bytes of a file, which is read as it is needed: it may be larger than the memory.
     File {
