@@ -1,10 +1,11 @@
 //! `tandem plan`: the best way to move data over a topology, and why it is best.
 
 use crate::cli::{self, Gpus, PlanFormat};
-use crate::failure::{Failure, Outcome};
-use crate::progress::Bars;
-use crate::{interrupt, report, topo};
+use crate::topo;
 use std::time::Duration;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::progress::Bars;
+use tandem_console::{interrupt, report};
 use tandem_engine::Progress;
 use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
 

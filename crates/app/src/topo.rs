@@ -1,9 +1,9 @@
 //! `tandem topo`: the devices and links of a machine, this one or one that is named.
 
 use crate::cli::{self, Source};
-use crate::failure::{Failure, Outcome};
-use crate::{files, report};
 use std::fmt::Write;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::{files, report};
 use tandem_cuda::Device;
 use tandem_fabric::probe::{self, Facts, Measured};
 use tandem_fabric::topology::{Topology, MAX_FILE};
