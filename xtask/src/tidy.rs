@@ -45,7 +45,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 12] = [
+const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -55,7 +55,9 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("witness", &["formats", "ops"]),
     ("groth16", &["ops"]),
     ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
-    ("app", &["cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "witness"]),
+    ("console", &["engine", "formats", "ops"]),
+    ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
+    ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "witness"]),
     ("fabric", &["cuda", "cuda-build"]),
     ("fabric-examples", &["cuda", "cuda-build", "fabric"]),
 ];

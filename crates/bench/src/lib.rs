@@ -6,6 +6,7 @@
 mod bound;
 mod fabric;
 mod groth16;
+mod measure;
 mod msm;
 mod ntt;
 mod poseidon;

@@ -1,5 +1,6 @@
 //! `tandem bench msm`: sums over points that stay on the GPUs, of random scalars and of others.
 
+use crate::measure::msm::{bench, ScalarKind, SumBench};
 use crate::rows::{median_and_min, Rows};
 use crate::BenchOptions;
 use clap::{Args, ValueEnum};
@@ -7,7 +8,7 @@ use serde_json::json;
 use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{CurveId, Progress, ScalarKind, SumBench};
+use tandem_engine::{CurveId, Progress};
 
 #[derive(Args)]
 pub(crate) struct MsmBench {
@@ -68,7 +69,7 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
             let (scalars, name) = kind.scalars();
             Progress::start(&session.bars, what, 0);
             let sum = SumBench { g2: args.g2, scalars, log_n, lanes: args.lanes };
-            let summed = session.trace.step(what, || opened.engine.bench_msm(curve, sum, options.runs as usize))?;
+            let summed = session.trace.step(what, || bench(&opened.engine, curve, sum, options.runs as usize))?;
             session.bars.clear();
             let (median, min) = median_and_min(&summed.seconds);
             // Those that the sum was split over.

@@ -1,5 +1,7 @@
 //! `tandem bench ntt`: transforms of any field, size and form, each on as many GPUs as is fastest, and batches.
 
+use crate::measure::ntt::Transformer;
+use crate::measure::ntt_batch::{Batch, Points};
 use crate::rows::{median_and_min, Rows};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -8,7 +10,7 @@ use std::path::PathBuf;
 use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{Batch, CurveId, Direction, FieldId, Order, Points, Progress, Transformer};
+use tandem_engine::{CurveId, Direction, FieldId, Order, Progress};
 
 /// A field as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

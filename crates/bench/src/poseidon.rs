@@ -1,11 +1,11 @@
 //! `tandem bench poseidon`: hashes of columns from host memory, or Merkle trees over leaves that lie on the device.
 
+use crate::measure::poseidon::Hashes;
 use crate::rows::{header, line, median_and_min, Rows};
 use crate::BenchOptions;
 use tandem_console::failure::Outcome;
 use tandem_console::options::HashFunction;
 use tandem_console::session::Session;
-use tandem_engine::Hasher;
 use tandem_ops::Family;
 
 /// Hashes of columns or a tree, on all lanes, checked by the engine.
@@ -16,8 +16,11 @@ pub(crate) fn run(
     (tree, pinned): (bool, bool),
 ) -> Outcome {
     let (params, curve) = (function.params()?, options.curve.into());
-    let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;
-    let lanes = hasher.report().lanes.join(", ");
+    let hashes = session.trace.step("open device", || match tree {
+        true => Hashes::trees(&session.device, curve, params),
+        false => Hashes::columns(&session.device, curve, params, pinned),
+    })?;
+    let lanes = hashes.report().lanes.join(", ");
     let rows = Rows::open(session, options.json.as_deref())?;
     let kind = match (tree, pinned) {
         (true, _) => "tree",
@@ -31,10 +34,7 @@ pub(crate) fn run(
     for log_n in options.log_n.clone() {
         tandem_engine::Progress::start(&session.bars, "poseidon", 0);
         let runs = options.runs as usize;
-        let seconds = session.trace.step("poseidon", || match tree {
-            true => hasher.bench_tree(log_n, runs),
-            false => hasher.bench_columns(log_n, runs, pinned),
-        })?;
+        let seconds = session.trace.step("poseidon", || hashes.bench(log_n, runs))?;
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
         rows.append_row(&lanes, Rows::timed(&what, curve, log_n, &seconds))?;

@@ -2,6 +2,7 @@
 //! host memory over their links.
 
 use crate::fabric::{self, args::Options};
+use crate::measure::reduce::{bench, bench_resident, random_elements, Dealt, Measured};
 use crate::rows::{median_and_min, Rows};
 use clap::{Arg, Args, ValueEnum};
 use serde_json::json;
@@ -11,7 +12,7 @@ use tandem_console::options::Reduction;
 use tandem_console::report;
 use tandem_console::session::Session;
 use tandem_console::values;
-use tandem_engine::{element_bytes, random_elements, Dealt, DeviceChoice, Measured, Progress, Reduced, Reducer};
+use tandem_engine::{element_bytes, DeviceChoice, Progress, Reduced, Reducer};
 use tandem_ops::HostData;
 
 #[derive(Args)]
@@ -132,7 +133,7 @@ fn measure(args: &ReduceBench, all: &Reducer, one: Option<&Reducer>, bytes: usiz
     for &place in &args.data {
         if place == Place::Lanes {
             let mut dealt = |number, lanes, way, dealt| {
-                add(number, place, lanes, way, all.bench_resident(kind, op, &elements, dealt, runs)?)
+                add(number, place, lanes, way, bench_resident(all, kind, op, &elements, dealt, runs)?)
             };
             dealt(1, 1, "its own", Dealt::One)?;
             if lanes > 1 {
@@ -142,10 +143,10 @@ fn measure(args: &ReduceBench, all: &Reducer, one: Option<&Reducer>, bytes: usiz
             continue;
         }
         let mut streams = |data: HostData<'_>| {
-            add(2, place, 1, "streamed", one.unwrap_or(all).bench(kind, op, data, runs)?)?;
+            add(2, place, 1, "streamed", bench(one.unwrap_or(all), kind, op, data, runs)?)?;
             match lanes {
                 1 => Ok(()),
-                _ => add(3, place, lanes, "streamed", all.bench(kind, op, data, runs)?),
+                _ => add(3, place, lanes, "streamed", bench(all, kind, op, data, runs)?),
             }
         };
         match place {

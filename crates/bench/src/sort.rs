@@ -1,5 +1,6 @@
 //! `tandem bench sort`: keys that lie on the lanes: on one, and on all of them by either way.
 
+use crate::measure::sort::{bench, Distribution, SortBench};
 use crate::rows::{median_and_min, Rows};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -10,7 +11,7 @@ use tandem_console::options::{KeyName, Sorting, WayName};
 use tandem_console::report;
 use tandem_console::session::Session;
 use tandem_console::values;
-use tandem_engine::{DeviceKind, Distribution, Progress, SortBench, Sorter};
+use tandem_engine::{DeviceKind, Progress, Sorter};
 use tandem_ops::{SortKey, SortOptions};
 
 #[derive(Args)]
@@ -91,13 +92,13 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
         let elements = elements.ok_or_else(|| tandem_console::failure::Failure::input("--log-n: expected up to 39"))?;
         for keys in &args.keys {
             Progress::start(&session.bars, "sort", 0);
-            let bench: SortBench<K> = SortBench::new((*keys).into(), elements, args.what.pairs)?;
+            let data: SortBench<K> = SortBench::new((*keys).into(), elements, args.what.pairs)?;
             let alone = one.iter().map(|one| (one, 1, WayName::Partition));
             let ways = ways.iter().filter(|&&way| lanes > 1 || way == ways[0]).map(|&way| (&all, lanes, way));
             for (sorter, lanes, way) in alone.chain(ways) {
                 let options =
                     SortOptions { way: Sorting { way: Some(way), ..args.what }.options().way, ..args.what.options() };
-                let seconds = session.trace.step("sort", || sorter.bench(&bench, options, args.runs as usize))?;
+                let seconds = session.trace.step("sort", || bench(sorter, &data, options, args.runs as usize))?;
                 session.bars.clear();
                 let (median, min) = median_and_min(&seconds);
                 let way = if lanes == 1 { "alone".into() } else { name(&way) };

@@ -1,12 +1,14 @@
 //! Sums for measurements: points resident, split over lanes; random scalars, and such as are hard on buckets. One
 //! result is checked before anything is timed.
 
-use crate::{Error, Result};
 use ark_ec::PrimeGroup;
 use ark_ff::{BigInt, PrimeField, Zero};
 use rayon::prelude::*;
 use std::time::Instant;
-use tandem_ops::{Canonical, Curve, Group, Msm, ProofBackend, SplitMsm};
+use tandem_engine::{Engine, Error, Result};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, Group, Msm, ProofBackend, SplitMsm};
+use tandem_ops_cuda::Cuda;
 
 /// Sizes that a measurement may ask for: 2^1 to 2^28.
 const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=28;
@@ -15,7 +17,7 @@ const USES: u64 = 1_000_000;
 
 /// What the scalars of a measurement are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScalarKind {
+pub(crate) enum ScalarKind {
     /// Pseudo-random elements of the scalar field, each as likely as any other.
     Random,
     /// One random element, everywhere.
@@ -32,24 +34,24 @@ pub enum ScalarKind {
 
 /// A sum to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SumBench {
+pub(crate) struct SumBench {
     /// Whether its points lie in G2, not in G1.
-    pub g2: bool,
+    pub(crate) g2: bool,
     /// What its scalars are.
-    pub scalars: ScalarKind,
+    pub(crate) scalars: ScalarKind,
     /// Binary logarithm of the number of points.
-    pub log_n: u32,
+    pub(crate) log_n: u32,
     /// Over how many lanes it is split; `None` for as many as is fastest.
-    pub lanes: Option<usize>,
+    pub(crate) lanes: Option<usize>,
 }
 
 /// Times of sums.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summed {
+pub(crate) struct Summed {
     /// Of each sum, from the call until the host has the result.
-    pub seconds: Vec<f64>,
+    pub(crate) seconds: Vec<f64>,
     /// Over how many lanes it was split.
-    pub lanes: usize,
+    pub(crate) lanes: usize,
 }
 
 impl ScalarKind {
@@ -118,9 +120,35 @@ fn factor<C: Curve>(values: &[Canonical]) -> C::Fr {
     sums.into_iter().sum()
 }
 
+/// How long each of `runs` sums took over points and scalars that lie on the lanes of the engine's backend, digits included.
+///
+/// # Errors
+/// The size or the number of lanes is out of range, or the points do not fit; the sum is wrong.
+pub(crate) fn bench(engine: &Engine, curve: CurveId, what: SumBench, runs: usize) -> Result<Summed> {
+    match (engine.backend::<Cpu>(), engine.backend::<Cuda>()) {
+        (Some(cpu), _) => on_backend(&*cpu, curve, what, runs),
+        (_, Some(cuda)) => on_backend(&*cuda, curve, what, runs),
+        (None, None) => Err(Error::Device("nothing to measure on this backend".into())),
+    }
+}
+
+fn on_backend<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>>(
+    backend: &B,
+    curve: CurveId,
+    what: SumBench,
+    runs: usize,
+) -> Result<Summed> {
+    match (curve, what.g2) {
+        (CurveId::Bn254, false) => bench_group::<Bn254, <Bn254 as Curve>::G1, B>(backend, what, runs),
+        (CurveId::Bn254, true) => bench_group::<Bn254, <Bn254 as Curve>::G2, B>(backend, what, runs),
+        (CurveId::Bls12_381, false) => bench_group::<Bls12_381, <Bls12_381 as Curve>::G1, B>(backend, what, runs),
+        (CurveId::Bls12_381, true) => bench_group::<Bls12_381, <Bls12_381 as Curve>::G2, B>(backend, what, runs),
+    }
+}
+
 /// Measures `runs` sums: digits of scalars that lie on the lanes, and the sums, until the host has the result. Each lane
 /// holds its share of the points and of the scalars.
-pub(crate) fn bench<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
+fn bench_group<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
     backend: &B,
     SumBench { scalars, log_n, lanes, .. }: SumBench,
     runs: usize,
@@ -162,7 +190,7 @@ pub(crate) fn bench<C: Curve, G: Group<Curve = C>, B: ProofBackend<C> + Msm<G>>(
 mod tests {
     use super::*;
     use std::collections::HashSet;
-    use tandem_ops::{Bls12_381, Bn254};
+    use tandem_engine::DeviceChoice;
 
     fn scalars_are_what_they_are_called<C: Curve>() {
         let n = 10_000;
@@ -223,11 +251,11 @@ mod tests {
 
     #[test]
     fn sums_are_split_as_they_are_told() {
-        let backend = tandem_ops::cpu::Cpu::new(3);
+        let backend = Cpu::new(3);
         type G = <Bls12_381 as Curve>::G2;
         let of = |log_n, lanes| {
             let what = SumBench { g2: true, scalars: ScalarKind::Random, log_n, lanes };
-            bench::<Bls12_381, G, _>(&backend, what, 2)
+            bench_group::<Bls12_381, G, _>(&backend, what, 2)
         };
         for (log_n, lanes, expected) in [(5, None, 3), (5, Some(1), 1), (5, Some(2), 2), (1, Some(3), 2), (1, None, 2)]
         {
@@ -245,5 +273,18 @@ mod tests {
             let expected: u64 = (0..n as u64).map(|i| i + 2).sum();
             assert_eq!(factor::<Bn254>(&ScalarKind::One.make::<Bn254>(n)), <Bn254 as Curve>::Fr::from(expected));
         }
+    }
+
+    #[test]
+    fn an_engine_is_measured_on_both_curves_and_groups() {
+        let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+        let what = SumBench { g2: true, scalars: ScalarKind::Random, log_n: 60, lanes: None };
+        assert!(bench(&engine, CurveId::Bn254, what, 1).is_err());
+        let what = SumBench { scalars: ScalarKind::Two, log_n: 4, ..what };
+        assert_eq!(bench(&engine, CurveId::Bn254, what, 2).unwrap().seconds.len(), 2);
+        let what = SumBench { g2: false, scalars: ScalarKind::Random, ..what };
+        assert_eq!(bench(&engine, CurveId::Bls12_381, what, 2).unwrap().seconds.len(), 2);
+        let three = SumBench { lanes: Some(3), ..what };
+        assert_eq!(bench(&engine, CurveId::Bn254, three, 2).unwrap_err().exit_status(), 2);
     }
 }

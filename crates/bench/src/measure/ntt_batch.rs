@@ -1,9 +1,9 @@
 //! Transforms of batches over any field, in any form, on the first lane, for measurements.
 
-use crate::ntt::{Transformed, Transformer};
-use crate::ntt_input::Input;
-use crate::{Error, Result};
+use super::ntt::{Transformed, Transformer};
+use super::ntt_input::Input;
 use ark_ff::{FftField, Field};
+use tandem_engine::{Error, Result};
 use tandem_ops::{
     naive, BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, Ntt, NttField, NttOp, Order,
 };
@@ -15,7 +15,7 @@ const MAX_LOG_ELEMENTS: u32 = 34;
 
 /// Over which points a batch is transformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Points {
+pub(crate) enum Points {
     /// The subgroup.
     Subgroup,
     /// The odd powers of the 2n-th root of unity.
@@ -26,19 +26,19 @@ pub enum Points {
 
 /// Transforms of `count` vectors in one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Over which field.
-    pub field: FieldId,
+    pub(crate) field: FieldId,
     /// Coefficients to values, or back.
-    pub direction: Direction,
+    pub(crate) direction: Direction,
     /// Over which points.
-    pub points: Points,
+    pub(crate) points: Points,
     /// Order of what comes in.
-    pub input: Order,
+    pub(crate) input: Order,
     /// Order of what goes out.
-    pub output: Order,
+    pub(crate) output: Order,
     /// How many vectors.
-    pub count: usize,
+    pub(crate) count: usize,
 }
 
 /// A backend without its type, for batches.
@@ -63,7 +63,7 @@ impl Transformer {
     ///
     /// # Errors
     /// The size is out of range or does not fit; a value is wrong.
-    pub fn bench_batch(&self, batch: &Batch, log_n: u32, runs: usize) -> Result<Transformed> {
+    pub(crate) fn bench_batch(&self, batch: &Batch, log_n: u32, runs: usize) -> Result<Transformed> {
         Ok(Transformed { seconds: self.batching().batch(batch, log_n, runs)?, lanes: 1 })
     }
 }

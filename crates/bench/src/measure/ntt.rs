@@ -1,10 +1,10 @@
 //! Transforms on any device, for measurements, with neither the field nor the device in any type.
 
-use crate::gpus::{self, Opened};
-use crate::ntt_batch::Batching;
-use crate::ntt_input::Input;
-use crate::{DeviceChoice, DeviceReport, Error, Result};
+use super::ntt_batch::Batching;
+use super::ntt_input::Input;
 use ark_ff::Field;
+use tandem_engine::gpus::{self, Opened};
+use tandem_engine::{DeviceChoice, DeviceReport, Error, Result};
 use tandem_ops::{
     BabyBear, Bls12_381, Bn254, Coset, Direction, FieldId, Goldilocks, Lane, NttField, NttOp, NttSpread, Order, Spread,
 };
@@ -15,26 +15,26 @@ const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=32;
 const CHECKED: usize = 8;
 
 /// A device that transforms.
-pub struct Transformer {
+pub(crate) struct Transformer {
     on: Box<dyn Transforming>,
     report: DeviceReport,
 }
 
 /// Times of transforms.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Transformed {
+pub(crate) struct Transformed {
     /// Of each transform, by the devices' clocks: of the lane that took longest.
-    pub seconds: Vec<f64>,
+    pub(crate) seconds: Vec<f64>,
     /// Over how many lanes it was spread.
-    pub lanes: usize,
+    pub(crate) lanes: usize,
 }
 
 impl Transformer {
     /// Opens the devices of `choice`.
     ///
     /// # Errors
-    /// As [`crate::Engine::open`].
-    pub fn open(choice: &DeviceChoice) -> Result<Self> {
+    /// As [`tandem_engine::Engine::open`].
+    pub(crate) fn open(choice: &DeviceChoice) -> Result<Self> {
         let (opened, why) = gpus::open(choice, usize::MAX)?;
         let on: Box<dyn Transforming> = match opened {
             Opened::Cpu(cpu) => Box::new(cpu),
@@ -49,7 +49,7 @@ impl Transformer {
     }
 
     /// What was opened.
-    pub fn report(&self) -> &DeviceReport {
+    pub(crate) fn report(&self) -> &DeviceReport {
         &self.report
     }
 
@@ -58,7 +58,7 @@ impl Transformer {
     ///
     /// # Errors
     /// The size is out of range or does not fit; a value is wrong.
-    pub fn bench(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed> {
+    pub(crate) fn bench(&self, field: FieldId, log_n: u32, runs: usize) -> Result<Transformed> {
         self.on.spread(field, log_n, runs)
     }
 }
