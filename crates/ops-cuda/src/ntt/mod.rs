@@ -11,7 +11,6 @@ mod small;
 mod spread;
 mod tables;
 
-
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;

@@ -3,7 +3,6 @@
 
 mod stream;
 
-
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::tuning::reduce as tuning;

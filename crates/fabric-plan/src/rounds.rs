@@ -4,9 +4,9 @@
 use super::budget::Clock;
 use super::net::Net;
 use super::{check, Operation, Request, Route, Step, Tree};
-use crate::topology::{DeviceKind, Topology};
 use crate::{Error, Ratio, Result};
 use std::collections::BTreeMap;
+use tandem_fabric_topology::{DeviceKind, Topology};
 
 /// Trees or sets of paths at most: with many, plans are more than their tables are worth.
 pub(super) const MOST: usize = 1024;

@@ -201,7 +201,7 @@ fn shortest<P: Copy + PartialOrd>(
 mod tests {
     use super::super::Budget;
     use super::*;
-    use crate::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
+    use tandem_fabric_topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
 
     /// Where links cost nothing, the way of fewest hops is taken, though another one is found first.
     #[test]

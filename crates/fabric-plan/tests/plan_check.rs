@@ -4,10 +4,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use support::{graph, planned};
-use tandem_fabric::plan::check::bound;
-use tandem_fabric::plan::{check, Gain, Load, Operation, Plan, Request, Route, Step, Tree, Witness};
-use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
-use tandem_fabric::Ratio;
+use tandem_fabric_plan::check::bound;
+use tandem_fabric_plan::{check, Gain, Load, Operation, Plan, Ratio, Request, Route, Step, Tree, Witness};
+use tandem_fabric_topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
 
 const GB: i64 = 1000;
 

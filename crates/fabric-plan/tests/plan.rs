@@ -5,9 +5,8 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use support::{gbs, graph, planned};
-use tandem_fabric::plan::{check, plan, Gain, Operation, Plan, Request, Route, Step, Tree};
-use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
-use tandem_fabric::Ratio;
+use tandem_fabric_plan::{check, plan, Gain, Operation, Plan, Ratio, Request, Route, Step, Tree};
+use tandem_fabric_topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
 
 fn dgx1v() -> Topology {
     Topology::preset("dgx1-v100").unwrap()

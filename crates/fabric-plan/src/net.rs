@@ -3,8 +3,8 @@
 use super::budget::Clock;
 use super::flow::{Flow, INFINITE};
 use crate::ratio::gcd;
-use crate::topology::{DeviceKind, LinkKind, Topology};
 use crate::Result;
+use tandem_fabric_topology::{DeviceKind, LinkKind, Topology};
 
 /// Capacities between nodes, dense. Nodes that are not of the job only forward.
 #[derive(Debug, Clone)]

@@ -3,9 +3,8 @@
 mod support;
 
 use support::{choose, gbs, graph, planned, Brute};
-use tandem_fabric::plan::{Gain, Operation, Request};
-use tandem_fabric::topology::Topology;
-use tandem_fabric::Ratio;
+use tandem_fabric_plan::{Gain, Operation, Ratio, Request};
+use tandem_fabric_topology::Topology;
 
 /// One NVLink of a V100, GB/s.
 const LINK: i128 = 20;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const SIZE: f64 = 760.0;
 
 /// What a drawing says of a link beside its rate: the two texts for there and back, and the share in use.
-pub(crate) type Note<'a> = &'a dyn Fn(usize, usize) -> Option<(String, f64)>;
+pub type Note<'a> = &'a dyn Fn(usize, usize) -> Option<(String, f64)>;
 
 impl Topology {
     /// A drawing as SVG.
@@ -17,7 +17,7 @@ impl Topology {
     }
 
     /// A drawing in which links with a note stand out.
-    pub(crate) fn svg(&self, title: &str, note: Note<'_>) -> String {
+    pub fn svg(&self, title: &str, note: Note<'_>) -> String {
         let places = self.places();
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {SIZE} {SIZE}\" font-family=\"sans-serif\" font-size=\"12\">\n\

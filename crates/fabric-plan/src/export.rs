@@ -2,11 +2,11 @@
 
 use super::{Gain, Operation, Plan, Step, Tree, Witness};
 use crate::ratio::gcd;
-use crate::topology::{DeviceKind, Topology};
 use crate::{Error, Ratio, Result};
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use tandem_fabric_topology::{DeviceKind, Topology};
 
 /// Channels of an NCCL graph.
 const MAX_CHANNELS: i128 = 32;
@@ -94,7 +94,7 @@ impl Plan {
             );
             for path in paths {
                 let names: Vec<_> =
-                    path.iter().map(|&d| crate::topology::escaped(&topology.devices()[d].name)).collect();
+                    path.iter().map(|&d| tandem_fabric_topology::escaped(&topology.devices()[d].name)).collect();
                 let (src, dst) = (path.first().copied().unwrap_or(root), path.last().copied().unwrap_or(root));
                 let _ = writeln!(
                     out,

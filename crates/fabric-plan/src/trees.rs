@@ -8,8 +8,8 @@ use super::spanning::{orient, Oriented};
 use super::split::split;
 use super::{Request, Witness};
 use crate::ratio::gcd;
-use crate::topology::Topology;
 use crate::{Ratio, Result};
+use tandem_fabric_topology::Topology;
 
 /// Trees with their weights, in units of `1 / scale` MB/s.
 #[derive(Clone)]
@@ -229,7 +229,7 @@ fn rooted(net: &Net, edges: Vec<(usize, usize)>, weight: i64) -> Growing {
 mod tests {
     use super::super::Budget;
     use super::*;
-    use crate::topology::{Device, DeviceKind};
+    use tandem_fabric_topology::{Device, DeviceKind};
 
     /// A chain has its root in the middle, wherever the job begins, so that data takes the fewest steps.
     #[test]

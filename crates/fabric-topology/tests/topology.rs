@@ -1,12 +1,12 @@
 //! Topologies: the formats, there and back, and what they refuse.
 
+#[path = "../../fabric-plan/tests/support/mod.rs"]
 mod support;
 
 use std::time::{Duration, Instant};
 use support::planned;
-use tandem_fabric::plan::{Operation, Request};
-use tandem_fabric::topology::{DeviceKind, LinkKind, Rate, Topology, PRESETS};
-use tandem_fabric::Ratio;
+use tandem_fabric_plan::{Operation, Ratio, Request};
+use tandem_fabric_topology::{DeviceKind, LinkKind, Rate, Topology, PRESETS};
 
 const DGX1V: &str = include_str!("data/dgx1v-nccl.xml");
 const BRIDGES: &str = include_str!("data/bridges-smi.txt");

@@ -1,9 +1,9 @@
 //! Plans for people.
 
 use super::{Gain, Operation, Plan, Request, Step, Witness};
-use crate::topology::Topology;
 use crate::Ratio;
 use std::fmt::Write;
+use tandem_fabric_topology::Topology;
 
 fn gbs(rate: Ratio) -> String {
     let text = format!("{:.3}", rate.to_f64() / 1000.0);

@@ -5,9 +5,8 @@ mod support;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use support::{graph, planned, random_links, Brute, Links};
-use tandem_fabric::plan::{Operation, Request};
-use tandem_fabric::topology::{Link, Rate, Topology};
-use tandem_fabric::Ratio;
+use tandem_fabric_plan::{Operation, Ratio, Request};
+use tandem_fabric_topology::{Link, Rate, Topology};
 
 /// GPUs, links, the job's size (its GPUs are the first after a shuffle), the order.
 fn case(is_symmetric: bool) -> impl Strategy<Value = (usize, Links, usize, Vec<usize>)> {

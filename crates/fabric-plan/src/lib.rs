@@ -1,4 +1,20 @@
-//! The best way to do an operation on a topology, with the bound that proves it best.
+//! The best way to do an operation on a topology, with the bound that proves it best. Planning is arithmetic: it needs no GPU, and
+//! the same question has the same answer everywhere.
+//!
+//! ```
+//! use tandem_fabric_plan::{check, plan, Operation, Request};
+//! use tandem_fabric_topology::Topology;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Two GPUs of a DGX-1 that use the links of two beside them.
+//! let dgx = Topology::preset("dgx1-v100")?;
+//! let alone = plan(&dgx, &Request::new(Operation::Broadcast, &[0, 1]))?;
+//! let helped = plan(&dgx, &Request::new(Operation::Broadcast, &[0, 1]).with_helpers(&[2, 3]))?;
+//! check(&dgx, &helped)?;
+//! assert!(alone.is_best() && helped.is_best() && helped.gbs() > alone.gbs());
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! The model: every link carries its rate each way at the same time, switches do not slow each other down, and large data is cut
 //! into chunks that flow through trees and paths as through pipes. Relays (helper GPUs, switches, host memory) only forward: they
@@ -14,15 +30,18 @@
 //!
 //! [`Plan::is_best`] compares the rate with the bound; nothing is claimed beyond that. [`check()`] verifies a plan and its bound
 //! without the planner's code.
+#![forbid(unsafe_code)]
 
 mod budget;
 pub mod check;
+mod error;
 mod export;
 mod flow;
 mod lp;
 mod net;
 mod optimum;
 mod pack;
+mod ratio;
 mod rounds;
 mod routes;
 mod spanning;
@@ -32,14 +51,15 @@ mod trees;
 
 pub use budget::Budget;
 pub use check::check;
+pub use error::{Error, Result};
+pub use ratio::Ratio;
 
-use crate::topology::{DeviceKind, Topology};
-use crate::{Error, Ratio, Result};
 use budget::Clock;
 use net::Net;
 use optimum::{equal_roots, one_root};
 use pack::Packed;
 use routes::{too_unlike, Way};
+use tandem_fabric_topology::{DeviceKind, Topology};
 
 /// GPUs of a job and helpers, together.
 pub const MAX_JOB: usize = 32;
@@ -134,7 +154,10 @@ impl Request {
     }
 
     /// The devices: of the job, of the helpers, of the root.
-    pub(crate) fn devices(&self, topology: &Topology) -> Result<(Vec<usize>, Vec<usize>, usize)> {
+    ///
+    /// # Errors
+    /// [`Error::Job`] for one that does not fit the topology or the operation.
+    pub fn devices(&self, topology: &Topology) -> Result<(Vec<usize>, Vec<usize>, usize)> {
         let gpus = topology.gpus();
         let job = |message: String| Err(Error::Job(message));
         let mut seen = Vec::new();

@@ -3,9 +3,8 @@
 
 use proptest::strategy::Strategy;
 use std::collections::BTreeMap;
-use tandem_fabric::plan::{check, plan, Operation, Plan, Request};
-use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
-use tandem_fabric::Ratio;
+use tandem_fabric_plan::{check, plan, Operation, Plan, Ratio, Request};
+use tandem_fabric_topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
 
 /// GPUs with NVLinks `(a, b, GB/s from a to b, GB/s from b to a)`.
 pub fn graph(n: usize, links: &[(usize, usize, u32, u32)]) -> Topology {

@@ -356,7 +356,7 @@ fn nearest(gbs: f64) -> (f64, u32) {
 }
 
 /// Text for an attribute of XML.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

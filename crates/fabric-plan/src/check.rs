@@ -1,9 +1,9 @@
 //! Verifies plans, independently of how they were made.
 
 use super::{Load, Operation, Plan, Request, Step, Tree, Witness};
-use crate::topology::{DeviceKind, LinkKind, Topology};
 use crate::{Error, Ratio, Result};
 use std::collections::{BTreeMap, BTreeSet};
+use tandem_fabric_topology::{DeviceKind, LinkKind, Topology};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::WrongPlan(message.into()))

@@ -1,19 +1,39 @@
-//! Devices, the links between them, and what each link carries.
+//! The GPUs, CPUs and switches of a machine, the links between them, and what each link carries: known machines by name, NCCL's
+//! XML, the matrix of `nvidia-smi topo -m`, JSON of our own, and drawings. It needs no GPU.
+//!
+//! ```
+//! use tandem_fabric_topology::{LinkKind, Topology};
+//!
+//! # fn main() -> tandem_fabric_topology::Result<()> {
+//! let dgx = Topology::preset("dgx1-v100")?;
+//! let nvlinks = dgx.links().iter().filter(|link| link.kind == LinkKind::NvLink).map(|link| link.count).sum::<u32>();
+//! assert_eq!((dgx.gpus().len(), nvlinks), (8, 24));
+//!
+//! // A file in any of the formats, told apart by its text.
+//! let read = Topology::read(dgx.to_json().as_bytes())?;
+//! assert_eq!(read, dgx);
+//! assert!(dgx.to_svg().starts_with("<svg"));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! Rates are whole MB/s (10^6 bytes a second), so that planning is exact. A [`Topology`] is checked once, where it is
 //! made; everything behind that may rely on the rules of [`Topology::new`].
+#![forbid(unsafe_code)]
 
 mod draw;
+mod error;
 mod json;
 mod nccl;
 mod preset;
 mod shape;
 mod smi;
 
-pub(crate) use nccl::escaped;
+pub use draw::Note;
+pub use error::{Error, Result};
+pub use nccl::escaped;
 pub use preset::PRESETS;
 
-use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -60,7 +80,7 @@ impl Rate {
     }
 
     /// What one of so many equal parts has of it.
-    pub(crate) fn over(self, parts: usize) -> Self {
+    pub fn over(self, parts: usize) -> Self {
         Self((f64::from(self.0) / parts.max(1) as f64).max(1.0) as u32)
     }
 }
@@ -295,7 +315,7 @@ impl Topology {
     }
 
     /// The links of a device, each with the device at its other end.
-    pub(crate) fn links_of(&self, device: usize) -> impl Iterator<Item = (usize, &Link)> {
+    pub fn links_of(&self, device: usize) -> impl Iterator<Item = (usize, &Link)> {
         self.links.iter().filter_map(move |link| match (link.a == device, link.b == device) {
             (true, _) => Some((link.b, link)),
             (_, true) => Some((link.a, link)),
@@ -321,25 +341,27 @@ fn is_word(text: &str) -> bool {
 
 /// Collects devices and links for readers and presets.
 #[derive(Default)]
-pub(crate) struct Builder {
+pub struct Builder {
     devices: Vec<Device>,
-    pub(crate) links: Vec<Link>,
+    /// The links so far.
+    pub links: Vec<Link>,
 }
 
 impl Builder {
-    pub(crate) fn device(&mut self, name: impl Into<String>, kind: DeviceKind, attributes: &[(&str, &str)]) -> usize {
+    /// Adds a device; returns its number.
+    pub fn device(&mut self, name: impl Into<String>, kind: DeviceKind, attributes: &[(&str, &str)]) -> usize {
         let attributes = attributes.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         self.devices.push(Device { name: name.into(), kind, attributes });
         self.devices.len() - 1
     }
 
     /// A link that carries `rate` each way.
-    pub(crate) fn link(&mut self, a: usize, b: usize, kind: LinkKind, count: u32, rate: Rate) {
+    pub fn link(&mut self, a: usize, b: usize, kind: LinkKind, count: u32, rate: Rate) {
         self.links.push(Link { a, b, kind, count, forth: rate, back: rate });
     }
 
     /// Links every pair of NUMA nodes.
-    pub(crate) fn sockets(&mut self, cpus: &[usize], rate: Rate) {
+    pub fn sockets(&mut self, cpus: &[usize], rate: Rate) {
         for (i, &a) in cpus.iter().enumerate() {
             for &b in &cpus[i + 1..] {
                 self.link(a, b, LinkKind::Socket, 1, rate);
@@ -347,17 +369,21 @@ impl Builder {
         }
     }
 
-    pub(crate) fn build(self, name: &str) -> Result<Topology> {
+    /// The topology.
+    ///
+    /// # Errors
+    /// It breaks a rule of [`Topology::new`].
+    pub fn build(self, name: &str) -> Result<Topology> {
         Topology::new(name, self.devices, self.links)
     }
 }
 
 /// Figures that are used where a format names a link but no rate; GB/s each way.
-pub(crate) mod figures {
+pub mod figures {
     use super::Rate;
 
     /// One NVLink of a GPU of this architecture (NCCL 2.30, `src/graph/topo.h`; 20.0 for one it does not list).
-    pub(crate) fn nvlink(sm: u32) -> f64 {
+    pub fn nvlink(sm: u32) -> f64 {
         match sm {
             60 | 61 => 18.0,
             86 => 12.0,
@@ -368,14 +394,15 @@ pub(crate) mod figures {
     }
 
     /// PCIe: NCCL's 6 GB/s a lane and 8 GT/s, over eight lanes (`src/graph/topo.cc`): 12 for generation 3 x16.
-    pub(crate) fn pcie(gts: f64, width: u32) -> f64 {
+    pub fn pcie(gts: f64, width: u32) -> f64 {
         gts * f64::from(width) * 0.09375
     }
 
     /// Between NUMA nodes (NCCL's figure for Skylake and later).
-    pub(crate) const SOCKET: f64 = 20.0;
+    pub const SOCKET: f64 = 20.0;
 
-    pub(crate) fn rate(gbs: f64) -> Rate {
+    /// As a rate; 1 MB/s for what is none.
+    pub fn rate(gbs: f64) -> Rate {
         Rate::from_gbs(gbs).unwrap_or(Rate(1))
     }
 }
