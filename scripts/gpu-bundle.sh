@@ -20,13 +20,13 @@ strip -o "$bundle/tandem" "$target/release/tandem"
 
 # One line for each test executable: its name and its path. T0 and T4 need compilers, and what needs no GPU ran here.
 cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-conformance \
-    -p tandem-engine -p tandem-fabric -p tandem-fabric-examples >"$bundle/messages"
+    -p tandem-engine -p tandem-fabric -p tandem-fabric-plan -p tandem-fabric-examples >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
         case $name in
         t0* | t4* | cpu | mutation | properties | tandem_conformance | engine | tandem_engine) ;;
         # The fabric's planner, and what runs on pretend PEs alone.
-        tandem_fabric | tandem_fabric_examples | oracle | plan | random | topology | exec_schedule | exec_model | exec_run | heap_programs | device_host | ring | trees) ;;
+        tandem_fabric | tandem_fabric_plan | tandem_fabric_examples | oracle | plan | random | exec_schedule | exec_model | exec_run | heap_programs | device_host | ring | trees) ;;
         *)
             [ ! -e "$bundle/tests/$name" ] || { echo "gpu-bundle: two test programs are named $name" >&2; exit 1; }
             strip -o "$bundle/tests/$name" "$path"

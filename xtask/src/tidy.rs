@@ -45,7 +45,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 14] = [
+const DEPENDENCIES: [(&str, &[&str]); 16] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -58,7 +58,9 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("console", &["engine", "formats", "ops"]),
     ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
     ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "witness"]),
-    ("fabric", &["cuda", "cuda-build"]),
+    ("fabric-topology", &[]),
+    ("fabric-plan", &["fabric-topology"]),
+    ("fabric", &["cuda", "cuda-build", "fabric-plan", "fabric-topology"]),
     ("fabric-examples", &["cuda", "cuda-build", "fabric"]),
 ];
 
