@@ -59,6 +59,7 @@ pub mod host;
 mod machine;
 mod onesided;
 mod op;
+mod planner;
 pub mod probe;
 mod queue;
 mod sim;

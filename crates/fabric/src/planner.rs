@@ -1,16 +1,11 @@
-//! What the handles to a team's collectives share: plans, tables, staging memory; and which of the ways to do an operation is taken.
+//! What collectives are planned with: plans, tables, staging memory; and which of the ways to do an operation is taken. It carries
+//! nothing out.
 
-use crate::exec::lane::{carry_out, Lane, Words};
-use crate::exec::sim::{Bound, Bytes, Run};
-use crate::exec::{
-    direct, gpu, mail, messages, predict_each, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning,
-};
-use crate::onesided::OneSided;
-use crate::op::Op;
+use crate::exec::sim::Bound;
+use crate::exec::{direct, messages, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
 use crate::plan::{plan, Operation, Plan, Request, Route, Step};
 use crate::topology::{DeviceKind, Topology};
-use crate::world::Allocation;
-use crate::{Error, HostLinks, Pe, Ratio, Result, Symmetric, Team};
+use crate::{Error, Ratio, Result, Symmetric, Team};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,24 +14,20 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) struct Shared {
-    pub(super) team: Team,
-    pub(super) topology: Topology,
-    pub(super) job: Vec<usize>,
-    pub(super) tuning: Tuning,
-    pub(super) plans: Mutex<HashMap<(Request, bool), Arc<Plan>>>,
-    pub(super) schedules: Mutex<HashMap<Wanted, Arc<Schedule>>>,
+/// What is decided before anything is carried out, and what is kept of it.
+pub(crate) struct Planner {
+    pub(crate) team: Team,
+    pub(crate) topology: Topology,
+    pub(crate) job: Vec<usize>,
+    pub(crate) tuning: Tuning,
+    pub(crate) plans: Mutex<HashMap<(Request, bool), Arc<Plan>>>,
+    pub(crate) schedules: Mutex<HashMap<Wanted, Arc<Schedule>>>,
     /// Rings, on every PE; the sim has those of host memory behind them.
-    pub(super) staging: Mutex<Option<Symmetric<u8>>>,
+    pub(crate) staging: Mutex<Option<Symmetric<u8>>>,
     /// Of copies from one PE to another: how many hundredths of what their plan gives to ways through host memory these get.
-    pub(super) share: Mutex<Share>,
+    pub(crate) share: Mutex<Share>,
     /// The part of the last call's bytes that took such a way, as the bits of an f64.
-    pub(super) last_through: AtomicU64,
-    /// Tables of messages.
-    pub(super) mail: Mutex<mail::Mail>,
-    pub(super) gpus: Option<gpu::Gpus>,
-    /// Made when first needed.
-    pub(super) links: Mutex<Option<Arc<HostLinks>>>,
+    pub(crate) last_through: AtomicU64,
 }
 
 /// Where a table comes from.
@@ -67,8 +58,8 @@ pub(crate) struct Item {
     pub(crate) keep: Vec<Symmetric<u8>>,
 }
 
-impl Shared {
-    pub(super) fn planned(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
+impl Planner {
+    pub(crate) fn planned(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
         let mut request = Request::new(operation, job);
         request.helpers = (0..self.team.size()).filter(|pe| !job.contains(pe)).collect();
         request.root = matches!(operation, Operation::Broadcast | Operation::Reduce).then_some(root);
@@ -89,7 +80,7 @@ impl Shared {
 
     /// The plan that is carried out: over the links of the GPUs, and with ways through host memory where `pcie` asks for them or nothing
     /// else joins the PEs.
-    pub(super) fn taken(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
+    pub(crate) fn taken(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
         let found = self.planned(operation, job, root, pcie)?;
         if found.rate.is_zero() && !pcie {
             return self.planned(operation, job, root, true);
@@ -211,7 +202,7 @@ impl Shared {
     }
 
     /// The operation whose data are so small that messages carry them, if it is alone.
-    fn message<'a>(&self, items: &'a [Item]) -> Option<&'a Item> {
+    pub(crate) fn message<'a>(&self, items: &'a [Item]) -> Option<&'a Item> {
         let [item] = items else { return None };
         let is_small = item.call.part * item.job.len() as u64 <= self.tuning.messages;
         (item.job.len() > 1 && is_small && self.reach_all(item)).then_some(item)
@@ -273,37 +264,9 @@ impl Shared {
         &self.tuning
     }
 
-    pub(crate) fn mail(&self) -> &Mutex<mail::Mail> {
-        &self.mail
-    }
-
     /// Whether a queue of the team is recording.
     pub(crate) fn is_recording(&self) -> bool {
         self.team.queues().iter().any(|queue| queue.is_recording())
-    }
-
-    /// Waits until the queues of these PEs have done what they were told.
-    pub(super) fn idle(&self, pes: impl Iterator<Item = usize>) -> Result<()> {
-        let busy = pes.map(|pe| self.team.queue(pe)).filter(|queue| !queue.is_idle());
-        let results: Vec<Result<()>> = busy.map(|queue| queue.synchronize()).collect();
-        results.into_iter().collect()
-    }
-
-    pub(super) fn on_gpus(&self, gpus: &gpu::Gpus, items: &[Item], is_now: bool) -> Result<()> {
-        self.goes_through_host(0.0);
-        if is_now && gpus.resident(self, items)? {
-            return Ok(());
-        }
-        gpus.leave();
-        let bytes: u64 = items.iter().map(|item| item.call.part).sum();
-        let is_copy = items.iter().all(|item| item.numbers.is_none());
-        if !self.is_recording() && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines {
-            return gpus.engines(self, items, is_now);
-        }
-        match self.message(items) {
-            Some(item) => gpus.messages(self, item),
-            None => gpus.fused(self, items, is_now),
-        }
     }
 
     /// By how many hundredths the ways through host memory are to be changed that a copy from one PE to another takes beside its
@@ -342,101 +305,13 @@ impl Shared {
         lock(&self.share).observe(links, host);
     }
 
-    /// Pretend PEs take the ways that GPUs would; what counts for times is what the topology says.
-    fn sim_table(&self, items: &[Item], item: &Item) -> Result<Arc<Schedule>> {
-        let tuning = &self.tuning;
-        let shape = Shape { lanes: tuning.lanes, chunk: tuning.chunk, slots: tuning.slots };
-        let through = self.through(items);
-        if through > 0 && self.is_copied(item) {
-            let split = Shape { lanes: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
-            if let Ok(table) = self.table(item, &split, Way::Planned(through)) {
-                let ends = predict_each(&table, &self.topology)?;
-                let is_host = |i: usize| {
-                    let row = &table.transfers[i];
-                    row.sources.iter().chain(&row.targets).any(|spot| spot.node == table.host())
-                };
-                let last = |wanted: bool| {
-                    (0..ends.len()).filter(|&i| is_host(i) == wanted).map(|i| ends[i]).fold(0.0, f64::max)
-                };
-                self.observe(last(false), last(true));
-                return Ok(table);
-            }
-        }
-        self.table(item, &shape, self.way(item))
-    }
-
     /// Whether it is for copy engines.
-    fn is_copied(&self, item: &Item) -> bool {
+    pub(crate) fn is_copied(&self, item: &Item) -> bool {
         item.call.part >= self.tuning.engines && item.numbers.is_none()
-    }
-
-    pub(super) fn in_sim(&self, items: &[Item]) -> Result<()> {
-        if let Some(item) = self.message(items).filter(|item| !self.is_copied(item) || self.through(items) == 0) {
-            return self.mail_in_sim(item);
-        }
-        let tables = items.iter().map(|item| self.sim_table(items, item));
-        let (bounds, staging) = self.bind(items, tables.collect::<Result<_>>()?, 0)?;
-        let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
-        workers.sort_unstable();
-        workers.dedup();
-        self.tell_through_host(&bounds);
-        let run = Arc::new(Run::new(bounds));
-        let mut keep: Vec<&Arc<Allocation>> = items.iter().flat_map(|item| &item.keep).map(Symmetric::memory).collect();
-        keep.push(staging.memory());
-        for pe in workers {
-            let run = run.clone();
-            let timeout = self.team.core().timeout;
-            let program = move |pe: &Pe| {
-                let seed = SEED.wrapping_mul(pe.me() as u64 + 1);
-                let done = run.pe(pe.me(), pe, timeout, || pe.is_over(), seed);
-                done.map_err(|stuck| pe.late(stuck.peer as u32, 0, stuck.seen, stuck.wanted))
-            };
-            self.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
-        }
-        Ok(())
-    }
-
-    /// Small data: the words that kernels would read, and what they would do with them.
-    fn mail_in_sim(&self, item: &Item) -> Result<()> {
-        self.goes_through_host(0.0);
-        let table = mail::table(&self.mail, self, item)?;
-        let keep: Vec<&Arc<Allocation>> = item.keep.iter().map(Symmetric::memory).collect();
-        let timeout = self.team.core().timeout;
-        for (pe, &part) in table.args() {
-            // As long as the program, so is what it works on.
-            let kept = table.clone();
-            let program = move |pe: &Pe| {
-                let _kept = &kept;
-                let lanes = part.begin(pe);
-                let seed = SEED.wrapping_mul(pe.me() as u64 + 1).wrapping_add(lanes.first().map_or(0, Lane::round));
-                let done = carry_out(lanes, pe, timeout, || pe.is_over(), seed);
-                done.map_err(|missing| pe.late(missing.peer as u32, missing.place, missing.seen, missing.wanted))
-            };
-            self.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
-        }
-        Ok(())
     }
 }
 
-/// Of the order in which pretend PEs do what has no order.
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Chunks of rings in host memory.
 pub(crate) const HOST_SLOTS: u64 = 8;
 /// Tables that are kept for the next time.
 const MOST_SCHEDULES: usize = 512;
-
-impl Bytes for Pe {
-    fn read(&self, from: u64, to: &mut [u8]) {
-        self.read_at(from, to);
-    }
-    fn write(&self, to: u64, from: &[u8]) {
-        self.write_at(to, from);
-    }
-}
-
-impl Words for Pe {
-    type Word = AtomicU64;
-    fn words(&self, at: u64, count: u64, f: impl FnMut(u64, &AtomicU64)) {
-        self.words_at(at, count, f);
-    }
-}
