@@ -10,7 +10,7 @@ use tandem_engine::Progress;
 use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
 
 pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
-    let refused = |e: tandem_fabric::Error| Failure::input(e.to_string());
+    let refused = |e: tandem_fabric::plan::Error| Failure::input(e.to_string());
     let topology = topo::open(&args.source)?;
     let of_args = Operation::ALL.iter().find(|(_, name)| cli::is_operation(name, &args.operation));
     let (operation, _) = *of_args.ok_or_else(|| Failure::input("unknown operation"))?;

@@ -100,7 +100,7 @@ fn pretend(pes: usize) -> tandem_fabric::Result<Topology> {
     let link = |a, b, kind, count, rate| Link { a, b, kind, count, forth: rate, back: rate };
     let links = (0..pes)
         .flat_map(|pe| [link(pe, pes, LinkKind::Pcie, 1, pcie), link(pe, pes + 1, LinkKind::NvLink, 18, nvlink)]);
-    Topology::new("pretend PEs", devices, links.collect())
+    Ok(Topology::new("pretend PEs", devices, links.collect())?)
 }
 
 fn open_team(session: &Session) -> Outcome<(Team, Vec<Device>)> {
