@@ -15,7 +15,7 @@ seconds=${1:-60}
 [ $# -gt 0 ] && shift
 all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module"
 if [ "$*" = command_line ]; then
-    [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem
+    [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
     exec cargo xtask fuzz-command-line "$seconds"
 fi
 host=$(rustc -vV | sed -n 's/^host: //p')

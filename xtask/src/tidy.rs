@@ -75,6 +75,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     broken.extend(code_map(&files));
     broken.extend(records(&files));
     broken.extend(primitives(&files));
+    broken.extend(crate::tiers::check(&files));
+    broken.extend(crate::packages::check(&files));
     if broken.is_empty() {
         return Ok(());
     }

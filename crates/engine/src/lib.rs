@@ -141,3 +141,8 @@ pub struct Synthetic {
     /// Share of wires with values of full size, 0 to 1; the others are bits.
     pub dense: f64,
 }
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

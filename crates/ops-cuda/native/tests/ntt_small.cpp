@@ -1,5 +1,5 @@
 // Checks the small fields, and the transforms that a thread does in its registers, against values that
-// tests/t0_ntt_small.rs makes with arkworks. The host path: the device's carry chains are checked on GPUs.
+// tests/host_ntt.rs makes with arkworks. The host path: the device's carry chains are checked on GPUs.
 //
 // usage: ntt_small FILE. The file is a sequence of cases of uint64_t: field (0 Goldilocks, 1 BabyBear), h; then 2^h numbers;
 // the 2^h values of their transform; the product, the sum and the product with one of the first two. Prints how many

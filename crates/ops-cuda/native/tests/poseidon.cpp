@@ -1,4 +1,4 @@
-// Checks Poseidon against hashes that tests/t0_poseidon.rs makes with the CPU backend: on the host path of the fields or,
+// Checks Poseidon against hashes that tests/host_poseidon.rs makes with the CPU backend: on the host path of the fields or,
 // built with TANDEM_EMULATE_PTX, on the device's carry chains with the instructions emulated.
 //
 // usage: poseidon FILE. The file is a sequence of hashes: curve (0 BN254, 1 BLS12-381), width, full rounds, partial rounds,

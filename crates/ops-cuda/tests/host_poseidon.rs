@@ -80,18 +80,18 @@ fn agrees(program: &Path, name: &str) -> Vec<u8> {
 
 #[test]
 fn host_path_agrees_with_the_definition() {
-    let program = compile("t0_poseidon_host", &[]);
-    let mut file = agrees(&program, "t0_poseidon_host.bin");
+    let program = compile("host_poseidon_host", &[]);
+    let mut file = agrees(&program, "host_poseidon_host.bin");
     // A wrong hash must be found, and a file that ends early.
     let end = file.len();
-    let output = run(&program, &file[..end - 1], "t0_poseidon_short.bin");
+    let output = run(&program, &file[..end - 1], "host_poseidon_short.bin");
     assert_eq!(output.status.code(), Some(2));
     file[end - 8] ^= 1;
-    let output = run(&program, &file, "t0_poseidon_wrong.bin");
+    let output = run(&program, &file, "host_poseidon_wrong.bin");
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
 fn device_carry_chains_agree_with_the_definition() {
-    agrees(&compile("t0_poseidon_device", &["-DTANDEM_EMULATE_PTX"]), "t0_poseidon_device.bin");
+    agrees(&compile("host_poseidon_device", &["-DTANDEM_EMULATE_PTX"]), "host_poseidon_device.bin");
 }

@@ -10,7 +10,7 @@ struct Package(PathBuf);
 impl Package {
     fn new() -> Self {
         let dir = std::env::temp_dir().join(format!(
-            "tandem-t4-build-{}-{:?}",
+            "tandem-builds-{}-{:?}",
             std::process::id(),
             std::thread::current().id()
         ));
@@ -125,7 +125,7 @@ fn a_source_that_does_not_compile_fails_the_build() {
         Err(reason) => {
             assert_ne!(std::env::var("TANDEM_REQUIRE_NVCC").as_deref(), Ok("1"), "{reason}");
             // As tandem-cuda's tests say it: past what libtest captures.
-            let test = "t4_build::a_source_that_does_not_compile_fails_the_build";
+            let test = "builds::a_source_that_does_not_compile_fails_the_build";
             std::io::stderr().write_all(format!("skipped: {test}: no nvcc: {reason}\n").as_bytes()).unwrap();
             return;
         }

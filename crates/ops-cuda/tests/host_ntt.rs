@@ -106,16 +106,16 @@ fn run(program: &Path, file: &[u8], name: &str) -> Output {
 
 #[test]
 fn small_fields_agree_with_arkworks() {
-    let program = compile("t0_ntt_small");
+    let program = compile("host_ntt");
     let mut file = Vec::new();
     cases::<Goldilocks>(&mut file);
     cases::<BabyBear>(&mut file);
-    let output = run(&program, &file, "t0_ntt_small.bin");
+    let output = run(&program, &file, "host_ntt.bin");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", 2 * 5 * CASES));
     // A wrong value must be found, and a file that ends early.
     let end = file.len();
-    assert_eq!(run(&program, &file[..end - 1], "t0_ntt_small_short.bin").status.code(), Some(2));
+    assert_eq!(run(&program, &file[..end - 1], "host_ntt_short.bin").status.code(), Some(2));
     file[end - 8] ^= 1;
-    assert_eq!(run(&program, &file, "t0_ntt_small_wrong.bin").status.code(), Some(1));
+    assert_eq!(run(&program, &file, "host_ntt_wrong.bin").status.code(), Some(1));
 }

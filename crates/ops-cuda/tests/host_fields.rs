@@ -231,7 +231,7 @@ fn agrees_with_arkworks(program: &Path) {
 
 #[test]
 fn host_path_agrees_with_arkworks() {
-    let program = scratch("t0_host");
+    let program = scratch("host_fields");
     compile(&native().join("tests/vectors.cpp"), &["-o", program.to_str().unwrap()]);
     agrees_with_arkworks(&program);
 
@@ -242,24 +242,24 @@ fn host_path_agrees_with_arkworks() {
         let mut corrupt = vectors.bytes.clone();
         let after = if kind == GROUP { 2 * coordinate_bytes(instance) } else { 0 };
         corrupt[section_end(&vectors, i) - after - 8] ^= 1;
-        let output = run(&program, &corrupt, "t0_corrupt.bin");
+        let output = run(&program, &corrupt, "host_fields_corrupt.bin");
         assert_eq!(output.status.code(), Some(1), "a corrupt vector passed in section {i}");
     }
     assert_eq!(section_end(&vectors, vectors.sections.len() - 1), vectors.bytes.len());
-    let output = run(&program, &vectors.bytes[..vectors.bytes.len() - 1], "t0_short.bin");
+    let output = run(&program, &vectors.bytes[..vectors.bytes.len() - 1], "host_fields_short.bin");
     assert_eq!(output.status.code(), Some(2), "a truncated file passed");
 }
 
 #[test]
 fn device_carry_chains_agree_with_arkworks() {
-    let program = scratch("t0_device");
+    let program = scratch("host_fields_device");
     compile(&native().join("tests/vectors.cpp"), &["-DTANDEM_EMULATE_PTX", "-o", program.to_str().unwrap()]);
     agrees_with_arkworks(&program);
 }
 
 #[test]
 fn device_carry_chains_hold_at_their_bounds() {
-    let program = scratch("t0_limbs");
+    let program = scratch("host_fields_limbs");
     compile(&native().join("tests/limbs.cpp"), &["-DTANDEM_EMULATE_PTX", "-o", program.to_str().unwrap()]);
     let output = Command::new(&program).arg("100000").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
