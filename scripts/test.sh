@@ -37,9 +37,10 @@ step "spelling and native layout" sh scripts/style.sh
 step "scripts" bash scripts/tests/run.sh
 step "documents" sh scripts/docs.sh
 step "micro-benches" sh bench/micro/check.sh
-# Both read the same outside crates, and run the build scripts that the tests need anyway.
+# Documents of examples too: with the features of tests, for which clippy has read the outside crates. The build scripts of both are
+# those that the tests need.
 step "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
-step "crates' documents" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+step "crates' documents" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --bins --examples --locked
 # The tests of the program and those from end to end run it as it is released.
 step "release program" cargo build --release --locked -p tandem-prover
 export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"

@@ -47,11 +47,11 @@ template <class F, int H> static bool right() {
 
 template <class F> static bool right(uint64_t h) {
     switch (h) {
-    case 1: return right<F, 1>();
-    case 2: return right<F, 2>();
-    case 3: return right<F, 3>();
-    case 4: return right<F, 4>();
-    default: return right<F, 5>();
+        case 1: return right<F, 1>();
+        case 2: return right<F, 2>();
+        case 3: return right<F, 3>();
+        case 4: return right<F, 4>();
+        default: return right<F, 5>();
     }
 }
 
