@@ -47,7 +47,7 @@ def load(path):
 
 
 # What a row measured, and where it comes from. All other fields say what was measured.
-MEASURED = {"algbw", "bound_ms", "busbw", "command", "commit", "date", "gb_per_s", "gkeys_per_s", "library", "ms_median", "ms_min"}
+MEASURED = {"algbw", "bound_ms", "busbw", "command", "commit", "date", "gb_per_s", "gkeys_per_s", "ms_median", "ms_min"}
 MEASURED |= {"plan_gb_per_s", "proofs_per_s", "runs", "stages", "through_host", "us_latency", "us_queued", "wrong"}
 
 
@@ -60,10 +60,10 @@ def kind(row):
 
 def took(row):
     """Our time in ms, or None for a row that is not ours or has none."""
-    if "peer" in row or row.get("library", "tandem") != "tandem":
+    if "peer" in row or not row.get("library", "tandem").startswith("tandem"):
         return None
-    ms = row.get("ms_median", row["us_queued"] / 1000 if "us_queued" in row else None)
-    return ms.get("tandem") if isinstance(ms, dict) else ms
+    ms = row.get("ms_median") or (row.get("us_queued") or row.get("us_latency") or 0) / 1000
+    return ms.get("tandem") if isinstance(ms, dict) else ms or None
 
 
 def gate(rows, tolerance, baselines):

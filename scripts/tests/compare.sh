@@ -18,6 +18,10 @@ row() { echo "{\"what\":\"ntt\",\"field\":\"bn254\",\"log_n\":$2,\"device\":\"$1
 } >"$work/baselines/a.jsonl"
 echo '{"what":"prove_cli","circuit":"c","device":"CPU","ms_median":{"tandem":100,"snarkjs":1}}' >"$work/baselines/b.jsonl"
 
+for library in "tandem signal" "tandem atomic"; do
+    echo "{\"what\":\"pingpong\",\"library\":\"$library\",\"bytes\":8,\"device\":\"GPU (cuda:0)\",\"us_latency\":${#library},\"us_queued\":null}"
+done >"$work/baselines/c.jsonl"
+
 # gate <expected exit status> <words of the last line> [<option>..]: of the rows on stdin.
 gate() {
     local expected=$1 words=$2 said status=0
@@ -37,6 +41,7 @@ row "GPU (cuda:0)" 20 105.1 | gate 0 "0 slower by more than 6%" --gate 6%
 { row "GPU (cuda:0)" 20 50; row "GPU (cuda:0)" 21 300; row "GPU (cuda:0)" 23 1; } | gate 1 "2 of 3 rows compared, 1 slower"
 row "GPU (cuda:0), GPU (cuda:1)" 20 11 | gate 1 "1 slower"
 echo '{"what":"prove_cli","circuit":"c","device":"CPU","ms_median":{"tandem":120,"snarkjs":1}}' | gate 1 "1 slower"
+echo '{"what":"pingpong","library":"tandem signal","bytes":8,"device":"GPU (cuda:0)","us_latency":14,"us_queued":null}' | gate 1 "1 slower"
 # Another machine's rows, another size, a peer's, and none.
 row "Other GPU (cuda:0)" 20 500 | gate 3 "nothing to compare"
 row "GPU (cuda:0)" 22 500 | gate 3 "nothing to compare"
