@@ -17,7 +17,7 @@ pub enum Error {
     /// The call does not fit the team or its plan.
     #[error("{0}")]
     Job(String),
-    /// A schedule breaks a rule; see [`crate::exec::check`].
+    /// A schedule breaks a rule; see [`crate::exec::check()`].
     #[error("wrong schedule: {0}")]
     WrongSchedule(String),
     /// A length, an index, a PE or a combination that an operation does not allow.
