@@ -1,13 +1,17 @@
 //! The command line.
 
+mod listed;
+pub(crate) mod snarkjs;
 mod values;
 
+pub(crate) use listed::command;
 use values::{as_in_bench, device, gpus, STDIN, STDOUT};
 pub(crate) use values::{input, is_operation, output, range, share, Gpus};
 
 use crate::failure::{Failure, Outcome};
 use clap::builder::PossibleValue;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use tandem_engine::{CurveId, DeviceChoice, Layout};
@@ -16,7 +20,7 @@ use tandem_fabric::topology::PRESETS;
 
 /// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
-#[command(name = "tandem", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "tandem", version = crate::version::text(), about, propagate_version = true, disable_help_subcommand = true)]
 #[command(after_help = "Exit status:\n  \
     0    done; of verify, the proof is valid\n  \
     1    the proof is not valid: its equation does not hold, a point of it is none of the curve's group, or a number of it or of \
@@ -26,7 +30,8 @@ use tandem_fabric::topology::PRESETS;
     130  ended by Ctrl-C; 143 by SIGTERM; 128 + N by signal N\n\n\
     Files: - stands for stdin as an input and for stdout as an output; a file of that name is ./-\n\n\
     Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json\n\n\
-    'tandem <command> --help' shows an example of each command.")]
+    'tandem <command> --help' shows an example of each command, 'tandem help environment' the variables that set options, \
+    and 'tandem help snarkjs' the commands of snarkjs and rapidsnark that work here.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -39,16 +44,33 @@ pub(crate) struct Cli {
 pub(crate) struct Common {
     /// Where to compute: auto (all usable GPUs, else the CPU), cpu, cuda (all GPUs), cuda:0,1, or sim:N for N pretend GPUs
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    #[arg(env = "TANDEM_DEVICE", hide_env_values = true)]
     pub(crate) device: DeviceChoice,
     /// How several GPUs share the work
-    #[arg(long, global = true, value_enum, default_value = "auto")]
+    #[arg(long, global = true, value_enum, default_value = "auto", env = "TANDEM_SCHEDULE", hide_env_values = true)]
     pub(crate) schedule: Schedule,
+    /// Threads of the CPU; all processors unless set
+    #[arg(long, global = true, value_name = "N", env = "TANDEM_THREADS", hide_env_values = true)]
+    pub(crate) threads: Option<NonZeroUsize>,
     /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)
     #[arg(long, global = true, value_name = "FILE", value_parser = output())]
     pub(crate) trace: Option<PathBuf>,
-    /// Say nothing but errors on stderr
+    /// Say how long each part took
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Say nothing but errors and warnings on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Colour: on a terminal, always, or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "TANDEM_COLOR",
+        hide_env_values = true
+    )]
+    pub(crate) color: clap::ColorChoice,
 }
 
 #[derive(Subcommand)]
@@ -118,6 +140,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: Bench,
     },
+    /// Print the help of a command, or of environment or snarkjs
+    #[command(after_help = "Examples:\n  tandem help prove\n  tandem help environment\n  tandem help snarkjs")]
+    Help {
+        /// A command, environment or snarkjs
+        topic: Vec<String>,
+    },
+    /// Words of snarkjs and rapidsnark.
+    #[command(flatten)]
+    Snarkjs(snarkjs::Snarkjs),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  tandem completions bash > ~/.local/share/bash-completion/completions/tandem")]
     Completions {
@@ -213,18 +244,24 @@ pub(crate) struct Witness {
     pub(crate) json: Json,
 }
 
-/// Bounds of the circuit's program.
+/// Bounds of the circuit's program, and what is known of it.
 #[derive(Args)]
 pub(crate) struct Limits {
     /// Stop the circuit's program after this many million steps; what is slower than a step counts as several
     #[arg(long, value_name = "MILLIONS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(env = "TANDEM_MAX_STEPS", hide_env_values = true)]
     pub(crate) max_steps: u64,
     /// Stop the circuit's program after this many seconds by the clock
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(env = "TANDEM_MAX_SECONDS", hide_env_values = true)]
     pub(crate) max_seconds: Option<u64>,
     /// Take at most this much memory for the circuit's program, the inputs and the witness together
     #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(env = "TANDEM_MAX_MEMORY", hide_env_values = true)]
     pub(crate) max_memory: u64,
+    /// The names of the signals, for messages; circuit.sym beside circuit_js/circuit.wasm, or beside circuit.wasm, unless given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sym: Option<PathBuf>,
 }
 
 impl Limits {
@@ -511,10 +548,10 @@ impl From<Schedule> for tandem_engine::Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Curve {
     /// BN254, the curve of Ethereum's precompiles
-    #[value(name = "bn254", alias = "bn128")]
+    #[value(name = "bn254", aliases = ["bn128", "bn-128", "bn-254", "alt_bn128", "altbn128", "BN254", "BN128"])]
     Bn254,
     /// BLS12-381
-    #[value(name = "bls12-381", alias = "bls12381")]
+    #[value(name = "bls12-381", aliases = ["bls12381", "bls12_381", "BLS12-381", "BLS12381", "BLS12_381"])]
     Bls12381,
 }
 
@@ -530,7 +567,7 @@ impl From<Curve> for CurveId {
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tandem", &mut text);
+    clap_complete::generate(shell, &mut command(), "tandem", &mut text);
     crate::report::result(&String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?);
     Ok(())
 }
@@ -541,7 +578,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -550,7 +587,7 @@ mod tests {
             let path = format!("{path} {}", command.get_name());
             let path = path.trim();
             if command.has_subcommands() {
-                command.get_subcommands().for_each(|c| check(c, path));
+                command.get_subcommands().filter(|c| !c.is_hide_set()).for_each(|c| check(c, path));
             } else {
                 let help = command.get_after_help().map(|h| h.to_string()).unwrap_or_default();
                 assert!(
@@ -559,6 +596,6 @@ mod tests {
                 );
             }
         }
-        check(&Cli::command(), "");
+        check(&command(), "");
     }
 }

@@ -3,13 +3,12 @@
 use crate::cli;
 use crate::commands::Session;
 use crate::failure::Outcome;
-use crate::report;
+use crate::{report, version};
 use serde_json::{json, Value};
 use std::env;
 use std::path::PathBuf;
 
 pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("TANDEM_COMMIT_BUILT"));
     let built = tandem_cuda::built_with();
     let versions = tandem_cuda::versions();
     let found = tandem_cuda::probe();
@@ -41,7 +40,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
         report::result(
             &json!({
                 "version": env!("CARGO_PKG_VERSION"),
-                "commit": env!("TANDEM_COMMIT_BUILT"),
+                "commit": version::commit(),
                 "nvcc": built.map(|b| b.0),
                 "architectures": built.map(|b| b.1),
                 "cuda_runtime": versions.map(|v| pair(v.1)),
@@ -61,7 +60,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
         return opened.map(drop);
     }
 
-    let mut lines = vec![row("tandem", &version)];
+    let mut lines = vec![row("tandem", version::text())];
     match built {
         Some((nvcc, archs)) => lines.push(row("CUDA", &format!("built in: nvcc {nvcc}, architectures {archs}"))),
         None => lines.push(row("CUDA", "not built in: no nvcc was found when this program was built")),
@@ -99,7 +98,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
 }
 
 fn row(name: &str, what: &str) -> String {
-    format!("{name:16} {what}")
+    report::row(16, name, what)
 }
 
 /// Bytes of memory that this process could have and still take, as its control groups and limits leave them.

@@ -14,8 +14,10 @@ mod bench_sort;
 mod bound;
 mod check;
 mod cli;
+mod color;
 mod commands;
 mod doctor;
+mod environment;
 mod fabric;
 mod failure;
 mod files;
@@ -34,20 +36,23 @@ mod sort;
 mod source;
 mod topo;
 mod trace;
+mod usage;
+mod version;
 
-use clap::error::ErrorKind;
-use clap::Parser;
 use cli::{Cli, Command};
 use failure::{Failure, Outcome};
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     last::install();
-    let cli = match Cli::try_parse() {
+    let cli = match usage::parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(end) => return failure::status([end]),
     };
+    environment::check();
+    if let Some(threads) = cli.common.threads {
+        tandem_ops::threads::limit(threads);
+    }
     interrupt::install();
     let [command, trace] = run(&cli);
     failure::status([command, trace, report::printed()])
@@ -79,22 +84,8 @@ fn command(session: &commands::Session, command: &Command) -> Outcome {
         Command::Plan(args) => plan::run(args, session.quiet),
         Command::Bench { what } => bench::run(session, what),
         Command::Completions { shell } => cli::completions(*shell),
+        Command::Help { topic } => usage::help(topic),
+        // They have been put into our words.
+        Command::Snarkjs(_) => Err(Failure::input("this is a command of snarkjs; see tandem help snarkjs")),
     }
-}
-
-/// Help and version are no errors; a usage error is one line.
-fn usage(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
-        let printed = error.print().and_then(|()| std::io::stdout().flush());
-        return failure::status([report::judge(printed.err().as_ref())]);
-    }
-    let text = error.to_string();
-    let problem = match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => "a command is missing",
-        _ => text.split("\n\nUsage:").next().unwrap_or(&text),
-    };
-    let problem = problem.split("\n\nFor more information").next().unwrap_or(problem);
-    let line = problem.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line).trim_end_matches('.');
-    failure::status([Err(Failure::input(format!("{line}; see tandem --help")))])
 }

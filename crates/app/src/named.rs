@@ -36,8 +36,16 @@ impl Named {
                 }
                 named
             }
-            Command::Fullprove(a) => Self::new([&a.input, &a.wasm, &a.zkey], [&a.proof, &a.public]),
-            Command::Witness(a) => Self::new([&a.wasm, &a.input], [&a.witness]),
+            Command::Fullprove(a) => {
+                let mut named = Self::new([&a.input, &a.wasm, &a.zkey], [&a.proof, &a.public]);
+                named.inputs.extend(a.limits.sym.clone());
+                named
+            }
+            Command::Witness(a) => {
+                let mut named = Self::new([&a.wasm, &a.input], [&a.witness]);
+                named.inputs.extend(a.limits.sym.clone());
+                named
+            }
             Command::Verify(a) => Self::new([&a.vkey, &a.public, &a.proof], []),
             Command::Check(a) => {
                 let mut named = Self::new([&a.r1cs, &a.witness], []);
@@ -53,7 +61,9 @@ impl Named {
             Command::Reduce(a) => Self::new([&a.input], []),
             Command::Sort(a) => Self::new([&a.input], [&a.output]),
             Command::Bench { what } => Self::of_bench(what),
-            Command::Doctor(_) | Command::Completions { .. } => Self::default(),
+            Command::Doctor(_) | Command::Completions { .. } | Command::Help { .. } | Command::Snarkjs(_) => {
+                Self::default()
+            }
         }
     }
 
