@@ -14,7 +14,8 @@ pub(crate) fn run(session: &Session, args: &cli::Check) -> Outcome {
     if args.json.json {
         report::result(&to_json(&found).to_string());
     } else {
-        report::result(if found.unsatisfied == 0 { "OK" } else { "NOT SATISFIED" });
+        let is_good = found.unsatisfied == 0;
+        report::verdict(is_good, if is_good { "OK" } else { "NOT SATISFIED" });
         for (index, formula) in &found.first {
             session.note(&format!("constraint {index} of {}: {formula} does not hold", found.constraints));
         }

@@ -1,12 +1,15 @@
 //! The command line.
 
+mod listed;
+pub(crate) mod snarkjs;
 mod values;
 
+pub(crate) use listed::command;
 use values::{as_in_bench, gpus};
 pub(crate) use values::{is_operation, Gpus};
 
 use clap::builder::PossibleValue;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::options::{Common, Json};
@@ -16,7 +19,7 @@ use tandem_fabric::topology::PRESETS;
 
 /// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
-#[command(name = "tandem", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "tandem", version = crate::version::text(), about, propagate_version = true, disable_help_subcommand = true)]
 #[command(after_help = "Exit status:\n  \
     0    done; of verify, the proof is valid\n  \
     1    the proof is not valid: its equation does not hold, a point of it is none of the curve's group, or a number of it or of \
@@ -26,7 +29,8 @@ use tandem_fabric::topology::PRESETS;
     130  ended by Ctrl-C; 143 by SIGTERM; 128 + N by signal N\n\n\
     Files: - stands for stdin as an input and for stdout as an output; a file of that name is ./-\n\n\
     Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json\n\n\
-    'tandem <command> --help' shows an example of each command.")]
+    'tandem <command> --help' shows an example of each command, 'tandem help environment' the variables that set options, \
+    and 'tandem help snarkjs' the commands of snarkjs and rapidsnark that work here.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -98,6 +102,15 @@ pub(crate) enum Command {
     Sort(crate::sort::SortFile),
     /// Measure, after checking that the results are right
     Bench(tandem_bench::Command),
+    /// Print the help of a command, or of environment or snarkjs
+    #[command(after_help = "Examples:\n  tandem help prove\n  tandem help environment\n  tandem help snarkjs")]
+    Help {
+        /// A command, environment or snarkjs
+        topic: Vec<String>,
+    },
+    /// Words of snarkjs and rapidsnark.
+    #[command(flatten)]
+    Snarkjs(snarkjs::Snarkjs),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  tandem completions bash > ~/.local/share/bash-completion/completions/tandem")]
     Completions {
@@ -185,18 +198,24 @@ pub(crate) struct Witness {
     pub(crate) json: Json,
 }
 
-/// Bounds of the circuit's program.
+/// Bounds of the circuit's program, and what is known of it.
 #[derive(Args)]
 pub(crate) struct Limits {
     /// Stop the circuit's program after this many million steps; what is slower than a step counts as several
     #[arg(long, value_name = "MILLIONS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(env = "TANDEM_MAX_STEPS", hide_env_values = true)]
     pub(crate) max_steps: u64,
     /// Stop the circuit's program after this many seconds by the clock
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(env = "TANDEM_MAX_SECONDS", hide_env_values = true)]
     pub(crate) max_seconds: Option<u64>,
     /// Take at most this much memory for the circuit's program, the inputs and the witness together
     #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(env = "TANDEM_MAX_MEMORY", hide_env_values = true)]
     pub(crate) max_memory: u64,
+    /// The names of the signals, for messages; circuit.sym beside circuit_js/circuit.wasm, or beside circuit.wasm, unless given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sym: Option<PathBuf>,
 }
 
 impl Limits {
@@ -368,7 +387,7 @@ pub(crate) struct PlanFormat {
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tandem", &mut text);
+    clap_complete::generate(shell, &mut command(), "tandem", &mut text);
     tandem_console::report::result(
         &String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?,
     );
@@ -381,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -390,7 +409,7 @@ mod tests {
             let path = format!("{path} {}", command.get_name());
             let path = path.trim();
             if command.has_subcommands() {
-                command.get_subcommands().for_each(|c| check(c, path));
+                command.get_subcommands().filter(|c| !c.is_hide_set()).for_each(|c| check(c, path));
             } else {
                 let help = command.get_after_help().map(|h| h.to_string()).unwrap_or_default();
                 assert!(
@@ -399,6 +418,6 @@ mod tests {
                 );
             }
         }
-        check(&Cli::command(), "");
+        check(&command(), "");
     }
 }

@@ -8,13 +8,15 @@ use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files::{self, Outputs};
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{CurveId, KeyCheck, KeyInfo, Proved, Stage, Witness};
+use tandem_engine::{CurveId, DeviceChoice, DeviceKind, KeyCheck, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::{FileKind, Wtns};
 use tandem_ops::wire::Canonical;
 use zeroize::Zeroizing;
 
 /// Bytes of a circuit's WebAssembly. The largest known circuits have tens of MiB.
 const WASM_BYTES_MAX: u64 = 1 << 30;
+/// Bytes that tell what a file is.
+pub(crate) const START_BYTES: usize = 4096;
 /// Bytes of a circuit's inputs.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
 
@@ -27,7 +29,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
         let key = tandem_engine::key_info(&args.zkey)?;
         Witness::read_for(&args.witness, &key)
     })?;
-    prove_and_write(session, &args.zkey, &witness, outputs, &args.options, Vec::new())
+    let job = Job { zkey: &args.zkey, proof: &args.proof, outputs, options: &args.options };
+    prove_and_write(session, job, &witness, Vec::new())
 }
 
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
@@ -37,18 +40,24 @@ pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
     let witness = Witness::from_values(curve, elements(&computed).collect())?;
     drop(computed);
     let stage = Stage { name: "witness", lane: None, begun: None, seconds: begun.elapsed().as_secs_f64() };
-    prove_and_write(session, &args.zkey, &witness, outputs, &args.options, vec![stage])
+    let job = Job { zkey: &args.zkey, proof: &args.proof, outputs, options: &args.options };
+    prove_and_write(session, job, &witness, vec![stage])
 }
 
-fn prove_and_write(
-    session: &Session,
-    zkey: &Path,
-    witness: &Witness,
+/// A proof to make, but for its witness.
+struct Job<'a> {
+    zkey: &'a Path,
+    proof: &'a Path,
     outputs: Outputs,
-    options: &cli::ProveOptions,
-    mut stages: Vec<Stage>,
-) -> Outcome {
-    let mut opened = session.open()?;
+    options: &'a cli::ProveOptions,
+}
+
+fn prove_and_write(session: &Session, job: Job<'_>, witness: &Witness, mut stages: Vec<Stage>) -> Outcome {
+    let Job { zkey, proof, outputs, options } = job;
+    let mut opened = match session.verbose {
+        true => session.open()?,
+        false => session.open_silently(&session.device, session.schedule)?,
+    };
     // Tables of multiples take longer to make than one proof gains by them.
     opened.engine = opened.engine.for_proofs(1);
     let check = if options.check_key { KeyCheck::Always } else { KeyCheck::Once };
@@ -70,7 +79,13 @@ fn prove_and_write(
         report::result(&proved_json(&proved, key.info(), &stages).to_string());
         return Ok(());
     }
-    session.note(&describe_proof(&proved, key.info(), &stages));
+    let (seconds, device) = (report::seconds(session.begun.elapsed().as_secs_f64()), &proved.device);
+    let is_makeshift = session.device == DeviceChoice::Auto && opened.engine.report().kind == DeviceKind::Cpu;
+    let why = if is_makeshift { " (no GPU is used: tandem doctor says why)" } else { "" };
+    session.note(&format!("{}: proved and verified in {seconds} on {device}{why}", proof.display()));
+    if session.verbose {
+        session.note(&describe_proof(&proved, key.info(), &stages));
+    }
     Ok(())
 }
 
@@ -81,25 +96,18 @@ pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
     }
     if let Some(problem) = &proved.fallback {
         // Said even with --quiet: the proof is good, the device is not.
-        report::note(&format!("warning: {problem}"));
+        report::warn(problem);
     }
 }
 
 fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
-    format!(
-        "proved and verified in {} on {} ({}, {} variables, domain 2^{})\n{}",
-        report::seconds(proved.seconds),
-        proved.device,
-        proved.curve,
-        key.variables,
-        key.domain.trailing_zeros(),
-        report::stages(stages).trim_end()
-    )
+    let size = format!("{}, {} variables, domain 2^{}", proved.curve, key.variables, key.domain.trailing_zeros());
+    format!("{size}; the proof alone in {}:\n{}", report::seconds(proved.seconds), report::stages(stages).trim_end())
 }
 
 pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
     json!({
-        "curve": proved.curve.snarkjs_name(),
+        "curve": proved.curve.to_string(),
         "device": proved.device,
         "variables": key.variables,
         "publics": key.publics,
@@ -121,7 +129,7 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     tandem_formats::output::commit([output])?;
     let seconds = session.trace.now() - begun;
     if args.json.json {
-        let json = json!({"curve": curve.snarkjs_name(), "values": values.len(), "seconds": report::round(seconds)});
+        let json = json!({"curve": curve.to_string(), "values": values.len(), "seconds": report::round(seconds)});
         report::result(&json.to_string());
         return Ok(());
     }
@@ -137,22 +145,30 @@ fn compute_witness(
     limits: &cli::Limits,
 ) -> Outcome<(CurveId, tandem_witness::Witness)> {
     let code = files::read(wasm, WASM_BYTES_MAX)?;
-    match FileKind::of(&code) {
-        Some(FileKind::Wasm) => {}
-        found => {
-            let found = found.map_or("a file of unknown type", FileKind::describe);
-            let problem =
-                format!("this is {found}, expected {}; check the order of the arguments", FileKind::Wasm.describe());
-            return Err(Failure::file(wasm, problem));
-        }
+    let found = FileKind::of(&code[..code.len().min(START_BYTES)]);
+    if found != Some(FileKind::Wasm) {
+        return Err(FileKind::refuse(found, FileKind::Wasm.describe()).in_file(wasm).into());
     }
     let text = files::read(input, INPUT_BYTES_MAX)?;
-    let limits = limits.of_witness();
+    // A circuit may have inputs with the names that a proof or a key has, so these are told only where something is wrong.
+    let found = FileKind::of(&text[..text.len().min(START_BYTES)]);
+    let is_other = found != Some(FileKind::Json);
+    let of_inputs = |why: String| match is_other {
+        true => FileKind::refuse(found, "the inputs of a circuit (JSON)").in_file(input).into(),
+        false => Failure::file(input, why),
+    };
     tandem_engine::Progress::start(&session.bars, "witness", 0);
-    let calculate = || tandem_witness::calculate(&code, text, limits, &tandem_console::interrupt::asked);
+    let caller = Caller { session, wasm, sym: limits.sym.as_deref() };
+    if let Some(sym) = caller.sym {
+        tandem_formats::sym::signals(sym)?;
+    }
+    let calculate = || tandem_witness::calculate(&code, text, limits.of_witness(), &caller);
     let witness = session.trace.step("witness", calculate).map_err(|error| match error {
         tandem_witness::Error::Circuit(why) => Failure::file(wasm, why),
-        tandem_witness::Error::Inputs(why) => Failure::file(input, why),
+        tandem_witness::Error::Inputs(why) => of_inputs(why),
+        tandem_witness::Error::Missing(why) => of_inputs(format!(
+            "{why}; to be told the names, compile with circom --sym and keep the .sym file, or name it with --sym"
+        )),
         tandem_witness::Error::Limit(limit, why) => {
             Failure::file(wasm, format!("{why}; {} sets the limit", cli::Limits::option(limit)))
         }
@@ -160,16 +176,42 @@ fn compute_witness(
         tandem_witness::Error::Stopped => tandem_engine::Error::Interrupted.into(),
     })?;
     session.bars.clear();
-    for line in witness.messages() {
-        session.note(&format!("circuit: {line}"));
-    }
     let curve = tandem_formats::curve_of_scalar(witness.prime()).ok_or_else(|| {
         Failure::file(
             wasm,
-            "the circuit is over another field than BN254's or BLS12-381's; compile it with -p bn128 or -p bls12381",
+            "the circuit is over another field than that of bn254 or bls12-381; compile it with -p bn128 or -p bls12381",
         )
     })?;
     Ok((curve, witness))
+}
+
+/// What the circuit's program may ask of us.
+struct Caller<'a> {
+    session: &'a Session,
+    wasm: &'a Path,
+    /// The file of names that the user gave.
+    sym: Option<&'a Path>,
+}
+
+impl tandem_witness::Caller for Caller<'_> {
+    fn stop(&self) -> bool {
+        tandem_console::interrupt::asked()
+    }
+
+    fn log(&self, line: &str) {
+        self.session.note(&format!("circuit: {line}"));
+    }
+
+    /// From the file that circom --sym writes, where it stands as circom left it: a wrong one only makes messages poorer.
+    fn names(&self) -> Vec<String> {
+        let beside = self.wasm.with_extension("sym");
+        let above = self.wasm.parent().and_then(|folder| Some(folder.parent()?.join(beside.file_name()?)));
+        let named = self.sym.map(Path::to_path_buf);
+        let files: Vec<_> =
+            if named.is_some() { named.into_iter().collect() } else { above.into_iter().chain([beside]).collect() };
+        let found = files.iter().filter(|file| file.is_file()).find_map(|file| tandem_formats::sym::signals(file).ok());
+        found.map_or_else(Vec::new, |names| names.into_iter().collect())
+    }
 }
 
 /// The values of a witness over a curve's scalars, as little-endian limbs.
@@ -192,9 +234,9 @@ pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {
     };
     match (&why, args.json.json) {
         (_, true) => report::result(&json!({"valid": why.is_none(), "reason": why}).to_string()),
-        (None, false) => report::result("OK"),
+        (None, false) => report::verdict(true, "OK"),
         (Some(why), false) => {
-            report::result("INVALID");
+            report::verdict(false, "INVALID");
             session.note(why);
         }
     }
@@ -213,7 +255,7 @@ pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
     if args.json.json {
         report::result(
             &json!({
-                "curve": key.curve.snarkjs_name(),
+                "curve": key.curve.to_string(),
                 "constraints": made.constraints,
                 "variables": key.variables,
                 "publics": key.publics,
@@ -227,16 +269,18 @@ pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
         return Ok(());
     }
     session.note(&format!(
-        "{}: a TEST key ({}, {} constraints, domain 2^{}, {})\n{}",
+        "{}: a TEST key ({}, {} constraints, domain 2^{}, {})",
         args.zkey.display(),
         key.curve,
         made.constraints,
         key.domain.trailing_zeros(),
-        report::bytes(key.file_bytes),
-        report::stages(&made.stages).trim_end()
+        report::bytes(key.file_bytes)
     ));
+    if session.verbose {
+        session.note(report::stages(&made.stages).trim_end());
+    }
     // Said even with --quiet.
-    report::note("warning: not for production: whoever ran this can know the key's secret and forge proofs");
+    report::warn("not for production: whoever ran this can know the key's secret and forge proofs");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `tandem doctor`: what was built in, what was found, why a GPU is not used.
 
 use crate::cli;
+use crate::version;
 use serde_json::{json, Value};
 use std::env;
 use std::path::PathBuf;
@@ -9,7 +10,6 @@ use tandem_console::report;
 use tandem_console::session::Session;
 
 pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), tandem_console::COMMIT);
     let built = tandem_cuda::built_with();
     let versions = tandem_cuda::versions();
     let found = tandem_cuda::probe();
@@ -41,7 +41,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
         report::result(
             &json!({
                 "version": env!("CARGO_PKG_VERSION"),
-                "commit": tandem_console::COMMIT,
+                "commit": version::commit(),
                 "nvcc": built.map(|b| b.0),
                 "architectures": built.map(|b| b.1),
                 "cuda_runtime": versions.map(|v| pair(v.1)),
@@ -61,7 +61,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
         return opened.map(drop);
     }
 
-    let mut lines = vec![row("tandem", &version)];
+    let mut lines = vec![row("tandem", version::text())];
     match built {
         Some((nvcc, archs)) => lines.push(row("CUDA", &format!("built in: nvcc {nvcc}, architectures {archs}"))),
         None => lines.push(row("CUDA", "not built in: no nvcc was found when this program was built")),
@@ -99,7 +99,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
 }
 
 fn row(name: &str, what: &str) -> String {
-    format!("{name:16} {what}")
+    report::row(16, name, what)
 }
 
 /// Bytes of memory that this process could have and still take, as its control groups and limits leave them.

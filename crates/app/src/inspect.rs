@@ -1,17 +1,19 @@
 //! `tandem inspect`: what a file holds, by its headers. Never a value of a witness.
 
 use crate::cli;
+use crate::commands::START_BYTES;
 use serde_json::{json, Value};
 use std::path::Path;
-use tandem_console::failure::{Failure, Outcome};
+use tandem_console::color::{self, Stream, Style};
+use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_engine::CurveId;
-use tandem_formats::zkey::ContributionKind;
+use tandem_formats::zkey::{ContributionKind, Contributions};
 use tandem_formats::{FileKind, FormatError, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile};
 use tandem_ops::{Bls12_381, Bn254, Curve};
 
-/// Bytes that tell what a file is.
-const START_BYTES: usize = 4096;
+/// What `inspect` looks into.
+const EXPECTED: &str = "a zkey, wtns, r1cs or ptau file, or a verification key";
 
 pub(crate) fn run(args: &cli::Inspect) -> Outcome {
     tandem_ops::threads::ready().map_err(tandem_engine::Error::from)?;
@@ -20,10 +22,7 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
     file.read_at(&mut start, 0)?;
     let kind = FileKind::of(&start);
     let Some(mut facts) = facts(&args.file, kind).map_err(|e| e.in_file(&args.file))? else {
-        let kind = kind.map_or("a file of unknown type", FileKind::describe);
-        let problem =
-            format!("this is {kind}, expected a zkey, wtns, r1cs or ptau file, or a verification key; check the name");
-        return Err(Failure::file(&args.file, problem));
+        return Err(FileKind::refuse(kind, EXPECTED).in_file(&args.file).into());
     };
     facts.push(("file_bytes", json!(file.len())));
     if args.json.json {
@@ -31,10 +30,35 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
         report::result(&Value::Object(object).to_string());
         return Ok(());
     }
-    let rows: Vec<_> =
-        facts.iter().map(|(name, value)| format!("{:24} {}", name.replace('_', " "), plain(value))).collect();
+    let rows: Vec<_> = facts.iter().flat_map(|(name, value)| rows(name, value)).collect();
     report::result(&rows.join("\n"));
     Ok(())
+}
+
+/// The lines for one fact.
+fn rows(name: &str, value: &Value) -> Vec<String> {
+    let title = name.replace('_', " ");
+    match (name, value) {
+        ("circuit_hash", Value::String(text)) => {
+            // As snarkjs shows it: four lines of four numbers.
+            let digits: Vec<char> = text.chars().collect();
+            let numbers: Vec<String> = digits.chunks(8).map(|number| number.iter().collect()).collect();
+            let lines = numbers.chunks(4).map(|line| line.join(" "));
+            lines.enumerate().map(|(i, line)| report::row(24, if i == 0 { &title } else { "" }, &line)).collect()
+        }
+        ("contributions", Value::Array(items)) if items.is_empty() => vec![report::row(24, &title, "none")],
+        ("contributions", Value::Array(items)) => {
+            let line = |(i, item): (usize, &Value)| report::row(24, if i == 0 { &title } else { "" }, &plain(item));
+            items.iter().enumerate().map(line).collect()
+        }
+        ("trust", Value::String(text)) => {
+            // The words in capitals come first.
+            let (head, rest) = text.split_once(": ").unwrap_or((text, ""));
+            let row = report::row(24, &title, &format!("{head}: {rest}"));
+            vec![row.replacen(head, &color::paint(Stream::Out, Style::Warning, head), 1)]
+        }
+        _ => vec![report::row(24, &title, &plain(value))],
+    }
 }
 
 /// Names and values, in the order in which they are shown.
@@ -86,7 +110,7 @@ fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatErr
                 ("contributions", json!(h.n_contributions)),
             ]
         }
-        Some(FileKind::Json) => {
+        Some(FileKind::VerificationKey) => {
             let text = tandem_formats::json::read_file(path)?;
             match tandem_formats::json::curve(&text)? {
                 CurveId::Bn254 => of_vkey::<Bn254>(&text)?,
@@ -110,7 +134,8 @@ fn of_zkey(key: &ZkeyFile) -> Result<Facts, FormatError> {
     });
     let hash: Option<String> =
         key.contributions.as_ref().map(|c| c.circuit_hash.iter().map(|byte| format!("{byte:02x}")).collect());
-    Ok(vec![
+    let trust = trust(key.contributions.as_ref());
+    let mut facts = vec![
         ("kind", json!("Groth16 proving key (zkey)")),
         ("curve", json!(key.curve.to_string())),
         ("variables", json!(key.n_vars)),
@@ -120,7 +145,30 @@ fn of_zkey(key: &ZkeyFile) -> Result<Facts, FormatError> {
         ("entries_of_b", json!(entries_of_b)),
         ("circuit_hash", json!(hash)),
         ("contributions", json!(contributions)),
-    ])
+    ];
+    if let Some(trust) = trust {
+        facts.push(("trust", json!(trust)));
+    }
+    Ok(facts)
+}
+
+/// Why a key must not be trusted, by what it says of its ceremony: the words in capitals, and what follows from them.
+fn trust(contributions: Option<&Contributions>) -> Option<&'static str> {
+    match contributions {
+        None => Some(
+            "NO CEREMONY: the file does not say who took part in its making; take it for a test key unless you know better",
+        ),
+        Some(made) if !made.entries.is_empty() => None,
+        // See docs/decisions/0015: no ceremony hashes to zero.
+        Some(made) if made.circuit_hash == [0; 64] => Some(
+            "TEST KEY: made by tandem setup; whoever made it can know its secret and forge proofs; \
+             use it for tests, never in production",
+        ),
+        Some(_) => Some(
+            "NO CONTRIBUTIONS: fresh from snarkjs groth16 setup; anybody can forge proofs for it; \
+             run snarkjs zkey contribute before you use it",
+        ),
+    }
 }
 
 fn of_vkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {

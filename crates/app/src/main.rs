@@ -9,6 +9,7 @@ mod check;
 mod cli;
 mod commands;
 mod doctor;
+mod environment;
 mod hash;
 mod inspect;
 mod last;
@@ -19,11 +20,10 @@ mod reduce;
 mod sort;
 mod source;
 mod topo;
+mod usage;
+mod version;
 
-use clap::error::ErrorKind;
-use clap::Parser;
 use cli::{Cli, Command};
-use std::io::Write;
 use std::process::ExitCode;
 use tandem_console::failure::{self, Failure, Outcome};
 use tandem_console::session::Session;
@@ -31,10 +31,14 @@ use tandem_console::{interrupt, report};
 
 fn main() -> ExitCode {
     last::install();
-    let cli = match Cli::try_parse() {
+    let cli = match usage::parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(end) => return failure::status([end]),
     };
+    environment::check();
+    if let Some(threads) = cli.common.threads {
+        tandem_ops::threads::limit(threads);
+    }
     interrupt::install();
     let [command, trace] = run(&cli);
     failure::status([command, trace, report::printed()])
@@ -66,22 +70,8 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Plan(args) => plan::run(args, session.quiet),
         Command::Bench(args) => tandem_bench::run(session, args),
         Command::Completions { shell } => cli::completions(*shell),
+        Command::Help { topic } => usage::help(topic),
+        // They have been put into our words.
+        Command::Snarkjs(_) => Err(Failure::input("this is a command of snarkjs; see tandem help snarkjs")),
     }
-}
-
-/// Help and version are no errors; a usage error is one line.
-fn usage(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
-        let printed = error.print().and_then(|()| std::io::stdout().flush());
-        return failure::status([report::judge(printed.err().as_ref())]);
-    }
-    let text = error.to_string();
-    let problem = match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => "a command is missing",
-        _ => text.split("\n\nUsage:").next().unwrap_or(&text),
-    };
-    let problem = problem.split("\n\nFor more information").next().unwrap_or(problem);
-    let line = problem.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line).trim_end_matches('.');
-    failure::status([Err(Failure::input(format!("{line}; see tandem --help")))])
 }

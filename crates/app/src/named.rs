@@ -24,8 +24,16 @@ fn named(command: &Command) -> Named {
             }
             named
         }
-        Command::Fullprove(a) => new([&a.input, &a.wasm, &a.zkey], [&a.proof, &a.public]),
-        Command::Witness(a) => new([&a.wasm, &a.input], [&a.witness]),
+        Command::Fullprove(a) => {
+            let mut named = new([&a.input, &a.wasm, &a.zkey], [&a.proof, &a.public]);
+            named.inputs.extend(a.limits.sym.clone());
+            named
+        }
+        Command::Witness(a) => {
+            let mut named = new([&a.wasm, &a.input], [&a.witness]);
+            named.inputs.extend(a.limits.sym.clone());
+            named
+        }
         Command::Verify(a) => new([&a.vkey, &a.public, &a.proof], []),
         Command::Check(a) => {
             let mut named = new([&a.r1cs, &a.witness], []);
@@ -41,7 +49,7 @@ fn named(command: &Command) -> Named {
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
-        Command::Doctor(_) | Command::Completions { .. } => Named::default(),
+        Command::Doctor(_) | Command::Completions { .. } | Command::Help { .. } | Command::Snarkjs(_) => Named::default(),
     }
 }
 

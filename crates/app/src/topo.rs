@@ -8,6 +8,7 @@ use tandem_cuda::Device;
 use tandem_fabric::probe::{self, Facts, Measured};
 use tandem_fabric::topology::{Topology, MAX_FILE};
 use tandem_fabric::{Options, Team};
+use tandem_formats::FileKind;
 
 pub(crate) fn run(args: &cli::Topo) -> Outcome {
     if args.source.preset.is_some() || args.source.from.is_some() {
@@ -112,7 +113,13 @@ pub(crate) fn open(source: &Source) -> Outcome<Topology> {
         (Some(name), _) => Topology::preset(name).map_err(|e| Failure::input(e.to_string())),
         (None, Some(path)) => {
             let bytes = files::read(path, MAX_FILE as u64)?;
-            Topology::read(&bytes).map_err(|e| Failure::file(path, e))
+            let kind = FileKind::of(&bytes);
+            Topology::read(&bytes).map_err(|e| match kind {
+                Some(FileKind::Json | FileKind::Xml | FileKind::Text) => Failure::file(path, e),
+                other => FileKind::refuse(other, "a topology: our JSON, NCCL's XML, or the text of nvidia-smi topo -m")
+                    .in_file(path)
+                    .into(),
+            })
         }
         (None, None) => this_machine(&probe::look(), None),
     }

@@ -122,7 +122,7 @@ fn witnesses_that_do_not_belong() {
     let at = sections(&witness)[0].2 + 4;
     other_field[at..at + 32].copy_from_slice(&BLS12_381_R);
     place.write("bad", &other_field);
-    place.prove_refused("good.zkey", "bad", &["BN254", "BLS12-381"]);
+    place.prove_refused("good.zkey", "bad", &["bn254", "bls12-381"]);
     other_field[at..at + 32].copy_from_slice(&element(97));
     place.write("bad", &other_field);
     place.prove_refused("good.zkey", "bad", &["bad: ", "modulus"]);
@@ -206,7 +206,7 @@ fn keys_with_wrong_numbers_and_points() {
         ("domain", 2, domain, &word(1 << 14)),
         ("domain above the 2-adicity", 2, domain, &word(1 << 29)),
         ("domain", 2, domain, &word(u32::MAX)),
-        ("protocol", 1, 0, &word(2)),
+        ("protocol", 1, 0, &word(7)),
         ("coordinate above p", 2, alpha, &[0xff; 32]),
         ("coordinate above p", 5, 64 * 9, &[0xff; 32]),
         ("number of coefficients", 4, 0, &word(u32::MAX)),
@@ -379,9 +379,10 @@ fn circuits_and_inputs_of_the_witness_command() {
     let wasm = fs::read(root().join("crates/witness/tests/data/multiplier.wasm")).unwrap();
     place.write("good.wasm", &wasm);
     for (json, part) in [
-        ("", "not JSON"),
-        ("[]", "expected an object"),
-        (r#"{"a": 1}"#, "needs 2 input values"),
+        ("", "an empty file, expected the inputs of a circuit (JSON)"),
+        ("[]", "public values (JSON), expected the inputs of a circuit (JSON)"),
+        ("{", "not JSON"),
+        (r#"{"a": 1}"#, "1 value of 2 is missing; given: a (1 value)"),
         (r#"{"a": 1, "b": 2, "c": 3}"#, "signal c"),
         (r#"{"a": [1, 2], "b": 2}"#, "signal a: too many"),
         (r#"{"a": "one", "b": 2}"#, "signal a"),

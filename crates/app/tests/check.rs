@@ -91,6 +91,6 @@ fn files_that_do_not_belong_together_are_refused() {
     let at = folder(&[("c.r1cs", &r1cs), ("w.wtns", &witness), ("short.wtns", &short), ("other.wtns", &other)]);
     let refused = |args: &[&str], parts: &[&str]| refused_in(at.path(), &[&["check"], args].concat(), parts);
     refused(&["c.r1cs", "short.wtns"], &["short.wtns: ", "4 values", "expected the 5", "c.r1cs"]);
-    refused(&["c.r1cs", "other.wtns"], &["other.wtns: ", "BLS12-381", "BN254"]);
+    refused(&["c.r1cs", "other.wtns"], &["other.wtns: ", "bls12-381", "bn254"]);
     refused(&["w.wtns", "c.r1cs"], &["w.wtns: this is a wtns file, expected an r1cs file"]);
 }

@@ -188,6 +188,31 @@ fn semaphore(depth: usize) {
     );
 }
 
+/// What a circuit logs is what snarkjs prints, also before an assertion fails.
+#[test]
+fn logs_of_a_circuit() {
+    let (_, wasm) = compile("tests/e2e/circuits/log.circom", "bn128");
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (input, status) in
+        [(json!({"a": "123456789012345678901234567890", "b": [5, -6]}), 0), (json!({"a": 0, "b": [0, 1]}), 2)]
+    {
+        fs::write(at.join("input.json"), input.to_string()).unwrap();
+        let file = |name: &str| text(&at.join(name)).to_string();
+        let (_, stderr) = run(status, &["witness", text(&wasm), &file("input.json"), &file("ours.wtns")]);
+        let ours: Vec<&str> = stderr.lines().filter_map(|line| line.strip_prefix("circuit: ")).collect();
+        let snarkjs = packages().join("snarkjs/build/cli.cjs");
+        let args = [text(&snarkjs), "wtns", "calculate", text(&wasm), &file("input.json"), &file("theirs.wtns")];
+        let output = Command::new("node").args(args).output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let theirs: Vec<&str> =
+            stdout.lines().filter(|line| !line.contains("snarkJS") && !line.starts_with("    at ")).collect();
+        assert_eq!(ours.len(), if status == 0 { 5 } else { 4 }, "{stderr}");
+        assert!(theirs.len() >= ours.len() && theirs[..ours.len()] == ours[..], "{ours:?}\n{theirs:?}");
+        assert!(status != 0 || theirs == ours, "{ours:?}\n{theirs:?}");
+    }
+}
+
 #[test]
 fn multiplier() {
     let input = json!({"a": "123456789012345678901234567890", "b": "0xfedcba9876543210fedcba9876543210"});

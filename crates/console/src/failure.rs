@@ -3,6 +3,7 @@
 //! That a result cannot be printed is no [`Failure`] of a command (`report::result` returns nothing), so that it cannot take the
 //! place of the command's own verdict.
 
+use crate::color::{self, Stream, Style};
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ impl Failure {
     pub fn show(&self) {
         if !self.message.is_empty() {
             // Where stderr is closed there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "error: {self}");
+            let _ = writeln!(std::io::stderr(), "{} {self}", color::paint(Stream::Err, Style::Bad, "error:"));
         }
     }
 }

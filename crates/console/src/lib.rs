@@ -4,6 +4,7 @@
 //! [`files::Outputs`]. [`options`] holds the options that several commands take.
 #![forbid(unsafe_code)]
 
+pub mod color;
 pub mod failure;
 pub mod files;
 pub mod interrupt;

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::values::{device, output};
 use clap::{Args, ValueEnum};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tandem_engine::{CurveId, DeviceChoice, Layout};
 use tandem_ops::{ElementKind, Family, PoseidonParams, ReduceOp, SortOptions, SortWay};
@@ -12,16 +13,33 @@ use tandem_ops::{ElementKind, Family, PoseidonParams, ReduceOp, SortOptions, Sor
 pub struct Common {
     /// Where to compute: auto (all usable GPUs, else the CPU), cpu, cuda (all GPUs), cuda:0,1, or sim:N for N pretend GPUs
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    #[arg(env = "TANDEM_DEVICE", hide_env_values = true)]
     pub device: DeviceChoice,
     /// How several GPUs share the work
-    #[arg(long, global = true, value_enum, default_value = "auto")]
+    #[arg(long, global = true, value_enum, default_value = "auto", env = "TANDEM_SCHEDULE", hide_env_values = true)]
     pub schedule: Schedule,
+    /// Threads of the CPU; all processors unless set
+    #[arg(long, global = true, value_name = "N", env = "TANDEM_THREADS", hide_env_values = true)]
+    pub threads: Option<NonZeroUsize>,
     /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)
     #[arg(long, global = true, value_name = "FILE", value_parser = output())]
     pub trace: Option<PathBuf>,
-    /// Say nothing but errors on stderr
+    /// Say how long each part took
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Say nothing but errors and warnings on stderr
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Colour: on a terminal, always, or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "TANDEM_COLOR",
+        hide_env_values = true
+    )]
+    pub color: clap::ColorChoice,
 }
 
 /// Machine-readable output.
@@ -72,10 +90,10 @@ impl From<Schedule> for tandem_engine::Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Curve {
     /// BN254, the curve of Ethereum's precompiles
-    #[value(name = "bn254", alias = "bn128")]
+    #[value(name = "bn254", aliases = ["bn128", "bn-128", "bn-254", "alt_bn128", "altbn128", "BN254", "BN128"])]
     Bn254,
     /// BLS12-381
-    #[value(name = "bls12-381", alias = "bls12381")]
+    #[value(name = "bls12-381", aliases = ["bls12381", "bls12_381", "BLS12-381", "BLS12381", "BLS12_381"])]
     Bls12381,
 }
 
@@ -127,10 +145,10 @@ impl From<FamilyName> for Family {
     }
 }
 
-/// Sorting is sorted, and how.
+/// What is sorted, and how.
 #[derive(Args)]
 pub struct Sorting {
-    /// Sorting the keys are
+    /// What the keys are
     #[arg(long, value_enum, default_value = "u64")]
     pub key: KeyName,
     /// Behind each key stands a value of its size, which stays with it; values of equal keys keep their order
@@ -182,13 +200,13 @@ impl Sorting {
     }
 }
 
-/// Sorting is made of what.
+/// What is made of what.
 #[derive(Args)]
 pub struct Reduction {
-    /// Sorting the elements are
+    /// What the elements are
     #[arg(long, value_enum, default_value = "u64")]
     pub element: ElementName,
-    /// Sorting to make of them
+    /// What to make of them
     #[arg(long, value_enum, default_value = "sum")]
     pub op: OpName,
     /// The curve of --element scalar

@@ -1,7 +1,8 @@
 //! Lines for people: results on stdout, remarks on stderr.
 
+use crate::color::{self, Stream, Style};
 use crate::failure::{Failure, Outcome};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use tandem_engine::Stage;
 
@@ -15,6 +16,11 @@ pub fn result(text: &str) {
     if failed.is_none() {
         *failed = print(&mut std::io::stdout().lock(), text).err();
     }
+}
+
+/// A verdict on stdout.
+pub fn verdict(is_good: bool, text: &str) {
+    result(&color::paint(Stream::Out, if is_good { Style::Good } else { Style::Bad }, text));
 }
 
 fn print(out: &mut impl Write, text: &str) -> std::io::Result<()> {
@@ -48,6 +54,32 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// What is not as it should be, on stderr; said even with `--quiet`.
+pub fn warn(text: &str) {
+    note(&format!("{} {text}", color::paint(Stream::Err, Style::Warning, "warning:")));
+}
+
+/// Columns of a table.
+const COLUMNS: usize = 80;
+
+/// A name and what there is to say of it, which goes on below itself where the line is full. Words are never broken.
+pub fn row(width: usize, name: &str, what: &str) -> String {
+    let mut text = String::new();
+    let mut line = format!("{name:width$}");
+    let mut is_empty = true;
+    for word in what.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            text += line.trim_end();
+            text.push('\n');
+            line = " ".repeat(width);
+        }
+        line.push(' ');
+        line += word;
+        is_empty = false;
+    }
+    text + line.trim_end()
+}
+
 /// A duration with three significant digits.
 pub fn seconds(s: f64) -> String {
     match s {
@@ -73,12 +105,20 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// A table of stages, one a line.
+/// A table of stages, one a line; on a terminal with bars, the longest for the longest stage.
 pub fn stages(stages: &[Stage]) -> String {
+    stages_with(stages, std::io::stderr().is_terminal())
+}
+
+fn stages_with(stages: &[Stage], has_bars: bool) -> String {
     let width = stages.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    let longest = stages.iter().map(|s| s.seconds).fold(0.0, f64::max);
     let line = |s: &Stage| {
-        let lane = s.lane.map_or(String::new(), |lane| format!("  lane {lane}"));
-        format!("  {:width$}  {:>9.2} ms{lane}\n", s.name, s.seconds * 1e3)
+        let lane = s.lane.map_or(String::new(), |lane| format!("lane {lane}"));
+        let cells = format!("  {:width$}  {:>9.2} ms  {lane:8}", s.name, s.seconds * 1e3);
+        let room = COLUMNS.saturating_sub(cells.len() + 1);
+        let length = if has_bars { (room as f64 * s.seconds / longest) as usize } else { 0 };
+        format!("{}\n", format!("{cells} {}", "=".repeat(length)).trim_end())
     };
     stages.iter().map(line).collect()
 }
@@ -120,6 +160,32 @@ mod tests {
     fn sizes_and_times_read_well() {
         assert_eq!([0, 1023, 1024, 3 << 29].map(bytes), ["0 B", "1023 B", "1.0 KiB", "1.5 GiB"]);
         assert_eq!([0.00002, 0.5, 12.345, 456.7].map(seconds), ["20 us", "0.500 s", "12.35 s", "457 s"]);
+    }
+
+    #[test]
+    fn rows_fit_the_screen() {
+        let text = row(10, "name", &"word ".repeat(40));
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS) && text.lines().count() == 3, "{text}");
+        assert!(
+            text.starts_with("name       word word")
+                && text.lines().skip(1).all(|line| line.starts_with("           word"))
+        );
+        assert_eq!(row(4, "a", ""), "a");
+        assert_eq!(row(4, "a", &"x".repeat(99)), format!("a    {}", "x".repeat(99)));
+    }
+
+    #[test]
+    fn the_longest_stage_has_the_longest_bar() {
+        let stage = |name, lane, seconds| Stage { name, lane, begun: None, seconds };
+        let all = [stage("load", None, 0.5), stage("prove it all", Some(3), 1.0), stage("end", None, 0.0)];
+        let bars = |has_bars| {
+            stages_with(&all, has_bars).lines().map(|line| (line.len(), line.matches('=').count())).collect::<Vec<_>>()
+        };
+        let shown = bars(true);
+        assert_eq!(shown[1].0, COLUMNS);
+        assert!(shown[1].1 == 2 * shown[0].1 || shown[1].1 == 2 * shown[0].1 + 1, "{shown:?}");
+        assert_eq!(shown[2].1, 0);
+        assert!(bars(false).iter().all(|(length, bar)| *bar == 0 && *length < 45));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::options::{Common, Schedule};
 use crate::progress::Bars;
 use crate::report;
 use crate::trace::Trace;
+use std::time::Instant;
 use tandem_engine::{DeviceChoice, Engine};
 
 /// A command on its way.
@@ -16,6 +17,10 @@ pub struct Session {
     pub schedule: Schedule,
     /// Whether nothing but errors is told.
     pub quiet: bool,
+    /// Whether to say how long each part took.
+    pub verbose: bool,
+    /// When the command began.
+    pub begun: Instant,
     /// Progress.
     pub bars: Bars,
     /// What ran when.
@@ -33,6 +38,8 @@ impl Session {
             device: common.device.clone(),
             schedule: common.schedule,
             quiet: common.quiet,
+            verbose: common.verbose,
+            begun: Instant::now(),
             bars: Bars::new(common.quiet),
             trace: Trace::new(common.trace.is_some()),
             trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file])).transpose()?,
@@ -60,6 +67,20 @@ impl Session {
     /// # Errors
     /// The device cannot be had.
     pub fn open_as(&self, device: &DeviceChoice, schedule: Schedule) -> Outcome<Opened> {
+        let opened = self.open_silently(device, schedule)?;
+        if self.device == DeviceChoice::Auto {
+            let report = opened.engine.report();
+            let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };
+            self.note(&format!("device: {}{why}", report.lanes.join(", ")));
+        }
+        Ok(opened)
+    }
+
+    /// Opens the device for a command that says itself what it was.
+    ///
+    /// # Errors
+    /// The device cannot be had.
+    pub fn open_silently(&self, device: &DeviceChoice, schedule: Schedule) -> Outcome<Opened> {
         let open = || Engine::open_as(device, schedule.into());
         let engine = self.trace.step("open device", open).map_err(|e| match e {
             tandem_engine::Error::Device(why) => {
@@ -68,13 +89,7 @@ impl Session {
             other => other.into(),
         })?;
         // The backend's clock starts when the device is ready, at the end of the step.
-        let at = self.trace.now();
-        let report = engine.report();
-        if self.device == DeviceChoice::Auto {
-            let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };
-            self.note(&format!("device: {}{why}", report.lanes.join(", ")));
-        }
-        Ok(Opened { engine, at })
+        Ok(Opened { engine, at: self.trace.now() })
     }
 
     /// Writes the trace, if one is asked for: also that of a command that failed, to show where, but for one that was interrupted.

@@ -309,9 +309,11 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
                 };
                 if second.verdict.is_err() {
                     let (name, key) = (witness.name(), self.path.display());
+                    let file = if witness.path.as_os_str().is_empty() { "witness.wtns".into() } else { name.clone() };
                     return Err(Error::input(format!(
-                        "{name}: the witness does not satisfy the circuit of the key {key}; \
-                         make both from the same compilation of the circuit"
+                        "{name}: no proof passes its check: the witness does not satisfy the circuit of the key {key}, or the key is \
+                         wrong; 'tandem check circuit.r1cs {file}' tells: if it says OK, make the key again from circuit.r1cs, \
+                         else the witness"
                     )));
                 }
                 if first.is_ok() {

@@ -6,7 +6,8 @@ use ark_ec::short_weierstrass::Affine;
 use ark_ec::CurveGroup;
 use std::fs;
 use std::sync::Mutex;
-use tandem_formats::container::{Container, FileKind};
+use tandem_formats::container::Container;
+use tandem_formats::FileKind;
 use tandem_ops::Group;
 
 /// A folder with the files of a synthetic circuit over BLS12-381, whose groups are smaller than their curves.
@@ -148,7 +149,7 @@ fn witnesses_of_another_circuit_are_refused_with_both_counts() {
     bn254.write(&files.at("r"), &files.at("bn254")).unwrap();
     Synthetic { curve: CurveId::Bls12_381, log_size: 5, ..bn254 }.write(&files.at("r"), &files.at("longer")).unwrap();
     for (name, part) in
-        [("bn254", "a witness for BN254; the key is for BLS12-381"), ("longer", "the witness has 32 values")]
+        [("bn254", "a witness for bn254; the key is for bls12-381"), ("longer", "the witness has 32 values")]
     {
         for result in [Witness::read_for(&files.at(name), &info), engine.read_witness_for(&files.at(name), &key)] {
             let error = result.err().unwrap().to_string();

@@ -188,7 +188,7 @@ fn witnesses_at_fault_are_named() {
         refused(files.changed(|v| v[9][0] ^= 2), bn254, "does not satisfy the circuit");
         refused(files.changed(|v| v[1][0] ^= 1), bn254, "does not satisfy the circuit");
         refused(files.changed(|v| v.truncate(31)), bn254, "31 values");
-        refused(files.changed(|_| ()), CurveId::Bls12_381, "a witness for BLS12-381; the key is for BN254");
+        refused(files.changed(|_| ()), CurveId::Bls12_381, "a witness for bls12-381; the key is for bn254");
         assert_eq!(engine.wrong_proofs(), 0);
         // What was changed above is right as it stands.
         let good = Witness::from_values(bn254, files.changed(|_| ())).unwrap();

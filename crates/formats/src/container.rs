@@ -10,64 +10,12 @@
 
 use crate::error::{FormatError, Place, Result};
 use crate::file::RegularFile;
+use crate::kind::FileKind;
 use crate::limits;
 use std::io::{self, Write};
 use tandem_ops::CurveId;
 
-/// What a file is, by its first bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// A proving key of snarkjs.
-    Zkey,
-    /// A witness.
-    Wtns,
-    /// A constraint system.
-    R1cs,
-    /// Powers of tau.
-    Ptau,
-    /// Text that starts as JSON does.
-    Json,
-    /// A WebAssembly module.
-    Wasm,
-    /// The placeholder that Git LFS leaves for a file it has not downloaded.
-    GitLfsPointer,
-    /// Nothing at all.
-    Empty,
-}
-
 impl FileKind {
-    /// Looks at the first bytes of a file.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let kind = match bytes {
-            [] => FileKind::Empty,
-            [b'z', b'k', b'e', b'y', ..] => FileKind::Zkey,
-            [b'w', b't', b'n', b's', ..] => FileKind::Wtns,
-            [b'r', b'1', b'c', b's', ..] => FileKind::R1cs,
-            [b'p', b't', b'a', b'u', ..] => FileKind::Ptau,
-            [0, b'a', b's', b'm', ..] => FileKind::Wasm,
-            _ if bytes.starts_with(b"version https://git-lfs") => FileKind::GitLfsPointer,
-            _ => match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-                Some(b'{' | b'[') => FileKind::Json,
-                _ => return None,
-            },
-        };
-        Some(kind)
-    }
-
-    /// The kind in words, with its article.
-    pub fn describe(self) -> &'static str {
-        match self {
-            FileKind::Zkey => "a zkey file",
-            FileKind::Wtns => "a wtns file",
-            FileKind::R1cs => "an r1cs file",
-            FileKind::Ptau => "a ptau file",
-            FileKind::Json => "a JSON file",
-            FileKind::Wasm => "a WebAssembly module",
-            FileKind::GitLfsPointer => "a Git LFS pointer, not the file itself (run git lfs pull)",
-            FileKind::Empty => "an empty file",
-        }
-    }
-
     fn magic(self) -> Option<&'static [u8; 4]> {
         match self {
             FileKind::Zkey => Some(b"zkey"),
@@ -114,13 +62,10 @@ impl FileKind {
 
 /// Fails unless `bytes` begin as a file of this kind does.
 pub(crate) fn expect_kind(bytes: &[u8], expected: FileKind) -> Result<()> {
-    let found = FileKind::of(bytes);
-    if found == Some(expected) {
-        return Ok(());
+    match FileKind::of(bytes) {
+        Some(kind) if kind == expected => Ok(()),
+        found => Err(FileKind::refuse(found, expected.describe())),
     }
-    let found = found.map_or("a file of unknown type", FileKind::describe);
-    let problem = format!("this is {found}, expected {}", expected.describe());
-    Err(FormatError::whole(problem, Some("check the order of the arguments")))
 }
 
 /// One section of a container.
@@ -383,7 +328,7 @@ impl<'a> Reader<'a> {
         known(bytes).ok_or_else(|| {
             let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
             let problem =
-                format!("expected the {what} of BN254 or BLS12-381, found 0x{}", digits.trim_start_matches('0'));
+                format!("expected the {what} of bn254 or bls12-381, found 0x{}", digits.trim_start_matches('0'));
             self.error_before(width as usize, problem).advise("make the file for one of these curves")
         })
     }

@@ -26,6 +26,9 @@ pub const CUSTOM_GATE_NAME_MAX: usize = 4096;
 /// Bytes of a line of a symbol file, its end included.
 pub const SYM_LINE_MAX: usize = 1 << 16;
 
+/// Names of signals that are taken from a symbol file.
+pub const SIGNALS_MAX: usize = 1 << 16;
+
 /// Contributions to one key.
 pub const CONTRIBUTIONS_MAX: u32 = 1 << 16;
 

@@ -7,9 +7,10 @@
 //! 12 to 15         Lagrange bases, where the file is prepared for phase 2
 //! ```
 
-use crate::container::{Container, FileKind, Heads};
+use crate::container::{Container, Heads};
 use crate::error::{InFile, Result};
 use crate::file::RegularFile;
+use crate::kind::FileKind;
 use crate::{limits, modulus};
 use std::path::Path;
 use tandem_ops::CurveId;

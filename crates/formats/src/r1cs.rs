@@ -11,9 +11,10 @@
 //!
 //! Wires are the 1, the public outputs, the public inputs, then all others.
 
-use crate::container::{misuse, Container, ContainerWriter, FileKind, Heads, Reader};
+use crate::container::{misuse, Container, ContainerWriter, Heads, Reader};
 use crate::error::{FormatError, InFile, Place, Result};
 use crate::file::{FileBytes, RegularFile};
+use crate::kind::FileKind;
 use crate::{limits, modulus};
 use rayon::prelude::*;
 use std::io::{self, Write};

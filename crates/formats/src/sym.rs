@@ -6,15 +6,16 @@
 
 use crate::error::{FormatError, InFile, Place, Result};
 use crate::file::RegularFile;
+use crate::kind::FileKind;
 use crate::limits;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// Reads the names of some wires: of each the first that the file has. A wire that the file does not name is left out.
 ///
 /// # Errors
-/// The file cannot be read, or a line is not as the format says.
+/// The file cannot be read, is of another kind, or a line is not as the format says.
 pub fn names_of(path: impl AsRef<Path>, wires: impl IntoIterator<Item = u32>) -> Result<BTreeMap<u32, String>> {
     let path = path.as_ref();
     let file = RegularFile::open(path)?;
@@ -22,13 +23,56 @@ pub fn names_of(path: impl AsRef<Path>, wires: impl IntoIterator<Item = u32>) ->
     pick(BufReader::new(file.file()), wanted).in_file(path)
 }
 
-fn pick(mut text: impl BufRead, mut names: BTreeMap<u32, String>) -> Result<BTreeMap<u32, String>> {
+/// Reads the names of signals as the circuit's inputs are named in JSON, each once: without `main.` and the indices at the end.
+/// Signals of components are among them. No more than [`limits::SIGNALS_MAX`]; a circuit's own come first.
+///
+/// # Errors
+/// As for [`names_of`].
+pub fn signals(path: impl AsRef<Path>) -> Result<BTreeSet<String>> {
+    let path = path.as_ref();
+    let file = RegularFile::open(path)?;
+    gather(BufReader::new(file.file())).in_file(path)
+}
+
+fn gather(text: impl BufRead) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    each(text, |_, name| {
+        let mut name = name.strip_prefix("main.").unwrap_or(name);
+        while let Some((whole, _)) = name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
+            name = whole;
+        }
+        if !names.contains(name) {
+            names.insert(name.to_string());
+        }
+        names.len() < limits::SIGNALS_MAX
+    })?;
+    Ok(names)
+}
+
+fn pick(text: impl BufRead, mut names: BTreeMap<u32, String>) -> Result<BTreeMap<u32, String>> {
+    each(text, |wire, name| {
+        if let Some(found) = u32::try_from(wire).ok().and_then(|wire| names.get_mut(&wire)).filter(|n| n.is_empty()) {
+            found.push_str(name);
+        }
+        true
+    })?;
+    names.retain(|_, name| !name.is_empty());
+    Ok(names)
+}
+
+/// Calls `line` with the wire and the name of each signal, as long as it wants more.
+fn each(mut text: impl BufRead, mut wants_more: impl FnMut(i64, &str) -> bool) -> Result<()> {
+    let cannot_read = |e| FormatError::whole(format!("cannot read: {e}"), None);
+    let kind = FileKind::of(text.fill_buf().map_err(cannot_read)?);
+    if !matches!(kind, Some(FileKind::Sym | FileKind::Text)) {
+        return Err(FileKind::refuse(kind, FileKind::Sym.describe()));
+    }
     let mut line = Vec::new();
     for number in 1u64.. {
         line.clear();
         // One byte more than a line may have, so that a longer one is told from one that ends there.
         let length = (&mut text).take(limits::SYM_LINE_MAX as u64 + 1).read_until(b'\n', &mut line);
-        let length = length.map_err(|e| FormatError::whole(format!("cannot read: {e}"), None))?;
+        let length = length.map_err(cannot_read)?;
         if length == 0 {
             break;
         }
@@ -45,12 +89,11 @@ fn pick(mut text: impl BufRead, mut names: BTreeMap<u32, String>) -> Result<BTre
         let mut number = || fields.next().and_then(|field| field.parse::<i64>().ok()).ok_or_else(|| refuse(expected));
         let (_label, wire, _component) = (number()?, number()?, number()?);
         let name = fields.next().filter(|name| !name.is_empty()).ok_or_else(|| refuse(expected))?;
-        if let Some(found) = u32::try_from(wire).ok().and_then(|wire| names.get_mut(&wire)).filter(|n| n.is_empty()) {
-            found.push_str(name);
+        if !wants_more(wire, name) {
+            break;
         }
     }
-    names.retain(|_, name| !name.is_empty());
-    Ok(names)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -67,8 +110,22 @@ mod tests {
         let text = b"1,1,3,main.out\n2,2,3,main.a[0]\n3,-1,2,main.gone\n4,2,1,main.x.alias\n5,9,1,main.x,y\r\n";
         let found = read(text, &[2, 9, 7]).unwrap();
         assert_eq!(found, [(2, "main.a[0]".into()), (9, "main.x,y".into())]);
-        assert_eq!(read(b"", &[1]).unwrap(), []);
         assert_eq!(read(b"1,1,1,end", &[1]).unwrap(), [(1, "end".into())]);
+    }
+
+    #[test]
+    fn signals_are_named_as_in_the_inputs() {
+        let text = b"1,1,1,main.c\n2,2,1,main.p.x\n3,-1,1,main.q[0].y[0]\n4,-1,1,main.q[0].y[1]\n5,-1,1,main.m[1][2]\n";
+        let found: Vec<_> = gather(&text[..]).unwrap().into_iter().collect();
+        assert_eq!(found, ["c", "m", "p.x", "q[0].y"]);
+    }
+
+    #[test]
+    fn other_kinds_are_told() {
+        for (text, part) in [(&b""[..], "an empty file"), (b"r1cs\x01\0\0\0", "an r1cs file"), (b"{}", "a JSON file")] {
+            let error = read(text, &[1]).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("expected a sym file"), "{error}");
+        }
     }
 
     #[test]

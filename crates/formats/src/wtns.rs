@@ -7,11 +7,10 @@
 //!
 //! A witness is a secret: it is held in memory that is wiped when dropped, and no error shows a value of it.
 
-use crate::container::{
-    misuse, read_start, section_head, Container, ContainerWriter, FileKind, Heads, Reader, START_BYTES,
-};
+use crate::container::{misuse, read_start, section_head, Container, ContainerWriter, Heads, Reader, START_BYTES};
 use crate::error::{FormatError, InFile, Place, Result};
 use crate::file::{open_stream, RegularFile};
+use crate::kind::FileKind;
 use crate::{limits, modulus};
 use rayon::prelude::*;
 use std::io::{self, Read, Write};

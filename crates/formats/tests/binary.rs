@@ -1,6 +1,6 @@
 //! Binary files that snarkjs and circom made, read and written back byte for byte.
 
-use tandem_formats::container::{Container, FileKind};
+use tandem_formats::container::Container;
 use tandem_formats::*;
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId, SparseRows};
 

@@ -2,7 +2,7 @@
 //! bytes make a reader panic.
 
 use proptest::prelude::*;
-use tandem_formats::container::{Container, FileKind};
+use tandem_formats::container::Container;
 use tandem_formats::*;
 use tandem_ops::{Bls12_381, Bn254, Curve};
 
@@ -131,7 +131,7 @@ fn other_kinds_of_file() {
         }
     }
     let message = refusal("curve", key::<Bn254>(data!("mul_bls.zkey")));
-    assert!(message.contains("expected a key for BN254, found one for BLS12-381"), "{message}");
+    assert!(message.contains("expected a key for bn254, found one for bls12-381"), "{message}");
 }
 
 #[test]
@@ -169,12 +169,16 @@ fn words(file: &str, id: u32, at: usize, values: &[u32], parts: &[&str]) {
 
 #[test]
 fn zkey_headers() {
-    words("mul.zkey", 1, 0, &[2], &["expected a Groth16 key", "found a PLONK key"]);
-    words("mul.zkey", 1, 0, &[10], &["found an fflonk key"]);
+    for (system, found) in [(2u8, "this is a PLONK zkey file"), (10, "this is an FFLONK zkey file")] {
+        let bytes = data!("mul.zkey");
+        let other = with(bytes, offset(bytes, FileKind::Zkey, 1), &[system]);
+        let message = key::<Bn254>(&other).unwrap_err().to_string();
+        assert!(message.starts_with(found) && !message.contains("damaged"), "{message}");
+    }
     words("mul.zkey", 1, 0, &[0, 3, u32::MAX], &["expected a Groth16 key", "found protocol"]);
     for (file, p) in [("mul.zkey", 32), ("mul_bls.zkey", 48)] {
         words(file, 2, 0, &[0, 1, 40, 64, 72, u32::MAX], &["modulus"]);
-        words(file, 2, 4, &[0, 1, 0xffff_ffff], &["expected the base field modulus of BN254 or BLS12-381, found 0x"]);
+        words(file, 2, 4, &[0, 1, 0xffff_ffff], &["expected the base field modulus of bn254 or bls12-381, found 0x"]);
         words(file, 2, 4 + p, &[0, 1, 24, 40, u32::MAX], &["modulus"]);
         words(file, 2, 8 + p, &[0, 2], &["expected the scalar field modulus"]);
         let sizes = 8 + p + 32;
@@ -193,7 +197,7 @@ fn zkey_headers() {
             }
         }
     }
-    words("mul.zkey", 2, 76 + 4, &[1 << 29, 1 << 31], &["expected a domain of at most 2^28, the largest of BN254"]);
+    words("mul.zkey", 2, 76 + 4, &[1 << 29, 1 << 31], &["expected a domain of at most 2^28, the largest of bn254"]);
 }
 
 /// The modulus of the other curve's scalars behind that of the first curve's coordinates.
@@ -202,7 +206,7 @@ fn moduli_of_two_curves() {
     let (bn, bls) = (data!("mul.zkey"), data!("mul_bls.zkey"));
     let r = &bls[offset(bls, FileKind::Zkey, 2) + 56..][..32];
     let message = placed("moduli", key::<Bn254>(&with(bn, offset(bn, FileKind::Zkey, 2) + 40, r)));
-    assert!(message.contains("expected the scalar field modulus of BN254, found that of BLS12-381"), "{message}");
+    assert!(message.contains("expected the scalar field modulus of bn254, found that of bls12-381"), "{message}");
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn contributions() {
 #[test]
 fn witness_values() {
     words("mul.wtns", 1, 0, &[0, 8, 31, 64, u32::MAX], &["modulus"]);
-    words("mul.wtns", 1, 4, &[0, 2], &["expected the scalar field modulus of BN254 or BLS12-381"]);
+    words("mul.wtns", 1, 4, &[0, 2], &["expected the scalar field modulus of bn254 or bls12-381"]);
     words("mul.wtns", 1, 36, &[0], &["expected at least the leading 1"]);
     let section_2 = |count: u32| {
         let bytes = data!("mul.wtns");
@@ -289,7 +293,7 @@ fn witness_values() {
             2,
             i * 32 + 28,
             &[0x3064_4e73, u32::MAX],
-            &[&index, "below the scalar field modulus of BN254"],
+            &[&index, "below the scalar field modulus of bn254"],
         );
     }
 }
@@ -539,7 +543,7 @@ fn domains_up_to_the_roots_of_unity() {
     let message = domain(data!("mul.zkey"), 32, 28);
     assert!(message.contains("section 9 (H points)") && message.contains("268435456 points"), "{message}");
     let message = domain(data!("mul.zkey"), 32, 29);
-    assert!(message.contains("at most 2^28, the largest of BN254, found 2^29"), "{message}");
+    assert!(message.contains("at most 2^28, the largest of bn254, found 2^29"), "{message}");
     let message = domain(data!("mul_bls.zkey"), 48, 31);
     assert!(message.contains("section 9 (H points)") && message.contains("2147483648 points"), "{message}");
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tandem_formats::container::{Container, FileKind};
+use tandem_formats::container::Container;
 use tandem_formats::*;
 use tandem_ops::{Canonical, CurveId, HostBuf};
 
@@ -383,7 +383,7 @@ fn witnesses_of_another_circuit_are_refused_by_their_header() {
     for (expected, part) in [
         (says(CurveId::Bn254, 7), "the witness has 6 values; the circuit of the key has 7"),
         (says(CurveId::Bn254, 5), "the witness has 6 values; the circuit of the key has 5"),
-        (says(CurveId::Bls12_381, 6), "a witness for BN254; the key is for BLS12-381"),
+        (says(CurveId::Bls12_381, 6), "a witness for bn254; the key is for bls12-381"),
     ] {
         refused(read_as(&path, expected, false), &["w: ", part]);
         refused(piped(&folder, good, 76, expected, false), &["witness-pipe: ", part]);
@@ -416,7 +416,7 @@ fn what_is_no_witness_is_not_written() {
         (vec![], "expected the first value"),
         (vec![Canonical([2, 0, 0, 0]), one], "value 0: expected the first value of a witness to be 1"),
         (vec![Canonical([1, 0, 0, 1])], "expected the first value"),
-        (vec![one, one, r], "value 2: expected a value below the scalar field modulus of BN254"),
+        (vec![one, one, r], "value 2: expected a value below the scalar field modulus of bn254"),
     ] {
         let mut out = Vec::new();
         let error = Wtns::write(&mut out, CurveId::Bn254, &values).unwrap_err();

@@ -120,8 +120,8 @@ fn wrong_files_are_named() {
     refused(public(vk), &["this is a verification key", "expected public values"]);
     refused(public(proof), &["this is a proof"]);
     refused(public(b"\x89PNG"), &["unknown type"]);
-    refused(Proof::<Bls12_381>::parse(proof), &["curve", "BLS12-381", "BN254"]);
-    refused(VerificationKey::<Bls12_381>::parse(vk), &["curve", "BLS12-381", "BN254"]);
+    refused(Proof::<Bls12_381>::parse(proof), &["curve", "bls12-381", "bn254"]);
+    refused(VerificationKey::<Bls12_381>::parse(vk), &["curve", "bls12-381", "bn254"]);
 }
 
 #[test]

@@ -463,11 +463,11 @@ fn circuits_that_lie() {
     let most = 1usize << 27;
     refused(
         Lying { constraints: most - 1, ..good },
-        &format!("the circuit needs {} rows; a key for BN254 has at most 2^27", most + 1),
+        &format!("the circuit needs {} rows; a key for bn254 has at most 2^27", most + 1),
     );
     refused(
         Lying { constraints: usize::MAX, ..good },
-        &format!("the circuit needs {} rows; a key for BN254 has at most 2^27", usize::MAX),
+        &format!("the circuit needs {} rows; a key for bn254 has at most 2^27", usize::MAX),
     );
     refused(Lying { rows: 4, ..good }, "4 constraints; the circuit says 5");
     refused(Lying { rows: 6, ..good }, "6 constraints; the circuit says 5");

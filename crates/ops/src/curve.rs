@@ -24,11 +24,12 @@ impl CurveId {
     }
 }
 
+/// The name that users read and type.
 impl std::fmt::Display for CurveId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            CurveId::Bn254 => "BN254",
-            CurveId::Bls12_381 => "BLS12-381",
+            CurveId::Bn254 => "bn254",
+            CurveId::Bls12_381 => "bls12-381",
         })
     }
 }

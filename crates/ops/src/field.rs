@@ -19,8 +19,8 @@ pub enum FieldId {
 impl std::fmt::Display for FieldId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            FieldId::Bn254 => "BN254",
-            FieldId::Bls12_381 => "BLS12-381",
+            FieldId::Bn254 => "bn254",
+            FieldId::Bls12_381 => "bls12-381",
             FieldId::Goldilocks => "Goldilocks",
             FieldId::BabyBear => "BabyBear",
         })

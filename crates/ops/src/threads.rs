@@ -3,14 +3,28 @@
 use crate::{Error, Result};
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// How many threads work on what can be shared out: those of the pool that the caller is in, else one a processor, or
-/// `RAYON_NUM_THREADS`.
+/// What [`limit`] was told; 0 before.
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets how many threads work from now on. To be called before any work: pools that there are stay as they are.
+pub fn limit(threads: NonZeroUsize) {
+    LIMIT.store(threads.get(), Ordering::Relaxed);
+}
+
+/// How many threads work on what can be shared out: those of the pool that the caller is in, else what [`limit`] says, else
+/// `RAYON_NUM_THREADS`, else one a processor.
 pub fn count() -> usize {
     if rayon::current_thread_index().is_some() {
         return rayon::current_num_threads();
+    }
+    let limit = LIMIT.load(Ordering::Relaxed);
+    if limit > 0 {
+        return limit;
     }
     let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
     set.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))

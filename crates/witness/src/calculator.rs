@@ -8,7 +8,7 @@ use crate::inputs::{Inputs, Shape};
 use crate::machine::{failed, not_circom, too_large, Machine, ASSERTION, LIMBS_MAX, STACK_BYTES};
 use crate::number::Modulus;
 use crate::values::Values;
-use crate::{list, Error, Limits, Result};
+use crate::{list, Caller, Error, Limits, Result};
 use wasmi::TypedFunc;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -17,7 +17,6 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 pub struct Witness {
     #[zeroize(skip)]
     prime: Vec<u8>,
-    messages: Vec<String>,
     values: Vec<u8>,
 }
 
@@ -41,11 +40,6 @@ impl Witness {
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
-
-    /// What the circuit's `log` statements said, one line each. This can hold secret values: the circuit's author chose so.
-    pub fn messages(&self) -> &[String] {
-        &self.messages
-    }
 }
 
 /// Secret values are not printed.
@@ -58,19 +52,14 @@ impl std::fmt::Debug for Witness {
 /// Runs a circuit's module (the `.wasm` that circom 2 writes) on inputs: a JSON object that maps names to numbers (integers up
 /// to 2^53 - 1, strings in decimal or with `0x`, `0o`, `0b`, booleans), to arrays of them, and to objects for buses.
 ///
-/// `stop` is asked now and then whether the caller wants to end early. All that holds inputs or signals is overwritten,
+/// `caller` is asked now and then whether to end early, and hears the circuit's `log`. All that holds inputs or signals is overwritten,
 /// the text too, however this ends; what cannot be is said where it lies.
-pub fn calculate(
-    wasm: &[u8],
-    json: Zeroizing<Vec<u8>>,
-    limits: Limits,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Witness> {
+pub fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
     // A stack of known size (see `machine`), which also goes back to the system with all that was on it.
     let thread = std::thread::Builder::new().name("circuit".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let work = || {
-            let mut circuit = Circuit::load(wasm, limits, stop)?;
+            let mut circuit = Circuit::load(wasm, limits, caller)?;
             let inputs = Inputs::read(&json, &mut circuit)?;
             drop(json);
             circuit.set_all(&inputs)?;
@@ -85,6 +74,7 @@ pub fn calculate(
 
 struct Circuit<'a> {
     machine: Machine<'a>,
+    caller: &'a dyn Caller,
     limits: Limits,
     modulus: Modulus,
     limbs: usize,
@@ -95,8 +85,8 @@ struct Circuit<'a> {
 }
 
 impl<'a> Circuit<'a> {
-    fn load(wasm: &[u8], limits: Limits, stop: &'a (dyn Fn() -> bool + Sync)) -> Result<Self> {
-        let mut machine = Machine::load(wasm, limits, stop)?;
+    fn load(wasm: &[u8], limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
+        let mut machine = Machine::load(wasm, limits, caller)?;
         // Without `getVersion` it is a module of circom 1, or none at all.
         match machine.call::<(), i32>("getVersion", ())? {
             2 => {}
@@ -125,19 +115,44 @@ impl<'a> Circuit<'a> {
             false => None,
         };
         let tells_sizes = machine.has("getInputSignalSize");
-        Ok(Self { machine, limits, modulus, limbs, inputs, tells_sizes, write_shared, read_shared })
+        Ok(Self { machine, caller, limits, modulus, limbs, inputs, tells_sizes, write_shared, read_shared })
     }
 
     fn set_all(&mut self, inputs: &Inputs) -> Result<()> {
         if let Some(needed) = self.inputs.filter(|&needed| inputs.len() < needed) {
-            let given = inputs.signals().map(|(name, values)| format!("{name} ({})", values.len()));
-            return Err(Error::inputs(format!(
-                "the circuit needs {needed} input values and only {} are given: {}; add the missing signals",
-                inputs.len(),
-                list(given)
-            )));
+            return Err(self.missing(inputs, needed - inputs.len())?);
         }
         inputs.signals().try_for_each(|(name, values)| self.set(name, values))
+    }
+
+    /// The error of inputs that lack `count` values.
+    fn missing(&mut self, inputs: &Inputs, count: usize) -> Result<Error> {
+        let values = |n: usize| if n == 1 { "1 value".to_string() } else { format!("{n} values") };
+        let mut missing = self.own_inputs()?;
+        missing.retain(|(name, _)| inputs.signals().all(|(given, _)| given != name));
+        if !missing.is_empty() {
+            let named: usize = missing.iter().map(|(_, size)| size).sum();
+            let are = if missing.len() == 1 { "is" } else { "are" };
+            let more = if named < count { format!(", and {} of others", values(count - named)) } else { String::new() };
+            let names = list(missing.iter().map(|(name, size)| format!("{name} ({})", values(*size))));
+            return Ok(Error::inputs(format!("{names} {are} missing{more}")));
+        }
+        let given = list(inputs.signals().map(|(name, given)| format!("{name} ({})", values(given.len()))));
+        let (are, needed) = (if count == 1 { "is" } else { "are" }, inputs.len() + count);
+        Ok(Error::missing(format!("{} of {needed} {are} missing; given: {given}", values(count))))
+    }
+
+    /// Those of the names that the caller knows that are inputs, with the number of their values.
+    fn own_inputs(&mut self) -> Result<Vec<(String, usize)>> {
+        let mut found = Vec::new();
+        if self.tells_sizes {
+            for name in self.caller.names() {
+                if let Some(size) = self.size(&name)?.filter(|&size| size > 0) {
+                    found.push((name, size));
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn set(&mut self, name: &str, values: &Values) -> Result<()> {
@@ -167,7 +182,7 @@ impl<'a> Circuit<'a> {
         self.machine.take(count * bytes, "the witness")?;
         let mut values = Vec::new();
         values.try_reserve_exact(count * bytes).map_err(|_| too_large(self.limits, "the witness"))?;
-        let mut witness = Witness { prime: self.modulus.to_bytes(), messages: Vec::new(), values };
+        let mut witness = Witness { prime: self.modulus.to_bytes(), values };
 
         let get: TypedFunc<i32, ()> = self.machine.export("getWitness")?;
         let mut element = Zeroizing::new([0u32; LIMBS_MAX]);
@@ -185,7 +200,6 @@ impl<'a> Circuit<'a> {
             }
             witness.values.extend(element.iter().flat_map(|limb| limb.to_le_bytes()));
         }
-        witness.messages = self.machine.take_messages();
         Ok(witness)
     }
 }
@@ -206,6 +220,10 @@ impl Shape for Circuit<'_> {
         let size = self.machine.call::<(i32, i32), i32>("getInputSignalSize", fnv1a(name))?;
         // Some releases answer -1 for an unknown name, others 0. An input can have no elements, so 0 may be right.
         Ok(Some(usize::try_from(size).unwrap_or(0)))
+    }
+
+    fn names(&mut self) -> Result<Vec<String>> {
+        Ok(self.own_inputs()?.into_iter().map(|(name, _)| name).collect())
     }
 
     fn take(&mut self, bytes: usize) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::number::Modulus;
 use crate::values::Values;
-use crate::{Error, Result};
+use crate::{list, Error, Result};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +25,8 @@ pub(crate) trait Shape {
     fn total(&self) -> Option<usize>;
     /// How many values the signal of this name has, if the circuit tells; 0 where there is no such signal.
     fn size(&mut self, name: &str) -> Result<Option<usize>>;
+    /// The names of the inputs, as far as they are known.
+    fn names(&mut self) -> Result<Vec<String>>;
     /// Counts bytes that are about to be allocated; fails where they are too many.
     fn take(&mut self, bytes: usize) -> Result<()>;
     /// Takes back the count of bytes that have been freed.
@@ -110,8 +112,15 @@ impl Reader<'_> {
         }
         match place.size {
             Some(0) => {
-                let problem = "is not an input of the circuit; remove or rename it";
-                return Err(Error::inputs(format!("signal {name} {problem}")));
+                let names = self.shape.names()?;
+                let known = if names.is_empty() {
+                    String::new()
+                } else {
+                    format!(", whose inputs are {}", list(names.into_iter()))
+                };
+                return Err(Error::inputs(format!(
+                    "signal {name} is not an input of the circuit{known}; remove or rename it"
+                )));
             }
             Some(size) if place.values.len() >= size => {
                 return Err(Error::inputs(format!("signal {name}: too many values, expected {size}, found more")));
@@ -332,6 +341,10 @@ mod tests {
 
         fn size(&mut self, _: &str) -> Result<Option<usize>> {
             Ok(self.size)
+        }
+
+        fn names(&mut self) -> Result<Vec<String>> {
+            Ok(Vec::new())
         }
 
         fn take(&mut self, bytes: usize) -> Result<()> {

@@ -45,6 +45,27 @@ pub enum Limit {
     Time,
 }
 
+/// Who asks for a witness, and hears of it while the circuit's program runs. A closure that says when to stop is one.
+pub trait Caller: Sync {
+    /// Whether to end early; asked now and then.
+    fn stop(&self) -> bool;
+
+    /// A line of the circuit's `log`, as it comes. It has no control characters, and may hold secret values: the circuit's author chose
+    /// so.
+    fn log(&self, _line: &str) {}
+
+    /// Names that input signals may have, for messages: a circuit's program tells whether a name is that of an input, and no names.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl<F: Fn() -> bool + Sync> Caller for F {
+    fn stop(&self) -> bool {
+        self()
+    }
+}
+
 /// Why there is no witness. Each message is one line without a file's name: the caller knows which file it gave.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -54,6 +75,9 @@ pub enum Error {
     /// The inputs' file is at fault.
     #[error("{0}")]
     Inputs(String),
+    /// The inputs' file lacks signals whose names are not known.
+    #[error("{0}")]
+    Missing(String),
     /// The circuit, or its inputs, need more than a limit.
     #[error("{1}")]
     Limit(Limit, String),
@@ -72,6 +96,10 @@ impl Error {
 
     fn inputs(text: String) -> Self {
         Self::Inputs(shortened(&text))
+    }
+
+    fn missing(text: String) -> Self {
+        Self::Missing(shortened(&text))
     }
 
     fn limit(limit: Limit, text: String) -> Self {

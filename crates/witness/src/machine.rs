@@ -9,14 +9,14 @@
 //! call goes on after it.
 
 use crate::budget::Budget;
-use crate::{list, one_line, Error, Limit, Limits, Result};
+use crate::{list, one_line, Caller, Error, Limit, Limits, Result};
 use std::time::Instant;
 use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
 use wasmi::{
     Config, CustomFuelCosts, Engine, ExternType, Instance, Linker, Module, OperatorCost, Store, TrapCode, TypedFunc,
     TypedResumableCall, WasmParams, WasmResults,
 };
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Steps of one slice: some 0.1 ms.
 const SLICE_STEPS: u64 = 100_000;
@@ -47,8 +47,9 @@ const CODE_FACTOR: usize = 48;
 /// Characters of one message of the circuit.
 const MESSAGE_CHARS_MAX: usize = 4096;
 
-/// Lines of messages that are kept.
-const MESSAGES_MAX: usize = 1000;
+/// Lines that a circuit may log, and that its trace of a failed assertion may have.
+const LINES_MAX: usize = 10_000;
+const TRACE_MAX: usize = 1000;
 
 /// Limbs of one field element. The largest field that circom knows has 8.
 pub(crate) const LIMBS_MAX: usize = 16;
@@ -58,7 +59,8 @@ struct Host {
     budget: Budget,
     /// The line of a `log` statement so far.
     line: String,
-    lines: Vec<String>,
+    /// Lines that have been logged.
+    lines: usize,
     /// Where an assertion failed, innermost template first.
     trace: Vec<String>,
 }
@@ -71,7 +73,7 @@ pub(crate) struct Machine<'a> {
     /// Steps that are not given out yet.
     steps: u64,
     deadline: Option<Instant>,
-    stop: &'a (dyn Fn() -> bool + Sync),
+    caller: &'a dyn Caller,
     /// An import is being served.
     is_serving: bool,
     /// One has been.
@@ -79,7 +81,7 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn load(wasm: &[u8], limits: Limits, stop: &'a (dyn Fn() -> bool + Sync)) -> Result<Self> {
+    pub(crate) fn load(wasm: &[u8], limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
         if !wasm.starts_with(b"\0asm") {
             return Err(not_circom("it does not begin with the WebAssembly magic number"));
         }
@@ -91,7 +93,7 @@ impl<'a> Machine<'a> {
         let engine = Engine::new(&config());
         let module = Module::new(&engine, wasm).map_err(|e| not_circom(&e.to_string()))?;
         let linker = imports(&engine, &module)?;
-        let host = Host { budget, line: String::new(), lines: Vec::new(), trace: Vec::new() };
+        let host = Host { budget, line: String::new(), lines: 0, trace: Vec::new() };
         let mut store = Store::new(&engine, host);
         store.limiter(|host| &mut host.budget);
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match e.kind() {
@@ -100,7 +102,16 @@ impl<'a> Machine<'a> {
             ) => refused_memory(store.data(), limits),
             _ => not_circom(&e.to_string()),
         })?;
-        Ok(Self { store, instance, limits, steps: limits.steps, deadline, stop, is_serving: false, has_served: false })
+        Ok(Self {
+            store,
+            instance,
+            limits,
+            steps: limits.steps,
+            deadline,
+            caller,
+            is_serving: false,
+            has_served: false,
+        })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -150,7 +161,7 @@ impl<'a> Machine<'a> {
 
     /// Starts a slice that has at least `needed` steps.
     fn refill(&mut self, needed: u64) -> Result<()> {
-        if (self.stop)() {
+        if self.caller.stop() {
             return Err(Error::Stopped);
         }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -193,15 +204,15 @@ impl<'a> Machine<'a> {
         match request {
             Request::ShowElement => {
                 let text = self.shared_element()?;
-                self.log(text)?;
+                self.log(&text);
             }
             Request::WriteMessage => {
                 let text = self.message()?;
-                self.log(text)?;
+                self.log(&text);
             }
             _ => {
                 let text = self.message()?;
-                self.keep(text, |host| &mut host.trace)?;
+                self.keep(&text)?;
             }
         }
         self.is_serving = false;
@@ -221,48 +232,46 @@ impl<'a> Machine<'a> {
         Ok(text)
     }
 
-    /// The shared field element, in hexadecimal.
+    /// The shared field element, in decimal digits, as snarkjs prints it.
     fn shared_element(&mut self) -> Result<String> {
         let limbs: i32 = self.call("getFieldNumLen32", ())?;
         let read = self.export::<i32, i32>("readSharedRWMemory")?;
-        let mut digits = String::new();
-        for i in (0..limbs.clamp(0, LIMBS_MAX as i32)).rev() {
-            digits.push_str(&format!("{:08x}", self.invoke(read, i)? as u32));
+        let mut value = Zeroizing::new([0u32; LIMBS_MAX]);
+        for (i, limb) in value.iter_mut().enumerate().take(usize::try_from(limbs).unwrap_or(0)) {
+            *limb = self.invoke(read, i as i32)? as u32;
         }
-        Ok(match digits.trim_start_matches('0') {
-            "" => "0".into(),
-            digits => format!("0x{digits}"),
-        })
+        Ok(decimal(&mut value[..]))
     }
 
     /// A `log` statement sends its parts one by one and a line feed at the end.
-    fn log(&mut self, part: String) -> Result<()> {
+    fn log(&mut self, part: &str) {
         let host = self.store.data_mut();
-        if part == "\n" {
-            let line = std::mem::take(&mut host.line);
-            return self.keep(line, |host| &mut host.lines);
-        }
-        if host.line.len() < MESSAGE_CHARS_MAX {
-            if !host.line.is_empty() {
-                host.line.push(' ');
+        if part != "\n" {
+            if host.line.len() < MESSAGE_CHARS_MAX {
+                if !host.line.is_empty() {
+                    host.line.push(' ');
+                }
+                // No line breaks another, or does anything else to a terminal.
+                host.line.extend(part.chars().map(|c| if c.is_control() { ' ' } else { c }));
             }
-            host.line.push_str(&part);
+            return;
         }
-        Ok(())
+        host.lines = host.lines.saturating_add(1);
+        match host.lines {
+            1..=LINES_MAX => self.caller.log(&host.line),
+            n if n == LINES_MAX + 1 => self.caller.log("(it logs more lines, which are not shown)"),
+            _ => {}
+        }
+        host.line.zeroize();
     }
 
-    fn keep(&mut self, line: String, lines: impl Fn(&mut Host) -> &mut Vec<String>) -> Result<()> {
-        if lines(self.store.data_mut()).len() < MESSAGES_MAX {
-            let line = one_line(&line);
+    fn keep(&mut self, line: &str) -> Result<()> {
+        if self.store.data().trace.len() < TRACE_MAX {
+            let line = one_line(line);
             self.take(line.capacity() + size_of::<String>(), "what the circuit prints")?;
-            lines(self.store.data_mut()).push(line);
+            self.store.data_mut().trace.push(line);
         }
         Ok(())
-    }
-
-    /// What `log` statements have said so far.
-    pub(crate) fn take_messages(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.store.data_mut().lines)
     }
 
     /// Bytes of the module's memory.
@@ -308,7 +317,6 @@ impl<'a> Machine<'a> {
         }
         let host = self.store.data_mut();
         host.line.zeroize();
-        host.lines.zeroize();
         host.trace.zeroize();
         wipe_stacks(self.store.engine(), self.has_served);
     }
@@ -430,6 +438,22 @@ fn wipe_stacks(engine: &Engine, are_two: bool) {
     }
 }
 
+/// Little-endian limbs in decimal digits; leaves zeros.
+fn decimal(limbs: &mut [u32]) -> String {
+    // Nine digits at a time, the least first.
+    const NINE: u64 = 1_000_000_000;
+    let mut parts = Vec::new();
+    while parts.is_empty() || limbs.iter().any(|&limb| limb != 0) {
+        parts.push(limbs.iter_mut().rev().fold(0, |rest, limb| {
+            let value = rest << 32 | u64::from(*limb);
+            *limb = (value / NINE) as u32;
+            value % NINE
+        }));
+    }
+    let first = parts.pop().unwrap_or_default().to_string();
+    parts.iter().rev().fold(first, |text, part| format!("{text}{part:09}"))
+}
+
 /// The circuit's own report that something is wrong.
 fn explain_exception(code: i32, trace: &[String], limits: Limits) -> Error {
     let why = match code {
@@ -467,4 +491,24 @@ fn refused_memory(host: &Host, limits: Limits) -> Error {
 pub(crate) fn too_large(limits: Limits, what: &str) -> Error {
     let most = limits.memory_bytes >> 20;
     Error::limit(Limit::Memory, format!("{what} needs more than what is left of {most} MiB of memory for all together"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decimal;
+
+    #[test]
+    fn limbs_are_shown_in_decimal_digits() {
+        let mut state = 1u128;
+        let values =
+            [0, 1, 9, 999_999_999, 1_000_000_000, 10u128.pow(18), 10u128.pow(18) + 7, u64::MAX.into(), u128::MAX];
+        let random = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
+            state
+        });
+        for value in values.into_iter().chain(random.take(100)) {
+            let mut limbs = [0, 32, 64, 96].map(|shift| (value >> shift) as u32);
+            assert_eq!(decimal(&mut limbs), value.to_string());
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 mod support;
 
-use support::{fake, run, CHAR, MULTIPLIER};
+use std::sync::Mutex;
+use support::{fake, run, CHAR, LIMITS, MULTIPLIER};
+use tandem_witness::{calculate, Caller};
 
 /// The prime of BN254's scalars plus four.
 const P_PLUS_4: &str = "21888242871839275222246405745257275088548364400416034343698204186575808495621";
@@ -32,8 +34,8 @@ fn a_circuit_of_circom_is_computed() {
 #[test]
 fn wrong_inputs_are_named() {
     for (json, expected) in [
-        (r#"{"a": 3}"#, "the circuit needs 2 input values and only 1 are given: a (1); add the missing signals"),
-        ("{}", "the circuit needs 2 input values and only 0 are given: none; add the missing signals"),
+        (r#"{"a": 3}"#, "1 value of 2 is missing; given: a (1 value)"),
+        ("{}", "2 values of 2 are missing; given: none"),
         (r#"{"a": 3, "b": 1, "x": 1}"#, "signal x is not an input of the circuit; remove or rename it"),
         (r#"{"a": [3, 4], "b": 1}"#, "signal a: too many values, expected 1, found more"),
         (r#"{"a": [], "b": 1}"#, "signal a: too few values, expected 1, found 0"),
@@ -168,22 +170,85 @@ fn proposals_are_refused() {
     assert!(run(&fake(&[(memory, &global)]), "{}").is_ok());
 }
 
+/// Knows names, and hears what a circuit logs.
+#[derive(Default)]
+struct Listener {
+    names: Vec<String>,
+    lines: Mutex<Vec<String>>,
+}
+
+impl Caller for Listener {
+    fn stop(&self) -> bool {
+        false
+    }
+    fn log(&self, line: &str) {
+        self.lines.lock().unwrap().push(line.into());
+    }
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+}
+
+/// What a module logs, and how it ends.
+fn heard(wasm: &[u8]) -> (Vec<String>, Result<(), String>) {
+    let listener = Listener::default();
+    let ended = calculate(wasm, b"{}".to_vec().into(), LIMITS, &listener).map(drop).map_err(|e| e.to_string());
+    (listener.lines.into_inner().unwrap(), ended)
+}
+
 #[test]
-fn messages_of_log_statements_are_collected() {
-    // Each call of getMessageChar gives the next of "hi" 0 "\n" 0.
-    let module = fake(&[
-        (
-            CHAR,
-            "(global $g (mut i32) (i32.const 0)) (data (i32.const 100) \"hi\\00\\n\\00\")
-             (func (export \"getMessageChar\") (result i32)
-               (global.set $g (i32.add (global.get $g) (i32.const 1)))
-               (i32.load8_u (i32.add (global.get $g) (i32.const 99))))",
-        ),
-        (
-            "(func (export \"init\") (param i32))",
-            "(func (export \"init\") (param i32) (i32.store (i32.const 0) (i32.const 255))
-               (call $write) (call $show) (call $write))",
-        ),
-    ]);
-    assert_eq!(run(&module, "{}").unwrap().messages(), ["hi 0xff"]);
+fn missing_and_unknown_inputs_are_named() {
+    let says = |names: &[&str], json: &str| {
+        let listener = Listener { names: names.iter().map(|n| n.to_string()).collect(), ..Listener::default() };
+        calculate(MULTIPLIER, json.as_bytes().to_vec().into(), LIMITS, &listener).unwrap_err().to_string()
+    };
+    // c is an output and x nothing.
+    let names = ["a", "b", "c", "x"];
+    assert_eq!(says(&names, r#"{"a": 3}"#), "b (1 value) is missing");
+    assert_eq!(says(&names, "{}"), "a (1 value), b (1 value) are missing");
+    assert_eq!(says(&["a", "c"], "{}"), "a (1 value) is missing, and 1 value of others");
+    assert_eq!(says(&["a", "c"], r#"{"a": 3}"#), "1 value of 2 is missing; given: a (1 value)");
+    let unknown = "signal A is not an input of the circuit, whose inputs are a, b; remove or rename it";
+    assert_eq!(says(&names, r#"{"A": 3, "b": 1}"#), unknown);
+}
+
+/// A module that logs `text` with a value of 255 behind, and goes on with `code`.
+fn logging(text: &str, code: &str) -> Vec<u8> {
+    let next = format!(
+        "(global $g (mut i32) (i32.const 0)) (data (i32.const 100) \"{text}\\00\\n\\00\")
+         (func (export \"getMessageChar\") (result i32)
+           (global.set $g (i32.add (global.get $g) (i32.const 1)))
+           (i32.load8_u (i32.add (global.get $g) (i32.const 99))))"
+    );
+    let init = format!(
+        "(func (export \"init\") (param i32) (local $n i32) (i32.store (i32.const 0) (i32.const 255))
+           (call $write) (call $show) (call $write) {code})"
+    );
+    fake(&[(CHAR, &next), ("(func (export \"init\") (param i32))", &init)])
+}
+
+/// As snarkjs does it; what a terminal would obey is shown as spaces.
+#[test]
+fn text_is_logged_as_it_is() {
+    assert_eq!(heard(&logging("a  b ", "")).0, ["a  b  255"]);
+    assert_eq!(heard(&logging("\\1b[31m\\09x", "")).0, [" [31m x 255"]);
+}
+
+#[test]
+fn what_was_logged_before_a_failure_is_heard() {
+    let (lines, ended) = heard(&logging("hi", "(call $exception (i32.const 4))"));
+    assert_eq!(lines, ["hi 255"]);
+    assert!(ended.unwrap_err().contains("an assertion failed"));
+}
+
+#[test]
+fn no_circuit_logs_for_ever() {
+    // Every message is a line feed.
+    let next = "(global $g (mut i32) (i32.const 0)) (func (export \"getMessageChar\") (result i32)
+        (global.set $g (i32.sub (i32.const 10) (global.get $g))) (global.get $g))";
+    let init = "(func (export \"init\") (param i32) (local $n i32)
+        (loop (call $write) (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 10005)))))";
+    let (lines, ended) = heard(&fake(&[(CHAR, next), ("(func (export \"init\") (param i32))", init)]));
+    assert_eq!(ended, Ok(()));
+    assert!(lines.len() == 10_001 && lines[10_000].contains("not shown"), "{}", lines.len());
 }

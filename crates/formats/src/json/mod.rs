@@ -8,9 +8,9 @@ mod number;
 mod print;
 mod text;
 
-use crate::container::FileKind;
 use crate::error::{FormatError, Place, Result};
 use crate::file::open_stream;
+use crate::kind::FileKind;
 use crate::zkey::{G1Point, G2Point};
 use crate::{limits, modulus};
 use ark_ec::pairing::Pairing;
@@ -57,9 +57,9 @@ pub struct Proof<C: Curve> {
     pub c: G1Point<C>,
 }
 
-const KEY: &str = "a verification key (JSON)";
-const PROOF: &str = "a proof (JSON)";
-const PUBLIC: &str = "public values (JSON)";
+const KEY: FileKind = FileKind::VerificationKey;
+const PROOF: FileKind = FileKind::Proof;
+const PUBLIC: FileKind = FileKind::Public;
 
 /// Reads a whole JSON file, or what comes out of a pipe.
 ///
@@ -244,51 +244,25 @@ pub fn public_to_json(values: &[Canonical]) -> String {
     Tree::List(values.iter().map(|v| Tree::Text(to_decimal(&v.0))).collect()).to_string()
 }
 
-fn from_text<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T> {
+fn from_text<T: DeserializeOwned>(bytes: &[u8], expected: FileKind) -> Result<T> {
     from_text_as(bytes, expected, PhantomData)
 }
 
 /// What `seed` makes of a text.
-fn from_text_as<'a, S: DeserializeSeed<'a>>(bytes: &'a [u8], expected: &str, seed: S) -> Result<S::Value> {
-    let wrong = |found: &str| {
-        let problem = format!("this is {found}, expected {expected}");
-        FormatError::whole(problem, Some("check the order of the arguments"))
-    };
-    match FileKind::of(bytes) {
-        Some(FileKind::Json) => {}
-        Some(kind) => return Err(wrong(kind.describe())),
-        None => return Err(wrong("a file of unknown type")),
-    }
+fn from_text_as<'a, S: DeserializeSeed<'a>>(bytes: &'a [u8], expected: FileKind, seed: S) -> Result<S::Value> {
     let mut text = serde_json::Deserializer::from_slice(bytes);
     let read = seed.deserialize(&mut text).and_then(|value| text.end().map(|()| value));
-    read.map_err(|error| match kind_of_text(bytes) {
-        Some(found) if found != expected => wrong(found),
-        _ => {
+    read.map_err(|error| {
+        let found = FileKind::of(bytes);
+        // Text of no known kind may be that of the expected one, damaged, unless it is good JSON.
+        if found == Some(expected) || (found == Some(FileKind::Json) && !error.is_data()) {
             let member = format!("line {}, column {}", error.line(), error.column());
             let text = error.to_string();
             // serde_json repeats the place at the end.
-            at_member(&member, text.split(" at line ").next().unwrap_or(&text))
+            return at_member(&member, text.split(" at line ").next().unwrap_or(&text));
         }
+        FileKind::refuse(found, expected.describe())
     })
-}
-
-/// Which of the three texts this is, by what it has.
-fn kind_of_text(bytes: &[u8]) -> Option<&'static str> {
-    #[derive(Deserialize)]
-    struct Probe {
-        pi_a: Option<IgnoredAny>,
-        #[serde(rename = "nPublic")]
-        n_public: Option<IgnoredAny>,
-    }
-    if serde_json::from_slice::<Vec<IgnoredAny>>(bytes).is_ok() {
-        return Some(PUBLIC);
-    }
-    let probe: Probe = serde_json::from_slice(bytes).ok()?;
-    match (probe.pi_a, probe.n_public) {
-        (Some(_), None) => Some(PROOF),
-        (None, Some(_)) => Some(KEY),
-        _ => None,
-    }
 }
 
 fn at_member(member: &str, problem: impl Into<String>) -> FormatError {
@@ -321,7 +295,10 @@ fn curve_named(name: &str) -> Result<CurveId> {
         "BN128" | "BN254" | "ALTBN128" => Ok(CurveId::Bn254),
         "BLS12381" => Ok(CurveId::Bls12_381),
         _ => {
-            let problem = format!("expected bn128 or bls12381, found {:?}", shortened(name));
+            let problem = format!(
+                "expected bn128 or bls12381, as snarkjs names bn254 and bls12-381, found {:?}",
+                shortened(name)
+            );
             Err(at_member("curve", problem).advise("make the file for one of these curves"))
         }
     }

@@ -1,8 +1,9 @@
 //! Section 4: the matrices A and B of the circuit, entry by entry.
 
 use super::ZkeyHeader;
-use crate::container::{FileKind, Reader};
+use crate::container::Reader;
 use crate::error::{FormatError, Place, Result};
+use crate::kind::FileKind;
 use crate::modulus;
 use rayon::prelude::*;
 use std::collections::HashMap;

@@ -2,9 +2,10 @@
 
 use super::coefs::{Coefs, ENTRY};
 use super::{contributions, header_of, read_header, Contributions, PointSections};
-use crate::container::{FileKind, Heads};
+use crate::container::Heads;
 use crate::error::{InFile, Result};
 use crate::file::{FileBytes, RegularFile};
+use crate::kind::FileKind;
 use rayon::prelude::*;
 use std::path::Path;
 use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};

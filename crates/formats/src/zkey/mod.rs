@@ -24,8 +24,9 @@ pub use contributions::{Contribution, ContributionKind, Contributions};
 pub use file::ZkeyFile;
 pub use write::{ZkeySection, ZkeyWriter};
 
-use crate::container::{Container, FileKind, Reader};
+use crate::container::{Container, Reader};
 use crate::error::{FormatError, Place, Result};
+use crate::kind::{FileKind, OtherSystem};
 use crate::{limits, modulus};
 use rayon::prelude::*;
 use tandem_ops::{Curve, CurveId, Group, Unaligned, Wire};
@@ -103,18 +104,22 @@ pub fn curve(bytes: &[u8]) -> Result<CurveId> {
     header_of(&Container::parse(bytes, FileKind::Zkey)?).map(|(curve, _)| curve)
 }
 
+fn other_key(system: OtherSystem) -> FormatError {
+    FileKind::refuse(Some(FileKind::ZkeyOf(system)), FileKind::Zkey.describe())
+}
+
 /// The curve, and the header's bytes behind the moduli.
 fn header_of<'a>(file: &Container<'a>) -> Result<(CurveId, Reader<'a>)> {
     let mut section = file.section(1)?;
     let protocol = section.u32("protocol")?;
-    if protocol != GROTH16 {
-        let found = match protocol {
-            PLONK => "a PLONK key".into(),
-            FFLONK => "an fflonk key".into(),
-            other => format!("protocol {other}"),
-        };
-        let problem = format!("expected a Groth16 key (protocol 1), found {found}");
-        return Err(section.error_before(4, problem).advise("make the key with snarkjs groth16 setup"));
+    match protocol {
+        GROTH16 => {}
+        PLONK => return Err(other_key(OtherSystem::Plonk)),
+        FFLONK => return Err(other_key(OtherSystem::Fflonk)),
+        other => {
+            let problem = format!("expected a Groth16 key (protocol 1), found protocol {other}");
+            return Err(section.error_before(4, problem).advise("make the key with snarkjs groth16 setup"));
+        }
     }
     section.end()?;
     let mut section = file.section(2)?;

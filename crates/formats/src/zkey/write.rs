@@ -1,7 +1,8 @@
 //! Writing a key section by section, so that keys larger than memory can be made.
 
 use super::{coefs::ENTRY, Coef, Contributions, G1Point, G2Point, ZkeyHeader, GROTH16};
-use crate::container::{misuse, ContainerWriter, FileKind};
+use crate::container::{misuse, ContainerWriter};
+use crate::kind::FileKind;
 use crate::modulus;
 use std::io::{self, Write};
 use std::marker::PhantomData;

@@ -1,0 +1,111 @@
+//! The command line, with each option listed only where it does something. It is taken everywhere, so that a script can give the same
+//! options to all commands.
+
+use super::Cli;
+use clap::{Arg, CommandFactory};
+
+/// Options of every command that do nothing for some, with those for which they do something. A word stands for all below it.
+const LISTED: [(&str, &[&str]); 5] = [
+    ("device", &["prove", "fullprove", "hash", "reduce", "sort", "bench", "doctor"]),
+    ("schedule", &["prove", "fullprove", "bench groth16"]),
+    (
+        "threads",
+        &[
+            "prove",
+            "fullprove",
+            "verify",
+            "check",
+            "setup",
+            "export-vkey",
+            "inspect",
+            "hash",
+            "reduce",
+            "sort",
+            "bench",
+            "doctor",
+        ],
+    ),
+    (
+        "trace",
+        &[
+            "prove",
+            "fullprove",
+            "witness",
+            "verify",
+            "check",
+            "setup",
+            "export-vkey",
+            "hash",
+            "reduce",
+            "sort",
+            "bench",
+        ],
+    ),
+    ("verbose", &["prove", "fullprove", "setup"]),
+];
+
+/// The command line.
+pub(crate) fn command() -> clap::Command {
+    let whole = Cli::command();
+    let shared: Vec<Arg> = whole.get_arguments().cloned().collect();
+    // What works in the words of snarkjs is listed as in ours.
+    whole.mut_subcommands(|command| match command.is_hide_set() {
+        true => command,
+        false => hide(command, "", &shared),
+    })
+}
+
+fn hide(command: clap::Command, path: &str, shared: &[Arg]) -> clap::Command {
+    let path = format!("{path} {}", command.get_name()).trim().to_string();
+    let is_below = |word: &str| path == word || path.starts_with(&format!("{word} "));
+    let leads_to = |word: &str| word.starts_with(&format!("{path} "));
+    let is_idle = |arg: &&Arg| {
+        let listed = LISTED.iter().find(|(id, _)| arg.get_id() == id);
+        listed.is_some_and(|(_, commands)| !commands.iter().any(|word| is_below(word) || leads_to(word)))
+    };
+    // An argument of a command comes before the one of that name for all.
+    let idle: Vec<Arg> = shared.iter().filter(is_idle).map(|arg| arg.clone().hide(true)).collect();
+    command.args(idle).mut_subcommands(|below| hide(below, &path, shared))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn help(path: &[&str]) -> String {
+        let args = [&["tandem"], path, &["--help"]].concat();
+        command().try_get_matches_from(args).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn options_are_listed_where_they_do_something() {
+        let listed = |path: &[&str]| {
+            let help = help(path);
+            ["--device", "--schedule", "--threads", "--trace", "--verbose"].map(|option| help.contains(option))
+        };
+        assert_eq!(listed(&["prove"]), [true; 5]);
+        assert_eq!(listed(&["verify"]), [false, false, true, true, false]);
+        assert_eq!(listed(&["setup"]), [false, false, true, true, true]);
+        assert_eq!(listed(&["completions"]), [false; 5]);
+        assert_eq!(listed(&["plan"]), [false; 5]);
+        assert_eq!(listed(&["hash", "poseidon"]), [true, false, true, true, false]);
+        assert_eq!(listed(&["bench", "groth16"]), [true, true, true, true, false]);
+        assert_eq!(listed(&["bench", "ntt"]), [true, false, true, true, false]);
+    }
+
+    #[test]
+    fn options_are_taken_everywhere() {
+        use clap::FromArgMatches;
+        for args in [
+            &["--device", "sim:3", "verify", "a", "b", "c"][..],
+            &["verify", "a", "b", "c", "--device", "sim:3"],
+            &["verify", "--device", "sim:3", "a", "b", "c"],
+            &["bench", "--device", "sim:3", "ntt"],
+            &["hash", "poseidon", "a", "b", "--device", "sim:3"],
+        ] {
+            let matches = command().try_get_matches_from([&["tandem"], args].concat()).unwrap();
+            let cli = Cli::from_arg_matches(&matches).unwrap();
+            assert_eq!(cli.common.device, tandem_engine::DeviceChoice::Sim(3), "{args:?}");
+        }
+    }
+}

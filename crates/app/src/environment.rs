@@ -1,0 +1,126 @@
+//! The variables of the environment that the program reads, in one place; a name that looks like one of them and is none is told.
+
+use tandem_console::report;
+
+/// Variables that a user sets: the name, the option that does the same, and what it is for.
+pub(crate) const VARIABLES: [(&str, &str, &str); 9] = [
+    ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
+    ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
+    ("TANDEM_THREADS", "--threads", "threads of the CPU; all processors unless set"),
+    ("TANDEM_COLOR", "--color", "auto, always or never"),
+    ("TANDEM_MAX_STEPS", "--max-steps", "millions of steps of a circuit's program"),
+    ("TANDEM_MAX_SECONDS", "--max-seconds", "seconds of a circuit's program"),
+    ("TANDEM_MAX_MEMORY", "--max-memory", "MiB for a circuit's program, its inputs and the witness"),
+    ("TANDEM_CACHE_DIR", "", "folder that remembers checked keys; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem"),
+    ("NO_COLOR", "", "if not empty: no colour, unless --color says so (https://no-color.org)"),
+];
+
+/// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
+const OTHERS: [&str; 21] = [
+    "TANDEM_BINARY",
+    "TANDEM_BUNDLE_MIB",
+    "TANDEM_BUNDLE_REAL",
+    "TANDEM_COMMIT",
+    "TANDEM_COMMIT_BUILT",
+    "TANDEM_CONFORMANCE_LOG_N",
+    "TANDEM_CONFORMANCE_SHARE",
+    "TANDEM_CUDA_ARCHS",
+    "TANDEM_CUDA_ARCHS_BUILT",
+    "TANDEM_EMULATE_PTX",
+    "TANDEM_FABRIC_CHECKS",
+    "TANDEM_FUZZ_SECONDS",
+    "TANDEM_HOG_LEAVES",
+    "TANDEM_MUTANTS_SECONDS",
+    "TANDEM_MUTANTS_SHARE",
+    "TANDEM_NVCC",
+    "TANDEM_NVCC_VERSION",
+    "TANDEM_PROOFS",
+    "TANDEM_REQUIRE_GPU",
+    "TANDEM_REQUIRE_NVCC",
+    "TANDEM_TEST_FOLDER",
+];
+
+/// Takes away variables that are empty, as if they were not set. To be called before there are other threads.
+pub(crate) fn forget_empty() {
+    for (name, ..) in VARIABLES {
+        if std::env::var_os(name).is_some_and(|value| value.is_empty()) {
+            std::env::remove_var(name);
+        }
+    }
+}
+
+/// Warns of variables that begin as ours do and mean nothing.
+pub(crate) fn check() {
+    for (name, _) in std::env::vars_os() {
+        if let Some(warning) = name.to_str().and_then(warning) {
+            report::warn(&warning);
+        }
+    }
+}
+
+fn warning(name: &str) -> Option<String> {
+    let known = || VARIABLES.iter().map(|(name, ..)| *name);
+    if !name.starts_with("TANDEM_") || known().chain(OTHERS).any(|other| other == name) {
+        return None;
+    }
+    let nearest = known().map(|other| (distance(name, other), other)).min()?;
+    // Beyond a third of the name it is no slip.
+    let meant = if nearest.0 * 3 <= name.len() { format!(", did you mean {}?", nearest.1) } else { ";".into() };
+    Some(format!("{name} is no variable of tandem{meant} 'tandem help environment' lists them"))
+}
+
+/// Letters to put in, take out or change to make one text of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let changed = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The variable that gives an option its value, where the environment has it.
+pub(crate) fn of_option(option: &str) -> Option<&'static str> {
+    let (name, ..) = VARIABLES.iter().find(|(_, of, _)| !of.is_empty() && *of == option)?;
+    std::env::var_os(name).map(|_| *name)
+}
+
+/// The list, for `tandem help environment`.
+pub(crate) fn help() -> String {
+    let mut text = "Variables of the environment; an option on the command line comes first.\n\n".to_string();
+    for (name, option, what) in VARIABLES {
+        let option = if option.is_empty() { String::new() } else { format!("as {option}: ") };
+        text += &report::row(20, name, &format!("{option}{what}"));
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_are_told_with_the_nearest() {
+        let says = |name: &str| warning(name).unwrap_or_default();
+        assert!(says("TANDEM_DEVISE").contains("did you mean TANDEM_DEVICE?"));
+        assert!(says("TANDEM_THREAD").contains("did you mean TANDEM_THREADS?"));
+        assert!(says("TANDEM_CACHE").contains("TANDEM_CACHE_DIR") || says("TANDEM_CACHE").contains("did you mean"));
+        let far = says("TANDEM_SOMETHING_ELSE_ALTOGETHER");
+        assert!(far.contains("no variable of tandem; ") && !far.contains("did you mean"), "{far}");
+        for name in ["TANDEM_DEVICE", "TANDEM_NVCC", "TANDEMS", "PATH", "NO_COLOUR"] {
+            assert_eq!(warning(name), None);
+        }
+    }
+
+    #[test]
+    fn distances_are_those_of_letters() {
+        for (a, b, expected) in [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("ab", "ba", 2), ("x", "x", 0)] {
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected), "{a} {b}");
+        }
+    }
+}
