@@ -63,7 +63,7 @@ fn prove_and_write(
     session.bars.clear();
     // A device that erred is told of whatever becomes of the files.
     tell_troubles(session, &proved);
-    outputs.commit(&[&proved.proof_json, &proved.public_json])?;
+    outputs.commit(&[&proved.proof.to_json(), &proved.publics.to_json()])?;
     stages.extend_from_slice(key.stages());
     stages.extend_from_slice(&proved.stages);
     if options.json.json {
@@ -90,7 +90,7 @@ fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
         "proved and verified in {} on {} ({}, {} variables, domain 2^{})\n{}",
         report::seconds(proved.seconds),
         proved.device,
-        proved.curve,
+        key.curve,
         key.variables,
         key.domain.trailing_zeros(),
         report::stages(stages).trim_end()
@@ -99,7 +99,7 @@ fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
 
 pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
     json!({
-        "curve": proved.curve.snarkjs_name(),
+        "curve": key.curve.snarkjs_name(),
         "device": proved.device,
         "variables": key.variables,
         "publics": key.publics,
