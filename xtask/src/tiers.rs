@@ -33,7 +33,7 @@ const TIERS: [Tier; 8] = [
         name: "cpu",
         needs: "nothing",
         files: "binary callers circuits cpu damage engine faults files hostile interrupted json keys mutation poseidon \
-                proofs properties verdicts wiped witness",
+                proofs properties requests store values verdicts wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
     },

@@ -72,7 +72,7 @@ fn prove_and_write(session: &Session, job: Job<'_>, witness: &Witness, mut stage
     session.bars.clear();
     // A device that erred is told of whatever becomes of the files.
     tell_troubles(session, &proved);
-    outputs.commit(&[&proved.proof_json, &proved.public_json])?;
+    outputs.commit(&[&proved.proof.to_json(), &proved.publics.to_json()])?;
     stages.extend_from_slice(key.stages());
     stages.extend_from_slice(&proved.stages);
     if options.json.json {
@@ -101,13 +101,13 @@ pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
 }
 
 fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
-    let size = format!("{}, {} variables, domain 2^{}", proved.curve, key.variables, key.domain.trailing_zeros());
+    let size = format!("{}, {} variables, domain 2^{}", key.curve, key.variables, key.domain.trailing_zeros());
     format!("{size}; the proof alone in {}:\n{}", report::seconds(proved.seconds), report::stages(stages).trim_end())
 }
 
 pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
     json!({
-        "curve": proved.curve.to_string(),
+        "curve": key.curve.to_string(),
         "device": proved.device,
         "variables": key.variables,
         "publics": key.publics,

@@ -62,7 +62,7 @@ fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>], told: &T
         let proved = opened.engine.prove(key, &witness, &session.bars)?;
         session.trace.stages(&proved.stages);
         session.trace.spans(&proved.spans, opened.at);
-        outputs.commit(&[&proved.proof_json, &proved.public_json])?;
+        outputs.commit(&[&proved.proof.to_json(), &proved.publics.to_json()])?;
         Ok(proved)
     };
     let caller = || -> Outcome {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use tandem_ops::{
     reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostData, Info, Lane, Mont,
     Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
-    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -142,16 +142,8 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
         self.both("synchronize", self.left.synchronize(), self.right.synchronize()).map(drop)
     }
 
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
-        self.left.begin(lane, name)
-    }
-
-    fn end(&self, span: SpanId) {
-        self.left.end(span);
-    }
-
-    fn take_spans(&self) -> Result<Vec<Span>> {
-        self.left.take_spans()
+    fn timeline(&self) -> Timeline {
+        self.left.timeline()
     }
 }
 
@@ -273,8 +265,9 @@ impl<G: Group, L: Msm<G>, R: Msm<G>> Msm<G> for Dual<L, R> {
         self.both("load", left, self.right.load(lane, &plan.1, set, points))
     }
 
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
-        let (left, right) = (self.left.msm(&bases.0, &digits.0), self.right.msm(&bases.1, &digits.1));
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+        let left = self.left.msm(&bases.0, &digits.0, timeline);
+        let right = self.right.msm(&bases.1, &digits.1, &Timeline::none());
         let Pair(left, right) = self.both("msm", left, right)?;
         let (left, right) = (left.wait()?, right.wait()?);
         if left != right {

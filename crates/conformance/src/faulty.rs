@@ -6,10 +6,11 @@ use tandem_ops::{
     cpu::{self, Cpu},
     reduce::ElementKind,
     reduce::ReducePlan,
+    timeline::Recorder,
     Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Group, HostData, Info, Lane, Mont, Msm, MsmRequest,
     Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
-    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps,
-    Wire,
+    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline,
+    Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -73,6 +74,8 @@ pub enum Fault {
     MsmOneSize,
     /// A plan accepts sets that reach past the scalars.
     Plan,
+    /// More scalars than the plan's are accepted, and the last one is left out.
+    DigitsLength,
     /// `poseidon` changes a bit of the last hash.
     Poseidon,
     /// Only `poseidon_columns` does, and only of 11 elements.
@@ -97,7 +100,7 @@ pub enum Fault {
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 38] = [
+    pub const ALL: [(Fault, &'static str); 39] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -126,6 +129,7 @@ impl Fault {
         (Fault::MsmG2, "msm"),
         (Fault::MsmOneSize, "msm"),
         (Fault::Plan, "msm"),
+        (Fault::DigitsLength, "msm"),
         (Fault::Poseidon, "poseidon"),
         (Fault::PoseidonColumns, "poseidon"),
         (Fault::PoseidonLength, "poseidon"),
@@ -201,16 +205,24 @@ impl Backend for Faulty {
     fn synchronize(&self) -> Result<()> {
         self.cpu.synchronize()
     }
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
-        self.cpu.begin(lane, name)
-    }
-    fn end(&self, span: SpanId) {
-        if self.fault != Fault::Spans {
-            self.cpu.end(span);
+    fn timeline(&self) -> Timeline {
+        match self.fault {
+            Fault::Spans => Timeline::new(NoEnds(self.cpu.timeline())),
+            _ => self.cpu.timeline(),
         }
     }
-    fn take_spans(&self) -> Result<Vec<Span>> {
-        self.cpu.take_spans()
+}
+
+/// A timeline whose spans never end.
+struct NoEnds(Timeline);
+
+impl Recorder for NoEnds {
+    fn begin(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
+        self.0.begin_in(lane, queue, name)
+    }
+    fn end(&self, _: SpanId) {}
+    fn take(&self) -> Result<Vec<Span>> {
+        self.0.take()
     }
 }
 
@@ -328,6 +340,11 @@ impl<C: Curve> Digits<C> for Faulty {
             Scalars::Canonical(k) => Scalars::Canonical(k),
             Scalars::Mont(k) => Scalars::Mont(k),
         };
+        if let (Fault::DigitsLength, Scalars::Canonical(k)) = (self.fault, &scalars) {
+            let shorter = self.cpu.copy(k, 0..k.len().saturating_sub(1), k.lane())?;
+            let accepted = |k| Digits::<C>::digits(&self.cpu, plan, Scalars::Canonical(k));
+            return accepted(k).or_else(|_| accepted(&shorter));
+        }
         Digits::<C>::digits(&self.cpu, plan, scalars)
     }
 }
@@ -338,8 +355,8 @@ impl<G: Group> Msm<G> for Faulty {
     fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
         Ok(Counted(Msm::<G>::load(&self.cpu, lane, plan, set, points)?, points.len()))
     }
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
-        let mut sum = Msm::<G>::msm(&self.cpu, &bases.0, digits)?.wait()?;
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+        let mut sum = Msm::<G>::msm(&self.cpu, &bases.0, digits, timeline)?.wait()?;
         let wrong = match self.fault {
             Fault::MsmG1 => G::NAME == "G1",
             Fault::MsmG2 => G::NAME == "G2",

@@ -2,7 +2,7 @@
 
 use crate::{samples, Outcome, Suite};
 use std::sync::Arc;
-use tandem_ops::{Backend, Bn254, Buffer, Canonical, Curve, HostBuf, Lane, Mont, Point, Wire};
+use tandem_ops::{Backend, Bn254, Buffer, Canonical, Curve, HostBuf, Lane, Mont, Point, Timeline, Wire};
 use zeroize::Zeroizing;
 
 const SIZES: [usize; 9] = [0, 1, 2, 3, 31, 32, 33, 257, 4097];
@@ -73,12 +73,12 @@ impl<B: Backend> Suite<'_, B> {
             let mut source = self.backend.host_buf::<Mont>(n)?;
             self.that(source.len() == n && source.iter().all(|x| *x == Mont::default()), "host memory: zeros")?;
             source.copy_from_slice(&values[..n]);
-            let bufs = self.backend.upload_to_all(&lanes, &Arc::new(source))?;
+            let bufs = self.backend.upload_to_all(&lanes, &Arc::new(source), &Timeline::none())?;
             for (buf, lane) in bufs.iter().zip(&lanes) {
                 self.holds(buf, &values[..n], format_args!("upload of {n} to all lanes, {lane:?}"))?;
             }
             let source = Arc::new(HostBuf::from(Zeroizing::new(values[..n].to_vec())));
-            let bufs = self.backend.upload_to_all(&lanes, &source)?;
+            let bufs = self.backend.upload_to_all(&lanes, &source, &Timeline::none())?;
             drop(source);
             self.that(
                 bufs.iter().map(|buf| buf.lane()).eq(lanes.iter().copied()),
@@ -88,7 +88,7 @@ impl<B: Backend> Suite<'_, B> {
                 self.holds(buf, &values[..n], format_args!("upload of {n} to all lanes"))?;
             }
         }
-        let none = self.backend.upload_to_all(&[], &Arc::new(self.backend.host_buf::<Mont>(9)?))?;
+        let none = self.backend.upload_to_all(&[], &Arc::new(self.backend.host_buf::<Mont>(9)?), &Timeline::none())?;
         self.that(none.is_empty(), "upload to no lane")
     }
 
@@ -133,17 +133,19 @@ impl<B: Backend> Suite<'_, B> {
 
     fn spans(&mut self) -> Outcome {
         let backend = self.backend;
-        backend.take_spans()?;
+        let (timeline, other) = (backend.timeline(), backend.timeline());
         for lane in self.lanes() {
-            let outer = backend.begin(lane, "outer");
-            let inner = backend.begin(lane, "inner");
+            let outer = timeline.begin(lane, "outer");
+            let inner = timeline.begin(lane, "inner");
+            let beside = other.begin(lane, "beside");
             let buf = backend.upload(lane, &[Bn254::mont(5u64.into()); 1000])?;
-            backend.end(inner);
+            timeline.end(inner);
+            other.end(beside);
             drop(buf);
-            backend.end(outer);
-            backend.end(outer);
+            timeline.end(outer);
+            timeline.end(outer);
         }
-        let spans = backend.take_spans()?;
+        let spans = timeline.take()?;
         for lane in self.lanes() {
             let of = |name| spans.iter().filter(move |s| s.lane == lane && s.name == name).collect::<Vec<_>>();
             let (outer, inner) = (of("outer"), of("inner"));
@@ -153,7 +155,14 @@ impl<B: Backend> Suite<'_, B> {
                 inner[0].start_us >= outer[0].start_us - 1.0 && inner[0].duration_us <= outer[0].duration_us + 1.0;
             self.that(nested && inner[0].duration_us >= 0.0, "spans: the inner is within the outer")?;
         }
-        let none = backend.take_spans()?.is_empty();
-        self.that(none, "spans: taken once")
+        self.that(spans.iter().all(|s| s.name != "beside"), "spans: those of another request are not among them")?;
+        let beside = other.take()?;
+        let own = beside.len() == backend.lanes() && beside.iter().all(|s| s.name == "beside");
+        self.that(own, "spans: another request has its own")?;
+        let none = timeline.take()?.is_empty();
+        self.that(none, "spans: taken once")?;
+        let silent = Timeline::none();
+        silent.end(silent.begin(Lane(0), "nothing"));
+        self.that(silent.take()?.is_empty(), "spans: none without a timeline")
     }
 }

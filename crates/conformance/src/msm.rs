@@ -4,7 +4,7 @@ use crate::samples::{self, Fr, POINTS, SCALARS};
 use crate::{Outcome, Suite};
 use ark_ec::{AdditiveGroup, PrimeGroup};
 use tandem_ops::{naive, Backend, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet};
-use tandem_ops::{ProofBackend, Scalars, SplitMsm, Unaligned};
+use tandem_ops::{ProofBackend, Scalars, SplitMsm, Timeline, Unaligned};
 
 /// What a plan may take: all memory that there is, for points that are summed again and again.
 const ALL: Room = Room { times: None, uses: 1_000_000 };
@@ -104,6 +104,7 @@ impl<B: Backend> Suite<'_, B> {
         }
         self.advised::<C::G1>()?;
         self.advised::<C::G2>()?;
+        self.prefixes::<C>()?;
         self.mismatches::<C>()
     }
 
@@ -152,8 +153,8 @@ impl<B: Backend> Suite<'_, B> {
                     let g1_bases = Msm::<C::G1>::load(backend, lane, plan, k, points.0)?;
                     let g2_bases = Msm::<C::G2>::load(backend, lane, plan, MEETING.len() + k, points.1)?;
                     let sums = (
-                        Msm::<C::G1>::msm(backend, &g1_bases, &digits)?,
-                        Msm::<C::G2>::msm(backend, &g2_bases, &digits)?,
+                        Msm::<C::G1>::msm(backend, &g1_bases, &digits, &Timeline::none())?,
+                        Msm::<C::G2>::msm(backend, &g2_bases, &digits, &Timeline::none())?,
                     );
                     self.sum(g1, &canonical, &values, sums.0.wait()?, false, &what)?;
                     self.sum(g2, &canonical, &values, sums.1.wait()?, false, &what)?;
@@ -185,7 +186,7 @@ impl<B: Backend> Suite<'_, B> {
             let plan = Digits::<C>::plan(backend, lane, &request)?;
             let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&whole.points[range]))?;
             let digits = Digits::<C>::digits(backend, &plan, Scalars::Canonical(&scalars))?;
-            pending.push(Msm::<C::G1>::msm(backend, &bases, &digits)?);
+            pending.push(Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none())?);
         }
         let mut sum = <C::G1 as Group>::Ark::ZERO;
         for part in pending {
@@ -267,11 +268,11 @@ impl<B: Backend> Suite<'_, B> {
                 let digits = Digits::<C>::digits(backend, &plan, form)?;
                 // All are enqueued before any is waited for.
                 let sums = (
-                    Msm::<C::G1>::msm(backend, &all_bases, &digits)?,
-                    Msm::<C::G1>::msm(backend, &rest_bases, &digits)?,
-                    Msm::<C::G2>::msm(backend, &middle_bases, &digits)?,
-                    Msm::<C::G2>::msm(backend, &none_bases, &digits)?,
-                    Msm::<C::G1>::msm(backend, &all_bases, &digits)?,
+                    Msm::<C::G1>::msm(backend, &all_bases, &digits, &Timeline::none())?,
+                    Msm::<C::G1>::msm(backend, &rest_bases, &digits, &Timeline::none())?,
+                    Msm::<C::G2>::msm(backend, &middle_bases, &digits, &Timeline::none())?,
+                    Msm::<C::G2>::msm(backend, &none_bases, &digits, &Timeline::none())?,
+                    Msm::<C::G1>::msm(backend, &all_bases, &digits, &Timeline::none())?,
                 );
                 drop(digits);
                 self.sum(&all, &canonical, &values, sums.0.wait()?, by_definition, &what)?;
@@ -301,6 +302,52 @@ impl<B: Backend> Suite<'_, B> {
             self.that(got == expected, format_args!("{what}, by doubling and adding"))?;
         }
         Ok(())
+    }
+
+    /// Sums over the first points of a set, by the same plan: with fewer scalars than points, and with fewer than come before a set.
+    fn prefixes<C: Curve>(&mut self) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        const N: usize = 40;
+        let (backend, lane) = (self.backend, Lane(0));
+        let memory_bytes = backend.info().free_bytes[0] / 2;
+        let sets = [(false, 0), (false, 7), (true, 0)].map(|(g2, first)| MsmSet { g2, first, points: N - first });
+        let request = MsmRequest { scalars: N, sets: sets.to_vec(), memory_bytes, uses: 1, in_a_row: false };
+        let g1 = Set::<C::G1>::new("different", 0, N, 1).points;
+        let g2 = Set::<C::G2>::new("different", 0, N, 1).points;
+        let plan = Digits::<C>::plan(backend, lane, &request)?;
+        let whole = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&g1[..]))?;
+        let later = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&g1[7..]))?;
+        let of_g2 = Msm::<C::G2>::load(backend, lane, &plan, 2, Unaligned::from(&g2[..]))?;
+        let values = samples::scalars::<C>("random", N + 1, &mut samples::rng(1));
+        let canonical = samples::canonical::<C>(&values);
+        let mont: Vec<_> = values.iter().map(|&k| C::mont(k)).collect();
+        for n in [0, 1, 6, 7, 8, N - 1, N] {
+            let own = 7.min(n);
+            let expected = (
+                naive::msm::<C::G1>(&g1[..n], &canonical[..n]),
+                naive::msm::<C::G1>(&g1[own..n], &canonical[own..n]),
+                naive::msm::<C::G2>(&g2[..n], &canonical[..n]),
+            );
+            let canonical_buf = backend.upload(lane, &canonical[..n])?;
+            let mont_buf = backend.upload(lane, &mont[..n])?;
+            for scalars in [Scalars::Canonical(&canonical_buf), Scalars::Mont(&mont_buf)] {
+                let digits = Digits::<C>::digits(backend, &plan, scalars)?;
+                let none = Timeline::none();
+                let sums = (
+                    Msm::<C::G1>::msm(backend, &whole, &digits, &none)?,
+                    Msm::<C::G1>::msm(backend, &later, &digits, &none)?,
+                    Msm::<C::G2>::msm(backend, &of_g2, &digits, &none)?,
+                );
+                self.that(sums.0.wait()? == expected.0, format_args!("a sum of {n} scalars over {N} points"))?;
+                self.that(sums.1.wait()? == expected.1, format_args!("a sum of {n} scalars over a set from 7 on"))?;
+                self.that(sums.2.wait()? == expected.2, format_args!("a sum of {n} scalars over {N} points of G2"))?;
+            }
+        }
+        let more = backend.upload(lane, &canonical)?;
+        let refused = Digits::<C>::digits(backend, &plan, Scalars::Canonical(&more));
+        self.refused(refused, format_args!("{} scalars for a plan of {N}", N + 1))
     }
 
     fn mismatches<C: Curve>(&mut self) -> Outcome
@@ -338,24 +385,25 @@ impl<B: Backend> Suite<'_, B> {
         let bases = load(first, 0, 10)?;
 
         let scalars = samples::canonical::<C>(&samples::scalars::<C>("random", 11, &mut samples::rng(1)));
-        for n in [0, 9, 11] {
-            let short = backend.upload(first, &scalars[..n])?;
-            let refused = Digits::<C>::digits(backend, &this, Scalars::Canonical(&short));
-            self.refused(refused, format_args!("{n} scalars for a plan of 10"))?;
-        }
+        let many = backend.upload(first, &scalars[..11])?;
+        let refused = Digits::<C>::digits(backend, &this, Scalars::Canonical(&many));
+        self.refused(refused, "11 scalars for a plan of 10")?;
         let full = backend.upload(first, &scalars[..10])?;
         let foreign = Digits::<C>::digits(backend, &other, Scalars::Canonical(&full))?;
-        self.refused(Msm::<C::G1>::msm(backend, &bases, &foreign), "points and digits of different plans")?;
+        self.refused(
+            Msm::<C::G1>::msm(backend, &bases, &foreign, &Timeline::none()),
+            "points and digits of different plans",
+        )?;
         if first != last {
             let there = backend.upload(last, &scalars[..10])?;
             // Either step may be the one to notice.
             let digits = Digits::<C>::digits(backend, &this, Scalars::Canonical(&there));
-            let refused = digits.and_then(|digits| Msm::<C::G1>::msm(backend, &bases, &digits));
+            let refused = digits.and_then(|digits| Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none()));
             self.refused(refused, "points and digits of different lanes")?;
         }
         // After all that was refused, the same objects still work.
         let digits = Digits::<C>::digits(backend, &this, Scalars::Canonical(&full))?;
-        let got = Msm::<C::G1>::msm(backend, &bases, &digits)?.wait()?;
+        let got = Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none())?.wait()?;
         let same = got == naive::msm::<C::G1>(&g1, &scalars[..10]);
         self.that(same, "a sum after refused operations")
     }

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
-    Backend, Canonical, Curve, DeviceKind, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, NttProducts, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest,
+    Ntt, NttField, NttOp, NttProducts, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned,
+    VecOps, Wire,
 };
 
 /// What happens at a step.
@@ -31,6 +32,20 @@ pub struct Stepped {
     script: Arc<Script>,
 }
 
+/// Whether the result of the step `op` is to be wrong.
+fn follow(script: &Script, op: &'static str) -> Result<bool> {
+    let device = || "Stepped GPU (cuda:7)".to_string();
+    match script(op) {
+        Step::Right => Ok(false),
+        Step::Wrong => Ok(true),
+        Step::OutOfMemory => Err(Error::OutOfMemory { op, device: device(), wanted: 9, free: 7 }),
+        Step::Broken => {
+            let (code_name, text) = ("cudaErrorIllegalAddress".into(), "an illegal memory access".into());
+            Err(Error::Device { op, device: device(), code: 700, code_name, text })
+        }
+    }
+}
+
 impl Stepped {
     /// One GPU.
     pub fn new(script: Arc<Script>) -> Self {
@@ -39,16 +54,7 @@ impl Stepped {
 
     /// Whether the result of `op` is to be wrong.
     fn step(&self, op: &'static str) -> Result<bool> {
-        let device = || "Stepped GPU (cuda:7)".to_string();
-        match (self.script)(op) {
-            Step::Right => Ok(false),
-            Step::Wrong => Ok(true),
-            Step::OutOfMemory => Err(Error::OutOfMemory { op, device: device(), wanted: 9, free: 7 }),
-            Step::Broken => {
-                let code_name = "cudaErrorIllegalAddress".into();
-                Err(Error::Device { op, device: device(), code: 700, code_name })
-            }
-        }
+        follow(&*self.script, op)
     }
 
     fn spoil<T: Wire>(&self, is_wrong: bool, buf: &mut cpu::Buf<T>) -> Result<()> {
@@ -96,15 +102,27 @@ impl Backend for Stepped {
     fn synchronize(&self) -> Result<()> {
         self.step("synchronize").map(drop)
     }
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
-        self.cpu.begin(lane, name)
+    fn timeline(&self) -> Timeline {
+        Timeline::new(Taken { script: self.script.clone(), spans: self.cpu.timeline() })
+    }
+}
+
+/// A timeline that follows the script where its spans are taken.
+struct Taken {
+    script: Arc<Script>,
+    spans: Timeline,
+}
+
+impl Recorder for Taken {
+    fn begin(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
+        self.spans.begin_in(lane, queue, name)
     }
     fn end(&self, span: SpanId) {
-        self.cpu.end(span);
+        self.spans.end(span);
     }
-    fn take_spans(&self) -> Result<Vec<Span>> {
-        self.step("take spans")?;
-        self.cpu.take_spans()
+    fn take(&self) -> Result<Vec<Span>> {
+        follow(&*self.script, "take spans")?;
+        self.spans.take()
     }
 }
 
@@ -188,10 +206,10 @@ impl<G: Group> Msm<G> for Stepped {
         self.step("load")?;
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         let mut sum = match self.step("msm")? {
-            false => return Msm::<G>::msm(&self.cpu, bases, digits),
-            true => Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?,
+            false => return Msm::<G>::msm(&self.cpu, bases, digits, timeline),
+            true => Msm::<G>::msm(&self.cpu, bases, digits, timeline)?.wait()?,
         };
         sum += G::Ark::generator();
         Ok(Pending::ready(sum))

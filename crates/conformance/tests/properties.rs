@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
 use tandem_ops::{
     cpu::Cpu, naive, Backend, Bls12_381, Bn254, Buffer, Coset, Curve, Digits, Direction, Group, Lane, Mont, Msm,
-    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, SpMv, SparseRows, Unaligned, VecOps,
+    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps,
 };
 
 const LANE: Lane = Lane(0);
@@ -89,7 +89,7 @@ fn sums_are_linear<G: Group>(n: usize, seed: u64) {
     let sum = |k: &[<G::Curve as Curve>::Fr]| {
         let scalars = cpu.upload(LANE, &mont::<G::Curve>(k)).unwrap();
         let digits = Digits::<G::Curve>::digits(&cpu, &plan, Scalars::Mont(&scalars)).unwrap();
-        Msm::<G>::msm(&cpu, &bases, &digits).unwrap().wait().unwrap()
+        Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
     };
     let (k, s) = (random::<G::Curve>(n, &mut rng), random::<G::Curve>(n, &mut rng));
     let m = <G::Curve as Curve>::Fr::from(u64::from(rng.next_u32() % 5));

@@ -83,7 +83,7 @@ impl Session {
     pub fn open_silently(&self, device: &DeviceChoice, schedule: Schedule) -> Outcome<Opened> {
         let open = || Engine::open_as(device, schedule.into());
         let engine = self.trace.step("open device", open).map_err(|e| match e {
-            tandem_engine::Error::Device(why) => {
+            tandem_engine::Error::Device(why) | tandem_engine::Error::OutOfMemory(why) => {
                 Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
             }
             other => other.into(),

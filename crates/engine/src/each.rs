@@ -1,9 +1,12 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
-use crate::team::{AnyTeam, Resident, Team};
+use crate::owner::LOOK;
+use crate::team::{AnyTeam, Order, Resident, Team, Uploaded};
+use crate::Progress;
 use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
+use tandem_groth16::{Error, KeyView, Layout, Made, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
@@ -63,7 +66,7 @@ where
             .map(|team| Team::<C>::load(&**team, view, layout, of_each))
             .collect::<tandem_groth16::Result<Vec<_>>>()?;
         let idle = (0..keys.len()).rev().collect();
-        Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new() }))
+        Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new(), next: AtomicUsize::new(0) }))
     }
 }
 
@@ -73,6 +76,8 @@ struct EachKey<C: Curve> {
     /// Those whose team makes no proof with this key. Who waits for one is in no pool whose work it could hold up ([`crate::owner`]).
     idle: Mutex<Vec<usize>>,
     freed: Condvar,
+    /// Witnesses that were staged so far: the teams take turns with them.
+    next: AtomicUsize,
 }
 
 /// A key's place that is given back when the proof is over, whatever became of it.
@@ -86,13 +91,21 @@ impl<C: Curve> EachKey<C> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> Taken<'_, C> {
+    /// Waits for a team that is idle, or for the one that has the witness; `None` where the caller asked to stop first.
+    fn take(&self, wanted: Option<usize>, progress: &dyn Progress) -> Option<Taken<'_, C>> {
         let mut idle = self.idle();
         loop {
-            if let Some(index) = idle.pop() {
-                return Taken { of: self, index };
+            let found = match wanted {
+                Some(team) => idle.iter().position(|&index| index == team),
+                None => idle.len().checked_sub(1),
+            };
+            if let Some(at) = found {
+                return Some(Taken { of: self, index: idle.remove(at) });
             }
-            idle = self.freed.wait(idle).unwrap_or_else(PoisonError::into_inner);
+            if progress.cancelled() {
+                return None;
+            }
+            idle = self.freed.wait_timeout(idle, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -100,19 +113,21 @@ impl<C: Curve> EachKey<C> {
 impl<C: Curve> Drop for Taken<'_, C> {
     fn drop(&mut self) {
         self.of.idle().push(self.index);
-        self.of.freed.notify_one();
+        // Who waits may want this very one.
+        self.of.freed.notify_all();
     }
 }
 
 impl<C: Curve> Resident<C> for EachKey<C> {
-    fn prove(
-        &self,
-        verifier: &PreparedKey<C>,
-        witness: &Witness<C>,
-        blinding: &Blinding<C>,
-    ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
-        let taken = self.take();
-        let (made, mut spans) = self.keys[taken.index].prove(verifier, witness, blinding)?;
+    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Uploaded> {
+        let team = self.next.fetch_add(1, Ordering::Relaxed) % self.keys.len();
+        Ok(Uploaded { team, ..self.keys[team].stage(witness, progress)? })
+    }
+
+    fn prove(&self, order: Order<'_, C>) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
+        let team = order.uploaded.as_ref().map(|uploaded| uploaded.team);
+        let taken = self.take(team, order.progress).ok_or(Error::Interrupted)?;
+        let (made, mut spans) = self.keys[taken.index].prove(order)?;
         spans.iter_mut().for_each(|span| span.lane = Lane(taken.index));
         Ok((made, spans))
     }

@@ -1,54 +1,15 @@
-//! Work on files that needs no device: verification, the verification key, and test keys.
+//! Work on files that needs no device: the verification key, and test keys.
 
 use crate::key::stage;
 use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    json, output, Coef, FormatError, Output, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection,
-    ZkeyWriter,
+    output, zkey, Coef, Output, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
-use tandem_groth16::{KeyPoints, PreparedKey, Proof, Refusal, Shape, VerifyingKey, P1, P2};
-use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
-
-/// Checks a proof: `Ok` if it is valid, [`Error::InvalidProof`] if not. A number of the proof or of the public values that is not
-/// below its modulus, and a point off the curve or outside the subgroup, make a proof that is not valid, as for snarkjs.
-///
-/// # Errors
-/// [`Error::InvalidProof`]; [`Error::BadInput`] for files that are malformed or do not belong together.
-pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
-    tandem_ops::threads::ready()?;
-    let text = json::read_file(vkey)?;
-    match json::curve(&text).map_err(|e| e.in_file(vkey))? {
-        CurveId::Bn254 => verify_on::<Bn254>(&text, vkey, public, proof),
-        CurveId::Bls12_381 => verify_on::<Bls12_381>(&text, vkey, public, proof),
-    }
-}
-
-fn verify_on<C: Curve>(key_text: &[u8], vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
-    let key = VerificationKey::<C>::parse(key_text).map_err(|e| e.in_file(vkey))?;
-    let wrong = |path: &Path, error: FormatError| match error.in_file(path) {
-        error if error.is_no_element() => Error::InvalidProof(format!("{error}; the proof is not valid")),
-        error => error.into(),
-    };
-    // Whether all texts are formed well comes before what their numbers are.
-    let expected = key.ic.len() - 1;
-    let publics = json::parse_public_of(&json::read_file(public)?, C::ID, expected).map_err(|e| wrong(public, e));
-    let points = json::Proof::<C>::parse(&json::read_file(proof)?).map_err(|e| wrong(proof, e));
-    let (publics, points) = match (publics, points) {
-        (Err(Error::InvalidProof(_)), Err(malformed @ Error::BadInput(_))) => return Err(malformed),
-        (publics, points) => (publics?, points?),
-    };
-    let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } = key;
-    let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
-    let key = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, vkey))?;
-    let points = Proof { a: points.a, b: points.b, c: points.c };
-    key.verify(&publics, &points).map_err(|refusal| match refusal {
-        Refusal::PublicCount { .. } => Error::input(format!("{}: {refusal}", public.display())),
-        _ => Error::InvalidProof(format!("{}: the proof is not valid: {refusal}", proof.display())),
-    })
-}
+use tandem_groth16::{KeyPoints, PreparedKey, Shape, VerifyingKey, P1, P2};
+use tandem_ops::{with_curve, Curve};
 
 /// The text of `verification_key.json` for a `.zkey`, as snarkjs writes it.
 ///
@@ -58,10 +19,17 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
     let file = ZkeyFile::open(zkey)?;
     let bytes = file.read()?;
-    match file.curve {
-        CurveId::Bn254 => export_on::<Bn254>(&bytes, zkey),
-        CurveId::Bls12_381 => export_on::<Bls12_381>(&bytes, zkey),
-    }
+    with_curve!(file.curve, C => export_on::<C>(&bytes, zkey))
+}
+
+/// The same for the bytes of a `.zkey`.
+///
+/// # Errors
+/// [`Error::BadInput`] that names the place in them.
+pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
+    tandem_ops::threads::ready()?;
+    let name = Path::new(crate::key::UNNAMED);
+    with_curve!(zkey::curve(zkey).map_err(|e| e.in_file(name))?, C => export_on::<C>(zkey, name))
 }
 
 /// Facts about a `.zkey` from its header; nothing else of it is read.
@@ -103,10 +71,7 @@ pub fn setup(r1cs: &Path, zkey: &Path, options: &SetupOptions, progress: &dyn Pr
         return Err(Error::input(format!("{}: the circuit has custom gates, which Groth16 does not", r1cs.display())));
     }
     let read = stage("read circuit", started);
-    let mut report = match circuit.header.curve {
-        CurveId::Bn254 => setup_on::<Bn254>(&circuit, r1cs, zkey, options, progress),
-        CurveId::Bls12_381 => setup_on::<Bls12_381>(&circuit, r1cs, zkey, options, progress),
-    }?;
+    let mut report = with_curve!(circuit.header.curve, C => setup_on::<C>(&circuit, r1cs, zkey, options, progress))?;
     report.stages.insert(0, read);
     Ok(report)
 }

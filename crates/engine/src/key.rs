@@ -1,20 +1,20 @@
 //! Keys: opened, checked, loaded, and proved with.
 
 use crate::cache::Content;
-use crate::resident::{Call, OnDevice};
-use crate::team::{AnyCurve, AnyTeam, Resident};
-use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Result, Stage, Witness};
+use crate::resident::{Call, OnDevice, StagedFor};
+use crate::team::{AnyCurve, AnyTeam, Order, Resident};
+use crate::{Error, KeyCheck, KeyInfo, Progress, Proof, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use tandem_formats::{json, FileBytes, Zkey, ZkeyFile};
+use tandem_formats::{zkey, Zkey, ZkeyFile};
 use tandem_groth16::check::check_points;
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{
-    Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof, Refusal, Shape, Witness as Values,
+    Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof as Points, Refusal, Shape, Witness as Values,
 };
-use tandem_ops::{Bls12_381, Bn254, Curve, CurveId, DeviceKind, Info, Span};
+use tandem_ops::{with_curve, Curve, DeviceKind, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -42,7 +42,8 @@ pub(crate) struct Place {
 
 /// A key of some curve.
 pub(crate) trait AnyKey: Send + Sync {
-    fn prove(&self, witness: &Witness, progress: &dyn Progress) -> Result<Proved>;
+    fn stage(&self, witness: &Witness, progress: &dyn Progress) -> Result<Option<StagedFor>>;
+    fn prove(&self, witness: &Witness, staged: Option<StagedFor>, progress: &dyn Progress) -> Result<Proved>;
     fn digits(&self, witness: &Witness) -> Result<ProofDigits>;
 }
 
@@ -66,6 +67,8 @@ pub(crate) enum Source<C: Curve> {
         path: PathBuf,
         content: Content,
     },
+    /// The bytes of a file.
+    Bytes(Arc<[u8]>),
     Memory(Arc<OwnedKey<C>>),
 }
 
@@ -74,6 +77,7 @@ impl<C: Curve> Source<C> {
     pub(crate) fn with<T>(&self, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
         match self {
             Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, Path::new("")))?),
+            Source::Bytes(bytes) => with_view(bytes, Path::new(UNNAMED), work),
             Source::File { path, content } => {
                 let bytes = ZkeyFile::open(path)?.read()?;
                 if Content::of(&bytes) != *content {
@@ -126,21 +130,34 @@ pub(crate) fn open(place: &Place, path: &Path, check: KeyCheck, progress: &dyn P
     let started = Instant::now();
     progress.start("open key", 0);
     let file = ZkeyFile::open(path)?;
-    match file.curve {
-        CurveId::Bn254 => open_on::<Bn254>(place, &file, check, progress, started),
-        CurveId::Bls12_381 => open_on::<Bls12_381>(place, &file, check, progress, started),
-    }
+    with_curve!(file.curve, C => {
+        let bytes = file.read()?;
+        let of_content = |content| Source::File { path: path.into(), content };
+        open_on::<C>(place, (bytes, path), of_content, check, progress, started)
+    })
+}
+
+/// What messages call a key without a file.
+pub(crate) const UNNAMED: &str = "the key";
+
+/// The same for bytes in memory.
+pub(crate) fn open_bytes(place: &Place, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+    tandem_ops::threads::ready()?;
+    let (started, path) = (Instant::now(), Path::new(UNNAMED));
+    progress.start("open key", 0);
+    with_curve!(zkey::curve(&bytes).map_err(|e| e.in_file(path))?, C => {
+        open_on::<C>(place, (bytes.clone(), path), |_| Source::Bytes(bytes), check, progress, started)
+    })
 }
 
 fn open_on<C: AnyCurve>(
     place: &Place,
-    file: &ZkeyFile,
+    (bytes, path): (impl std::ops::Deref<Target = [u8]>, &Path),
+    source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
     progress: &dyn Progress,
     started: Instant,
 ) -> Result<Key> {
-    let path = file.file().path();
-    let bytes: FileBytes = file.read()?;
     let mut stages = Vec::new();
     let (loaded, content) = with_view::<C, _>(&bytes, path, |view| {
         stages.push(stage("open key", started));
@@ -154,9 +171,10 @@ fn open_on<C: AnyCurve>(
         stages.push(stage("check key", started));
         Ok((Loaded::of(place, view, path, progress)?, content))
     })?;
+    let file_bytes = bytes.len() as u64;
     drop(bytes);
     stages.push(loaded.stage.clone());
-    loaded.key(place, Source::File { path: path.into(), content }, stages, file.file().len())
+    loaded.key(place, source(content), stages, file_bytes)
 }
 
 /// Loads a key that was just made.
@@ -190,6 +208,7 @@ impl<C: AnyCurve> Loaded<C> {
         let Shape { variables, publics, domain } = self.shape;
         let path = match &source {
             Source::File { path, .. } => path.clone(),
+            Source::Bytes(_) => PathBuf::from(UNNAMED),
             Source::Memory(_) => PathBuf::new(),
         };
         let inner = CurveKey {
@@ -216,7 +235,7 @@ impl<C: AnyCurve> Loaded<C> {
 pub(crate) struct Attempt<C: Curve> {
     /// When its verdict was known.
     ended: Instant,
-    proof: Proof<C>,
+    proof: Points<C>,
     pub(crate) verdict: std::result::Result<(), Refusal>,
     stages: Vec<Stage>,
     spans: Vec<Span>,
@@ -250,6 +269,17 @@ impl<C: AnyCurve> CurveKey<C> {
         Ok(self.on_cpu.get().map(|loaded| &**loaded))
     }
 
+    /// A proof of another device than the first attempt's.
+    fn again(
+        &self,
+        resident: &dyn Resident<C>,
+        witness: &Values<C>,
+        progress: &dyn Progress,
+    ) -> tandem_groth16::Result<Attempt<C>> {
+        let (verifier, blinding) = (&self.verifier, &Blinding::random()?);
+        Attempt::of(resident, Order { verifier, witness, uploaded: None, blinding, progress })
+    }
+
     /// What to do about a first attempt that came to nothing: the report of it, or the error to end with.
     fn report(&self, first: &std::result::Result<Attempt<C>, tandem_ops::Error>) -> Result<Option<String>> {
         let device = &self.on_device.name;
@@ -269,13 +299,9 @@ impl<C: AnyCurve> CurveKey<C> {
 }
 
 impl<C: Curve> Attempt<C> {
-    /// One proof of `resident`, with blinding of its own.
-    pub(crate) fn of(
-        resident: &dyn Resident<C>,
-        verifier: &PreparedKey<C>,
-        witness: &Values<C>,
-    ) -> tandem_groth16::Result<Self> {
-        let (made, spans) = resident.prove(verifier, witness, &Blinding::random()?)?;
+    /// One proof of `resident`.
+    pub(crate) fn of(resident: &dyn Resident<C>, order: Order<'_, C>) -> tandem_groth16::Result<Self> {
+        let (made, spans) = resident.prove(order)?;
         let mut stages = stages_of(&spans);
         stages.extend(made.host.iter().map(|span| Stage {
             name: span.name,
@@ -288,10 +314,15 @@ impl<C: Curve> Attempt<C> {
 }
 
 impl<C: AnyCurve> AnyKey for CurveKey<C> {
-    fn prove(&self, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
+    fn stage(&self, witness: &Witness, progress: &dyn Progress) -> Result<Option<StagedFor>> {
+        self.on_device.stage(self.values(witness)?, progress, &witness.path)
+    }
+
+    fn prove(&self, witness: &Witness, staged: Option<StagedFor>, progress: &dyn Progress) -> Result<Proved> {
         let values = self.values(witness)?;
         let started = Instant::now();
-        let call = Call { source: &self.source, verifier: &self.verifier, witness: values, progress };
+        let (verifier, staged) = (&self.verifier, Mutex::new(staged));
+        let call = Call { source: &self.source, verifier, witness: values, staged, progress };
         let (first, remark) = self.on_device.prove(&call, self.auto && self.cpu.is_some(), &witness.path)?;
         let fallback = self.report(&first)?;
         let mut device = self.on_device.name.clone();
@@ -303,14 +334,14 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
                 let second = match (self.on_cpu()?, &self.cpu) {
                     (Some(resident), Some(cpu)) => {
                         device = device_name(&cpu.info());
-                        Attempt::of(resident, &self.verifier, values).map_err(|e| Error::prover(e, &witness.path))?
+                        self.again(resident, values, progress).map_err(|e| Error::prover(e, &witness.path))?
                     }
                     _ => self.on_device.prove(&call, false, &witness.path)?.0?,
                 };
                 if second.verdict.is_err() {
                     let (name, key) = (witness.name(), self.path.display());
                     let file = if witness.path.as_os_str().is_empty() { "witness.wtns".into() } else { name.clone() };
-                    return Err(Error::input(format!(
+                    return Err(Error::Unsatisfied(format!(
                         "{name}: no proof passes its check: the witness does not satisfy the circuit of the key {key}, or the key is \
                          wrong; 'tandem check circuit.r1cs {file}' tells: if it says OK, make the key again from circuit.r1cs, \
                          else the witness"
@@ -324,11 +355,9 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
         };
         let mut stages = vec![Stage { name: "read witness", lane: None, begun: None, seconds: witness.seconds }];
         stages.extend(attempt.stages);
-        let Proof { a, b, c } = attempt.proof;
         Ok(Proved {
-            curve: C::ID,
-            proof_json: json::Proof::<C> { a, b, c }.to_json(),
-            public_json: json::public_to_json(&values.values()[1..=self.publics]),
+            proof: Proof::of(&attempt.proof),
+            publics: Publics::of(C::ID, &values.values()[1..=self.publics]),
             stages,
             spans: attempt.spans,
             device,
@@ -392,7 +421,7 @@ impl Key {
         self.inner.digits(witness)
     }
 
-    /// The file it came from; empty for a synthetic one.
+    /// The file it came from; `the key` for one from bytes, empty for a synthetic one.
     pub fn path(&self) -> &Path {
         &self.path
     }

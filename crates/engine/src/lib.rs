@@ -3,6 +3,26 @@
 //!
 //! The backend is chosen once, in [`Engine::open`]. A [`Key`] stays on the device for any number of proofs. A proof
 //! is verified before [`Engine::prove`] returns it; one that fails is made again on the CPU, and reported.
+//!
+//! ```
+//! use tandem_engine::{export_vkey_bytes, DeviceChoice, Engine, KeyCheck, Silent, Verifier, Witness};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let demo = |name: &str| std::fs::read(format!("{}/../../demo/{name}", env!("CARGO_MANIFEST_DIR")));
+//! let (zkey, wtns): (Vec<u8>, Vec<u8>) = (demo("membership.zkey")?, demo("membership.wtns")?);
+//!
+//! let engine = Engine::open(&DeviceChoice::Auto)?;
+//! let key = engine.load_key_bytes(zkey.as_slice(), KeyCheck::Once, &Silent)?;
+//! let proved = engine.prove(&key, &Witness::from_bytes(&wtns)?, &Silent)?;
+//!
+//! println!("{}\n{}", proved.proof.to_json(), proved.publics.to_json());
+//! Verifier::from_json(export_vkey_bytes(&zkey)?.as_bytes())?.verify(&proved.publics, &proved.proof)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Engine`], [`Key`], [`Witness`], [`Proof`] and [`Verifier`] are what a program needs; [`Progress`] hears of a proof and stops it, and
+//! every failure is an [`Error`] with an [`ErrorCode`].
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
@@ -17,29 +37,35 @@ mod key;
 mod open;
 mod owner;
 mod poseidon;
+mod proof;
 mod recover;
 mod reduce;
 mod resident;
 mod satisfied;
 mod sort;
+mod store;
 mod synthetic;
 mod team;
+mod verifier;
 mod witness;
 
 pub use device::{DeviceChoice, MAX_SIM_LANES};
-pub use error::{Error, Result};
-pub use files::{export_vkey, key_info, setup, verify};
+pub use error::{Error, ErrorCode, Result};
+pub use files::{export_vkey, export_vkey_bytes, key_info, setup};
 pub use key::Key;
 pub use open::{Engine, Schedule};
 pub use poseidon::{check_leaves, Hasher, ELEMENT_BYTES};
+pub use proof::{Proof, Publics};
 pub use reduce::{element_bytes, of_input, Reduced, Reducer, ToReduced};
 pub use satisfied::{check_witness, Satisfied};
 pub use sort::Sorter;
+pub use store::{KeyStore, StoredKey};
 pub use synthetic::SyntheticKey;
 pub use tandem_groth16::digits::{self, ProofDigits};
 pub use tandem_groth16::{Layout, Progress, Silent};
 pub use tandem_ops::{CurveId, DeviceKind, Direction, FieldId, Lane, Order, Span};
-pub use witness::Witness;
+pub use verifier::{verify, Verifier};
+pub use witness::{StagedWitness, Witness};
 
 /// What was opened, in words.
 #[derive(Debug, Clone)]
@@ -93,12 +119,10 @@ pub struct KeyInfo {
 /// A proof that has been verified, and how it came about.
 #[derive(Debug, Clone)]
 pub struct Proved {
-    /// Its curve.
-    pub curve: CurveId,
-    /// The text of `proof.json`, as snarkjs writes it.
-    pub proof_json: String,
-    /// The text of `public.json`.
-    pub public_json: String,
+    /// The proof.
+    pub proof: Proof,
+    /// The public values that it is for.
+    pub publics: Publics,
     /// Host and device times, in the order of the work.
     pub stages: Vec<Stage>,
     /// What ran when on the lanes, for a trace.

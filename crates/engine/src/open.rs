@@ -6,6 +6,7 @@ use crate::key::{self, Place};
 use crate::recover::PATIENCE;
 use crate::synthetic::SyntheticKey;
 use crate::team::{AnyTeam, OneTeam};
+use crate::witness::StagedWitness;
 use crate::{DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Witness};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -206,6 +207,14 @@ impl Engine {
         key::open(&self.place(), path, check, progress)
     }
 
+    /// The same for the bytes of a `.zkey`. They are kept as long as the key, which is loaded from them again where the device failed.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for what is no good key; [`Error::Device`] or [`Error::OutOfMemory`] where it does not fit.
+    pub fn load_key_bytes(&self, bytes: impl Into<Arc<[u8]>>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+        key::open_bytes(&self.place(), bytes.into(), check, progress)
+    }
+
     /// Reads a `.wtns` file into memory that the devices copy from at full rate. It is kept for the next witness: to make the
     /// first one takes longer than a proof gains by it.
     ///
@@ -241,10 +250,31 @@ impl Engine {
     /// witness is at fault.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a witness of another circuit, or one that does not satisfy it; [`Error::Device`].
+    /// [`Error::BadInput`] for a witness of another circuit, or one that does not satisfy it; [`Error::Device`];
+    /// [`Error::Interrupted`] within one primitive of [`Progress::cancelled`] saying so. The key and the device serve the next proof.
     pub fn prove(&self, key: &Key, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
         progress.start("prove", 0);
-        key.inner.prove(witness, progress)
+        key.inner.prove(witness, None, progress)
+    }
+
+    /// Uploads a witness for a proof with `key` that comes later. It may be called while another proof is under way, which it does
+    /// not wait for: the next one then finds its witness on the device. Where the device has no room for it, or fails, nothing is
+    /// lost: the proof uploads the witness itself.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a witness of another circuit; [`Error::Interrupted`].
+    pub fn stage(&self, key: &Key, witness: Witness, progress: &dyn Progress) -> Result<StagedWitness> {
+        let staged = key.inner.stage(&witness, progress)?;
+        Ok(StagedWitness { witness, staged })
+    }
+
+    /// As [`Engine::prove`], with a witness from [`Engine::stage`]. One that was staged for another key is uploaded anew.
+    ///
+    /// # Errors
+    /// As [`Engine::prove`].
+    pub fn prove_staged(&self, key: &Key, witness: StagedWitness, progress: &dyn Progress) -> Result<Proved> {
+        progress.start("prove", 0);
+        key.inner.prove(&witness.witness, witness.staged, progress)
     }
 
     /// The backend, or with [`Schedule::Each`] the first of them, if it is a `B`: to measure what it does.

@@ -1,6 +1,8 @@
 //! Whose threads a backend works on.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tandem_groth16::{Progress, Silent};
 use tandem_ops::{threads, Result};
 
 /// Threads of a backend's own, which do one thing at a time.
@@ -12,13 +14,13 @@ pub(crate) struct Owner {
     threads: usize,
     /// `None` where the system starts no more threads: the process's pool then does the work.
     pool: OnceLock<Option<rayon::ThreadPool>>,
-    turn: Mutex<()>,
+    turn: Turn,
 }
 
 impl Owner {
     /// With so many threads, which are started when they are first needed.
     pub(crate) fn new(threads: usize) -> Self {
-        Owner { threads, pool: OnceLock::new(), turn: Mutex::default() }
+        Owner { threads, pool: OnceLock::new(), turn: Turn::default() }
     }
 
     /// Runs `work` when all that came before is done. Within `work`, at once.
@@ -26,18 +28,65 @@ impl Owner {
     /// # Errors
     /// No thread can be started.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        let Some(done) = self.run_unless_cancelled(&Silent, work)? else { unreachable!("nobody cancels it") };
+        Ok(done)
+    }
+
+    /// The same; `None` where the caller asked to stop before its turn came.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub(crate) fn run_unless_cancelled<T: Send>(
+        &self,
+        progress: &dyn Progress,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<Option<T>> {
         let pool = |pool: &Option<rayon::ThreadPool>| pool.as_ref().is_some_and(|p| p.current_thread_index().is_some());
         if self.pool.get().is_some_and(pool) {
-            return Ok(work());
+            return Ok(Some(work()));
         }
         apart(|| {
-            // What panicked has left nothing half done here.
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(_turn) = self.turn.take(progress) else { return Ok(None) };
             match self.pool.get_or_init(|| threads::pool(self.threads).ok()) {
-                Some(pool) => Ok(pool.install(work)),
-                None => threads::ready().map(|()| work()),
+                Some(pool) => Ok(Some(pool.install(work))),
+                None => threads::ready().map(|()| Some(work())),
             }
         })?
+    }
+}
+
+/// Whose turn it is.
+#[derive(Default)]
+struct Turn {
+    is_taken: Mutex<bool>,
+    given_back: Condvar,
+}
+
+/// How often who waits looks whether its caller has asked to stop.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+
+impl Turn {
+    /// Waits for it; `None` where the caller asked to stop first.
+    fn take(&self, progress: &dyn Progress) -> Option<Taken<'_>> {
+        let mut is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *is_taken {
+            if progress.cancelled() {
+                return None;
+            }
+            is_taken = self.given_back.wait_timeout(is_taken, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *is_taken = true;
+        Some(Taken(self))
+    }
+}
+
+/// A turn, which the next one gets when this is dropped. What panicked in it has left nothing half done here.
+struct Taken<'a>(&'a Turn);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.0.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.given_back.notify_one();
     }
 }
 
@@ -87,6 +136,34 @@ mod tests {
             assert!(panicked.is_err());
             assert_eq!(owner.run(|| 7).unwrap(), 7);
         }
+    }
+
+    struct Stop;
+
+    impl Progress for Stop {
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn who_is_cancelled_does_not_wait_for_its_turn() {
+        let owner = Owner::new(1);
+        // Where nobody is before it, the work itself finds out.
+        assert_eq!(owner.run_unless_cancelled(&Stop, || 7).unwrap(), Some(7));
+        let (begun, release) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                owner.run(|| {
+                    begun.wait();
+                    release.wait();
+                })
+            });
+            begun.wait();
+            assert_eq!(owner.run_unless_cancelled(&Stop, || 7).unwrap(), None);
+            release.wait();
+        });
+        assert_eq!(owner.run(|| 8).unwrap(), 8);
     }
 
     /// A figure for people: a proof of 2^16 takes 3.5 ms.

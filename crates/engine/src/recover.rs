@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn broken() -> Fault {
-        Fault::Device { op: "msm", device: "GPU".into(), code: 700, code_name: "cudaErrorIllegalAddress".into() }
+        Fault::Device { op: "msm", device: "GPU".into(), code: 700, code_name: "x".into(), text: "y".into() }
     }
 
     fn steps(tried: &mut Tried, fault: &Fault) -> Vec<Next> {
@@ -218,7 +218,8 @@ mod tests {
                 }
             })
         };
-        let short = Fault::Device { op: "open GPUs", device: "GPU".into(), code: 2, code_name: "x".into() };
+        let (code_name, text) = ("x".into(), "y".into());
+        let short = Fault::Device { op: "open GPUs", device: "GPU".into(), code: 2, code_name, text };
         assert_eq!(opened(short, 3).unwrap(), 4);
         assert_eq!(opened(no_memory(), 2).unwrap(), 3);
         assert!(opened(broken(), 1).is_err() && calls.get() == 1);

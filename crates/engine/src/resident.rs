@@ -2,12 +2,13 @@
 
 use crate::key::{device_name, Attempt, Place, Source};
 use crate::recover::{sleep, Away, Next, Tried};
-use crate::team::{AnyCurve, AnyTeam, Resident};
+use crate::team::{AnyCurve, AnyTeam, Order, Resident, Uploaded};
 use crate::{Error, Progress, Result};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
-use tandem_groth16::{KeyView, Layout, PreparedKey, Witness as Values};
+use tandem_groth16::{Blinding, KeyView, Layout, PreparedKey, Witness as Values};
 use tandem_ops::{Curve, DeviceKind, Error as Fault};
 
 /// A key on a device.
@@ -15,6 +16,8 @@ pub(crate) struct OnDevice<C: Curve> {
     /// The device, in words.
     pub(crate) name: String,
     pub(crate) kind: DeviceKind,
+    /// No other key of the process has it: a witness is uploaded for one key.
+    id: u64,
     team: Arc<dyn AnyTeam>,
     layout: Layout,
     patience: Duration,
@@ -37,8 +40,20 @@ pub(crate) struct Call<'a, C: Curve> {
     pub(crate) source: &'a Source<C>,
     pub(crate) verifier: &'a PreparedKey<C>,
     pub(crate) witness: &'a Values<C>,
+    /// The same witness where it is on the device already; the first attempt takes it.
+    pub(crate) staged: Mutex<Option<StagedFor>>,
     pub(crate) progress: &'a dyn Progress,
 }
+
+/// A witness that was uploaded for a key on a device as it was opened then.
+pub(crate) struct StagedFor {
+    key: u64,
+    generation: u64,
+    uploaded: Uploaded,
+}
+
+/// Keys that have been loaded so far.
+static LOADED: AtomicU64 = AtomicU64::new(0);
 
 /// What a device made of it, and what is to be said of the way there.
 type Outcome<C> = (std::result::Result<Attempt<C>, Fault>, Option<String>);
@@ -87,7 +102,8 @@ impl<C: AnyCurve> OnDevice<C> {
         };
         let (name, team, slot) = (device_name(&info), place.team.clone(), RwLock::new(slot));
         let (layout, patience) = (place.layout, place.patience);
-        Ok((OnDevice { name, kind: info.kind, team, layout, patience, slot }, note))
+        let id = LOADED.fetch_add(1, Ordering::Relaxed);
+        Ok((OnDevice { name, kind: info.kind, id, team, layout, patience, slot }, note))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Slot<C>> {
@@ -101,6 +117,17 @@ impl<C: AnyCurve> OnDevice<C> {
     /// Whether the key is not on the device for now.
     pub(crate) fn is_away(&self) -> bool {
         self.read().away.is_some()
+    }
+
+    /// Uploads a witness beside whatever the device does meanwhile. `None` where the device has no room for it now, fails, or has not got
+    /// the key: the proof then uploads it. Errors that are not the device's are about `file`.
+    pub(crate) fn stage(&self, values: &Values<C>, progress: &dyn Progress, file: &Path) -> Result<Option<StagedFor>> {
+        let Slot { resident: Some(resident), generation, .. } = &*self.read() else { return Ok(None) };
+        match resident.stage(values, progress) {
+            Ok(uploaded) => Ok(Some(StagedFor { key: self.id, generation: *generation, uploaded })),
+            Err(tandem_groth16::Error::Backend(_)) => Ok(None),
+            Err(other) => Err(Error::prover(other, file)),
+        }
     }
 
     /// Makes a proof, as far as that takes with waiting, less memory and the device opened again. With `others`, another device can
@@ -165,8 +192,19 @@ impl<C: AnyCurve> OnDevice<C> {
 
     fn attempt(&self, call: &Call<'_, C>) -> tandem_groth16::Result<Attempt<C>> {
         loop {
-            if let Slot { resident: Some(resident), .. } = &*self.read() {
-                return Attempt::of(&**resident, call.verifier, call.witness);
+            if let Slot { resident: Some(resident), generation, .. } = &*self.read() {
+                let staged = call.staged.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let fits = |staged: &StagedFor| (staged.key, staged.generation) == (self.id, *generation);
+                return Attempt::of(
+                    &**resident,
+                    Order {
+                        verifier: call.verifier,
+                        witness: call.witness,
+                        uploaded: staged.filter(fits).map(|staged| staged.uploaded),
+                        blinding: &Blinding::random()?,
+                        progress: call.progress,
+                    },
+                );
             }
             self.load_again(call)?;
         }

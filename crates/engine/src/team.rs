@@ -3,10 +3,14 @@
 use crate::owner::Owner;
 use crate::recover;
 use crate::witness::AnyValues;
+use crate::Progress;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span};
+use tandem_groth16::{
+    prove_staged, prove_verified, stage, Blinding, Error, KeyView, Layout, Made, PreparedKey, ProvingKey, Request,
+    Staged, Witness,
+};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span, Timeline};
 
 /// A backend that proves on both curves.
 pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
@@ -62,19 +66,35 @@ pub(crate) trait Team<C: Curve>: Send + Sync {
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
 }
 
-/// A key on a backend.
-pub(crate) trait Resident<C: Curve>: Send + Sync {
-    /// One proof, right or wrong, and what ran when.
-    fn prove(
-        &self,
-        verifier: &PreparedKey<C>,
-        witness: &Witness<C>,
-        blinding: &Blinding<C>,
-    ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)>;
+/// A proof to be made.
+pub(crate) struct Order<'a, C: Curve> {
+    pub(crate) verifier: &'a PreparedKey<C>,
+    pub(crate) witness: &'a Witness<C>,
+    /// The same witness where it is on the backend already.
+    pub(crate) uploaded: Option<Uploaded>,
+    pub(crate) blinding: &'a Blinding<C>,
+    pub(crate) progress: &'a dyn Progress,
 }
 
-/// A backend that can be opened again when it has failed. It does one thing at a time: the spans that it gives out are those of the
-/// proof in hand.
+/// A witness in a backend's memory for one proof, with the timeline that its upload began.
+pub(crate) struct Uploaded {
+    /// The team that has it, where there are several.
+    pub(crate) team: usize,
+    pub(crate) timeline: Timeline,
+    /// A [`Staged`] of the key's curve and backend.
+    pub(crate) staged: Box<dyn Any + Send + Sync>,
+}
+
+/// A key on a backend.
+pub(crate) trait Resident<C: Curve>: Send + Sync {
+    /// Uploads a witness for one proof, beside whatever the backend does meanwhile.
+    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Uploaded>;
+    /// One proof, right or wrong, and what ran when.
+    fn prove(&self, order: Order<'_, C>) -> tandem_groth16::Result<(Made<C>, Vec<Span>)>;
+}
+
+/// A backend that can be opened again when it has failed. It makes one proof at a time, for the sake of its memory and its threads;
+/// a witness for the next one is uploaded meanwhile ([`Resident::stage`]).
 pub(crate) struct OneTeam<B> {
     open: Box<dyn Fn() -> tandem_ops::Result<B> + Send + Sync>,
     opened: Mutex<Opened<B>>,
@@ -149,16 +169,31 @@ struct OneKey<C: Curve, B: ProofBackend<C>> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> Resident<C> for OneKey<C, B> {
-    fn prove(
-        &self,
-        verifier: &PreparedKey<C>,
-        witness: &Witness<C>,
-        blinding: &Blinding<C>,
-    ) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
-        self.owner.run(|| {
-            self.backend.take_spans()?;
-            let made = prove_verified(&*self.backend, &self.key, verifier, witness, blinding)?;
-            Ok((made, self.backend.take_spans()?))
-        })?
+    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Uploaded> {
+        let request = Request::new(self.backend.timeline(), progress);
+        let staged = Box::new(stage(&*self.backend, &self.key, witness, &request)?);
+        Ok(Uploaded { team: 0, timeline: request.timeline, staged })
+    }
+
+    fn prove(&self, order: Order<'_, C>) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
+        let Order { verifier, witness, uploaded, blinding, progress } = order;
+        let (backend, key) = (&*self.backend, &self.key);
+        let work = || {
+            let uploaded = uploaded.and_then(|Uploaded { timeline, staged, .. }| {
+                Some((timeline, staged.downcast::<Staged<C, B>>().ok()?))
+            });
+            let (made, timeline) = match uploaded {
+                Some((timeline, staged)) => {
+                    let request = Request::new(timeline, progress);
+                    (prove_staged(backend, key, verifier, *staged, blinding, &request), request.timeline)
+                }
+                None => {
+                    let request = Request::new(backend.timeline(), progress);
+                    (prove_verified(backend, key, verifier, witness, blinding, &request), request.timeline)
+                }
+            };
+            Ok((made?, timeline.take()?))
+        };
+        self.owner.run_unless_cancelled(progress, work)?.unwrap_or(Err(Error::Interrupted))
     }
 }

@@ -1,5 +1,6 @@
 //! Witnesses.
 
+use crate::resident::StagedFor;
 use crate::{Error, KeyInfo, Result};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -45,6 +46,16 @@ impl Witness {
         let Wtns { curve, values } = Wtns::open_in(path, expected, room)?;
         let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, path))?;
         Ok(Witness { values, path: path.into(), seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// Takes the bytes of a `.wtns` file. They are the caller's to wipe.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] that names the place in them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Witness> {
+        let started = Instant::now();
+        let Wtns { curve, values } = Wtns::parse(bytes).map_err(|e| e.in_file(Path::new("the witness")))?;
+        Self::from_canonical(curve, values, started)
     }
 
     /// Takes the values as little-endian 64-bit limbs, each below the curve's scalar modulus. They are wiped when
@@ -96,6 +107,25 @@ impl Witness {
         } else {
             self.path.display().to_string()
         }
+    }
+}
+
+/// A witness that was uploaded for one proof with a key, by [`crate::Engine::stage`]. A secret: wiped when dropped, on the host and on
+/// the device.
+pub struct StagedWitness {
+    pub(crate) witness: Witness,
+    pub(crate) staged: Option<StagedFor>,
+}
+
+impl StagedWitness {
+    /// Whether it is on the key's device, or on its way there. If not, the proof uploads it.
+    pub fn is_on_device(&self) -> bool {
+        self.staged.is_some()
+    }
+
+    /// The witness as it is on the host.
+    pub fn into_witness(self) -> Witness {
+        self.witness
     }
 }
 

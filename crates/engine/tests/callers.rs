@@ -20,7 +20,7 @@ fn all_devices(what: &'static str, by: impl Fn(&(dyn Fn(usize) -> Proved + Sync)
         let call = |_: usize| engine.prove(&key, &files.witness(), &Silent).unwrap();
         let made = by(&call);
         assert_eq!(made.len(), CALLS);
-        let proofs: std::collections::HashSet<&str> = made.iter().map(|proved| proved.proof_json.as_str()).collect();
+        let proofs: std::collections::HashSet<_> = made.iter().map(|proved| proved.proof.as_bytes()).collect();
         assert_eq!(proofs.len(), CALLS, "each proof is blinded by itself");
         made.iter().enumerate().for_each(|(i, proved)| files.check(proved, &i.to_string()));
         assert!(made.iter().all(|proved| proved.fallback.is_none()));

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tandem_engine::{
-    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, Schedule,
-    SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, ErrorCode, Key, KeyCheck, Layout, Progress,
+    Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, Bn254, Canonical, Curve, DeviceKind, Digits, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, NttProducts, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Unaligned, VecOps, Wire,
+    NttOp, NttProducts, Pending, Result, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -118,12 +118,12 @@ fn files_are_proved_and_verified() {
             for name in ["read witness", "sparse product A", "MSM B2", "MSM H", "verify"] {
                 assert!(names.contains(&name), "{names:?}");
             }
-            fs::write(files.at("proof"), &proved.proof_json).unwrap();
-            fs::write(files.at("public"), &proved.public_json).unwrap();
+            fs::write(files.at("proof"), proved.proof.to_json()).unwrap();
+            fs::write(files.at("public"), proved.publics.to_json()).unwrap();
             verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
 
             // The last digit of the public value.
-            let mut other = proved.public_json.clone().into_bytes();
+            let mut other = proved.publics.to_json().into_bytes();
             *other.iter_mut().rfind(|byte| byte.is_ascii_digit()).unwrap() ^= 1;
             fs::write(files.at("public"), other).unwrap();
             let refused = verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap_err();
@@ -183,6 +183,7 @@ fn witnesses_at_fault_are_named() {
             let error = engine.prove(&key, &witness, &Silent).err().unwrap();
             assert!(error.to_string().contains(reason), "{error}");
             assert_eq!(error.exit_status(), 2);
+            assert_eq!(error.code() == ErrorCode::Unsatisfied, reason.contains("satisfy"));
         };
         let bn254 = CurveId::Bn254;
         refused(files.changed(|v| v[9][0] ^= 2), bn254, "does not satisfy the circuit");
@@ -314,19 +315,14 @@ impl Backend for Faulty {
     }
     fn synchronize(&self) -> Result<()> {
         if self.fails == Fails::Ending && self.sums.load(Ordering::Relaxed) > 0 {
-            let (device, code_name) = ("Faulty GPU".into(), "cudaErrorIllegalAddress".into());
-            return Err(tandem_ops::Error::Device { op: "synchronize", device, code: 700, code_name });
+            let (device, code_name, text) =
+                ("Faulty GPU".into(), "cudaErrorIllegalAddress".into(), "an illegal access".into());
+            return Err(tandem_ops::Error::Device { op: "synchronize", device, code: 700, code_name, text });
         }
         self.cpu.synchronize()
     }
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
-        self.cpu.begin(lane, name)
-    }
-    fn end(&self, span: SpanId) {
-        self.cpu.end(span);
-    }
-    fn take_spans(&self) -> Result<Vec<Span>> {
-        self.cpu.take_spans()
+    fn timeline(&self) -> Timeline {
+        self.cpu.timeline()
     }
 }
 
@@ -400,12 +396,13 @@ impl<G: Group> Msm<G> for Faulty {
     fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         if self.fails == Fails::Proving {
-            let (device, code_name) = ("Faulty GPU".into(), "cudaErrorECCUncorrectable".into());
-            return Err(tandem_ops::Error::Device { op: "msm", device, code: 214, code_name });
+            let (device, code_name, text) =
+                ("Faulty GPU".into(), "cudaErrorECCUncorrectable".into(), "a bit error".into());
+            return Err(tandem_ops::Error::Device { op: "msm", device, code: 214, code_name, text });
         }
-        let sum = Msm::<G>::msm(&self.cpu, bases, digits)?.wait()?;
+        let sum = Msm::<G>::msm(&self.cpu, bases, digits, timeline)?.wait()?;
         let wrong = (self.wrong)(self.sums.fetch_add(1, Ordering::Relaxed));
         Ok(Pending::ready(if wrong { sum + too_much::<G>(self.outside) } else { sum }))
     }
@@ -446,8 +443,8 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
         let key = files.key(&engine);
         for proof in 0..6 {
             let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
-            fs::write(files.at("proof"), &proved.proof_json).unwrap();
-            fs::write(files.at("public"), &proved.public_json).unwrap();
+            fs::write(files.at("proof"), proved.proof.to_json()).unwrap();
+            fs::write(files.at("public"), proved.publics.to_json()).unwrap();
             verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
             match proved.fallback {
                 Some(report) => {
@@ -486,8 +483,8 @@ fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
         let report = key.note().or(proved.fallback.as_deref()).unwrap();
         assert!(report.contains(said) && report.contains("Faulty GPU"), "{report}");
         assert!(proved.device.starts_with("CPU") && engine.wrong_proofs() == 0, "{}", proved.device);
-        fs::write(files.at("proof"), &proved.proof_json).unwrap();
-        fs::write(files.at("public"), &proved.public_json).unwrap();
+        fs::write(files.at("proof"), proved.proof.to_json()).unwrap();
+        fs::write(files.at("public"), proved.publics.to_json()).unwrap();
         verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
 
         // A device that was asked for by name is not replaced.

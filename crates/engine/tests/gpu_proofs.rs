@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{
-    prove, prove_verified, Blinding, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Silent, Witness,
+    prove, prove_verified, Blinding, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Request, Silent, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Backend, Bls12_381, Bn254, Curve, ProofBackend};
@@ -57,7 +57,7 @@ fn proof<C: Curve, B: ProofBackend<C>>(
     blinding: &Blinding<C>,
 ) -> Proof<C> {
     let resident = ProvingKey::load(backend, &key.view().unwrap(), layout, proofs).unwrap();
-    prove(backend, &resident, witness, blinding).unwrap()
+    prove(backend, &resident, witness, blinding, &Request::silent()).unwrap()
 }
 
 fn bytes<C: Curve>(proof: &Proof<C>) -> Vec<u8> {
@@ -139,7 +139,7 @@ where
                 witness = Witness::new(held).unwrap();
             }
             let blinding = Blinding::random().unwrap();
-            let made = prove_verified(team, &resident, &verifier, &witness, &blinding).unwrap();
+            let made = prove_verified(team, &resident, &verifier, &witness, &blinding, &Request::silent()).unwrap();
             assert_eq!(made.verdict, Ok(()), "proof {verified}, {circuit:?} on {} GPUs, {layout:?}", team.lanes());
             verified += 1;
             large += usize::from(circuit.constraints >= 1 << 12);
@@ -174,7 +174,9 @@ fn nothing_is_waited_for_until_all_is_told() {
     let witness = Witness::new(held).unwrap();
     let shares = (0..6).map(|_| {
         let begun = std::time::Instant::now();
-        let made = prove_verified(&team, &resident, &verifier, &witness, &Blinding::random().unwrap()).unwrap();
+        let made =
+            prove_verified(&team, &resident, &verifier, &witness, &Blinding::random().unwrap(), &Request::silent())
+                .unwrap();
         assert_eq!(made.verdict, Ok(()));
         let told = made.host.iter().filter(|span| ["upload witness", "enqueue"].contains(&span.name));
         told.map(|span| span.seconds).sum::<f64>() / (made.ended - begun).as_secs_f64()

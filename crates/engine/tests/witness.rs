@@ -35,8 +35,8 @@ fn witnesses_are_used_again_and_again() {
                 for _ in 0..2 {
                     let proved = engine.prove(&key, &witness, &Silent).unwrap();
                     assert_eq!(proved.fallback, None);
-                    fs::write(at("proof"), proved.proof_json).unwrap();
-                    fs::write(at("public"), proved.public_json).unwrap();
+                    fs::write(at("proof"), proved.proof.to_json()).unwrap();
+                    fs::write(at("public"), proved.publics.to_json()).unwrap();
                     verify(&at("vkey"), &at("public"), &at("proof")).unwrap();
                 }
                 if round == 1 {

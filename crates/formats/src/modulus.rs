@@ -2,9 +2,6 @@
 
 use tandem_ops::CurveId;
 
-/// Both curves.
-pub(crate) const CURVES: [CurveId; 2] = [CurveId::Bn254, CurveId::Bls12_381];
-
 const BN254_P: [u64; 4] = [0x3c208c16d87cfd47, 0x97816a916871ca8d, 0xb85045b68181585d, 0x30644e72e131a029];
 const BN254_R: [u64; 4] = [0x43e1f593f0000001, 0x2833e84879b97091, 0xb85045b68181585d, 0x30644e72e131a029];
 const BLS12_381_P: [u64; 6] = [
@@ -35,12 +32,12 @@ pub(crate) const fn scalar(curve: CurveId) -> &'static [u64; 4] {
 
 /// The curve whose coordinates have this modulus (little-endian bytes).
 pub(crate) fn curve_of_base(bytes: &[u8]) -> Option<CurveId> {
-    CURVES.into_iter().find(|&c| bytemuck::cast_slice::<u64, u8>(base(c)) == bytes)
+    CurveId::ALL.iter().copied().find(|&c| bytemuck::cast_slice::<u64, u8>(base(c)) == bytes)
 }
 
 /// The curve whose scalars have this modulus (little-endian bytes).
 pub fn curve_of_scalar(bytes: &[u8]) -> Option<CurveId> {
-    CURVES.into_iter().find(|&c| bytemuck::cast_slice::<u64, u8>(scalar(c)) == bytes)
+    CurveId::ALL.iter().copied().find(|&c| bytemuck::cast_slice::<u64, u8>(scalar(c)) == bytes)
 }
 
 /// Whether `x` < `modulus`, both least significant limb first and of equal length.

@@ -2,7 +2,7 @@
 //! and verifies it part by part as the parts come in.
 
 use crate::blinding::Terms;
-use crate::{Blinding, PreparedKey, Proof, Refusal, Result, P1};
+use crate::{Blinding, PreparedKey, Proof, Refusal, Request, Result, P1};
 use ark_ec::CurveGroup;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -43,12 +43,15 @@ impl<C: Curve> Default for Sums<C> {
     }
 }
 
-fn total<G: CurveGroup>(terms: G, parts: Vec<Pending<G>>) -> Result<G> {
+/// Waits for the parts of one sum, unless the request was cancelled meanwhile.
+fn total<G: CurveGroup>(terms: G, parts: Vec<Pending<G>>, sum: &'static str, request: &Request<'_>) -> Result<G> {
     let mut total = terms;
     for part in parts {
+        request.check()?;
         let part: G = part.wait()?;
         total += part;
     }
+    request.progress.finished(sum);
     Ok(total)
 }
 
@@ -61,6 +64,7 @@ impl<C: Curve> Sums<C> {
         self,
         terms: Terms<C>,
         blinding: &Blinding<C>,
+        request: &Request<'_>,
         host: &mut Vec<HostSpan>,
         ab: impl FnOnce(P1<C>, crate::P2<C>),
     ) -> Result<Proof<C>> {
@@ -70,16 +74,16 @@ impl<C: Curve> Sums<C> {
             let (terms_b1, b1) = (terms.b1, self.b1);
             scope.spawn(move |_| {
                 let mut host = Vec::new();
-                let b1 = HostSpan::of(&mut host, "wait for B1", || total(terms_b1, b1));
+                let b1 = HostSpan::of(&mut host, "wait for B1", || total(terms_b1, b1, "MSM B1", request));
                 _ = with_b.set((b1.map(|b1| b1 * *blinding.r), host));
             });
-            let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2))?;
+            let b2 = HostSpan::of(host, "wait for B2", || total(terms.b2, self.b2, "MSM B2", request))?;
             let b = C::G2::from_ark(&b2.into_affine());
-            let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a))?;
+            let a1 = HostSpan::of(host, "wait for A", || total(terms.a, self.a, "MSM A", request))?;
             let a = C::G1::from_ark(&a1.into_affine());
             ab(a, b);
             scope.spawn(move |_| _ = with_a.set(a1 * *blinding.s));
-            let c = HostSpan::of(host, "wait for L and H", || total(terms.c, self.c))?;
+            let c = HostSpan::of(host, "wait for L and H", || total(terms.c, self.c, "MSM L and H", request))?;
             Result::Ok((a, b, c))
         })?;
         let (Some(with_a), Some((with_b, waited))) = (with_a.into_inner(), with_b.into_inner()) else {
@@ -92,8 +96,14 @@ impl<C: Curve> Sums<C> {
     }
 
     /// The proof alone.
-    pub(crate) fn finish(self, terms: Terms<C>, blinding: &Blinding<C>, host: &mut Vec<HostSpan>) -> Result<Proof<C>> {
-        self.proof(terms, blinding, host, |_, _| ())
+    pub(crate) fn finish(
+        self,
+        terms: Terms<C>,
+        blinding: &Blinding<C>,
+        request: &Request<'_>,
+        host: &mut Vec<HostSpan>,
+    ) -> Result<Proof<C>> {
+        self.proof(terms, blinding, request, host, |_, _| ())
     }
 
     /// The proof and what `verifier` says of it. What it says of the public values, A and B is computed while the lanes
@@ -102,9 +112,9 @@ impl<C: Curve> Sums<C> {
         self,
         backend: &B,
         terms: Terms<C>,
-        verifier: &PreparedKey<C>,
-        publics: &[Canonical],
+        (verifier, publics): (&PreparedKey<C>, &[Canonical]),
         blinding: &Blinding<C>,
+        request: &Request<'_>,
         host: &mut Vec<HostSpan>,
     ) -> Result<(Proof<C>, std::result::Result<(), Refusal>)> {
         let (of_inputs, of_ab, synchronized, checked) =
@@ -112,9 +122,10 @@ impl<C: Curve> Sums<C> {
         let (proof, of_c) = rayon::in_place_scope(|scope| {
             let (of_inputs, of_ab, synchronized, checked) = (&of_inputs, &of_ab, &synchronized, &checked);
             scope.spawn(move |_| _ = of_inputs.set(verifier.of_inputs(publics)));
-            let proof = self.proof(terms, blinding, host, |a, b| {
+            let proof = self.proof(terms, blinding, request, host, |a, b| {
                 scope.spawn(move |_| _ = of_ab.set(verifier.of_ab(&a, &b)));
             })?;
+            request.check()?;
             scope.spawn(move |_| _ = synchronized.set(backend.synchronize()));
             scope.spawn(move |_| _ = checked.set(PreparedKey::<C>::check_c(&proof.c)));
             let of_c = HostSpan::of(host, "verify C", || verifier.of_c(&proof.c));
@@ -128,6 +139,8 @@ impl<C: Curve> Sums<C> {
         };
         synchronized?;
         let verdict = HostSpan::of(host, "verify", || verifier.conclude(of_inputs, of_ab, checked.and(of_c)));
+        request.check()?;
+        request.progress.finished("verify");
         Ok((proof, verdict))
     }
 

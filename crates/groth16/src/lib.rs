@@ -1,9 +1,10 @@
 //! Groth16 proofs as a schedule over any [`tandem_ops::Backend`].
 //!
 //! The key is a [`KeyView`] where it lies and a [`ProvingKey`] on a backend; [`prove`] makes a [`Proof`] of a
-//! [`Witness`], and [`PreparedKey::verify`] checks it; [`prove_verified`] does both at once. The equations are those of snarkjs's keys, whose section H holds the odd
-//! coset's Lagrange basis at tau, so that the quotient is never written as coefficients: its sum over H is the sum of
-//! a*b - c on the odd coset.
+//! [`Witness`], and [`PreparedKey::verify`] checks it; [`prove_verified`] does both at once. Each call is a [`Request`]
+//! with spans of its own, which may be cancelled. The equations are those of snarkjs's keys, whose section H holds the
+//! odd coset's Lagrange basis at tau, so that the quotient is never written as coefficients: its sum over H is the sum
+//! of a*b - c on the odd coset.
 #![forbid(unsafe_code)]
 
 mod blinding;
@@ -17,6 +18,7 @@ mod owned;
 pub mod plan;
 mod progress;
 mod prove;
+mod request;
 pub mod setup;
 pub mod synthetic;
 mod tuning;
@@ -30,7 +32,8 @@ pub use key::{KeyPoints, KeyView, ProvingKey, VerifyingKey};
 pub use owned::OwnedKey;
 pub use plan::{Layout, Shape};
 pub use progress::{Progress, Silent};
-pub use prove::{prove, prove_verified, Made, Proof};
+pub use prove::{prove, prove_staged, prove_verified, stage, Made, Proof, Staged};
+pub use request::Request;
 pub use verify::{PreparedKey, Refusal};
 pub use witness::Witness;
 

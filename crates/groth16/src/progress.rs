@@ -1,4 +1,6 @@
-//! How far a long operation has come.
+//! How far a long operation has come, and who may stop it.
+
+use tandem_ops::Lane;
 
 /// Hears of progress. Its methods may be called from any thread.
 pub trait Progress: Sync {
@@ -12,8 +14,18 @@ pub trait Progress: Sync {
         let _ = units;
     }
 
-    /// Asked between units of work; `true` makes the operation end with [`crate::Error::Interrupted`] and leave
-    /// no file behind.
+    /// A stage of a proof, such as `MSM B2`, was given to `lane`, which does it in its order.
+    fn enqueued(&self, stage: &'static str, lane: Lane) {
+        let _ = (stage, lane);
+    }
+
+    /// A stage of a proof is done, and its result is on the host: a sum, or the proof's verification.
+    fn finished(&self, stage: &'static str) {
+        let _ = stage;
+    }
+
+    /// Asked between units of work, and before and after every primitive of a proof; `true` makes the operation end with
+    /// [`crate::Error::Interrupted`] and leave no file behind.
     fn cancelled(&self) -> bool {
         false
     }

@@ -3,12 +3,13 @@
 use crate::blinding::Terms;
 use crate::finish::{HostSpan, Sums};
 use crate::plan::{Chains, Sum};
-use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Result, Witness, P1, P2};
+use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Request, Result, Witness, P1, P2};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, Lane, Mont, Msm, NttOp, Order, ProofBackend, Scalars,
+    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order, ProofBackend,
+    Scalars,
 };
 
 /// A proof.
@@ -22,28 +23,111 @@ pub struct Proof<C: Curve> {
     pub c: P1<C>,
 }
 
+impl<C: Curve> Proof<C> {
+    /// A, B and C on the wire, one after the other.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [bytemuck::bytes_of(&self.a), bytemuck::bytes_of(&self.b), bytemuck::bytes_of(&self.c)].concat()
+    }
+
+    /// The proof with these bytes, not checked; `None` for another number of them.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (a, rest) = bytes.split_at_checked(size_of::<P1<C>>())?;
+        let (b, c) = rest.split_at_checked(size_of::<P2<C>>())?;
+        Some(Proof {
+            a: bytemuck::pod_read_unaligned(a),
+            b: bytemuck::pod_read_unaligned(b),
+            c: bytemuck::try_pod_read_unaligned(c).ok()?,
+        })
+    }
+}
+
 impl<C: Curve> PartialEq for Proof<C> {
     fn eq(&self, other: &Self) -> bool {
         self.a == other.a && self.b == other.b && self.c == other.c
     }
 }
 
+/// A witness in the memory of a key's lanes, or on its way there, for one proof. Wiped when dropped.
+pub struct Staged<C: Curve, B: ProofBackend<C>> {
+    witness: Witness<C>,
+    wires: Vec<B::Buf<Canonical>>,
+    host: Vec<HostSpan>,
+}
+
+/// Uploads a witness for a proof that comes later: other proofs with the key may be under way meanwhile, and their spans are
+/// not this one's. Each lane takes all of it over its own link. An exchange of pieces between lanes, enqueued beside a proof, could come in
+/// another order on one lane than on another, so that each would wait for the other.
+///
+/// # Errors
+/// [`Error::Witness`] for one of another length; [`Error::Backend`]; [`Error::Interrupted`].
+pub fn stage<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    witness: &Witness<C>,
+    request: &Request<'_>,
+) -> Result<Staged<C, B>> {
+    uploaded(key, witness, request, |lanes, values| {
+        let to_lane = |&lane: &Lane| backend.upload_to_all(&[lane], values, &request.timeline);
+        let bufs: Vec<Vec<_>> = lanes.iter().map(to_lane).collect::<tandem_ops::Result<_>>()?;
+        Ok(bufs.into_iter().flatten().collect())
+    })
+}
+
+/// The witness as `upload` brings it to the lanes that want all of it.
+fn uploaded<C: Curve, B: ProofBackend<C>>(
+    key: &ProvingKey<C, B>,
+    witness: &Witness<C>,
+    request: &Request<'_>,
+    upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<B::Buf<Canonical>>>,
+) -> Result<Staged<C, B>> {
+    let (has, expected) = (witness.values().len(), key.shape.variables);
+    if has != expected {
+        return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {expected} wires")));
+    }
+    request.check()?;
+    let (lanes, mut host) = (&key.schedule.whole, Vec::new());
+    let wires = HostSpan::of(&mut host, UPLOAD, || {
+        let spans: Vec<_> = lanes.iter().map(|&lane| request.timeline.begin(lane, UPLOAD)).collect();
+        let wires = upload(lanes, witness.shared());
+        spans.into_iter().for_each(|span| request.timeline.end(span));
+        wires
+    })?;
+    lanes.iter().for_each(|&lane| request.progress.enqueued(UPLOAD, lane));
+    Ok(Staged { witness: witness.clone(), wires, host })
+}
+
+/// Uploads the witness of a proof that begins with it, over all links at once.
+fn upload<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    witness: &Witness<C>,
+    request: &Request<'_>,
+) -> Result<Staged<C, B>> {
+    uploaded(key, witness, request, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
+}
+
+const UPLOAD: &str = "upload witness";
+
 /// Makes a proof. It is not verified here, and a witness that does not satisfy the circuit is not noticed: whoever
 /// returns proofs calls [`prove_verified`], or [`PreparedKey::verify`] on each. One that is not valid may tell of its witness.
 ///
 /// # Errors
-/// [`Error::Witness`] for one of another length; [`Error::Backend`].
+/// [`Error::Witness`] for one of another length; [`Error::Backend`]; [`Error::Interrupted`].
 pub fn prove<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     witness: &Witness<C>,
     blinding: &Blinding<C>,
+    request: &Request<'_>,
 ) -> Result<Proof<C>> {
-    let mut host = Vec::new();
-    let (sums, terms) = begin(backend, key, witness, blinding, &mut host)?;
-    let proof = sums.finish(terms, blinding, &mut host)?;
-    backend.synchronize()?;
-    Ok(proof)
+    let made = || {
+        let Begun { sums, terms, mut host, .. } =
+            begin(backend, key, blinding, request, || upload(backend, key, witness, request))?;
+        let proof = sums.finish(terms, blinding, request, &mut host)?;
+        backend.synchronize()?;
+        Ok(proof)
+    };
+    settled(backend, made())
 }
 
 /// A proof that has been verified, and how the host's time was spent.
@@ -59,7 +143,8 @@ pub struct Made<C: Curve> {
     pub host: Vec<HostSpan>,
 }
 
-/// Makes a proof and verifies it, for the most part while the lanes still work on it. `verifier` is of the same key.
+/// Makes a proof and verifies it, for the most part while the lanes still work on it. `verifier` is of the same key. A request that
+/// is cancelled ends within one primitive; the backend and the key serve the next one as if it had not been made.
 ///
 /// # Errors
 /// As [`prove`].
@@ -69,12 +154,63 @@ pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
     verifier: &PreparedKey<C>,
     witness: &Witness<C>,
     blinding: &Blinding<C>,
+    request: &Request<'_>,
 ) -> Result<Made<C>> {
-    let mut host = Vec::new();
-    let (sums, terms) = begin(backend, key, witness, blinding, &mut host)?;
-    let publics = &witness.values()[1..=key.shape.publics];
-    let (proof, verdict) = sums.finish_verified(backend, terms, verifier, publics, blinding, &mut host)?;
-    Ok(Made { proof, verdict, ended: Instant::now(), host })
+    make(backend, key, verifier, blinding, request, || upload(backend, key, witness, request))
+}
+
+/// The same with a witness that [`stage`] has uploaded for this key, on this backend.
+///
+/// # Errors
+/// As [`prove`]; a witness that lies on other lanes than the key wants.
+pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    verifier: &PreparedKey<C>,
+    staged: Staged<C, B>,
+    blinding: &Blinding<C>,
+    request: &Request<'_>,
+) -> Result<Made<C>> {
+    let lanes = staged.wires.iter().map(|buf| buf.lane());
+    if staged.witness.values().len() != key.shape.variables || !lanes.eq(key.schedule.whole.iter().copied()) {
+        return Err(tandem_ops::Error::invalid("prove", "the witness was staged for another key").into());
+    }
+    make(backend, key, verifier, blinding, request, || Ok(staged))
+}
+
+fn make<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &ProvingKey<C, B>,
+    verifier: &PreparedKey<C>,
+    blinding: &Blinding<C>,
+    request: &Request<'_>,
+    staged: impl FnOnce() -> Result<Staged<C, B>>,
+) -> Result<Made<C>> {
+    let made = || {
+        let Begun { sums, terms, witness, mut host } = begin(backend, key, blinding, request, staged)?;
+        let publics = &witness.values()[1..=key.shape.publics];
+        let (proof, verdict) =
+            sums.finish_verified(backend, terms, (verifier, publics), blinding, request, &mut host)?;
+        Ok(Made { proof, verdict, ended: Instant::now(), host })
+    };
+    settled(backend, made())
+}
+
+/// After a cancelled request nothing of it is left on the lanes, and what was uploaded is overwritten.
+fn settled<B: Backend, T>(backend: &B, made: Result<T>) -> Result<T> {
+    if let Err(Error::Interrupted) = &made {
+        // A device that failed meanwhile says so with the next request.
+        _ = backend.synchronize();
+    }
+    made
+}
+
+/// A proof whose lanes have been told everything.
+struct Begun<C: Curve> {
+    sums: Sums<C>,
+    terms: Terms<C>,
+    witness: Witness<C>,
+    host: Vec<HostSpan>,
 }
 
 /// Tells the lanes what to do. What of the proof depends on the blinding alone is computed meanwhile: a small proof's sums are there
@@ -82,17 +218,19 @@ pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
 fn begin<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
-    witness: &Witness<C>,
     blinding: &Blinding<C>,
-    host: &mut Vec<HostSpan>,
-) -> Result<(Sums<C>, Terms<C>)> {
+    request: &Request<'_>,
+    staged: impl FnOnce() -> Result<Staged<C, B>>,
+) -> Result<Begun<C>> {
     let terms = OnceLock::new();
-    let sums = rayon::in_place_scope(|scope| {
+    let (sums, witness, host) = rayon::in_place_scope(|scope| {
         scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
-        enqueue(backend, key, witness, host)
+        let Staged { witness, wires, mut host } = staged()?;
+        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, request))?;
+        Result::Ok((sums, witness, host))
     })?;
     let Some(terms) = terms.into_inner() else { unreachable!("the scope ended before its task") };
-    Ok((sums, terms))
+    Ok(Begun { sums, terms, witness, host })
 }
 
 /// Tells the lanes all that the sums of the proof take: the transforms, the sums over the witness, then those over the quotient.
@@ -101,49 +239,36 @@ fn begin<C: Curve, B: ProofBackend<C>>(
 fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
-    witness: &Witness<C>,
-    host: &mut Vec<HostSpan>,
+    wires: Vec<B::Buf<Canonical>>,
+    request: &Request<'_>,
 ) -> Result<Sums<C>> {
-    let (has, expected) = (witness.values().len(), key.shape.variables);
-    if has != expected {
-        return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {expected} wires")));
+    let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
+    let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
+    let others_wait = key.schedule.chains != Chains::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
+    // Two threads, so that no lane waits until another has been told all it has to do.
+    let (first, others) = rayon::join(
+        || {
+            if others_wait {
+                let quotient = quotient(backend, key, &wires, request)?;
+                Result::Ok((sum_witness(backend, key, &wires, transforms, request)?, quotient))
+            } else {
+                let sums = sum_witness(backend, key, &wires, transforms, request)?;
+                Ok((sums, quotient(backend, key, &wires, request)?))
+            }
+        },
+        || sum_witness(backend, key, &wires, |lane| !transforms(lane), request),
+    );
+    let ((of_transforming, quotient), mut sums) = (first?, others?);
+    sums.append(of_transforming);
+    drop(wires);
+    for (part, values) in key.quotient.iter().zip(&quotient) {
+        let lane = part.share.lane;
+        let digits = request
+            .enqueue(lane, "quotient digits", || Digits::<C>::digits(backend, &part.plan, Scalars::Mont(values)))?;
+        let sum = || Msm::<C::G1>::msm(backend, &part.bases, &digits, &request.timeline);
+        sums.c.push(request.enqueue(lane, "MSM H", sum)?);
     }
-    let lanes = &key.schedule.whole;
-    let wires = HostSpan::of(host, "upload witness", || {
-        let spans: Vec<_> = lanes.iter().map(|&lane| backend.begin(lane, "upload witness")).collect();
-        let wires = backend.upload_to_all(lanes, witness.shared());
-        spans.into_iter().for_each(|span| backend.end(span));
-        wires
-    })?;
-    HostSpan::of(host, "enqueue", || {
-        let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
-        let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
-        let others_wait = key.schedule.chains != Chains::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
-        // Two threads, so that no lane waits until another has been told all it has to do.
-        let (first, others) = rayon::join(
-            || {
-                if others_wait {
-                    let quotient = quotient(backend, key, &wires)?;
-                    Result::Ok((sum_witness(backend, key, &wires, transforms)?, quotient))
-                } else {
-                    let sums = sum_witness(backend, key, &wires, transforms)?;
-                    Ok((sums, quotient(backend, key, &wires)?))
-                }
-            },
-            || sum_witness(backend, key, &wires, |lane| !transforms(lane)),
-        );
-        let ((of_transforming, quotient), mut sums) = (first?, others?);
-        sums.append(of_transforming);
-        drop(wires);
-        for (part, values) in key.quotient.iter().zip(&quotient) {
-            let lane = part.share.lane;
-            let digits = timed(backend, lane, "quotient digits", || {
-                Digits::<C>::digits(backend, &part.plan, Scalars::Mont(values))
-            })?;
-            sums.c.push(timed(backend, lane, "MSM H", || Msm::<C::G1>::msm(backend, &part.bases, &digits))?);
-        }
-        Ok(sums)
-    })
+    Ok(sums)
 }
 
 /// The buffer of `wires` on `lane`, if there is one.
@@ -156,6 +281,7 @@ fn quotient<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: &[B::Buf<Canonical>],
+    request: &Request<'_>,
 ) -> Result<Vec<B::Buf<Mont>>> {
     let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
     let (Some(on_a), Some(on_b)) = (on::<B>(wires, a), on::<B>(wires, b)) else {
@@ -164,18 +290,19 @@ fn quotient<C: Curve, B: ProofBackend<C>>(
     let n = key.shape.domain;
     let mut va = backend.alloc::<Mont>(a, n)?;
     let mut vb = backend.alloc::<Mont>(b, n)?;
-    timed(backend, a, "sparse product A", || backend.spmv(&key.matrix_a, on_a, &mut va))?;
-    timed(backend, b, "sparse product B", || backend.spmv(&key.matrix_b, on_b, &mut vb))?;
+    request.enqueue(a, "sparse product A", || backend.spmv(&key.matrix_a, on_a, &mut va))?;
+    request.enqueue(b, "sparse product B", || backend.spmv(&key.matrix_b, on_b, &mut vb))?;
 
     let (rows, odd) = (Coset::Subgroup, key.coset);
     let (natural, reversed) = (Order::Natural, Order::BitReversed);
     let to_coefficients = NttOp { direction: Direction::Inverse, coset: rows, input: natural, output: reversed };
     let to_odd_coset = NttOp { direction: Direction::Forward, coset: odd, input: reversed, output: natural };
-    let transform = |v: &mut B::Buf<Mont>, name, op| timed(backend, v.lane(), name, || backend.ntt(v, op));
+    let transform = |v: &mut B::Buf<Mont>, name, op| request.enqueue(v.lane(), name, || backend.ntt(v, op));
     // On the rows c = a*b, for any witness that satisfies the circuit.
-    let there = |v: &B::Buf<Mont>| (v.lane() != c_inverse).then(|| copied(backend, v, 0..n, c_inverse)).transpose();
+    let there =
+        |v: &B::Buf<Mont>| (v.lane() != c_inverse).then(|| request.copied(backend, v, 0..n, c_inverse)).transpose();
     let copies = (there(&va)?, there(&vb)?);
-    let mut vc = timed(backend, c_inverse, "inverse NTT c", || {
+    let mut vc = request.enqueue(c_inverse, "inverse NTT c", || {
         let (a, b) = (copies.0.as_ref().unwrap_or(&va), copies.1.as_ref().unwrap_or(&vb));
         backend.ntt_of_product(a, b, to_coefficients)
     })?;
@@ -183,28 +310,28 @@ fn quotient<C: Curve, B: ProofBackend<C>>(
     transform(&mut va, "inverse NTT a", to_coefficients)?;
     transform(&mut vb, "inverse NTT b", to_coefficients)?;
     if c_inverse != c_forward {
-        vc = copied(backend, &vc, 0..n, c_forward)?;
+        vc = request.copied(backend, &vc, 0..n, c_forward)?;
     }
     transform(&mut va, "coset NTT a", to_odd_coset)?;
     transform(&mut vb, "coset NTT b", to_odd_coset)?;
 
     let shares = key.quotient.iter().map(|part| (part.share.lane, part.share.range.clone()));
     if [b, c_forward].iter().all(|&lane| lane == a) {
-        let quotient = timed(backend, a, "coset NTT c", || backend.product_less_ntt(&va, &vb, vc, to_odd_coset))?;
+        let quotient = request.enqueue(a, "coset NTT c", || backend.product_less_ntt(&va, &vb, vc, to_odd_coset))?;
         drop((va, vb));
         if let [whole] = &key.quotient[..] {
             if whole.share.lane == a && whole.share.range.len() == n {
                 return Ok(vec![quotient]);
             }
         }
-        return shares.map(|(lane, range)| copied(backend, &quotient, range, lane)).collect();
+        return shares.map(|(lane, range)| request.copied(backend, &quotient, range, lane)).collect();
     }
     transform(&mut vc, "coset NTT c", to_odd_coset)?;
     let share = |(lane, range): (Lane, Range<usize>)| {
-        let mut pa = copied(backend, &va, range.clone(), lane)?;
-        let pb = copied(backend, &vb, range.clone(), lane)?;
-        let pc = copied(backend, &vc, range, lane)?;
-        timed(backend, lane, "a*b - c", || backend.mul_sub(&mut pa, &pb, &pc))?;
+        let mut pa = request.copied(backend, &va, range.clone(), lane)?;
+        let pb = request.copied(backend, &vb, range.clone(), lane)?;
+        let pc = request.copied(backend, &vc, range, lane)?;
+        request.enqueue(lane, "a*b - c", || backend.mul_sub(&mut pa, &pb, &pc))?;
         Ok(pa)
     };
     shares.map(share).collect()
@@ -216,6 +343,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
     key: &ProvingKey<C, B>,
     wires: &[B::Buf<Canonical>],
     chosen: impl Fn(Lane) -> bool,
+    request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let mut sums = Sums::default();
     for part in key.witness.iter().filter(|part| chosen(part.share.lane)) {
@@ -224,20 +352,23 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         let scalars = match (on::<B>(wires, lane), wires.first()) {
             (Some(whole), _) if range.len() == whole.len() => whole,
             (Some(from), _) | (None, Some(from)) => {
-                own = copied(backend, from, range, lane)?;
+                own = request.copied(backend, from, range, lane)?;
                 &own
             }
             (None, None) => return Err(tandem_ops::Error::invalid("prove", "no lane has the witness").into()),
         };
-        let digits = timed(backend, lane, "witness digits", || {
+        let digits = request.enqueue(lane, "witness digits", || {
             Digits::<C>::digits(backend, &part.plan, Scalars::Canonical(scalars))
         })?;
         // G2 takes longest to put together, and the verifier waits for A and B, so that B2 goes first.
         if let Some(bases) = &part.b2 {
-            sums.b2.push(timed(backend, lane, "MSM B2", || Msm::<C::G2>::msm(backend, bases, &digits))?);
+            sums.b2.push(
+                request.enqueue(lane, "MSM B2", || Msm::<C::G2>::msm(backend, bases, &digits, &request.timeline))?,
+            );
         }
         for (sum, bases) in &part.g1 {
-            let pending = timed(backend, lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits))?;
+            let pending =
+                request.enqueue(lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits, &request.timeline))?;
             match sum {
                 Sum::A => sums.a.push(pending),
                 Sum::B1 => sums.b1.push(pending),
@@ -246,32 +377,6 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
         }
     }
     Ok(sums)
-}
-
-/// A copy, with a span where it goes from lane to lane.
-fn copied<B: Backend, T: tandem_ops::Wire>(
-    backend: &B,
-    from: &B::Buf<T>,
-    range: Range<usize>,
-    lane: Lane,
-) -> Result<B::Buf<T>> {
-    if from.lane() == lane {
-        return Ok(backend.copy(from, range, lane)?);
-    }
-    timed(backend, from.lane(), "copy to lane", || backend.copy(from, range, lane))
-}
-
-/// Runs `work` within a span on the lane's timeline.
-fn timed<B: Backend, T>(
-    backend: &B,
-    lane: Lane,
-    name: &'static str,
-    work: impl FnOnce() -> tandem_ops::Result<T>,
-) -> Result<T> {
-    let span = backend.begin(lane, name);
-    let result = work();
-    backend.end(span);
-    Ok(result?)
 }
 
 fn name(sum: Sum) -> &'static str {

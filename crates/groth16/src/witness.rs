@@ -13,6 +13,13 @@ pub struct Witness<C: Curve> {
     of: PhantomData<fn() -> C>,
 }
 
+/// The same values, not a copy of them.
+impl<C: Curve> Clone for Witness<C> {
+    fn clone(&self) -> Self {
+        Witness { values: self.values.clone(), of: PhantomData }
+    }
+}
+
 impl<C: Curve> Witness<C> {
     /// Takes the values of all wires, the constant 1 first.
     ///

@@ -8,7 +8,8 @@ use support::{checked, key};
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{
-    check, prove, prove_verified, Blinding, Error, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Refusal, Silent,
+    check, prove, prove_verified, Blinding, Error, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Refusal, Request,
+    Silent,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Backend, Bls12_381, Bn254, Canonical, Curve, Lane, Span};
@@ -21,7 +22,7 @@ fn proof_as<C: Curve>(
 ) -> Proof<C> {
     let backend = Cpu::new(lanes);
     let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout, 100).unwrap();
-    prove(&backend, &resident, &checked(witness).unwrap(), blinding).unwrap()
+    prove(&backend, &resident, &checked(witness).unwrap(), blinding, &Request::silent()).unwrap()
 }
 
 fn proof<C: Curve>(key: &OwnedKey<C>, witness: &[Canonical], lanes: usize, blinding: &Blinding<C>) -> Proof<C> {
@@ -48,9 +49,9 @@ fn sums_over_the_witness_come_first_where_no_lane_waits_for_transforms() {
     for (lanes, layout, sums_first) in [(1, Layout::Auto, true), (1, Layout::Split, true), (2, Layout::Split, false)] {
         let backend = Cpu::new(lanes);
         let resident = ProvingKey::load(&backend, &key.view().unwrap(), layout, 100).unwrap();
-        backend.take_spans().unwrap();
-        prove(&backend, &resident, &checked(&witness).unwrap(), &Blinding::random().unwrap()).unwrap();
-        let spans = backend.take_spans().unwrap();
+        let request = Request::new(backend.timeline(), &Silent);
+        prove(&backend, &resident, &checked(&witness).unwrap(), &Blinding::random().unwrap(), &request).unwrap();
+        let spans = request.timeline.take().unwrap();
         for lane in (0..lanes).map(Lane) {
             let begins = |part| {
                 let of_part = |s: &&Span| s.lane == lane && s.name.starts_with(part);
@@ -195,7 +196,8 @@ fn proofs_are_verified_while_they_are_made() {
         let resident = ProvingKey::load(&backend, &key.view().unwrap(), Layout::Roles, 1).unwrap();
         let make = |verifier: &PreparedKey<Bls12_381>, witness: &[Canonical]| {
             let blinding = Blinding::random().unwrap();
-            prove_verified(&backend, &resident, verifier, &checked(witness).unwrap(), &blinding).unwrap()
+            prove_verified(&backend, &resident, verifier, &checked(witness).unwrap(), &blinding, &Request::silent())
+                .unwrap()
         };
         for (witness, expected) in [(&good, Ok(())), (&bad, Err(Refusal::Equation))] {
             let made = make(&verifier, witness);
@@ -220,7 +222,7 @@ fn a_witness_of_the_wrong_form_is_refused() {
     };
     let refused = |witness: &[Canonical], reason: &str| {
         let witness = checked(witness).unwrap();
-        is(prove(&backend, &resident, &witness, &Blinding::random().unwrap()).unwrap_err(), reason);
+        is(prove(&backend, &resident, &witness, &Blinding::random().unwrap(), &Request::silent()).unwrap_err(), reason);
     };
     refused(&good[..good.len() - 1], "41 values; the key's circuit has 42 wires");
     refused(&[good.clone(), vec![good[1]]].concat(), "43 values");

@@ -8,7 +8,7 @@ use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use support::{arkworks_accepts, checked, infinity, key, multiple, Outside};
 use tandem_groth16::check::Fault;
 use tandem_groth16::synthetic::Synthetic;
-use tandem_groth16::{prove, Blinding, Layout, PreparedKey, Proof, ProvingKey, Refusal, VerifyingKey};
+use tandem_groth16::{prove, Blinding, Layout, PreparedKey, Proof, ProvingKey, Refusal, Request, VerifyingKey};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group};
 
@@ -18,7 +18,9 @@ fn proved<C: Curve>(circuit: Synthetic, seed: u64) -> (VerifyingKey<C>, Vec<Cano
     let view = key.view().unwrap();
     let witness = circuit.witness::<C>(seed).unwrap();
     let resident = ProvingKey::load(&Cpu::new(1), &view, Layout::Auto, 1).unwrap();
-    let proof = prove(&Cpu::new(1), &resident, &checked(&witness).unwrap(), &Blinding::random().unwrap()).unwrap();
+    let proof =
+        prove(&Cpu::new(1), &resident, &checked(&witness).unwrap(), &Blinding::random().unwrap(), &Request::silent())
+            .unwrap();
     (view.verifying_key(), witness[1..=circuit.publics].to_vec(), proof)
 }
 

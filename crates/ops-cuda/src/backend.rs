@@ -2,13 +2,13 @@
 
 use crate::gather::Gathers;
 use crate::lane::LaneCtx;
-use crate::spans::Spans;
+use crate::spans::{Clock, Recorded};
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::{
-    Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info, Lane, Pending, Result, Span, SpanId, Wire,
+    Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info, Lane, Pending, Result, Timeline, Wire,
 };
 
 /// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values.
@@ -17,7 +17,7 @@ const KEPT_HOST_BYTES: usize = 2 << 30;
 /// A team of GPUs; lane i is the i-th of them.
 pub struct Cuda {
     pub(crate) lanes: Vec<Arc<LaneCtx>>,
-    spans: Mutex<Spans>,
+    clock: Arc<Clock>,
     host_blocks: Arc<PinnedPool>,
     gathers: Gathers,
 }
@@ -62,6 +62,12 @@ impl<T: Wire> CudaBuf<T> {
     /// The memory itself, to put other memory of this length and lane in its place.
     pub(crate) fn memory(&mut self) -> &mut DeviceBuffer<T> {
         &mut self.memory
+    }
+
+    /// Puts the elements of `other`, which are no more, in the place of the first ones.
+    pub(crate) fn replace_front(&mut self, cuda: &Cuda, other: &CudaBuf<T>) -> Result<()> {
+        let ctx = cuda.lane("copy", other.lane)?;
+        self.memory.copy_from(0, &other.memory, 0..other.len()).map_err(|e| ctx.error("copy", e))
     }
 
     /// Address of the first element, for a launcher.
@@ -111,6 +117,7 @@ impl Cuda {
             device: e.device.map_or("the CUDA runtime".into(), |d| d.to_string()),
             code: e.code,
             code_name: e.name,
+            text: e.text,
         };
         let mut lanes = Vec::with_capacity(devices.len());
         for (i, &device) in devices.iter().enumerate() {
@@ -126,8 +133,8 @@ impl Cuda {
                 lane.share(peer).map_err(device_error)?;
             }
         }
-        let spans = Mutex::new(Spans::new(&lanes).map_err(device_error)?);
-        Ok(Cuda { lanes, spans, host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)), gathers: Gathers::default() })
+        let clock = Arc::new(Clock::new(&lanes).map_err(device_error)?);
+        Ok(Cuda { lanes, clock, host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)), gathers: Gathers::default() })
     }
 
     /// A lane's GPU.
@@ -140,15 +147,6 @@ impl Cuda {
     /// A buffer of a lane with undefined contents, which the caller will write.
     pub(crate) fn uninit<T: Wire>(&self, op: &'static str, lane: Lane, len: usize) -> Result<CudaBuf<T>> {
         Ok(CudaBuf { memory: self.lane(op, lane)?.alloc(op, len)?, lane })
-    }
-
-    /// Begins a span of what runs beside a lane's own order.
-    pub(crate) fn begin_aside(&self, lane: &LaneCtx, name: &'static str) -> SpanId {
-        self.spans().begin(lane, true, name)
-    }
-
-    fn spans(&self) -> MutexGuard<'_, Spans> {
-        self.spans.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -206,7 +204,12 @@ impl Backend for Cuda {
 
     /// Each lane gets a piece over its own link, and the others' pieces through the fabric; or everything over its own link, where
     /// nothing else joins them. Nothing is waited for where `src` is page-locked.
-    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &Arc<HostBuf<T>>) -> Result<Vec<CudaBuf<T>>> {
+    fn upload_to_all<T: Wire>(
+        &self,
+        lanes: &[Lane],
+        src: &Arc<HostBuf<T>>,
+        timeline: &Timeline,
+    ) -> Result<Vec<CudaBuf<T>>> {
         const OP: &str = "upload";
         let mut seen = HashSet::new();
         if !lanes.iter().all(|lane| seen.insert(lane)) {
@@ -234,9 +237,9 @@ impl Backend for Cuda {
         Upload::run(&uploads).map_err(|e| gathered[0].error(OP, e))?;
         drop(uploads);
         if let Some(gather) = gather {
-            let spans: Vec<_> = lanes.iter().map(|&lane| self.begin(lane, "exchange pieces")).collect();
+            let spans: Vec<_> = lanes.iter().map(|&lane| timeline.begin(lane, "exchange pieces")).collect();
             gather.all_gather_buffers(&mut bufs).map_err(|e| gathered[0].fabric_error(OP, e))?;
-            spans.into_iter().for_each(|span| self.end(span));
+            spans.into_iter().for_each(|span| timeline.end(span));
         }
         bufs.iter_mut().for_each(|buf| buf.truncate(src.len()));
         Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane }).collect())
@@ -263,18 +266,7 @@ impl Backend for Cuda {
         done.into_iter().collect()
     }
 
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
-        match self.lanes.get(lane.0) {
-            Some(ctx) => self.spans().begin(ctx, false, name),
-            None => SpanId(u64::MAX),
-        }
-    }
-
-    fn end(&self, span: SpanId) {
-        self.spans().end(&self.lanes, span);
-    }
-
-    fn take_spans(&self) -> Result<Vec<Span>> {
-        self.spans().take(&self.lanes)
+    fn timeline(&self) -> Timeline {
+        Timeline::new(Recorded::new(&self.lanes, &self.clock))
     }
 }

@@ -225,10 +225,7 @@ impl LaneCtx {
 
     /// The same for one of the fabric's.
     pub(crate) fn fabric_error(&self, op: &'static str, error: tandem_fabric::Error) -> Error {
-        match error {
-            tandem_fabric::Error::Device(error) => self.error(op, error),
-            error => Error::invalid(op, error.to_string()),
-        }
+        fabric_error(op, self.name(), error, || self.free_bytes(), |error| self.error(op, error))
     }
 
     /// The same for an operation that needed `wanted` bytes.
@@ -240,7 +237,31 @@ impl LaneCtx {
         if error.code == tandem_cuda::ffi::TANDEM_INVALID {
             return Error::invalid(op, format!("{} was given sizes that do not fit", error.op));
         }
-        Error::Device { op, device: self.name(), code: error.code, code_name: error.name }
+        Error::Device { op, device: self.name(), code: error.code, code_name: error.name, text: error.text }
+    }
+}
+
+/// The status of a fabric that has failed, which no device has: it is usable again when it is opened again.
+pub(crate) const FABRIC_FAILED: i32 = i32::MIN;
+
+/// The error of a backend for one of the fabric's, on `device` with so many bytes free. What a caller did wrong is told from what
+/// failed, and the text is kept.
+fn fabric_error(
+    op: &'static str,
+    device: String,
+    error: tandem_fabric::Error,
+    free: impl FnOnce() -> u64,
+    of_device: impl FnOnce(tandem_cuda::Error) -> Error,
+) -> Error {
+    use tandem_fabric::Error as E;
+    let text = error.to_string();
+    match error {
+        E::Device(error) => of_device(error),
+        E::OutOfMemory { wanted, device, .. } => Error::OutOfMemory { op, device, wanted, free: free() },
+        E::Fault(_) | E::NoPeer { .. } | E::NotResident(_) | E::Plan(_) | E::WrongSchedule(_) => {
+            Error::Device { op, device, code: FABRIC_FAILED, code_name: "fabric".into(), text }
+        }
+        E::Topology(_) | E::Job(_) | E::Invalid { .. } => Error::invalid(op, text),
     }
 }
 
@@ -324,6 +345,30 @@ mod tests {
                 assert!(std::panic::catch_unwind(|| on_threads(&work)).is_err());
             }
         }
+    }
+
+    #[test]
+    fn errors_of_the_fabric_keep_their_text_and_their_kind() {
+        use tandem_fabric::Error as E;
+        let device =
+            tandem_cuda::Error { op: "copy", device: None, code: 700, name: "cudaErrorX".into(), text: "why".into() };
+        let kept = |error| {
+            let of_device = |e: tandem_cuda::Error| Error::Device {
+                op: "gather",
+                device: "GPU".into(),
+                code: e.code,
+                code_name: e.name,
+                text: e.text,
+            };
+            fabric_error("gather", "GPU".into(), error, || 7, of_device)
+        };
+        assert_eq!(kept(E::Device(device)).to_string(), "gather on GPU failed: cudaErrorX (700), why");
+        let wait = kept(E::NotResident("the kernel needs 200 blocks, 132 fit".into()));
+        assert!(matches!(&wait, Error::Device { code: FABRIC_FAILED, text, .. } if text.contains("132 fit")), "{wait}");
+        let full = E::OutOfMemory { pe: 1, device: "GPU 1".into(), wanted: 9, reason: "full".into() };
+        assert!(matches!(kept(full), Error::OutOfMemory { wanted: 9, free: 7, .. }));
+        let wrong = kept(E::Invalid { op: "gather", problem: "3 buffers for 2 PEs".into() });
+        assert!(matches!(&wrong, Error::Invalid { reason, .. } if reason.contains("3 buffers")), "{wrong}");
     }
 
     /// Where there is no GPU this is passed over.

@@ -2,18 +2,59 @@
 
 use crate::lane::LaneCtx;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_cuda::{Event, Stream};
+use tandem_ops::timeline::Recorder;
 use tandem_ops::{Lane, Result, Span, SpanId};
 
+/// The queue of what runs beside a lane's own order.
+pub(crate) const ASIDE: usize = 1;
+
+/// An event of a lane and the microseconds from the backend's creation to it.
+type Base = (Arc<Event>, f64);
+
+/// What the times of all timelines of a backend are measured from: a base for each lane. The device tells the time between two
+/// events in 32 bits, so a base is replaced by later ones to keep the difference small.
+pub(crate) struct Clock(Mutex<Vec<Base>>);
+
+impl Clock {
+    pub(crate) fn new(lanes: &[Arc<LaneCtx>]) -> tandem_cuda::Result<Self> {
+        let base = |lane: &Arc<LaneCtx>| Ok((Arc::new(lane.stream().record_timed()?), 0.0));
+        Ok(Clock(Mutex::new(lanes.iter().map(base).collect::<tandem_cuda::Result<_>>()?)))
+    }
+
+    /// The bases as they are now. The devices have passed them, so that they come before whatever is begun from here on.
+    fn bases(&self) -> Vec<Base> {
+        self.lock().clone()
+    }
+
+    /// Measures from `base` from here on, unless a later one is there.
+    fn advance(&self, lane: Lane, base: Base) {
+        let current = &mut self.lock()[lane.0];
+        if base.1 > current.1 {
+            *current = base;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Base>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The spans of one request.
+pub(crate) struct Recorded {
+    lanes: Vec<Arc<LaneCtx>>,
+    clock: Arc<Clock>,
+    bases: Vec<Base>,
+    spans: Mutex<Spans>,
+}
+
 /// Spans that are open and spans that were ended.
-pub(crate) struct Spans {
+#[derive(Default)]
+struct Spans {
     next: u64,
     open: HashMap<SpanId, Begun>,
     ended: Vec<(Begun, Event)>,
-    /// For each lane an event and the microseconds from the backend's creation to it. The device tells the time
-    /// between two events in 32 bits, so the event is replaced by later ones to keep the difference small.
-    base: Vec<(Event, f64)>,
     /// The first failure to mark a span, which `begin` and `end` cannot return.
     failed: Option<tandem_ops::Error>,
 }
@@ -21,71 +62,82 @@ pub(crate) struct Spans {
 /// A span that has begun.
 struct Begun {
     lane: Lane,
-    /// Whether it runs beside the lane's own order.
-    aside: bool,
+    queue: usize,
     name: &'static str,
     start: Event,
 }
 
 const OP: &str = "span";
 
-fn stream(lane: &LaneCtx, aside: bool) -> &Stream {
-    if aside {
-        lane.aside()
-    } else {
-        lane.stream()
+fn stream(lane: &LaneCtx, queue: usize) -> &Stream {
+    match queue {
+        0 => lane.stream(),
+        _ => lane.aside(),
+    }
+}
+
+impl Recorded {
+    pub(crate) fn new(lanes: &[Arc<LaneCtx>], clock: &Arc<Clock>) -> Self {
+        Recorded { lanes: lanes.to_vec(), clock: clock.clone(), bases: clock.bases(), spans: Mutex::default() }
+    }
+
+    fn spans(&self) -> MutexGuard<'_, Spans> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Spans {
-    pub(crate) fn new(lanes: &[Arc<LaneCtx>]) -> tandem_cuda::Result<Self> {
-        let base = lanes.iter().map(|l| Ok((l.stream().record_timed()?, 0.0))).collect::<tandem_cuda::Result<_>>()?;
-        Ok(Spans { next: 0, open: HashMap::new(), ended: Vec::new(), base, failed: None })
+    fn fail(&mut self, error: tandem_ops::Error) {
+        self.failed.get_or_insert(error);
     }
+}
 
-    pub(crate) fn begin(&mut self, lane: &LaneCtx, aside: bool, name: &'static str) -> SpanId {
-        let id = SpanId(self.next);
-        self.next += 1;
-        match stream(lane, aside).record_timed() {
-            Ok(start) => {
-                self.open.insert(id, Begun { lane: lane.lane, aside, name, start });
-            }
-            Err(error) => self.fail(lane.error(OP, error)),
+impl Recorder for Recorded {
+    fn begin(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
+        let Some(ctx) = self.lanes.get(lane.0) else { return SpanId(u64::MAX) };
+        let mut spans = self.spans();
+        let id = SpanId(spans.next);
+        spans.next += 1;
+        match stream(ctx, queue).record_timed() {
+            Ok(start) => _ = spans.open.insert(id, Begun { lane, queue, name, start }),
+            Err(error) => spans.fail(ctx.error(OP, error)),
         }
         id
     }
 
-    pub(crate) fn end(&mut self, lanes: &[Arc<LaneCtx>], span: SpanId) {
-        let Some(begun) = self.open.remove(&span) else { return };
-        let lane = &lanes[begun.lane.0];
-        match stream(lane, begun.aside).record_timed() {
-            Ok(end) => self.ended.push((begun, end)),
-            Err(error) => self.fail(lane.error(OP, error)),
+    fn end(&self, span: SpanId) {
+        let mut spans = self.spans();
+        let Some(begun) = spans.open.remove(&span) else { return };
+        let ctx = &self.lanes[begun.lane.0];
+        match stream(ctx, begun.queue).record_timed() {
+            Ok(end) => spans.ended.push((begun, end)),
+            Err(error) => spans.fail(ctx.error(OP, error)),
         }
     }
 
-    fn fail(&mut self, error: tandem_ops::Error) {
-        self.failed.get_or_insert(error);
-    }
-
-    pub(crate) fn take(&mut self, lanes: &[Arc<LaneCtx>]) -> Result<Vec<Span>> {
-        let ended = std::mem::take(&mut self.ended);
-        if let Some(error) = self.failed.take() {
+    fn take(&self) -> Result<Vec<Span>> {
+        let (ended, failed) = {
+            let mut spans = self.spans();
+            (std::mem::take(&mut spans.ended), spans.failed.take())
+        };
+        if let Some(error) = failed {
             return Err(error);
         }
+        let mut bases = self.bases.clone();
         let mut spans = Vec::with_capacity(ended.len());
-        for (Begun { lane, aside, name, start }, end) in ended {
-            let ctx = &lanes[lane.0];
-            let (base, base_us) = &self.base[lane.0];
+        for (Begun { lane, queue, name, start }, end) in ended {
+            let ctx = &self.lanes[lane.0];
+            let (base, base_us) = &bases[lane.0];
             let measure = || {
                 end.synchronize()?;
                 Ok((f64::from(base.elapsed_ms(&start)?) * 1e3, f64::from(start.elapsed_ms(&end)?) * 1e3))
             };
             let (from_base, duration_us) = measure().map_err(|e| ctx.error(OP, e))?;
             let start_us = base_us + from_base;
-            spans.push(Span { lane, queue: usize::from(aside), name, start_us, duration_us });
+            spans.push(Span { lane, queue, name, start_us, duration_us });
             if from_base > 1e6 {
-                self.base[lane.0] = (start, start_us);
+                bases[lane.0] = (Arc::new(start), start_us);
+                self.clock.advance(lane, bases[lane.0].clone());
             }
         }
         Ok(spans)

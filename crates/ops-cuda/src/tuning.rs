@@ -3,6 +3,48 @@
 /// Multi-scalar multiplication, in mixed additions of G1. NVIDIA H200, 2026-11-21, `bench/micro/msm.cu`, the mode
 /// `bench` (docs/design/msm.md).
 pub(crate) mod msm {
+    use tandem_ops::CurveId;
+
+    /// The group that points are of. Every number that was found by measuring sums belongs to one: a curve without them does not
+    /// compile, and never has another curve's.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct GroupId {
+        pub(crate) curve: CurveId,
+        pub(crate) g2: bool,
+    }
+
+    /// What was measured of a group.
+    pub(crate) struct Measured {
+        /// A sum's additions in XYZZ coordinates, and in affine ones in rounds. Fitted to sums of 2^19 to 2^26 points
+        /// (docs/design/msm.md).
+        pub(crate) xyzz: Additions,
+        pub(crate) rounds: Additions,
+        /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. Two NVIDIA H200,
+        /// 2026-11-22, 23:51 UTC, `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on one and on two: G1 of BN254 2^16 0.50
+        /// and 0.55, 2^17 0.69 and 0.57; of BLS12-381 2^16 0.90 and 0.94, 2^17 1.26 and 0.97; G2 of BN254 2^13 0.62 and 0.73, 2^14 0.77
+        /// and 0.70; of BLS12-381 2^12 0.83 and 0.84, 2^13 1.02 and 0.98.
+        pub(crate) shard_points: usize,
+        /// Bytes of a table of points that additions read at random without waiting for it. A microbench of such reads, in thousand millions
+        /// a second: 21 from up to 64 GB, 15 from 80, 5 from 100, 3 from 125 GB, for points of 64 and of 96 bytes. Additions in XYZZ
+        /// coordinates take 6.4 of them on BN254; the first round of affine ones takes as many as there are, and found 13 of points of 192
+        /// bytes in 103 GB (H200, 2026-11-22, 16:42 UTC, docs/design/msm.md).
+        pub(crate) table_reach: u64,
+    }
+
+    impl GroupId {
+        pub(crate) const fn measured(self) -> Measured {
+            const fn of(entry: f64, bucket: f64, start: f64) -> Additions {
+                Additions { entry, bucket, start }
+            }
+            let (xyzz, rounds, shard_points, table_reach) = match (self.curve, self.g2) {
+                (CurveId::Bn254, false) => (of(0.98, 4.4, 1.2e6), of(0.85, 5.3, 3.0e6), 1 << 16, 80_000_000_000),
+                (CurveId::Bls12_381, false) => (of(0.98, 4.4, 0.6e6), of(0.77, 7.2, 1.6e6), 1 << 16, 80_000_000_000),
+                (CurveId::Bn254, true) => (of(2.85, 13.0, 2.0e6), of(1.99, 16.0, 4.4e6), 1 << 13, 105_000_000_000),
+                (CurveId::Bls12_381, true) => (of(2.85, 13.0, 1.3e6), of(1.92, 16.1, 4.4e6), 1 << 12, 105_000_000_000),
+            };
+            Measured { xyzz, rounds, shard_points, table_reach }
+        }
+    }
     /// What the additions of a sum take, in mixed additions of G1 of the curve: 163 ps on BN254, 350 ps on BLS12-381.
     pub(crate) struct Additions {
         /// An entry.
@@ -14,17 +56,6 @@ pub(crate) mod msm {
         pub(crate) start: f64,
     }
 
-    /// By the bytes of a point: in XYZZ coordinates, and in affine ones in rounds. Fitted to sums of 2^19 to 2^26 points
-    /// (docs/design/msm.md).
-    pub(crate) fn additions(point_bytes: u64) -> (Additions, Additions) {
-        let of = |entry, bucket, start| Additions { entry, bucket, start };
-        match point_bytes {
-            0..=64 => (of(0.98, 4.4, 1.2e6), of(0.85, 5.3, 3.0e6)),
-            65..=96 => (of(0.98, 4.4, 0.6e6), of(0.77, 7.2, 1.6e6)),
-            97..=128 => (of(2.85, 13.0, 2.0e6), of(1.99, 16.0, 4.4e6)),
-            _ => (of(2.85, 13.0, 1.3e6), of(1.92, 16.1, 4.4e6)),
-        }
-    }
     /// Rounds go on until so many slots of a bucket are left.
     pub(crate) const SLOTS_LEFT: f64 = 5.0;
     /// Their scratch memory takes at most this share of a GPU's: one fifth, of sums in a row one tenth, for other things of a proof lie beside
@@ -40,47 +71,31 @@ pub(crate) mod msm {
     /// What rounds work with, about a point an entry, is overwritten beside what follows: at 3 TB/s, which is taken for granted and not
     /// measured. That is as much as rounds gain on BN254's G1. 2^22 constraints, one NVIDIA H200, 2026-11-23, the sums A, L, B1 and H:
     /// 4.83, 5.39, 4.66 and 8.21 ms without, 5.91, 5.02, 5.02 and 9.23 with rounds, the proof 47.2 and 49.2 (docs/design/msm.md).
-    pub(crate) fn overwritten(point_bytes: u64) -> f64 {
-        point_bytes as f64 / 3.0 / mixed_addition(point_bytes)
+    pub(crate) fn overwritten(curve: CurveId, point_bytes: u64) -> f64 {
+        point_bytes as f64 / 3.0 / mixed_addition(curve)
     }
-    /// Picoseconds of a mixed addition in G1 of the curve whose points these are, in G1 or G2.
-    fn mixed_addition(point_bytes: u64) -> f64 {
-        match point_bytes {
-            64 | 128 => 163.0,
-            _ => 350.0,
+    /// Picoseconds of a mixed addition in G1 of the curve.
+    const fn mixed_addition(curve: CurveId) -> f64 {
+        match curve {
+            CurveId::Bn254 => 163.0,
+            CurveId::Bls12_381 => 350.0,
         }
     }
     /// With less than so many entries at a time no rounds are made.
     pub(crate) const LEAST_CHUNK: u64 = 1 << 22;
     /// A doubling in G2, in those of G1.
     pub(crate) const G2_COST: f64 = 3.1;
-    /// A digit's way from the scalar to its place: 14.5 ps, of 163 ps for an addition on BN254, and of 350 ps for one of
-    /// points of more than 64 bytes (2026-11-23, docs/design/msm.md). With more than 2^22 buckets the runs of the second sort
+    /// A digit's way from the scalar to its place: 14.5 ps, of 163 ps for an addition on BN254, and of 350 ps for one on
+    /// BLS12-381 (2026-11-23, docs/design/msm.md). With more than 2^22 buckets the runs of the second sort
     /// are four entries long, and it takes 17 ps.
-    pub(crate) fn entry_cost(point_bytes: u64, buckets: u64) -> f64 {
+    pub(crate) fn entry_cost(curve: CurveId, buckets: u64) -> f64 {
         let picoseconds = if buckets > 1 << 22 { 17.0 } else { 14.5 };
-        picoseconds / mixed_addition(point_bytes)
+        picoseconds / mixed_addition(curve)
     }
     /// What it takes more for all digits of a scalar to see which of the uppermost may stay as they are: 12 ps. Digits of 2^24 scalars of BN254
     /// took 2.92 and not 2.78 ms (8.3 ps) though each had 0.24 fewer, at 14.5 ps (2026-11-23, docs/design/msm.md).
-    pub(crate) fn look_ahead_cost(point_bytes: u64) -> f64 {
-        12.0 / mixed_addition(point_bytes)
-    }
-    /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. By group and curve, by the
-    /// bytes of a point. Two NVIDIA H200, 2026-11-22, 23:51 UTC, commit 92ac3fa, `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on
-    /// one and on two: G1 of BN254 2^16 0.50 and 0.55, 2^17 0.69 and 0.57; of BLS12-381 2^16 0.90 and 0.94, 2^17 1.26 and 0.97; G2 of BN254 2^13 0.62
-    /// and 0.73, 2^14 0.77 and 0.70; of BLS12-381 2^12 0.83 and 0.84, 2^13 1.02 and 0.98.
-    pub(crate) fn shard_points(point_bytes: u64) -> usize {
-        const BN254_G1: usize = 1 << 16;
-        const BLS12_381_G1: usize = 1 << 16;
-        const BN254_G2: usize = 1 << 13;
-        const BLS12_381_G2: usize = 1 << 12;
-        match point_bytes {
-            0..=64 => BN254_G1,
-            65..=96 => BLS12_381_G1,
-            97..=128 => BN254_G2,
-            _ => BLS12_381_G2,
-        }
+    pub(crate) fn look_ahead_cost(curve: CurveId) -> f64 {
+        12.0 / mixed_addition(curve)
     }
     /// Powers of two of a place that a table has at most: buckets are then 1/2 + 1/16 of what they are with one. A fifth takes as much
     /// memory as the others and leaves 1/2 + 1/32: 30.44 ms and not 30.55, 2^24 points of BN254 (docs/design/msm.md).
@@ -89,18 +104,6 @@ pub(crate) mod msm {
     pub(crate) const DOUBLING_COST: f64 = 1.1;
     /// A point of a level, made affine with an eighth of an inversion.
     pub(crate) const LEVEL_COST: f64 = 1.5;
-
-    /// Bytes of a table of points of `point_bytes` that additions read at random without waiting for it. A microbench of
-    /// such reads, in thousand millions a second: 21 from up to 64 GB, 15 from 80, 5 from 100, 3 from 125 GB, for
-    /// points of 64 and of 96 bytes. Additions in XYZZ coordinates take 6.4 of them on BN254; the first round of affine ones takes
-    /// as many as there are, and found 13 of points of 192 bytes in 103 GB (H200, 2026-11-22, 16:42 UTC, docs/design/msm.md).
-    pub(crate) fn table_reach(point_bytes: u64) -> u64 {
-        if point_bytes <= 96 {
-            80_000_000_000
-        } else {
-            105_000_000_000
-        }
-    }
 }
 
 /// Transforms.

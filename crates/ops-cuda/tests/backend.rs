@@ -104,26 +104,27 @@ fn spans_follow_each_other() {
     let a = wire::<Bn254>(&random::<Bn254>(1 << 16, 1));
     let mut a = cuda.upload(Lane(0), &a).unwrap();
     let b = cuda.copy(&a, 0..1 << 16, Lane(0)).unwrap();
-    let whole = cuda.begin(Lane(0), "whole");
+    let timeline = cuda.timeline();
+    let whole = timeline.begin(Lane(0), "whole");
     for name in ["first", "second"] {
-        let span = cuda.begin(Lane(0), name);
+        let span = timeline.begin(Lane(0), name);
         for _ in 0..100 {
             VecOps::<Bn254>::mul(&cuda, &mut a, &b).unwrap();
         }
-        cuda.end(span);
+        timeline.end(span);
     }
-    cuda.end(whole);
-    let never_ended = cuda.begin(Lane(0), "open");
-    let spans = cuda.take_spans().unwrap();
+    timeline.end(whole);
+    let never_ended = timeline.begin(Lane(0), "open");
+    let spans = timeline.take().unwrap();
     assert_eq!(spans.iter().map(|s| s.name).collect::<Vec<_>>(), ["first", "second", "whole"]);
     let [first, second, whole] = &spans[..] else { panic!("{spans:?}") };
     assert!(first.start_us >= 0.0 && first.duration_us > 10.0, "{spans:?}");
     // Events resolve about half a microsecond.
     assert!(second.start_us >= first.start_us + first.duration_us - 1.0, "{spans:?}");
     assert!(whole.duration_us >= first.duration_us + second.duration_us - 2.0, "{spans:?}");
-    cuda.end(never_ended);
-    cuda.end(never_ended);
-    assert_eq!(cuda.take_spans().unwrap().len(), 1);
+    timeline.end(never_ended);
+    timeline.end(never_ended);
+    assert_eq!(timeline.take().unwrap().len(), 1);
 }
 
 fn arithmetic<C: Curve>() {
@@ -192,12 +193,13 @@ fn copies_between_gpus_take_their_link() {
     for (from, to) in [(Lane(0), Lane(1)), (Lane(1), Lane(0))] {
         let source = cuda.alloc::<u8>(from, bytes).unwrap();
         // Other programs on these GPUs slow some of them down.
+        let timeline = cuda.timeline();
         for _ in 0..32 {
-            let span = cuda.begin(from, "copy");
+            let span = timeline.begin(from, "copy");
             drop(cuda.copy(&source, 0..bytes, to).unwrap());
-            cuda.end(span);
+            timeline.end(span);
         }
-        let fastest = cuda.take_spans().unwrap().iter().map(|s| s.duration_us).fold(f64::INFINITY, f64::min);
+        let fastest = timeline.take().unwrap().iter().map(|s| s.duration_us).fold(f64::INFINITY, f64::min);
         let rate = bytes as f64 / fastest / 1e3;
         println!("lane {} to lane {}: {rate:.0} GB/s", from.0, to.0);
         assert!(rate > 60.0, "lane {} to lane {}: {rate} GB/s", from.0, to.0);
@@ -277,7 +279,7 @@ fn batches_of_sums_do_not_wait_for_each_other() {
         (0..2).map(|seed| cuda.upload(Lane(0), &wire::<Bn254>(&random::<Bn254>(N, seed))).unwrap()).collect();
     let sum = |batch: usize| {
         let digits = Digits::<Bn254>::digits(&cuda, &plan, Scalars::Mont(&scalars[batch % 2])).unwrap();
-        Msm::<G1>::msm(&cuda, &bases, &digits).unwrap()
+        Msm::<G1>::msm(&cuda, &bases, &digits, &Timeline::none()).unwrap()
     };
     let alone: Vec<_> = (0..2).map(|batch| sum(batch).wait().unwrap()).collect();
     assert_ne!(alone[0], alone[1]);

@@ -25,7 +25,8 @@ fn check(cuda: &Cuda, lanes: &[Lane], values: &[Mont]) {
     locked.copy_from_slice(values);
     let pageable = HostBuf::from(Zeroizing::new(values.to_vec()));
     // Both before anything is waited for.
-    let bufs = [locked, pageable].map(|source| cuda.upload_to_all(lanes, &Arc::new(source)).unwrap());
+    let bufs =
+        [locked, pageable].map(|source| cuda.upload_to_all(lanes, &Arc::new(source), &Timeline::none()).unwrap());
     for (buf, lane) in bufs.iter().flat_map(|bufs| bufs.iter().zip(lanes)) {
         let found = cuda.download(buf).unwrap().wait().unwrap();
         assert!(found == values, "{} values on {lane:?} of {lanes:?}", values.len());
@@ -62,8 +63,8 @@ fn uploads_follow_each_other() {
                     let mut source = cuda.host_buf::<Mont>(values.len()).unwrap();
                     source.copy_from_slice(&values);
                     let source = Arc::new(source);
-                    drop(cuda.upload_to_all(&lanes, &source).unwrap());
-                    let bufs = cuda.upload_to_all(&lanes, &source).unwrap();
+                    drop(cuda.upload_to_all(&lanes, &source, &Timeline::none()).unwrap());
+                    let bufs = cuda.upload_to_all(&lanes, &source, &Timeline::none()).unwrap();
                     let found = bufs.iter().map(|buf| cuda.download(buf).unwrap()).collect::<Vec<_>>();
                     drop(bufs);
                     for found in found {
@@ -84,9 +85,10 @@ fn joined_gpus_exchange_pieces() {
     let cuda = Cuda::open(&gpus[..2]).unwrap();
     let exchanged = |source: HostBuf<Mont>| {
         let source = Arc::new(source);
-        let bufs = cuda.upload_to_all(&[Lane(1), Lane(0)], &source).unwrap();
+        let timeline = cuda.timeline();
+        let bufs = cuda.upload_to_all(&[Lane(1), Lane(0)], &source, &timeline).unwrap();
         assert!(bufs.iter().all(|buf| cuda.download(buf).unwrap().wait().unwrap() == source[..]));
-        let spans = cuda.take_spans().unwrap();
+        let spans = timeline.take().unwrap();
         let mut lanes: Vec<usize> = spans.iter().filter(|s| s.name == "exchange pieces").map(|s| s.lane.0).collect();
         lanes.sort_unstable();
         lanes
@@ -112,9 +114,10 @@ fn expected_uploads_find_the_fabric_open() {
     let values = random(100_001, 2);
     loop {
         let source = Arc::new(HostBuf::from(Zeroizing::new(values.clone())));
-        let bufs = cuda.upload_to_all(&[Lane(0), Lane(1)], &source).unwrap();
+        let timeline = cuda.timeline();
+        let bufs = cuda.upload_to_all(&[Lane(0), Lane(1)], &source, &timeline).unwrap();
         assert!(bufs.iter().all(|buf| cuda.download(buf).unwrap().wait().unwrap() == values));
-        let is_exchanged = cuda.take_spans().unwrap().iter().any(|span| span.name == "exchange pieces");
+        let is_exchanged = timeline.take().unwrap().iter().any(|span| span.name == "exchange pieces");
         assert!(is_joined || !is_exchanged);
         if is_exchanged || !is_joined {
             break;

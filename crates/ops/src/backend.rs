@@ -1,6 +1,6 @@
 //! Memory and ordered queues of work.
 
-use crate::{HostBuf, Pending, Result, Span, SpanId, Wire};
+use crate::{HostBuf, Pending, Result, Timeline, Wire};
 use std::sync::Arc;
 
 /// One ordered queue of work with memory of its own: a GPU of a team, or a share of the CPU. What is enqueued on
@@ -49,7 +49,7 @@ pub trait Buffer<T: Wire>: Send + Sync {
 /// reported by a later call or by [`Pending::wait`].
 pub trait Backend: Send + Sync + 'static {
     /// A buffer on one of this backend's lanes.
-    type Buf<T: Wire>: Buffer<T>;
+    type Buf<T: Wire>: Buffer<T> + 'static;
 
     /// What it runs on.
     fn info(&self) -> Info;
@@ -95,11 +95,18 @@ pub trait Backend: Send + Sync + 'static {
     }
 
     /// A buffer with the contents of `src` on each of `lanes`, over all the ways to them at once where there are several.
-    /// The copies may still be on their way when this returns; `src` is kept until they are done.
+    /// The copies may still be on their way when this returns; `src` is kept until they are done. Where the lanes give each other
+    /// pieces, `timeline` gets spans of that.
     ///
     /// # Errors
     /// As [`Backend::alloc`].
-    fn upload_to_all<T: Wire>(&self, lanes: &[Lane], src: &Arc<HostBuf<T>>) -> Result<Vec<Self::Buf<T>>> {
+    fn upload_to_all<T: Wire>(
+        &self,
+        lanes: &[Lane],
+        src: &Arc<HostBuf<T>>,
+        timeline: &Timeline,
+    ) -> Result<Vec<Self::Buf<T>>> {
+        let _ = timeline;
         lanes.iter().map(|&lane| self.upload(lane, src)).collect()
     }
 
@@ -121,15 +128,6 @@ pub trait Backend: Send + Sync + 'static {
     /// The first failure of that work.
     fn synchronize(&self) -> Result<()>;
 
-    /// Marks the start of a span of work on `lane`, measured on the device.
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId;
-
-    /// Marks its end.
-    fn end(&self, span: SpanId);
-
-    /// Blocks until all spans that were ended are over, and takes them.
-    ///
-    /// # Errors
-    /// The device failed meanwhile.
-    fn take_spans(&self) -> Result<Vec<Span>>;
+    /// A timeline for one request, such as a proof. It measures on the devices, from the backend's creation on.
+    fn timeline(&self) -> Timeline;
 }

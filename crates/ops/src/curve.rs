@@ -5,6 +5,10 @@ use crate::wire::{Canonical, Mont, Mont2, Point, Wire};
 use ark_ec::{pairing::Pairing, AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, BigInt, Field, Fp, Fp2, Fp2Config, MontBackend, MontConfig, PrimeField};
 
+macro_rules! all_curves {
+    (; $($name:ident)*) => { &[$(CurveId::$name),*] };
+}
+
 /// Names a curve at run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CurveId {
@@ -14,7 +18,50 @@ pub enum CurveId {
     Bls12_381,
 }
 
+/// Hands the list of curves to a macro, each as the name that [`CurveId`]'s variant and the type share, after what
+/// else it is to get: `for_each_curve!([callback] args..)` becomes `callback!(args.. ; Bn254 Bls12_381)`. It is the only list: a curve that is added here, to [`CurveId`] and as a
+/// type is a compile error wherever something of its own is missing.
+#[macro_export]
+macro_rules! for_each_curve {
+    ([$($callback:tt)*] $($args:tt)*) => {
+        $($callback)*! { $($args)* ; Bn254 Bls12_381 }
+    };
+}
+
+/// Evaluates an expression with `$curve` as the type of the curve that a [`CurveId`] names.
+///
+/// ```
+/// use tandem_ops::{with_curve, Curve, CurveId};
+/// fn name<C: Curve>() -> String {
+///     C::ID.to_string()
+/// }
+/// assert_eq!(with_curve!(CurveId::Bn254, C => name::<C>()), "BN254");
+/// ```
+#[macro_export]
+macro_rules! with_curve {
+    ($id:expr, $curve:ident => $body:expr) => {
+        $crate::for_each_curve!([$crate::match_curve] $id, $curve => $body)
+    };
+}
+
+/// The match behind [`with_curve`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! match_curve {
+    ($id:expr, $curve:ident => $body:expr ; $($name:ident)*) => {
+        match $id {
+            $($crate::CurveId::$name => {
+                type $curve = $crate::$name;
+                $body
+            })*
+        }
+    };
+}
+
 impl CurveId {
+    /// All of them.
+    pub const ALL: &'static [CurveId] = for_each_curve!([all_curves]);
+
     /// The name as snarkjs writes it into JSON.
     pub fn snarkjs_name(self) -> &'static str {
         match self {

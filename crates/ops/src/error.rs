@@ -24,7 +24,7 @@ pub enum Error {
         free: u64,
     },
     /// The device reported a failure; work queued on it has no defined result.
-    #[error("{op} on {device} failed: {code_name} ({code})")]
+    #[error("{op} on {device} failed: {code_name} ({code}), {text}")]
     Device {
         /// The operation.
         op: &'static str,
@@ -34,6 +34,8 @@ pub enum Error {
         code: i32,
         /// Its name.
         code_name: String,
+        /// What the device says that it means.
+        text: String,
     },
     /// The system starts no thread.
     #[error(

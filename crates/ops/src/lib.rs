@@ -5,7 +5,7 @@
 //! any other backend gives the same field elements and the same group elements. Beside each primitive stands
 //! its naive definition, the oracle of both.
 //!
-//! Everything enqueues. Only [`Pending::wait`] and [`Backend::synchronize`] block.
+//! Everything enqueues. Only [`Pending::wait`], [`Backend::synchronize`] and [`Timeline::take`] block.
 #![forbid(unsafe_code)]
 
 pub mod backend;
@@ -40,7 +40,7 @@ pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
 pub use sort::{Sort, SortKey, SortOptions, SortWay};
 pub use spmv::{SpMv, SparseRows};
-pub use timeline::{Span, SpanId};
+pub use timeline::{Span, SpanId, Timeline};
 pub use vector::VecOps;
 pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
 

@@ -10,7 +10,7 @@ mod split;
 
 pub use split::SplitMsm;
 
-use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Unaligned};
+use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Timeline, Unaligned};
 
 /// Scalars in either form.
 pub enum Scalars<'a, B: Backend> {
@@ -35,7 +35,7 @@ pub struct MsmSet {
 /// What a plan is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MsmRequest {
-    /// Number of scalars of each vector.
+    /// Number of scalars of each vector, at most.
     pub scalars: usize,
     /// The sets of points that share them.
     pub sets: Vec<MsmSet>,
@@ -71,10 +71,12 @@ pub trait Digits<C: Curve>: Backend {
         Ok(vec![self.plan(lane, request)?])
     }
 
-    /// Takes `scalars` apart, as many as the plan says.
+    /// Takes `scalars` apart: as many as the plan says, or fewer. Fewer count as if zeros followed: a sum is then one over the points
+    /// that belong to the first scalars, so that one set of points, such as the powers of a commitment key, serves vectors of any length
+    /// up to its own.
     ///
     /// # Errors
-    /// Another number of scalars than the plan's; not enough memory.
+    /// More scalars than the plan's; not enough memory.
     fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits>
     where
         Self: Sized;
@@ -92,11 +94,11 @@ pub trait Msm<G: Group>: Digits<G::Curve> {
     /// Another number of points than the request says; not enough memory.
     fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases>;
 
-    /// The sum over a set, of the digits' scalars.
+    /// The sum over a set, of the digits' scalars. What of it runs beside the lane's own order has spans in `timeline`.
     ///
     /// # Errors
     /// Bases and digits of different plans or lanes; the device failed.
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits) -> Result<Pending<G::Ark>>;
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>>;
 
     /// Over how many lanes one sum of so many points is to be split ([`SplitMsm`]) to be done soonest: 1 to as many as there are.
     /// Where splitting costs something, small sums are fastest on one.

@@ -129,13 +129,13 @@ fn bench<F: NttField, B: NttSpread<F>>(backend: &B, log_n: u32, runs: usize) -> 
             return Err(Error::Device(what));
         }
     }
-    backend.take_spans()?;
+    let timeline = backend.timeline();
     for _ in 0..=runs {
-        let spans: Vec<_> = (0..lanes).map(|lane| backend.begin(Lane(lane), "transform")).collect();
+        let spans: Vec<_> = (0..lanes).map(|lane| timeline.begin(Lane(lane), "transform")).collect();
         NttSpread::<F>::ntt_spread(backend, &mut all, forward)?;
-        spans.into_iter().for_each(|span| backend.end(span));
+        spans.into_iter().for_each(|span| timeline.end(span));
     }
-    let spans = backend.take_spans()?;
+    let spans = timeline.take()?;
     // The first run warms up.
     let longest = |run: usize| {
         let of_lane = |lane| spans.iter().filter(move |span| span.lane == Lane(lane)).nth(run);

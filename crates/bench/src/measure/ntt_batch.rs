@@ -141,14 +141,14 @@ fn bench<F: NttField, B: Ntt<F>>(backend: &B, batch: &Batch, log_n: u32, runs: u
         }
     }
 
-    backend.take_spans()?;
+    let timeline = backend.timeline();
     for _ in 0..=runs {
-        let span = backend.begin(Lane(0), "transform");
+        let span = timeline.begin(Lane(0), "transform");
         Ntt::<F>::ntt_batch(backend, &mut data, batch.count, op)?;
-        backend.end(span);
+        timeline.end(span);
     }
     // The first run warms up.
-    Ok(backend.take_spans()?.iter().skip(1).map(|span| span.duration_us / 1e6).collect())
+    Ok(timeline.take()?.iter().skip(1).map(|span| span.duration_us / 1e6).collect())
 }
 
 #[cfg(test)]

@@ -42,8 +42,8 @@ impl Files {
     #[track_caller]
     pub(crate) fn check(&self, proved: &Proved, name: &str) {
         let (proof, public) = (self.at(&format!("{name}.proof")), self.at(&format!("{name}.public")));
-        std::fs::write(&proof, &proved.proof_json).unwrap();
-        std::fs::write(&public, &proved.public_json).unwrap();
+        std::fs::write(&proof, proved.proof.to_json()).unwrap();
+        std::fs::write(&public, proved.publics.to_json()).unwrap();
         verify(&self.at("vkey"), &public, &proof).unwrap();
     }
 }

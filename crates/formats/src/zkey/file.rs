@@ -8,7 +8,7 @@ use crate::file::{FileBytes, RegularFile};
 use crate::kind::FileKind;
 use rayon::prelude::*;
 use std::path::Path;
-use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
+use tandem_ops::{with_curve, Curve, CurveId};
 
 /// Entries that one task counts.
 const TASK_ENTRIES: u64 = 1 << 16;
@@ -42,11 +42,7 @@ impl ZkeyFile {
         let file = RegularFile::open(path)?;
         let heads = Heads::read(&file, FileKind::Zkey).in_file(path)?;
         let curve = header_of(&heads.container()).in_file(path)?.0;
-        match curve {
-            CurveId::Bn254 => Self::look::<Bn254>(file, &heads),
-            CurveId::Bls12_381 => Self::look::<Bls12_381>(file, &heads),
-        }
-        .in_file(path)
+        with_curve!(curve, C => Self::look::<C>(file, &heads)).in_file(path)
     }
 
     fn look<C: Curve>(file: RegularFile, heads: &Heads) -> Result<Self> {

@@ -247,7 +247,7 @@ fn point<C: Curve, P: Wire>(section: &mut Reader<'_>, name: &str) -> Result<P> {
 const NOT_BELOW: &str = "expected coordinates below the base field modulus, found a larger one";
 
 /// Index of the first coordinate that is not below the modulus.
-fn coordinate_not_below<C: Curve>(bytes: &[u8]) -> Option<usize> {
+pub fn coordinate_not_below<C: Curve>(bytes: &[u8]) -> Option<usize> {
     let p = modulus::base(C::ID);
     match p.len() {
         4 => modulus::first_not_below::<4>(bytes, p),

@@ -3,9 +3,12 @@
 mod finish;
 mod plan;
 mod rounds;
+#[cfg(test)]
+mod same_plans;
 
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
+use crate::spans::ASIDE;
 use ark_ff::AdditiveGroup;
 use plan::{Field, Shape};
 use rounds::Rounds;
@@ -15,7 +18,7 @@ use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, Scalars,
-    Unaligned,
+    Timeline, Unaligned,
 };
 use zeroize::Zeroize;
 
@@ -155,12 +158,25 @@ impl<C: Curve> Digits<C> for Cuda {
     fn digits(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
         const OP: &str = "digits";
         check_curve::<C>(OP, plan)?;
-        let (ptr, len, lane, montgomery) = match scalars {
+        let (ptr, len, lane, montgomery) = match &scalars {
             Scalars::Canonical(buf) => (scalar_ptr(buf), buf.len(), buf.lane(), 0),
             Scalars::Mont(buf) => (scalar_ptr(buf), buf.len(), buf.lane(), 1),
         };
-        if len != plan.request.scalars {
-            return Err(Error::invalid(OP, format!("{len} scalars for a plan of {}", plan.request.scalars)));
+        let planned = plan.request.scalars;
+        if len > planned {
+            return Err(Error::invalid(OP, format!("{len} scalars for a plan of {planned} at most")));
+        }
+        if len < planned {
+            // The launcher takes as many as the shape says: zeros, which have no digits, follow. They are overwritten, in the lane's
+            // order, when this returns.
+            return match scalars {
+                Scalars::Canonical(buf) => {
+                    Digits::<C>::digits(self, plan, Scalars::Canonical(&self.followed_by_zeros(buf, planned)?))
+                }
+                Scalars::Mont(buf) => {
+                    Digits::<C>::digits(self, plan, Scalars::Mont(&self.followed_by_zeros(buf, planned)?))
+                }
+            };
         }
         let ctx = self.lane(OP, lane)?;
         let Some(shape) = &plan.shape else {
@@ -191,6 +207,15 @@ impl<C: Curve> Digits<C> for Cuda {
             |scratch, bytes, stream| unsafe { launch(&args, scratch, bytes, stream) },
         )?;
         Ok(MsmDigits { plan: plan.clone(), lane, entries, offsets, scratch: Mutex::new(Some(scratch)) })
+    }
+}
+
+impl Cuda {
+    /// A copy of `buf` with as many zeros behind it as make `len` elements.
+    fn followed_by_zeros<T: tandem_ops::Wire>(&self, buf: &CudaBuf<T>, len: usize) -> Result<CudaBuf<T>> {
+        let mut longer = self.alloc::<T>(buf.lane(), len)?;
+        longer.replace_front(self, buf)?;
+        Ok(longer)
     }
 }
 
@@ -236,7 +261,7 @@ impl<G: Group> Msm<G> for Cuda {
         Ok(MsmBases { plan: plan.clone(), set, lane, table, rounds: Mutex::new(plan.rounds[set]) })
     }
 
-    fn msm(&self, bases: &MsmBases<G>, digits: &MsmDigits) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &MsmBases<G>, digits: &MsmDigits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         const OP: &str = "msm";
         if bases.plan != digits.plan || bases.lane != digits.lane {
             return Err(Error::invalid(OP, "points and digits are of different plans or lanes"));
@@ -282,10 +307,10 @@ impl<G: Group> Msm<G> for Cuda {
             ctx.drop_last(OP, scratch)?;
         }
         ctx.continue_aside(OP, &mut scratch)?;
-        let span = self.begin_aside(ctx, "buckets to sums");
+        let span = timeline.begin_in(bases.lane, ASIDE, "buckets to sums");
         // SAFETY: as above; the entries, the offsets and the points, which may be gone by then, are not read.
         ctx.launch_aside(OP, |stream| unsafe { (launchers.reduce)(&args, raw(memory), bytes, stream) })?;
-        self.end(span);
+        timeline.end(span);
         let sums = ctx.download(OP, &sums)?;
         ctx.drop_last(OP, scratch)?;
         Ok(Pending::new(move || {
@@ -297,7 +322,8 @@ impl<G: Group> Msm<G> for Cuda {
     }
 
     fn msm_lanes(&self, points: usize) -> usize {
-        plan::lanes_for(points, self.lanes(), crate::tuning::msm::shard_points(size_of::<G::Point>() as u64))
+        let group = crate::tuning::msm::GroupId { curve: G::Curve::ID, g2: is_g2::<G>() };
+        plan::lanes_for(points, self.lanes(), group.measured().shard_points)
     }
 }
 
@@ -363,7 +389,7 @@ mod tests {
             let bases = Msm::<G1>::load(&cuda, Lane(0), &plan, 0, points.as_slice().into())?;
             let scalars = cuda.upload(Lane(0), &wire)?;
             let digits = Digits::<Bls12_381>::digits(&cuda, &plan, Scalars::Canonical(&scalars))?;
-            let sums = [0, 1].map(|_| Msm::<G1>::msm(&cuda, &bases, &digits)?.wait());
+            let sums = [0, 1].map(|_| Msm::<G1>::msm(&cuda, &bases, &digits, &Timeline::none())?.wait());
             let rounds = *lock(&bases.rounds);
             let [first, second] = sums;
             assert_eq!(first.as_ref().ok(), second.ok().as_ref());

@@ -2,7 +2,7 @@
 
 use crate::ffi;
 use crate::tuning::msm as tuning;
-use tandem_ops::{Curve, Error, Group, MsmRequest, MsmSet, Result};
+use tandem_ops::{Curve, CurveId, Error, Group, MsmRequest, MsmSet, Result};
 
 const OP: &str = "plan MSM";
 
@@ -21,6 +21,7 @@ const ENTRY_BITS: u32 = 31;
 /// What differs from curve to curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
+    pub(crate) curve: CurveId,
     /// Bits of the largest scalar, once the smaller of k and r - k stands for k.
     pub(crate) bits: u32,
     /// Bytes of a point of G1 and of G2.
@@ -31,9 +32,15 @@ impl Field {
     pub(crate) fn of<C: Curve>() -> Self {
         use ark_ff::{BigInteger, PrimeField};
         Field {
+            curve: C::ID,
             bits: C::Fr::MODULUS_MINUS_ONE_DIV_TWO.num_bits(),
             point_bytes: [size_of::<<C::G1 as Group>::Point>() as u64, size_of::<<C::G2 as Group>::Point>() as u64],
         }
+    }
+
+    /// The group of a set's points, and the bytes of one of them.
+    fn group(&self, set: &MsmSet) -> (tuning::GroupId, u64) {
+        (tuning::GroupId { curve: self.curve, g2: set.g2 }, self.point_bytes[usize::from(set.g2)])
     }
 }
 
@@ -238,12 +245,13 @@ fn most_levels(request: &MsmRequest, field: Field) -> Result<Option<u32>> {
     if request.scalars == 0 {
         return Ok(None);
     }
-    let set_bytes = |set: &MsmSet| (set.points as u64).saturating_mul(field.point_bytes[usize::from(set.g2)]);
+    let set_bytes = |set: &MsmSet| (set.points as u64).saturating_mul(field.group(set).1);
     let bytes = request.sets.iter().map(set_bytes).fold(0, u64::saturating_add);
-    let reach = |set: &MsmSet| tuning::table_reach(field.point_bytes[usize::from(set.g2)]) / set_bytes(set).max(1);
+    let reach = |set: &MsmSet| field.group(set).0.measured().table_reach / set_bytes(set).max(1);
     if bytes > request.memory_bytes {
-        let reason = format!("the points take {bytes} bytes, {} bytes may be taken", request.memory_bytes);
-        return Err(Error::invalid(OP, reason));
+        // As the CPU says it, which has its name for the operation.
+        let (device, free) = ("the GPU".into(), request.memory_bytes);
+        return Err(Error::OutOfMemory { op: "plan", device, wanted: bytes, free });
     }
     let scalars = request.scalars as u64;
     let index_bits = scalars.checked_next_power_of_two().map_or(64, u64::trailing_zeros);
@@ -283,17 +291,17 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
             weight * set.points as f64 * of_point + additions(shape, field, request, set).1
         })
         .sum();
-    let look_ahead = if shape.uncarried > 0 { tuning::look_ahead_cost(field.point_bytes[0]) } else { 0.0 };
-    let of_scalar = digits * tuning::entry_cost(field.point_bytes[0], shape.buckets()) + look_ahead;
+    let look_ahead = if shape.uncarried > 0 { tuning::look_ahead_cost(field.curve) } else { 0.0 };
+    let of_scalar = digits * tuning::entry_cost(field.curve, shape.buckets()) + look_ahead;
     sums + shape.scalars as f64 * of_scalar
 }
 
 /// Whether a set's entries are added up in rounds, and the expected time of that and of the rest of the sum.
 pub(super) fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) -> (bool, f64) {
-    let point_bytes = field.point_bytes[usize::from(set.g2)];
-    let (xyzz, mut rounds) = tuning::additions(point_bytes);
+    let (group, point_bytes) = field.group(set);
+    let tuning::Measured { xyzz, mut rounds, .. } = group.measured();
     if request.in_a_row {
-        rounds.entry += tuning::overwritten(point_bytes);
+        rounds.entry += tuning::overwritten(field.curve, point_bytes);
     }
     let time = |a: &tuning::Additions| {
         set.points as f64 * shape.digits(field.bits) * a.entry + shape.buckets() as f64 * a.bucket + a.start
@@ -308,8 +316,8 @@ pub(super) mod tests {
     use ark_ff::{BigInteger, PrimeField};
     use tandem_ops::{Bls12_381, Bn254};
 
-    pub(in crate::msm) const BN254: Field = Field { bits: 253, point_bytes: [64, 128] };
-    pub(in crate::msm) const BLS12_381: Field = Field { bits: 254, point_bytes: [96, 192] };
+    pub(in crate::msm) const BN254: Field = Field { curve: CurveId::Bn254, bits: 253, point_bytes: [64, 128] };
+    pub(in crate::msm) const BLS12_381: Field = Field { curve: CurveId::Bls12_381, bits: 254, point_bytes: [96, 192] };
 
     pub(in crate::msm) fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
@@ -563,10 +571,11 @@ pub(super) mod tests {
 
     #[test]
     fn tables_stay_within_reach() {
+        let reach = tuning::GroupId { curve: CurveId::Bn254, g2: false }.measured().table_reach;
         let shape = plan(&one_set(1 << 24, u64::MAX), BN254).unwrap().unwrap();
-        assert!(u64::from(shape.levels) * (64 << 24) <= tuning::table_reach(64) && shape.bucket_sets == 1, "{shape:?}");
+        assert!(u64::from(shape.levels) * (64 << 24) <= reach && shape.bucket_sets == 1, "{shape:?}");
         let shape = plan(&one_set(1 << 23, u64::MAX), BN254).unwrap().unwrap();
-        assert!(u64::from(shape.levels) * (64 << 23) <= tuning::table_reach(64), "{shape:?}");
+        assert!(u64::from(shape.levels) * (64 << 23) <= reach, "{shape:?}");
     }
 
     #[test]
@@ -583,8 +592,8 @@ pub(super) mod tests {
 
     #[test]
     fn small_sums_stay_on_one_lane() {
-        for bytes in [64, 96, 128, 192] {
-            let least = tuning::shard_points(bytes);
+        for (&curve, g2) in CurveId::ALL.iter().flat_map(|curve| [(curve, false), (curve, true)]) {
+            let least = tuning::GroupId { curve, g2 }.measured().shard_points;
             let lanes = |points, lanes| lanes_for(points, lanes, least);
             assert_eq!([0, 1, least, 2 * least - 1].map(|points| lanes(points, 8)), [1; 4]);
             assert_eq!([2, 3, 7, 8, 9, 1 << 20].map(|times| lanes(times * least, 8)), [2, 3, 7, 8, 8, 8]);

@@ -10,15 +10,14 @@ mod poseidon;
 mod reduce;
 mod sort;
 mod spmv;
+mod timeline;
 mod vector;
 
 pub use msm::{Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 
-use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Span, SpanId, Wire};
-use std::collections::HashMap;
+use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Timeline, Wire};
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use zeroize::Zeroize;
 
@@ -27,15 +26,7 @@ use zeroize::Zeroize;
 pub struct Cpu {
     lanes: usize,
     epoch: Instant,
-    spans: Mutex<Spans>,
     roots: ntt::Roots,
-}
-
-#[derive(Debug, Default)]
-struct Spans {
-    next: u64,
-    open: HashMap<u64, (Lane, &'static str, Instant)>,
-    done: Vec<Span>,
 }
 
 /// Elements in host memory that belong to a lane.
@@ -69,7 +60,7 @@ impl<T: Wire> Drop for Buf<T> {
 impl Cpu {
     /// A backend of `lanes` lanes (at least one): the CPU itself with one, the `sim` device with more.
     pub fn new(lanes: usize) -> Self {
-        Cpu { lanes: lanes.max(1), epoch: Instant::now(), spans: Mutex::default(), roots: ntt::Roots::default() }
+        Cpu { lanes: lanes.max(1), epoch: Instant::now(), roots: ntt::Roots::default() }
     }
 
     fn check_lane(&self, op: &'static str, lane: Lane) -> Result<()> {
@@ -77,11 +68,6 @@ impl Cpu {
             return Err(Error::invalid(op, format!("lane {} of a device with {}", lane.0, self.lanes)));
         }
         Ok(())
-    }
-
-    fn spans(&self) -> MutexGuard<'_, Spans> {
-        // A panic elsewhere while spans were noted leaves them usable.
-        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -158,31 +144,8 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn begin(&self, lane: Lane, name: &'static str) -> SpanId {
-        let mut spans = self.spans();
-        let id = spans.next;
-        spans.next += 1;
-        spans.open.insert(id, (lane, name, Instant::now()));
-        SpanId(id)
-    }
-
-    fn end(&self, span: SpanId) {
-        let now = Instant::now();
-        let mut spans = self.spans();
-        if let Some((lane, name, start)) = spans.open.remove(&span.0) {
-            let us = |d: std::time::Duration| d.as_secs_f64() * 1e6;
-            spans.done.push(Span {
-                lane,
-                queue: 0,
-                name,
-                start_us: us(start.duration_since(self.epoch)),
-                duration_us: us(now.duration_since(start)),
-            });
-        }
-    }
-
-    fn take_spans(&self) -> Result<Vec<Span>> {
-        Ok(std::mem::take(&mut self.spans().done))
+    fn timeline(&self) -> Timeline {
+        Timeline::new(timeline::Recorded::new(self.epoch))
     }
 }
 
@@ -202,14 +165,15 @@ mod tests {
     #[test]
     fn spans_are_taken_once_and_in_order_of_their_ends() {
         let cpu = Cpu::new(2);
-        let a = cpu.begin(Lane(0), "a");
-        let b = cpu.begin(Lane(1), "b");
-        cpu.end(b);
-        cpu.end(a);
-        cpu.end(a);
-        let spans = cpu.take_spans().unwrap();
+        let timeline = cpu.timeline();
+        let a = timeline.begin(Lane(0), "a");
+        let b = timeline.begin(Lane(1), "b");
+        timeline.end(b);
+        timeline.end(a);
+        timeline.end(a);
+        let spans = timeline.take().unwrap();
         assert_eq!(spans.iter().map(|s| s.name).collect::<Vec<_>>(), ["b", "a"]);
         assert!(spans[1].start_us <= spans[0].start_us && spans[1].duration_us >= spans[0].duration_us);
-        assert!(cpu.take_spans().unwrap().is_empty());
+        assert!(timeline.take().unwrap().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //! adds up what comes back. No lane needs anything of another.
 
 use super::{Digits, Msm, MsmRequest, MsmSet, Scalars};
-use crate::{Canonical, Curve, Error, Group, Lane, Pending, Result, Unaligned};
+use crate::{Canonical, Curve, Error, Group, Lane, Pending, Result, Timeline, Unaligned};
 use ark_ff::AdditiveGroup;
 use std::ops::Range;
 
@@ -98,7 +98,7 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
         // All lanes are told of their digits first: the last one does not wait until the others have been told of their sums.
         let of_share = |(share, scalars): (&Share<G, B>, _)| backend.digits(&share.plan, Scalars::Canonical(scalars));
         let digits = self.shares.iter().zip(scalars).map(of_share).collect::<Result<Vec<_>>>()?;
-        let of_share = |(share, digits): (&Share<G, B>, _)| backend.msm(&share.bases, digits);
+        let of_share = |(share, digits): (&Share<G, B>, _)| backend.msm(&share.bases, digits, &Timeline::none());
         let parts = self.shares.iter().zip(&digits).map(of_share).collect::<Result<Vec<_>>>()?;
         Ok(Pending::new(move || {
             let sum = parts.into_iter().try_fold(G::Ark::ZERO, |sum, part| Ok(sum + part.wait()?));

@@ -9,7 +9,7 @@ use super::{one_lane, Cpu};
 use crate::curve::BaseField;
 use crate::{
     memory, naive, threads, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
-    Scalars,
+    Scalars, Timeline,
 };
 use crate::{MsmSet, Unaligned, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
@@ -133,8 +133,8 @@ impl<C: Curve> Digits<C> for Cpu {
             Scalars::Canonical(buf) => (buf.lane(), buf.len()),
             Scalars::Mont(buf) => (buf.lane(), buf.len()),
         };
-        if len != plan.0.scalars {
-            return Err(Error::invalid("digits", format!("{len} scalars, the plan is for {}", plan.0.scalars)));
+        if len > plan.0.scalars {
+            return Err(Error::invalid("digits", format!("{len} scalars, the plan is for {} at most", plan.0.scalars)));
         }
         let parts = match scalars {
             Scalars::Canonical(buf) => split_all::<C, _>(buf.as_slice(), |k| k)?,
@@ -164,7 +164,7 @@ impl<G: Group> Msm<G> for Cpu {
         Ok(Bases { lane, plan: plan.clone(), set, points: own })
     }
 
-    fn msm(&self, bases: &Bases<G>, digits: &SplitScalars) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Bases<G>, digits: &SplitScalars, _: &Timeline) -> Result<Pending<G::Ark>> {
         one_lane("msm", &[bases.lane, digits.lane])?;
         if bases.plan.0 != digits.plan.0 {
             return Err(Error::invalid("msm", "points and digits of different plans"));
@@ -211,7 +211,7 @@ mod tests {
         let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(points)).unwrap();
         let scalars = cpu.upload(Lane(0), scalars).unwrap();
         let digits = Digits::<G::Curve>::digits(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
-        Msm::<G>::msm(&cpu, &bases, &digits).unwrap().wait().unwrap()
+        Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
     }
 
     /// Points with known logarithms make a sum of any size checkable by one multiplication.

@@ -1,0 +1,101 @@
+//! A store of keys: within its budget, whoever asks for which.
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+use support::{Files, Watchdog};
+use tandem_engine::{DeviceChoice, Engine, ErrorCode, KeyStore, Progress, Silent};
+
+/// Counts the keys that are loaded.
+#[derive(Default)]
+struct Loads(AtomicUsize);
+
+impl Progress for Loads {
+    fn start(&self, task: &'static str, _: u64) {
+        self.0.fetch_add(usize::from(task == "load key"), SeqCst);
+    }
+}
+
+#[test]
+fn keys_come_and_go_within_the_budget() {
+    let files = [3, 4, 5].map(Files::new);
+    let sizes = files.each_ref().map(|files| std::fs::metadata(files.at("zkey")).unwrap().len());
+    let engine = || Engine::open(&DeviceChoice::Sim(2)).unwrap();
+    // Room for the first two, or for the last.
+    let store = KeyStore::new(engine(), sizes[2].max(sizes[0] + sizes[1]));
+    for (i, files) in files.iter().enumerate() {
+        store.add_file(&i.to_string(), &files.at("zkey")).unwrap();
+    }
+    let loads = Loads::default();
+    let prove = |i: usize| {
+        let key = store.get(&i.to_string(), &loads).unwrap();
+        let proved = store.engine().prove(&key, &files[i].witness(), &Silent).unwrap();
+        files[i].check(&proved, "proof");
+        key
+    };
+    drop((prove(0), prove(1), prove(0)));
+    assert_eq!((store.resident(), loads.0.load(SeqCst)), (vec!["1".to_string(), "0".into()], 2));
+    drop(prove(2));
+    assert_eq!((store.resident().last().unwrap().as_str(), loads.0.load(SeqCst)), ("2", 3));
+    assert!(store.used_bytes() >= sizes[2]);
+    let held = prove(0);
+    let error = store.get("2", &loads).map(drop);
+    if store.resident() == ["0"] || error.is_err() {
+        let error = error.unwrap_err();
+        let figures = [sizes[2], sizes[0]].map(|bytes| bytes.to_string());
+        assert!(error.code() == ErrorCode::OutOfMemory, "{error}");
+        assert!(figures.iter().all(|figure| error.to_string().contains(figure)), "{error}");
+    }
+    assert!(!store.evict("0"));
+    drop(held);
+    assert!(store.evict("0"));
+    drop(prove(2));
+
+    let small = KeyStore::new(engine(), sizes[0] - 1);
+    small.add_file("0", &files[0].at("zkey")).unwrap();
+    let error = small.get("0", &Silent).err().unwrap();
+    let figures = [sizes[0], sizes[0] - 1].map(|bytes| bytes.to_string());
+    assert!(error.code() == ErrorCode::OutOfMemory, "{error}");
+    assert!(figures.iter().all(|figure| error.to_string().contains(figure)), "{error}");
+}
+
+#[test]
+fn names_are_of_one_key_each() {
+    let (one, other) = (Files::new(3), Files::new(4));
+    let store = KeyStore::new(Engine::open(&DeviceChoice::Cpu).unwrap(), u64::MAX);
+    store.add_file("a", &one.at("zkey")).unwrap();
+    store.add_file("a", &one.at("zkey")).unwrap();
+    let taken = store.add_file("a", &other.at("zkey")).unwrap_err();
+    assert!(taken.code() == ErrorCode::BadInput && taken.to_string().contains("'a'"), "{taken}");
+    assert_eq!(store.get("b", &Silent).err().unwrap().code(), ErrorCode::BadInput);
+    assert_eq!(store.add_file("w", &one.at("wtns")).unwrap_err().code(), ErrorCode::BadInput);
+    let bytes = std::fs::read(other.at("zkey")).unwrap();
+    let name = store.add_hashed(bytes.clone()).unwrap();
+    assert_eq!(store.add_hashed(bytes).unwrap(), name);
+    let proved = store.engine().prove(&store.get(&name, &Silent).unwrap(), &other.witness(), &Silent).unwrap();
+    other.check(&proved, "hashed");
+    store.add_bytes("bad", vec![1, 2, 3]).unwrap();
+    assert_eq!(store.get("bad", &Silent).err().unwrap().code(), ErrorCode::BadInput);
+}
+
+#[test]
+fn sixteen_threads_share_the_keys() {
+    let _bound = Watchdog::new("sixteen threads", Duration::from_secs(120));
+    let files = [3, 4].map(Files::new);
+    let store = KeyStore::new(Engine::open(&DeviceChoice::Cpu).unwrap(), u64::MAX);
+    files.iter().enumerate().for_each(|(i, files)| store.add_file(&i.to_string(), &files.at("zkey")).unwrap());
+    let loads = Loads::default();
+    std::thread::scope(|scope| {
+        for thread in 0..16 {
+            let (store, files, loads) = (&store, &files, &loads);
+            scope.spawn(move || {
+                let i = thread % 2;
+                let key = store.get(&i.to_string(), loads).unwrap();
+                let proved = store.engine().prove(&key, &files[i].witness(), &Silent).unwrap();
+                files[i].check(&proved, &thread.to_string());
+            });
+        }
+    });
+    assert_eq!(loads.0.load(SeqCst), 2, "each is loaded once");
+}

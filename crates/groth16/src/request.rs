@@ -1,0 +1,65 @@
+//! What a request for a proof brings along.
+
+use crate::{Error, Progress, Result, Silent};
+use std::ops::Range;
+use tandem_ops::{Backend, Buffer, Lane, Timeline, Wire};
+
+/// One request for a proof: where its spans go, and who hears of its progress and may cancel it. Requests on one backend
+/// share nothing of it.
+pub struct Request<'a> {
+    /// Its spans. The backend's own ([`Backend::timeline`]), or none.
+    pub timeline: Timeline,
+    /// Its listener.
+    pub progress: &'a dyn Progress,
+}
+
+impl<'a> Request<'a> {
+    /// Of this timeline and this listener.
+    pub fn new(timeline: Timeline, progress: &'a dyn Progress) -> Self {
+        Request { timeline, progress }
+    }
+
+    /// One that nobody measures, hears of or cancels.
+    pub fn silent() -> Request<'static> {
+        Request { timeline: Timeline::none(), progress: &Silent }
+    }
+
+    /// Fails if it was cancelled.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.progress.cancelled() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// Enqueues one primitive on `lane` within a span, unless the request was cancelled.
+    pub(crate) fn enqueue<T>(
+        &self,
+        lane: Lane,
+        stage: &'static str,
+        work: impl FnOnce() -> tandem_ops::Result<T>,
+    ) -> Result<T> {
+        self.check()?;
+        let span = self.timeline.begin(lane, stage);
+        let result = work();
+        self.timeline.end(span);
+        let result = result?;
+        self.progress.enqueued(stage, lane);
+        Ok(result)
+    }
+
+    /// A copy, with a span where it goes from lane to lane.
+    pub(crate) fn copied<B: Backend, T: Wire>(
+        &self,
+        backend: &B,
+        from: &B::Buf<T>,
+        range: Range<usize>,
+        lane: Lane,
+    ) -> Result<B::Buf<T>> {
+        if from.lane() == lane {
+            self.check()?;
+            return Ok(backend.copy(from, range, lane)?);
+        }
+        self.enqueue(from.lane(), "copy to lane", || backend.copy(from, range, lane))
+    }
+}
