@@ -49,7 +49,9 @@ fn named(command: &Command) -> Named {
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
-        Command::Doctor(_) | Command::Completions { .. } | Command::Help { .. } | Command::Snarkjs(_) => Named::default(),
+        Command::Doctor(_) | Command::Completions { .. } | Command::Help { .. } | Command::Snarkjs(_) => {
+            Named::default()
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! How the command line is read: help, version, and what is said of a wrong one.
 
 use crate::cli::{self, Cli};
-use tandem_console::failure::{Failure, Outcome};
 use crate::environment;
-use tandem_console::{color, report};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::FromArgMatches;
 use std::ffi::OsString;
 use std::io::Write;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::{color, report};
 
 /// Reads the command line. Where nothing more is to be done, that is the error: the outcome that the program ends with.
 pub(crate) fn parse() -> Result<Cli, Outcome> {

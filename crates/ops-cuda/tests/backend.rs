@@ -8,7 +8,7 @@ use std::time::Instant;
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Digits, Direction, Error, Group, Lane, Mont, Msm,
-    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, VecOps,
+    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, Timeline, VecOps,
 };
 use tandem_ops_cuda::Cuda;
 

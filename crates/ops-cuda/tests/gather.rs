@@ -5,7 +5,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
-use tandem_ops::{Backend, HostBuf, Lane, Mont};
+use tandem_ops::{Backend, HostBuf, Lane, Mont, Timeline};
 use tandem_ops_cuda::{Cuda, Device};
 use zeroize::Zeroizing;
 

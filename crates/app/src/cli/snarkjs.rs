@@ -1,11 +1,11 @@
 //! Words of snarkjs and rapidsnark: they do what ours do, or are answered with what to type.
 
 use super::{Check, Cli, Command, ExportVkey, Fullprove, Inspect, Prove, Verify, Witness};
-use tandem_console::failure::{Failure, Outcome};
-use tandem_console::report;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::report;
 
 /// What snarkjs and rapidsnark call their commands.
 #[derive(Subcommand)]
