@@ -14,7 +14,7 @@ use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{
     Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof, Refusal, Shape, Witness as Values,
 };
-use tandem_ops::{Bls12_381, Bn254, Curve, CurveId, DeviceKind, Info, Span};
+use tandem_ops::{Bls12_381, Bn254, Curve, CurveId, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -197,7 +197,7 @@ impl<C: AnyCurve> Loaded<C> {
             path: path.clone(),
             verifier: self.verifier,
             publics,
-            cpu: place.cpu.clone().filter(|_| self.on_device.kind != DeviceKind::Cpu),
+            cpu: place.cpu.clone(),
             on_device: self.on_device,
             on_cpu: OnceLock::new(),
             auto: place.auto,
