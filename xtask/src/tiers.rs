@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults files hostile interrupted json keys mutation poseidon \
+        files: "binary callers circuits cpu damage engine faults files hostile interrupted json keys limit mutation poseidon \
                 proofs properties verdicts wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },

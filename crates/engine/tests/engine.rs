@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tandem_engine::{
-    check_witness, export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, Schedule,
-    SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    check_witness, export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress,
+    Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
