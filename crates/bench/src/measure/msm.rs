@@ -272,7 +272,7 @@ mod tests {
         use tandem_conformance::{Fault, Faulty};
         type G = <Bn254 as Curve>::G1;
         let what = SumBench { g2: false, scalars: ScalarKind::Random, log_n: 4, lanes: None };
-        let of = |fault| bench::<Bn254, G, _>(&Faulty::new(1, fault), what, 1);
+        let of = |fault| bench_group::<Bn254, G, _>(&Faulty::new(1, fault), what, 1);
         of(Fault::None).unwrap();
         let error = of(Fault::MsmG1).unwrap_err();
         assert!(error.to_string().contains("is wrong: nothing to measure") && error.exit_status() == 3, "{error}");
