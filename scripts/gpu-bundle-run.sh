@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the bundle beside it, `sh run.sh [TIER...]`. The tier gpu, which is the default, is every test program, the conformance
-# suite at larger sizes and every fixture's proof; the tier sanitizer is compute-sanitizer on the small ones. A table comes last;
+# suite at larger sizes, every fixture's proof and proofs that are killed; the tier sanitizer is compute-sanitizer on the small ones. A table comes last;
 # what the programs say goes to $OUT (default: out). The exit status is 0 if all passed.
 #   SANITIZE_TOOLS      memcheck racecheck
 #   SANITIZE_SECONDS    300, for each part
@@ -126,6 +126,18 @@ proofs() {
     done
 }
 
+# Kills proofs of the largest circuit at every stage.
+killed() {
+    local key stem name start status
+    key=$(ls -S "$here"/fixtures/*.zkey | head -n 1)
+    stem=${key%.zkey}
+    name=$(basename "$stem")
+    start=$(date +%s)
+    sh "$here/killed.sh" "$here/tandem" "$key" "$stem.wtns" "$stem.vkey.json" cuda >"$out/killed.log" 2>&1
+    status=$?
+    row "kill proofs of $name" $status $(($(date +%s) - start)) "$(tail -n 1 "$out/killed.log")"
+}
+
 # part <tool> <name> <log2 size> <share> <GPU, or all> <program> <argument>..: runs it under a tool; status and seconds go to a file.
 part() {
     local tool=$1 log=$out/$1-$2.log program=$here/$6 gpu=$5 start
@@ -244,7 +256,7 @@ sanitize() {
 : >"$table"
 for tier in "$@"; do
     case $tier in
-    gpu) tests; larger; proofs ;;
+    gpu) tests; larger; proofs; killed ;;
     sanitizer) sanitize ;;
     esac
 done

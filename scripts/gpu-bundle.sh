@@ -34,6 +34,7 @@ done <"$bundle/programs"
 rm "$bundle/messages" "$bundle/programs"
 
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
+cp scripts/killed.sh "$bundle/"
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
 cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/fabric.py "$bundle/"

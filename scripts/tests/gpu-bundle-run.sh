@@ -54,6 +54,8 @@ echo "========= $what SUMMARY: $nothing"
 END
 printf '#!/bin/sh\necho "GPU 0: pretended"\n' >"$work/bin/nvidia-smi"
 printf '#!/bin/sh\nexit "$(cat "$WORK/proof")"\n' >"$bundle/tandem"
+printf '[ "$*" = "%s" ] || exit 9\necho "killed: so many"\nexit "$(cat "$WORK/killed")"\n' \
+    "$bundle/tandem $bundle/fixtures/demo.zkey $bundle/fixtures/demo.wtns $bundle/fixtures/demo.vkey.json cuda" >"$bundle/killed.sh"
 cp "$bundle/tests/conformance" "$bundle/tests/gpu"
 cp "$bundle/tests/conformance" "$bundle/tests/backend"
 printf '#!/bin/sh\necho "bn254: 12 cases of 2 kinds of scalars, $(cat "$WORK/micro") sums wrong"\n' >"$bundle/micro/msm-bn254"
@@ -81,6 +83,7 @@ says() {
 
 : >"$work/does"
 echo 0 >"$work/proof"
+echo 0 >"$work/killed"
 echo 0 >"$work/micro"
 run 0 gpu,sanitizer SANITIZE_MEMORY_GB=1000
 ! grep FAILED "$work/out/table.txt" || wrong "nothing fails, and the table says so"
@@ -158,5 +161,10 @@ echo 1 >"$work/proof"
 # Without a name it is the tier of tests.
 run 1 ""
 says "prove and verify demo" FAILED
+says "kill proofs of demo" " ok " "killed: so many"
+echo 0 >"$work/proof"
+echo 1 >"$work/killed"
+run 1 ""
+says "kill proofs of demo" FAILED
 run 2 t6
 echo "the bundle's runner: ok"

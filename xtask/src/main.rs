@@ -4,6 +4,7 @@
 mod bindgen;
 mod command_line;
 mod deny;
+mod edits;
 mod packages;
 mod tidy;
 mod tiers;
@@ -17,6 +18,8 @@ cargo xtask <command>
   bindgen [--check]   make the Rust bindings of the native headers, or check that they are up to date
   deny                check licences and sources of all packages against deny.toml
   tidy                check the rules of the house
+  edits CRATE SECONDS
+                      make single edits to a copy of crates/CRATE: which of them does no test of it notice?
   fuzz-command-line SECONDS
                       run the program with damaged files and odd options (scripts/fuzz.sh SECONDS command_line)
   replay FOLDER       run one case of these again
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["bindgen"] => bindgen::run(&root(), false),
         ["bindgen", "--check"] => bindgen::run(&root(), true),
         ["deny"] => deny::run(&root()),
+        ["edits", name, seconds] => edits::run(&root(), name, seconds),
         ["fuzz-command-line", seconds] => command_line::run(&root(), seconds),
         ["replay", folder] => command_line::replay(&root(), folder),
         ["test", "--list", tier] => tiers::list(tier),

@@ -293,6 +293,42 @@ mod tests {
         }
     }
 
+    /// Every kind of rule is among those that are checked.
+    #[test]
+    fn a_house_that_breaks_every_rule_is_told_so() {
+        let root = std::env::temp_dir().join(format!("tandem-xtask-tidy-{}", std::process::id()));
+        let fine = ["ARCHITECTURE.md", "docs/decisions/0001-a.md", "crates/ops/Cargo.toml"];
+        for (path, text) in [
+            (fine[0], "| `ops` | does | never | nothing |"),
+            (fine[1], "# 0001: A"),
+            (fine[2], ""),
+            ("crates/ops/src/a.rs", "unsafe"),
+            ("crates/cuda/Cargo.toml", "[dependencies]\ntandem-ops.workspace = true"),
+            ("docs/decisions/0002-b.md", "B"),
+            ("crates/ops-cuda/src/sort/mod.rs", ""),
+        ] {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let broken = run(&root).unwrap_err();
+        for part in [
+            "a.rs: line 1: unsafe",
+            "does not depend on tandem-ops",
+            "row of `cuda`",
+            "# 0002: ",
+            "src/sort is missing",
+        ] {
+            assert!(broken.contains(part), "{part}: {broken}");
+        }
+        for path in ["crates/ops/src/a.rs", "crates/cuda", "docs/decisions/0002-b.md", "crates/ops-cuda"] {
+            let path = root.join(path);
+            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+        }
+        run(&root).unwrap();
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
     fn tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect()
     }

@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults files hostile interrupted json keys mutation poseidon \
+        files: "binary callers circuits cpu damage engine faults files hostile interrupted json keys limit mutation poseidon \
                 proofs properties requests store values verdicts wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
@@ -52,7 +52,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input builds check exit_status fabric hash headers hostile_keys outputs program prove reduce sort",
+        files: "bad_input builds check exit_status fabric hash headers hostile_keys newcomer outputs program prove reduce sort",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },

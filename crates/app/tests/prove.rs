@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
-use support::{demo, names, run_in};
+use std::process::Command;
+use support::{binary, demo, names, root, run_in};
 
 /// The demo's key and witness in a folder of the test's own.
 fn folder() -> tempfile::TempDir {
@@ -213,4 +214,16 @@ fn a_bench_compares_devices_and_schedules_with_one_key() {
     let options = ["--log-n", "22", "--device", "sim:2", "--json", "nowhere/rows.jsonl"];
     let (_, stderr) = run_in(folder.path(), 2, &[&["bench", "groth16"][..], &options].concat());
     assert!(stderr.contains("nowhere/rows.jsonl: cannot append"), "{stderr}");
+}
+
+/// A few of the kills that scripts/killed.sh makes by hand and on GPUs.
+#[test]
+fn proofs_that_are_killed_leave_nothing_half_done() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut script = Command::new("sh");
+    script.arg(root().join("scripts/killed.sh")).arg(binary());
+    script.args(["zkey", "wtns", "vkey.json"].map(|kind| demo(&format!("membership.{kind}"))));
+    let output = script.args(["cpu", "4"]).env("TANDEM_CACHE_DIR", cache.path()).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("killed: 4 proofs on cpu"), "{out}{err}");
 }

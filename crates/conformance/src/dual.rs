@@ -1,10 +1,12 @@
 //! Two backends as one.
 
 use std::ops::Range;
+use std::sync::Arc;
 use tandem_ops::{
-    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostData, Info, Lane, Mont,
-    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
-    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostBuf, HostData, Info,
+    Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
+    Reduce, ReduceOp, ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned,
+    VecOps, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -127,6 +129,22 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
     fn upload<T: Wire>(&self, lane: Lane, src: &[T]) -> Result<Self::Buf<T>> {
         self.check_lane("upload", lane)?;
         self.made("upload", self.left.upload(lane, src), self.right.upload(lane, src))
+    }
+
+    fn upload_to_all<T: Wire>(
+        &self,
+        lanes: &[Lane],
+        src: &Arc<HostBuf<T>>,
+        timeline: &Timeline,
+    ) -> Result<Vec<Self::Buf<T>>> {
+        const OP: &str = "upload_to_all";
+        lanes.iter().try_for_each(|&lane| self.check_lane(OP, lane))?;
+        let left = self.left.upload_to_all(lanes, src, timeline);
+        let Pair(left, right) = self.both(OP, left, self.right.upload_to_all(lanes, src, &Timeline::none()))?;
+        if left.len() != right.len() {
+            return Err(self.disagree(OP, left.len().min(right.len())));
+        }
+        left.into_iter().zip(right).map(|(l, r)| self.made(OP, Ok(l), Ok(r))).collect()
     }
 
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {

@@ -2,15 +2,16 @@
 
 use ark_ec::PrimeGroup;
 use std::ops::Range;
+use std::sync::Arc;
 use tandem_ops::{
     cpu::{self, Cpu},
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Group, HostData, Info, Lane, Mont, Msm, MsmRequest,
-    Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
-    ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline,
-    Unaligned, VecOps, Wire,
+    Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont,
+    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce,
+    ReduceOp, ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows,
+    Timeline, Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -28,8 +29,14 @@ pub enum Fault {
     CopyLane,
     /// `download` changes a bit.
     Download,
+    /// `copy` gives an element less.
+    CopyShort,
+    /// `upload_to_all` changes a bit for the last lane.
+    UploadToAll,
     /// A past-the-end write is accepted and ignored.
     PastTheEnd,
+    /// It is refused as if the device had failed.
+    RefusedAsBroken,
     /// Spans are lost.
     Spans,
     /// `add` changes a bit.
@@ -46,6 +53,8 @@ pub enum Fault {
     ToCanonical,
     /// `to_mont` changes a bit.
     ToMont,
+    /// Vectors of different lengths are added as far as both go.
+    VectorLengths,
     /// Every transform changes a bit.
     Ntt,
     /// Only the inverse over the odd coset, both orders bit-reversed, of 2^12 elements changes a bit.
@@ -54,6 +63,8 @@ pub enum Fault {
     NttLength,
     /// The last vector of a batch is wrong.
     NttBatch,
+    /// Transforms over a coset of zero are accepted.
+    NttCosetOfZero,
     /// A transform of a product changes a bit.
     NttOfProduct,
     /// A product less a transform changes a bit.
@@ -66,6 +77,8 @@ pub enum Fault {
     Spmv,
     /// `spmv` leaves what is beyond the rows as it was.
     SpmvTail,
+    /// A matrix that is none is loaded as one without rows.
+    SpmvMatrix,
     /// Sums in G1 have a point too much.
     MsmG1,
     /// Sums in G2 have a point too much.
@@ -100,13 +113,16 @@ pub enum Fault {
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 39] = [
+    pub const ALL: [(Fault, &'static str); 45] = [
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
         (Fault::CopyLane, "memory"),
         (Fault::Download, "memory"),
+        (Fault::CopyShort, "memory"),
+        (Fault::UploadToAll, "memory"),
         (Fault::PastTheEnd, "memory"),
+        (Fault::RefusedAsBroken, "memory"),
         (Fault::Spans, "memory"),
         (Fault::Add, "vector"),
         (Fault::Sub, "vector"),
@@ -115,16 +131,19 @@ impl Fault {
         (Fault::MulSub, "vector"),
         (Fault::ToCanonical, "vector"),
         (Fault::ToMont, "vector"),
+        (Fault::VectorLengths, "vector"),
         (Fault::Ntt, "ntt"),
         (Fault::NttOneForm, "ntt"),
         (Fault::NttLength, "ntt"),
         (Fault::NttBatch, "ntt"),
+        (Fault::NttCosetOfZero, "ntt"),
         (Fault::NttOfProduct, "ntt_products"),
         (Fault::ProductLessNtt, "ntt_products"),
         (Fault::NttSpread, "ntt_spread"),
         (Fault::NttShards, "ntt_spread"),
         (Fault::Spmv, "spmv"),
         (Fault::SpmvTail, "spmv"),
+        (Fault::SpmvMatrix, "spmv"),
         (Fault::MsmG1, "msm"),
         (Fault::MsmG2, "msm"),
         (Fault::MsmOneSize, "msm"),
@@ -186,14 +205,31 @@ impl Backend for Faulty {
     fn write<T: Wire>(&self, dst: &mut cpu::Buf<T>, at: usize, src: &[T]) -> Result<()> {
         let done = self.cpu.write(dst, at, src);
         self.flip(Fault::Write, dst)?;
-        if self.fault == Fault::PastTheEnd {
-            return Ok(());
+        match (self.fault, done) {
+            (Fault::PastTheEnd, _) => Ok(()),
+            (Fault::RefusedAsBroken, Err(_)) => {
+                let (device, code_name) = ("the CPU".into(), "cudaErrorInvalidValue".into());
+                Err(Error::Device { op: "write", device, code: 1, code_name, text: String::new() })
+            }
+            (_, done) => done,
         }
-        done
+    }
+    fn upload_to_all<T: Wire>(
+        &self,
+        lanes: &[Lane],
+        src: &Arc<HostBuf<T>>,
+        timeline: &Timeline,
+    ) -> Result<Vec<cpu::Buf<T>>> {
+        let mut bufs = self.cpu.upload_to_all(lanes, src, timeline)?;
+        bufs.last_mut().map_or(Ok(()), |last| self.flip(Fault::UploadToAll, last))?;
+        Ok(bufs)
     }
     fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
         let lane = if self.fault == Fault::CopyLane { src.lane() } else { lane };
-        let mut buf = self.cpu.copy(src, range, lane)?;
+        let mut buf = self.cpu.copy(src, range.clone(), lane)?;
+        if self.fault == Fault::CopyShort && !buf.is_empty() {
+            buf = self.cpu.copy(src, range.start..range.end - 1, lane)?;
+        }
         self.flip(Fault::Copy, &mut buf)?;
         Ok(buf)
     }
@@ -230,6 +266,10 @@ impl<F: NttField> Ntt<F> for Faulty {
     fn ntt_batch(&self, data: &mut cpu::Buf<F::Element>, count: usize, op: NttOp<F::Element>) -> Result<()> {
         let done = Ntt::<F>::ntt_batch(&self.cpu, data, count, op);
         if self.fault == Fault::NttLength && !data.len().is_power_of_two() {
+            return Ok(());
+        }
+        let zero = tandem_ops::Coset::Shift(F::Element::default());
+        if self.fault == Fault::NttCosetOfZero && op.coset == zero && data.len().is_power_of_two() {
             return Ok(());
         }
         self.flip(Fault::Ntt, data)?;
@@ -284,6 +324,9 @@ impl<F: NttField> NttSpread<F> for Faulty {
 
 impl<C: Curve> VecOps<C> for Faulty {
     fn add(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
+        if self.fault == Fault::VectorLengths && a.len() != b.len() {
+            return Ok(());
+        }
         VecOps::<C>::add(&self.cpu, a, b).and_then(|()| self.flip(Fault::Add, a))
     }
     fn sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
@@ -310,6 +353,9 @@ impl<C: Curve> SpMv<C> for Faulty {
     type Matrix = Counted<<Cpu as SpMv<C>>::Matrix>;
 
     fn load_matrix(&self, lane: Lane, matrix: &SparseRows) -> Result<Self::Matrix> {
+        let none = SparseRows { starts: vec![0], ..SparseRows::default() };
+        let is_taken = self.fault == Fault::SpmvMatrix && matrix.check().is_err();
+        let matrix = if is_taken { &none } else { matrix };
         Ok(Counted(SpMv::<C>::load_matrix(&self.cpu, lane, matrix)?, matrix.rows()))
     }
     fn spmv(&self, matrix: &Self::Matrix, x: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {

@@ -110,7 +110,6 @@ impl Object {
     fn compile(&self) -> Result<(), String> {
         let mine = |path: &Path| PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
         let io = |e: std::io::Error| format!("{}: {e}", self.object.display());
-        let _ = std::fs::remove_file(&self.stamp);
         std::fs::create_dir_all(self.object.parent().unwrap_or(Path::new("."))).map_err(io)?;
         std::fs::write(mine(&self.stamp), "").map_err(io)?;
         let mut nvcc = Command::new(&self.program);
@@ -261,6 +260,31 @@ mod tests {
         assert!(result.unwrap_err().contains("native/a.cu: broken"));
         assert_eq!(runs, 1);
         assert_eq!(build("90").1, 1, "a failure is not remembered as done");
+
+        // What is not there, or empty, as a machine that went down may leave it.
+        change("native/a.cu", "fine");
+        assert_eq!(build("90").1, 1);
+        let made = |extension: &str| {
+            let folders = std::fs::read_dir(dir.join("target/cuda/x")).unwrap().map(|folder| folder.unwrap().path());
+            let of = |folder: PathBuf| folder.join(format!("a.cu.{extension}"));
+            folders.map(of).max_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap()).unwrap()
+        };
+        std::fs::remove_file(made("o")).unwrap();
+        assert_eq!(build("90").1, 1, "no object");
+        std::fs::write(made("d"), "").unwrap();
+        assert_eq!(build("90").1, 1, "a rule without files");
+
+        // What is gone is not in the archive, and after a failure nothing is begun.
+        let members = |archive: &Path| Command::new("ar").arg("t").arg(archive).output().unwrap().stdout;
+        let of = |found: &[PathBuf]| library(&toolkit, "x", found, &[], &[], &crate::arch::parse("90").unwrap(), &out);
+        assert_eq!(members(&of(&found).unwrap()), b"a.cu.o\nsub-a.cu.o\n");
+        assert_eq!(members(&of(&found[..1]).unwrap()), b"a.cu.o\n");
+        let broken: Vec<PathBuf> = (0..64).map(|i| dir.join(format!("native/broken{i}.cu"))).collect();
+        broken.iter().for_each(|source| std::fs::write(source, "error").unwrap());
+        let log = || std::fs::read_to_string(dir.join("log")).unwrap().lines().count();
+        let before = log();
+        of(&broken).unwrap_err();
+        assert!(log() - before < 64, "none was left out");
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

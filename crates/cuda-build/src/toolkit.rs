@@ -203,6 +203,7 @@ mod tests {
         let cases = [
             ("echo 'release 12.4, V12.4.1'", "too old: 12.8 or newer"),
             ("exit 1", "is broken: --version gave no version"),
+            ("echo 'release 13.0, V13.0.88'; exit 1", "is broken: --version gave no version"),
             ("echo 'release 13.0, V13.0.88'", "no libcudart_static.a"),
         ];
         for (script, expected) in cases {

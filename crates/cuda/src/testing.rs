@@ -72,6 +72,28 @@ fn skip_line(reason: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    /// In a process of its own, which is told to have more GPUs than any machine.
+    #[test]
+    fn fewer_gpus_than_are_required_fail_and_a_skip_is_told_once() {
+        const CHILD: &str = "TANDEM_TEST_CHILD";
+        if std::env::var_os(CHILD).is_some() {
+            super::skipped("twice");
+            super::skipped("twice");
+            super::gpus();
+            return;
+        }
+        let run = |required| {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            child.args(["--exact", "testing::tests::fewer_gpus_than_are_required_fail_and_a_skip_is_told_once"]);
+            child.env(CHILD, "1").env("TANDEM_REQUIRE_GPU", required).output().unwrap()
+        };
+        let output = run("1000");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(!output.status.success() && out.contains("1000 GPUs are required"), "{out}");
+        assert_eq!(err.lines().filter(|line| line.ends_with(": twice")).count(), 1, "{err}");
+        assert!(run("0").status.success());
+    }
+
     #[test]
     fn a_skip_names_program_and_test() {
         let line = super::skip_line("no GPU");

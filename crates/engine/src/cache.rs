@@ -4,8 +4,9 @@
 //! there can have a bad key taken for a good one, so only a folder and files count that belong to this user and that nobody else
 //! can write to. A folder of another user's is neither read nor written.
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
-use rustix::process::{geteuid, Uid};
+use nix::fcntl::{open, openat, AtFlags, OFlag};
+use nix::sys::stat::{fchmod, fstat, fstatat, FileStat, Mode, SFlag};
+use nix::unistd::{geteuid, Uid};
 use std::env;
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -48,16 +49,16 @@ impl Content {
     fn is_known_in(self, folder: &Path) -> bool {
         let Ok(checked) = open_own(&folder.join(CHECKED)) else { return false };
         // Looked at and not opened, so that nothing waits at the other end of a pipe.
-        let marker = rustix::fs::statat(&checked, self.name(), AtFlags::SYMLINK_NOFOLLOW);
-        marker.is_ok_and(|marker| is_own(&marker, FileType::RegularFile, geteuid()))
+        let marker = fstatat(&checked, self.name().as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        marker.is_ok_and(|marker| is_own(&marker, SFlag::S_IFREG, geteuid()))
     }
 
     fn remember_in(self, folder: &Path) -> std::io::Result<()> {
         let checked = folder.join(CHECKED);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&checked)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         // Only ever a new file: what is there already, a link for one, is left as it is.
-        rustix::fs::openat(open_own(&checked)?, self.name(), flags, Mode::RUSR | Mode::WUSR)?;
+        openat(open_own(&checked)?, self.name().as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
         Ok(())
     }
 
@@ -71,24 +72,23 @@ const CHECKED: &str = "checked-keys";
 
 /// Opens a folder of this user's that nobody else can write to; one that others could read becomes private.
 fn open_own(path: &Path) -> std::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(path, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&folder)?;
-    if !is_own(&stat, FileType::Directory, geteuid()) {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let folder = open(path, flags, Mode::empty())?;
+    let stat = fstat(&folder)?;
+    if !is_own(&stat, SFlag::S_IFDIR, geteuid()) {
         return Err(std::io::ErrorKind::PermissionDenied.into());
     }
-    if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-        rustix::fs::fchmod(&folder, Mode::RWXU)?;
+    if Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IRWXG | Mode::S_IRWXO) {
+        fchmod(&folder, Mode::S_IRWXU)?;
     }
     Ok(folder)
 }
 
 /// Whether this is such a file of `user`'s, to which nobody else can write.
-fn is_own(stat: &Stat, kind: FileType, user: Uid) -> bool {
-    let mode = Mode::from_raw_mode(stat.st_mode);
-    FileType::from_raw_mode(stat.st_mode) == kind
+fn is_own(stat: &FileStat, kind: SFlag, user: Uid) -> bool {
+    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == kind
         && stat.st_uid == user.as_raw()
-        && !mode.intersects(Mode::WGRP | Mode::WOTH)
+        && !Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH)
 }
 
 #[cfg(test)]
@@ -110,6 +110,11 @@ mod tests {
         let cache = folder.path().join("of/tandem");
         let key = Content::of(b"a key");
         assert!(!key.is_known_in(&cache));
+        // Not the key's own hash: what an older check found does not count.
+        assert!(
+            key.0 == blake3::Hasher::new_derive_key(CHECK).update(b"a key").finalize()
+                && key.0 != blake3::hash(b"a key")
+        );
         key.remember_in(&cache).unwrap();
         assert!(key.is_known_in(&cache) && !Content::of(b"a kez").is_known_in(&cache));
         let checked = cache.join(CHECKED);
@@ -142,7 +147,7 @@ mod tests {
         symlink(&target, checked.join(linked.name())).unwrap();
         symlink(folder.path().join("new"), checked.join(dangling.name())).unwrap();
         fs::create_dir(checked.join(directory.name())).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, checked.join(pipe.name()), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        nix::unistd::mkfifo(&checked.join(pipe.name()), Mode::S_IRWXU).unwrap();
         for content in [linked, dangling, pipe, directory] {
             assert!(!content.is_known_in(&cache) && content.remember_in(&cache).is_err());
         }
@@ -160,13 +165,13 @@ mod tests {
     #[test]
     fn what_belongs_to_another_user_does_not_count() {
         let folder = tempfile::tempdir().unwrap();
-        let stat = rustix::fs::stat(folder.path()).unwrap();
+        let stat = nix::sys::stat::stat(folder.path()).unwrap();
         let other = Uid::from_raw(geteuid().as_raw() + 1);
-        assert!(is_own(&stat, FileType::Directory, geteuid()));
-        assert!(!is_own(&stat, FileType::Directory, other) && !is_own(&stat, FileType::RegularFile, geteuid()));
+        assert!(is_own(&stat, SFlag::S_IFDIR, geteuid()));
+        assert!(!is_own(&stat, SFlag::S_IFDIR, other) && !is_own(&stat, SFlag::S_IFREG, geteuid()));
         // Root can give a folder away; for others there are folders of root's.
         if geteuid().is_root() {
-            rustix::fs::chown(folder.path(), Some(other), None).unwrap();
+            nix::unistd::chown(folder.path(), Some(other), None).unwrap();
             assert!(open_own(folder.path()).is_err());
         } else {
             assert!(open_own(Path::new("/proc/sys")).is_err());

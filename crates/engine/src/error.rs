@@ -163,6 +163,7 @@ impl From<tandem_ops::Error> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tandem_groth16::Error as E;
     use tandem_ops::Error as Fault;
 
     /// Programs in other languages have these numbers: one that changes breaks them.
@@ -199,5 +200,24 @@ mod tests {
                 assert!(error.code() == code && error.to_string().contains(said), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn statuses_tell_whose_fault_it_is() {
+        let invalid = tandem_ops::Error::invalid("msm", "no points");
+        for (error, status, text) in [
+            (E::Backend(invalid), 3, "no points"),
+            (E::Random("no entropy".into()), 3, "no entropy"),
+            (E::Interrupted, 130, "interrupted"),
+            (E::Output("key.zkey: the disk is full".into()), 2, "key.zkey: the disk is full"),
+            (E::Key("no points".into()), 2, "a.zkey: "),
+            (E::Witness("no values".into()), 2, "a.zkey: "),
+            (E::Circuit("no rows".into()), 2, "a.zkey: "),
+        ] {
+            let error = Error::prover(error, Path::new("a.zkey"));
+            assert!(error.exit_status() == status && error.to_string().contains(text), "{error}");
+        }
+        assert!(!Error::prover(E::Key("no points".into()), Path::new("")).to_string().starts_with(':'));
+        assert_eq!(Error::InvalidProof(String::new()).exit_status(), 1);
     }
 }

@@ -116,6 +116,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_more_lanes_are_opened_than_are_asked_for() {
+        for (choice, most, lanes) in [("sim:5", 3, 3), ("sim:2", 3, 2), ("cpu", 3, 1)] {
+            match open(&choice.parse().unwrap(), most).unwrap().0 {
+                Opened::Cpu(cpu) => assert_eq!(tandem_ops::Backend::lanes(&cpu), lanes, "{choice}"),
+                Opened::Cuda(_) => panic!("{choice} is no GPU"),
+            }
+        }
+    }
+
     // Usable devices exist only where there is a GPU: the tests on one take them.
     #[test]
     fn refusals_say_why() {

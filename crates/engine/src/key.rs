@@ -14,7 +14,7 @@ use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{
     Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof as Points, Refusal, Shape, Witness as Values,
 };
-use tandem_ops::{with_curve, Curve, DeviceKind, Info, Span};
+use tandem_ops::{with_curve, Curve, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -216,7 +216,7 @@ impl<C: AnyCurve> Loaded<C> {
             path: path.clone(),
             verifier: self.verifier,
             publics,
-            cpu: place.cpu.clone().filter(|_| self.on_device.kind != DeviceKind::Cpu),
+            cpu: place.cpu.clone(),
             on_device: self.on_device,
             on_cpu: OnceLock::new(),
             auto: place.auto,

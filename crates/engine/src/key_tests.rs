@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::Mutex;
 use tandem_formats::container::Container;
 use tandem_formats::FileKind;
-use tandem_ops::Group;
+use tandem_ops::{Bls12_381, CurveId, Group};
 
 /// A folder with the files of a synthetic circuit over BLS12-381, whose groups are smaller than their curves.
 struct Files(tempfile::TempDir);

@@ -179,6 +179,10 @@ mod tests {
         assert_eq!(waited(&steps[..smaller]), Duration::from_secs(2), "{steps:?}");
         assert_eq!(waited(&steps[smaller + 1..steps.len() - 1]), Duration::from_secs(2), "{steps:?}");
         assert_eq!(steps[0], Next::Wait(Duration::from_millis(20)), "{steps:?}");
+        // Memory that comes back is not left alone for long.
+        let longest = |step: &Next| !matches!(step, Next::Wait(time) if *time > Duration::from_millis(640));
+        let mut patient = Tried::new(Duration::from_secs(30), true);
+        assert!(super::tests::steps(&mut patient, &no_memory()).iter().all(longest));
         let told = tried.told().unwrap();
         assert!(
             told.contains("needs 9 bytes") && told.contains("waited 4.0 s") && told.contains("least tables"),
@@ -200,6 +204,11 @@ mod tests {
         let mut tried = Tried::new(Duration::from_secs(4), true);
         assert_eq!(steps(&mut tried, &broken()), [Next::Reopen, Next::GiveUp]);
         assert!(tried.told().unwrap().contains("opened the device again"));
+        // What came first is told.
+        let mut tried = Tried::new(Duration::ZERO, true);
+        assert_eq!([&no_memory(), &broken()].map(|fault| tried.next(fault)), [Next::Smaller, Next::Reopen]);
+        let told = tried.told().unwrap();
+        assert!(told.contains("needs 9 bytes") && !told.contains("cudaError"), "{told}");
         let invalid = Fault::invalid("prove", "no lane");
         assert_eq!(steps(&mut Tried::new(Duration::from_secs(4), true), &invalid), [Next::GiveUp]);
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tandem_engine::{
-    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, ErrorCode, Key, KeyCheck, Layout, Progress,
-    Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    check_witness, export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, ErrorCode, Key, KeyCheck, Layout,
+    Progress, Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -20,9 +20,14 @@ struct Files(tempfile::TempDir);
 
 impl Files {
     fn new(curve: CurveId) -> Self {
-        // Tests share one cache folder, which is not the user's.
+        // Tests share one cache folder, which is this process's alone.
         static SET: std::sync::Once = std::sync::Once::new();
-        SET.call_once(|| std::env::set_var("TANDEM_CACHE_DIR", std::env::temp_dir().join("tandem-engine-tests")));
+        SET.call_once(|| {
+            std::env::set_var(
+                "TANDEM_CACHE_DIR",
+                std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())),
+            )
+        });
         let files = Self(tempfile::tempdir().unwrap());
         let circuit = Synthetic { curve, log_size: 5, dense: 0.5 };
         circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();
@@ -170,6 +175,8 @@ fn an_interrupted_setup_leaves_no_file() {
         names.sort();
         assert_eq!(names, ["r1cs", "vkey", "wtns", "zkey"]);
     }
+    let stop = StopAt(AtomicU32::new(0));
+    assert!(matches!(check_witness(&files.at("r1cs"), &files.at("wtns"), None, &stop), Err(Error::Interrupted)));
 }
 
 #[test]

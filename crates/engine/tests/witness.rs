@@ -19,7 +19,10 @@ fn engines() -> Vec<Engine> {
 fn witnesses_are_used_again_and_again() {
     for curve in [CurveId::Bn254, CurveId::Bls12_381] {
         let folder = tempfile::tempdir().unwrap();
-        std::env::set_var("TANDEM_CACHE_DIR", std::env::temp_dir().join("tandem-engine-tests"));
+        std::env::set_var(
+            "TANDEM_CACHE_DIR",
+            std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())),
+        );
         let at = |name: &str| folder.path().join(name);
         Synthetic { curve, log_size: 9, dense: 0.5 }.write(&at("r1cs"), &at("wtns")).unwrap();
         let options = SetupOptions { seed: Some("a test".into()) };

@@ -88,3 +88,18 @@ impl Record {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_no_team_has_is_not_named() {
+        let most = ffi::TANDEM_FABRIC_MOST_PES as u32;
+        let peer = |peer| {
+            let record = Record { what: 0, waiter: 1, peer, place: 2, seen: 3, wanted: 4 };
+            record.fault(|place| place.to_string()).peer
+        };
+        assert_eq!([0, most - 1, most, u32::MAX].map(peer), [Some(0), Some(most as usize - 1), None, None]);
+    }
+}

@@ -56,6 +56,9 @@ impl fmt::Display for Place {
 /// What to do about a file that breaks its own format.
 pub(crate) const DAMAGED: &str = "the file is damaged: copy, download or make it again";
 
+/// What to do where there is no memory for what a file holds.
+pub(crate) const MORE_MEMORY: &str = "use a machine with more memory, or raise the limit of this one's";
+
 impl FormatError {
     /// An error at a place of a file.
     pub(crate) fn at(place: Place, problem: impl Into<String>) -> Self {

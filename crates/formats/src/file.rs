@@ -4,9 +4,9 @@
 //! read is an error and no signal. What a file is, and whether its sections have the lengths that its header says, is looked at before
 //! memory is taken for all of it.
 
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, Result, MORE_MEMORY};
+use nix::fcntl::OFlag;
 use rayon::prelude::*;
-use rustix::fs::OFlags;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ impl RegularFile {
         // To open a device may have effects, so the kind is looked at before.
         expect_regular(std::fs::metadata(path).map_err(fail)?.file_type(), path)?;
         // What has become a named pipe since then is opened without waiting for its other end.
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path).map_err(fail)?;
+        let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path).map_err(fail)?;
         let before = file.metadata().map_err(fail)?;
         expect_regular(before.file_type(), path)?;
         Ok(Self { file, path: path.into(), before })
@@ -63,8 +63,7 @@ impl RegularFile {
     pub fn read(&self) -> Result<FileBytes> {
         let len = self.len();
         let no_room = |_| {
-            let advice = "use a machine with more memory, or raise the limit of this one's";
-            FormatError::whole(format!("the file needs {len} bytes of memory, more than there is"), Some(advice))
+            FormatError::whole(format!("the file needs {len} bytes of memory, more than there is"), Some(MORE_MEMORY))
                 .in_file(&self.path)
         };
         // Zeros of the operating system's, not written by us: the pages come with the bytes that are read into them.

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn comparison_at_the_border() {
-        for curve in CURVES {
+        for &curve in CurveId::ALL {
             let p = base(curve).to_vec();
             assert!(!is_below(&p, &p));
             let mut below = p.clone();

@@ -143,7 +143,7 @@ fn what_memory_cannot_hold_is_refused() {
 fn pipes_are_no_keys() {
     let folder = Folder::new();
     let pipe = folder.at("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let says =
         ["pipe: expected a file, this is a pipe, not a regular file; write what comes out of it to a file first"];
     refused(RegularFile::open(&pipe), &says);
@@ -266,7 +266,7 @@ fn headers_of_small_files_say_what_their_readers_say() {
 fn piped(folder: &Folder, bytes: &[u8], piece: usize, expected: Option<WtnsHeader>, is_read: bool) -> Result<Wtns> {
     let path = folder.at("witness-pipe");
     let _ = fs::remove_file(&path);
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut pipe = File::options().write(true).open(&path).unwrap();
@@ -436,7 +436,7 @@ fn json_is_read_up_to_its_limit_and_from_pipes() {
     refused(json::read_file(&path), &["json: expected a JSON file of at most 33554432 bytes"]);
     refused(json::read_file("/dev/zero"), &["/dev/zero: expected a JSON file of at most 33554432 bytes"]);
     let pipe = folder.at("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| fs::write(&pipe, data!("mul.vkey.json")).unwrap());
         assert_eq!(json::read_file(&pipe).unwrap(), data!("mul.vkey.json"));

@@ -4,11 +4,12 @@
 //! so a product is one addition a window. The additions are affine and share their inversions over a block of
 //! products: six multiplications each where a mixed addition takes eleven.
 
+use crate::setup::OP;
 use crate::{Progress, Result};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field, PrimeField};
 use rayon::prelude::*;
-use tandem_ops::{Curve, Group};
+use tandem_ops::{memory, Curve, Group};
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
 type Fr<G> = <<G as Group>::Curve as Curve>::Fr;
@@ -35,8 +36,15 @@ fn window(count: usize, scalar_bits: u32) -> u32 {
 }
 
 impl<G: Group> Table<G> {
+    /// The bytes of a table for about `count` products.
+    pub(crate) fn bytes(count: usize) -> u64 {
+        let scalar_bits = Fr::<G>::MODULUS_BIT_SIZE;
+        let bits = window(count, scalar_bits);
+        (u64::from(digits(scalar_bits, bits)) * size_of::<(Base<G>, Base<G>)>() as u64) << (bits - 1)
+    }
+
     /// A table of the multiples of `point`, which is not infinity, for about `count` products.
-    pub(crate) fn new(point: G::Ark, count: usize) -> Self {
+    pub(crate) fn new(point: G::Ark, count: usize) -> Result<Self> {
         let scalar_bits = Fr::<G>::MODULUS_BIT_SIZE;
         let bits = window(count, scalar_bits);
         let mut bases = vec![point];
@@ -48,21 +56,26 @@ impl<G: Group> Table<G> {
             bases.push(next);
         }
         let bases = G::Ark::normalize_batch(&bases);
-        let windows = bases
-            .par_iter()
-            .map(|base| {
-                let mut multiple = G::Ark::ZERO;
-                let row: Vec<_> = (0..1 << (bits - 1))
+        /// Multiples that are made affine at once.
+        const PIECE: usize = 1 << 10;
+        let window = |base: &<G::Ark as CurveGroup>::Affine| -> Result<Vec<(Base<G>, Base<G>)>> {
+            let mut multiple = G::Ark::ZERO;
+            let len = 1 << (bits - 1);
+            let mut row = memory::reserve(OP, len)?;
+            for at in (0..len).step_by(PIECE) {
+                let piece: Vec<_> = (at..len.min(at + PIECE))
                     .map(|_| {
                         multiple += base;
                         multiple
                     })
                     .collect();
                 // No entry is infinity: the group's order is a prime above 2^bits.
-                G::Ark::normalize_batch(&row).iter().filter_map(AffineRepr::xy).collect()
-            })
-            .collect();
-        Self { bits, windows }
+                row.extend(G::Ark::normalize_batch(&piece).iter().filter_map(AffineRepr::xy));
+            }
+            Ok(row)
+        };
+        let windows = bases.par_iter().map(window).collect::<Result<_>>()?;
+        Ok(Self { bits, windows })
     }
 
     /// The products of the point with `scalars`, handed on in order and in pieces of bounded size.
@@ -194,7 +207,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let point = G::Ark::rand(&mut rng);
         for count in [1, 300, 5000] {
-            let table = Table::<G>::new(point, count);
+            let table = Table::<G>::new(point, count).unwrap();
             let one = Fr::<G>::from(1u64);
             let half = Fr::<G>::from(2u64).pow([u64::from(table.bits) - 1]);
             let mut scalars = vec![Fr::<G>::from(0u64), one, -one, -one - one, half, half + one, half + half, -half];
@@ -219,7 +232,7 @@ mod tests {
         // sum meet its own point or the opposite one at its second window.
         let g = <G1<Bn254> as Group>::Ark::generator();
         for sign in [1i64, -1] {
-            let mut table = Table::<G1<Bn254>>::new(g, 1);
+            let mut table = Table::<G1<Bn254>>::new(g, 1).unwrap();
             table.windows[1] = table.windows[0].iter().map(|&(x, y)| (x, if sign < 0 { -y } else { y })).collect();
             let one_one = Fr::<G1<Bn254>>::from(1 + (1u64 << table.bits));
             let expected = if sign < 0 { <G1<Bn254> as Group>::Ark::ZERO } else { g + g };

@@ -11,8 +11,11 @@ use ark_ff::{AdditiveGroup, FftField, Field, PrimeField, UniformRand};
 use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
-use tandem_ops::{Curve, Group, Mont2};
+use tandem_ops::{memory, Curve, Group, Mont2};
 use zeroize::Zeroizing;
+
+/// What memory is taken for, in messages.
+pub(crate) const OP: &str = "setup";
 
 /// A linear combination of wires.
 pub type Terms<C> = Vec<(u32, <C as Curve>::Fr)>;
@@ -164,7 +167,7 @@ pub fn shape<C: Curve>(circuit: &dyn Circuit<C>) -> Result<Shape> {
 /// Makes the key of `circuit` and hands it to `sink`. Holds about 32 bytes for each row and 160 for each wire.
 ///
 /// # Errors
-/// [`Error::Circuit`]; [`Error::Output`]; [`Error::Interrupted`].
+/// [`Error::Circuit`]; [`Error::Output`]; [`Error::Interrupted`]; [`Error::Backend`] where there is not enough memory.
 pub fn setup<C: Curve>(
     circuit: &dyn Circuit<C>,
     secret: &Secret<C>,
@@ -174,8 +177,9 @@ pub fn setup<C: Curve>(
     let shape = shape(circuit)?;
     let Shape { variables, publics, domain } = shape;
     let products = 3 * variables + domain;
-    let g1 = Table::<C::G1>::new(<C::G1 as Group>::Ark::generator(), products);
-    let g2 = Table::<C::G2>::new(<C::G2 as Group>::Ark::generator(), variables);
+    room::<C>(shape, products)?;
+    let g1 = Table::<C::G1>::new(<C::G1 as Group>::Ark::generator(), products)?;
+    let g2 = Table::<C::G2>::new(<C::G2 as Group>::Ark::generator(), variables)?;
     sink.header(shape, &single_points(secret))?;
 
     let (mut values, count) = evaluate(circuit, shape, secret, progress)?;
@@ -204,6 +208,23 @@ pub fn setup<C: Curve>(
     sink.begin(Part::B2)?;
     g2.multiply(b, progress, |points| sink.points2(points))?;
     Ok(shape)
+}
+
+/// Fails where the host has not the memory that a setup takes: not all of it can be asked for as it is needed.
+fn room<C: Curve>(shape: Shape, products: usize) -> Result<()> {
+    /// Products that are under way, each with its digits, its sum twice and what is added to it.
+    const AT_ONCE: u64 = 1 << 16;
+    /// Pieces of vectors on all threads, and what grows beside.
+    const BESIDE: u64 = 8 << 20;
+    let Shape { variables, domain, .. } = shape;
+    let (variables, domain) = (variables as u64, domain as u64);
+    let tables = Table::<C::G1>::bytes(products) + Table::<C::G2>::bytes(shape.variables);
+    let product = 5 * size_of::<P2<C>>() as u64 + 128;
+    let bytes = 160 * variables + 32 * domain + tables + AT_ONCE.min(variables.max(domain)) * product + BESIDE;
+    if bytes > memory::host().free {
+        return Err(memory::refused(OP, bytes).into());
+    }
+    Ok(())
 }
 
 fn single_points<C: Curve>(secret: &Secret<C>) -> KeyPoints<C> {
@@ -239,8 +260,8 @@ fn evaluate<C: Curve>(
 ) -> Result<(Values<C::Fr>, u32)> {
     let Shape { variables, publics, domain } = shape;
     progress.start("evaluate circuit", circuit.constraints() as u64);
-    let zeros = || Zeroizing::new(vec![C::Fr::ZERO; variables]);
-    let mut values = Values { a: zeros(), b: zeros(), c: zeros() };
+    let zeros = || memory::filled(OP, variables, C::Fr::ZERO).map(Zeroizing::new);
+    let mut values = Values { a: zeros()?, b: zeros()?, c: zeros()? };
     let step = root::<C>(domain.ilog2())?;
     let basis = lagrange(*secret.tau, C::Fr::ONE, step, domain, C::Fr::ONE)?;
     let (mut row, mut count) = (0, 0usize);
@@ -335,7 +356,7 @@ fn lagrange<F: PrimeField>(tau: F, g: F, step: F, n: usize, factor: F) -> Result
     const PIECE: usize = 1 << 12;
     let gn = g.pow([n as u64]);
     let scale = factor * (tau.pow([n as u64]) - gn) * invert(F::from(n as u64) * gn)?;
-    let mut basis = Zeroizing::new(vec![F::ZERO; n]);
+    let mut basis = Zeroizing::new(memory::filled(OP, n, F::ZERO)?);
     basis.par_chunks_mut(PIECE).enumerate().for_each(|(piece, out)| {
         let mut x = g * step.pow([(piece * PIECE) as u64]);
         let mut points = Vec::with_capacity(out.len());

@@ -167,6 +167,35 @@ mod tests {
         assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 9, 9, 9, 9, 8]);
     }
 
+    /// Bytes at an odd address.
+    struct Odd(Vec<u64>);
+
+    impl HostMemory for Odd {
+        fn bytes(&self) -> &[u8] {
+            &bytemuck::cast_slice(&self.0)[1..]
+        }
+        fn bytes_mut(&mut self) -> &mut [u8] {
+            &mut bytemuck::cast_slice_mut(&mut self.0)[1..]
+        }
+    }
+
+    #[test]
+    fn memory_at_no_address_for_its_elements_is_refused() {
+        assert!(HostBuf::<u64>::new(Box::new(Odd(vec![0; 3])), 2).is_none());
+        assert_eq!(HostBuf::<u8>::new(Box::new(Odd(vec![0; 3])), 23).unwrap().len(), 23);
+    }
+
+    #[test]
+    fn all_bytes_are_wiped() {
+        for (first, len) in [(0, 64), (1, 63), (3, 9), (7, 2), (5, 40)] {
+            let mut words = [u64::MAX; 9];
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+            wipe(&mut bytes[first..first + len]);
+            let is_wiped = |(i, byte): (usize, &u8)| (*byte == 0) == (first..first + len).contains(&i);
+            assert!(bytes.iter().enumerate().all(is_wiped), "{first} {len}");
+        }
+    }
+
     /// What the system says of the pages at an address: KiB that are locked, and the flags.
     fn mapping(address: usize) -> (u64, String) {
         let text = std::fs::read_to_string("/proc/self/smaps").unwrap();

@@ -147,6 +147,10 @@ impl Reader<'_> {
             let problem = format!("too few values, expected {size}, found {given}");
             return Err(Error::inputs(format!("signal {}: {problem}", place.name)));
         }
+        // There is nothing to set, and a text may have millions of such names.
+        if given == 0 {
+            return Ok(());
+        }
         self.shape.take(place.name.len() + SIGNAL_BYTES)?;
         self.inputs.signals.insert(place.name, place.values);
         Ok(())
@@ -394,8 +398,7 @@ mod tests {
     fn every_kind_of_value_is_read() {
         let json =
             r#"{"b": "12", "a": [[1, -2], ["0x1f", true]], "z": 9007199254740991, "e": [], "f": 1e3, "g": -5.0}"#;
-        let expected =
-            [("a", "1 -2 31 1"), ("b", "12"), ("e", ""), ("f", "1000"), ("g", "-5"), ("z", "9007199254740991")];
+        let expected = [("a", "1 -2 31 1"), ("b", "12"), ("f", "1000"), ("g", "-5"), ("z", "9007199254740991")];
         let mut found = read(json).unwrap();
         found.sort();
         assert_eq!(found, expected.map(|(n, v)| (n.to_string(), v.to_string())));

@@ -152,8 +152,13 @@ fn inputs_count_against_the_memory() {
         assert!(error.contains(expected), "{error}");
     };
     fails(&any, &format!("{{\"a\": [1{}]}}", ",1".repeat(1 << 20)), "the inputs needs more than what is left of 1 MiB");
-    let names: String = (0..10_000).map(|i| format!("\"n{i}\":[],")).collect();
-    fails(&any, &format!("{{{names}\"z\":[]}}"), "the inputs needs more than what is left of 1 MiB");
+    let names = |count, value: &str| (0..count).map(|i: u32| format!("\"n{i}\":{value},")).collect::<String>();
+    fails(&any, &format!("{{{}\"z\":1}}", names(10_000, "1")), "the inputs needs more than what is left of 1 MiB");
+    // Names of nothing are not kept, whatever the circuit tells of its signals.
+    for (module, limits) in [(&any[..], limits), (MULTIPLIER, LIMITS)] {
+        let limits = Limits { memory_bytes: limits.memory_bytes.min(16 << 20), steps: u64::MAX, ..limits };
+        run_within(limits, module, &format!("{{{}\"a\":5,\"b\":7}}", names(100_000, "[]"))).unwrap();
+    }
     // Repeated names do not: the last one counts.
     let again = format!("{{{}\"a\":[1]}}", "\"a\":[1],".repeat(10_000));
     assert!(run_within(limits, &any, &again).is_ok());

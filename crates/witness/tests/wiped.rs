@@ -91,12 +91,23 @@ fn no_secret_stays() {
     let limbs_of = "\"getFieldNumLen32\") (result i32) (i32.const 1)";
     let prime = "(i32.store (i32.const 0) (i32.const 97))";
     let read = "(param i32) (result i32) (i32.load (i32.const 0))";
-    for (end, expected) in [
-        ("unreachable", "the circuit's program failed"),
-        ("(call $exception (i32.const 4))", "an assertion failed"),
-        ("(loop (br 0))", "was stopped after"),
-        ("(drop (memory.grow (i32.const 2000)))", "of memory"),
-        ("(call $write)", "it calls itself"),
+    let character = |served: &str| {
+        format!(
+            "(func $kept (param i32 i64) (local i64 i64 i64 i64)
+               (if (local.get 0) (then (call $kept (i32.sub (local.get 0) (i32.const 1)) (local.get 1)))))
+             (func $char (export \"getMessageChar\") (result i32) {served} (i32.const 0))"
+        )
+    };
+    // What an import asks for runs on a second stack, and may keep there what it finds in the memory.
+    let again = "(call $write)";
+    let keep = "(call $kept (i32.const 500) (i64.load (i32.const 4096)))";
+    for (end, served, expected) in [
+        ("unreachable", again, "the circuit's program failed"),
+        ("(call $exception (i32.const 4))", again, "an assertion failed"),
+        ("(loop (br 0))", again, "was stopped after"),
+        ("(drop (memory.grow (i32.const 2000)))", again, "of memory"),
+        ("(call $write)", again, "it calls itself"),
+        ("(call $write) unreachable", keep, "the circuit's program failed"),
     ] {
         let deep = format!(
             "(func $deep (param i32 i64) (local i64 i64 i64 i64 i64 i64 i64 i64)
@@ -110,7 +121,7 @@ fn no_secret_stays() {
             (limbs_of, "\"getFieldNumLen32\") (result i32) (i32.const 2)"),
             (prime, "(i64.store (i32.const 0) (i64.const 0xfffffffffffffff1))"),
             (read, "(param i32) (result i32) (i32.load (i32.shl (local.get 0) (i32.const 2)))"),
-            (support::CHAR, "(func $char (export \"getMessageChar\") (result i32) (call $write) (i32.const 0))"),
+            (support::CHAR, &character(served)),
             ("(func (export \"getInputSize\") (result i32) (i32.const 0))", ""),
         ]);
         clean(end, json(&digits, "{\"a\": \"", "\"}"), &module, LIMITS, expected);

@@ -267,6 +267,17 @@ mod tests {
     }
 
     #[test]
+    fn sums_that_are_wrong_are_not_measured() {
+        use tandem_conformance::{Fault, Faulty};
+        type G = <Bn254 as Curve>::G1;
+        let what = SumBench { g2: false, scalars: ScalarKind::Random, log_n: 4, lanes: None };
+        let of = |fault| bench_group::<Bn254, G, _>(&Faulty::new(1, fault), what, 1);
+        of(Fault::None).unwrap();
+        let error = of(Fault::MsmG1).unwrap_err();
+        assert!(error.to_string().contains("is wrong: nothing to measure") && error.exit_status() == 3, "{error}");
+    }
+
+    #[test]
     fn factors_are_sums_of_products() {
         for n in [1, 2, 5, 40_000] {
             let expected: u64 = (0..n as u64).map(|i| i + 2).sum();

@@ -74,3 +74,17 @@ pub(super) fn shape(pes: usize, options: &Options, window: u64) -> Result<Shape>
     }
     Ok((window, caps, links))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heap_has_no_more_than_its_window() {
+        let memory = vec![(1, 5 << 20), (2, u64::MAX)];
+        let (window, caps, _) = shape(3, &Options { memory, ..Options::default() }, (2 << 20) + 1).unwrap();
+        assert_eq!((window, caps), (4 << 20, vec![4 << 20; 3]));
+        let less = Options { memory: vec![(0, 7)], ..Options::default() };
+        assert_eq!(shape(2, &less, 2 << 20).unwrap().1, [7, 2 << 20]);
+    }
+}

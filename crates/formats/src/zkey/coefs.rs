@@ -2,13 +2,13 @@
 
 use super::ZkeyHeader;
 use crate::container::Reader;
-use crate::error::{FormatError, Place, Result};
+use crate::error::{FormatError, Place, Result, MORE_MEMORY};
 use crate::kind::FileKind;
 use crate::modulus;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use tandem_ops::{Curve, Mont2, SparseRows};
+use tandem_ops::{memory, Curve, Mont2, SparseRows};
 
 /// Bytes of an entry: matrix, constraint and signal of 4 each, the value of 32.
 pub(super) const ENTRY: usize = 44;
@@ -128,9 +128,10 @@ impl<'a> Coefs<'a> {
             return Ok(m);
         }
         // snarkjs writes rows in order. For a file that does not, a stable sort by row brings it to that form.
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        let mut order = room(self.len())?;
+        order.extend(0..self.len() as u32);
         order.par_sort_by_key(|&i| Coef::read(&self.bytes[i as usize * ENTRY..][..ENTRY]).constraint);
-        let mut sorted = Vec::with_capacity(self.bytes.len());
+        let mut sorted = room(self.bytes.len())?;
         order.iter().for_each(|&i| sorted.extend_from_slice(&self.bytes[i as usize * ENTRY..][..ENTRY]));
         self.by_parts(&sorted, parts)?.ok_or_else(|| FormatError::at(self.place.clone(), "expected sortable rows"))
     }
@@ -149,18 +150,13 @@ impl<'a> Coefs<'a> {
         if !in_order || !parts.iter().all(|p| p.sorted) {
             return Ok(None);
         }
-        Ok(Some(join(parts, self.n_vars as usize, seed)))
+        join(parts, self.n_vars as usize, seed).map(Some)
     }
 
     /// Checks and groups the entries of a part; `first_index` is the index of its first entry in the file.
     fn read_part(&self, bytes: &[u8], first_index: usize, seed: u64) -> Result<Part> {
         let mut part = Part { sorted: true, ..Part::default() };
         let mut distinct = Distinct::new(seed);
-        for rows in &mut part.matrices {
-            // About half of the entries each; what is missing is added on the way.
-            rows.column.reserve(bytes.len() / ENTRY / 2);
-            rows.value.reserve(bytes.len() / ENTRY / 2);
-        }
         for (i, entry) in bytes.chunks_exact(ENTRY).enumerate() {
             let coef = Coef::read(entry);
             if let Some(problem) = self.problem(&coef) {
@@ -175,10 +171,10 @@ impl<'a> Coefs<'a> {
             let rows = &mut part.matrices[coef.matrix as usize];
             match rows.lengths.last_mut() {
                 Some((row, length)) if *row == coef.constraint => *length += 1,
-                _ => rows.lengths.push((coef.constraint, 1)),
+                _ => push(&mut rows.lengths, (coef.constraint, 1))?,
             }
-            rows.column.push(coef.signal);
-            rows.value.push(distinct.index_of(coef.value));
+            push(&mut rows.column, coef.signal)?;
+            push(&mut rows.value, distinct.index_of(coef.value)?)?;
         }
         part.values = distinct.values;
         Ok(part)
@@ -243,37 +239,59 @@ fn row_cuts(bytes: &[u8], parts: usize) -> Vec<usize> {
     cuts
 }
 
+/// Room for so many elements.
+fn room<T>(len: usize) -> Result<Vec<T>> {
+    memory::reserve("coefficients", len).map_err(|e| FormatError::whole(e.to_string(), Some(MORE_MEMORY)))
+}
+
+/// Appends to a vector, which doubles its room where it is full.
+fn push<T>(to: &mut Vec<T>, element: T) -> Result<()> {
+    if to.len() == to.capacity() {
+        let more = to.len().max(1 << 10);
+        let refused = |_| FormatError::whole("there is no memory for its coefficients", Some(MORE_MEMORY));
+        to.try_reserve_exact(more).map_err(refused)?;
+    }
+    to.push(element);
+    Ok(())
+}
+
 /// Puts parts in order of their rows together.
-fn join(mut parts: Vec<Part>, columns: usize, seed: u64) -> Matrices {
+fn join(mut parts: Vec<Part>, columns: usize, seed: u64) -> Result<Matrices> {
     // The parts' own values become the matrices' common ones, in order of first appearance.
     let mut distinct = Distinct::new(seed);
-    let renumbered: Vec<Vec<u32>> =
-        parts.iter().map(|part| part.values.iter().map(|&v| distinct.index_of(v)).collect()).collect();
+    let number = |part: &Part| -> Result<Vec<u32>> {
+        let mut numbers = room(part.values.len())?;
+        part.values.iter().try_for_each(|&v| distinct.index_of(v).map(|index| numbers.push(index)))?;
+        Ok(numbers)
+    };
+    let renumbered = parts.iter().map(number).collect::<Result<Vec<Vec<u32>>>>()?;
     parts.par_iter_mut().zip(&renumbered).for_each(|(part, new)| {
         for rows in &mut part.matrices {
             rows.value.iter_mut().for_each(|v| *v = new[*v as usize]);
         }
     });
     let n_rows = parts.iter().filter_map(|p| p.range).next_back().map_or(0, |(_, last)| last as usize + 1);
-    let matrix = |m: usize, values: Vec<Mont2>| {
+    let matrix = |m: usize, values: Vec<Mont2>| -> Result<SparseRows> {
         let rows = || parts.iter().map(move |p| &p.matrices[m]);
-        let mut starts = Vec::with_capacity(n_rows + 1);
+        let mut starts = room(n_rows + 1)?;
         let mut entries = 0;
         for &(row, length) in rows().flat_map(|r| &r.lengths) {
             starts.resize(row as usize + 1, entries);
             entries += length;
         }
         starts.resize(n_rows + 1, entries);
-        let concat = |of: fn(&PartRows) -> &Vec<u32>| {
-            let mut all = Vec::with_capacity(entries as usize);
+        let concat = |of: fn(&PartRows) -> &Vec<u32>| -> Result<Vec<u32>> {
+            let mut all = room(entries as usize)?;
             rows().for_each(|r| all.extend_from_slice(of(r)));
-            all
+            Ok(all)
         };
-        SparseRows { columns, starts, column: concat(|r| &r.column), value: concat(|r| &r.value), values }
+        let (column, value) = (concat(|r| &r.column)?, concat(|r| &r.value)?);
+        Ok(SparseRows { columns, starts, column, value, values })
     };
-    let values = distinct.values;
-    let (a, b) = rayon::join(|| matrix(0, values.clone()), || matrix(1, values.clone()));
-    Matrices { a, b }
+    let mut values = room(distinct.values.len())?;
+    values.extend_from_slice(&distinct.values);
+    let (a, b) = rayon::join(|| matrix(0, values), || matrix(1, distinct.values));
+    Ok(Matrices { a: a?, b: b? })
 }
 
 /// Numbers different values in order of first appearance.
@@ -287,17 +305,19 @@ impl Distinct {
         Self { values: Vec::new(), index: HashMap::with_hasher(Seed(seed)) }
     }
 
-    fn index_of(&mut self, value: Mont2) -> u32 {
+    fn index_of(&mut self, value: Mont2) -> Result<u32> {
         // Most coefficients of a circuit are 1 or -1, which are among the first: a comparison is cheaper than a hash.
         if let Some(index) = self.values.iter().take(4).position(|v| *v == value) {
-            return index as u32;
+            return Ok(index as u32);
         }
+        let refused = |_| FormatError::whole("there is no memory for its coefficients", Some(MORE_MEMORY));
+        self.index.try_reserve(1).map_err(refused)?;
         let next = self.values.len() as u32;
         let index = *self.index.entry(Key(value.0)).or_insert(next);
         if index == next {
-            self.values.push(value);
+            push(&mut self.values, value)?;
         }
-        index
+        Ok(index)
     }
 }
 

@@ -590,6 +590,22 @@ pub(super) mod tests {
         }
     }
 
+    /// Entries are counted in 32 bits, and have 31 for the level and the index.
+    #[test]
+    fn sums_that_the_native_code_cannot_count_are_no_plan() {
+        let few = |scalars| MsmRequest {
+            sets: vec![MsmSet { g2: false, first: 0, points: 100 }],
+            ..one_set(scalars, u64::MAX)
+        };
+        for scalars in [1 << 26, 1 << 27, 1 << 28, 1 << 29, (1 << 30) - 1] {
+            for shape in shapes(&few(scalars), BN254).unwrap() {
+                let (entries, rows) =
+                    (shape.scalars * u64::from(shape.windows), u64::from(shape.levels) * shape.scalars);
+                assert!(entries < 0xffff_0000 && rows < 1 << 31, "{shape:?}");
+            }
+        }
+    }
+
     #[test]
     fn small_sums_stay_on_one_lane() {
         for (&curve, g2) in CurveId::ALL.iter().flat_map(|curve| [(curve, false), (curve, true)]) {

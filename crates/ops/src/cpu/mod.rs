@@ -162,6 +162,27 @@ mod tests {
         }
     }
 
+    /// The allocator keeps what is freed for the next one, and so would what it holds be there to read.
+    #[test]
+    fn buffers_are_wiped_when_they_are_dropped() {
+        use std::io::{Read, Seek, SeekFrom};
+        const SECRET: u64 = 0x6b1f_93d2_a05c_77e9;
+        let cpu = Cpu::new(1);
+        let buf = cpu.upload(Lane(0), &[SECRET; 1000]).unwrap();
+        let address = buf.as_slice().as_ptr().addr() as u64;
+        // Taken before, or it would be given what is freed.
+        let mut bytes = vec![0u8; 8000];
+        let mut memory = std::fs::File::open("/proc/self/mem").unwrap();
+        let mut there = || {
+            memory.seek(SeekFrom::Start(address)).unwrap();
+            memory.read_exact(&mut bytes).unwrap();
+            bytes.chunks_exact(8).filter(|word| **word == SECRET.to_ne_bytes()).count()
+        };
+        assert_eq!(there(), 1000);
+        drop(buf);
+        assert_eq!(there(), 0);
+    }
+
     #[test]
     fn spans_are_taken_once_and_in_order_of_their_ends() {
         let cpu = Cpu::new(2);

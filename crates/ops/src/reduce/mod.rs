@@ -157,3 +157,29 @@ pub fn combine_groups<E: Element>(op: ReduceOp, groups: impl IntoIterator<Item =
 pub fn too_large(index: u64) -> Error {
     Error::invalid("reduce", format!("element {index} is not below the modulus of the scalar field"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_read_past_what_was_said() {
+        use std::io::Write;
+        let bytes: Vec<u8> = (0..10).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        for data in [HostData::Memory(&bytes[..8]), HostData::File { file: &file, bytes: 8 }] {
+            let mut to = [0; 3];
+            data.read(5, &mut to).unwrap();
+            assert_eq!(to, [5, 6, 7]);
+            for at in [6, 8, 9, u64::MAX - 1, u64::MAX] {
+                let error = data.read(at, &mut to).unwrap_err();
+                assert!(error.to_string().contains(&format!("3 bytes at {at} of 8")), "{error}");
+            }
+            assert_eq!(data.elements(4).unwrap(), 2);
+            assert!(data.elements(3).unwrap_err().to_string().contains("a multiple of 3"));
+        }
+        let longer = HostData::File { file: &file, bytes: 11 };
+        assert!(longer.read(8, &mut [0; 3]).unwrap_err().to_string().contains("became shorter"));
+    }
+}

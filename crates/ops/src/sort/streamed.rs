@@ -160,5 +160,10 @@ mod tests {
         let result =
             streamed(&Cpu::new(1), &mut data, &plan, SortOptions::default(), |_| Ok::<_, Error>(()), |_| Ok(()));
         assert!(result.unwrap_err().to_string().contains("3 keys"));
+        let mut data = Host { values: Some(vec![1, 2]), ..data };
+        let plan = Plan { elements: 3, at_once: 9 };
+        let result =
+            streamed(&Cpu::new(1), &mut data, &plan, SortOptions::default(), |_| Ok::<_, Error>(()), |_| Ok(()));
+        assert!(result.unwrap_err().to_string().contains("3 keys, Some(2) values"));
     }
 }

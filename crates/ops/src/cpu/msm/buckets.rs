@@ -4,9 +4,11 @@
 //! pieces of that order are summed independently: within a piece the points of each bucket are added in pairs, then
 //! the sums in pairs, and so on, every level with a single inversion (Montgomery's trick); an addition then costs
 //! about six multiplications. What is left of the buckets goes through the running sum.
+//!
+//! Every vector whose length depends on the sum's is an error where there is no memory for it.
 
 use crate::curve::BaseField;
-use crate::Group;
+use crate::{memory, Group, Result};
 use ark_ec::{AffineRepr, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
@@ -97,8 +99,10 @@ impl Term {
 
 impl zeroize::DefaultIsZeroes for Term {}
 
+const OP: &str = "msm";
+
 /// The sum of +-1 times points.
-pub(super) fn sum_of_units<G: Group>(points: &[Xy<BaseField<G>>], terms: &[Term]) -> G::Ark {
+pub(super) fn sum_of_units<G: Group>(points: &[Xy<BaseField<G>>], terms: &[Term]) -> Result<G::Ark> {
     let ends = [0, terms.len() as u32];
     sum_of_buckets::<G>(points, terms, &ends)
 }
@@ -108,7 +112,7 @@ pub(super) fn sum_of_products<G: Group>(
     points: &[Xy<BaseField<G>>],
     terms: &[Term],
     magnitudes: &[[u64; 4]],
-) -> G::Ark {
+) -> Result<G::Ark> {
     let mut lengths = [0usize; 257];
     magnitudes.iter().for_each(|m| lengths[bit_length(m) as usize] += 1);
     let c = window(&lengths);
@@ -116,19 +120,19 @@ pub(super) fn sum_of_products<G: Group>(
     // Signed digits at w positions reach beyond 2^(wc - 2).
     let windows = (longest + 2).div_ceil(c);
     let offset = digit_offset(c, windows);
-    let sums: Vec<G::Ark> = (0..windows)
+    let sums: Vec<Result<G::Ark>> = (0..windows)
         .into_par_iter()
         .with_max_len(1)
         .map(|w| {
-            let (sorted, ends) = sort(terms, magnitudes, &offset, w * c, c);
+            let (sorted, ends) = sort(terms, magnitudes, &offset, w * c, c)?;
             sum_of_buckets::<G>(points, &sorted, &ends)
         })
         .collect();
-    sums.iter().rev().fold(G::Ark::ZERO, |mut sum, window| {
+    sums.into_iter().rev().try_fold(G::Ark::ZERO, |mut sum, window| {
         (0..c).for_each(|_| {
             sum.double_in_place();
         });
-        sum + window
+        Ok(sum + window?)
     })
 }
 
@@ -177,24 +181,22 @@ fn digit(magnitude: &[u64; 4], offset: &[u64; 5], at: u32, c: u32) -> i32 {
     (bits as i32 & ((1 << c) - 1)) - (1 << (c - 1))
 }
 
+/// Terms in the order of their digits, and where those of each digit end.
+type Sorted = (Zeroizing<Vec<Term>>, Zeroizing<Vec<u32>>);
+
 /// The terms with a digit other than zero, ordered by its absolute value, and where those of the values
 /// 1, 2, .. 2^(c-1) end, after a zero.
-fn sort(
-    terms: &[Term],
-    magnitudes: &[[u64; 4]],
-    offset: &[u64; 5],
-    at: u32,
-    c: u32,
-) -> (Zeroizing<Vec<Term>>, Zeroizing<Vec<u32>>) {
-    let digits: Zeroizing<Vec<i32>> = Zeroizing::new(magnitudes.iter().map(|m| digit(m, offset, at, c)).collect());
+fn sort(terms: &[Term], magnitudes: &[[u64; 4]], offset: &[u64; 5], at: u32, c: u32) -> Result<Sorted> {
+    let mut digits: Zeroizing<Vec<i32>> = Zeroizing::new(memory::reserve(OP, magnitudes.len())?);
+    digits.extend(magnitudes.iter().map(|m| digit(m, offset, at, c)));
     // After the counts are added up, place d holds the end of the value d - 1, and moves on to the end of d.
-    let mut ends = Zeroizing::new(vec![0u32; (1 << (c - 1)) + 2]);
+    let mut ends = Zeroizing::new(memory::filled(OP, (1 << (c - 1)) + 2, 0u32)?);
     digits.iter().for_each(|d| ends[d.unsigned_abs() as usize + 1] += 1);
     ends[1] = 0;
     for d in 1..ends.len() {
         ends[d] += ends[d - 1];
     }
-    let mut sorted = Zeroizing::new(vec![Term::default(); ends[ends.len() - 1] as usize]);
+    let mut sorted = Zeroizing::new(memory::filled(OP, ends[ends.len() - 1] as usize, Term::default())?);
     for (&d, &term) in digits.iter().zip(terms) {
         if d != 0 {
             let place = &mut ends[d.unsigned_abs() as usize];
@@ -203,17 +205,17 @@ fn sort(
         }
     }
     ends.pop();
-    (sorted, ends)
+    Ok((sorted, ends))
 }
 
 /// The sum over all buckets b = 1, 2, .. of b times the sum of the terms `ends[b - 1]..ends[b]`.
-fn sum_of_buckets<G: Group>(points: &[Xy<BaseField<G>>], sorted: &[Term], ends: &[u32]) -> G::Ark {
+fn sum_of_buckets<G: Group>(points: &[Xy<BaseField<G>>], sorted: &[Term], ends: &[u32]) -> Result<G::Ark> {
     let pieces = sorted.len().div_ceil(PIECE);
     (0..pieces)
         .into_par_iter()
         .with_max_len(1)
         .map(|p| piece::<G>(points, sorted, ends, p * PIECE..sorted.len().min((p + 1) * PIECE)))
-        .reduce(|| G::Ark::ZERO, |a, b| a + b)
+        .try_reduce(|| G::Ark::ZERO, |a, b| Ok(a + b))
 }
 
 /// The part of [`sum_of_buckets`] that the terms of `range`, not empty, contribute. Its ends may cut buckets.
@@ -222,9 +224,11 @@ fn piece<G: Group>(
     sorted: &[Term],
     ends: &[u32],
     range: std::ops::Range<usize>,
-) -> G::Ark {
+) -> Result<G::Ark> {
     let first = ends.partition_point(|&end| end as usize <= range.start);
-    let mut counts = Vec::new();
+    // Up to the first bucket that ends no sooner than the range.
+    let last = ends.partition_point(|&end| (end as usize) < range.end);
+    let mut counts = memory::reserve(OP, last + 1 - first)?;
     let mut at = range.start;
     for &end in &ends[first..] {
         let end = range.end.min(end as usize);
@@ -236,11 +240,12 @@ fn piece<G: Group>(
     }
     // Two passes and no branch on the sign: the loads from all over the points overlap.
     let terms = &sorted[range];
-    let mut sums: Vec<_> = terms.iter().map(|t| points[t.index()]).collect();
+    let mut sums = memory::reserve(OP, terms.len())?;
+    sums.extend(terms.iter().map(|t| points[t.index()]));
     for (sum, term) in sums.iter_mut().zip(terms) {
         sum.y = [sum.y, -sum.y][usize::from(term.is_negative())];
     }
-    add_in_pairs(&mut sums, &mut counts);
+    add_in_pairs(&mut sums, &mut counts)?;
 
     // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.
     let mut running = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
@@ -254,13 +259,13 @@ fn piece<G: Group>(
         weighted += &running;
     }
     let (running, weighted): (G::Ark, G::Ark) = (running.into(), weighted.into());
-    weighted + ark_ec::PrimeGroup::mul_bigint(&running, [first as u64 - 1])
+    Ok(weighted + ark_ec::PrimeGroup::mul_bigint(&running, [first as u64 - 1]))
 }
 
 /// Adds up neighbours within each group of `counts[i]` points, again and again while it pays.
-fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usize]) {
-    let mut inverses = Vec::with_capacity(points.len() / 2);
-    let mut products = Vec::with_capacity(points.len() / 2);
+fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usize]) -> Result<()> {
+    let mut inverses = memory::reserve(OP, points.len() / 2)?;
+    let mut products = memory::reserve(OP, points.len() / 2)?;
     while counts.iter().map(|n| n / 2).sum::<usize>() >= MIN_PAIRS {
         inverses.clear();
         let mut at = 0;
@@ -283,6 +288,7 @@ fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usize]) {
         }
         points.truncate(to);
     }
+    Ok(())
 }
 
 /// Inverts all elements but zeros, which stay.

@@ -34,7 +34,6 @@ pub struct SplitScalars {
     parts: Parts,
 }
 
-#[derive(Default)]
 struct Parts {
     units: Zeroizing<Vec<Term>>,
     others: Zeroizing<Vec<Term>>,
@@ -56,8 +55,20 @@ pub struct Bases<G: Group> {
     points: Vec<Xy<BaseField<G>>>,
 }
 
-fn split<C: Curve>(first: usize, scalars: impl Iterator<Item = Canonical>) -> Parts {
-    let mut parts = Parts::default();
+impl Parts {
+    /// At sizes that hold what may come, so that none leaves a copy behind by growing.
+    fn of_sizes(units: usize, others: usize) -> Result<Self> {
+        const OP: &str = "digits";
+        Ok(Parts {
+            units: Zeroizing::new(memory::reserve(OP, units)?),
+            others: Zeroizing::new(memory::reserve(OP, others)?),
+            magnitudes: Zeroizing::new(memory::reserve(OP, others)?),
+        })
+    }
+}
+
+fn split<C: Curve>(first: usize, scalars: impl ExactSizeIterator<Item = Canonical>) -> Result<Parts> {
+    let mut parts = Parts::of_sizes(scalars.len(), scalars.len())?;
     for (i, k) in scalars.enumerate() {
         // A scalar that is not below the modulus breaks its type's promise; it is reduced like any other integer.
         let k = if BigInt(k.0) < C::Fr::MODULUS { k } else { naive::reduce::<C>(k.0) };
@@ -77,7 +88,7 @@ fn split<C: Curve>(first: usize, scalars: impl Iterator<Item = Canonical>) -> Pa
             }
         }
     }
-    parts
+    Ok(parts)
 }
 
 fn split_all<C: Curve, T: Wire>(scalars: &[T], canonical: impl Fn(T) -> Canonical + Sync) -> Result<Parts> {
@@ -85,14 +96,9 @@ fn split_all<C: Curve, T: Wire>(scalars: &[T], canonical: impl Fn(T) -> Canonica
     memory::check("digits", (2 * scalars.len() * (size_of::<[u64; 4]>() + size_of::<Term>())) as u64)?;
     let chunks = scalars.par_chunks(GRAIN).enumerate();
     let split: Vec<Parts> =
-        chunks.map(|(i, chunk)| split::<C>(i * GRAIN, chunk.iter().map(|&k| canonical(k)))).collect();
-    // All at their final sizes, so that none leaves a copy behind by growing.
+        chunks.map(|(i, chunk)| split::<C>(i * GRAIN, chunk.iter().map(|&k| canonical(k)))).collect::<Result<_>>()?;
     let total = |len: fn(&Parts) -> usize| split.iter().map(len).sum();
-    let mut all = Parts {
-        units: Zeroizing::new(memory::reserve("digits", total(|p| p.units.len()))?),
-        others: Zeroizing::new(memory::reserve("digits", total(|p| p.others.len()))?),
-        magnitudes: Zeroizing::new(memory::reserve("digits", total(|p| p.others.len()))?),
-    };
+    let mut all = Parts::of_sizes(total(|p| p.units.len()), total(|p| p.others.len()))?;
     for part in &split {
         all.units.extend_from_slice(&part.units);
         all.others.extend_from_slice(&part.others);
@@ -176,22 +182,27 @@ impl<G: Group> Msm<G> for Cpu {
             let before = |index| terms.partition_point(|t| t.index() < index);
             before(first)..before(first + bases.points.len())
         };
-        let unit_terms = units[own(units)].iter().filter(|t| finite(t)).map(|t| t.relative_to(first));
-        let unit_terms: Zeroizing<Vec<_>> = Zeroizing::new(unit_terms.collect());
+        let range = own(units);
+        let mut unit_terms = Zeroizing::new(memory::reserve("msm", range.len())?);
+        unit_terms.extend(units[range].iter().filter(|t| finite(t)).map(|t| t.relative_to(first)));
         let range = own(others);
         let pairs = others[range.clone()].iter().zip(&magnitudes[range.clone()]).filter(|(t, _)| finite(t));
         // Each window that is worked on holds digits, their order and the points that it adds up.
         let of_window = size_of::<u32>() + size_of::<Term>() + size_of::<Xy<BaseField<G>>>();
         let of_term = size_of::<Term>() + size_of::<[u64; 4]>() + threads::count() * of_window;
         memory::check("msm", (range.len() as u64).saturating_mul(of_term as u64))?;
-        let (terms, values): (Vec<_>, Vec<_>) = pairs.map(|(t, m)| (t.relative_to(first), *m)).unzip();
-        let (terms, values) = (Zeroizing::new(terms), Zeroizing::new(values));
+        let mut terms = Zeroizing::new(memory::reserve("msm", range.len())?);
+        let mut values = Zeroizing::new(memory::reserve("msm", range.len())?);
+        for (term, magnitude) in pairs {
+            terms.push(term.relative_to(first));
+            values.push(*magnitude);
+        }
 
         let (one, other) = rayon::join(
             || buckets::sum_of_units::<G>(&bases.points, &unit_terms),
             || buckets::sum_of_products::<G>(&bases.points, &terms, &values),
         );
-        Ok(Pending::ready(one + other))
+        Ok(Pending::ready(one? + other?))
     }
 }
 
@@ -251,6 +262,31 @@ mod tests {
             let wire: Vec<_> = scalars.iter().map(|&k| <G::Curve as Curve>::canonical(k)).collect();
             assert_eq!(sum::<G>(&points, &wire), G::Ark::generator() * expected, "{name}, {n} points of {}", G::NAME);
         }
+    }
+
+    /// Those that break their type's promise count as what they are modulo r.
+    #[test]
+    fn scalars_that_are_not_below_the_modulus_are_reduced() {
+        type G = crate::G1<Bn254>;
+        let g = <<G as Group>::Ark as PrimeGroup>::generator();
+        let point = G::from_ark(&g.into());
+        for limbs in [<Bn254 as Curve>::Fr::MODULUS.0, [u64::MAX; 4], [9, 0, 0, 1 << 63]] {
+            let expected = <Bn254 as Curve>::Fr::from_le_bytes_mod_order(bytemuck::bytes_of(&limbs));
+            assert_eq!(
+                sum::<G>(&[point; 2], &[Canonical(limbs), Canonical([2, 0, 0, 0])]),
+                g * (expected + <Bn254 as Curve>::Fr::from(2))
+            );
+        }
+    }
+
+    #[test]
+    fn more_scalars_than_can_be_counted_are_refused() {
+        let of = |scalars| {
+            let request = MsmRequest { scalars, sets: vec![], memory_bytes: u64::MAX, uses: 1, in_a_row: false };
+            Digits::<Bn254>::plan(&Cpu::new(1), Lane(0), &request).map(drop)
+        };
+        of(1 << 31).unwrap();
+        assert!(of((1 << 31) + 1).unwrap_err().to_string().contains("at most 2147483648 are possible"));
     }
 
     #[test]
