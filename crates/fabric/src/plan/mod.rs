@@ -17,6 +17,7 @@
 
 mod budget;
 pub mod check;
+mod draw;
 mod export;
 mod flow;
 mod lp;

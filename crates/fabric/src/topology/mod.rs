@@ -3,9 +3,11 @@
 //! Rates are whole MB/s (10^6 bytes a second), so that planning is exact. A [`Topology`] is checked once, where it is
 //! made; everything behind that may rely on the rules of [`Topology::new`].
 
-mod draw;
+pub(crate) mod draw;
 mod json;
+mod layout;
 mod nccl;
+pub mod picture;
 mod preset;
 mod shape;
 mod smi;
