@@ -3,6 +3,7 @@
 use crate::cli::{self, BenchOptions};
 use crate::commands::Session;
 use crate::failure::{Failure, Outcome};
+use crate::plot::Plot;
 use crate::report;
 use serde_json::{json, Value};
 use std::io::Write;
@@ -38,8 +39,12 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
     };
+    if let Some(folder) = keep {
+        std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, format!("cannot make this folder: {e}")))?;
+    }
     let folder = keep.or(temporary.as_ref().map(|t| t.path())).unwrap_or(Path::new("."));
     let curve = options.curve.into();
+    let mut plot = Plot::open(&options.plot, "constraints", "thousand constraints/s")?;
     session.note(&format!("setup, {curve}, CPU, {} runs; circuits and keys in {}", options.runs, folder.display()));
     let mut table = vec![["size", "median ms", "min ms", "constraints/s", "key"].map(String::from).to_vec()];
     for log_n in options.log_n.clone() {
@@ -57,12 +62,13 @@ fn setup(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Pa
         }
         let (median, min) = median_and_min(&seconds);
         rows.append_row("CPU", Rows::timed("setup", curve, log_n, &seconds))?;
+        plot.add("CPU", f64::from(log_n).exp2(), f64::from(log_n).exp2() / median / 1e3);
         let mut cells = line(log_n, median, min, (1u64 << log_n) as f64 / median);
         cells.push(report::bytes(bytes));
         table.push(cells);
     }
     rows.table(&table, "");
-    Ok(())
+    plot.write(&format!("test keys, {curve}"))
 }
 
 /// The middle and the least of some durations.
@@ -95,6 +101,7 @@ fn poseidon(
     let hasher = session.trace.step("open device", || Hasher::open(&session.device, curve, params))?;
     let lanes = hasher.report().lanes.join(", ");
     let rows = Rows::open(session, options.json.as_deref())?;
+    let mut plot = Plot::open(&options.plot, if tree { "leaves" } else { "columns" }, "million hashes/s")?;
     let kind = match (tree, pinned) {
         (true, _) => "tree",
         (false, true) => "columns_pinned",
@@ -114,10 +121,12 @@ fn poseidon(
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
         rows.append_row(&lanes, Rows::timed(&what, curve, log_n, &seconds))?;
-        table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
+        let rate = (1u64 << log_n) as f64 / median / 1e6;
+        plot.add(&lanes, f64::from(log_n).exp2(), rate);
+        table.push(line(log_n, median, min, rate));
     }
     rows.table(&table, "");
-    Ok(())
+    plot.write(&format!("{what}, {curve}"))
 }
 
 /// The name of stdout, for rows.

@@ -4,6 +4,7 @@ use crate::bench::{header, line, median_and_min, Rows};
 use crate::cli::{self, BenchOptions, Schedule};
 use crate::commands::{Opened, Session};
 use crate::failure::{Failure, Outcome};
+use crate::plot::Plot;
 use crate::{bound, lanes, report};
 use clap::Args;
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ type Subject = (DeviceChoice, Schedule);
 
 pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     let rows = Rows::open(session, args.options.json.as_deref())?;
-    let mut bench = Bench { session, args, rows, table: vec![columns()], stages: String::new(), digits: None };
+    let plot = Plot::open(&args.options.plot, "rows", "proofs/s")?;
+    let mut bench = Bench { session, args, rows, plot, table: vec![columns()], stages: String::new(), digits: None };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         for subject in &subjects {
@@ -59,7 +61,7 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
         }
     }
     bench.rows.table(&bench.table, &bench.stages);
-    Ok(())
+    bench.plot.write("Groth16 proofs")
 }
 
 /// The user's choice, or all that are to be compared.
@@ -89,6 +91,7 @@ struct Bench<'a> {
     session: &'a Session,
     args: &'a BenchGroth16,
     rows: Rows<'a>,
+    plot: Plot,
     table: Vec<Vec<String>>,
     /// Where the time of each subject's last proof went.
     stages: String,
@@ -168,6 +171,11 @@ impl Bench<'_> {
         row["schedule"] = schedule.name().into();
         row["uses"] = (*uses).into();
         self.rows.append_row(&names, row)?;
+        let series = format!("{}, {device}", schedule.name());
+        self.plot.add(&series, f64::from(log_n).exp2(), rate);
+        if let Some(ms) = bound_ms {
+            self.plot.bound(&series, "bound", f64::from(log_n).exp2(), 1e3 * callers as f64 / ms);
+        }
         let mut cells = line(log_n, median, min, rate);
         cells.extend([schedule.name().into(), device.to_string()]);
         self.table.push(cells);

@@ -4,6 +4,7 @@ use crate::bench::{median_and_min, Rows};
 use crate::cli::BenchOptions;
 use crate::commands::Session;
 use crate::failure::Outcome;
+use crate::plot::Plot;
 use crate::report;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -60,6 +61,7 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
     let opened = session.open()?;
     let lanes = &opened.engine.report().lanes;
     let rows = Rows::open(session, options.json.as_deref())?;
+    let mut plot = Plot::open(&options.plot, "points", "million points/s")?;
     let all = lanes.join(", ");
     session.note(&format!("{what}, {curve}, {all}, {} runs after one to warm up; results checked", options.runs));
     let mut table = vec![["scalars", "size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
@@ -85,16 +87,18 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
                 "runs": summed.seconds.len(),
             });
             rows.append_row(&device, row)?;
+            let rate = (1u64 << log_n) as f64 / median / 1e6;
+            plot.add(&format!("{name} scalars, {}", report::lanes(summed.lanes)), f64::from(log_n).exp2(), rate);
             table.push(vec![
                 name.to_string(),
                 format!("2^{log_n}"),
                 summed.lanes.to_string(),
                 format!("{:.3}", median * 1e3),
                 format!("{:.3}", min * 1e3),
-                format!("{:.2}", (1u64 << log_n) as f64 / median / 1e6),
+                format!("{rate:.2}"),
             ]);
         }
     }
     rows.text(&report::table(&table));
-    Ok(())
+    plot.write(&format!("{what}, {curve}, {all}"))
 }

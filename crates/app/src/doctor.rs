@@ -7,6 +7,7 @@ use crate::report;
 use serde_json::{json, Value};
 use std::env;
 use std::path::PathBuf;
+use tandem_fabric::topology::wrapped;
 
 pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
     let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("TANDEM_COMMIT_BUILT"));
@@ -99,7 +100,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
 }
 
 fn row(name: &str, what: &str) -> String {
-    format!("{name:16} {what}")
+    wrapped(&format!("{name:16} {what}"), 17)
 }
 
 /// Bytes of memory that this process could have and still take, as its control groups and limits leave them.

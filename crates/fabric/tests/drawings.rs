@@ -94,34 +94,38 @@ fn presets_and_their_plans_are_legible() {
 /// GPUs with links at random, under switches and CPUs at random; names of any length.
 fn machine() -> impl Strategy<Value = Topology> {
     let rate = || (1u32..=4, prop::bool::ANY).prop_map(|(r, same)| (r, if same { r } else { r + 1 }));
-    (1usize..=16, 0usize..=4, 0usize..=6, 0usize..=3, 1usize..=40).prop_flat_map(move |(gpus, cpus, pcie, switches, long)| {
-        let n = gpus + cpus + pcie + switches;
-        let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
-        let links = prop::collection::vec((0u32..4, rate()), pairs.len());
-        links.prop_map(move |links| {
-            let kind = |d: usize| match d {
-                d if d < gpus => DeviceKind::Gpu,
-                d if d < gpus + cpus => DeviceKind::Cpu,
-                d if d < gpus + cpus + pcie => DeviceKind::PcieSwitch,
-                _ => DeviceKind::NvSwitch,
-            };
-            let name = |d: usize| format!("{}{d}", if d % 3 == 0 { "W".repeat(long) } else { "GPU".into() });
-            let device = |d: usize| Device { name: name(d), kind: kind(d), attributes: BTreeMap::new() };
-            let link = |(&(a, b), (present, (forth, back))): (&(usize, usize), (u32, (u32, u32)))| {
-                let kind = match (kind(a), kind(b)) {
-                    (DeviceKind::Cpu, DeviceKind::Cpu) => LinkKind::Socket,
-                    (DeviceKind::Gpu | DeviceKind::NvSwitch, DeviceKind::Gpu | DeviceKind::NvSwitch) => LinkKind::NvLink,
-                    (DeviceKind::PcieSwitch, DeviceKind::NvSwitch) => return None,
-                    (DeviceKind::Cpu, DeviceKind::NvSwitch) => LinkKind::NvLink,
-                    _ => LinkKind::Pcie,
+    (1usize..=16, 0usize..=4, 0usize..=6, 0usize..=3, 1usize..=40).prop_flat_map(
+        move |(gpus, cpus, pcie, switches, long)| {
+            let n = gpus + cpus + pcie + switches;
+            let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
+            let links = prop::collection::vec((0u32..4, rate()), pairs.len());
+            links.prop_map(move |links| {
+                let kind = |d: usize| match d {
+                    d if d < gpus => DeviceKind::Gpu,
+                    d if d < gpus + cpus => DeviceKind::Cpu,
+                    d if d < gpus + cpus + pcie => DeviceKind::PcieSwitch,
+                    _ => DeviceKind::NvSwitch,
                 };
-                let rate = |r: u32| Rate::from_gbs(f64::from(r) * 12.5).unwrap();
-                (present > 1).then(|| Link { a, b, kind, count: 1, forth: rate(forth), back: rate(back) })
-            };
-            let links = pairs.iter().zip(links).filter_map(link).collect();
-            Topology::new("a machine", (0..n).map(device).collect(), links).unwrap()
-        })
-    })
+                let name = |d: usize| format!("{}{d}", if d % 3 == 0 { "W".repeat(long) } else { "GPU".into() });
+                let device = |d: usize| Device { name: name(d), kind: kind(d), attributes: BTreeMap::new() };
+                let link = |(&(a, b), (present, (forth, back))): (&(usize, usize), (u32, (u32, u32)))| {
+                    let kind = match (kind(a), kind(b)) {
+                        (DeviceKind::Cpu, DeviceKind::Cpu) => LinkKind::Socket,
+                        (DeviceKind::Gpu | DeviceKind::NvSwitch, DeviceKind::Gpu | DeviceKind::NvSwitch) => {
+                            LinkKind::NvLink
+                        }
+                        (DeviceKind::PcieSwitch, DeviceKind::NvSwitch) => return None,
+                        (DeviceKind::Cpu, DeviceKind::NvSwitch) => LinkKind::NvLink,
+                        _ => LinkKind::Pcie,
+                    };
+                    let rate = |r: u32| Rate::from_gbs(f64::from(r) * 12.5).unwrap();
+                    (present > 1).then(|| Link { a, b, kind, count: 1, forth: rate(forth), back: rate(back) })
+                };
+                let links = pairs.iter().zip(links).filter_map(link).collect();
+                Topology::new("a machine", (0..n).map(device).collect(), links).unwrap()
+            })
+        },
+    )
 }
 
 #[test]
@@ -133,7 +137,8 @@ fn machines_at_random_are_legible() {
             faults(&t.to_svg()).map_err(TestCaseError::fail)?;
             let n = t.gpus().len();
             if n > 1 {
-                let (job, helpers): (Vec<usize>, Vec<usize>) = ((0..n.div_ceil(2).max(2)).collect(), (n.div_ceil(2).max(2)..n).collect());
+                let (job, helpers): (Vec<usize>, Vec<usize>) =
+                    ((0..n.div_ceil(2).max(2)).collect(), (n.div_ceil(2).max(2)..n).collect());
                 let plan = plan(&t, &Request::new(Operation::Broadcast, &job).with_helpers(&helpers)).unwrap();
                 faults(&plan.to_svg(&t)).map_err(TestCaseError::fail)?;
             }
@@ -145,7 +150,8 @@ fn machines_at_random_are_legible() {
 /// The largest machine there may be still gives a picture.
 #[test]
 fn a_very_large_machine_is_drawn() {
-    let links: Vec<_> = (0..64).flat_map(|a| (a + 1..64).map(move |b| (a, b, 1 + (a as u32 * b as u32) % 7, 3))).collect();
+    let links: Vec<_> =
+        (0..64).flat_map(|a| (a + 1..64).map(move |b| (a, b, 1 + (a as u32 * b as u32) % 7, 3))).collect();
     let t = graph(64, &links);
     faults(&t.to_svg()).unwrap();
 }

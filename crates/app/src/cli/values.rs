@@ -17,7 +17,7 @@ pub(crate) enum Gpus {
 
 /// What `-` stands for as an input, and as an output.
 pub(super) const STDIN: &str = "/dev/stdin";
-pub(super) const STDOUT: &str = "/dev/stdout";
+pub(crate) const STDOUT: &str = "/dev/stdout";
 
 /// A file to read; `-` is stdin.
 pub(crate) fn input() -> impl TypedValueParser<Value = PathBuf> {

@@ -61,13 +61,16 @@ impl Plan {
         // As many arrows as there are colours find room beside each other.
         let mut beside: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         steps.iter().flatten().flat_map(|f| f.loads.keys()).for_each(|pair| *beside.entry(*pair).or_default() += 1);
-        let is_coloured =
-            steps.iter().map(Vec::len).chain(beside.into_values()).all(|n| n <= PALETTE.len());
+        let is_coloured = steps.iter().map(Vec::len).chain(beside.into_values()).all(|n| n <= PALETTE.len());
         self.lanes(topology, &mut scene, &steps, is_coloured);
         scene.devices(&|d| looks.get(&d).copied().unwrap_or(Look::Idle));
         self.legend(&mut scene, &steps, is_coloured);
-        let words =
-            [(Look::Root, "GPU, root"), (Look::Job, "GPU of the job"), (Look::Helper, "helper, forwards"), (Look::Idle, "takes no part")];
+        let words = [
+            (Look::Root, "GPU, root"),
+            (Look::Job, "GPU of the job"),
+            (Look::Helper, "helper, forwards"),
+            (Look::Idle, "takes no part"),
+        ];
         let has = |look: Look| topology.gpus().iter().any(|g| looks.get(g).copied().unwrap_or(Look::Idle) == look);
         scene.legend_of_devices(&words.into_iter().filter(|(look, _)| has(*look)).collect::<Vec<_>>());
         let mut picture = scene.done();
@@ -85,11 +88,13 @@ impl Plan {
             Flow { root, paths, is_collected, share, loads }
         };
         match step {
-            Step::Spread(trees) => {
-                trees.iter().map(|t| flow(t.root, t.share, Step::Spread(vec![t.clone()]), t.paths.clone(), false)).collect()
-            }
+            Step::Spread(trees) => trees
+                .iter()
+                .map(|t| flow(t.root, t.share, Step::Spread(vec![t.clone()]), t.paths.clone(), false))
+                .collect(),
             Step::Collect(trees) => {
-                let turned = |t: &super::Tree| t.paths.iter().rev().map(|p| p.iter().rev().copied().collect()).collect();
+                let turned =
+                    |t: &super::Tree| t.paths.iter().rev().map(|p| p.iter().rev().copied().collect()).collect();
                 trees.iter().map(|t| flow(t.root, t.share, Step::Collect(vec![t.clone()]), turned(t), true)).collect()
             }
             Step::Send(routes) => {
@@ -187,7 +192,13 @@ impl Plan {
     }
 
     /// The flows of a step, each by itself, below what is drawn already.
-    fn panels(&self, topology: &Topology, picture: &mut Picture, (step, flows): (usize, &[Flow]), looks: &BTreeMap<usize, Look>) {
+    fn panels(
+        &self,
+        topology: &Topology,
+        picture: &mut Picture,
+        (step, flows): (usize, &[Flow]),
+        looks: &BTreeMap<usize, Look>,
+    ) {
         let mut order: Vec<usize> = (0..flows.len()).collect();
         order.sort_by(|&a, &b| flows[b].share.cmp(&flows[a].share).then(a.cmp(&b)));
         order.truncate(MOST_PANELS);
@@ -292,10 +303,15 @@ impl Panel {
         TITLE + self.levels as f64 * ROUND + 2.0 * RADIUS + SPACE
     }
 
-    fn draw(&self, topology: &Topology, picture: &mut Picture, corner: Point, (flow, colour): (&Flow, &'static str), looks: &BTreeMap<usize, Look>) {
-        let at = |n: &Node| {
-            (corner.0 + ASIDE + n.x * SLOT, corner.1 + TITLE + RADIUS + n.level as f64 * ROUND)
-        };
+    fn draw(
+        &self,
+        topology: &Topology,
+        picture: &mut Picture,
+        corner: Point,
+        (flow, colour): (&Flow, &'static str),
+        looks: &BTreeMap<usize, Look>,
+    ) {
+        let at = |n: &Node| (corner.0 + ASIDE + n.x * SLOT, corner.1 + TITLE + RADIUS + n.level as f64 * ROUND);
         for level in 1..=self.levels {
             let y = corner.1 + TITLE + RADIUS + (level as f64 - 0.5) * ROUND + 3.0;
             let round = if flow.is_collected { self.levels - level + 1 } else { level };
@@ -324,7 +340,8 @@ impl Panel {
                 Some(g) => (g.to_string(), 10.0),
                 None => (fitting(&device.name, 8.5, SLOT - 4.0), 8.5),
             };
-            let (wide, radius) = if device.kind == DeviceKind::Gpu { (2.0 * RADIUS, RADIUS) } else { (SLOT - 2.0, 2.0) };
+            let (wide, radius) =
+                if device.kind == DeviceKind::Gpu { (2.0 * RADIUS, RADIUS) } else { (SLOT - 2.0, 2.0) };
             picture.block((x, y), (wide, 2.0 * RADIUS), radius, fill, border);
             picture.text(Text::new((x, y + 0.35 * size), size, name).anchored(Anchor::Middle).coloured(ink));
         }

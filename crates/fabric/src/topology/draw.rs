@@ -211,7 +211,8 @@ impl<'a> Scene<'a> {
 
     /// Labels links with their rates, where there is room.
     fn label_links(&mut self) {
-        let mut taken: Vec<[f64; 4]> = self.layout.at.iter().zip(&self.layout.size).map(|(p, s)| bounds(*p, *s)).collect();
+        let mut taken: Vec<[f64; 4]> =
+            self.layout.at.iter().zip(&self.layout.size).map(|(p, s)| bounds(*p, *s)).collect();
         for (link, route) in self.topology.links.iter().zip(self.layout.routes.clone()) {
             let text = match link.forth == link.back {
                 true => link.forth.to_string(),

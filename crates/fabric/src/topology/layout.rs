@@ -143,7 +143,8 @@ fn between(a: &[usize], b: &[usize], size: &[Point]) -> f64 {
 impl Rings {
     fn of(topology: &Topology, size: &[Point], groups: &[Option<usize>]) -> Self {
         let [mut gpus, pcie, cpus, switches] =
-            [DeviceKind::Gpu, DeviceKind::PcieSwitch, DeviceKind::Cpu, DeviceKind::NvSwitch].map(|k| topology.of_kind(k));
+            [DeviceKind::Gpu, DeviceKind::PcieSwitch, DeviceKind::Cpu, DeviceKind::NvSwitch]
+                .map(|k| topology.of_kind(k));
         gpus.sort_by_key(|&g| (groups[g].is_none(), groups[g], g));
         let is_inward = cpus.len() == 1 && gpus.len() > 2;
         let inside = if is_inward { [&switches[..], &cpus].concat() } else { switches };
@@ -195,9 +196,10 @@ impl Rings {
         let mut areas = Vec::new();
         for cpu in topology.of_kind(DeviceKind::Cpu) {
             let all: Vec<usize> = (0..groups.len()).filter(|&d| groups[d] == Some(cpu)).collect();
-            let gpus: Vec<usize> = all.iter().copied().filter(|&d| topology.devices[d].kind == DeviceKind::Gpu).collect();
-            if self.is_inward {
-                let out = self.gpus + half(&gpus);
+            let gpus: Vec<usize> =
+                all.iter().copied().filter(|&d| topology.devices[d].kind == DeviceKind::Gpu).collect();
+            if topology.of_kind(DeviceKind::Cpu).len() == 1 {
+                let out = self.polar.iter().map(|p| p.0).fold(self.gpus, f64::max) + half(&gpus);
                 areas.push(bow((out, 0.0), (out, TAU)));
                 continue;
             }
@@ -233,7 +235,8 @@ fn spread(topology: &Topology, ring: &[usize], at: f64, apart: f64, polar: &mut 
     let mut wanted: Vec<(f64, usize)> = Vec::new();
     for (i, &d) in ring.iter().enumerate() {
         let (mut x, mut y) = (0.0, 0.0);
-        for (other, _) in topology.links_of(d).filter(|(o, link)| link.kind != LinkKind::Socket && is_placed(*o, polar)) {
+        for (other, _) in topology.links_of(d).filter(|(o, link)| link.kind != LinkKind::Socket && is_placed(*o, polar))
+        {
             x += polar[other].1.cos();
             y += polar[other].1.sin();
         }
@@ -302,7 +305,8 @@ fn around(rings: &Rings, (a, b): (usize, usize), taken: &mut Vec<Vec<(f64, f64)>
         turn -= TAU;
     }
     let span = (from.1.min(from.1 + turn).rem_euclid(TAU), turn.abs());
-    let meets = |s: &(f64, f64)| (s.0 - span.0).rem_euclid(TAU) < span.1 - 1e-6 || (span.0 - s.0).rem_euclid(TAU) < s.1 - 1e-6;
+    let meets =
+        |s: &(f64, f64)| (s.0 - span.0).rem_euclid(TAU) < span.1 - 1e-6 || (span.0 - s.0).rem_euclid(TAU) < s.1 - 1e-6;
     let free = taken.iter().position(|level| !level.iter().any(meets)).unwrap_or(taken.len());
     let level = free % MOST_LEVELS;
     match taken.get_mut(level) {

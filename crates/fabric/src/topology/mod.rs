@@ -11,9 +11,11 @@ pub mod picture;
 mod preset;
 mod shape;
 mod smi;
+mod wrap;
 
 pub(crate) use nccl::escaped;
 pub use preset::PRESETS;
+pub use wrap::{wrapped, COLUMNS};
 
 use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};

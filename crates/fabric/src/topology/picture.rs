@@ -11,8 +11,7 @@ use std::fmt::Write;
 pub type Point = (f64, f64);
 
 /// Colours that people with any kind of colour blindness tell apart on white (after Okabe and Ito, and Tol).
-pub const PALETTE: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288", "#882255"];
+pub const PALETTE: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288", "#882255"];
 /// Text and borders.
 pub const INK: &str = "#222222";
 /// Text of less weight.

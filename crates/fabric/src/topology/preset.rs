@@ -131,8 +131,7 @@ fn mesh(b: &mut Builder, sm: u32, count: u32, gts: f64) {
 
 /// Hosts are joined by NVLink alone. Each CPU has two GPUs on NVLink-C2C, which carries 450 GB/s each way for both.
 fn trays(b: &mut Builder) {
-    let gpus: Vec<usize> =
-        (0..8).map(|i| b.device(format!("GPU{i}"), DeviceKind::Gpu, &[("sm", "100")])).collect();
+    let gpus: Vec<usize> = (0..8).map(|i| b.device(format!("GPU{i}"), DeviceKind::Gpu, &[("sm", "100")])).collect();
     let cpus: Vec<usize> =
         (0..4).map(|i| b.device(format!("CPU{i}"), DeviceKind::Cpu, &[("numaid", &i.to_string())])).collect();
     let switch = b.device("NVSwitch0", DeviceKind::NvSwitch, &[]);
