@@ -206,7 +206,12 @@ impl Plan {
         let Some(first) = flows.first() else { return };
         let what = if first.is_collected { "towards" } else { "from" };
         let step = if self.steps.len() > 1 { format!("Step {}: ", step + 1) } else { String::new() };
-        let mut heading = format!("{step}{} {} {what} the root, round by round", flows.len(), self.word(flows.len()));
+        let root = if self.steps.iter().any(|s| matches!(s, Step::Send(_))) {
+            String::new()
+        } else {
+            format!(" {what} the root")
+        };
+        let mut heading = format!("{step}{} {}{root}, round by round", flows.len(), self.word(flows.len()));
         if order.len() < flows.len() {
             heading += &format!("; the {} largest are shown", order.len());
         }
