@@ -154,4 +154,9 @@ fn a_very_large_machine_is_drawn() {
         (0..64).flat_map(|a| (a + 1..64).map(move |b| (a, b, 1 + (a as u32 * b as u32) % 7, 3))).collect();
     let t = graph(64, &links);
     faults(&t.to_svg()).unwrap();
+    // Names as long as they may be.
+    let pair = Topology::preset("h200-pair").unwrap();
+    let long = Topology::new(&"W".repeat(255), pair.devices().to_vec(), pair.links().to_vec()).unwrap();
+    faults(&long.to_svg()).unwrap();
+    faults(&plan(&long, &Request::new(Operation::Broadcast, &[0, 1])).unwrap().to_svg(&long)).unwrap();
 }
