@@ -1,11 +1,11 @@
 # The commands of this repository. `make demo` and `make test` are all that most people need.
 #
 #   make demo         build the program and prove a real circuit on the best device there is
-#   make test         tiers T0 to T5: everything that needs no GPU
-#   make gpu-bundle   one archive with the tests for a machine with a GPU (tiers T6 and T7)
+#   make test         everything that needs no GPU; one tier: cargo xtask test TIER
+#   make gpu-bundle   one archive with the tests for a machine with a GPU (tiers gpu and sanitizer)
 #   make mutants      try edits to what differs from main (BASE=...) that tests must notice
 #   make fmt          format the Rust sources
-#   make lint         formatting, clippy and the rules of the house
+#   make lint         formatting, clippy, spelling, licences and the rules of the house
 
 .PHONY: demo test gpu-bundle mutants fmt lint tools
 
@@ -28,7 +28,9 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
+	cargo xtask deny
 	cargo xtask bindgen --check
+	sh scripts/style.sh
 
 tools:
 	sh scripts/install-nvcc.sh

@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""Prints rows of `tandem bench` beside those of peers: python3 bench/compare.py rows.jsonl
+"""Prints rows of `tandem bench` beside those of peers, or beside those of before.
+
+    python3 bench/compare.py ROWS.jsonl               beside peers
+    python3 bench/compare.py ROWS.jsonl --gate 5%     beside the last rows of the same devices in bench/baselines
 
 Rows with a "peer" are theirs. The ratio is their time over ours: above 1, ours is faster. Sums with scalars that are hard on
 buckets have the time of random ones over theirs; at least 0.5 is wanted.
+
+The gate's exit status: 0 if no row takes longer than before by more than the tolerance, 1 if one does, 3 if there is nothing
+to compare.
 """
+import argparse
 import json
 import re
 import sys
+from pathlib import Path
 
 # Rows of numbers have no curve.
 CURVES = {
@@ -33,9 +41,65 @@ def order(row):
     return row.get("order") or ("NR" if row["what"] == "ntt" else "")
 
 
-def main(path):
+def load(path):
     with open(path, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file if line.strip()]
+        return [json.loads(line) for line in file if line.strip()]
+
+
+# What a row measured, and where it comes from. All other fields say what was measured.
+MEASURED = {"algbw", "bound_ms", "busbw", "command", "commit", "date", "gb_per_s", "gkeys_per_s", "ms_median", "ms_min"}
+MEASURED |= {"plan_gb_per_s", "proofs_per_s", "runs", "stages", "through_host", "us_latency", "us_queued", "wrong"}
+
+
+def kind(row):
+    """What a row is of, the device included, whichever of several equal GPUs it was."""
+    said = {key: value for key, value in row.items() if key not in MEASURED and not isinstance(value, list)}
+    said["device"] = re.sub(r" \(cuda:\d+\)", "", str(row.get("device")))
+    return json.dumps(said, sort_keys=True)
+
+
+def took(row):
+    """Our time in ms, or None for a row that is not ours or has none."""
+    if "peer" in row or not row.get("library", "tandem").startswith("tandem"):
+        return None
+    ms = row.get("ms_median") or (row.get("us_queued") or row.get("us_latency") or 0) / 1000
+    return ms.get("tandem") if isinstance(ms, dict) else ms or None
+
+
+def gate(rows, tolerance, baselines):
+    """Prints each row of ours with its time before; see the top for the result."""
+    before = {}
+    for path in sorted(baselines.glob("*.jsonl")):
+        before.update({kind(row): took(row) for row in load(path) if took(row)})
+    compared, slower = 0, 0
+    for row in (row for row in rows if took(row)):
+        was = before.get(kind(row))
+        if was is None:
+            continue
+        compared += 1
+        ratio = took(row) / was
+        late = ratio > 1 + tolerance
+        slower += late
+        named = ("what", "curve", "field", "circuit", "log_n", "bytes", "schedule", "order")
+        words = " ".join(str(row[key]) for key in named if row.get(key))
+        print(f"{words:<40} {was:>10.3f} ms before, {took(row):>10.3f} ms now, {ratio:.3f}{'  SLOWER' if late else ''}")
+    ours = sum(1 for row in rows if took(row))
+    if not compared:
+        print(f"nothing to compare: {baselines} has no row like one of these {ours}, of the same device")
+        return 3
+    print(f"{compared} of {ours} rows compared, {slower} slower by more than {100 * tolerance:g}%")
+    return 1 if slower else 0
+
+
+def percent(text):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"expected a share such as 5%, not {text}")
+    return float(match[1]) / 100
+
+
+def beside_peers(path):
+    rows = load(path)
     if not any("peer" not in row and "what" in row for row in rows):
         sys.exit(f"compare.py: {path} has no row of ours")
     theirs = {}
@@ -63,7 +127,16 @@ def main(path):
         print(line)
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", metavar="ROWS.jsonl")
+    parser.add_argument("--gate", metavar="5%", type=percent)
+    parser.add_argument("--baselines", metavar="FOLDER", type=Path, default=Path(__file__).resolve().parent / "baselines")
+    arguments = parser.parse_args()
+    if arguments.gate is None:
+        return beside_peers(arguments.rows)
+    return gate(load(arguments.rows), arguments.gate, arguments.baselines)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: compare.py ROWS.jsonl")
-    main(sys.argv[1])
+    sys.exit(main())

@@ -13,7 +13,7 @@ else
     echo "demo: no NVIDIA driver here: building for the CPU alone" >&2
     export TANDEM_NVCC="${TANDEM_NVCC:-none}"
 fi
-cargo build --release --locked -p tandem
+cargo build --release --locked -p tandem-prover
 tandem=${CARGO_TARGET_DIR:-target}/release/tandem
 
 out=.build/demo

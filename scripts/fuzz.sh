@@ -15,7 +15,7 @@ seconds=${1:-60}
 [ $# -gt 0 ] && shift
 all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module"
 if [ "$*" = command_line ]; then
-    [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem
+    [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
     exec cargo xtask fuzz-command-line "$seconds"
 fi
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -34,7 +34,7 @@ for target in ${*:-$all}; do
     bytes=8192 longest=10
     case $target in
     vkey_json | proof_json | public_json) seeds=crates/formats/tests/data/*.${target%_json}.json ;;
-    topology) seeds=crates/fabric/tests/data/* ;;
+    topology) seeds=crates/fabric-topology/tests/data/* ;;
     # These run programs, some for most of a second.
     module) seeds=fuzz/seeds/module/* longest=30 ;;
     circuit) seeds=crates/witness/tests/data/* bytes=65536 longest=30 ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the bundle beside it: every test program, the conformance suite at larger sizes, every fixture's proof, and with
-# SANITIZE=1 compute-sanitizer on the small ones; with SANITIZE=only nothing else. A table comes last; what the programs say
-# goes to $OUT (default: out). The exit status is 0 if all passed.
+# Runs the bundle beside it, `sh run.sh [TIER...]`. The tier gpu, which is the default, is every test program, the conformance
+# suite at larger sizes and every fixture's proof; the tier sanitizer is compute-sanitizer on the small ones. A table comes last;
+# what the programs say goes to $OUT (default: out). The exit status is 0 if all passed.
 #   SANITIZE_TOOLS      memcheck racecheck
 #   SANITIZE_SECONDS    300, for each part
 #   SANITIZE_BESIDE     parts at once: half as many as there are cores
@@ -9,6 +9,13 @@
 # Arrays: what `sh run.sh` started goes on in bash.
 [ -n "${BASH_VERSION:-}" ] && ! shopt -oq posix || exec bash "$0" "$@"
 set -uo pipefail
+[ $# -gt 0 ] || set -- gpu
+for tier in "$@"; do
+    case $tier in
+    gpu | sanitizer) ;;
+    *) echo "run.sh: there is no tier $tier here; there are gpu and sanitizer" >&2; exit 2 ;;
+    esac
+done
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-out}
 mkdir -p "$out"
@@ -235,12 +242,12 @@ sanitize() {
 }
 
 : >"$table"
-if [ "${SANITIZE:-0}" != only ]; then
-    tests
-    larger
-    proofs
-fi
-[ "${SANITIZE:-0}" = 0 ] || sanitize
+for tier in "$@"; do
+    case $tier in
+    gpu) tests; larger; proofs ;;
+    sanitizer) sanitize ;;
+    esac
+done
 
 cat "$table"
 echo "$((rows - failures - skips)) passed, $failures failed, $skips skipped"

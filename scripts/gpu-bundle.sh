@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .build/gpu-bundle.tar.xz: what a machine with a GPU needs to run the tests of tiers T6 and T7, and nothing to build.
+# Makes .build/gpu-bundle.tar.xz: what a machine with a GPU needs to run the tiers gpu and sanitizer, and nothing to build.
 # Unpack it there and run `sh gpu-bundle/run.sh`.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,27 +14,24 @@ bundle=.build/gpu-bundle
 rm -rf "$bundle"
 mkdir -p "$bundle/tests" "$bundle/fixtures"
 
-cargo build --release -p tandem
+cargo build --release -p tandem-prover
 target=${CARGO_TARGET_DIR:-target}
 strip -o "$bundle/tandem" "$target/release/tandem"
 
-# One line for each test executable: its name and its path. T0 and T4 need compilers, and what needs no GPU ran here.
-cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-conformance \
-    -p tandem-engine -p tandem-fabric -p tandem-fabric-examples >"$bundle/messages"
+# One line for each test executable: its name and its path. Those that need no GPU ran here.
+cargo xtask test --list gpu >"$bundle/programs"
+cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-engine -p tandem-fabric \
+    -p tandem-fabric-examples >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
-        case $name in
-        t0* | t4* | cpu | mutation | properties | tandem_conformance | engine | tandem_engine) ;;
-        # The fabric's planner, and what runs on pretend PEs alone.
-        tandem_fabric | tandem_fabric_examples | oracle | plan | random | topology | exec_schedule | exec_model | exec_run | heap_programs | device_host | ring | trees) ;;
-        *)
-            [ ! -e "$bundle/tests/$name" ] || { echo "gpu-bundle: two test programs are named $name" >&2; exit 1; }
-            strip -o "$bundle/tests/$name" "$path"
-            ;;
-        esac
+        grep -qx "$name" "$bundle/programs" || continue
+        [ ! -e "$bundle/tests/$name" ] || { echo "gpu-bundle: two test programs are named $name" >&2; exit 1; }
+        strip -o "$bundle/tests/$name" "$path"
     done
-rm "$bundle/messages"
-[ -n "$(ls "$bundle/tests")" ] || { echo "gpu-bundle: no test executable was built" >&2; exit 1; }
+while read -r name; do
+    [ -e "$bundle/tests/$name" ] || { echo "gpu-bundle: no test program $name was built" >&2; exit 1; }
+done <"$bundle/programs"
+rm "$bundle/messages" "$bundle/programs"
 
 cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 

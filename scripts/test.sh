@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tiers T0 to T5, everything that needs no GPU: installs what it needs into this checkout (nvcc from NVIDIA's wheels, the
+# All that needs no GPU (every tier of `cargo xtask test` but gpu and sanitizer): installs what it needs into this checkout (nvcc from NVIDIA's wheels, the
 # npm packages of tests/e2e), then checks and tests. A step that fails does not stop the later ones; the exit status tells,
 # and the last lines name what was skipped and count: "12 passed, 0 failed, 3 skipped".
 set -uo pipefail
@@ -31,11 +31,18 @@ step "nvcc" sh scripts/install-nvcc.sh
 step "npm packages" packages
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
+step "licences, sources and versions" cargo xtask deny
 step "bindings are up to date" cargo xtask bindgen --check
+step "spelling and native layout" sh scripts/style.sh
 step "scripts" bash scripts/tests/run.sh
 step "documents" sh scripts/docs.sh
-# T4 and T5 run the program as it is released.
-step "release program" cargo build --release --locked -p tandem
+step "micro-benches" sh bench/micro/check.sh
+# Documents of examples too: with the features of tests, for which clippy has read the outside crates. The build scripts of both are
+# those that the tests need.
+step "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
+step "crates' documents" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --bins --examples --locked
+# The tests of the program and those from end to end run it as it is released.
+step "release program" cargo build --release --locked -p tandem-prover
 export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 step "tests" cargo test --workspace --locked --no-fail-fast
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"

@@ -17,29 +17,34 @@ constexpr int CHUNK = TURNS * UNROLLED * CHAINS;
 constexpr uint32_t MOST_CHUNKS = 1 << 20;
 
 /// What an instruction does, on the device and on the host: the next x, from x, its neighbour and the factor. `nvdisasm` shows which one it became.
-#define INSTRUCTION(type, label, word, assembly, x_kind, factor_operand, meaning) \
-    struct type { \
-        using Word = word; \
-        static constexpr const char* NAME = label; \
+#define INSTRUCTION(type, label, word, assembly, x_kind, factor_operand, meaning)                       \
+    struct type {                                                                                       \
+        using Word = word;                                                                              \
+        static constexpr const char* NAME = label;                                                      \
         static __device__ __forceinline__ void step(Word& x, Word next, [[maybe_unused]] Word factor) { \
-            asm volatile(assembly : "+" x_kind(x) : x_kind(next) factor_operand); \
-        } \
-        static Word step_on_host(Word x, Word next, [[maybe_unused]] Word factor) { return meaning; } \
+            asm volatile(assembly : "+" x_kind(x) : x_kind(next) factor_operand);                       \
+        }                                                                                               \
+        static Word step_on_host(Word x, Word next, [[maybe_unused]] Word factor) { return meaning; }   \
     };
 #define WITH(operand) , operand
-INSTRUCTION(ImadLo, "IMAD, three registers", uint32_t, "mad.lo.u32 %0, %1, %2, %0;", "r", WITH("r"(factor)), next * factor + x)
+INSTRUCTION(ImadLo, "IMAD, three registers", uint32_t, "mad.lo.u32 %0, %1, %2, %0;", "r", WITH("r"(factor)),
+            next* factor + x)
 INSTRUCTION(ImadHi, "IMAD.HI, three registers", uint32_t, "mad.hi.u32 %0, %1, %2, %0;", "r", WITH("r"(factor)),
             uint32_t(uint64_t(next) * factor >> 32) + x)
-INSTRUCTION(Iadd3, "IADD3, three registers", uint32_t, "{.reg .u32 t; add.u32 t, %1, %2; add.u32 %0, t, %0;}", "r", WITH("r"(factor)),
-            next + factor + x)
-INSTRUCTION(Iadd3Fixed, "IADD3, two and an immediate", uint32_t, "{.reg .u32 t; add.u32 t, %0, %1; add.u32 %0, t, 0x9e3779b9;}", "r", ,
-            next + 0x9e3779b9u + x)
-INSTRUCTION(Lop3, "LOP3, three registers", uint32_t, "lop3.b32 %0, %1, %2, %0, 0x6a;", "r", WITH("r"(factor)), (next & factor) ^ x)
-INSTRUCTION(Lop3Fixed, "LOP3, two and an immediate", uint32_t, "lop3.b32 %0, %1, 0x9e3779b9, %0, 0x6a;", "r", , (next & 0x9e3779b9u) ^ x)
+INSTRUCTION(Iadd3, "IADD3, three registers", uint32_t, "{.reg .u32 t; add.u32 t, %1, %2; add.u32 %0, t, %0;}", "r",
+            WITH("r"(factor)), next + factor + x)
+INSTRUCTION(Iadd3Fixed, "IADD3, two and an immediate", uint32_t,
+            "{.reg .u32 t; add.u32 t, %0, %1; add.u32 %0, t, 0x9e3779b9;}", "r", , next + 0x9e3779b9u + x)
+INSTRUCTION(Lop3, "LOP3, three registers", uint32_t, "lop3.b32 %0, %1, %2, %0, 0x6a;", "r", WITH("r"(factor)),
+            (next & factor) ^ x)
+INSTRUCTION(Lop3Fixed, "LOP3, two and an immediate", uint32_t, "lop3.b32 %0, %1, 0x9e3779b9, %0, 0x6a;", "r", ,
+            (next & 0x9e3779b9u) ^ x)
 INSTRUCTION(Shf, "SHF, two and an immediate", uint32_t, "shf.l.wrap.b32 %0, %1, %0, 7;", "r", , x << 7 | next >> 25)
-INSTRUCTION(Dfma, "DFMA, three registers", double, "fma.rn.f64 %0, %1, %2, %0;", "d", WITH("d"(factor)), std::fma(next, factor, x))
+INSTRUCTION(Dfma, "DFMA, three registers", double, "fma.rn.f64 %0, %1, %2, %0;", "d", WITH("d"(factor)),
+            std::fma(next, factor, x))
 // 1.625 * 2^-22: an immediate is the upper half of a double.
-INSTRUCTION(DfmaFixed, "DFMA, two and an immediate", double, "fma.rn.f64 %0, %1, 0d3E9A000000000000, %0;", "d", , std::fma(next, 0x1.ap-22, x))
+INSTRUCTION(DfmaFixed, "DFMA, two and an immediate", double, "fma.rn.f64 %0, %1, 0d3E9A000000000000, %0;", "d", ,
+            std::fma(next, 0x1.ap-22, x))
 #undef WITH
 #undef INSTRUCTION
 
@@ -49,7 +54,9 @@ struct ImadWide {
     /// Of mad.wide.u32 ptxas makes a product and two additions where it thinks that the lower word is waited for; not of the two halves.
     static __device__ __forceinline__ void step(Word& x, Word next, Word factor) {
         uint32_t low = uint32_t(x), high = uint32_t(x >> 32);
-        asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.u32 %1, %2, %3, %1;" : "+r"(low), "+r"(high) : "r"(uint32_t(next)), "r"(uint32_t(factor)));
+        asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.u32 %1, %2, %3, %1;"
+                     : "+r"(low), "+r"(high)
+                     : "r"(uint32_t(next)), "r"(uint32_t(factor)));
         x = uint64_t(high) << 32 | low;
     }
     static Word step_on_host(Word x, Word next, Word factor) { return uint64_t(uint32_t(next)) * uint32_t(factor) + x; }
@@ -103,7 +110,9 @@ __device__ __forceinline__ uint64_t global_ns() {
 }
 
 /// Steps of A and B in turns, B_STEPS of B behind each of A, for so many clocks. All lanes of a warp call it; its first one writes the record.
-template <class A, class B = Nothing, int B_STEPS = 1> __device__ __forceinline__ void work(int64_t clocks, Record* record, uint64_t* results) {
+template <class A, class B = Nothing, int B_STEPS = 1> __device__ __forceinline__ void work(int64_t clocks,
+                                                                                            Record* record,
+                                                                                            uint64_t* results) {
     const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     Numbers<A> a(thread);
     Numbers<B> b(thread);
@@ -120,7 +129,8 @@ template <class A, class B = Nothing, int B_STEPS = 1> __device__ __forceinline_
                 for (int j = 0; j < CHAINS; j++) {
                     A::step(a.x[j], a.x[(j + 1) % CHAINS], a.factor);
 #pragma unroll
-                    for (int k = B_STEPS * j; k < B_STEPS * (j + 1); k++) B::step(b.x[k % CHAINS], b.x[(k + 1) % CHAINS], b.factor);
+                    for (int k = B_STEPS * j; k < B_STEPS * (j + 1); k++)
+                        B::step(b.x[k % CHAINS], b.x[(k + 1) % CHAINS], b.factor);
                 }
         chunks++;
         ended = clock64();
@@ -135,7 +145,8 @@ template <class A, class B = Nothing, int B_STEPS = 1> __device__ __forceinline_
 template <class Op> uint64_t expected(uint64_t thread, uint64_t chunks) {
     Numbers<Op> numbers(thread);
     for (uint64_t i = 0; i < chunks * (CHUNK / CHAINS); i++)
-        for (int j = 0; j < CHAINS; j++) numbers.x[j] = Op::step_on_host(numbers.x[j], numbers.x[(j + 1) % CHAINS], numbers.factor);
+        for (int j = 0; j < CHAINS; j++)
+            numbers.x[j] = Op::step_on_host(numbers.x[j], numbers.x[(j + 1) % CHAINS], numbers.factor);
     return numbers.sum();
 }
 

@@ -12,13 +12,13 @@
 
 using namespace tandem;
 
-#define CHECK(call) \
-    do { \
-        cudaError_t status = (call); \
-        if (status != cudaSuccess) { \
+#define CHECK(call)                                                                                    \
+    do {                                                                                               \
+        cudaError_t status = (call);                                                                   \
+        if (status != cudaSuccess) {                                                                   \
             fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)); \
-            exit(3); \
-        } \
+            exit(3);                                                                                   \
+        }                                                                                              \
     } while (0)
 
 /// The last step of splitmix64: any number to one that looks random.

@@ -21,7 +21,8 @@ template <class P> constexpr void to_digits(double* d, const uint32_t* w) {
     int64_t carry = 0;
     for (int k = 0; k < DIGITS<P>; k++) {
         uint64_t bits = 0;
-        for (int b = 52 * k; b < 52 * k + 52 && b < 32 * P::N; b++) bits |= uint64_t(w[b / 32] >> b % 32 & 1) << (b - 52 * k);
+        for (int b = 52 * k; b < 52 * k + 52 && b < 32 * P::N; b++)
+            bits |= uint64_t(w[b / 32] >> b % 32 & 1) << (b - 52 * k);
         const int64_t digit = int64_t(bits) + carry;
         carry = k < DIGITS<P> - 1 && digit >= int64_t(1) << 51;
         d[k] = double(digit - (carry << 52));
@@ -69,7 +70,8 @@ template <int L> struct Bias {
             }
             lows += i > L - 1 && i < 2 * L - 1;  // of the last step, whose lowest product is known
             highs += i >= L;
-            at[i] = (1u << 19) + (i < 2 * L - 1 ? 1u << 26 : 0) - uint32_t(highs) * HIGH_WORD - uint32_t(lows) * LOW_WORD;
+            at[i] =
+                (1u << 19) + (i < 2 * L - 1 ? 1u << 26 : 0) - uint32_t(highs) * HIGH_WORD - uint32_t(lows) * LOW_WORD;
         }
     }
 };
@@ -98,14 +100,18 @@ __device__ __forceinline__ void product(double c, double a, double b, uint64_t& 
 
 /// The lowest 52 bits of a finished column, without the 2^51 and `too_much` that it has too much.
 __device__ __forceinline__ double digit(const Held& held, uint64_t column, int too_much) {
-    return __dsub_rn(__hiloint2double(int((uint32_t(column >> 32) & held.mask) | LOW_WORD), int(uint32_t(column))), TWO52 + TWO51 + too_much);
+    return __dsub_rn(__hiloint2double(int((uint32_t(column >> 32) & held.mask) | LOW_WORD), int(uint32_t(column))),
+                     TWO52 + TWO51 + too_much);
 }
 /// What a finished column carries, together with the next one's bias.
-__device__ __forceinline__ uint64_t passed(uint64_t column, uint32_t bias) { return uint64_t(bias) << 32 | uint32_t(column >> 32) >> 20; }
+__device__ __forceinline__ uint64_t passed(uint64_t column, uint32_t bias) {
+    return uint64_t(bias) << 32 | uint32_t(column >> 32) >> 20;
+}
 
 /// r = a * b / 2^(52 L) mod p, within 1.6 p of zero. Each step of the reduction but the last takes a multiple of the modulus that is
 /// -1 mod 2^52, so that the lowest digit is its multiplier.
-template <class P> __device__ __forceinline__ void mont_mul(const Held& held, const Constants<P>& field, double* r, const double* a, const double* b) {
+template <class P> __device__ __forceinline__ void mont_mul(const Held& held, const Constants<P>& field, double* r,
+                                                            const double* a, const double* b) {
     constexpr int L = DIGITS<P>;
     constexpr Bias<L> bias;
     uint64_t column[2 * L] = {uint64_t(bias.at[0]) << 32};
@@ -250,7 +256,8 @@ struct Tally {
 };
 constexpr int CHUNK = 24;  // steps that a warp takes at a time
 
-template <class A> __device__ __forceinline__ void work(typename A::Number* numbers, Tally* tally, unsigned chunks, unsigned* done) {
+template <class A> __device__ __forceinline__ void work(typename A::Number* numbers, Tally* tally, unsigned chunks,
+                                                        unsigned* done) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const fp64::Held held;
     typename A::Number x = numbers[2 * i], y = numbers[2 * i + 1];
@@ -323,7 +330,8 @@ template <class A, class B, int BLOCKS> static void measure(const char* name, un
         CHECK(cudaMemcpy(&t, tally.data, sizeof t, cudaMemcpyDeviceToHost));
         const double by_a = t.done[0] * PRODUCTS / ms / 1e6, by_b = t.done[1] * PRODUCTS / ms / 1e6, all = by_a + by_b;
         if (first == 0) first = all;
-        printf("%-26s %u/%d blocks  %6.2f G/s = %6.2f + %6.2f  %.3f\n", name, others, BLOCKS, all, by_a, by_b, all / first);
+        printf("%-26s %u/%d blocks  %6.2f G/s = %6.2f + %6.2f  %.3f\n", name, others, BLOCKS, all, by_a, by_b,
+               all / first);
     }
     CHECK(cudaEventDestroy(begin));
     CHECK(cudaEventDestroy(end));

@@ -19,7 +19,8 @@ constexpr uint64_t FACTOR = 0x9e3779b97f4a7c15ull;
 
 __global__ void fill(ulonglong2* table, uint64_t n) {
     const uint64_t stride = uint64_t(gridDim.x) * blockDim.x;
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) table[i] = {2 * i * FACTOR, (2 * i + 1) * FACTOR};
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride)
+        table[i] = {2 * i * FACTOR, (2 * i + 1) * FACTOR};
 }
 
 /// The items that one reader takes, one after the other.
@@ -60,7 +61,8 @@ extern __shared__ ulonglong2 slots[];
 
 /// AHEAD loads an item while the one before is added up.
 template <int BYTES, int LANES, bool AHEAD>
-__global__ void __launch_bounds__(AHEAD ? AHEAD_THREADS : THREADS) gather(const uint4* table, uint32_t items, uint32_t times, uint64_t* sums) {
+__global__ void __launch_bounds__(AHEAD ? AHEAD_THREADS : THREADS)
+    gather(const uint4* table, uint32_t items, uint32_t times, uint64_t* sums) {
     using Part = typename Way<BYTES, LANES>::Part;
     const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
     const Part* parts = reinterpret_cast<const Part*>(table);
@@ -71,10 +73,13 @@ __global__ void __launch_bounds__(AHEAD ? AHEAD_THREADS : THREADS) gather(const 
         constexpr int EACH = Way<BYTES, LANES>::EACH;
         const auto fetch = [&](uint32_t i) {
             const Part* from = parts + places.next();
-            const uint32_t to = uint32_t(__cvta_generic_to_shared(slots + (i & 1) * EACH * AHEAD_THREADS + threadIdx.x));
+            const uint32_t to =
+                uint32_t(__cvta_generic_to_shared(slots + (i & 1) * EACH * AHEAD_THREADS + threadIdx.x));
 #pragma unroll
             for (int k = 0; k < EACH; k++)
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + 16 * k * AHEAD_THREADS), "l"(from->words + k) : "memory");
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + 16 * k * AHEAD_THREADS),
+                             "l"(from->words + k)
+                             : "memory");
             asm volatile("cp.async.commit_group;" ::: "memory");
         };
         const auto add = [&](uint32_t i) {
@@ -95,7 +100,8 @@ __global__ void __launch_bounds__(AHEAD ? AHEAD_THREADS : THREADS) gather(const 
         add(times - 1);
     } else {
 #pragma unroll 1
-        for (uint32_t i = 0; i < times; i++) sum += load16_readonly(parts + places.next() * LANES + thread % LANES).sum();
+        for (uint32_t i = 0; i < times; i++)
+            sum += load16_readonly(parts + places.next() * LANES + thread % LANES).sum();
     }
     sums[thread] = sum;
 }
@@ -112,12 +118,14 @@ template <int BYTES, int LANES, bool AHEAD> void measure(const uint4* table, uin
     if (!AHEAD) CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0));
     // Whole items: no reader is without some of its lanes.
     const int grid = blocks * multiprocessors / LANES * LANES;
-    const uint32_t readers = uint32_t(grid) * threads / LANES, items = uint32_t(size / BYTES), times = uint32_t(ITEMS / readers);
+    const uint32_t readers = uint32_t(grid) * threads / LANES, items = uint32_t(size / BYTES),
+                   times = uint32_t(ITEMS / readers);
     DeviceArray<uint64_t> sums(size_t(readers) * LANES);
     const float ms = median_ms([&] { kernel<<<grid, threads, shared>>>(table, items, times, sums.data); });
     std::vector<uint64_t> got(size_t(readers) * LANES);
     CHECK(cudaMemcpy(got.data(), sums.data, got.size() * sizeof got[0], cudaMemcpyDeviceToHost));
-    for (size_t i = random_word() % 64; i < got.size(); i += 64) all_wrong += got[i] != (Way<BYTES, LANES>::expected(i, items, times));
+    for (size_t i = random_word() % 64; i < got.size(); i += 64)
+        all_wrong += got[i] != (Way<BYTES, LANES>::expected(i, items, times));
     const double rate = double(readers) * times / ms / 1e6;
     printf(" %.2f (%.2f) |", rate, rate * BYTES / 1e3);
 }
@@ -152,7 +160,8 @@ int main() {
     for (const uint64_t size : SIZES)
         if (size + GB / 2 < free) room = size;
     if (room == 0) {
-        fprintf(stderr, "gather: the smallest table needs %.1f GB of GPU memory, %.1f are free\n", SIZES[0] * 1e-9 + 0.5, double(free) / GB);
+        fprintf(stderr, "gather: the smallest table needs %.1f GB of GPU memory, %.1f are free\n",
+                SIZES[0] * 1e-9 + 0.5, double(free) / GB);
         return 3;
     }
     DeviceArray<ulonglong2> table(room / 16);

@@ -62,10 +62,10 @@ __device__ __forceinline__ void wgmma(int (&d)[32], const uint32_t (&a)[4], uint
         "wgmma.mma_async.sync.aligned.m64n64k32.s32.u8.u8 {"
         "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
         "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, p;}\n"
-        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-          "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-          "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-          "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]), "+r"(d[8]),
+          "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]), "+r"(d[16]),
+          "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]), "+r"(d[24]),
+          "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc), "r"(accumulate));
 }
 
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(128 * GROUPS, 1) by_tensor_cores(const uint4* 
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
     const int first = warp * 16;
     F* mine = states + size_t(blockIdx.x) * STATES * T;
-    for (int i = threadIdx.x; i < STATES * 8 * T; i += blockDim.x) cells[i / (8 * T) * PITCH + i % (8 * T)] = ((uint32_t*)mine)[i];
+    for (int i = threadIdx.x; i < STATES * 8 * T; i += blockDim.x)
+        cells[i / (8 * T) * PITCH + i % (8 * T)] = ((uint32_t*)mine)[i];
     auto fetch = [&](int pair, int to) {
         const char* from = (const char*)bytes + size_t(pair) * STAGE;
         uint32_t base = uint32_t(__cvta_generic_to_shared((char*)stage + to * STAGE));
@@ -195,7 +196,8 @@ __global__ void __launch_bounds__(128 * GROUPS, 1) by_tensor_cores(const uint4* 
         __syncwarp();
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < STATES * 8 * T; i += blockDim.x) ((uint32_t*)mine)[i] = cells[i / (8 * T) * PITCH + i % (8 * T)];
+    for (int i = threadIdx.x; i < STATES * 8 * T; i += blockDim.x)
+        ((uint32_t*)mine)[i] = cells[i / (8 * T) * PITCH + i % (8 * T)];
 }
 
 int main() {
@@ -227,11 +229,18 @@ int main() {
     CHECK(cudaMemcpy(given.data, states.data(), size, cudaMemcpyHostToDevice));
     CHECK(cudaFuncSetAttribute(by_tensor_cores<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
     CHECK(cudaFuncSetAttribute(by_tensor_cores<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
-    CHECK(cudaFuncSetAttribute(by_wide_products, cudaFuncAttributeMaxDynamicSharedMemorySize, T * THREADS * int(sizeof(F))));
+    CHECK(cudaFuncSetAttribute(by_wide_products, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               T * THREADS * int(sizeof(F))));
 
-    auto wide = [&](int times) { by_wide_products<<<COUNT / THREADS, THREADS, T * THREADS * sizeof(F)>>>(factors.data, given.data, times); };
-    auto tensor = [&](int times) { by_tensor_cores<true><<<COUNT / STATES, 128 * GROUPS, BYTES>>>(operand_b.data, given.data, times); };
-    auto sums = [&](int times) { by_tensor_cores<false><<<COUNT / STATES, 128 * GROUPS, BYTES>>>(operand_b.data, given.data, times); };
+    auto wide = [&](int times) {
+        by_wide_products<<<COUNT / THREADS, THREADS, T * THREADS * sizeof(F)>>>(factors.data, given.data, times);
+    };
+    auto tensor = [&](int times) {
+        by_tensor_cores<true><<<COUNT / STATES, 128 * GROUPS, BYTES>>>(operand_b.data, given.data, times);
+    };
+    auto sums = [&](int times) {
+        by_tensor_cores<false><<<COUNT / STATES, 128 * GROUPS, BYTES>>>(operand_b.data, given.data, times);
+    };
 
     // The matrix twice in a row.
     define<<<COUNT * T / THREADS, THREADS>>>(factors.data, given.data, once.data);

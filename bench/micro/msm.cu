@@ -42,11 +42,10 @@ static const char* const GENERATOR[] = {"1", "2"};
 #define GROUP_SCRATCH(f) tandem_msm_##f##_bn254_g2_scratch
 using Field = msm::Called<Fp2<Bn254Fp>>;
 static const char* const NAME = "BN254 G2";
-static const char* const GENERATOR[] = {
-    "10857046999023057135944570762232829481370756359578518086990519993285655852781",
-    "11559732032986387107991004021392285783925812861821192530917403151452391805634",
-    "8495653923123431417604973247489272438418190587263600148770280649306958101930",
-    "4082367875863433681332203403145435568316851327593401208105741076214120093531"};
+static const char* const GENERATOR[] = {"10857046999023057135944570762232829481370756359578518086990519993285655852781",
+                                        "11559732032986387107991004021392285783925812861821192530917403151452391805634",
+                                        "8495653923123431417604973247489272438418190587263600148770280649306958101930",
+                                        "4082367875863433681332203403145435568316851327593401208105741076214120093531"};
 #elif defined(BLS12_381_G1)
 #include "../../crates/ops-cuda/native/src/msm/bls12_381_g1.cu"
 #define GROUP(f) tandem_msm_##f##_bls12_381_g1
@@ -83,8 +82,8 @@ using Sum = Xyzz<Field>;
 /// opposites and infinity, so that sums of some are equal and opposite, too.
 enum Points { DISTINCT, MIXED, SAME, MEETING };
 enum Scalars { RANDOM, ZEROS, ONES, EQUAL, MINUS_ONE, FEW, TWO, ONE_WINDOW, BITS, EDGES, MIX, KINDS };
-static const char* const KIND[] = {"random",   "zeros", "ones",       "equal", "r-1",
-                                   "99% zero", "two",   "one window", "bits",  "edges", "mixed"};
+static const char* const KIND[] = {"random", "zeros",      "ones", "equal", "r-1",  "99% zero",
+                                   "two",    "one window", "bits", "edges", "mixed"};
 
 __device__ uint32_t logarithm(uint64_t i, Points points) {
     if (points == SAME) return 9;
@@ -93,9 +92,7 @@ __device__ uint32_t logarithm(uint64_t i, Points points) {
     if (points == MIXED && i % 5 == 1) return 5;
     return uint32_t(mix(3 * i + 1)) | 1;
 }
-__device__ bool is_negative(uint64_t i, Points points) {
-    return (points == MIXED || points == MEETING) && mix(i) & 1;
-}
+__device__ bool is_negative(uint64_t i, Points points) { return (points == MIXED || points == MEETING) && mix(i) & 1; }
 
 __global__ void make_points(Point generator, Point* out, uint64_t n, Points points) {
     for (uint64_t i = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x) {
@@ -130,11 +127,11 @@ __device__ Scalar edge_scalar(uint64_t h) {
     const int k = min(int(h >> 8 & 0xff), ScalarParams::BITS - 2);
     power.limb[k / 32] = 1u << k % 32;
     switch (h % 5) {
-    case 0: return half;
-    case 1: limbs::add<8>(x.limb, half.limb, one.limb); return x;
-    case 2: return power;
-    case 3: limbs::sub<8>(x.limb, power.limb, one.limb); return x;
-    default: return power.neg();
+        case 0: return half;
+        case 1: limbs::add<8>(x.limb, half.limb, one.limb); return x;
+        case 2: return power;
+        case 3: limbs::sub<8>(x.limb, power.limb, one.limb); return x;
+        default: return power.neg();
     }
 }
 __global__ void make_scalars(Scalar* out, uint64_t n, Scalars kind, bool montgomery) {
@@ -262,7 +259,8 @@ static Point finish(const tandem_msm_shape& shape, const std::vector<Sum>& sums)
         for (bool second : {false, true}) {
             const msm::Part part = msm::bucket_part(shape, second);
             for (uint32_t j = 0; j < part.sets; j++, before += part.bits + 1) {
-                const uint32_t least = shape.step_bits * j + part.shift, b = weight - least - part.odd;  // wraps to a large number
+                const uint32_t least = shape.step_bits * j + part.shift,
+                               b = weight - least - part.odd;  // wraps to a large number
                 if (b < part.bits) result.add(sums[before + 1 + b]);
                 if (weight == least) result.add(sums[before]);
             }
@@ -290,8 +288,15 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
     const tandem_msm_table_args table_args{shape, c.points, reinterpret_cast<uint64_t*>(table.data)};
     const tandem_msm_digits_args digits_args{shape, reinterpret_cast<tandem_scalar*>(scalars.data), c.montgomery,
                                              entries.data, offsets.data};
-    const tandem_msm_sum_args sum_args{shape, c.first, c.points, table_args.table, entries.data, offsets.data,
-                                       reinterpret_cast<uint64_t*>(sums.data), c.rounds, c.chunk};
+    const tandem_msm_sum_args sum_args{shape,
+                                       c.first,
+                                       c.points,
+                                       table_args.table,
+                                       entries.data,
+                                       offsets.data,
+                                       reinterpret_cast<uint64_t*>(sums.data),
+                                       c.rounds,
+                                       c.chunk};
     size_t bytes[3];
     if (GROUP_SCRATCH(table)(&table_args, &bytes[0]) || DIGITS_SCRATCH(&digits_args, &bytes[1]) ||
         GROUP_SCRATCH(sum)(&sum_args, &bytes[2]))
@@ -334,16 +339,15 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         const bool right = apart && !digits_status && !sum_status && got == expected;
         wrong += !right;
         if (!right || runs)
-            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u powers %u uncarried %u rounds %u  %-10s %s", NAME, log2(double(c.scalars)),
-                   shape.window_bits, c.anywhere ? '+' : ' ', shape.windows, shape.bucket_sets, shape.levels,
-                   shape.powers, shape.uncarried, c.rounds, KIND[kind],
+            printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u powers %u uncarried %u rounds %u  %-10s %s",
+                   NAME, log2(double(c.scalars)), shape.window_bits, c.anywhere ? '+' : ' ', shape.windows,
+                   shape.bucket_sets, shape.levels, shape.powers, shape.uncarried, c.rounds, KIND[kind],
                    right ? "ok" : "WRONG\n");
         if (!right || !runs) continue;
 
         const float digits = median_ms(runs, [&] { DIGITS(&digits_args, scratch.data, most, nullptr); });
         const float all = median_ms(runs, [&] { sum_all(sum_args, scratch.data, most); });
-        const float accumulate =
-            median_ms(runs, [&] { GROUP(accumulate)(&sum_args, scratch.data, most, nullptr); });
+        const float accumulate = median_ms(runs, [&] { GROUP(accumulate)(&sum_args, scratch.data, most, nullptr); });
         printf("  %.3f ms = digits %.3f + accumulate %.3f + rest %.3f\n", digits + all, digits, accumulate,
                all - accumulate);
     }
@@ -361,12 +365,18 @@ int main(int argc, char** argv) {
         // Racecheck takes up to a second for a launch: some thousand entries and few rounds each. Windows one behind the other and
         // anywhere, some bucket sets and a table, one set, no table; each again with rounds, in three chunks, in one, in one, in two.
         const Case small[] = {
-            {100, 30, 60, 5, 3, false, MEETING, true, 0, 0},  {100, 30, 60, 6, 3, true, MEETING, false, 0, 0},
-            {300, 0, 300, 9, 1, false, MIXED, true, 0, 0},    {64, 0, 64, 4, 100, false, SAME, false, 0, 0},
-            {100, 30, 60, 5, 3, false, MEETING, true, 3, 2000}, {100, 30, 60, 6, 3, true, MEETING, false, 8, 1 << 24},
-            {300, 0, 300, 9, 1, false, MIXED, true, 2, 1 << 24}, {64, 0, 64, 4, 100, false, SAME, false, 4, 3000},
-            {100, 30, 60, 7, 1, false, MEETING, true, 0, 0, 3}, {100, 30, 60, 8, 1, false, MIXED, false, 3, 2000, 2},
-            {100, 30, 60, 11, 1, false, MIXED, true, 0, 0, 3, 3}, {100, 30, 60, 11, 1, false, MIXED, false, 3, 2000, 1, 2},
+            {100, 30, 60, 5, 3, false, MEETING, true, 0, 0},
+            {100, 30, 60, 6, 3, true, MEETING, false, 0, 0},
+            {300, 0, 300, 9, 1, false, MIXED, true, 0, 0},
+            {64, 0, 64, 4, 100, false, SAME, false, 0, 0},
+            {100, 30, 60, 5, 3, false, MEETING, true, 3, 2000},
+            {100, 30, 60, 6, 3, true, MEETING, false, 8, 1 << 24},
+            {300, 0, 300, 9, 1, false, MIXED, true, 2, 1 << 24},
+            {64, 0, 64, 4, 100, false, SAME, false, 4, 3000},
+            {100, 30, 60, 7, 1, false, MEETING, true, 0, 0, 3},
+            {100, 30, 60, 8, 1, false, MIXED, false, 3, 2000, 2},
+            {100, 30, 60, 11, 1, false, MIXED, true, 0, 0, 3, 3},
+            {100, 30, 60, 11, 1, false, MIXED, false, 3, 2000, 1, 2},
         };
         for (const Case& one : small) {
             if (number++ % parts != part_number) continue;
@@ -382,13 +392,15 @@ int main(int argc, char** argv) {
                         const bool anywhere = c == 3 || c == 12 || c == 20;
                         if ((c <= 3 && n > 1000) || ((points == SAME || points == MEETING) && n > 5000)) continue;
                         const bool part = sets == 3 && n > 2;
-                        Case one{n, part ? n / 3 : 0, part ? n / 2 : n, c, sets, anywhere, points, (n + c) % 2 == 1, 0, 0};
+                        Case one{n,        part ? n / 3 : 0, part ? n / 2 : n, c, sets,
+                                 anywhere, points,           (n + c) % 2 == 1, 0, 0};
                         if (number++ % parts != part_number) continue;
                         wrong += run(one, all, 0);
                         cases++;
                         // One to eight rounds; all entries in one chunk, or in some.
                         one.rounds = 1 + number % 8;
-                        one.chunk = uint32_t(number % 3 ? std::max<uint64_t>(256, n * 256 / c / (number % 5 + 2)) : 1 << 24);
+                        one.chunk =
+                            uint32_t(number % 3 ? std::max<uint64_t>(256, n * 256 / c / (number % 5 + 2)) : 1 << 24);
                         wrong += run(one, all, 0);
                         cases++;
                         if (sets > 1 || anywhere || c <= 3) continue;
@@ -410,14 +422,25 @@ int main(int argc, char** argv) {
             const char *sets = strchr(argv[i], '/'), *rounds = strchr(argv[i], ':');
             const char *chunk = rounds ? strchr(rounds + 1, ':') : nullptr, *powers = strchr(argv[i], 'x');
             const char* uncarried = strchr(argv[i], '-');
-            const Case c{n, 0, n, uint32_t(atoi(argv[i])), sets ? uint32_t(atoi(sets + 1)) : 1, strchr(argv[i], '+') != nullptr,
-                         DISTINCT, false, rounds ? uint32_t(atoi(rounds + 1)) : 0, 1u << (chunk ? atoi(chunk + 1) : 25),
-                         powers ? uint32_t(atoi(powers + 1)) : 1, uncarried ? uint32_t(atoi(uncarried + 1)) : 0};
+            const Case c{n,
+                         0,
+                         n,
+                         uint32_t(atoi(argv[i])),
+                         sets ? uint32_t(atoi(sets + 1)) : 1,
+                         strchr(argv[i], '+') != nullptr,
+                         DISTINCT,
+                         false,
+                         rounds ? uint32_t(atoi(rounds + 1)) : 0,
+                         1u << (chunk ? atoi(chunk + 1) : 25),
+                         powers ? uint32_t(atoi(powers + 1)) : 1,
+                         uncarried ? uint32_t(atoi(uncarried + 1)) : 0};
             wrong += run(c, mode == "skew" ? all : std::vector<Scalars>{RANDOM}, 9);
         }
     } else {
-        fprintf(stderr, "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][xpowers][-uncarried][:rounds[:log2 chunk]].. | "
-                        "msm skew <log2 size> <the same>\n");
+        fprintf(
+            stderr,
+            "usage: msm small [<i> <n>] | msm check [<i> <n>] | msm bench <log2 size> <c>[+][/sets][xpowers][-uncarried][:rounds[:log2 chunk]].. | "
+            "msm skew <log2 size> <the same>\n");
         return 2;
     }
     return wrong != 0;

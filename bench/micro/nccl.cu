@@ -51,7 +51,8 @@ struct Call {
     size_t bytes;
     /// One rank's part.
     void rank(int r) const {
-        CHECK((sums ? nccl.AllReduce : nccl.Broadcast)(in[r], out[r], bytes / 4, FLOAT, sums ? SUM : 0, comms[r], streams[r]));
+        CHECK((sums ? nccl.AllReduce : nccl.Broadcast)(in[r], out[r], bytes / 4, FLOAT, sums ? SUM : 0, comms[r],
+                                                       streams[r]));
     }
     void queue() const {
         CHECK(nccl.GroupStart());
@@ -190,8 +191,9 @@ int main(int argc, char** argv) {
     const int devices[2] = {0, 1};
     CHECK(nccl.CommInitAll(comms, 2, devices));
     std::printf("NCCL %d, us\n\n", version);
-    std::printf("| memory | operation | size | one call, streams synchronized | one call, streams polled | one of 100 queued |"
-                " one of 20 in a group | one call as a graph | one call, a thread a rank |\n|---|---|---|---|---|---|---|---|---|\n");
+    std::printf(
+        "| memory | operation | size | one call, streams synchronized | one call, streams polled | one of 100 queued |"
+        " one of 20 in a group | one call as a graph | one call, a thread a rank |\n|---|---|---|---|---|---|---|---|---|\n");
     for (bool is_window : {false, true}) {
         memory(is_window);
         for (bool sums : {false, true}) {
@@ -215,9 +217,9 @@ int main(int argc, char** argv) {
                     CHECK(cudaStreamSynchronize(streams[0]));
                 });
                 CHECK(cudaGraphExecDestroy(graph));
-                std::printf("| %s | %s | %zu KiB | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", is_window ? "window" : "plain",
-                            sums ? "all-reduce" : "broadcast", bytes >> 10, alone, polled, queued / 100, grouped / 20, as_graph,
-                            two_threads(call, 300));
+                std::printf("| %s | %s | %zu KiB | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n",
+                            is_window ? "window" : "plain", sums ? "all-reduce" : "broadcast", bytes >> 10, alone,
+                            polled, queued / 100, grouped / 20, as_graph, two_threads(call, 300));
                 std::fflush(stdout);
             }
         }

@@ -29,11 +29,14 @@ uint64_t cases = 0;
 
 __global__ void sum(const uint64_t* words, uint64_t n, unsigned long long* total) {
     uint64_t mine = 0;
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x) mine += mix(words[i]);
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x)
+        mine += mix(words[i]);
     atomicAdd(total, mine);
 }
 
-double now() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
@@ -100,7 +103,8 @@ long huge_mib(const char* memory) {
     long kib = 0;
     bool inside = false, said = false;
     while (std::getline(maps, line)) {
-        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) inside = from < (unsigned long)memory + BYTES && to > (unsigned long)memory;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+            inside = from < (unsigned long)memory + BYTES && to > (unsigned long)memory;
         long value;
         for (const char* name : {"AnonHugePages: %ld", "Private_Hugetlb: %ld"}) {
             if (inside && std::sscanf(line.c_str(), name, &value) == 1) kib += value, said = true;
@@ -120,13 +124,16 @@ void registered(const char* name, char* memory, uint64_t* device, unsigned long 
         std::vector<double> pin, unpin;
         double copied = 0;
         for (int run = 0; run < RUNS; run++) {
-            pin.push_back(in_parts(memory, parts, [](char* part, size_t bytes) { CHECK(cudaHostRegister(part, bytes, cudaHostRegisterDefault)); }));
+            pin.push_back(in_parts(memory, parts, [](char* part, size_t bytes) {
+                CHECK(cudaHostRegister(part, bytes, cudaHostRegisterDefault));
+            }));
             if (run == 0) copied = copy(memory, parts, expected, device, device_total);
             unpin.push_back(in_parts(memory, parts, [](char* part, size_t) { CHECK(cudaHostUnregister(part)); }));
         }
         const double first = pin[0];
-        std::printf("| %s, %d thread%s | %ld | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", name, parts, parts > 1 ? "s" : "", huge, written, first,
-                    median(pin), rate(median(pin)), median(unpin), rate(median(unpin)), rate(copied));
+        std::printf("| %s, %d thread%s | %ld | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", name, parts,
+                    parts > 1 ? "s" : "", huge, written, first, median(pin), rate(median(pin)), median(unpin),
+                    rate(median(unpin)), rate(copied));
         std::fflush(stdout);
     }
 }
@@ -138,7 +145,8 @@ void advised(const char* name, int advice, uint64_t* device, unsigned long long*
         std::printf("| %s | refused: mmap: %s | | | | | | | |\n", name, std::strerror(errno));
         return;
     }
-    char* memory = static_cast<char*>(mapped) + (HUGE_PAGE - reinterpret_cast<uintptr_t>(mapped) % HUGE_PAGE) % HUGE_PAGE;
+    char* memory =
+        static_cast<char*>(mapped) + (HUGE_PAGE - reinterpret_cast<uintptr_t>(mapped) % HUGE_PAGE) % HUGE_PAGE;
     // A system without huge pages refuses to do without them, too.
     if (madvise(memory, BYTES, advice) != 0 && advice == MADV_HUGEPAGE) {
         std::printf("| %s | refused: madvise: %s | | | | | | | |\n", name, std::strerror(errno));
@@ -181,8 +189,8 @@ void allocated(uint64_t* device, unsigned long long* device_total) {
         CHECK(cudaFreeHost(memory));
         unpin.push_back(now() - ended);
     }
-    std::printf("| cudaMallocHost | | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", written, pin[0], median(pin), rate(median(pin)), median(unpin),
-                rate(median(unpin)), rate(copied));
+    std::printf("| cudaMallocHost | | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", written, pin[0], median(pin),
+                rate(median(pin)), median(unpin), rate(median(unpin)), rate(copied));
     std::fflush(stdout);
 }
 
@@ -193,11 +201,13 @@ int main() {
     CHECK(cudaGetDeviceProperties(&properties, 0));
     std::string huge_pages = "not said";
     std::getline(std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"), huge_pages);
-    std::printf("device %s, %u host threads, transparent huge pages: %s\n\n", properties.name, std::thread::hardware_concurrency(), huge_pages.c_str());
+    std::printf("device %s, %u host threads, transparent huge pages: %s\n\n", properties.name,
+                std::thread::hardware_concurrency(), huge_pages.c_str());
     DeviceArray<uint64_t> device(WORDS);
     DeviceArray<unsigned long long> total(1);
-    std::printf("| 2 GiB | MiB in huge pages | written by 8 threads, ms | first register or allocation, ms | median of 3 | GB/s | unregister or free, ms | GB/s |"
-                " copy to the GPU, GB/s |\n|---|---|---|---|---|---|---|---|---|\n");
+    std::printf(
+        "| 2 GiB | MiB in huge pages | written by 8 threads, ms | first register or allocation, ms | median of 3 | GB/s | unregister or free, ms | GB/s |"
+        " copy to the GPU, GB/s |\n|---|---|---|---|---|---|---|---|---|\n");
     advised("4 KiB pages", MADV_NOHUGEPAGE, device.data, total.data);
     advised("transparent huge pages", MADV_HUGEPAGE, device.data, total.data);
     hugetlb(device.data, total.data);

@@ -73,7 +73,8 @@ template <class A, class B, int B_STEPS> std::vector<Record> run(int64_t clocks,
     const size_t each = size_t(multiprocessors) * WARPS;
     DeviceArray<Record> device(each * times);
     DeviceArray<uint64_t> device_results(2 * each * 32);
-    for (int i = 0; i < times; i++) kernel<<<multiprocessors, THREADS, SHARED>>>(clocks, device.data + each * i, device_results.data);
+    for (int i = 0; i < times; i++)
+        kernel<<<multiprocessors, THREADS, SHARED>>>(clocks, device.data + each * i, device_results.data);
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
     std::vector<Record> records(each * times);
@@ -106,8 +107,8 @@ template <class A, class B, int B_STEPS> void beside() {
     size_t bad;
     const Rates r = measure<A, B, B_STEPS>(&bad);
     const char* warps[] = {"others", "same, one to one", "same, one to two"};
-    printf("| %s | %s | %s | %.2f | %.2f | %.2f | %.3f | %.3f | %zu |\n", A::NAME, B::NAME, warps[B_STEPS], r.a, r.b, r.a + r.b,
-           r.a / alone<A>() + r.b / alone<B>(), r.ghz, bad);
+    printf("| %s | %s | %s | %.2f | %.2f | %.2f | %.3f | %.3f | %zu |\n", A::NAME, B::NAME, warps[B_STEPS], r.a, r.b,
+           r.a + r.b, r.a / alone<A>() + r.b / alone<B>(), r.ghz, bad);
 }
 
 /// 2.1 s of load in pieces of about 100 ms, each with its own clock.
@@ -126,8 +127,8 @@ template <class A, class B, int B_STEPS> void sustain(const char* name) {
     }
     uint64_t from = ~0ull, to = 0;
     for (const Record& r : records) from = std::min(from, r.from), to = std::max(to, r.to);
-    printf("| %s | %.2f | %.4f | %.4f | %.4f | %.4f | %.2f | %zu |\n", name, double(to - from) / 1e9, ghz.front(), ghz.back(),
-           *std::min_element(ghz.begin(), ghz.end()), mean, last.a, bad);
+    printf("| %s | %.2f | %.4f | %.4f | %.4f | %.4f | %.2f | %zu |\n", name, double(to - from) / 1e9, ghz.front(),
+           ghz.back(), *std::min_element(ghz.begin(), ghz.end()), mean, last.a, bad);
 }
 
 }  // namespace
@@ -140,7 +141,8 @@ int main() {
     CHECK(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0));
     printf("device %s, %d SMs, at most %.3f GHz\n\n", device.name, multiprocessors, khz / 1e6);
 
-    printf("| alone | a multiprocessor and clock | clocks of a scheduler each | GHz | wrong |\n|---|---|---|---|---|\n");
+    printf(
+        "| alone | a multiprocessor and clock | clocks of a scheduler each | GHz | wrong |\n|---|---|---|---|---|\n");
     alone<ImadWide>();
     alone<ImadLo>();
     alone<ImadHi>();
@@ -153,7 +155,8 @@ int main() {
     alone<DfmaFixed>();
 
     printf("\nThe last column but two is 1 where two kinds take turns, and 2 where they do not notice each other.\n\n");
-    printf("| A | B | warps | A, a multiprocessor and clock | B | both | of alone | GHz | wrong |\n|---|---|---|---|---|---|---|---|---|\n");
+    printf(
+        "| A | B | warps | A, a multiprocessor and clock | B | both | of alone | GHz | wrong |\n|---|---|---|---|---|---|---|---|---|\n");
     beside<ImadWide, Iadd3, 2>();
     beside<ImadWide, Iadd3, 0>();
     beside<ImadWide, Iadd3Fixed, 2>();
@@ -171,7 +174,8 @@ int main() {
     beside<DfmaFixed, Iadd3Fixed, 1>();
     beside<DfmaFixed, Iadd3Fixed, 0>();
 
-    printf("\n| load | s | GHz, first tenth of a second | last | least | mean | A, a multiprocessor and clock | wrong |\n|---|---|---|---|---|---|---|---|\n");
+    printf(
+        "\n| load | s | GHz, first tenth of a second | last | least | mean | A, a multiprocessor and clock | wrong |\n|---|---|---|---|---|---|---|---|\n");
     sustain<ImadWide, Nothing, 1>("IMAD.WIDE");
     sustain<ImadWide, DfmaFixed, 2>("one IMAD.WIDE and two DFMA in turns");
     return all_wrong != 0;

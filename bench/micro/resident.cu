@@ -16,13 +16,13 @@ namespace {
 constexpr size_t MOST = size_t(16) << 20;
 constexpr uint64_t LINGER_NS = 2000000, TIMEOUT_NS = 1000000000;
 
-#define CHECK(call) \
-    do { \
-        const int status = int(call); \
-        if (status != 0) { \
+#define CHECK(call)                                                                                     \
+    do {                                                                                                \
+        const int status = int(call);                                                                   \
+        if (status != 0) {                                                                              \
             std::fprintf(stderr, "resident: %s: %s\n", #call, cudaGetErrorString(cudaError_t(status))); \
-            std::exit(3); \
-        } \
+            std::exit(3);                                                                               \
+        }                                                                                               \
     } while (0)
 
 double now() {
@@ -69,8 +69,8 @@ struct Case {
                 Gpu &me = gpus[i], &peer = gpus[1 - i];
                 const size_t at = i * bytes / 2;
                 return Order{i,
-                             {bytes / 2, what(2, 2, TANDEM_EXEC_F32, blocks), address(me.in + at), address(peer.in + at),
-                              address(me.out + at), address(peer.out + at)},
+                             {bytes / 2, what(2, 2, TANDEM_EXEC_F32, blocks), address(me.in + at),
+                              address(peer.in + at), address(me.out + at), address(peer.out + at)},
                              blocks,
                              0};
             };
@@ -92,7 +92,8 @@ void start(int i) {
     Gpu& gpu = gpus[i];
     gpu.launched++;
     CHECK(cudaSetDevice(i));
-    CHECK(tandem_exec_resident(gpu.mailbox, gpu.scratch, gpu.last - 1, gpu.launched, LINGER_NS, TIMEOUT_NS, gpu.stream));
+    CHECK(
+        tandem_exec_resident(gpu.mailbox, gpu.scratch, gpu.last - 1, gpu.launched, LINGER_NS, TIMEOUT_NS, gpu.stream));
 }
 
 void run(const std::vector<Order>& orders) {
@@ -174,7 +175,8 @@ int main() {
     for (int blocks : {40, 48}) {
         for (double share : {0.06, 0.07, 0.08, 0.09, 0.1}) cases.push_back({false, MOST, blocks, 32, share});
     }
-    std::printf("| operation | KiB | blocks | through host memory | us, median | tenth | nine tenths | of these on GPUs: links | through host memory | wrong |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    std::printf(
+        "| operation | KiB | blocks | through host memory | us, median | tenth | nine tenths | of these on GPUs: links | through host memory | wrong |\n|---|---|---|---|---|---|---|---|---|---|\n");
     size_t all_wrong = 0;
     for (const Case& c : cases) {
         const size_t bad = wrong(c);
@@ -191,8 +193,9 @@ int main() {
             through.push_back(took[1]);
         }
         for (auto* all : {&us, &links, &through}) std::sort(all->begin(), all->end());
-        std::printf("| %s | %zu | %d + %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %zu |\n", c.sums ? "all-reduce" : "broadcast", c.bytes >> 10,
-                    c.blocks, c.way_blocks, c.share, us[500], us[100], us[900], links[500], through[500], bad);
+        std::printf("| %s | %zu | %d + %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %zu |\n",
+                    c.sums ? "all-reduce" : "broadcast", c.bytes >> 10, c.blocks, c.way_blocks, c.share, us[500],
+                    us[100], us[900], links[500], through[500], bad);
         std::fflush(stdout);
     }
     return all_wrong != 0;

@@ -52,7 +52,8 @@ template <int LANES> __device__ __forceinline__ void store_pieces(uint4* there, 
     if (lane == 0) *record = {begun, ended, from, to, chunks};
 }
 
-template <int LANES> __global__ void __launch_bounds__(THREADS, 1) run(uint4* there, bool stores, bool multiplies, Record* records, uint64_t* results) {
+template <int LANES> __global__ void __launch_bounds__(THREADS, 1)
+    run(uint4* there, bool stores, bool multiplies, Record* records, uint64_t* results) {
     Record* record = records + blockIdx.x * WARPS + threadIdx.x / 32;
     if (threadIdx.x / 32 < STORING) {
         if (stores) store_pieces<LANES>(there, record);
@@ -81,7 +82,8 @@ template <int LANES> Rates measure(uint4* there, bool stores, bool multiplies) {
     CHECK(cudaMemset(device.data, 0, warps * sizeof(Record)));
     CHECK(cudaFuncSetAttribute(run<LANES>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
     // The second launch is the one that counts.
-    for (int i = 0; i < 2; i++) run<LANES><<<multiprocessors, THREADS, SHARED>>>(there, stores, multiplies, device.data, device_results.data);
+    for (int i = 0; i < 2; i++)
+        run<LANES><<<multiprocessors, THREADS, SHARED>>>(there, stores, multiplies, device.data, device_results.data);
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
     std::vector<Record> records(warps);
@@ -109,16 +111,19 @@ template <int LANES> Rates measure(uint4* there, bool stores, bool multiplies) {
         }
     }
     for (size_t thread = 0; multiplies && thread < warps * 32; thread += 4001) {
-        if (thread / 32 % WARPS >= STORING) rates.wrong += results[2 * thread] != expected<ImadWide>(thread, records[thread / 32].chunks);
+        if (thread / 32 % WARPS >= STORING)
+            rates.wrong += results[2 * thread] != expected<ImadWide>(thread, records[thread / 32].chunks);
     }
     all_wrong += rates.wrong;
     return rates;
 }
 
 template <int LANES> void row(uint4* there) {
-    const Rates stores = measure<LANES>(there, true, false), products = measure<LANES>(there, false, true), both = measure<LANES>(there, true, true);
-    printf("| %d | %.1f | %.1f | %.1f | %.2f | %.2f | %.1f | %zu |\n", LANES * 16, stores.stored, both.stored, 100 - 100 * both.stored / stores.stored,
-           products.products, both.products, 100 - 100 * both.products / products.products, stores.wrong + products.wrong + both.wrong);
+    const Rates stores = measure<LANES>(there, true, false), products = measure<LANES>(there, false, true),
+                both = measure<LANES>(there, true, true);
+    printf("| %d | %.1f | %.1f | %.1f | %.2f | %.2f | %.1f | %zu |\n", LANES * 16, stores.stored, both.stored,
+           100 - 100 * both.stored / stores.stored, products.products, both.products,
+           100 - 100 * both.products / products.products, stores.wrong + products.wrong + both.wrong);
     fflush(stdout);
 }
 
@@ -144,8 +149,9 @@ int main() {
     CHECK(cudaSetDevice(0));
     CHECK(cudaDeviceEnablePeerAccess(1, 0));
     printf("device %s, %d SMs\n\n", device.name, multiprocessors);
-    printf("| contiguous bytes | stores alone, GB/s | beside IMAD.WIDE | lost, %% | IMAD.WIDE alone, a multiprocessor and clock | beside stores | lost, %% |"
-           " wrong |\n|---|---|---|---|---|---|---|---|\n");
+    printf(
+        "| contiguous bytes | stores alone, GB/s | beside IMAD.WIDE | lost, %% | IMAD.WIDE alone, a multiprocessor and clock | beside stores | lost, %% |"
+        " wrong |\n|---|---|---|---|---|---|---|---|\n");
     row<2>(there.data);
     row<4>(there.data);
     row<8>(there.data);

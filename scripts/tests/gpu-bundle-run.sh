@@ -62,13 +62,15 @@ printf '%s\n' first second take_their_link >"$work/backend.list"
 sed -n "/^filters='/,/'\$/p" scripts/gpu-bundle-run.sh | tr -d "'" | sed 's/^filters=//; s/ .*//; s/^/cuda::/' >"$work/conformance.list"
 echo gpu >"$work/gpu.list"
 
-# run <expected exit status> <variables>..: the table, in $work/out.
+# run <expected exit status> <tiers, between commas> <variables>..: the table, in $work/out.
 run() {
-    local expected=$1 status=0
-    shift
+    local expected=$1 tiers=${2//,/ } status=0
+    shift 2
     rm -rf "$work/out"
-    env PATH="$work/bin:$PATH" WORK="$work" OUT="$work/out" SANITIZE_BESIDE=8 "$@" sh "$bundle/run.sh" >"$work/said" 2>&1 || status=$?
-    [ "$status" -eq "$expected" ] || { cat "$work/said"; wrong "exit status $status, expected $expected with: $*"; }
+    # shellcheck disable=SC2086 # words on purpose
+    env PATH="$work/bin:$PATH" WORK="$work" OUT="$work/out" SANITIZE_BESIDE=8 "$@" sh "$bundle/run.sh" $tiers >"$work/said" 2>&1 ||
+        status=$?
+    [ "$status" -eq "$expected" ] || { cat "$work/said"; wrong "exit status $status, expected $expected with: $tiers $*"; }
 }
 # says <row> <words>..: the row of the table holds these.
 says() {
@@ -80,7 +82,7 @@ says() {
 : >"$work/does"
 echo 0 >"$work/proof"
 echo 0 >"$work/micro"
-run 0 SANITIZE=1 SANITIZE_MEMORY_GB=1000
+run 0 gpu,sanitizer SANITIZE_MEMORY_GB=1000
 ! grep FAILED "$work/out/table.txt" || wrong "nothing fails, and the table says so"
 says "racecheck conformance-msm-Bn254-7" " ok " "3 passed"
 says "racecheck backend-second" " ok "
@@ -102,7 +104,7 @@ cuda::poseidon::Bn254 memcheck needs-two
 first racecheck fails
 END
 echo 1 >"$work/micro"
-run 1 SANITIZE=only SANITIZE_SECONDS=2 SANITIZE_MEMORY_GB=1000
+run 1 sanitizer SANITIZE_SECONDS=2 SANITIZE_MEMORY_GB=1000
 says "memcheck conformance-memory" FAILED "its last line is no result"
 says "memcheck conformance-spmv" FAILED "no test ran"
 says "memcheck conformance-vector" FAILED "the tool found something"
@@ -123,36 +125,38 @@ echo 0 >"$work/micro"
 # The tool says that the program died, and nothing else does.
 sed -i 's/^echo "========= COMPUTE.*/&\necho "========= Target application returned an error"/' "$work/bin/compute-sanitizer"
 : >"$work/does"
-run 1 SANITIZE=only SANITIZE_TOOLS=memcheck
+run 1 sanitizer SANITIZE_TOOLS=memcheck
 says "memcheck conformance-memory" FAILED "the program died under the tool"
 sed -i '/^echo "========= Target/d' "$work/bin/compute-sanitizer"
 
 # Two that need 64 GB each are not beside each other in 100; all the same each of them runs in 10.
 for filter in cuda::msm::Bls12_381 cuda::msm::Bn254; do echo "$filter racecheck alone"; done >"$work/does"
-run 0 SANITIZE=only SANITIZE_TOOLS=racecheck SANITIZE_MEMORY_GB=100
-run 0 SANITIZE=only SANITIZE_TOOLS=racecheck SANITIZE_MEMORY_GB=10
-run 1 SANITIZE=only SANITIZE_TOOLS=racecheck SANITIZE_MEMORY_GB=1000
+run 0 sanitizer SANITIZE_TOOLS=racecheck SANITIZE_MEMORY_GB=100
+run 0 sanitizer SANITIZE_TOOLS=racecheck SANITIZE_MEMORY_GB=10
+run 1 sanitizer SANITIZE_TOOLS=racecheck SANITIZE_MEMORY_GB=1000
 
 # A test of the suite that no part runs.
 : >"$work/does"
 echo cuda::latest::Bn254 >>"$work/conformance.list"
-run 1 SANITIZE=only SANITIZE_TOOLS=memcheck
+run 1 sanitizer SANITIZE_TOOLS=memcheck
 says "every test has its part" FAILED cuda::latest::Bn254
 sed -i '$d' "$work/conformance.list"
 
 # Without a tool: status, number of tests, and the proofs.
 echo "gpu any none" >"$work/does"
-run 1 SANITIZE=0
+run 1 gpu
 says "test gpu" FAILED "no test ran"
 echo "gpu any dies" >"$work/does"
-run 1 SANITIZE=0
+run 1 gpu
 says "test gpu" FAILED "exit status 137"
 echo "cuda::ntt any fails" >"$work/does"
-run 1 SANITIZE=0
+run 1 gpu
 says "test conformance, transforms of 2\^20" FAILED "2 passed; 1 failed"
 says "test conformance, sums of 2\^19" " ok "
 : >"$work/does"
 echo 1 >"$work/proof"
-run 1 SANITIZE=0
+# Without a name it is the tier of tests.
+run 1 ""
 says "prove and verify demo" FAILED
+run 2 t6
 echo "the bundle's runner: ok"

@@ -3,7 +3,10 @@
 
 mod bindgen;
 mod command_line;
+mod deny;
+mod packages;
 mod tidy;
+mod tiers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,10 +15,14 @@ const USAGE: &str = "\
 cargo xtask <command>
 
   bindgen [--check]   make the Rust bindings of the native headers, or check that they are up to date
+  deny                check licences and sources of all packages against deny.toml
   tidy                check the rules of the house
   fuzz-command-line SECONDS
                       run the program with damaged files and odd options (scripts/fuzz.sh SECONDS command_line)
-  replay FOLDER       run one case of these again";
+  replay FOLDER       run one case of these again
+  test TIER           run the tests of a tier
+  test --list TIER    print the names of its test programs; tiers:
+";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -23,15 +30,18 @@ fn main() -> ExitCode {
     let result = match args[..] {
         ["bindgen"] => bindgen::run(&root(), false),
         ["bindgen", "--check"] => bindgen::run(&root(), true),
+        ["deny"] => deny::run(&root()),
         ["fuzz-command-line", seconds] => command_line::run(&root(), seconds),
         ["replay", folder] => command_line::replay(&root(), folder),
+        ["test", "--list", tier] => tiers::list(tier),
+        ["test", tier] => tiers::run(&root(), tier),
         ["tidy"] => tidy::run(&root()),
         ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
+            println!("{USAGE}{}", tiers::names());
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("{USAGE}");
+            eprintln!("{USAGE}{}", tiers::names());
             return ExitCode::from(2);
         }
     };

@@ -45,7 +45,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 12] = [
+const DEPENDENCIES: [(&str, &[&str]); 16] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -55,8 +55,12 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("witness", &["formats", "ops"]),
     ("groth16", &["ops"]),
     ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
-    ("app", &["cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "witness"]),
-    ("fabric", &["cuda", "cuda-build"]),
+    ("console", &["engine", "formats", "ops"]),
+    ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
+    ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "witness"]),
+    ("fabric-topology", &[]),
+    ("fabric-plan", &["fabric-topology"]),
+    ("fabric", &["cuda", "cuda-build", "fabric-plan", "fabric-topology"]),
     ("fabric-examples", &["cuda", "cuda-build", "fabric"]),
 ];
 
@@ -71,6 +75,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     broken.extend(code_map(&files));
     broken.extend(records(&files));
     broken.extend(primitives(&files));
+    broken.extend(crate::tiers::check(&files));
+    broken.extend(crate::packages::check(&files));
     if broken.is_empty() {
         return Ok(());
     }

@@ -101,9 +101,10 @@ template <class T> void run(const char* element_name, Op op, uint32_t log_n, int
     const bool is_float = T(1) / T(2) != T(0);
     const bool right = is_float && op == SUM ? std::fabs(double(*host) - exact) <= 1e-5 * sizes : *host == expected;
     const double ms = median(kernels);
-    printf("{\"peer\":\"CUB %d.%d\",\"what\":\"reduce_%s_%s\",\"log_n\":%u,\"ms\":%.4f,\"ms_to_host\":%.4f,\"gb_per_s\":%.1f,\"right\":%s}\n",
-           CUB_MAJOR_VERSION, CUB_MINOR_VERSION, names[op], element_name, log_n, ms, median(to_host),
-           whole * sizeof(T) / ms / 1e6, right ? "true" : "false");
+    printf(
+        "{\"peer\":\"CUB %d.%d\",\"what\":\"reduce_%s_%s\",\"log_n\":%u,\"ms\":%.4f,\"ms_to_host\":%.4f,\"gb_per_s\":%.1f,\"right\":%s}\n",
+        CUB_MAJOR_VERSION, CUB_MINOR_VERSION, names[op], element_name, log_n, ms, median(to_host),
+        whole * sizeof(T) / ms / 1e6, right ? "true" : "false");
     fflush(stdout);
     for (void* memory : {static_cast<void*>(data), static_cast<void*>(result), scratch}) cudaFree(memory);
     cudaFreeHost(host);

@@ -28,7 +28,8 @@ template <class T> __global__ void fill(T* to, uint64_t n) {
 }
 
 template <class T> __global__ void disorder(const T* keys, uint64_t n, unsigned long long* count) {
-    for (uint64_t i = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; i + 1 < n; i += uint64_t(gridDim.x) * blockDim.x) {
+    for (uint64_t i = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; i + 1 < n;
+         i += uint64_t(gridDim.x) * blockDim.x) {
         if (keys[i] > keys[i + 1]) atomicAdd(count, 1ull);
     }
 }
@@ -71,12 +72,14 @@ template <class K> void run(const char* what, uint32_t log_n, int runs, bool pai
     disorder<<<1024, 256>>>(out, n, wrong);
     check(cudaMemcpy(&found, wrong, sizeof found, cudaMemcpyDeviceToHost), "check");
     std::sort(ms.begin(), ms.end());
-    printf("{\"bench\": \"sort\", \"peer\": \"cub\", \"keys\": \"%s\", \"pairs\": %s, \"log_n\": %u, \"median_ms\": %.3f, "
-           "\"min_ms\": %.3f, \"gkeys\": %.2f, \"sorted\": %s}\n",
-           what, pairs ? "true" : "false", log_n, ms[ms.size() / 2], ms[0], n / ms[ms.size() / 2] / 1e6,
-           found ? "false" : "true");
+    printf(
+        "{\"bench\": \"sort\", \"peer\": \"cub\", \"keys\": \"%s\", \"pairs\": %s, \"log_n\": %u, \"median_ms\": %.3f, "
+        "\"min_ms\": %.3f, \"gkeys\": %.2f, \"sorted\": %s}\n",
+        what, pairs ? "true" : "false", log_n, ms[ms.size() / 2], ms[0], n / ms[ms.size() / 2] / 1e6,
+        found ? "false" : "true");
     fflush(stdout);
-    for (void* memory : {(void*)in, (void*)out, (void*)values_in, (void*)values_out, (void*)wrong, scratch}) cudaFree(memory);
+    for (void* memory : {(void*)in, (void*)out, (void*)values_in, (void*)values_out, (void*)wrong, scratch})
+        cudaFree(memory);
     if (found) exit(1);
 }
 

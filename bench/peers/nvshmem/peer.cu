@@ -39,12 +39,14 @@ __device__ void move(bool is_put, Scope scope, char* to, const char* from, size_
             is_put ? nvshmemx_putmem_nbi_warp(to, from, bytes, peer) : nvshmemx_getmem_nbi_warp(to, from, bytes, peer);
             break;
         default:
-            is_put ? nvshmemx_putmem_nbi_block(to, from, bytes, peer) : nvshmemx_getmem_nbi_block(to, from, bytes, peer);
+            is_put ? nvshmemx_putmem_nbi_block(to, from, bytes, peer)
+                   : nvshmemx_getmem_nbi_block(to, from, bytes, peer);
     }
 }
 
 // Each block moves its part, `times` times, each time of another place: the caches keep what a kernel has read or written.
-__global__ void __launch_bounds__(kBlock) repeat(bool is_put, Scope scope, char* to, const char* from, size_t bytes, int peer, int times) {
+__global__ void __launch_bounds__(kBlock)
+    repeat(bool is_put, Scope scope, char* to, const char* from, size_t bytes, int peer, int times) {
     const size_t part = bytes / gridDim.x, at = blockIdx.x * part;
     for (int i = 0; i < times; ++i) {
         const size_t turn = i * bytes % kMost;
@@ -102,8 +104,9 @@ double median(std::vector<double> values) {
 }
 
 void row(const char* what, const char* scope, size_t bytes, double us, long wrong) {
-    std::printf("{\"peer\":\"NVSHMEM 3.4.5\",\"what\":\"%s\",\"scope\":\"%s\",\"bytes\":%zu,\"us\":%.4f,\"algbw\":%.3f,\"wrong\":%ld}\n", what,
-                scope, bytes, us, bytes / us / 1e3, wrong);
+    std::printf(
+        "{\"peer\":\"NVSHMEM 3.4.5\",\"what\":\"%s\",\"scope\":\"%s\",\"bytes\":%zu,\"us\":%.4f,\"algbw\":%.3f,\"wrong\":%ld}\n",
+        what, scope, bytes, us, bytes / us / 1e3, wrong);
     std::fflush(stdout);
 }
 
@@ -125,7 +128,8 @@ void fill(char* device, size_t bytes, uint32_t seed) {
     check(cudaMemcpy(device, values.data(), bytes, cudaMemcpyHostToDevice), "copy");
 }
 
-void bandwidth(int me, bool is_put, Scope scope, const char* name, size_t bytes, char* to, char* from, cudaStream_t stream) {
+void bandwidth(int me, bool is_put, Scope scope, const char* name, size_t bytes, char* to, char* from,
+               cudaStream_t stream) {
     const int blocks = scope == Scope::grid ? kGridBlocks : 1;
     const int threads = scope == Scope::thread ? 1 : scope == Scope::warp ? 32 : kBlock;
     const double expected = scope == Scope::thread ? 0.5e3 : scope == Scope::grid ? 300e3 : 20e3;

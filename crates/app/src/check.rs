@@ -1,10 +1,10 @@
 //! `tandem check`: which constraints of a circuit a witness does not satisfy. Never a value of the witness.
 
 use crate::cli;
-use crate::commands::Session;
-use crate::failure::{Failure, Outcome};
-use crate::report;
 use serde_json::json;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::report;
+use tandem_console::session::Session;
 use tandem_engine::Satisfied;
 
 pub(crate) fn run(session: &Session, args: &cli::Check) -> Outcome {

@@ -2,15 +2,15 @@
 
 mod values;
 
-use values::{as_in_bench, device, gpus, STDIN};
-pub(crate) use values::{input, is_operation, output, range, share, Gpus, STDOUT};
+use values::{as_in_bench, gpus};
+pub(crate) use values::{is_operation, Gpus};
 
-use crate::failure::{Failure, Outcome};
 use clap::builder::PossibleValue;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use std::ops::RangeInclusive;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
-use tandem_engine::{CurveId, DeviceChoice, Layout};
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::options::{Common, Json};
+use tandem_console::values::{input, output, STDIN, STDOUT};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::topology::PRESETS;
 
@@ -32,23 +32,6 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Options of every command.
-#[derive(Args)]
-pub(crate) struct Common {
-    /// Where to compute: auto (all usable GPUs, else the CPU), cpu, cuda (all GPUs), cuda:0,1, or sim:N for N pretend GPUs
-    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub(crate) device: DeviceChoice,
-    /// How several GPUs share the work
-    #[arg(long, global = true, value_enum, default_value = "auto")]
-    pub(crate) schedule: Schedule,
-    /// Write what ran when as a Chrome trace (for chrome://tracing or ui.perfetto.dev)
-    #[arg(long, global = true, value_name = "FILE", value_parser = output())]
-    pub(crate) trace: Option<PathBuf>,
-    /// Say nothing but errors on stderr
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Subcommand)]
@@ -116,10 +99,7 @@ pub(crate) enum Command {
     )]
     Sort(crate::sort::SortFile),
     /// Measure, after checking that the results are right
-    Bench {
-        #[command(subcommand)]
-        what: Bench,
-    },
+    Bench(tandem_bench::Command),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  tandem completions bash > ~/.local/share/bash-completion/completions/tandem")]
     Completions {
@@ -188,14 +168,6 @@ pub(crate) struct ProveOptions {
     pub(crate) check_key: bool,
     #[command(flatten)]
     pub(crate) json: Json,
-}
-
-/// Machine-readable output.
-#[derive(Args)]
-pub(crate) struct Json {
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -395,155 +367,13 @@ pub(crate) struct PlanFormat {
     pub(crate) nccl_graph: bool,
 }
 
-/// What to measure.
-#[derive(Subcommand)]
-pub(crate) enum Bench {
-    #[command(flatten)]
-    Fabric(crate::fabric::args::FabricBench),
-    /// Number-theoretic transforms: natural order to bit-reversed over a curve's scalar field each on as many GPUs as is
-    /// fastest, all others on the first
-    #[command(after_help = "Examples:\n  tandem bench ntt --field bn254 --log-n 16..20\n  \
-                            tandem bench ntt --field bls12-381 --log-n 32 --device cuda:0,1\n  \
-                            tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift")]
-    Ntt(crate::bench_ntt::NttBench),
-    /// Multi-scalar multiplications in G1 or G2, each split by points over as many GPUs as is fastest
-    #[command(
-        after_help = "Examples:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl\n  \
-                            tandem bench msm --log-n 22 --scalars random,equal,one,sparse,two,window\n  \
-                            tandem bench msm --log-n 8..18 --lanes 1"
-    )]
-    Msm(crate::bench_msm::MsmBench),
-    /// Poseidon hashes of columns from host memory, or Merkle trees over leaves that lie on the device
-    #[command(after_help = "The size is the number of columns, or of leaves.\n\nExamples:\n  \
-                            tandem bench poseidon --arity 11 --log-n 16..18\n  tandem bench poseidon --tree --log-n 20")]
-    Poseidon {
-        #[command(flatten)]
-        function: crate::hash::Function,
-        /// Build a Merkle tree
-        #[arg(long)]
-        tree: bool,
-        /// Hash columns that lie in memory from which the devices copy themselves
-        #[arg(long, conflicts_with = "tree")]
-        pinned: bool,
-        #[command(flatten)]
-        options: BenchOptions,
-    },
-    /// Sums, least and greatest elements: on one device, on all, and from host memory, beside what the plan says
-    #[command(after_help = "Examples:\n  tandem bench reduce --element u64 --log-n 24..26 --data lanes,pinned\n  \
-                            tandem bench reduce --collective -b 4K -e 1G -f 4")]
-    Reduce(crate::bench_reduce::ReduceBench),
-    /// Keys that lie on the devices: on one of them, and on all by either way
-    #[command(after_help = "Examples:\n  tandem bench sort --log-n 24..26\n  \
-                            tandem bench sort --key u32 --pairs --keys zipf,heavy --log-n 24")]
-    Sort(crate::bench_sort::BenchSort),
-    /// Whole proofs: of circuits made up for the size, or of a key and a witness
-    #[command(
-        after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
-                            tandem bench groth16 circuit.zkey witness.wtns --runs 10"
-    )]
-    Groth16(crate::bench_groth16::BenchGroth16),
-    /// Test keys of circuits made up for the size, on the CPU
-    #[command(after_help = "Examples:\n  tandem bench setup --log-n 14..16 --runs 1\n  \
-                            tandem bench setup --log-n 20 --runs 1 --keep circuits")]
-    Setup {
-        /// Share of the circuit's wires that hold values of full size; the others hold bits
-        #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
-        dense: f64,
-        /// Keep circuit, witness and key of each size in this folder, as n16.r1cs, n16.wtns and n16.zkey
-        #[arg(long, value_name = "FOLDER")]
-        keep: Option<PathBuf>,
-        #[command(flatten)]
-        options: BenchOptions,
-    },
-}
-
-#[derive(Args)]
-pub(crate) struct BenchOptions {
-    /// The curve
-    #[arg(long, value_enum, default_value = "bn254")]
-    pub(crate) curve: Curve,
-    /// Binary logarithm of the size, or a range such as 16..20 with both ends
-    #[arg(long, value_name = "RANGE", default_value = "16", value_parser = range)]
-    pub(crate) log_n: RangeInclusive<u32>,
-    /// How often each size is measured
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) runs: u32,
-    /// Append one JSON row for each size to this file, or print it on stdout for -
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) plot: PlotFile,
-}
-
-/// Where a bench draws what it measured.
-#[derive(Args, Clone, Default)]
-pub(crate) struct PlotFile {
-    /// Draw what was measured to this file, an SVG or a PNG by its suffix; - prints SVG on stdout
-    #[arg(id = "plot", long = "plot", value_name = "FILE", value_parser = output())]
-    pub(crate) file: Option<PathBuf>,
-}
-
-/// A layout as users write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Schedule {
-    /// As roles, over as many GPUs as make it faster
-    Auto,
-    /// One GPU transforms and sums over the quotient, the others over the witness; what is left over evens out
-    Roles,
-    /// Transforms are spread over the GPUs, and every sum is split by points over all
-    Split,
-    /// Each GPU makes proofs of its own, where there are several to make at a time
-    Each,
-}
-
-impl Schedule {
-    /// As users write it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Schedule::Auto => "auto",
-            Schedule::Roles => "roles",
-            Schedule::Split => "split",
-            Schedule::Each => "each",
-        }
-    }
-}
-
-impl From<Schedule> for tandem_engine::Schedule {
-    fn from(schedule: Schedule) -> Self {
-        match schedule {
-            Schedule::Auto => Self::Together(Layout::Auto),
-            Schedule::Roles => Self::Together(Layout::Roles),
-            Schedule::Split => Self::Together(Layout::Split),
-            Schedule::Each => Self::Each,
-        }
-    }
-}
-
-/// A curve as users write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Curve {
-    /// BN254, the curve of Ethereum's precompiles
-    #[value(name = "bn254", alias = "bn128")]
-    Bn254,
-    /// BLS12-381
-    #[value(name = "bls12-381", alias = "bls12381")]
-    Bls12381,
-}
-
-impl From<Curve> for CurveId {
-    fn from(curve: Curve) -> Self {
-        match curve {
-            Curve::Bn254 => CurveId::Bn254,
-            Curve::Bls12381 => CurveId::Bls12_381,
-        }
-    }
-}
-
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tandem", &mut text);
-    crate::report::result(&String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?);
+    tandem_console::report::result(
+        &String::from_utf8(text).map_err(|_| Failure::device("the completions are not text"))?,
+    );
     Ok(())
 }
 

@@ -1,15 +1,14 @@
 //! The commands that prove, verify and make files.
 
-use crate::cli::{self, Common};
-use crate::failure::{Failure, Outcome};
-use crate::files::{self, Outputs};
-use crate::progress::Bars;
-use crate::report;
-use crate::trace::Trace;
+use crate::cli;
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
-use tandem_engine::{CurveId, DeviceChoice, Engine, KeyCheck, KeyInfo, Proved, Stage, Witness};
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::files::{self, Outputs};
+use tandem_console::report;
+use tandem_console::session::Session;
+use tandem_engine::{CurveId, KeyCheck, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::{FileKind, Wtns};
 use tandem_ops::wire::Canonical;
 use zeroize::Zeroizing;
@@ -18,74 +17,6 @@ use zeroize::Zeroizing;
 const WASM_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a circuit's inputs.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
-
-/// What the commands share: the common options, progress and the trace.
-pub(crate) struct Session {
-    pub(crate) device: DeviceChoice,
-    pub(crate) schedule: cli::Schedule,
-    pub(crate) quiet: bool,
-    pub(crate) bars: Bars,
-    pub(crate) trace: Trace,
-    trace_file: Option<Outputs>,
-}
-
-impl Session {
-    /// Opens the trace's file, if one is asked for, so that a wrong path costs no work.
-    pub(crate) fn new(common: &Common) -> Outcome<Self> {
-        Ok(Self {
-            device: common.device.clone(),
-            schedule: common.schedule,
-            quiet: common.quiet,
-            bars: Bars::new(common.quiet),
-            trace: Trace::new(common.trace.is_some()),
-            trace_file: common.trace.as_ref().map(|file| Outputs::open(&[file])).transpose()?,
-        })
-    }
-
-    /// A remark on stderr, unless the user wants quiet.
-    pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            self.bars.clear();
-            report::note(text);
-        }
-    }
-
-    /// Opens the device; says what `auto` took.
-    pub(crate) fn open(&self) -> Outcome<Opened> {
-        self.open_as(&self.device, self.schedule)
-    }
-
-    /// The same with another device or schedule than the user's.
-    pub(crate) fn open_as(&self, device: &DeviceChoice, schedule: cli::Schedule) -> Outcome<Opened> {
-        let open = || Engine::open_as(device, schedule.into());
-        let engine = self.trace.step("open device", open).map_err(|e| match e {
-            tandem_engine::Error::Device(why) => {
-                Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
-            }
-            other => other.into(),
-        })?;
-        // The backend's clock starts when the device is ready, at the end of the step.
-        let at = self.trace.now();
-        let report = engine.report();
-        if self.device == DeviceChoice::Auto {
-            let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };
-            self.note(&format!("device: {}{why}", report.lanes.join(", ")));
-        }
-        Ok(Opened { engine, at })
-    }
-
-    /// Writes the trace, if one is asked for: also that of a command that failed, to show where, but for one that was interrupted.
-    pub(crate) fn finish(self) -> Outcome {
-        self.bars.clear();
-        self.trace_file.map_or(Ok(()), |file| file.commit(&[&self.trace.to_json()]))
-    }
-}
-
-/// An engine and when it was opened, in seconds of the trace.
-pub(crate) struct Opened {
-    pub(crate) engine: Engine,
-    pub(crate) at: f64,
-}
 
 pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     if args.more().next().is_some() {
@@ -186,7 +117,7 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let values = Zeroizing::new(elements(&computed).map(Canonical).collect::<Vec<_>>());
     drop(computed);
     Wtns::write(&mut output, curve, &values).map_err(|e| output.error(e))?;
-    crate::interrupt::check()?;
+    tandem_console::interrupt::check()?;
     tandem_formats::output::commit([output])?;
     let seconds = session.trace.now() - begun;
     if args.json.json {
@@ -218,7 +149,7 @@ fn compute_witness(
     let text = files::read(input, INPUT_BYTES_MAX)?;
     let limits = limits.of_witness();
     tandem_engine::Progress::start(&session.bars, "witness", 0);
-    let calculate = || tandem_witness::calculate(&code, text, limits, &crate::interrupt::asked);
+    let calculate = || tandem_witness::calculate(&code, text, limits, &tandem_console::interrupt::asked);
     let witness = session.trace.step("witness", calculate).map_err(|error| match error {
         tandem_witness::Error::Circuit(why) => Failure::file(wasm, why),
         tandem_witness::Error::Inputs(why) => Failure::file(input, why),

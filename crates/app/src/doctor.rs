@@ -1,16 +1,16 @@
 //! `tandem doctor`: what was built in, what was found, why a GPU is not used.
 
 use crate::cli;
-use crate::commands::Session;
-use crate::failure::Outcome;
-use crate::report;
 use serde_json::{json, Value};
 use std::env;
 use std::path::PathBuf;
+use tandem_console::failure::Outcome;
+use tandem_console::report;
+use tandem_console::session::Session;
 use tandem_fabric::topology::wrapped;
 
 pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("TANDEM_COMMIT_BUILT"));
+    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), tandem_console::COMMIT);
     let built = tandem_cuda::built_with();
     let versions = tandem_cuda::versions();
     let found = tandem_cuda::probe();
@@ -42,7 +42,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
         report::result(
             &json!({
                 "version": env!("CARGO_PKG_VERSION"),
-                "commit": env!("TANDEM_COMMIT_BUILT"),
+                "commit": tandem_console::COMMIT,
                 "nvcc": built.map(|b| b.0),
                 "architectures": built.map(|b| b.1),
                 "cuda_runtime": versions.map(|v| pair(v.1)),

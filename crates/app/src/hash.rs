@@ -1,19 +1,19 @@
 //! `tandem hash`: hashes of the elements in a file.
 
-use crate::cli::{Curve, Json};
-use crate::commands::Session;
-use crate::failure::{Failure, Outcome};
 use crate::source::Source;
-use crate::{interrupt, report};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::options::{Curve, HashFunction, Json};
+use tandem_console::session::Session;
+use tandem_console::{interrupt, report};
 use tandem_engine::{CurveId, Hasher, Progress, ELEMENT_BYTES};
 use tandem_formats::Output;
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Backend, Canonical, Family, PoseidonParams, Unaligned};
+use tandem_ops::{Backend, Canonical, Unaligned};
 use zeroize::Zeroizing;
 
 /// Bytes of a file that are held at a time, at most.
@@ -35,13 +35,13 @@ pub(crate) enum Hash {
 #[derive(Args)]
 pub(crate) struct HashPoseidon {
     /// The elements
-    #[arg(value_parser = crate::cli::input())]
+    #[arg(value_parser = tandem_console::values::input())]
     pub(crate) input: PathBuf,
     /// Where to write the hashes
-    #[arg(value_parser = crate::cli::output())]
+    #[arg(value_parser = tandem_console::values::output())]
     pub(crate) output: PathBuf,
     #[command(flatten)]
-    pub(crate) function: Function,
+    pub(crate) function: HashFunction,
     /// The curve whose scalars are hashed
     #[arg(long, value_enum, default_value = "bn254")]
     pub(crate) curve: Curve,
@@ -50,41 +50,6 @@ pub(crate) struct HashPoseidon {
     pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) json: Json,
-}
-
-/// Which hash.
-#[derive(Args)]
-pub(crate) struct Function {
-    /// Elements that one hash takes: 2, 4, 8 or 11
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) arity: usize,
-    /// Whose constants
-    #[arg(long, value_enum, default_value = "circomlib")]
-    pub(crate) family: FamilyName,
-}
-
-impl Function {
-    pub(crate) fn params(&self) -> Outcome<PoseidonParams> {
-        PoseidonParams::new(self.family.into(), self.arity).map_err(|e| Failure::input(format!("--arity: {e}")))
-    }
-}
-
-/// A family as users write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FamilyName {
-    /// circomlib's, defined over BN254
-    Circomlib,
-    /// Filecoin's, defined over BLS12-381
-    Filecoin,
-}
-
-impl From<FamilyName> for Family {
-    fn from(name: FamilyName) -> Self {
-        match name {
-            FamilyName::Circomlib => Family::Circomlib,
-            FamilyName::Filecoin => Family::Filecoin,
-        }
-    }
 }
 
 pub(crate) fn run(session: &Session, what: &Hash) -> Outcome {

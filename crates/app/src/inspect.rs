@@ -1,10 +1,10 @@
 //! `tandem inspect`: what a file holds, by its headers. Never a value of a witness.
 
 use crate::cli;
-use crate::failure::{Failure, Outcome};
-use crate::report;
 use serde_json::{json, Value};
 use std::path::Path;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::report;
 use tandem_engine::CurveId;
 use tandem_formats::zkey::ContributionKind;
 use tandem_formats::{FileKind, FormatError, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile};

@@ -34,7 +34,7 @@ fn keep_memory_off_the_disk() {
     let limit = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     let dumpable = nix::sys::prctl::set_dumpable(false);
     if let Err(error) = limit.and(dumpable) {
-        crate::report::note(&format!("warning: a core file of this program could hold a witness: {error}"));
+        tandem_console::report::note(&format!("warning: a core file of this program could hold a witness: {error}"));
     }
 }
 

@@ -5,45 +5,29 @@
 //! all.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod bench_groth16;
-mod bench_msm;
-mod bench_ntt;
-mod bench_reduce;
-mod bench_sort;
-mod bound;
-mod chart;
 mod check;
 mod cli;
 mod commands;
 mod doctor;
-mod fabric;
-mod failure;
-mod files;
 mod hash;
 mod inspect;
-mod interrupt;
-mod lanes;
 mod last;
 mod many;
 mod named;
 mod plan;
-mod plot;
-mod png;
-mod progress;
 mod reduce;
-mod report;
 mod sort;
 mod source;
 mod topo;
-mod trace;
 
 use clap::error::ErrorKind;
 use clap::Parser;
 use cli::{Cli, Command};
-use failure::{Failure, Outcome};
 use std::io::Write;
 use std::process::ExitCode;
+use tandem_console::failure::{self, Failure, Outcome};
+use tandem_console::session::Session;
+use tandem_console::{interrupt, report};
 
 fn main() -> ExitCode {
     last::install();
@@ -58,13 +42,13 @@ fn main() -> ExitCode {
 
 /// What became of the command and of its trace, which is written whatever the command's end.
 fn run(cli: &Cli) -> [Outcome; 2] {
-    match named::check(cli).and_then(|()| commands::Session::new(&cli.common)) {
+    match named::check(cli).and_then(|()| Session::new(&cli.common)) {
         Ok(session) => [command(&session, &cli.command), session.finish()],
         Err(failure) => [Err(failure), Ok(())],
     }
 }
 
-fn command(session: &commands::Session, command: &Command) -> Outcome {
+fn command(session: &Session, command: &Command) -> Outcome {
     match command {
         Command::Prove(args) => commands::prove(session, args),
         Command::Fullprove(args) => commands::fullprove(session, args),
@@ -80,7 +64,7 @@ fn command(session: &commands::Session, command: &Command) -> Outcome {
         Command::Doctor(args) => doctor::run(session, args),
         Command::Topo(args) => topo::run(args),
         Command::Plan(args) => plan::run(args, session.quiet),
-        Command::Bench { what } => bench::run(session, what),
+        Command::Bench(args) => tandem_bench::run(session, args),
         Command::Completions { shell } => cli::completions(*shell),
     }
 }

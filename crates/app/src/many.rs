@@ -1,16 +1,18 @@
 //! `tandem prove --more`: several proofs with one key, as many at a time as the schedule has use for.
 
 use crate::cli;
-use crate::commands::{proved_json, tell_troubles, Opened, Session};
-use crate::failure::Outcome;
-use crate::files::Outputs;
-use crate::report;
+use crate::commands::{proved_json, tell_troubles};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+use tandem_console::failure::Outcome;
+use tandem_console::files::Outputs;
+use tandem_console::options::Schedule;
+use tandem_console::report;
+use tandem_console::session::{Opened, Session};
 use tandem_engine::{Key, KeyCheck, KeyInfo, Proved};
 
 /// One proof to make.
@@ -52,7 +54,7 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
 fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>], told: &Told<'_>) -> Outcome {
     // Where GPUs share each proof, a second caller reads the next witness meanwhile.
     let lanes = opened.engine.report().lanes.len();
-    let callers = if matches!(session.schedule, cli::Schedule::Each) { 2 * lanes.max(1) } else { 2 };
+    let callers = if matches!(session.schedule, Schedule::Each) { 2 * lanes.max(1) } else { 2 };
     let next = AtomicUsize::new(0);
     let one = |job: &Job<'_>| -> Outcome<Proved> {
         let outputs = Outputs::open(&job.outputs)?;

@@ -1,15 +1,16 @@
 //! `tandem plan`: the best way to move data over a topology, and why it is best.
 
 use crate::cli::{self, Gpus, PlanFormat};
-use crate::failure::{Failure, Outcome};
-use crate::progress::Bars;
-use crate::{interrupt, report, topo};
+use crate::topo;
 use std::time::Duration;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::progress::Bars;
+use tandem_console::{interrupt, report};
 use tandem_engine::Progress;
 use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
 
 pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
-    let refused = |e: tandem_fabric::Error| Failure::input(e.to_string());
+    let refused = |e: tandem_fabric::plan::Error| Failure::input(e.to_string());
     let drawing = topo::Drawing::open(args.format.svg.as_deref())?;
     let topology = topo::open(&args.source)?;
     let of_args = Operation::ALL.iter().find(|(_, name)| cli::is_operation(name, &args.operation));

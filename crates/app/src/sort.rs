@@ -1,20 +1,20 @@
 //! `tandem sort`: puts the keys in a file in order.
 
-use crate::cli::Json;
-use crate::commands::Session;
-use crate::failure::{Failure, Outcome};
 use crate::source::Source;
-use crate::{interrupt, report};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::time::Instant;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::options::{Json, KeyName, Sorting};
+use tandem_console::session::Session;
+use tandem_console::{interrupt, report};
 use tandem_engine::{DeviceChoice, Progress, Sorter};
 use tandem_formats::Output;
 use tandem_ops::cpu::Cpu;
 use tandem_ops::sort::{least_memory, Host};
-use tandem_ops::{Backend, SortKey, SortOptions, SortWay};
+use tandem_ops::{Backend, SortKey};
 
 /// Bytes that are read or written at a time.
 const PIECE: usize = 16 << 20;
@@ -22,72 +22,18 @@ const PIECE: usize = 16 << 20;
 #[derive(Args)]
 pub(crate) struct SortFile {
     /// The keys, one after the other, least significant byte first
-    #[arg(value_parser = crate::cli::input())]
+    #[arg(value_parser = tandem_console::values::input())]
     pub(crate) input: PathBuf,
     /// Where to write them in order
-    #[arg(value_parser = crate::cli::output())]
+    #[arg(value_parser = tandem_console::values::output())]
     pub(crate) output: PathBuf,
     #[command(flatten)]
-    pub(crate) what: What,
+    pub(crate) what: Sorting,
     /// Bytes of each device's memory to use at the most, such as 512M: what does not fit is sorted in pieces, twice
-    #[arg(long, value_name = "BYTES", value_parser = crate::fabric::sizes::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = tandem_console::sizes::parse)]
     pub(crate) memory: Option<u64>,
     #[command(flatten)]
     pub(crate) json: Json,
-}
-
-/// What is sorted, and how.
-#[derive(Args)]
-pub(crate) struct What {
-    /// What the keys are
-    #[arg(long, value_enum, default_value = "u64")]
-    pub(crate) key: KeyName,
-    /// Behind each key stands a value of its size, which stays with it; values of equal keys keep their order
-    #[arg(long)]
-    pub(crate) pairs: bool,
-    /// The greatest key first
-    #[arg(long)]
-    pub(crate) descending: bool,
-    /// How several devices share the work [default: partition, where they reach each other's memory]
-    #[arg(long, value_enum)]
-    pub(crate) way: Option<WayName>,
-}
-
-/// A kind of keys as users write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyName {
-    /// Unsigned integers of 32 bits
-    U32,
-    /// Unsigned integers of 64 bits
-    U64,
-}
-
-/// A way as users write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WayName {
-    /// Every key goes straight to the device that sorts it
-    Partition,
-    /// Every device sorts its own; sorted pieces are exchanged and merged
-    Merge,
-}
-
-impl What {
-    pub(crate) fn options(&self) -> SortOptions {
-        let way = self.way.map(|way| match way {
-            WayName::Partition => SortWay::Partition,
-            WayName::Merge => SortWay::Merge,
-        });
-        SortOptions { descending: self.descending, way }
-    }
-
-    /// Bytes of a key with its value.
-    pub(crate) fn element_bytes(&self) -> usize {
-        let key = match self.key {
-            KeyName::U32 => 4,
-            KeyName::U64 => 8,
-        };
-        key * if self.pairs { 2 } else { 1 }
-    }
 }
 
 pub(crate) fn run(session: &Session, args: &SortFile) -> Outcome {
@@ -148,7 +94,7 @@ fn sort<K: SortKey>(session: &Session, args: &SortFile) -> Outcome {
 /// The keys, and the values behind them.
 fn read<K: SortKey>(session: &Session, source: &Source<'_>, pairs: bool) -> Outcome<Host<K>> {
     let n = source.elements;
-    // What is read, and once more what comes from the devices.
+    // Sorting is read, and once more what comes from the devices.
     let (wanted, free) = (2 * source.bytes(), Cpu::new(1).info().free_bytes.first().copied().unwrap_or(0));
     let refused = || {
         let problem = format!("sorting {} bytes needs {wanted} bytes of memory, {free} are free", source.bytes());

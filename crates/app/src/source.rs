@@ -1,8 +1,8 @@
 //! Files of elements of one size that must not change while they are read.
 
-use crate::failure::{Failure, Outcome};
 use std::fs::File;
 use std::path::Path;
+use tandem_console::failure::{Failure, Outcome};
 use tandem_formats::RegularFile;
 
 /// A file of elements.

@@ -1,11 +1,12 @@
 //! `tandem topo`: the devices and links of a machine, this one or one that is named.
 
 use crate::cli::{self, Source};
-use crate::failure::{Failure, Outcome};
-use crate::files::{self, Outputs};
-use crate::report;
 use std::fmt::Write;
 use std::path::Path;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::files::{self, Outputs};
+use tandem_console::report;
+use tandem_console::values::STDOUT;
 use tandem_cuda::Device;
 use tandem_fabric::probe::{self, Facts, Measured};
 use tandem_fabric::topology::{wrapped, Topology, MAX_FILE};
@@ -69,7 +70,7 @@ pub(crate) enum Drawing {
 
 impl Drawing {
     pub(crate) fn open(file: Option<&Path>) -> Outcome<Option<Self>> {
-        let open = |file| match file == Path::new(cli::STDOUT) {
+        let open = |file| match file == Path::new(STDOUT) {
             true => Ok(Self::Stdout),
             false => Ok(Self::File(Outputs::open(&[file])?)),
         };

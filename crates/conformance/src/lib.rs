@@ -1,7 +1,7 @@
 //! One suite for every backend.
 //!
 //! [`suite!`] makes the tests of one backend. Every primitive is compared with its naive definition at small sizes
-//! and at single elements of large ones, and with [`Cpu`](tandem_ops::cpu::Cpu) at all elements. A part of the suite
+//! and at single elements of large ones, and with [`Cpu`] at all elements. A part of the suite
 //! counts what it compared, and every part first asks the backend what it is, so that a suite that ran nothing, or
 //! ran on something else, does not pass. [`Dual`] compares two backends at every operation of any program.
 //!

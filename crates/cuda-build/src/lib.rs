@@ -120,3 +120,8 @@ fn env(name: &str) -> String {
 fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

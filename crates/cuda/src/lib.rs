@@ -36,3 +36,8 @@ pub use pinned::{is_pinned, Pinned, PinnedBlock, PinnedPool};
 pub use reserved::{Reserved, MOST_USERS};
 pub use staging::{Download, Downloads, Source, Staging, Upload, Workers};
 pub use stream::{Event, Stream};
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

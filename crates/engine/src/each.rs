@@ -1,7 +1,7 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::team::{AnyTeam, Resident, Team};
-use crate::{Result, SumBench, Summed};
+use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{Blinding, KeyView, Layout, Made, PreparedKey, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
@@ -19,6 +19,10 @@ impl Each {
 impl AnyTeam for Each {
     fn info(&self) -> Info {
         together(self.0.iter().map(|team| team.info()))
+    }
+    /// That of the first.
+    fn backend(&self) -> Arc<dyn Any + Send + Sync> {
+        self.0[0].backend()
     }
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
         // What is page-locked for one GPU is so for all.
@@ -60,10 +64,6 @@ where
             .collect::<tandem_groth16::Result<Vec<_>>>()?;
         let idle = (0..keys.len()).rev().collect();
         Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new() }))
-    }
-
-    fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed> {
-        Team::<C>::bench_msm(&*self.0[0], what, runs)
     }
 }
 

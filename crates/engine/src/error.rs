@@ -35,7 +35,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn input(message: impl Into<String>) -> Self {
+    /// Bad input.
+    pub fn input(message: impl Into<String>) -> Self {
         Error::BadInput(message.into())
     }
 

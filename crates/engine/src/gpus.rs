@@ -1,7 +1,8 @@
-//! Which GPUs a user's choice means.
+//! Which GPUs a user's choice means, and backends on them for callers who know what they compute.
 
-use crate::{DeviceChoice, Error, Result};
+use crate::{DeviceChoice, DeviceReport, Error, Result};
 use tandem_ops::cpu::Cpu;
+use tandem_ops::Backend;
 use tandem_ops_cuda::{Cuda, Device, Found};
 
 /// The GPUs that are taken, and why, in one sentence.
@@ -11,13 +12,29 @@ pub(crate) struct Choice {
 }
 
 /// A backend.
-pub(crate) enum Opened {
+pub enum Opened {
+    /// The CPU, or pretend GPUs.
     Cpu(Cpu),
+    /// GPUs.
     Cuda(Cuda),
 }
 
+impl Opened {
+    /// What was opened, and `why` it was chosen.
+    pub fn report(&self, why: String) -> DeviceReport {
+        let info = match self {
+            Opened::Cpu(cpu) => cpu.info(),
+            Opened::Cuda(cuda) => cuda.info(),
+        };
+        DeviceReport { kind: info.kind, lanes: info.lane_names, why }
+    }
+}
+
 /// The backend of `choice` with its first lanes, `most` at the most, and why it was chosen where the user left that open.
-pub(crate) fn open(choice: &DeviceChoice, most: usize) -> Result<(Opened, String)> {
+///
+/// # Errors
+/// As [`crate::Engine::open`].
+pub fn open(choice: &DeviceChoice, most: usize) -> Result<(Opened, String)> {
     tandem_ops::threads::ready()?;
     let gpus = |wanted: &[u32]| {
         let Choice { devices, why } = choose(wanted)?;

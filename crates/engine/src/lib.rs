@@ -12,16 +12,11 @@ mod device;
 mod each;
 mod error;
 mod files;
-mod gpus;
+pub mod gpus;
 mod key;
-mod msm;
-mod ntt;
-mod ntt_batch;
-mod ntt_input;
 mod open;
 mod owner;
 mod poseidon;
-mod random;
 mod recover;
 mod reduce;
 mod resident;
@@ -35,14 +30,11 @@ pub use device::{DeviceChoice, MAX_SIM_LANES};
 pub use error::{Error, Result};
 pub use files::{export_vkey, key_info, setup, verify};
 pub use key::Key;
-pub use msm::{ScalarKind, SumBench, Summed};
-pub use ntt::{Transformed, Transformer};
-pub use ntt_batch::{Batch, Points};
 pub use open::{Engine, Schedule};
-pub use poseidon::{Hasher, ELEMENT_BYTES};
-pub use reduce::{element_bytes, random_elements, Dealt, Measured, Reduced, Reducer};
+pub use poseidon::{check_leaves, Hasher, ELEMENT_BYTES};
+pub use reduce::{element_bytes, of_input, Reduced, Reducer, ToReduced};
 pub use satisfied::{check_witness, Satisfied};
-pub use sort::{Distribution, SortBench, Sorter};
+pub use sort::Sorter;
 pub use synthetic::SyntheticKey;
 pub use tandem_groth16::digits::{self, ProofDigits};
 pub use tandem_groth16::{Layout, Progress, Silent};
@@ -149,3 +141,8 @@ pub struct Synthetic {
     /// Share of wires with values of full size, 0 to 1; the others are bits.
     pub dense: f64,
 }
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

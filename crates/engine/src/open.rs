@@ -5,10 +5,8 @@ use crate::gpus;
 use crate::key::{self, Place};
 use crate::recover::PATIENCE;
 use crate::synthetic::SyntheticKey;
-use crate::team::{AnyCurve, AnyTeam, OneTeam};
-use crate::{
-    CurveId, DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, SumBench, Summed, Witness,
-};
+use crate::team::{AnyTeam, OneTeam};
+use crate::{DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Witness};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -249,14 +247,8 @@ impl Engine {
         key.inner.prove(witness, progress)
     }
 
-    /// How long each of `runs` sums took over points and scalars that lie on the lanes, digits included.
-    ///
-    /// # Errors
-    /// The size or the number of lanes is out of range, or the points do not fit; the sum is wrong.
-    pub fn bench_msm(&self, curve: CurveId, what: SumBench, runs: usize) -> Result<Summed> {
-        match curve {
-            CurveId::Bn254 => Bn254::team(&*self.team).bench_msm(what, runs),
-            CurveId::Bls12_381 => Bls12_381::team(&*self.team).bench_msm(what, runs),
-        }
+    /// The backend, or with [`Schedule::Each`] the first of them, if it is a `B`: to measure what it does.
+    pub fn backend<B: Send + Sync + 'static>(&self) -> Option<Arc<B>> {
+        self.team.backend().downcast().ok()
     }
 }

@@ -1,8 +1,9 @@
 //! Backends without their types.
 
 use crate::owner::Owner;
+use crate::recover;
 use crate::witness::AnyValues;
-use crate::{recover, Result, SumBench, Summed};
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{prove_verified, Blinding, KeyView, Layout, Made, PreparedKey, ProvingKey, Witness};
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span};
@@ -11,6 +12,8 @@ use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend
 pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
     /// What it runs on.
     fn info(&self) -> Info;
+    /// The backend itself.
+    fn backend(&self) -> Arc<dyn Any + Send + Sync>;
     /// Host memory that it uploads fastest from.
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>>;
     /// Runs `work`, which may load keys here, on its threads, when all that came before is done.
@@ -57,8 +60,6 @@ impl AnyCurve for Bls12_381 {
 pub(crate) trait Team<C: Curve>: Send + Sync {
     /// Loads a key to make so many proofs.
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
-    /// See [`crate::Engine::bench_msm`].
-    fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed>;
 }
 
 /// A key on a backend.
@@ -109,6 +110,9 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
     fn info(&self) -> Info {
         self.backend().info()
     }
+    fn backend(&self) -> Arc<dyn Any + Send + Sync> {
+        self.backend()
+    }
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
         self.backend().host_buf(len)
     }
@@ -135,14 +139,6 @@ impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
         let backend = self.backend();
         let key = self.owner.run(|| ProvingKey::load(&*backend, view, layout, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
-    }
-
-    fn bench_msm(&self, what: SumBench, runs: usize) -> Result<Summed> {
-        if what.g2 {
-            crate::msm::bench::<C, C::G2, B>(&self.backend(), what, runs)
-        } else {
-            crate::msm::bench::<C, C::G1, B>(&self.backend(), what, runs)
-        }
     }
 }
 

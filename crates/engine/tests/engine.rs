@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tandem_engine::{
-    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, ScalarKind,
-    Schedule, SetupOptions, Silent, SumBench, Synthetic, SyntheticKey, Witness,
+    export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, Key, KeyCheck, Layout, Progress, Schedule,
+    SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -241,19 +241,10 @@ fn files_that_are_missing_or_of_another_kind_are_named() {
 
 #[test]
 fn sizes_out_of_range_are_refused() {
-    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
     for (log_size, dense) in [(1, 0.5), (25, 0.5), (5, -0.1), (5, 1.5), (5, f64::NAN)] {
         let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense };
         assert_eq!(SyntheticKey::make(circuit, &Silent).err().unwrap().exit_status(), 2);
     }
-    let what = SumBench { g2: true, scalars: ScalarKind::Random, log_n: 60, lanes: None };
-    assert!(engine.bench_msm(CurveId::Bn254, what, 1).is_err());
-    let what = SumBench { scalars: ScalarKind::Two, log_n: 4, ..what };
-    assert_eq!(engine.bench_msm(CurveId::Bn254, what, 2).unwrap().seconds.len(), 2);
-    let what = SumBench { g2: false, scalars: ScalarKind::Random, ..what };
-    assert_eq!(engine.bench_msm(CurveId::Bls12_381, what, 2).unwrap().seconds.len(), 2);
-    let three = SumBench { lanes: Some(3), ..what };
-    assert_eq!(engine.bench_msm(CurveId::Bn254, three, 2).unwrap_err().exit_status(), 2);
 }
 
 #[test]

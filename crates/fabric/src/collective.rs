@@ -1,14 +1,15 @@
 //! Collective operations of a team: planned on its topology, carried out by its queues or at once.
 
 mod apart;
-mod shared;
+mod executor;
 
 use crate::exec::{gpu, Call, Combine, Kind, Number, Share, Tuning};
 use crate::plan::{Operation, Plan};
+use crate::planner::{lock, Item, Planner};
 use crate::topology::Topology;
 use crate::{Error, HostLinks, Result, Symmetric, Team};
 use bytemuck::Pod;
-pub(crate) use shared::{lock, Item, Shared, Way, HOST_SLOTS};
+use executor::Executor;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tandem_cuda::DeviceBuffer;
@@ -23,7 +24,7 @@ use tandem_cuda::DeviceBuffer;
 /// one memory for both.
 #[derive(Clone)]
 pub struct Collectives {
-    shared: Arc<Shared>,
+    executor: Arc<Executor>,
     is_now: bool,
 }
 
@@ -64,7 +65,7 @@ impl Collectives {
         }
         let topology = apart::usable(team, topology)?;
         let gpus = if team.is_cuda() { Some(gpu::Gpus::new(team)?) } else { None };
-        let shared = Shared {
+        let planner = Planner {
             team: team.clone(),
             topology,
             job: job.to_vec(),
@@ -74,27 +75,25 @@ impl Collectives {
             staging: Mutex::default(),
             share: Mutex::new(Share::new(100.0 * tuning.host_share, 10.0, 150.0)),
             last_through: AtomicU64::default(),
-            mail: Mutex::default(),
-            gpus,
-            links: Mutex::default(),
         };
-        Ok(Self { shared: Arc::new(shared), is_now: false })
+        let executor = Executor { planner, mail: Mutex::default(), gpus, links: Mutex::default() };
+        Ok(Self { executor: Arc::new(executor), is_now: false })
     }
 
     /// The same operations, each done on all PEs when the call returns, after all that the queues were told before. Small ones
     /// take a fraction of the time of a launch where the queues are idle.
     pub fn now(&self) -> Self {
-        Self { shared: self.shared.clone(), is_now: true }
+        Self { executor: self.executor.clone(), is_now: true }
     }
 
     /// The team on whose queues the operations are done.
     pub fn team(&self) -> &Team {
-        &self.shared.team
+        &self.executor.planner.team
     }
 
     /// The PEs, in the order of parts.
     pub fn job(&self) -> &[usize] {
-        &self.shared.job
+        &self.executor.planner.job
     }
 
     /// `root`'s `from` to `to` of every PE.
@@ -144,13 +143,13 @@ impl Collectives {
     /// Other buffers than these, or of different lengths; a queue is recording; otherwise as for [`Collectives::all_gather_in_place`].
     pub fn all_gather_buffers<T: Pod>(&self, buffers: &mut [DeviceBuffer<T>]) -> Result<()> {
         let op = Operation::AllGather.name();
-        let (team, job) = (&self.shared.team, self.job());
+        let (team, job) = (&self.executor.planner.team, self.job());
         let len = buffers.first().map_or(0, DeviceBuffer::len);
         if buffers.len() != job.len() || buffers.iter().any(|buffer| buffer.len() != len) {
             let problem = format!("{} buffers for {} PEs, or not all of {len} elements", buffers.len(), job.len());
             return Err(Error::invalid(op, problem));
         }
-        if self.shared.is_recording() {
+        if self.executor.planner.is_recording() {
             return Err(Error::invalid(op, "a queue is recording, and a recording cannot keep the buffers"));
         }
         let mut streams = Vec::with_capacity(job.len());
@@ -179,7 +178,7 @@ impl Collectives {
 
     /// Whether the job's `i`-th PE reaches the memory of its `j`-th.
     fn reaches(&self, i: usize, j: usize) -> bool {
-        self.shared.team.reaches(self.job()[i], self.job()[j]).is_ok()
+        self.executor.planner.team.reaches(self.job()[i], self.job()[j]).is_ok()
     }
 
     /// The `to` of the job's `i`-th PE gets the combination of the `i`-th part of the `from` of all.
@@ -229,23 +228,23 @@ impl Collectives {
 
     /// The host links, once the job's queues have nothing to do any more.
     fn host_links<T: Pod>(&self, op: &'static str, host: usize, memory: &Symmetric<T>) -> Result<Arc<HostLinks>> {
-        let shared = &self.shared;
-        shared.team.check()?;
+        let executor = &self.executor;
+        executor.planner.team.check()?;
         let (len, job) = (memory.len(), self.job());
         if len.checked_mul(job.len()) != Some(host) {
             let problem = format!("{host} elements of host memory for {len} of each of {} PEs", job.len());
             return Err(Error::invalid(op, problem));
         }
-        if job.iter().any(|&pe| shared.team.queue(pe).is_recording()) {
+        if job.iter().any(|&pe| executor.planner.team.queue(pe).is_recording()) {
             return Err(Error::invalid(op, "a queue is recording, and the host's part of it cannot be recorded"));
         }
-        shared.idle(job.iter().copied())?;
-        let mut links = lock(&shared.links);
+        executor.idle(job.iter().copied())?;
+        let mut links = lock(&executor.links);
         let links = links.get_or_insert_with(|| {
-            let gpus: Vec<usize> = (0..shared.team.size()).collect();
+            let gpus: Vec<usize> = (0..executor.planner.team.size()).collect();
             // A topology without host memory says nothing about its links.
-            let planned = HostLinks::planned(&shared.team, &shared.topology, &gpus);
-            Arc::new(planned.unwrap_or_else(|_| HostLinks::new(&shared.team)))
+            let planned = HostLinks::planned(&executor.planner.team, &executor.planner.topology, &gpus);
+            Arc::new(planned.unwrap_or_else(|_| HostLinks::new(&executor.planner.team)))
         });
         Ok(links.clone())
     }
@@ -268,12 +267,12 @@ impl Collectives {
     /// How much of what the plan of a copy from one PE to another gives to host memory the next such copy will send that way, as it
     /// follows from the times of those before; 1 for all.
     pub fn host_share(&self) -> f64 {
-        lock(&self.shared.share).value() / 100.0
+        lock(&self.executor.planner.share).value() / 100.0
     }
 
     /// The part of its bytes that the last call sent through host memory beside the links between GPUs; 0 where it took these alone.
     pub fn through_host(&self) -> f64 {
-        f64::from_bits(self.shared.last_through.load(Ordering::Relaxed))
+        f64::from_bits(self.executor.planner.last_through.load(Ordering::Relaxed))
     }
 
     /// The plan of an operation, and the way in which the next call of so many bytes would be carried out, in words.
@@ -281,26 +280,29 @@ impl Collectives {
     /// # Errors
     /// The operation needs other GPUs, or a root.
     pub fn plan(&self, operation: Operation) -> Result<Arc<Plan>> {
-        let job =
-            if operation == Operation::Send { &self.shared.job[..2.min(self.shared.job.len())] } else { self.job() };
-        self.shared.taken(operation, job, job[0], false)
+        let job = if operation == Operation::Send {
+            &self.executor.planner.job[..2.min(self.executor.planner.job.len())]
+        } else {
+            self.job()
+        };
+        self.executor.planner.taken(operation, job, job[0], false)
     }
 
     fn run(&self, items: Vec<Item>) -> Result<()> {
-        let shared = &self.shared;
-        shared.team.check()?;
-        if self.is_now && shared.is_recording() {
+        let executor = &self.executor;
+        executor.planner.team.check()?;
+        if self.is_now && executor.planner.is_recording() {
             return Err(Error::invalid("collective", "a queue is recording, so nothing can be done now"));
         }
         let items: Vec<Item> = items.into_iter().filter(|item| item.call.part > 0).collect();
         if !items.is_empty() {
-            match &shared.gpus {
-                Some(gpus) => shared.on_gpus(gpus, &items, self.is_now)?,
-                None => shared.in_sim(&items)?,
+            match &executor.gpus {
+                Some(gpus) => executor.on_gpus(gpus, &items, self.is_now)?,
+                None => executor.in_sim(&items)?,
             }
         }
         if self.is_now {
-            shared.idle(0..shared.team.size())?;
+            executor.idle(0..executor.planner.team.size())?;
         }
         Ok(())
     }
@@ -342,7 +344,7 @@ impl Together<'_> {
     /// # Errors
     /// Likewise.
     pub fn all_gather<T: Pod>(&mut self, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
-        let n = self.collectives.shared.job.len();
+        let n = self.collectives.executor.planner.job.len();
         self.add(Operation::AllGather, None, None, from, to, (1, n))
     }
 
@@ -351,15 +353,20 @@ impl Together<'_> {
     /// # Errors
     /// Likewise.
     pub fn all_gather_in_place<T: Pod>(&mut self, memory: &Symmetric<T>) -> Result<()> {
-        let shared = &self.collectives.shared;
-        let at = shared.job.iter().map(|&pe| shared.team.queue(pe).address(memory)).collect::<Result<_>>()?;
+        let executor = &self.collectives.executor;
+        let at = executor
+            .planner
+            .job
+            .iter()
+            .map(|&pe| executor.planner.team.queue(pe).address(memory))
+            .collect::<Result<_>>()?;
         self.gather_in_place::<T>(memory.len(), at, vec![memory.cast::<u8>()?])
     }
 
     /// The same of `len` elements at these addresses, by PE of the job.
     fn gather_in_place<T: Pod>(&mut self, len: usize, at: Vec<u64>, keep: Vec<Symmetric<u8>>) -> Result<()> {
         let (operation, size) = (Operation::AllGather, size_of::<T>());
-        let job = self.collectives.shared.job.clone();
+        let job = self.collectives.executor.planner.job.clone();
         if !len.is_multiple_of(job.len()) || size == 0 {
             let problem = format!("{len} elements of {size} bytes in {} parts", job.len());
             return Err(Error::invalid(operation.name(), problem));
@@ -376,7 +383,7 @@ impl Together<'_> {
     /// # Errors
     /// Likewise.
     pub fn reduce_scatter<T: Number>(&mut self, how: Combine, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
-        let n = self.collectives.shared.job.len();
+        let n = self.collectives.executor.planner.job.len();
         self.add(Operation::ReduceScatter, None, Some((T::KIND, how)), from, to, (n, 1))
     }
 
@@ -385,7 +392,7 @@ impl Together<'_> {
     /// # Errors
     /// Likewise.
     pub fn all_to_all<T: Pod>(&mut self, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
-        let n = self.collectives.shared.job.len();
+        let n = self.collectives.executor.planner.job.len();
         self.add(Operation::AllToAll, None, None, from, to, (n, n))
     }
 
@@ -395,7 +402,7 @@ impl Together<'_> {
     /// Likewise.
     pub fn send<T: Pod>(&mut self, source: usize, target: usize, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         let op = Operation::Send.name();
-        let team = &self.collectives.shared.team;
+        let team = &self.collectives.executor.planner.team;
         if source == target || source.max(target) >= team.size() {
             let problem = format!("from PE {source} to PE {target} of {}; it joins two different PEs", team.size());
             return Err(Error::invalid(op, problem));
@@ -413,7 +420,7 @@ impl Together<'_> {
         to: &Symmetric<T>,
         parts: (usize, usize),
     ) -> Result<()> {
-        let job = self.collectives.shared.job.clone();
+        let job = self.collectives.executor.planner.job.clone();
         let root = root.unwrap_or(job[0]);
         if !job.contains(&root) {
             return Err(Error::invalid(operation.name(), format!("the root, PE {root}, is not in the job")));
@@ -445,7 +452,7 @@ impl Together<'_> {
             }
         }
         // Whether the team had a fault is asked once, when all is known.
-        let core = self.collectives.shared.team.core();
+        let core = self.collectives.executor.planner.team.core();
         let addresses = |memory: &Symmetric<T>| -> Result<Vec<u64>> {
             job.iter().map(|&pe| core.address(op, memory, pe)).collect()
         };

@@ -9,23 +9,15 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A topology breaks a rule, or its text cannot be read.
-    #[error("{place}: {problem}")]
-    Topology {
-        /// The line or the element.
-        place: String,
-        /// What was found and what was expected.
-        problem: String,
-    },
-    /// The job does not fit the topology or the operation.
+    #[error(transparent)]
+    Topology(#[from] tandem_fabric_topology::Error),
+    /// A job cannot be planned, or a plan breaks a rule.
+    #[error(transparent)]
+    Plan(#[from] tandem_fabric_plan::Error),
+    /// The call does not fit the team or its plan.
     #[error("{0}")]
     Job(String),
-    /// The plan cannot be written in this format.
-    #[error("{0}")]
-    Export(String),
-    /// A plan breaks a rule; see [`crate::plan::check`].
-    #[error("wrong plan: {0}")]
-    WrongPlan(String),
-    /// A schedule breaks a rule; see [`crate::exec::check`].
+    /// A schedule breaks a rule; see [`crate::exec::check()`].
     #[error("wrong schedule: {0}")]
     WrongSchedule(String),
     /// A length, an index, a PE or a combination that an operation does not allow.
@@ -64,35 +56,13 @@ pub enum Error {
     /// A wait took too long, or an access went past the end. The team is unusable from then on.
     #[error("the team is unusable: {0}")]
     Fault(Box<Fault>),
-    /// Planning was cancelled; see [`crate::plan::Budget::cancelled_by`].
-    #[error("planning was stopped")]
-    Stopped,
     /// A device failed.
     #[error(transparent)]
     Device(#[from] tandem_cuda::Error),
 }
 
 impl Error {
-    /// Both may quote a file's text, some of it by way of other libraries' messages.
-    pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Topology { place: one_line(place.into()), problem: one_line(problem.into()) }
-    }
-
     pub(crate) fn invalid(op: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { op, problem: problem.into() }
     }
-}
-
-/// At most so many characters, control characters as escapes: no file fills a terminal or writes to it.
-fn one_line(text: String) -> String {
-    const MOST: usize = 240;
-    if text.len() <= MOST && !text.contains(char::is_control) {
-        return text;
-    }
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    let mut line: String = text.chars().take(MOST).map(escaped).collect();
-    if text.chars().nth(MOST).is_some() {
-        line.push_str("...");
-    }
-    line
 }

@@ -1,13 +1,13 @@
 //! Plans that are cut short: valid, said to be so, the same again.
 
+#[path = "../../fabric-plan/tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;
 use support::{graph, planned};
 use tandem_fabric::exec::{self, schedule, Call, Shape};
-use tandem_fabric::plan::{check, plan_within, Budget, Gain, Operation, Request};
+use tandem_fabric::plan::{check, plan_within, Budget, Error, Gain, Operation, Request};
 use tandem_fabric::topology::{Device, DeviceKind, Link, LinkKind, Rate, Topology};
-use tandem_fabric::Error;
 
 /// 32 GPUs, 56 NVSwitches and 4 NUMA nodes, one link in four of those that there can be, each with a rate at random each way.
 fn tangle() -> Topology {

@@ -1,6 +1,7 @@
 //! Schedules carried out by threads with random timing, and messages in orders at random; every byte of every output is compared with the
 //! definition.
 
+#[path = "../../fabric-plan/tests/support/mod.rs"]
 mod support;
 
 use proptest::prelude::*;

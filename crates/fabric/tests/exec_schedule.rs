@@ -1,5 +1,6 @@
 //! Schedules of presets and of random graphs are proved right, and damaged ones are found out.
 
+#[path = "../../fabric-plan/tests/support/mod.rs"]
 mod support;
 
 use proptest::prelude::*;

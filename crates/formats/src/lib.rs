@@ -46,3 +46,8 @@ pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile,
 pub use system::on_abort;
 pub use wtns::{Wtns, WtnsHeader};
 pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter};
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -40,3 +40,8 @@ use tandem_ops::{Curve, Group};
 pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
 /// A point of G2 on the wire.
 pub type P2<C> = <<C as Curve>::G2 as Group>::Point;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -90,7 +90,7 @@ fn joined(gpus: usize) -> tandem_fabric::Result<Topology> {
     let rate = Rate::from_gbs(1.0).ok_or_else(|| tandem_fabric::Error::Job("a rate".into()))?;
     let link = |(a, b): (usize, usize)| Link { a, b, kind: LinkKind::NvLink, count: 1, forth: rate, back: rate };
     let pairs = (0..gpus).flat_map(|b| (0..b).map(move |a| (a, b)));
-    Topology::new("lanes", (0..gpus).map(device).collect(), pairs.map(link).collect())
+    Ok(Topology::new("lanes", (0..gpus).map(device).collect(), pairs.map(link).collect())?)
 }
 
 #[cfg(test)]

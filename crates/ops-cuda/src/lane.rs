@@ -1,10 +1,11 @@
 //! One GPU with its stream and its memory, as the primitives use it.
 
+use crate::cache::Cache;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{channel, Receiver};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Source, Staging, Stream, Upload};
 use tandem_ops::{threads, Error, Lane, Result, Unaligned, Wire};
@@ -35,11 +36,8 @@ pub(crate) struct LaneCtx {
     pool: Arc<Pool>,
     staging: Staging,
     downloads: Downloads,
-    /// What transforms keep in the GPU's memory.
-    pub(crate) ntt: Mutex<crate::ntt::Tables>,
-    pub(crate) ntt_small: Mutex<crate::ntt::SmallTables>,
-    /// What reductions of host memory use.
-    pub(crate) reduce: Mutex<Vec<crate::reduce::Worker>>,
+    /// What primitives keep in the GPU's memory.
+    pub(crate) cache: Cache,
 }
 
 impl LaneCtx {
@@ -57,9 +55,7 @@ impl LaneCtx {
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Downloads::default(),
-            ntt: Mutex::default(),
-            ntt_small: Mutex::default(),
-            reduce: Mutex::default(),
+            cache: Cache::default(),
         })
     }
 

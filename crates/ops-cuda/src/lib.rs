@@ -4,6 +4,7 @@
 //! only launches. Built without nvcc, [`Cuda::open`] says so.
 
 mod backend;
+mod cache;
 mod gather;
 mod lane;
 mod msm;
@@ -26,3 +27,8 @@ pub use tandem_cuda::{built_with, probe, Device, Found, Properties};
 
 /// The status of a device whose driver had too little memory for what it keeps itself.
 pub const OUT_OF_MEMORY: i32 = tandem_cuda::ffi::TANDEM_CUDA_OUT_OF_MEMORY;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -49,3 +49,8 @@ pub trait ProofBackend<C: Curve>: Backend + NttProducts<C> + SpMv<C> + Digits<C>
 
 impl<C: Curve, B> ProofBackend<C> for B where B: Backend + NttProducts<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2>
 {}
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -115,7 +115,7 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
         &[circuit[0].clone(), circuit[1].clone(), ("k.zkey", format!("{formats}/mul.zkey"))],
     );
     for topology in ["a100-mesh4.json", "bridges-smi.txt", "dgx1v-nccl.xml"] {
-        let file = [("in", format!("crates/fabric/tests/data/{topology}"))];
+        let file = [("in", format!("crates/fabric-topology/tests/data/{topology}"))];
         for args in [
             "topo --from in",
             "topo --from in --json",

@@ -151,7 +151,7 @@ impl Work {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let program = std::env::var_os("TANDEM_BINARY").map_or_else(|| target.join("release/tandem"), PathBuf::from);
         if !program.is_file() {
-            return Err(format!("{}: build it first: cargo build --release -p tandem", program.display()));
+            return Err(format!("{}: build it first: cargo build --release -p tandem-prover", program.display()));
         }
         let folder = std::env::temp_dir().join(format!("tandem-command-line-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -80,8 +80,7 @@ static void in_parallel(size_t n, const std::function<void(size_t, size_t)>& wor
     size_t workers = std::max(1u, std::thread::hardware_concurrency());
     size_t share = (n + workers - 1) / workers;
     std::vector<std::thread> threads;
-    for (size_t begin = 0; begin < n; begin += share)
-        threads.emplace_back(work, begin, std::min(n, begin + share));
+    for (size_t begin = 0; begin < n; begin += share) threads.emplace_back(work, begin, std::min(n, begin + share));
     for (std::thread& t : threads) t.join();
 }
 

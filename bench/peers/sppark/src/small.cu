@@ -97,8 +97,7 @@ static void ntt(int log_n) {
             size_t k = random_word(trial) % n;
             const uint64_t at = power(root, k);
             uint64_t sum = 0;
-            for (size_t i = n; i-- > 0;)
-                sum = uint64_t((static_cast<unsigned __int128>(sum) * at + input[i]) % P);
+            for (size_t i = n; i-- > 0;) sum = uint64_t((static_cast<unsigned __int128>(sum) * at + input[i]) % P);
             require(output[natural ? k : reversed(k, log_n)] == sum, "wrong transform");
         }
 
@@ -116,8 +115,9 @@ static void ntt(int log_n) {
             if (run >= 0) ms.push_back(elapsed);
         }
         std::sort(ms.begin(), ms.end());
-        printf("{\"peer\":\"sppark 0.1.16\",\"what\":\"ntt\",\"field\":\"%s\",\"log_n\":%d,\"order\":\"%s\",\"ms\":%.4f}\n",
-               FIELD, log_n, natural ? "NN" : "NR", (ms[RUNS / 2 - 1] + ms[RUNS / 2]) / 2);
+        printf(
+            "{\"peer\":\"sppark 0.1.16\",\"what\":\"ntt\",\"field\":\"%s\",\"log_n\":%d,\"order\":\"%s\",\"ms\":%.4f}\n",
+            FIELD, log_n, natural ? "NN" : "NR", (ms[RUNS / 2 - 1] + ms[RUNS / 2]) / 2);
         fflush(stdout);
         check(cudaEventDestroy(begin), "event");
         check(cudaEventDestroy(end), "event");

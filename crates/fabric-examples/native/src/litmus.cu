@@ -30,8 +30,7 @@ template <bool EARLY, bool GROUP> __device__ uint64_t message(const tandem_team&
     if ((round + blockIdx.x) % 2 == team.me) {
         if (EARLY && threadIdx.x == 0) {
             signal_op(team, &lane.flag, Signal::set, round, peer);
-            for (const int64_t begun = clock64(); clock64() - begun < 5000;) {
-            }
+            for (const int64_t begun = clock64(); clock64() - begun < 5000;) {}
         }
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < WORDS; i += blockDim.x) p(team, &lane.data[i], expected(round, i), peer);

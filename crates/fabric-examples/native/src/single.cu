@@ -84,8 +84,8 @@ __device__ void wait(const tandem_team& team, const tandem_single_args& args, Gr
     }
     // What the thread that looked wrote, the others read.
     size_t* indices = reinterpret_cast<size_t*>(got + 2 * MOST_THREADS);
-    const size_t found = wait_until_some(team, words, args.count, indices, skip, Compare(args.how), args.value,
-                                         args.peer, group);
+    const size_t found =
+        wait_until_some(team, words, args.count, indices, skip, Compare(args.how), args.value, args.peer, group);
     uint64_t sum = 0;
     for (size_t i = 0; i < found; i++) sum += indices[i];
     got[group.rank()] = found;

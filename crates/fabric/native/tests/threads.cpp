@@ -206,17 +206,15 @@ void waits(World& world, uint32_t pes, uint64_t seed) {
             for (uint32_t left = WORDS; left > 0;) {
                 if (below(random, 2)) {
                     const size_t first = below(random, WORDS);
-                    const size_t i =
-                        wait_until_any(team, words, WORDS, done.data(), Compare::eq, int32_t(round), before,
-                                       first, Block());
+                    const size_t i = wait_until_any(team, words, WORDS, done.data(), Compare::eq, int32_t(round),
+                                                    before, first, Block());
                     CHECK("waits", i < WORDS && done[i] == 0, "any gave %zu", i);
                     done[i] = 1;
                     left--;
                 } else {
                     size_t found[WORDS];
-                    const size_t count =
-                        wait_until_some(team, words, WORDS, found, done.data(), Compare::ge,
-                                        int32_t(round), before, Warp());
+                    const size_t count = wait_until_some(team, words, WORDS, found, done.data(), Compare::ge,
+                                                         int32_t(round), before, Warp());
                     CHECK("waits", count >= 1 && count <= left, "some gave %zu of %u", count, left);
                     for (size_t k = 0; k < count; k++) {
                         CHECK("waits", done[found[k]] == 0, "some gave %zu again", found[k]);

@@ -51,7 +51,7 @@ pub(super) fn usable(team: &Team, topology: &Topology) -> Result<Topology> {
             }
         }
     }
-    Topology::new(topology.name(), devices, links)
+    Ok(Topology::new(topology.name(), devices, links)?)
 }
 
 /// Switches that are joined to each other.

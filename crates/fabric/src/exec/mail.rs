@@ -6,7 +6,7 @@ use super::protocol::HALVES;
 use super::schedule::{Place, Schedule, Shape, GRAIN};
 use super::sim::Bound;
 use super::tables::{Rows, Table, Tables, ROW, SPOT};
-use crate::collective::{lock, Item, Shared, Way};
+use crate::planner::{lock, Item, Planner, Way};
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex};
 
@@ -86,7 +86,7 @@ impl Layout {
 }
 
 /// The table of a call, built where there is none yet.
-pub(crate) fn table(tables: &Mutex<Mail>, shared: &Shared, item: &Item) -> Result<Arc<Table<Part>>> {
+pub(crate) fn table(tables: &Mutex<Mail>, shared: &Planner, item: &Item) -> Result<Arc<Table<Part>>> {
     let shape = Shape { lanes: shared.tuning().lanes, chunk: GRAIN, slots: HALVES };
     let schedule = shared.table(item, &shape, Way::Messages)?;
     let host = shared.team().size();
@@ -97,7 +97,7 @@ pub(crate) fn table(tables: &Mutex<Mail>, shared: &Shared, item: &Item) -> Resul
     lock(tables).get(vec![bound], |bounds| build(shared, bounds))
 }
 
-fn build(shared: &Shared, bounds: Vec<Bound>) -> Result<Table<Part>> {
+fn build(shared: &Planner, bounds: Vec<Bound>) -> Result<Table<Part>> {
     let team = shared.team();
     let bound = bounds.first().ok_or_else(|| Error::invalid("collective", "nothing to do"))?;
     let layout = Layout::new(&bound.schedule, shared.tuning().lanes)?;

@@ -2,7 +2,7 @@
 
 use super::element::{Combine, Kind};
 use super::sim::Bound;
-use crate::collective::{Item, Shared};
+use crate::planner::{Item, Planner};
 use crate::world::Lent;
 use crate::{ffi, Result, Symmetric};
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl<A: Send + Sync + 'static> Table<A> {
     /// Calls `f` for each PE's queue, which keeps all memory while it records.
     pub(crate) fn launch(
         self: &Arc<Self>,
-        shared: &Shared,
+        shared: &Planner,
         items: &[Item],
         f: impl Fn(tandem_stream, &ffi::tandem_team, &A) -> i32,
     ) -> Result<()> {

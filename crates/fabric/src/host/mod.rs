@@ -4,7 +4,7 @@
 //! either: so part of the data goes through small rings in the other GPUs' memory and from there to its place. Memory that is not
 //! page-locked goes through a ring of page-locked slots first, which several threads fill, as one alone copies 12 GB/s.
 //!
-//! Each link has a few workers, each with a queue and two slots: while one slot is copied the other is filled. [`claims`] hands
+//! Each link has a few workers, each with a queue and two slots: while one slot is copied the other is filled. `claims` hands
 //! out chunks: the shares come from a plan ([`crate::plan::Operation::Upload`]) or from the last transfer, and a link that is done
 //! takes over what others have left. Pretend PEs take the same way, with a part of their window for a page-locked slot.
 

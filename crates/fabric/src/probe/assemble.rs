@@ -62,7 +62,7 @@ impl Facts {
         }
         b.sockets(&cpus.values().copied().collect::<Vec<_>>(), rate(SOCKET));
         self.nvlinks(&mut b, &gpus, measured);
-        b.build("this machine")
+        Ok(b.build("this machine")?)
     }
 
     /// GPUs that share PCIe switches, as groups; a lone GPU is one.

@@ -426,7 +426,8 @@ int32_t tandem_reduce_f64(const tandem_reduce_args* args, void* scratch, size_t 
 int32_t tandem_reduce_f64_scratch(const tandem_reduce_args* args, size_t* bytes);
 int32_t tandem_reduce_bn254(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
 int32_t tandem_reduce_bn254_scratch(const tandem_reduce_args* args, size_t* bytes);
-int32_t tandem_reduce_bls12_381(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
+int32_t tandem_reduce_bls12_381(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes,
+                                tandem_stream stream);
 int32_t tandem_reduce_bls12_381_scratch(const tandem_reduce_args* args, size_t* bytes);
 
 // ---- msm: multi-scalar multiplication
@@ -505,46 +506,46 @@ typedef struct tandem_msm_sum_args {
 
 int32_t tandem_msm_digits_bn254_scratch(const tandem_msm_digits_args* args, size_t* bytes);
 int32_t tandem_msm_digits_bn254(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
-                              tandem_stream stream);
+                                tandem_stream stream);
 int32_t tandem_msm_digits_bls12_381_scratch(const tandem_msm_digits_args* args, size_t* bytes);
 int32_t tandem_msm_digits_bls12_381(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
-                              tandem_stream stream);
+                                    tandem_stream stream);
 
 int32_t tandem_msm_table_bn254_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                             tandem_stream stream);
+                                  tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream);
+                                       tandem_stream stream);
 int32_t tandem_msm_reduce_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                              tandem_stream stream);
+                                   tandem_stream stream);
 
 int32_t tandem_msm_table_bn254_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                             tandem_stream stream);
+                                  tandem_stream stream);
 int32_t tandem_msm_sum_bn254_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream);
+                                       tandem_stream stream);
 int32_t tandem_msm_reduce_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                              tandem_stream stream);
+                                   tandem_stream stream);
 
 int32_t tandem_msm_table_bls12_381_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                             tandem_stream stream);
+                                      tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream);
+                                           tandem_stream stream);
 int32_t tandem_msm_reduce_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                              tandem_stream stream);
+                                       tandem_stream stream);
 
 int32_t tandem_msm_table_bls12_381_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
 int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                             tandem_stream stream);
+                                      tandem_stream stream);
 int32_t tandem_msm_sum_bls12_381_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
 int32_t tandem_msm_accumulate_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream);
+                                           tandem_stream stream);
 int32_t tandem_msm_reduce_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                              tandem_stream stream);
+                                       tandem_stream stream);
 
 // ---- sort: keys, and values that go with them, on up to TANDEM_SORT_LANES GPUs
 

@@ -21,7 +21,8 @@ static uint32_t some_limb() {
     }
 }
 
-template <int N> static void expect(const uint32_t* got, const uint32_t* want, const char* field, const char* what, long number) {
+template <int N> static void expect(const uint32_t* got, const uint32_t* want, const char* field, const char* what,
+                                    long number) {
     for (int i = 0; i < N; i++) {
         if (got[i] == want[i]) continue;
         fprintf(stderr, "mismatch: %s, %s, case %ld, limb %d\n", field, what, number, i);
@@ -101,7 +102,8 @@ template <class P> static void check(const char* field, long cases) {
         if (number % 3 == 0) c = a, d = b;
         if (number % 6 == 0) d.limb[0] &= ~1u;
         limbs_host::mont_mul<P>(got.limb, c.limb, d.limb);
-        expect<N>((Wide<P>::mul(a, b) - Wide<P>::mul(c, d)).reduce().limb, (want - got).limb, field, "difference of products", number);
+        expect<N>((Wide<P>::mul(a, b) - Wide<P>::mul(c, d)).reduce().limb, (want - got).limb, field,
+                  "difference of products", number);
         if constexpr (limbs_device::FOLDED<P> > 0) {
             // Minus a number whose negative has such a lower half: with p * 2^(32 N) added it would be reduced to p or more.
             Fp<P> zero = Fp<P>::zero(), one = zero, excess;
@@ -110,7 +112,8 @@ template <class P> static void check(const char* field, long cases) {
             limbs_host::sub<N>(c.limb, zero.limb, excess.limb);
             if (limbs_host::sub<N>(d.limb, c.limb, p.limb)) {
                 limbs_host::mont_mul<P>(got.limb, c.limb, one.limb);
-                expect<N>((Wide<P>::mul(zero, zero) - Wide<P>::mul(c, one)).reduce().limb, got.neg().limb, field, "minus a number", number);
+                expect<N>((Wide<P>::mul(zero, zero) - Wide<P>::mul(c, one)).reduce().limb, got.neg().limb, field,
+                          "minus a number", number);
                 of_excess++;
             }
         }

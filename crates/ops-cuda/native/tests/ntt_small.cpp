@@ -1,5 +1,5 @@
 // Checks the small fields, and the transforms that a thread does in its registers, against values that
-// tests/t0_ntt_small.rs makes with arkworks. The host path: the device's carry chains are checked on GPUs.
+// tests/host_ntt.rs makes with arkworks. The host path: the device's carry chains are checked on GPUs.
 //
 // usage: ntt_small FILE. The file is a sequence of cases of uint64_t: field (0 Goldilocks, 1 BabyBear), h; then 2^h numbers;
 // the 2^h values of their transform; the product, the sum and the product with one of the first two. Prints how many
@@ -47,11 +47,11 @@ template <class F, int H> static bool right() {
 
 template <class F> static bool right(uint64_t h) {
     switch (h) {
-    case 1: return right<F, 1>();
-    case 2: return right<F, 2>();
-    case 3: return right<F, 3>();
-    case 4: return right<F, 4>();
-    default: return right<F, 5>();
+        case 1: return right<F, 1>();
+        case 2: return right<F, 2>();
+        case 3: return right<F, 3>();
+        case 4: return right<F, 4>();
+        default: return right<F, 5>();
     }
 }
 

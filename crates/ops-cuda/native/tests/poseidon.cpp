@@ -1,4 +1,4 @@
-// Checks Poseidon against hashes that tests/t0_poseidon.rs makes with the CPU backend: on the host path of the fields or,
+// Checks Poseidon against hashes that tests/host_poseidon.rs makes with the CPU backend: on the host path of the fields or,
 // built with TANDEM_EMULATE_PTX, on the device's carry chains with the instructions emulated.
 //
 // usage: poseidon FILE. The file is a sequence of hashes: curve (0 BN254, 1 BLS12-381), width, full rounds, partial rounds,
@@ -37,9 +37,9 @@ template <class P> static void check(const uint32_t* head) {
         read(&expected, 1);
         // What lies behind the slots must not be written.
         state.back() = expected;
-        const Fp<P> hash = shape.width == 3
-                               ? poseidon::hash3<P>(shape.full_rounds, shape.partial_rounds, table.data(), state[0], state[1])
-                               : poseidon::hash<P>(shape, table.data(), HostSlots<Fp<P>>{state.data()});
+        const Fp<P> hash = shape.width == 3 ? poseidon::hash3<P>(shape.full_rounds, shape.partial_rounds, table.data(),
+                                                                 state[0], state[1])
+                                            : poseidon::hash<P>(shape, table.data(), HostSlots<Fp<P>>{state.data()});
         if (hash != expected || state.back() != expected) {
             fprintf(stderr, "mismatch: curve %u, width %u, case %u\n", head[0], head[1], i);
             exit(1);

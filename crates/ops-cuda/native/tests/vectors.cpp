@@ -1,4 +1,4 @@
-// Checks the fields and groups against vectors that tests/t0.rs makes with arkworks: on their host path or, built with
+// Checks the fields and groups against vectors that tests/host_fields.rs makes with arkworks: on their host path or, built with
 // TANDEM_EMULATE_PTX, on the device's carry chains with the instructions emulated.
 //
 // usage: vectors FILE. The file is a sequence of sections: kind, instance and number of cases as uint32_t, then the

@@ -11,16 +11,13 @@ mod small;
 mod spread;
 mod tables;
 
-pub(crate) use small::SmallTables;
-pub(crate) use tables::Tables;
-
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use ark_ff::{AdditiveGroup, Field};
 use plan::{Factors, Known, Pass, Plan, Shape};
 use std::sync::PoisonError;
-use tables::{address, order, scalar, Order2};
+use tables::{address, order, scalar, Order2, Tables};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_ops::ntt::log_size;
 use tandem_ops::{Bls12_381, Bn254, Buffer, Coset, Curve, CurveId, Direction, Error, Mont, Ntt, NttOp, Order, Result};
@@ -107,7 +104,8 @@ fn pass_args<C: Curve>(
     known: Known,
 ) -> Result<ffi::tandem_ntt_pass_args> {
     let Order2 { bits: order_bits, split } = order::<C>();
-    let mut tables = ctx.ntt.lock().unwrap_or_else(PoisonError::into_inner);
+    let tables = ctx.cache.of::<Tables>();
+    let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
     let factors = tables.factors::<C>(ctx, pass, log_n, kind, known)?;
     let (powers, stages) = tables.field::<C>(ctx, kind.inverse)?;
     Ok(ffi::tandem_ntt_pass_args {

@@ -97,7 +97,7 @@ fn first_round(log_rows: u32) -> u32 {
 
 /// The tables of one GPU. They are roots of unity: nothing secret.
 #[derive(Default)]
-pub(crate) struct SmallTables(HashMap<FieldId, FieldTables>);
+struct SmallTables(HashMap<FieldId, FieldTables>);
 
 /// What every transform over a field needs; words.
 struct FieldTables {
@@ -243,7 +243,8 @@ impl<F: Small> Work<'_, F> {
     /// The arguments of pass `i` without memory to work on.
     fn args(&self, i: usize, pass: &Pass, last: bool, known: Known) -> Result<ffi::tandem_ntt_small_pass_args> {
         let &Pass { low, log_rows, factors } = pass;
-        let mut tables = self.ctx.ntt_small.lock().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.ctx.cache.of::<SmallTables>();
+        let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
         let tables = match tables.0.entry(F::FIELD) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(FieldTables::new::<F>(self.ctx)?),

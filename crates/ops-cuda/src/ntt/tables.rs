@@ -46,7 +46,7 @@ struct FieldTables {
 
 /// The tables of one GPU. They are roots of unity: nothing secret.
 #[derive(Default)]
-pub(crate) struct Tables {
+pub(super) struct Tables {
     fields: HashMap<CurveId, FieldTables>,
     /// Each with the time of its last use.
     factors: HashMap<Key, (u64, DeviceBuffer<Factor>)>,

@@ -3,8 +3,6 @@
 
 mod stream;
 
-pub(crate) use stream::Worker;
-
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::tuning::reduce as tuning;

@@ -21,7 +21,7 @@ const MOST_ELEMENT: usize = 32;
 const RESULT_BYTES: usize = MOST_ELEMENT + 8;
 
 /// A thread's part of the work on one GPU.
-pub(crate) struct Worker {
+struct Worker {
     stream: Arc<Stream>,
     group: DeviceBuffer<u8>,
     scratch: DeviceBuffer<u8>,
@@ -78,8 +78,9 @@ pub(super) fn run<E: Element>(cuda: &Cuda, op: ReduceOp, data: HostData<'_>) -> 
     let threads = std::thread::available_parallelism().map_or(1, usize::from) / lanes.len();
     let per_lane = if is_pinned { PINNED_WORKERS } else { PAGED_WORKERS.min(threads).max(1) };
     let most = usize::try_from(groups).unwrap_or(usize::MAX);
+    let kept: Vec<Arc<Mutex<Vec<Worker>>>> = lanes.iter().map(|lane| lane.cache.of()).collect();
     // Locked lane by lane in one order, so that no two callers wait for each other.
-    let mut of_lanes: Vec<MutexGuard<'_, Vec<Worker>>> = lanes.iter().map(|lane| lock(&lane.reduce)).collect();
+    let mut of_lanes: Vec<MutexGuard<'_, Vec<Worker>>> = kept.iter().map(|workers| lock(workers)).collect();
     for (lane, workers) in lanes.iter().zip(&mut of_lanes) {
         while workers.len() < per_lane.min(most) {
             workers.push(Worker::new(lane)?);

@@ -93,8 +93,12 @@ extern "C" int32_t tandem_bench_transfer(const tandem_team* team, const tandem_b
     }
     // Threads that would only watch are not there.
     switch (args->scope) {
-        case TANDEM_SCOPE_THREAD: transfer_kernel<TANDEM_SCOPE_THREAD><<<args->blocks, 32, 0, stream>>>(*team, *args); break;
-        case TANDEM_SCOPE_WARP: transfer_kernel<TANDEM_SCOPE_WARP><<<args->blocks, 32, 0, stream>>>(*team, *args); break;
+        case TANDEM_SCOPE_THREAD:
+            transfer_kernel<TANDEM_SCOPE_THREAD><<<args->blocks, 32, 0, stream>>>(*team, *args);
+            break;
+        case TANDEM_SCOPE_WARP:
+            transfer_kernel<TANDEM_SCOPE_WARP><<<args->blocks, 32, 0, stream>>>(*team, *args);
+            break;
         case TANDEM_SCOPE_BLOCK:
             transfer_kernel<TANDEM_SCOPE_BLOCK><<<args->blocks, args->threads, 0, stream>>>(*team, *args);
             break;

@@ -125,7 +125,9 @@ __device__ bool through_host(const Command& command, uint32_t block, uint64_t ti
         if (is_sender) {
             // Behind what goes over the links; the PE's own target, if it has one, is the first.
             const auto source = [&](uint32_t) { return command.at(0) + first + begin; };
-            const auto target = [&](uint32_t t) { return t == 0 ? command.ring() + begin : command.at(1) + first + begin; };
+            const auto target = [&](uint32_t t) {
+                return t == 0 ? command.ring() + begin : command.at(1) + first + begin;
+            };
             const uint32_t targets = command.way() == TANDEM_EXEC_WAY_SEND_AND_KEEP ? 2 : 1;
             move<uint8_t, TANDEM_EXEC_SUM>(source, 1, target, targets, bytes, threadIdx.x, blockDim.x);
             __syncthreads();
@@ -150,9 +152,8 @@ __device__ bool through_host(const Command& command, uint32_t block, uint64_t ti
     return true;
 }
 
-__global__ void __launch_bounds__(THREADS)
-    resident_kernel(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended, uint64_t linger_ns,
-                    uint64_t timeout_ns) {
+__global__ void __launch_bounds__(THREADS) resident_kernel(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last,
+                                                           uint64_t ended, uint64_t linger_ns, uint64_t timeout_ns) {
     using fabric::Order;
     if (blockIdx.x == 0) return lead(mailbox, relay, last, ended, linger_ns, timeout_ns);
     __shared__ Command command;

@@ -4,8 +4,8 @@ use super::super::check::Run;
 use super::super::schedule::{Place, Shape, Spot, Transfer};
 use super::super::sim::Bound;
 use super::numbered;
-use crate::collective::{Item, Shared, Way, HOST_SLOTS};
 use crate::plan::Operation;
+use crate::planner::{Item, Planner, Way, HOST_SLOTS};
 use crate::world::Lent;
 use crate::{ffi, Error, Result, Symmetric};
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ impl Engines {
 
     /// Tables of large chunks; copies from one PE to another also go through host memory. With them comes the memory of their rings on the
     /// PEs, to be kept until they have run.
-    pub(super) fn bind(&mut self, shared: &Shared, items: &[Item]) -> Result<(Vec<Bound>, Symmetric<u8>)> {
+    pub(super) fn bind(&mut self, shared: &Planner, items: &[Item]) -> Result<(Vec<Bound>, Symmetric<u8>)> {
         let tuning = shared.tuning();
         self.adapt(shared);
         let host = shared.through(items);
@@ -71,7 +71,7 @@ impl Engines {
     }
 
     /// The address of so many bytes of host memory.
-    fn rings(&mut self, shared: &Shared, bytes: u64) -> Result<u64> {
+    fn rings(&mut self, shared: &Planner, bytes: u64) -> Result<u64> {
         let bytes = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
         if bytes > self.host.as_ref().map_or(0, Lent::len) {
             let memory = self.device.map(|device| Pinned::new(device, bytes)).transpose()?;
@@ -81,7 +81,7 @@ impl Engines {
     }
 
     /// Moves the share towards where both ways take the same time.
-    fn adapt(&mut self, shared: &Shared) {
+    fn adapt(&mut self, shared: &Planner) {
         let is_done = |m: &Measured| m.links.1.is_done().unwrap_or(false) && m.host.1.is_done().unwrap_or(false);
         let Some(measured) = self.measured.take_if(|m| is_done(m)) else { return };
         let time = |(a, b): &(Event, Event)| a.elapsed_ms(b).ok().filter(|ms| *ms > 0.0);
@@ -92,7 +92,7 @@ impl Engines {
 
     /// Puts all steps on streams. They wait for the queues of all PEs that take part, and those for them; where the host waits, it
     /// does so here, and queues that are idle are left out.
-    pub(super) fn run(&mut self, shared: &Shared, bounds: &[Bound], is_now: bool) -> Result<()> {
+    pub(super) fn run(&mut self, shared: &Planner, bounds: &[Bound], is_now: bool) -> Result<()> {
         let team = shared.team();
         let mut pes: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
         pes.sort_unstable();

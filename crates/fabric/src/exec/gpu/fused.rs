@@ -3,7 +3,7 @@
 use super::super::schedule::{Place, Shape, Spot};
 use super::super::sim::Bound;
 use super::super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
-use crate::collective::{lock, Item, Shared};
+use crate::planner::{lock, Item, Planner};
 use crate::team::MOST_PES;
 use crate::world::Lent;
 use crate::{ffi, Error, Result, Symmetric};
@@ -14,7 +14,7 @@ pub(super) type Fused = Tables<ffi::tandem_exec_table>;
 
 /// Launches the kernels of a call. Where there are ways through host memory, that is for recordings alone, which cannot hold
 /// what copy engines of several GPUs are ordered by; else nothing is done and false comes back.
-pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Shared, items: &[Item]) -> Result<bool> {
+pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, items: &[Item]) -> Result<bool> {
     let tuning = shared.tuning();
     let make = |lanes: usize| {
         let lanes = (lanes.min(blocks.saturating_sub(1)) / items.len()).max(1);
@@ -47,7 +47,7 @@ const NO_HOST: u64 = 1;
 
 /// Page-locked memory for the rings of ways through host memory, and for two counters of each channel behind them: PEs that need such a
 /// way may not reach each other. Gives the rings their addresses.
-fn host_memory(shared: &Shared, bounds: &mut [Bound], channels: usize) -> Result<Option<Lent>> {
+fn host_memory(shared: &Planner, bounds: &mut [Bound], channels: usize) -> Result<Option<Lent>> {
     let rings: u64 = bounds.iter().map(|b| b.schedule.staging[b.schedule.host()]).sum();
     let len = usize::try_from(rings).map_err(|_| Error::invalid("staging", "too large"))?;
     let Some(stream) = shared.team().queue(0).stream().filter(|_| len > 0) else { return Ok(None) };
@@ -77,7 +77,7 @@ struct Own {
 }
 
 fn build(
-    shared: &Shared,
+    shared: &Planner,
     mut bounds: Vec<Bound>,
     staging: Symmetric<u8>,
     blocks: usize,
@@ -149,7 +149,7 @@ fn build(
 
 #[allow(clippy::too_many_arguments)] // private, and each is one thing
 fn fill(
-    shared: &Shared,
+    shared: &Planner,
     bound: &Bound,
     first: usize,
     layout: &Layout,

@@ -2,12 +2,13 @@
 
 use super::super::mail;
 use super::super::tables::numbers;
-use crate::collective::{Item, Shared};
+use crate::planner::{Item, Planner};
 use crate::{ffi, Result};
+use std::sync::Mutex;
 
 /// Launches the kernels of a call.
-pub(super) fn launch(shared: &Shared, item: &Item) -> Result<()> {
-    let table = mail::table(shared.mail(), shared, item)?;
+pub(super) fn launch(tables: &Mutex<mail::Mail>, shared: &Planner, item: &Item) -> Result<()> {
+    let table = mail::table(tables, shared, item)?;
     table.launch(shared, std::slice::from_ref(item), |stream, team, part| {
         let (kind, how) = numbers(part.numbers);
         let args = ffi::tandem_exec_messages {

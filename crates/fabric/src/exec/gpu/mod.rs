@@ -12,7 +12,8 @@ mod fused;
 mod messages;
 mod resident;
 
-use crate::collective::{lock, Item, Shared};
+use super::mail::Mail;
+use crate::planner::{lock, Item, Planner};
 use crate::{ffi, Result, Team};
 use engines::Engines;
 use fused::Fused;
@@ -49,7 +50,7 @@ impl Gpus {
         })
     }
 
-    pub(crate) fn fused(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {
+    pub(crate) fn fused(&self, shared: &Planner, items: &[Item], is_now: bool) -> Result<()> {
         if fused::launch(&self.tables, self.blocks, shared, items)? {
             return Ok(());
         }
@@ -57,11 +58,11 @@ impl Gpus {
         self.engines(shared, items, is_now)
     }
 
-    pub(crate) fn messages(&self, shared: &Shared, item: &Item) -> Result<()> {
-        messages::launch(shared, item)
+    pub(crate) fn messages(&self, tables: &Mutex<Mail>, shared: &Planner, item: &Item) -> Result<()> {
+        messages::launch(tables, shared, item)
     }
 
-    pub(crate) fn engines(&self, shared: &Shared, items: &[Item], is_now: bool) -> Result<()> {
+    pub(crate) fn engines(&self, shared: &Planner, items: &[Item], is_now: bool) -> Result<()> {
         let mut engines = lock(&self.engines);
         let (bounds, _staging) = engines.bind(shared, items)?;
         engines.run(shared, &bounds, is_now)
@@ -73,7 +74,7 @@ impl Gpus {
     }
 
     /// Whether the resident kernels have done it.
-    pub(crate) fn resident(&self, shared: &Shared, items: &[Item]) -> Result<bool> {
+    pub(crate) fn resident(&self, shared: &Planner, items: &[Item]) -> Result<bool> {
         lock(&self.resident).run(shared, items)
     }
 }

@@ -7,9 +7,9 @@ use super::super::share::Share;
 use super::super::tables::numbers;
 use super::super::tuning::{way_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
 use super::numbered;
-use crate::collective::{Item, Shared};
 use crate::fault::Record;
 use crate::plan::Operation;
+use crate::planner::{Item, Planner};
 use crate::team::MOST_PES;
 use crate::{ffi, Error, Result, Symmetric, Team};
 use std::collections::HashMap;
@@ -214,7 +214,7 @@ impl Resident {
     }
 
     /// Does small operations at once if the queues are idle and they consist of direct copies and combinations.
-    pub(super) fn run(&mut self, shared: &Shared, items: &[Item]) -> Result<bool> {
+    pub(super) fn run(&mut self, shared: &Planner, items: &[Item]) -> Result<bool> {
         let is_busy = |item: &Item| item.job.iter().any(|&pe| !shared.team().queue(pe).is_idle());
         let bytes = items.iter().map(|item| item.call.part).sum::<u64>();
         if self.is_broken || bytes > shared.tuning().resident || items.iter().any(is_busy) {
@@ -257,7 +257,7 @@ impl Resident {
     /// Has the commands of a round carried out. `receiver` is the PE that waits for the other.
     fn round(
         &mut self,
-        shared: &Shared,
+        shared: &Planner,
         items: &[Item],
         orders: &[Order],
         receiver: Option<usize>,
@@ -281,7 +281,7 @@ impl Resident {
 
     /// After an error: a kernel that has not read its command yet does not carry it out any more, and memory that one of them may
     /// still write is freed behind the ends of all. A device that fails here runs none.
-    fn abandon(&mut self, shared: &Shared) {
+    fn abandon(&mut self, shared: &Planner) {
         self.is_broken = true;
         self.leave();
         for end in self.lanes.iter().filter_map(|lane| lane.stream.record().ok()) {
@@ -292,7 +292,7 @@ impl Resident {
     }
 
     /// What PEs do in each round of a call.
-    fn rounds(&mut self, shared: &Shared, items: &[Item]) -> Result<Option<Rounds>> {
+    fn rounds(&mut self, shared: &Planner, items: &[Item]) -> Result<Option<Rounds>> {
         let is =
             |known: &&Known| known.items.len() == items.len() && known.items.iter().zip(items).all(|(a, b)| a.is(b));
         if let Some(known) = self.known.iter().find(is) {
@@ -314,13 +314,13 @@ impl Resident {
         Ok(rounds)
     }
 
-    fn start(&mut self, shared: &Shared, pe: usize) -> Result<()> {
+    fn start(&mut self, shared: &Planner, pe: usize) -> Result<()> {
         let relay = shared.team().queue(pe).address(&self.relay)?;
         self.lanes[pe].start(relay, shared.tuning().linger_ns, timeout(shared).as_nanos() as u64)
     }
 
     /// The way through host memory, for a copy from one PE to another that is large enough for it.
-    fn through(&mut self, shared: &Shared, item: &Item) -> Result<Option<Through>> {
+    fn through(&mut self, shared: &Planner, item: &Item) -> Result<Option<Through>> {
         let (tuning, call) = (shared.tuning(), &item.call);
         let is_copy = item.job.len() == 2 && matches!(call.operation, Operation::Broadcast | Operation::Send);
         if !is_copy || !tuning.through_host || call.part < tuning.resident_split {
@@ -380,7 +380,7 @@ impl Resident {
     }
 
     /// Until all are done. A PE that takes too long is a fault of the team.
-    fn wait(&mut self, shared: &Shared, items: &[Item], awaited: &mut [Awaited]) -> Result<()> {
+    fn wait(&mut self, shared: &Planner, items: &[Item], awaited: &mut [Awaited]) -> Result<()> {
         let mut looks = 0u32;
         // As of before the last looks: what had come by then has been seen, also if this thread was held up itself.
         let (mut begun, mut waited) = (Instant::now(), Duration::ZERO);
@@ -437,7 +437,7 @@ impl Resident {
     }
 }
 
-fn timeout(shared: &Shared) -> Duration {
+fn timeout(shared: &Planner) -> Duration {
     shared.team().core().timeout.min(Duration::from_secs(60))
 }
 

@@ -32,9 +32,7 @@ template <class P> struct alignas(16) Fp2 {
     TANDEM_HD Fp2 neg() const { return {c0.neg(), c1.neg()}; }
 
     TANDEM_HD Fp2 to_canonical() const { return {c0.to_canonical(), c1.to_canonical()}; }
-    static TANDEM_HD Fp2 from_canonical(Fp2 a) {
-        return {Base::from_canonical(a.c0), Base::from_canonical(a.c1)};
-    }
+    static TANDEM_HD Fp2 from_canonical(Fp2 a) { return {Base::from_canonical(a.c0), Base::from_canonical(a.c1)}; }
 
     /// 1 / value = (c0 - c1 u) / (c0^2 + c1^2), and 0 for 0.
     TANDEM_HD_NOINLINE Fp2 inverse() const {

@@ -9,6 +9,7 @@
 namespace tandem {
 
 #if defined(__CUDA_ARCH__)
+// clang-format off
 // Adds 2^32 - 1 to the number of the two words if there was a carry, which is 0 or 1.
 #define TANDEM_GOLDILOCKS_CARRY(lo, hi, carry)                                                                         \
     "{.reg .pred p; .reg .u32 e; setp.ne.u32 p, " carry ", 0; selp.u32 e, 0xffffffff, 0, p;"                            \
@@ -23,6 +24,7 @@ namespace tandem {
     "mad.lo.cc.u32 z0, a1, b0, z0; madc.hi.cc.u32 z1, a1, b0, z1; addc.u32 c1, c1, 0;"                                  \
     "add.cc.u32 x1, x1, z0; addc.cc.u32 c0, c0, z1; addc.u32 c1, c1, 0;"                                                \
     "sub.cc.u32 x0, x0, c1; subc.cc.u32 x1, x1, 0; subc.u32 d, 0, 0;"
+// clang-format on
 #endif
 
 struct Goldilocks {
@@ -90,10 +92,12 @@ struct Goldilocks {
         // top * 2^64 = top * (2^32 - 1); a carry out of 64 bits is once more 2^32 - 1. The product is for the pipe that
         // additions leave idle, and adds on the way.
         Stored r;
+        // clang-format off
         asm("{.reg .u32 a, b, c; mad.lo.cc.u32 a, %3, 0xffffffff, %1; madc.hi.cc.u32 b, %3, 0xffffffff, %2; addc.u32 c, 0, 0;"
             TANDEM_GOLDILOCKS_CARRY("a", "b", "c") "mov.b64 %0, {a, b};}"
             : "=l"(r)
             : "r"(x.lo), "r"(x.hi), "r"(x.top));
+        // clang-format on
         return r;
     }
 #else
@@ -141,10 +145,12 @@ struct Goldilocks {
     TANDEM_HD static Held multiply(Stored a, Stored b) {
 #if defined(__CUDA_ARCH__)
         Held r;
+        // clang-format off
         asm(TANDEM_GOLDILOCKS_PRODUCT("%3", "%4")
             "mad.lo.cc.u32 %0, c0, 0xffffffff, x0; madc.hi.cc.u32 %1, c0, 0xffffffff, x1; addc.u32 %2, d, 0;}"
             : "=&r"(r.lo), "=&r"(r.hi), "=&r"(r.top)
             : "l"(a), "l"(b));
+        // clang-format on
         return r;
 #else
         const unsigned __int128 t = static_cast<unsigned __int128>(a) * b;
@@ -157,12 +163,14 @@ struct Goldilocks {
 #if defined(__CUDA_ARCH__)
         // A borrow is one more 2^32 - 1 to subtract.
         Stored r;
+        // clang-format off
         asm(TANDEM_GOLDILOCKS_PRODUCT("%1", "%2")
             "sub.cc.u32 x0, x0, d; subc.u32 x1, x1, 0;"
             "mad.lo.cc.u32 x0, c0, 0xffffffff, x0; madc.hi.cc.u32 x1, c0, 0xffffffff, x1; addc.u32 d, 0, 0;"
             TANDEM_GOLDILOCKS_CARRY("x0", "x1", "d") "mov.b64 %0, {x0, x1};}"
             : "=l"(r)
             : "l"(a), "l"(b));
+        // clang-format on
         return r;
 #else
         // A multiple of p makes the top positive.

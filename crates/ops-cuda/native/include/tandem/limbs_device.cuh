@@ -81,8 +81,7 @@ template <class P> TANDEM_DEVICE uint32_t reduction_factor(uint32_t low) {
 /// (r0, r1) = (c0, c1) + q * limb + the carry in the flag unless FIRST, for a limb of the modulus. Leaves the carry in
 /// the flag. A multiplication by 2^32 - 1 (limb 1 of BLS12-381 Fr) is a subtraction.
 template <bool FIRST>
-TANDEM_DEVICE void mad_limb(uint32_t& r0, uint32_t& r1, uint32_t q, uint32_t limb, uint32_t c0,
-                                         uint32_t c1) {
+TANDEM_DEVICE void mad_limb(uint32_t& r0, uint32_t& r1, uint32_t q, uint32_t limb, uint32_t c0, uint32_t c1) {
     if (limb == 0xffffffffu) {
         uint32_t low = 0u - q, high = q - (q != 0);
         r0 = FIRST ? add_cc(c0, low) : addc_cc(c0, low);
@@ -243,7 +242,8 @@ template <int N> TANDEM_DEVICE void sqr_wide(uint32_t* r, const uint32_t* a) {
 template <class P> TANDEM_DEVICE void mont_reduce(uint32_t* r, const uint32_t* wide) {
     constexpr int N = P::N;
     constexpr Limbs<N> p = P::modulus();
-    static_assert(FOLDED<P> == 0 || p.limb[N - 1] >> 30 == 0, "a sum of two products is below p * 2^(32 N - 1) where 4p < 2^(32 N)");
+    static_assert(FOLDED<P> == 0 || p.limb[N - 1] >> 30 == 0,
+                  "a sum of two products is below p * 2^(32 N - 1) where 4p < 2^(32 N)");
     // Divides the low half alone by 2^(32 N), to p or, where limbs are folded, p + p / 2^31 at the most; then adds the high half.
     uint32_t x[N], y[N];
     TANDEM_UNROLL

@@ -12,6 +12,9 @@ template <int N> struct Limbs {
     uint32_t limb[N];
 };
 
+// Limbs in rows of equal length.
+// clang-format off
+
 /// The base field of BN254, 254 bits.
 struct Bn254Fp {
     static constexpr int N = 8;
@@ -99,5 +102,6 @@ struct Bls12381Fr {
                  0x7254398fu, 0x05d31496u, 0x9f59ff11u, 0x0748d9d9u}};
     }
 };
+// clang-format on
 
 }  // namespace tandem

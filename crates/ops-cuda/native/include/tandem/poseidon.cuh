@@ -103,7 +103,8 @@ template <class P, class Slots> TANDEM_HD Fp<P> hash(Shape shape, const Fp<P>* t
         }
         if (round + 1 == shape.full_rounds) break;
         const bool to_partial = round + 1 == half;
-        multiply<P>(to_partial ? before_partial : triangles, to_partial ? nullptr : constants + (round + 1) * t, slots, t);
+        multiply<P>(to_partial ? before_partial : triangles, to_partial ? nullptr : constants + (round + 1) * t, slots,
+                    t);
         if (!to_partial) continue;
 
         TANDEM_LOOP for (uint32_t left = shape.partial_rounds; left > 0;) {
@@ -155,7 +156,8 @@ TANDEM_HD Fp<P> hash3(uint32_t full_rounds, uint32_t partial_rounds, const Fp<P>
         if (round == full_rounds) break;
         const bool to_partial = round == full_rounds / 2;
         const Fp<P> y[] = {a, b, c};
-        TANDEM_LOOP for (int sums = to_partial ? 2 : 3; sums > 0; sums--) shift_in(next_sum<P>(table, y[0], y[1], y[2]));
+        TANDEM_LOOP for (int sums = to_partial ? 2 : 3; sums > 0; sums--)
+            shift_in(next_sum<P>(table, y[0], y[1], y[2]));
         if (!to_partial) continue;
 
         // The S-boxes' inputs and outputs, those of the round at hand, of the one before, and of the one before that.
@@ -163,7 +165,8 @@ TANDEM_HD Fp<P> hash3(uint32_t full_rounds, uint32_t partial_rounds, const Fp<P>
         TANDEM_LOOP for (uint32_t left = partial_rounds; left > 0; left--) {
             const Fp<P> y0 = s_box<P>(u, load(table++));
             // After the last round, all cells.
-            TANDEM_LOOP for (int sums = left > 1 ? 1 : 3; sums > 0; sums--) shift_in(next_sum<P>(table, y0, u, u1, y1, y2));
+            TANDEM_LOOP for (int sums = left > 1 ? 1 : 3; sums > 0; sums--)
+                shift_in(next_sum<P>(table, y0, u, u1, y1, y2));
             u1 = u;
             u = c;
             y2 = y1;

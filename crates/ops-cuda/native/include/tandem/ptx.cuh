@@ -12,17 +12,17 @@
 namespace tandem {
 namespace ptx {
 
-#define TANDEM_PTX_2(name, op)                                                                                         \
-    TANDEM_DEVICE uint32_t name(uint32_t a, uint32_t b) {                                                 \
-        uint32_t r;                                                                                                    \
-        asm volatile(op " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));                                                    \
-        return r;                                                                                                      \
+#define TANDEM_PTX_2(name, op)                                      \
+    TANDEM_DEVICE uint32_t name(uint32_t a, uint32_t b) {           \
+        uint32_t r;                                                 \
+        asm volatile(op " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); \
+        return r;                                                   \
     }
-#define TANDEM_PTX_3(name, op)                                                                                         \
-    TANDEM_DEVICE uint32_t name(uint32_t a, uint32_t b, uint32_t c) {                                     \
-        uint32_t r;                                                                                                    \
-        asm volatile(op " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));                                        \
-        return r;                                                                                                      \
+#define TANDEM_PTX_3(name, op)                                                  \
+    TANDEM_DEVICE uint32_t name(uint32_t a, uint32_t b, uint32_t c) {           \
+        uint32_t r;                                                             \
+        asm volatile(op " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c)); \
+        return r;                                                               \
     }
 TANDEM_PTX_2(add_cc, "add.cc.u32")
 TANDEM_PTX_2(addc_cc, "addc.cc.u32")
@@ -41,7 +41,9 @@ TANDEM_PTX_3(madc_hi, "madc.hi.u32")
 
 /// (low, high) = a * b. As one instruction: apart, ptxas adds to the upper half by a second multiplication.
 TANDEM_DEVICE void mul_pair(uint32_t& low, uint32_t& high, uint32_t a, uint32_t b) {
-    asm volatile("{.reg .u64 t; mul.wide.u32 t, %2, %3; mov.b64 {%0, %1}, t;}" : "=r"(low), "=r"(high) : "r"(a), "r"(b));
+    asm volatile("{.reg .u64 t; mul.wide.u32 t, %2, %3; mov.b64 {%0, %1}, t;}"
+                 : "=r"(low), "=r"(high)
+                 : "r"(a), "r"(b));
 }
 
 /// The upper word of (high, low) shifted left by one bit.

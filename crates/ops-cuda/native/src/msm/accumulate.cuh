@@ -28,16 +28,21 @@ struct Stretch {
 /// registers and shared memory must allow. How many of 256 entries are added up one by one while the first round of the others goes
 /// forward, and how many groups do that: products beside reads at random (docs/design/msm.md). How many numbers an addition backward keeps in
 /// shared memory: with five, y waits in registers for a place.
-template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, uint32_t Slots, class RunningSum> struct Tuning {
-    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups, SINGLE_GROUPS = SingleGroups;
+template <int Groups, int RoundGroups, uint32_t Single, int SingleGroups, uint32_t Slots,
+          class RunningSum> struct Tuning {
+    static constexpr int THREADS = RunningSum::THREADS, GROUPS = Groups, ROUND_GROUPS = RoundGroups,
+                         SINGLE_GROUPS = SingleGroups;
     static constexpr uint32_t SINGLE = Single, SLOTS = Slots;
     using Sum = RunningSum;
 };
 template <class F> struct AccumulateTuning;
 template <> struct AccumulateTuning<Fp<Bn254Fp>> : Tuning<4, 8, 28, 2, 5, RegisterSum<Fp<Bn254Fp>, 128>> {};
-template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>> : Tuning<5, 5, 0, 0, 6, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>> : Tuning<4, 4, 0, 0, 5, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
-template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>> : Tuning<3, 3, 0, 0, 6, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
+template <> struct AccumulateTuning<Called<Fp<Bls12381Fp>>>
+    : Tuning<5, 5, 0, 0, 6, SlotSum<Fp<Bls12381Fp>, 128, true, true>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bn254Fp>>>
+    : Tuning<4, 4, 0, 0, 5, SlotSum<Fp2<Bn254Fp>, 128, true, false>> {};
+template <> struct AccumulateTuning<Called<Fp2<Bls12381Fp>>>
+    : Tuning<3, 3, 0, 0, 6, SlotSum<Fp2<Bls12381Fp>, 128, false, false>> {};
 
 /// A point to be added; null is infinity.
 template <class Field> struct Operand {
@@ -57,7 +62,8 @@ struct Picked {
 
 /// What an entry picks; nothing if its point is not in the set.
 __device__ __forceinline__ Picked pick_row(const tandem_msm_sum_args& a, uint32_t entry, bool there = true) {
-    const uint64_t index = uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
+    const uint64_t index =
+        uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
     const uint32_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
     if (!there || index >= a.points) return {Picked::NONE};
     return {(level * uint32_t(a.points) + uint32_t(index)) << 1 | entry >> 31};
@@ -184,9 +190,8 @@ __global__ void __launch_bounds__(256) clear_empty(const uint32_t* offsets, uint
 /// Adds neighbours of the same bucket: one block takes COMBINE partial sums in order of bucket and leaves two, its
 /// first and its last; buckets between those are whole. With one block all of them are.
 template <class F>
-__global__ void __launch_bounds__(COMBINE)
-    combine_partials(uint32_t count, const uint32_t* key_in, const Xyzz<F>* in, uint32_t* key_out, Xyzz<F>* out,
-                     Xyzz<F>* bucket) {
+__global__ void __launch_bounds__(COMBINE) combine_partials(uint32_t count, const uint32_t* key_in, const Xyzz<F>* in,
+                                                            uint32_t* key_out, Xyzz<F>* out, Xyzz<F>* bucket) {
     constexpr uint32_t SIZE = COMBINE;
     extern __shared__ uint4 point_memory[];
     Xyzz<F>* sum = reinterpret_cast<Xyzz<F>*>(point_memory);

@@ -37,26 +37,35 @@ struct Part {
 };
 /// First or second part of the buckets; the second one has no sets where there is one part.
 TANDEM_HD Part bucket_part(const tandem_msm_shape& s, bool second) {
-    if (s.powers == 1) return {second ? 0 : s.bucket_sets, second ? 0 : s.window_bits - 1 - odd_digits(s), odd_digits(s), 0};
-    return second ? Part{s.bucket_sets, s.window_bits - 1 - s.powers, 0, s.powers} : Part{s.bucket_sets, s.window_bits - 2, 1, 0};
+    if (s.powers == 1)
+        return {second ? 0 : s.bucket_sets, second ? 0 : s.window_bits - 1 - odd_digits(s), odd_digits(s), 0};
+    return second ? Part{s.bucket_sets, s.window_bits - 1 - s.powers, 0, s.powers}
+                  : Part{s.bucket_sets, s.window_bits - 2, 1, 0};
 }
-inline uint32_t bucket_count(const tandem_msm_shape& s) { return bucket_part(s, false).buckets() + bucket_part(s, true).buckets(); }
+inline uint32_t bucket_count(const tandem_msm_shape& s) {
+    return bucket_part(s, false).buckets() + bucket_part(s, true).buckets();
+}
 
 /// Bounds within which no index of the kernels overflows.
 inline bool valid(const tandem_msm_shape& s) {
     if (s.step_bits != s.window_bits && s.step_bits != 1) return false;
     if (s.window_bits < 2 + odd_digits(s) || s.window_bits > 24 || s.bucket_sets < 1 || s.bucket_sets > 128)
         return false;
-    if (s.powers < 1 || (s.powers > 1 && (odd_digits(s) || s.bucket_sets > 1 || s.powers + 2 > s.window_bits))) return false;
-    if (s.uncarried > TANDEM_MSM_UNCARRIED || (s.uncarried && (odd_digits(s) || s.bucket_sets > 1 || s.uncarried >= s.places))) return false;
+    if (s.powers < 1 || (s.powers > 1 && (odd_digits(s) || s.bucket_sets > 1 || s.powers + 2 > s.window_bits)))
+        return false;
+    if (s.uncarried > TANDEM_MSM_UNCARRIED ||
+        (s.uncarried && (odd_digits(s) || s.bucket_sets > 1 || s.uncarried >= s.places)))
+        return false;
     if (s.windows < 1 || s.windows > 128 || s.places < s.windows || s.places > 256) return false;
     if (s.scalars < 1 || s.index_bits > 30 || s.scalars > uint64_t(1) << s.index_bits) return false;
     // An entry has 31 bits for level and index, a digit 8 for the level (digits.cuh); rounds need a row's number that stands for none (pairs.cuh).
-    if (s.levels > 256 || s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31) return false;
+    if (s.levels > 256 || s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31)
+        return false;
     const uint32_t of_doubles = s.powers == 1 ? s.uncarried : 0;
     if (s.levels <= of_doubles || s.levels % s.powers) return false;
     return uint64_t((s.levels - of_doubles) / s.powers) * s.bucket_sets >= s.places &&
-           s.scalars * s.windows < 0xffff0000u && uint64_t(s.bucket_sets) << (s.window_bits - 1 - odd_digits(s)) <= uint64_t(1) << 24;
+           s.scalars * s.windows < 0xffff0000u &&
+           uint64_t(s.bucket_sets) << (s.window_bits - 1 - odd_digits(s)) <= uint64_t(1) << 24;
 }
 
 /// Cuts arrays out of the caller's scratch memory; with no memory it only counts.
@@ -161,18 +170,20 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 }
 
 /// Returns from the caller with the status of the first CUDA call that fails.
-#define TANDEM_TRY(call)                                                                                               \
-    do {                                                                                                               \
-        cudaError_t status_ = (call);                                                                                  \
-        if (status_ != cudaSuccess) return int32_t(status_);                                                           \
+#define TANDEM_TRY(call)                                     \
+    do {                                                     \
+        cudaError_t status_ = (call);                        \
+        if (status_ != cudaSuccess) return int32_t(status_); \
     } while (0)
 
 /// Multiprocessors of the current device, and blocks of `kernel` that each has room for, at least one.
-template <class Kernel> cudaError_t room(Kernel kernel, uint32_t block, size_t shared, uint32_t* multiprocessors, uint32_t* blocks) {
+template <class Kernel> cudaError_t room(Kernel kernel, uint32_t block, size_t shared, uint32_t* multiprocessors,
+                                         uint32_t* blocks) {
     int device = 0, all = 0, each = 0;
     cudaError_t status = cudaGetDevice(&device);
     if (status == cudaSuccess) status = cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device);
-    if (status == cudaSuccess) status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, int(block), shared);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, int(block), shared);
     *multiprocessors = uint32_t(all);
     *blocks = each > 0 ? uint32_t(each) : 1;
     return status;
@@ -195,7 +206,8 @@ struct OneEach {
     uint32_t all() const { return multiprocessors * block(); }
     /// No more groups than `useful` threads need.
     OneEach for_threads(uint64_t useful) const {
-        const uint64_t needed = (useful + threads - 1) / threads, each = (needed + multiprocessors - 1) / multiprocessors;
+        const uint64_t needed = (useful + threads - 1) / threads,
+                       each = (needed + multiprocessors - 1) / multiprocessors;
         if (each >= groups) return *this;
         return {uint32_t(needed < multiprocessors ? needed : multiprocessors), each ? uint32_t(each) : 1, threads};
     }

@@ -32,7 +32,8 @@ struct Device {
         int device = 0, count = 0, shared = 0;
         cudaError_t status = cudaGetDevice(&device);
         if (status == cudaSuccess) status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-        if (status == cudaSuccess) status = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        if (status == cudaSuccess)
+            status = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         *to = {uint32_t(count), uint32_t(shared)};
         return status;
     }
@@ -62,13 +63,16 @@ struct DigitsLayout {
         tiles = div_up(s.scalars, tile);
         // Two blocks a multiprocessor, but one where runs would be of four entries.
         const uint32_t of_block = low_bits < 12 ? device.shared / 2 - STATIC_SHARED : shared;
-        chunk = (of_block - uint32_t(counters_shared())) / MOVED_BYTES / (BATCH * ORDER_THREADS) * BATCH * ORDER_THREADS;
+        chunk =
+            (of_block - uint32_t(counters_shared())) / MOVED_BYTES / (BATCH * ORDER_THREADS) * BATCH * ORDER_THREADS;
         max_entries = uint32_t(s.scalars * s.windows);
         max_items = div_up(max_entries, chunk) + partitions;
         by_sets = 65536 / s.bucket_sets + 1;
     }
     size_t count_shared() const { return (tile_threads * SCALAR_WORDS + 2 * partitions) * sizeof(uint32_t); }
-    size_t tile_shared(const tandem_msm_shape& s) const { return count_shared() + size_t(tile) * s.windows * MOVED_BYTES; }
+    size_t tile_shared(const tandem_msm_shape& s) const {
+        return count_shared() + size_t(tile) * s.windows * MOVED_BYTES;
+    }
     size_t counters_shared() const { return sizeof(uint32_t) << low_bits; }
     size_t order_shared() const { return counters_shared() + chunk * MOVED_BYTES; }
 };
@@ -78,8 +82,7 @@ struct DigitsScratch {
     // Each tile's entries by partition, and each work item's by bucket. One memory: the first sort is done with its counts
     // when the second begins to count. At most some two bytes an entry and two a bucket.
     uint16_t *tile_count, *item_count;
-    uint32_t *values, *partition_count, *partition_start, *partition_cursor, *item_start, *bucket_count,
-        *bucket_cursor;
+    uint32_t *values, *partition_count, *partition_start, *partition_cursor, *item_start, *bucket_count, *bucket_cursor;
 
     DigitsScratch(Arena& arena, const DigitsLayout& l) {
         keys = arena.take<uint16_t>(l.max_entries);
@@ -183,7 +186,8 @@ template <class P, Windows W> class Digits {
   private:
     uint32_t* own_;
     uint32_t stride_, carry_ = 0, place_ = 0;
-    uint32_t allowed_ = 0;  // of the places below the last, from the uppermost on, two bits: which carries from it lead to none in the end
+    uint32_t allowed_ =
+        0;  // of the places below the last, from the uppermost on, two bits: which carries from it lead to none in the end
     bool negative_;
 
     /// 32 bits of the scalar.
@@ -203,7 +207,8 @@ template <class P, Windows W> class Digits {
         allowed_ = allowed;
         for (uint32_t below = 1; below < s.uncarried; below++) {
             const uint32_t digit = bits_from((s.places - 1 - below) * s.window_bits) & ((1u << s.window_bits) - 1);
-            allowed = uint32_t((carries(s, digit) & allowed) != 0) | uint32_t((carries(s, digit + 1) & allowed) != 0) << 1;
+            allowed = uint32_t((carries(s, digit) & allowed) != 0) | uint32_t((carries(s, digit + 1) & allowed) != 0)
+                                                                         << 1;
             allowed_ |= allowed << 2 * below;
         }
     }

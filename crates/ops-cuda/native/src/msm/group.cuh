@@ -10,9 +10,7 @@
 namespace tandem {
 namespace msm {
 
-inline bool valid(const tandem_msm_table_args* a) {
-    return a && valid(a->shape) && a->points <= a->shape.scalars;
-}
+inline bool valid(const tandem_msm_table_args* a) { return a && valid(a->shape) && a->points <= a->shape.scalars; }
 
 template <class F> struct TableScratch {
     Xyzz<F>* doubled;
@@ -102,7 +100,8 @@ template <class F> struct SumPlan {
             rounds.part = arena.take<uint32_t>((rounds.rounds + 1) * PLACE_BLOCKS);
             rounds.alone = arena.take<uint2>(size_t(rounds.rounds) * rounds.words);
             rounds.offsets = arena.take<uint32_t>(buckets + 1);
-            for (uint32_t k = 0; k < 2; k++) rounds.slots[k] = {arena.take<Field>(most(k + 1)), arena.take<Field>(most(k + 1))};
+            for (uint32_t k = 0; k < 2; k++)
+                rounds.slots[k] = {arena.take<Field>(most(k + 1)), arena.take<Field>(most(k + 1))};
             rounds.before = arena.take<Field>(most(1));
             rounds.product = arena.take<Field>(each_round.all());
         } else {
@@ -148,8 +147,10 @@ template <class F> int32_t find_launches(Launches* to) {
     if (T::SINGLE > 0 && generation >= EARLY_START) {
         TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::SINGLE_GROUPS, shared, &to->single));
         // What runs beside the other must find the multiprocessor so divided that it can.
-        TANDEM_TRY(cudaFuncSetAttribute(accumulate<F, OfEntries<Field>>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
-        TANDEM_TRY(cudaFuncSetAttribute(multiply_denominators<F, true>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+        TANDEM_TRY(
+            cudaFuncSetAttribute(accumulate<F, OfEntries<Field>>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+        TANDEM_TRY(
+            cudaFuncSetAttribute(multiply_denominators<F, true>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
     }
     TANDEM_TRY(wave(sum_chunks<F>, 128, 0, &to->reduce));
     TANDEM_TRY(allow_shared(combine_partials<F>, SumPlan<F>::combine_shared()));
@@ -199,7 +200,8 @@ int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch
 
 /// To buckets and to partial sums of them, from number `before` on.
 template <class F, class Source>
-int32_t start_accumulate(const SumPlan<F>& p, const OneEach& each, const Source& source, size_t before, tandem_stream stream) {
+int32_t start_accumulate(const SumPlan<F>& p, const OneEach& each, const Source& source, size_t before,
+                         tandem_stream stream) {
     accumulate<F><<<each.multiprocessors, each.block(), each.groups * AccumulateTuning<F>::Sum::BYTES, stream>>>(
         source, p.bucket, p.partial_key[0] + before, p.partial[0] + before);
     return int32_t(cudaGetLastError());
@@ -214,7 +216,8 @@ int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32
     const bool both = p.single_share() > 0;
     if (both) {
         const OfEntries<Field> source{*args, p.buckets, p.rounds.chunk, chunk, p.single_share()};
-        if (int32_t status = start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), stream)) return status;
+        if (int32_t status = start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), stream))
+            return status;
     }
     // Starts when all blocks of the other have, one on each multiprocessor, which then has room for one of half the size, and for no second
     // one. The other way round it is 7 % slower, and with neither first one time in two (docs/design/msm.md).
@@ -229,7 +232,8 @@ int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32
     launch.stream = stream;
     launch.attrs = &early;
     launch.numAttrs = both;
-    return int32_t(cudaLaunchKernelEx(&launch, multiply_denominators<F, true>, *args, p.rounds, 1u, parts * each.multiprocessors));
+    return int32_t(
+        cudaLaunchKernelEx(&launch, multiply_denominators<F, true>, *args, p.rounds, 1u, parts * each.multiprocessors));
 }
 
 /// A chunk's entries to buckets and to partial sums of them, in rounds.
@@ -241,14 +245,16 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
     const OneEach& each = p.each_round;
     TANDEM_TRY(cudaMemsetAsync(r.part, 0, (r.rounds + 1) * PLACE_BLOCKS * sizeof(uint32_t), stream));
     TANDEM_TRY(cudaMemsetAsync(r.alone, 0, size_t(r.rounds) * r.words * sizeof(uint2), stream));
-    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds, r.part);
-    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds, r.words, r.part,
-                                                   r.alone, r.offsets, r.placed);
+    count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds,
+                                                   r.part);
+    place_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds,
+                                                   r.words, r.part, r.alone, r.offsets, r.placed);
     if (int32_t status = start_chunk(p, args, chunk, stream)) return status;
     const uint32_t blocks = each.multiprocessors, threads = each.block();
     add_pairs<F, true><<<blocks, threads, each.groups * T::template SHARED<true, true>, stream>>>(*args, r, 1);
     for (uint32_t k = 2; k <= r.rounds; k++) {
-        multiply_denominators<F, false><<<blocks, threads, each.groups * T::template SHARED<false, false>, stream>>>(*args, r, k, blocks);
+        multiply_denominators<F, false>
+            <<<blocks, threads, each.groups * T::template SHARED<false, false>, stream>>>(*args, r, k, blocks);
         add_pairs<F, false><<<blocks, threads, each.groups * T::template SHARED<false, true>, stream>>>(*args, r, k);
     }
     const size_t before = chunk * p.partials_of_chunk() + size_t(2) * p.single.all();
@@ -298,28 +304,28 @@ template <class F> int32_t reduce_all(const SumPlan<F>& p, const tandem_msm_sum_
 }
 
 /// Defines the C functions of a group.
-#define TANDEM_MSM_GROUP(name, field)                                                                                  \
-    int32_t tandem_msm_table_##name##_scratch(const tandem_msm_table_args* args, size_t* bytes) {                      \
-        return tandem::msm::table_scratch<field>(args, bytes);                                                         \
-    }                                                                                                                  \
-    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,            \
-                                    tandem_stream stream) {                                                            \
-        return tandem::msm::table<field>(args, scratch, scratch_bytes, stream);                                        \
-    }                                                                                                                  \
-    int32_t tandem_msm_sum_##name##_scratch(const tandem_msm_sum_args* args, size_t* bytes) {                          \
-        return tandem::msm::sum_scratch<field>(args, bytes);                                                           \
-    }                                                                                                                  \
-    int32_t tandem_msm_accumulate_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,         \
-                                         tandem_stream stream) {                                                       \
-        return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
-            return tandem::msm::accumulate_all(plan, args, stream);                                                    \
-        });                                                                                                            \
-    }                                                                                                                  \
-    int32_t tandem_msm_reduce_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,             \
-                                     tandem_stream stream) {                                                           \
-        return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {                     \
-            return tandem::msm::reduce_all(plan, args, stream);                                                        \
-        });                                                                                                            \
+#define TANDEM_MSM_GROUP(name, field)                                                                          \
+    int32_t tandem_msm_table_##name##_scratch(const tandem_msm_table_args* args, size_t* bytes) {              \
+        return tandem::msm::table_scratch<field>(args, bytes);                                                 \
+    }                                                                                                          \
+    int32_t tandem_msm_table_##name(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,    \
+                                    tandem_stream stream) {                                                    \
+        return tandem::msm::table<field>(args, scratch, scratch_bytes, stream);                                \
+    }                                                                                                          \
+    int32_t tandem_msm_sum_##name##_scratch(const tandem_msm_sum_args* args, size_t* bytes) {                  \
+        return tandem::msm::sum_scratch<field>(args, bytes);                                                   \
+    }                                                                                                          \
+    int32_t tandem_msm_accumulate_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes, \
+                                         tandem_stream stream) {                                               \
+        return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {             \
+            return tandem::msm::accumulate_all(plan, args, stream);                                            \
+        });                                                                                                    \
+    }                                                                                                          \
+    int32_t tandem_msm_reduce_##name(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,     \
+                                     tandem_stream stream) {                                                   \
+        return tandem::msm::with_plan<field>(args, scratch, scratch_bytes, [&](const auto& plan) {             \
+            return tandem::msm::reduce_all(plan, args, stream);                                                \
+        });                                                                                                    \
     }
 
 }  // namespace msm

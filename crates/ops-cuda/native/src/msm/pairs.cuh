@@ -95,7 +95,9 @@ template <class S, class Field, bool FIRST, bool BACKWARD> class Pairs {
   private:
     static constexpr uint32_t NO_SLOT = Share<BACKWARD>::NO_SLOT;
 
-    __device__ __forceinline__ const Affine<Field>* table() const { return reinterpret_cast<const Affine<Field>*>(from_.a.table); }
+    __device__ __forceinline__ const Affine<Field>* table() const {
+        return reinterpret_cast<const Affine<Field>*>(from_.a.table);
+    }
     __device__ __forceinline__ Field x(Picked p) const {
         return load16_readonly(FIRST ? &table()[p.row()].x : &from_.in.x[p.row()]);
     }

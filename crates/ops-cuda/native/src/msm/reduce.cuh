@@ -31,8 +31,8 @@ struct ReducePart {
     /// Chunks of rows; as many of columns.
     TANDEM_HD uint32_t chunks() const { return sets << (q - m); }
     ReduceCounts up_to() const {
-        return {before.buckets + (sets << q), before.chunks + chunks(), before.rows + (sets << h), before.columns + (sets << l),
-                before.sums + sets * (q + 1)};
+        return {before.buckets + (sets << q), before.chunks + chunks(), before.rows + (sets << h),
+                before.columns + (sets << l), before.sums + sets * (q + 1)};
     }
 };
 
@@ -57,8 +57,7 @@ template <class F> struct AllGroups {
 };
 
 template <class F>
-__global__ void __launch_bounds__(128)
-    sum_chunks(Reduce r, const Xyzz<F>* bucket, Xyzz<F>* rows, Xyzz<F>* columns) {
+__global__ void __launch_bounds__(128) sum_chunks(Reduce r, const Xyzz<F>* bucket, Xyzz<F>* rows, Xyzz<F>* columns) {
     uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= 2 * r.all.chunks) return;
     const bool second = t >= 2 * r.part[0].chunks();

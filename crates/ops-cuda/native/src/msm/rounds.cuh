@@ -97,8 +97,8 @@ __device__ __forceinline__ uint32_t slots_of(uint32_t entries, uint32_t round) {
 
 /// How many slots the buckets of each block have in each round. `part` is zero.
 static __global__ void __launch_bounds__(1024)
-    count_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t single, uint32_t rounds,
-                uint32_t* part) {
+    count_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t single,
+                uint32_t rounds, uint32_t* part) {
     const Chunk chunk(offsets[buckets], size, number, single);
     const BlockOfBuckets block(chunk, offsets, buckets);
     uint32_t sum[MAX_ROUNDS + 1] = {};
@@ -115,8 +115,9 @@ static __global__ void __launch_bounds__(1024)
 
 /// Where they are: `alone`, which is zero, `last_offsets` and `placed`.
 static __global__ void __launch_bounds__(1024)
-    place_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t single, uint32_t rounds,
-                uint32_t words, const uint32_t* part, uint2* alone, uint32_t* last_offsets, Placed* placed) {
+    place_slots(const uint32_t* offsets, uint32_t buckets, uint32_t size, uint32_t number, uint32_t single,
+                uint32_t rounds, uint32_t words, const uint32_t* part, uint2* alone, uint32_t* last_offsets,
+                Placed* placed) {
     const Chunk chunk(offsets[buckets], size, number, single);
     const BlockOfBuckets block(chunk, offsets, buckets);
     __shared__ uint32_t before[MAX_ROUNDS + 1];
@@ -177,7 +178,10 @@ template <class F> struct RoundTuning {
     using S = Slots<Field, THREADS>;
     template <bool FIRST, bool BACKWARD> using PairsOf = Pairs<S, Field, FIRST, BACKWARD>;
     template <bool FIRST, bool BACKWARD>
-    static constexpr uint32_t COUNT = (BACKWARD ? AccumulateTuning<F>::SLOTS : FIRST ? 1 : 2) + PairsOf<FIRST, BACKWARD>::SLOTS;
+    static constexpr uint32_t COUNT = (BACKWARD ? AccumulateTuning<F>::SLOTS
+                                       : FIRST  ? 1
+                                                : 2) +
+                                      PairsOf<FIRST, BACKWARD>::SLOTS;
     template <bool FIRST, bool BACKWARD> static constexpr size_t SHARED = COUNT<FIRST, BACKWARD> * S::STRIDE;
 
     static __device__ __forceinline__ Field sqr(uint32_t a) {
@@ -190,7 +194,8 @@ template <class F> struct RoundTuning {
 /// x, of a doubling 2y; infinity has none.
 template <class F, bool FIRST>
 __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUPS, 1)
-    multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t k, uint32_t blocks) {
+    multiply_denominators(tandem_msm_sum_args a, Rounds<typename RoundTuning<F>::Field> r, uint32_t k,
+                          uint32_t blocks) {
     using T = RoundTuning<F>;
     using Field = typename T::Field;
     using S = typename T::S;

@@ -21,7 +21,8 @@ template <class F, int Threads> struct Slots {
 
     /// Where the thread's first slot is, of `count`.
     static __device__ __forceinline__ uint32_t own(uint4* shared, uint32_t count) {
-        return uint32_t(__cvta_generic_to_shared(shared)) + threadIdx.x / Threads * count * STRIDE + threadIdx.x % Threads * 16;
+        return uint32_t(__cvta_generic_to_shared(shared)) + threadIdx.x / Threads * count * STRIDE +
+               threadIdx.x % Threads * 16;
     }
     template <class T = F> static __device__ __forceinline__ T load(uint32_t at) {
         T value;

@@ -23,9 +23,8 @@ inline uint32_t doublings_to(const tandem_msm_shape& s, uint32_t level) {
 }
 
 template <class F>
-__global__ void __launch_bounds__(128)
-    double_points(const Affine<F>* in, Affine<F>* out, uint32_t count, uint32_t doublings, Xyzz<F>* doubled,
-                  F* before) {
+__global__ void __launch_bounds__(128) double_points(const Affine<F>* in, Affine<F>* out, uint32_t count,
+                                                     uint32_t doublings, Xyzz<F>* doubled, F* before) {
     const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
     F product = F::one();
     for (uint32_t i = t; i < count; i += stride) {

@@ -137,7 +137,7 @@ __device__ __forceinline__ void multiply_high(uint32_t* q, const uint32_t* x, co
 
 /// Adds x * y * 2^(32 * AT) mod 2^256 for one limb y; `even` holds limb c at c, `odd` too.
 template <int AT, bool NEW> __device__ __forceinline__ void low_row(uint32_t* even, uint32_t* odd, const uint32_t* x,
-                                                                   uint32_t y) {
+                                                                    uint32_t y) {
 #pragma unroll
     for (int parity = 0; parity < 2; parity++) {
         const int first = AT + parity;
@@ -159,7 +159,7 @@ template <int AT, bool NEW> __device__ __forceinline__ void low_row(uint32_t* ev
 }
 
 template <int AT, int I> __device__ __forceinline__ void low_rows(uint32_t* even, uint32_t* odd, const uint32_t* x,
-                                                                const uint32_t* y) {
+                                                                  const uint32_t* y) {
     if constexpr (AT + I < 8) {
         low_row<AT + I, AT + I == 0>(even, odd, x, y[I]);
         low_rows<AT, I + 1>(even, odd, x, y);

@@ -243,7 +243,9 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         if (args.last) x = reduce(x);
         if constexpr (has_products<Args>) {
             if (all.a) {
-                const auto of = [&](const tandem_scalar* v) { return load16_readonly(reinterpret_cast<const Fp<P>*>(v) + place); };
+                const auto of = [&](const tandem_scalar* v) {
+                    return load16_readonly(reinterpret_cast<const Fp<P>*>(v) + place);
+                };
                 x = of(all.a) * of(all.b) - x;
             }
         }

@@ -70,7 +70,8 @@ template <class F, int LOG_ROWS> struct Form {
 __device__ constexpr uint32_t kept_at(uint32_t row) { return row * (C + 1) + (row >> 4); }
 
 /// A power of the root from its parts: one of its first 2^split powers, and one of its 2^split-th.
-template <class F> __device__ __forceinline__ typename F::Stored power(const tandem_ntt_small_pass_args& args, uint64_t exponent) {
+template <class F> __device__ __forceinline__ typename F::Stored power(const tandem_ntt_small_pass_args& args,
+                                                                       uint64_t exponent) {
     const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
     if (args.inverse) exponent = 0 - exponent;
     const uint32_t mask = (1u << args.split) - 1;
@@ -101,7 +102,9 @@ struct Places {
         return vector << log_n | (column & below) | uint64_t(column & ~below) << log_rows;
     }
     /// The number in memory of a row.
-    __device__ __forceinline__ uint32_t row(uint32_t row) const { return reverse_rows ? reverse_bits(row, log_rows) : row; }
+    __device__ __forceinline__ uint32_t row(uint32_t row) const {
+        return reverse_rows ? reverse_bits(row, log_rows) : row;
+    }
 };
 
 /// The k-th of elements that are so many bytes apart.
@@ -130,7 +133,8 @@ template <class T> __device__ __forceinline__ T* target(const tandem_ntt_small_s
 
 /// The factors before a pass of the rows of a thread, where they are computed.
 template <class F, int LOG_ROWS, class Args>
-__device__ __forceinline__ void multiply_powers(typename F::Held* x, const typename F::Stored* y, const Args& all, uint64_t place, uint32_t unit) {
+__device__ __forceinline__ void multiply_powers(typename F::Held* x, const typename F::Stored* y, const Args& all,
+                                                uint64_t place, uint32_t unit) {
     typedef typename F::Stored Stored;
     typedef Form<F, LOG_ROWS> S;
     constexpr uint32_t BELOW = LOG_ROWS - S::FIRST;
@@ -172,7 +176,8 @@ template <int H> __device__ constexpr uint32_t negated(uint32_t k) {
 
 /// One pass; `Args` is tandem_ntt_small_pass_args, or tandem_ntt_small_spread_args for a pass over a shard.
 template <class F, int LOG_ROWS, class Args>
-__global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROWS>::BLOCKS)) pass_kernel(const Args all) {
+__global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROWS>::BLOCKS))
+    pass_kernel(const Args all) {
     typedef typename F::Stored Stored;
     typedef Form<F, LOG_ROWS> S;
     constexpr int FIRST = S::FIRST, SECOND = S::SECOND, LAST = SECOND ? SECOND : FIRST, HELD = S::HELD;
@@ -221,7 +226,8 @@ __global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROW
             Stored* to = tile + column + kept_at(reverse_bits(unit, LOG_ROWS));
             if (present)
 #pragma unroll
-                for (uint32_t i = 0; i < HELD; i++) to[kept_at(reversed_bits(i * OF_COLUMN, LOG_ROWS))] = read(input + unit, unit, i * OF_COLUMN);
+                for (uint32_t i = 0; i < HELD; i++)
+                    to[kept_at(reversed_bits(i * OF_COLUMN, LOG_ROWS))] = read(input + unit, unit, i * OF_COLUMN);
             __syncwarp();
             const Stored* at = tile + column + kept_at(unit);
 #pragma unroll
@@ -241,7 +247,8 @@ __global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROW
             if (reversed) {
                 const Stored* at = step(factors, bytes, reverse_bits(unit, LOG_ROWS));
 #pragma unroll
-                for (uint32_t i = 0; i < HELD; i++) x[i] = F::multiply(y[i], __ldg(step(at, bytes, reversed_bits(row_of(i), LOG_ROWS))));
+                for (uint32_t i = 0; i < HELD; i++)
+                    x[i] = F::multiply(y[i], __ldg(step(at, bytes, reversed_bits(row_of(i), LOG_ROWS))));
             } else {
                 const Stored* at = factors + unit;
 #pragma unroll
@@ -272,7 +279,8 @@ __global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROW
                 kept[kept_at((i >> FIRST) * OF_COLUMN + (negated<FIRST>(i % (1u << FIRST)) << BELOW))] = F::fold(x[i]);
         } else {
 #pragma unroll
-            for (uint32_t i = 0; i < HELD; i++) kept[kept_at((i >> FIRST) * OF_COLUMN + (i % (1u << FIRST) << BELOW))] = F::fold(x[i]);
+            for (uint32_t i = 0; i < HELD; i++)
+                kept[kept_at((i >> FIRST) * OF_COLUMN + (i % (1u << FIRST) << BELOW))] = F::fold(x[i]);
         }
         if (rows_in && rows_out) {
             __syncwarp();
@@ -317,10 +325,12 @@ __global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROW
         Stored* kept = tile + column + kept_at(unit << LAST);
         if (inverse) {
 #pragma unroll
-            for (uint32_t i = 0; i < HELD; i++) kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + negated<LAST>(i % (1u << LAST)))] = y[i];
+            for (uint32_t i = 0; i < HELD; i++)
+                kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + negated<LAST>(i % (1u << LAST)))] = y[i];
         } else {
 #pragma unroll
-            for (uint32_t i = 0; i < HELD; i++) kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + i % (1u << LAST))] = y[i];
+            for (uint32_t i = 0; i < HELD; i++)
+                kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + i % (1u << LAST))] = y[i];
         }
         __syncwarp();
         const Stored* at = tile + column + kept_at(unit);

@@ -62,9 +62,8 @@ template <class O> __device__ __forceinline__ typename O::Value block_tree(typen
 
 /// One value for each tile: a block reads it row by row, every thread keeps its columns.
 template <class O>
-__global__ void __launch_bounds__(THREADS)
-    tiles_kernel(const typename O::Element* data, uint64_t n, uint64_t first, typename O::Value* tiles,
-                 uint64_t* too_large) {
+__global__ void __launch_bounds__(THREADS) tiles_kernel(const typename O::Element* data, uint64_t n, uint64_t first,
+                                                        typename O::Value* tiles, uint64_t* too_large) {
     using Element = typename O::Element;
     using Value = typename O::Value;
     constexpr uint32_t COUNT = Pack<Element>::COUNT;
@@ -154,10 +153,10 @@ template <class T> int32_t scratch(const tandem_reduce_args* args, size_t* bytes
 template <class T>
 int32_t launch_any(const tandem_reduce_args* args, void* memory, size_t scratch_bytes, tandem_stream stream) {
     switch (args->op) {
-    case TANDEM_REDUCE_SUM: return launch<Sum<T>>(args, memory, scratch_bytes, stream);
-    case TANDEM_REDUCE_MIN: return launch<Extreme<T, false>>(args, memory, scratch_bytes, stream);
-    case TANDEM_REDUCE_MAX: return launch<Extreme<T, true>>(args, memory, scratch_bytes, stream);
-    default: return TANDEM_INVALID;
+        case TANDEM_REDUCE_SUM: return launch<Sum<T>>(args, memory, scratch_bytes, stream);
+        case TANDEM_REDUCE_MIN: return launch<Extreme<T, false>>(args, memory, scratch_bytes, stream);
+        case TANDEM_REDUCE_MAX: return launch<Extreme<T, true>>(args, memory, scratch_bytes, stream);
+        default: return TANDEM_INVALID;
     }
 }
 

@@ -59,7 +59,9 @@ struct Group {
 /// One number below 2^16 for each of `N` keys of a thread, two in a register. Indices are known when it is compiled.
 template <uint32_t N> struct Ranks {
     uint32_t pair[N / 2];
-    __device__ __forceinline__ uint32_t get(uint32_t i) const { return i % 2 ? pair[i / 2] >> 16 : pair[i / 2] & 0xffff; }
+    __device__ __forceinline__ uint32_t get(uint32_t i) const {
+        return i % 2 ? pair[i / 2] >> 16 : pair[i / 2] & 0xffff;
+    }
     /// In the order of the indices.
     __device__ __forceinline__ void set(uint32_t i, uint32_t x) { pair[i / 2] = i % 2 ? pair[i / 2] | x << 16 : x; }
 };

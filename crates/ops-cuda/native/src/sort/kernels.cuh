@@ -79,7 +79,8 @@ __global__ void __launch_bounds__(THREADS) count_first_kernel(const Lane<K, V> L
 }
 
 /// Sums the rows of the first level, and tells all lanes how many keys of each bucket this one has.
-template <class K, class V> __global__ void __launch_bounds__(THREADS) sum_first_kernel(const Lane<K, V> L, uint32_t chunks) {
+template <class K, class V> __global__ void __launch_bounds__(THREADS)
+    sum_first_kernel(const Lane<K, V> L, uint32_t chunks) {
     __shared__ uint32_t partial[WARPS][32];
     const uint32_t bucket = blockIdx.x * 32;
     const uint32_t all = sum_rows(L.rows + bucket, chunks, partial);
@@ -261,7 +262,8 @@ template <class K, class V> __device__ Chunk<K> chunk_of(const Lane<K, V>& L, co
     return {L.side(of.side) + of.start + from, min(CHUNK, of.length - from), c};
 }
 
-template <class K, class V> __global__ void __launch_bounds__(THREADS) count_kernel(const Lane<K, V> L, uint32_t level) {
+template <class K, class V> __global__ void __launch_bounds__(THREADS)
+    count_kernel(const Lane<K, V> L, uint32_t level) {
     __shared__ uint32_t count[BUCKETS];
     const uint32_t chunks = min(L.state->chunks[level], L.max_chunks);
     for (uint32_t c = blockIdx.x; c < chunks; c += gridDim.x) {
@@ -271,7 +273,8 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) count_ker
         __syncthreads();
         const Buckets<K, false> buckets{of.shift, base_of(reference, of.shift), 0, nullptr};
         uint64_t differs = count_chunk(chunk_of(L, of, c), buckets, K(0), reference, count);
-        differs = uint64_t(__reduce_or_sync(~0u, uint32_t(differs >> 32))) << 32 | __reduce_or_sync(~0u, uint32_t(differs));
+        differs =
+            uint64_t(__reduce_or_sync(~0u, uint32_t(differs >> 32))) << 32 | __reduce_or_sync(~0u, uint32_t(differs));
         if (threadIdx.x % 32 == 0 && (differs & ~*const_cast<volatile uint64_t*>(&of.differs))) {
             atomicOr(reinterpret_cast<unsigned long long*>(&of.differs), differs);
         }
@@ -294,7 +297,8 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) sum_kerne
 }
 
 /// Decides for each segment whether it moves at this level, and what comes of it.
-template <class K, class V> __global__ void __launch_bounds__(THREADS) children_kernel(const Lane<K, V> L, uint32_t level) {
+template <class K, class V> __global__ void __launch_bounds__(THREADS)
+    children_kernel(const Lane<K, V> L, uint32_t level) {
     __shared__ Children s;
     const uint32_t segments = min(L.state->segments[level], L.max_segments);
     for (uint32_t i = blockIdx.x; i < segments; i += gridDim.x) {
@@ -332,7 +336,8 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) children_
     }
 }
 
-template <class K, class V> __global__ void __launch_bounds__(THREADS, 2) move_kernel(const Lane<K, V> L, uint32_t level) {
+template <class K, class V> __global__ void __launch_bounds__(THREADS, 2)
+    move_kernel(const Lane<K, V> L, uint32_t level) {
     extern __shared__ __align__(16) unsigned char shared[];
     auto& s = *reinterpret_cast<Mover<K, V, uint32_t>*>(shared);
     const uint32_t chunks = min(L.state->chunks[level], L.max_chunks);
@@ -370,7 +375,8 @@ __global__ void __launch_bounds__(THREADS, 2) finish_kernel(const Lane<K, V> L, 
         const uint32_t length = group.length >> 2;
         const K* keys = (whole ? L.keys[L.lane] : L.side(group.length & 1)) + group.start;
         const V* values = nullptr;
-        if constexpr (HAS_VALUES<V>) values = (whole ? L.values[L.lane] : L.side_values(group.length & 1)) + group.start;
+        if constexpr (HAS_VALUES<V>)
+            values = (whole ? L.values[L.lane] : L.side_values(group.length & 1)) + group.start;
         const K flip_in = whole ? L.flip : K(0), flip = L.flip;
         K key[ITEMS];
 #pragma unroll

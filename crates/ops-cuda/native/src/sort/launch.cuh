@@ -150,7 +150,9 @@ template <class K, class V> Lane<K, V> lane_of(const tandem_sort_args* args, uin
 }
 
 /// Whether CUB's sort is the faster one: of 32-bit keys on one lane that do not fit in a block.
-template <class K, class V> bool is_for_cub(const Lane<K, V>& L) { return sizeof(K) == 4 && L.lanes == 1 && L.count() > TILE; }
+template <class K, class V> bool is_for_cub(const Lane<K, V>& L) {
+    return sizeof(K) == 4 && L.lanes == 1 && L.count() > TILE;
+}
 
 /// All of the sort, by CUB, with `bytes` bytes of memory; without memory it says how many it needs. In by_cub.cuh.
 template <class K, class V>

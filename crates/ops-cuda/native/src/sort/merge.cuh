@@ -76,7 +76,8 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) merge_ker
         for (uint32_t i = 0; i < ITEMS; i++) {
             const uint32_t slot = from.get(i);
             if (rank + i < length) {
-                values[rank + i] = slot < a_length ? m.values[0][a_first + slot] : m.values[1][b_first + slot - a_length];
+                values[rank + i] =
+                    slot < a_length ? m.values[0][a_first + slot] : m.values[1][b_first + slot - a_length];
             }
         }
         __syncthreads();

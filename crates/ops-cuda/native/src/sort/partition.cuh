@@ -15,7 +15,8 @@ template <class K> struct Chunk {
 /// Adds the keys of a chunk to the block's `count` of each bucket, which is zero before. Returns the bits in which the
 /// thread's keys differ from `reference`.
 template <class K, bool SPLIT>
-__device__ K count_chunk(const Chunk<K>& chunk, const Buckets<K, SPLIT>& buckets, K flip, K reference, uint32_t* count) {
+__device__ K count_chunk(const Chunk<K>& chunk, const Buckets<K, SPLIT>& buckets, K flip, K reference,
+                         uint32_t* count) {
     constexpr uint32_t AT_ONCE = 8;
     K differs = 0;
     for (uint32_t first = 0; first < chunk.length; first += THREADS * AT_ONCE) {

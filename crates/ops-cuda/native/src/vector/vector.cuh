@@ -45,9 +45,9 @@ template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_
     };
     // In the order of TANDEM_VECTOR_ADD and the names after it.
     static const Operation operations[] = {
-        {vector_kernel<F, TANDEM_VECTOR_ADD>, 2},          {vector_kernel<F, TANDEM_VECTOR_SUB>, 2},
-        {vector_kernel<F, TANDEM_VECTOR_MUL>, 2},          {vector_kernel<F, TANDEM_VECTOR_SCALE>, 1},
-        {vector_kernel<F, TANDEM_VECTOR_MUL_SUB>, 3},      {vector_kernel<F, TANDEM_VECTOR_TO_CANONICAL>, 1},
+        {vector_kernel<F, TANDEM_VECTOR_ADD>, 2},     {vector_kernel<F, TANDEM_VECTOR_SUB>, 2},
+        {vector_kernel<F, TANDEM_VECTOR_MUL>, 2},     {vector_kernel<F, TANDEM_VECTOR_SCALE>, 1},
+        {vector_kernel<F, TANDEM_VECTOR_MUL_SUB>, 3}, {vector_kernel<F, TANDEM_VECTOR_TO_CANONICAL>, 1},
         {vector_kernel<F, TANDEM_VECTOR_TO_MONT>, 1},
     };
     if (args->op >= sizeof operations / sizeof *operations) return TANDEM_INVALID;

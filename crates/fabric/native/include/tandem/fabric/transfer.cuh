@@ -61,8 +61,7 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
         if (rank < uint32_t(count)) write_unit<!PEER>(to + rank, read_unit<PEER>(from + rank));
         return;
     }
-    for (uint64_t row = uint64_t(warp) * (LANES * DEEP); row < count;
-         row += uint64_t(warps) * (LANES * DEEP)) {
+    for (uint64_t row = uint64_t(warp) * (LANES * DEEP); row < count; row += uint64_t(warps) * (LANES * DEEP)) {
         const uint64_t left = count - row;
         const Unit* source = from + row + lane;
         Unit* target = to + row + lane;

@@ -1,0 +1,166 @@
+//! What the benches of one run share: the team, the data, the peers that were asked for.
+
+use super::data::Pattern;
+use std::path::Path;
+use std::sync::Arc;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::session::Session;
+use tandem_cuda::nccl::Nccl;
+use tandem_cuda::Device;
+use tandem_engine::DeviceChoice;
+use tandem_fabric::topology::{DeviceKind, Link, LinkKind, Rate, Topology};
+use tandem_fabric::{probe, HostLinks, Team};
+
+/// A team and its data.
+pub(crate) struct Context {
+    pub(crate) team: Team,
+    /// By PE; empty for pretend ones.
+    pub(crate) devices: Vec<Device>,
+    pub(crate) links: Arc<HostLinks>,
+    pub(crate) pattern: Arc<Pattern>,
+    /// Of the team's PEs, as collectives want it.
+    pub(crate) topology: Topology,
+    pub(crate) nccl: Option<Arc<Nccl>>,
+    /// The largest number of elements.
+    pub(crate) most: usize,
+}
+
+/// An error of the fabric is one of the device: the benches make no bad calls.
+pub(crate) fn failed(error: tandem_fabric::Error) -> Failure {
+    Failure::device(error.to_string())
+}
+
+/// The same of the CUDA runtime.
+pub(crate) fn cuda_failed(error: tandem_cuda::Error) -> Failure {
+    Failure::device(error.to_string())
+}
+
+impl Context {
+    /// Opens the team that `--device` says, GPUs or pretend PEs, and NCCL where a library is named; no array is larger than `most_bytes`.
+    pub(crate) fn open(session: &Session, most_bytes: u64, nccl: Option<&Path>, least_pes: usize) -> Outcome<Self> {
+        let (team, devices) = open_team(session)?;
+        let size = team.size();
+        if size < least_pes {
+            let problem = format!(
+                "--device {}: {size} PE, and this needs {least_pes}; sim:{least_pes} has as many",
+                session.device
+            );
+            return Err(Failure::input(problem));
+        }
+        let nccl = match nccl {
+            None => None,
+            Some(_) if devices.is_empty() => {
+                return Err(Failure::input("--nccl: NCCL needs GPUs, and the PEs are pretend ones"));
+            }
+            Some(path) => Some(Nccl::load(Some(path)).map_err(|why| Failure::input(format!("--nccl: {why}")))?),
+        };
+        let most = usize::try_from(most_bytes / 4).unwrap_or(usize::MAX);
+        Self::of(team, devices, nccl, most).map_err(failed)
+    }
+
+    fn of(team: Team, devices: Vec<Device>, nccl: Option<Arc<Nccl>>, most: usize) -> tandem_fabric::Result<Self> {
+        let size = team.size();
+        let topology = topology(&devices, size)?;
+        let gpus: Vec<usize> = (0..size).collect();
+        let links = HostLinks::planned(&team, &topology, &gpus).unwrap_or_else(|_| HostLinks::new(&team));
+        let (links, pattern) = (Arc::new(links), Arc::new(Pattern::new(most, size)));
+        Ok(Self { pattern, team, devices, links, topology, nccl, most })
+    }
+
+    /// Which of the team does not reach which other's memory, and why, if there are such PEs: the first of them.
+    pub(crate) fn apart(&self) -> Option<String> {
+        self.team.all_reach().err().map(|why| why.to_string())
+    }
+
+    /// Names of the PEs, for titles and rows.
+    pub(crate) fn names(&self) -> String {
+        let name = |pe: usize| match self.devices.get(pe).map(|d| d.properties()) {
+            Some(Ok(properties)) => format!("{} ({})", properties.name, self.team.name(pe)),
+            _ => self.team.name(pe),
+        };
+        (0..self.team.size()).map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What was found of the team's GPUs, in its order; a box with a switch for pretend PEs.
+fn topology(devices: &[Device], pes: usize) -> tandem_fabric::Result<Topology> {
+    if devices.is_empty() {
+        return pretend(pes);
+    }
+    probe::topology(devices)
+}
+
+fn pretend(pes: usize) -> tandem_fabric::Result<Topology> {
+    let rate = |gbs| Rate::from_gbs(gbs).ok_or_else(|| tandem_fabric::Error::Job("a rate".into()));
+    let (nvlink, pcie) = (rate(370.8)?, rate(48.0)?);
+    let device = |name: String, kind| tandem_fabric::topology::Device { name, kind, attributes: Default::default() };
+    let mut devices: Vec<_> = (0..pes).map(|pe| device(format!("GPU{pe}"), DeviceKind::Gpu)).collect();
+    devices.push(device("CPU0".into(), DeviceKind::Cpu));
+    devices.push(device("NVSwitch0".into(), DeviceKind::NvSwitch));
+    let link = |a, b, kind, count, rate| Link { a, b, kind, count, forth: rate, back: rate };
+    let links = (0..pes)
+        .flat_map(|pe| [link(pe, pes, LinkKind::Pcie, 1, pcie), link(pe, pes + 1, LinkKind::NvLink, 18, nvlink)]);
+    Ok(Topology::new("pretend PEs", devices, links.collect())?)
+}
+
+fn open_team(session: &Session) -> Outcome<(Team, Vec<Device>)> {
+    let sim = |pes: usize| Ok((Team::sim(pes, tandem_fabric::Options::default()).map_err(failed)?, Vec::new()));
+    let refused = |why: String| Failure::device(format!("--device {}: {why}; tandem doctor says more", session.device));
+    let usable = || -> Result<Vec<Device>, String> {
+        let found = tandem_cuda::probe()?;
+        let devices: Vec<Device> = found.iter().filter_map(|f| f.usable.clone().ok()).collect();
+        if devices.is_empty() {
+            return Err(found.into_iter().find_map(|f| f.usable.err()).unwrap_or_else(|| "no GPU".into()));
+        }
+        Ok(devices)
+    };
+    let devices = match &session.device {
+        DeviceChoice::Sim(pes) => return sim(*pes),
+        DeviceChoice::Cpu => {
+            let problem = "--device cpu: the fabric joins several PEs; give cuda, or sim:N for N pretend ones";
+            return Err(Failure::input(problem));
+        }
+        DeviceChoice::Auto => match usable() {
+            Ok(devices) => devices,
+            Err(why) => {
+                session.note(&format!("device: sim:2: {why}"));
+                return sim(2);
+            }
+        },
+        DeviceChoice::Cuda(list) => {
+            let all = usable().map_err(refused)?;
+            if list.is_empty() {
+                all
+            } else {
+                let named = |n: &u32| {
+                    all.iter()
+                        .copied()
+                        .find(|d| d.index() == *n)
+                        .ok_or_else(|| refused(format!("cuda:{n} is not usable")))
+                };
+                list.iter().map(named).collect::<Outcome<Vec<_>>>()?
+            }
+        }
+    };
+    let team = Team::cuda(&devices, tandem_fabric::Options::default()).map_err(failed)?;
+    Ok((team, devices))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Of pretend PEs, the first two of which do not reach each other.
+    pub(crate) fn refused(pes: usize, most: usize) -> Context {
+        let options = tandem_fabric::Options { apart: vec![(0, 1)], ..Default::default() };
+        Context::of(Team::sim(pes, options).unwrap(), Vec::new(), None, most).unwrap()
+    }
+
+    #[test]
+    fn a_refused_pair_is_named_with_the_reason() {
+        let why = refused(3, 64).apart().unwrap();
+        assert_eq!(why, "PE 0 does not reach the memory of PE 1: the options say so");
+        let team = Team::sim(3, Default::default()).unwrap();
+        assert_eq!(Context::of(team, Vec::new(), None, 64).unwrap().apart(), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! `tandem bench` of the fabric: tables in the manner of nccl-tests, with peers in the same run.
+
+pub(crate) mod args;
+mod array;
+mod collective;
+mod context;
+mod copies;
+mod data;
+mod inside;
+mod nccl;
+mod rows;
+mod subject;
+
+use crate::plot::Plot;
+use crate::rows::Rows;
+use args::{FabricBench, Options, Sweep};
+use context::Context;
+use data::{Job, EXCHANGE, SEND};
+use inside::Who;
+use rows::Table;
+use std::path::Path;
+use subject::{measure, Subject};
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::session::Session;
+use tandem_console::sizes;
+use tandem_fabric::kernels::Ball;
+use tandem_fabric::plan::Operation;
+
+/// Makes what is measured, one library after the other, so that only one holds memory at a time.
+type Maker<'a> = Box<dyn Fn(&Context) -> Outcome<Option<Box<dyn Subject>>> + 'a>;
+type Makers<'a> = Vec<Maker<'a>>;
+
+pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
+    match what {
+        FabricBench::P2p(options) => planned(session, options, "p2p", SEND, p2p(options)),
+        FabricBench::Upload(sweep) => table(session, sweep, None, "upload", SEND, host(true)),
+        FabricBench::Download(sweep) => table(session, sweep, None, "download", SEND, host(false)),
+        FabricBench::Put(sweep) => table(session, sweep, None, "put", SEND, inside(false)),
+        FabricBench::Get(sweep) => table(session, sweep, None, "get", SEND, inside(true)),
+        FabricBench::Pingpong(calls) => {
+            // There is one size, and no curve over it.
+            let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone() };
+            table(session, &sweep, None, "pingpong", SEND, balls())
+        }
+        FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
+        FabricBench::Allreduce(options) => collective(session, options, "allreduce", Operation::AllReduce),
+        FabricBench::Allgather(options) => collective(session, options, "allgather", Operation::AllGather),
+        FabricBench::Reducescatter(options) => collective(session, options, "reducescatter", Operation::ReduceScatter),
+        FabricBench::Alltoall(options) => {
+            let job = Operation::AllToAll.into();
+            let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
+            let makers = ours(options, job).chain([peer(job), array(0), array(2)]).collect();
+            planned(session, options, "alltoall", job, makers)
+        }
+    }
+}
+
+/// The sum of all to the first GPU: `tandem bench reduce --collective`.
+pub(crate) fn reduce(session: &Session, options: &Options) -> Outcome {
+    collective(session, options, "reduce", Operation::Reduce)
+}
+
+fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> {
+    Ok(Some(Box::new(subject)))
+}
+
+fn collective(session: &Session, options: &Options, what: &'static str, operation: Operation) -> Outcome {
+    let job = operation.into();
+    planned(session, options, what, job, ours(options, job).chain([peer(job)]).collect())
+}
+
+/// As usual, and with each of the choices that were asked for.
+fn ours<'a>(options: &'a Options, job: Job) -> impl Iterator<Item = Maker<'a>> {
+    let choices = std::iter::once(None).chain(options.tuning.iter().map(Some));
+    choices.map(move |choices| -> Maker<'a> { Box::new(move |c| boxed(collective::Ours::new(c, job, choices)?)) })
+}
+
+fn inside<'a>(is_get: bool) -> Makers<'a> {
+    let maker = |who: Who| -> Maker<'a> {
+        Box::new(move |c| {
+            // A pretend PE's program is one thread.
+            if c.apart().is_some() || who != Who::Thread && !c.team.is_cuda() {
+                return Ok(None);
+            }
+            boxed(inside::Inside::new(c, is_get, who)?)
+        })
+    };
+    // The copy of a whole array that the host asks for, beside those from inside kernels.
+    let whole: Maker<'a> = Box::new(move |c| boxed(copies::QueueCopy::new(c, is_get)?));
+    Who::ALL.map(maker).into_iter().chain([whole]).collect()
+}
+
+fn balls<'a>() -> Makers<'a> {
+    let maker = |ball| -> Maker<'a> {
+        Box::new(move |c| {
+            if c.apart().is_some() || ball != Ball::Signal && !c.team.is_cuda() {
+                return Ok(None);
+            }
+            boxed(inside::PingPong::new(c, ball)?)
+        })
+    };
+    inside::PingPong::ALL.map(maker).into()
+}
+
+fn p2p(options: &Options) -> Makers<'_> {
+    let copies: Makers<'_> = vec![
+        Box::new(|c| boxed(copies::QueueCopy::new(c, false)?)),
+        Box::new(|c| if c.devices.is_empty() { Ok(None) } else { boxed(copies::MemcpyPeer::new(c)?) }),
+        peer(SEND),
+    ];
+    ours(options, SEND).chain(copies).chain(ours(options, EXCHANGE)).chain([peer(EXCHANGE)]).collect()
+}
+
+fn peer<'a>(job: Job) -> Maker<'a> {
+    Box::new(move |c| Ok(nccl::NcclOp::new(c, job)?.map(|s| Box::new(s) as Box<dyn Subject>)))
+}
+
+fn host<'a>(is_upload: bool) -> Makers<'a> {
+    let mut makers: Makers<'a> = Vec::new();
+    for is_pinned in [true, false] {
+        // Pretend PEs know no page-locked memory.
+        let fits = move |c: &Context| !is_pinned || !c.devices.is_empty();
+        makers.push(Box::new(move |c| {
+            if fits(c) {
+                boxed(copies::Links::new(c, is_upload, is_pinned, true)?)
+            } else {
+                Ok(None)
+            }
+        }));
+        makers.push(Box::new(move |c| {
+            if fits(c) && c.team.size() > 1 {
+                boxed(copies::Links::new(c, is_upload, is_pinned, false)?)
+            } else {
+                Ok(None)
+            }
+        }));
+        makers.push(Box::new(move |c| {
+            if c.devices.is_empty() {
+                Ok(None)
+            } else {
+                boxed(copies::MemcpyHost::new(c, is_upload, is_pinned)?)
+            }
+        }));
+    }
+    makers
+}
+
+fn planned(session: &Session, options: &Options, what: &'static str, job: Job, makers: Makers<'_>) -> Outcome {
+    table(session, &options.sweep, options.nccl.as_deref(), what, job, makers)
+}
+
+/// Measures every size of every subject, and writes what was asked for.
+fn table(
+    session: &Session,
+    sweep: &Sweep,
+    nccl: Option<&Path>,
+    what: &'static str,
+    job: Job,
+    makers: Makers<'_>,
+) -> Outcome {
+    if sweep.least > sweep.most {
+        let (least, most) = (sizes::write(sweep.least), sizes::write(sweep.most));
+        return Err(Failure::input(format!("--min-bytes {least} is more than --max-bytes {most}")));
+    }
+    let is_one_size = what == "pingpong";
+    let (x, y) =
+        if is_one_size { ("bytes", "time of a round trip, us") } else { ("size, bytes", "rate (algbw), GB/s") };
+    let mut plot = Plot::open(&sweep.calls.plot, x, y)?;
+    let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
+    let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes))?;
+    let names = context.names();
+    let rows = Rows::open(session, sweep.calls.json.as_deref())?;
+    session.note(&format!(
+        "{what}, {names}: time is that of one of many queued calls, alone is from one call until it is complete everywhere; \
+         rates (algbw, and busbw where it differs) are of the former where there is one; results checked where wrong has a number"
+    ));
+    if let Some(why) = context.apart() {
+        session.note(&format!(
+            "{why}: copies between them pass through the host, and what kernels of one do in the memory of another is left out"
+        ));
+    }
+    let mut table = Table { what, factor: job.bus_factor(context.team.size()), rows: Vec::new() };
+    // Whatever ends the measuring, what has been measured is told, and elements that were wrong are the verdict.
+    let measured = measure_all(session, sweep, &context, makers, &rows, &mut table);
+    rows.text(&table.text());
+    match table.wrong() {
+        0 => measured?,
+        wrong => return Err(Failure::device(format!("{wrong} elements were wrong; see the table"))),
+    }
+    for row in &table.rows {
+        plot.add(&row.library, row.bytes as f64, if is_one_size { row.microseconds() } else { row.algbw() });
+    }
+    plot.write(&format!("{what}, {names}"))
+}
+
+/// Adds a row to the table for every size of every subject.
+fn measure_all(
+    session: &Session,
+    sweep: &Sweep,
+    context: &Context,
+    makers: Makers<'_>,
+    rows: &Rows<'_>,
+    table: &mut Table,
+) -> Outcome {
+    let what = table.what;
+    let names = context.names();
+    for make in makers {
+        let Some(mut subject) = make(context)? else { continue };
+        for bytes in sizes::all(sweep.least, sweep.most, sweep.factor) {
+            tandem_engine::Progress::start(&session.bars, what, 0);
+            let row =
+                session.trace.step(what, || measure(&mut *subject, bytes, sweep.calls.warmup, sweep.calls.iters))?;
+            session.bars.clear();
+            if let Some(row) = row {
+                let line = table.json(&row);
+                table.rows.push(row);
+                rows.append_row(&names, line)?;
+            }
+            tandem_console::interrupt::check()?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use args::Calls;
+
+    /// Everything that copies has its rows, with no element wrong, where the driver refuses a pair; kernels are left out.
+    #[test]
+    fn a_refused_pair_is_measured_through_the_host() {
+        let (least, most, factor, iters, warmup) = (1 << 16, 1 << 16, 4, 2, 1);
+        let calls = Calls { iters, warmup, json: None, plot: Default::default() };
+        let sweep = Sweep { least, most, factor, calls };
+        let options = Options { sweep, nccl: None, tuning: Vec::new() };
+        let context = context::tests::refused(2, 1 << 14);
+        let rows = |makers: Makers<'_>| -> Vec<Option<rows::Row>> {
+            let made = makers.iter().filter_map(|make| make(&context).ok().unwrap());
+            made.map(|mut subject| measure(&mut *subject, 1 << 16, 1, 2).ok().unwrap()).collect()
+        };
+        let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
+        let job = Operation::AllReduce.into();
+        let all = [
+            (p2p(&options), 3),
+            (host(true), 2),
+            (inside(false), 1),
+            (inside(true), 1),
+            (balls(), 0),
+            (ours(&options, job).collect(), 1),
+            (vec![array(0), array(2)], 2),
+        ];
+        for (i, (makers, wanted)) in all.into_iter().enumerate() {
+            let rows = rows(makers);
+            assert_eq!(rows.len(), wanted, "{i}: {rows:?}");
+            assert!(rows.iter().all(|row| row.as_ref().is_some_and(|row| row.wrong == Some(0))), "{i}: {rows:?}");
+        }
+    }
+}

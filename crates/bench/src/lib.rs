@@ -1,0 +1,192 @@
+//! `tandem bench`: measures the fabric, the primitives and whole proofs, after checking that the results are right.
+//!
+//! [`Command`] is the command line and [`run`] the command. A benchmark prints a table for people and appends rows of JSON.
+#![forbid(unsafe_code)]
+
+mod bound;
+mod chart;
+mod fabric;
+mod groth16;
+mod measure;
+mod msm;
+mod ntt;
+mod plot;
+mod png;
+mod poseidon;
+mod reduce;
+mod rows;
+mod setup;
+mod sort;
+
+use crate::plot::PlotFile;
+use clap::{Args, Subcommand};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use tandem_console::failure::Outcome;
+use tandem_console::files::Named;
+use tandem_console::options::{Curve, HashFunction};
+use tandem_console::session::Session;
+use tandem_console::values::{range, share};
+
+/// The command line of `tandem bench`.
+#[derive(Args)]
+pub struct Command {
+    #[command(subcommand)]
+    what: Bench,
+}
+
+/// What to measure.
+#[derive(Subcommand)]
+enum Bench {
+    #[command(flatten)]
+    Fabric(fabric::args::FabricBench),
+    /// Number-theoretic transforms: natural order to bit-reversed over a curve's scalar field each on as many GPUs as is
+    /// fastest, all others on the first
+    #[command(after_help = "Examples:\n  tandem bench ntt --field bn254 --log-n 16..20\n  \
+                            tandem bench ntt --field bls12-381 --log-n 32 --device cuda:0,1\n  \
+                            tandem bench ntt --field baby-bear --log-n 12 --batch 1000 --order nn --coset shift")]
+    Ntt(ntt::NttBench),
+    /// Multi-scalar multiplications in G1 or G2, each split by points over as many GPUs as is fastest
+    #[command(
+        after_help = "Examples:\n  tandem bench msm --curve bls12-381 --log-n 16..18 --runs 5 --json rows.jsonl\n  \
+                            tandem bench msm --log-n 22 --scalars random,equal,one,sparse,two,window\n  \
+                            tandem bench msm --log-n 8..18 --lanes 1"
+    )]
+    Msm(msm::MsmBench),
+    /// Poseidon hashes of columns from host memory, or Merkle trees over leaves that lie on the device
+    #[command(after_help = "The size is the number of columns, or of leaves.\n\nExamples:\n  \
+                            tandem bench poseidon --arity 11 --log-n 16..18\n  tandem bench poseidon --tree --log-n 20")]
+    Poseidon {
+        #[command(flatten)]
+        function: HashFunction,
+        /// Build a Merkle tree
+        #[arg(long)]
+        tree: bool,
+        /// Hash columns that lie in memory from which the devices copy themselves
+        #[arg(long, conflicts_with = "tree")]
+        pinned: bool,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Sums, least and greatest elements: on one device, on all, and from host memory, beside what the plan says
+    #[command(after_help = "Examples:\n  tandem bench reduce --element u64 --log-n 24..26 --data lanes,pinned\n  \
+                            tandem bench reduce --collective -b 4K -e 1G -f 4")]
+    Reduce(reduce::ReduceBench),
+    /// Keys that lie on the devices: on one of them, and on all by either way
+    #[command(after_help = "Examples:\n  tandem bench sort --log-n 24..26\n  \
+                            tandem bench sort --key u32 --pairs --keys zipf,heavy --log-n 24")]
+    Sort(sort::BenchSort),
+    /// Whole proofs: of circuits made up for the size, or of a key and a witness
+    #[command(
+        after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
+                            tandem bench groth16 circuit.zkey witness.wtns --runs 10"
+    )]
+    Groth16(groth16::BenchGroth16),
+    /// Test keys of circuits made up for the size, on the CPU
+    #[command(after_help = "Examples:\n  tandem bench setup --log-n 14..16 --runs 1\n  \
+                            tandem bench setup --log-n 20 --runs 1 --keep circuits")]
+    Setup {
+        /// Share of the circuit's wires that hold values of full size; the others hold bits
+        #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+        dense: f64,
+        /// Keep circuit, witness and key of each size in this folder, as n16.r1cs, n16.wtns and n16.zkey
+        #[arg(long, value_name = "FOLDER")]
+        keep: Option<PathBuf>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct BenchOptions {
+    /// The curve
+    #[arg(long, value_enum, default_value = "bn254")]
+    pub(crate) curve: Curve,
+    /// Binary logarithm of the size, or a range such as 16..20 with both ends
+    #[arg(long, value_name = "RANGE", default_value = "16", value_parser = range)]
+    pub(crate) log_n: RangeInclusive<u32>,
+    /// How often each size is measured
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Append one JSON row for each size to this file, or print it on stdout for -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotFile,
+}
+
+/// Measures.
+///
+/// # Errors
+/// The device or an option is at fault, a result is wrong, or a file cannot be written.
+pub fn run(session: &Session, command: &Command) -> Outcome {
+    match &command.what {
+        Bench::Fabric(what) => fabric::run(session, what),
+        Bench::Ntt(options) => ntt::run(session, options),
+        Bench::Msm(args) => msm::run(session, args),
+        Bench::Poseidon { function, tree, pinned, options } => {
+            poseidon::run(session, options, function, (*tree, *pinned))
+        }
+        Bench::Reduce(args) => reduce::run(session, args),
+        Bench::Sort(args) => sort::run(session, args),
+        Bench::Groth16(args) => groth16::run(session, args),
+        Bench::Setup { dense, keep, options } => setup::run(session, options, *dense, keep.as_deref()),
+    }
+}
+
+impl Command {
+    /// The files that its options name.
+    pub fn files(&self) -> Named {
+        let mut named = Named::default();
+        let rows = match &self.what {
+            Bench::Fabric(what) => {
+                let (calls, options) = what.options();
+                named.inputs.extend(options.and_then(|options| options.nccl.clone()));
+                calls.json.as_ref()
+            }
+            Bench::Reduce(a) => {
+                named.inputs.extend(a.options.nccl.clone());
+                a.options.sweep.calls.json.as_ref()
+            }
+            Bench::Groth16(a) => {
+                named.inputs.extend(a.zkey.iter().chain(&a.witness).cloned());
+                a.options.json.as_ref()
+            }
+            Bench::Setup { keep, options, .. } => {
+                if let Some(folder) = keep {
+                    named.outputs.extend(options.log_n.clone().flat_map(|log_n| setup::made(folder, log_n)));
+                }
+                options.json.as_ref()
+            }
+            Bench::Ntt(a) => a.json.as_ref(),
+            Bench::Msm(a) => a.options.json.as_ref(),
+            Bench::Poseidon { options, .. } => options.json.as_ref(),
+            Bench::Sort(a) => a.json.as_ref(),
+        };
+        named.outputs.extend(self.plot().map(PathBuf::from));
+        named.outputs.extend(rows.filter(|file| file.as_path() != Path::new(rows::STDOUT)).cloned());
+        named
+    }
+
+    /// Whether the options name files that can be what they are to be.
+    ///
+    /// # Errors
+    /// The suffix of the drawing's file is none that can be drawn.
+    pub fn check(&self) -> Outcome {
+        self.plot().map_or(Ok(()), plot::check)
+    }
+
+    /// The file to draw to.
+    fn plot(&self) -> Option<&Path> {
+        let plot = match &self.what {
+            Bench::Fabric(what) => &what.options().0.plot,
+            Bench::Reduce(a) => &a.options.sweep.calls.plot,
+            Bench::Ntt(a) => &a.plot,
+            Bench::Sort(a) => &a.plot,
+            Bench::Groth16(a) => &a.options.plot,
+            Bench::Msm(a) => &a.options.plot,
+            Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,
+        };
+        plot.file.as_deref()
+    }
+}

@@ -1,0 +1,10 @@
+//! What is measured, and how: everything lies where it is worked on, results are checked, and only then times are told.
+
+pub(crate) mod msm;
+pub(crate) mod ntt;
+pub(crate) mod ntt_batch;
+mod ntt_input;
+pub(crate) mod poseidon;
+mod random;
+pub(crate) mod reduce;
+pub(crate) mod sort;

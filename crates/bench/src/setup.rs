@@ -1,0 +1,54 @@
+//! `tandem bench setup`: test keys of circuits made up for the size.
+
+use crate::plot::Plot;
+use crate::rows::{line, median_and_min, Rows};
+use crate::BenchOptions;
+use std::path::{Path, PathBuf};
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::report;
+use tandem_console::session::Session;
+use tandem_engine::Synthetic;
+
+/// The files of a made-up circuit: constraints, witness and key.
+pub(crate) fn made(folder: &Path, log_n: u32) -> [PathBuf; 3] {
+    ["r1cs", "wtns", "zkey"].map(|extension| folder.join(format!("n{log_n}.{extension}")))
+}
+
+/// Test keys of made-up circuits, from file to file.
+pub(crate) fn run(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Path>) -> Outcome {
+    let rows = Rows::open(session, options.json.as_deref())?;
+    let temporary = match keep {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
+    };
+    if let Some(folder) = keep {
+        std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, format!("cannot make this folder: {e}")))?;
+    }
+    let folder = keep.or(temporary.as_ref().map(|t| t.path())).unwrap_or(Path::new("."));
+    let curve = options.curve.into();
+    let mut plot = Plot::open(&options.plot, "constraints", "thousand constraints/s")?;
+    session.note(&format!("setup, {curve}, CPU, {} runs; circuits and keys in {}", options.runs, folder.display()));
+    let mut table = vec![["size", "median ms", "min ms", "constraints/s", "key"].map(String::from).to_vec()];
+    for log_n in options.log_n.clone() {
+        let [r1cs, wtns, zkey] = made(folder, log_n);
+        session.trace.step("write circuit", || Synthetic { curve, log_size: log_n, dense }.write(&r1cs, &wtns))?;
+        let mut seconds = Vec::new();
+        let mut bytes = 0;
+        for _ in 0..options.runs {
+            let made = session.trace.step("setup", || {
+                tandem_engine::setup(&r1cs, &zkey, &tandem_engine::SetupOptions::default(), &session.bars)
+            })?;
+            session.bars.clear();
+            bytes = made.key.file_bytes;
+            seconds.push(made.stages.iter().map(|stage| stage.seconds).sum());
+        }
+        let (median, min) = median_and_min(&seconds);
+        rows.append_row("CPU", Rows::timed("setup", curve, log_n, &seconds))?;
+        plot.add("CPU", f64::from(log_n).exp2(), f64::from(log_n).exp2() / median / 1e3);
+        let mut cells = line(log_n, median, min, (1u64 << log_n) as f64 / median);
+        cells.push(report::bytes(bytes));
+        table.push(cells);
+    }
+    rows.table(&table, "");
+    plot.write(&format!("test keys, {curve}"))
+}

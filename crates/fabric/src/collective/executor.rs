@@ -1,0 +1,143 @@
+//! Carries operations out: by GPUs, or by pretend PEs.
+
+use crate::exec::lane::{carry_out, Lane, Words};
+use crate::exec::sim::{Bound, Bytes, Run};
+use crate::exec::{gpu, mail, predict_each, Schedule, Shape};
+use crate::onesided::OneSided;
+use crate::op::Op;
+use crate::planner::{Item, Planner, Way, HOST_SLOTS};
+use crate::world::Allocation;
+use crate::{HostLinks, Pe, Result, Symmetric};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+/// What the handles to a team's collectives share.
+pub(super) struct Executor {
+    pub(super) planner: Planner,
+    /// Tables of messages.
+    pub(super) mail: Mutex<mail::Mail>,
+    pub(super) gpus: Option<gpu::Gpus>,
+    /// Made when first needed.
+    pub(super) links: Mutex<Option<Arc<HostLinks>>>,
+}
+
+impl Executor {
+    /// Waits until the queues of these PEs have done what they were told.
+    pub(super) fn idle(&self, pes: impl Iterator<Item = usize>) -> Result<()> {
+        let busy = pes.map(|pe| self.planner.team.queue(pe)).filter(|queue| !queue.is_idle());
+        let results: Vec<Result<()>> = busy.map(|queue| queue.synchronize()).collect();
+        results.into_iter().collect()
+    }
+
+    pub(super) fn on_gpus(&self, gpus: &gpu::Gpus, items: &[Item], is_now: bool) -> Result<()> {
+        let planner = &self.planner;
+        planner.goes_through_host(0.0);
+        if is_now && gpus.resident(planner, items)? {
+            return Ok(());
+        }
+        gpus.leave();
+        let bytes: u64 = items.iter().map(|item| item.call.part).sum();
+        let is_copy = items.iter().all(|item| item.numbers.is_none());
+        if !planner.is_recording() && (is_copy || planner.tuning.engines == 0) && bytes >= planner.tuning.engines {
+            return gpus.engines(planner, items, is_now);
+        }
+        match planner.message(items) {
+            Some(item) => gpus.messages(&self.mail, planner, item),
+            None => gpus.fused(planner, items, is_now),
+        }
+    }
+
+    /// Pretend PEs take the ways that GPUs would; what counts for times is what the topology says.
+    fn sim_table(&self, items: &[Item], item: &Item) -> Result<Arc<Schedule>> {
+        let planner = &self.planner;
+        let tuning = &planner.tuning;
+        let shape = Shape { lanes: tuning.lanes, chunk: tuning.chunk, slots: tuning.slots };
+        let through = planner.through(items);
+        if through > 0 && planner.is_copied(item) {
+            let split = Shape { lanes: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
+            if let Ok(table) = planner.table(item, &split, Way::Planned(through)) {
+                let ends = predict_each(&table, &planner.topology)?;
+                let is_host = |i: usize| {
+                    let row = &table.transfers[i];
+                    row.sources.iter().chain(&row.targets).any(|spot| spot.node == table.host())
+                };
+                let last = |wanted: bool| {
+                    (0..ends.len()).filter(|&i| is_host(i) == wanted).map(|i| ends[i]).fold(0.0, f64::max)
+                };
+                planner.observe(last(false), last(true));
+                return Ok(table);
+            }
+        }
+        planner.table(item, &shape, planner.way(item))
+    }
+
+    pub(super) fn in_sim(&self, items: &[Item]) -> Result<()> {
+        let planner = &self.planner;
+        if let Some(item) =
+            planner.message(items).filter(|item| !planner.is_copied(item) || planner.through(items) == 0)
+        {
+            return self.mail_in_sim(item);
+        }
+        let tables = items.iter().map(|item| self.sim_table(items, item));
+        let (bounds, staging) = planner.bind(items, tables.collect::<Result<_>>()?, 0)?;
+        let mut workers: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        planner.tell_through_host(&bounds);
+        let run = Arc::new(Run::new(bounds));
+        let mut keep: Vec<&Arc<Allocation>> = items.iter().flat_map(|item| &item.keep).map(Symmetric::memory).collect();
+        keep.push(staging.memory());
+        for pe in workers {
+            let run = run.clone();
+            let timeout = planner.team.core().timeout;
+            let program = move |pe: &Pe| {
+                let seed = SEED.wrapping_mul(pe.me() as u64 + 1);
+                let done = run.pe(pe.me(), pe, timeout, || pe.is_over(), seed);
+                done.map_err(|stuck| pe.late(stuck.peer as u32, 0, stuck.seen, stuck.wanted))
+            };
+            planner.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
+        }
+        Ok(())
+    }
+
+    /// Small data: the words that kernels would read, and what they would do with them.
+    fn mail_in_sim(&self, item: &Item) -> Result<()> {
+        let planner = &self.planner;
+        planner.goes_through_host(0.0);
+        let table = mail::table(&self.mail, planner, item)?;
+        let keep: Vec<&Arc<Allocation>> = item.keep.iter().map(Symmetric::memory).collect();
+        let timeout = planner.team.core().timeout;
+        for (pe, &part) in table.args() {
+            // As long as the program, so is what it works on.
+            let kept = table.clone();
+            let program = move |pe: &Pe| {
+                let _kept = &kept;
+                let lanes = part.begin(pe);
+                let seed = SEED.wrapping_mul(pe.me() as u64 + 1).wrapping_add(lanes.first().map_or(0, Lane::round));
+                let done = carry_out(lanes, pe, timeout, || pe.is_over(), seed);
+                done.map_err(|missing| pe.late(missing.peer as u32, missing.place, missing.seen, missing.wanted))
+            };
+            planner.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
+        }
+        Ok(())
+    }
+}
+
+/// Of the order in which pretend PEs do what has no order.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Bytes for Pe {
+    fn read(&self, from: u64, to: &mut [u8]) {
+        self.read_at(from, to);
+    }
+    fn write(&self, to: u64, from: &[u8]) {
+        self.write_at(to, from);
+    }
+}
+
+impl Words for Pe {
+    type Word = AtomicU64;
+    fn words(&self, at: u64, count: u64, f: impl FnMut(u64, &AtomicU64)) {
+        self.words_at(at, count, f);
+    }
+}

@@ -1,0 +1,317 @@
+//! What collectives are planned with: plans, tables, staging memory; and which of the ways to do an operation is taken. It carries
+//! nothing out.
+
+use crate::exec::sim::Bound;
+use crate::exec::{direct, messages, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
+use crate::plan::{plan, Operation, Plan, Request, Route, Step};
+use crate::topology::{DeviceKind, Topology};
+use crate::{Error, Ratio, Result, Symmetric, Team};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is decided before anything is carried out, and what is kept of it.
+pub(crate) struct Planner {
+    pub(crate) team: Team,
+    pub(crate) topology: Topology,
+    pub(crate) job: Vec<usize>,
+    pub(crate) tuning: Tuning,
+    pub(crate) plans: Mutex<HashMap<(Request, bool), Arc<Plan>>>,
+    pub(crate) schedules: Mutex<HashMap<Wanted, Arc<Schedule>>>,
+    /// Rings, on every PE; the sim has those of host memory behind them.
+    pub(crate) staging: Mutex<Option<Symmetric<u8>>>,
+    /// Of copies from one PE to another: how many hundredths of what their plan gives to ways through host memory these get.
+    pub(crate) share: Mutex<Share>,
+    /// The part of the last call's bytes that took such a way, as the bits of an f64.
+    pub(crate) last_through: AtomicU64,
+}
+
+/// Where a table comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// A plan; the share of ways through host memory is to be changed to so many hundredths of what it is there, and 0 does
+    /// without them where it can.
+    Planned(u64),
+    /// [`direct`].
+    Direct,
+    /// [`messages`].
+    Messages,
+}
+
+/// What a schedule was made for.
+type Wanted = (Request, Call, Shape, Way);
+
+/// One operation with its memory.
+pub(crate) struct Item {
+    pub(crate) call: Call,
+    /// The PEs of the job.
+    pub(crate) job: Vec<usize>,
+    pub(crate) numbers: Option<(Kind, Combine)>,
+    /// By PE of the job.
+    pub(crate) input: Vec<u64>,
+    pub(crate) output: Vec<u64>,
+    /// What must stay.
+    pub(crate) keep: Vec<Symmetric<u8>>,
+}
+
+impl Planner {
+    pub(crate) fn planned(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
+        let mut request = Request::new(operation, job);
+        request.helpers = (0..self.team.size()).filter(|pe| !job.contains(pe)).collect();
+        request.root = matches!(operation, Operation::Broadcast | Operation::Reduce).then_some(root);
+        request.pcie = pcie;
+        let key = (request, pcie);
+        if let Some(plan) = lock(&self.plans).get(&key) {
+            return Ok(plan.clone());
+        }
+        let mut found = plan(&self.topology, &key.0)?;
+        // A plan that does without helpers does not have their nodes.
+        if matches!(found.gain, crate::plan::Gain::None(_)) {
+            found.request.helpers.clear();
+        }
+        let found = Arc::new(found);
+        lock(&self.plans).insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The plan that is carried out: over the links of the GPUs, and with ways through host memory where `pcie` asks for them or nothing
+    /// else joins the PEs.
+    pub(crate) fn taken(&self, operation: Operation, job: &[usize], root: usize, pcie: bool) -> Result<Arc<Plan>> {
+        let found = self.planned(operation, job, root, pcie)?;
+        if found.rate.is_zero() && !pcie {
+            return self.planned(operation, job, root, true);
+        }
+        Ok(found)
+    }
+
+    /// The table of an operation.
+    pub(crate) fn table(&self, item: &Item, shape: &Shape, way: Way) -> Result<Arc<Schedule>> {
+        let (call, job) = (&item.call, &item.job);
+        let way = if job.len() == 1 && way != Way::Messages { Way::Direct } else { way };
+        let mut request = Request::new(call.operation, job);
+        let mut plan = None;
+        if let Way::Planned(host) = way {
+            let found = self.taken(call.operation, job, job[call.root], host > 0)?;
+            request = found.request.clone();
+            plan = Some(found);
+        }
+        let key = (request, *call, *shape, way);
+        if let Some(table) = lock(&self.schedules).get(&key) {
+            return Ok(table.clone());
+        }
+        let table = Arc::new(match (way, plan) {
+            (Way::Planned(host), Some(plan)) if host > 0 => {
+                schedule(&self.topology, &self.weighed(&plan, host), call, shape)?
+            }
+            (_, Some(plan)) => schedule(&self.topology, &plan, call, shape)?,
+            (Way::Messages, None) => messages(call, job.len(), shape.lanes)?,
+            (_, None) => direct(call, job.len(), shape.lanes)?,
+        });
+        self.reached(job, &table)?;
+        let mut schedules = lock(&self.schedules);
+        if schedules.len() >= MOST_SCHEDULES {
+            schedules.clear();
+        }
+        schedules.insert(key, table.clone());
+        Ok(table)
+    }
+
+    /// Whether the topology has a way through host memory from one PE of a job to the other.
+    pub(crate) fn has_host_way(&self, item: &Item) -> bool {
+        let plan = self.planned(item.call.operation, &item.job, item.job[item.call.root], true);
+        plan.is_ok_and(|plan| self.through_host(&plan) > 0.0)
+    }
+
+    fn is_host(&self, paths: &[Vec<usize>]) -> bool {
+        paths.iter().flatten().any(|&d| self.topology.devices()[d].kind == DeviceKind::Cpu)
+    }
+
+    /// The share of a plan that goes through host memory.
+    fn through_host(&self, plan: &Plan) -> f64 {
+        let of = |step: &Step| -> f64 {
+            match step {
+                Step::Spread(trees) | Step::Collect(trees) => {
+                    trees.iter().filter(|t| self.is_host(&t.paths)).map(|t| t.share.to_f64()).sum()
+                }
+                Step::Send(routes) => {
+                    let through = |r: &&Route| self.is_host(std::slice::from_ref(&r.path));
+                    routes.iter().filter(through).map(|r| r.share.to_f64()).sum()
+                }
+            }
+        };
+        plan.steps.iter().map(of).sum()
+    }
+
+    /// The plan with other shares: those of ways through host memory are `hundredths` of what they were.
+    fn weighed(&self, plan: &Plan, hundredths: u64) -> Plan {
+        let mut plan = plan.clone();
+        let through = self.through_host(&plan);
+        if through <= 0.0 || through >= 1.0 {
+            return plan;
+        }
+        let wanted = (through * hundredths as f64 / 100.0).min(1.0);
+        let change = |is_host: bool, share: &mut Ratio| {
+            let factor = if is_host { wanted / through } else { (1.0 - wanted) / (1.0 - through) };
+            *share = Ratio::new((share.to_f64() * factor * 1e9) as i128, 1_000_000_000).unwrap_or(*share);
+        };
+        for step in &mut plan.steps {
+            match step {
+                Step::Spread(trees) | Step::Collect(trees) => {
+                    trees.iter_mut().for_each(|t| change(self.is_host(&t.paths), &mut t.share));
+                }
+                Step::Send(routes) => {
+                    routes.iter_mut().for_each(|r| change(self.is_host(std::slice::from_ref(&r.path)), &mut r.share));
+                }
+            }
+        }
+        plan
+    }
+
+    /// Checks that each PE reaches the memory that the table has it read and write.
+    fn reached(&self, job: &[usize], table: &Schedule) -> Result<()> {
+        let helpers = (0..self.team.size()).filter(|pe| !job.contains(pe));
+        let nodes: Vec<usize> = job.iter().copied().chain(helpers.take(table.helpers)).collect();
+        for row in &table.transfers {
+            for spot in row.sources.iter().chain(&row.targets) {
+                // Host memory is the node after them, which everyone reaches.
+                if let (Some(&me), Some(&pe)) = (nodes.get(row.at), nodes.get(spot.node)) {
+                    self.team.reaches(me, pe)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every PE of the job reaches every other.
+    pub(crate) fn reach_all(&self, item: &Item) -> bool {
+        item.job.iter().all(|&a| item.job.iter().all(|&b| self.team.reaches(a, b).is_ok()))
+    }
+
+    /// How an operation that goes through queues is done.
+    pub(crate) fn way(&self, item: &Item) -> Way {
+        let direct = if item.job.len() == 2 { self.tuning.direct_pair } else { self.tuning.direct };
+        if item.call.part <= direct && self.reach_all(item) {
+            Way::Direct
+        } else {
+            Way::Planned(0)
+        }
+    }
+
+    /// The operation whose data are so small that messages carry them, if it is alone.
+    pub(crate) fn message<'a>(&self, items: &'a [Item]) -> Option<&'a Item> {
+        let [item] = items else { return None };
+        let is_small = item.call.part * item.job.len() as u64 <= self.tuning.messages;
+        (item.job.len() > 1 && is_small && self.reach_all(item)).then_some(item)
+    }
+
+    /// Gives tables addresses. `host` is the address of staging in host memory.
+    pub(crate) fn bind(
+        &self,
+        items: &[Item],
+        tables: Vec<Arc<Schedule>>,
+        host: u64,
+    ) -> Result<(Vec<Bound>, Symmetric<u8>)> {
+        // By PE: what the tables before have taken.
+        let pes = self.team.size();
+        let mut taken = vec![0u64; pes + 1];
+        let mut nodes = Vec::new();
+        for (item, table) in items.iter().zip(&tables) {
+            let helpers = (0..pes).filter(|pe| !item.job.contains(pe)).take(table.helpers);
+            let all: Vec<usize> = item.job.iter().copied().chain(helpers).chain([pes]).collect();
+            let at: Vec<u64> = all.iter().map(|&pe| taken[pe]).collect();
+            all.iter().zip(&table.staging).for_each(|(&pe, bytes)| taken[pe] += bytes);
+            nodes.push((all, at));
+        }
+        let room = if host == 0 { taken[pes] } else { 0 };
+        let most = taken[..pes].iter().copied().max().unwrap_or(0);
+        let staging = self.staging(most + room)?;
+        let place = |pe: usize, at: u64| -> Result<u64> {
+            if pe < pes {
+                return Ok(self.team.queue(pe).address(&staging)? + at);
+            }
+            // In the sim host memory is the end of what the first PE has.
+            Ok(at + if host == 0 { self.team.queue(0).address(&staging)? + most } else { host })
+        };
+        let bounds = items.iter().zip(tables).zip(nodes).map(|((item, schedule), (nodes, at))| {
+            let by_node = |list: &[u64]| (0..nodes.len()).map(|i| list.get(i).copied().unwrap_or(0)).collect();
+            let staging = nodes.iter().zip(at).map(|(&pe, at)| place(pe, at)).collect::<Result<_>>()?;
+            let (input, output) = (by_node(&item.input), by_node(&item.output));
+            Ok(Bound { schedule, numbers: item.numbers, pes: nodes, input, output, staging })
+        });
+        Ok((bounds.collect::<Result<_>>()?, staging))
+    }
+
+    fn staging(&self, bytes: u64) -> Result<Symmetric<u8>> {
+        let mut staging = lock(&self.staging);
+        if let Some(memory) = staging.as_ref().filter(|memory| memory.bytes() >= bytes) {
+            return Ok(memory.clone());
+        }
+        let len = usize::try_from(bytes.next_power_of_two()).map_err(|_| Error::invalid("staging", "too large"))?;
+        let memory = self.team.alloc::<u8>(len)?;
+        *staging = Some(memory.clone());
+        Ok(memory)
+    }
+
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
+    }
+
+    pub(crate) fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    /// Whether a queue of the team is recording.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.team.queues().iter().any(|queue| queue.is_recording())
+    }
+
+    /// By how many hundredths the ways through host memory are to be changed that a copy from one PE to another takes beside its
+    /// links; 0 for anything else.
+    pub(crate) fn through(&self, items: &[Item]) -> u64 {
+        let [item] = items else { return 0 };
+        let is_one_way = matches!(item.call.operation, Operation::Broadcast | Operation::Send) && item.job.len() == 2;
+        // In steps of two, so that not every call has a table of its own.
+        let share = (lock(&self.share).value() / 2.0).round() as u64 * 2;
+        if is_one_way && self.tuning.through_host {
+            share
+        } else {
+            0
+        }
+    }
+
+    /// Keeps which part of the call's bytes goes through host memory.
+    pub(crate) fn goes_through_host(&self, part: f64) {
+        self.last_through.store(part.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The same, of tables that are about to be carried out.
+    pub(crate) fn tell_through_host(&self, bounds: &[Bound]) {
+        let to_host = |table: &Schedule| -> u64 {
+            let rows = table.transfers.iter().filter(|row| row.targets.iter().any(|spot| spot.node == table.host()));
+            rows.map(|row| row.bytes).sum()
+        };
+        let (moved, all) = bounds
+            .iter()
+            .fold((0, 0), |(moved, all), bound| (moved + to_host(&bound.schedule), all + bound.schedule.call.part));
+        self.goes_through_host(moved as f64 / all.max(1) as f64);
+    }
+
+    /// Takes the times of a copy that took both ways.
+    pub(crate) fn observe(&self, links: f64, host: f64) {
+        lock(&self.share).observe(links, host);
+    }
+
+    /// Whether it is for copy engines.
+    pub(crate) fn is_copied(&self, item: &Item) -> bool {
+        item.call.part >= self.tuning.engines && item.numbers.is_none()
+    }
+}
+
+/// Chunks of rings in host memory.
+pub(crate) const HOST_SLOTS: u64 = 8;
+/// Tables that are kept for the next time.
+const MOST_SCHEDULES: usize = 512;

@@ -1,0 +1,121 @@
+//! The device's small fields on their host path, compiled with the C++ compiler alone, against arkworks.
+
+use ark_ff::{Field, UniformRand};
+use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tandem_ops::{naive, BabyBear, Coset, Direction, Goldilocks, NttField, NttOp, Order};
+
+const CASES: usize = 200;
+const MODULUS: u64 = 0xffff_ffff_0000_0001;
+
+/// A field whose elements are numbers.
+trait Numbers: NttField {
+    const ID: u64;
+    fn from(number: u64) -> Self::Element;
+    fn number(element: Self::Element) -> u64;
+    /// Any number that the device takes for an element.
+    fn draw(case: usize, i: usize, rng: &mut ChaCha8Rng) -> u64;
+}
+
+impl Numbers for Goldilocks {
+    const ID: u64 = 0;
+    fn from(number: u64) -> Goldilocks {
+        Goldilocks(number)
+    }
+    fn number(element: Goldilocks) -> u64 {
+        element.0
+    }
+    fn draw(case: usize, i: usize, rng: &mut ChaCha8Rng) -> u64 {
+        let edges = [0, 1, 0xffff_ffff, 1 << 32, 1 << 63, MODULUS - 1, MODULUS, u64::MAX];
+        match case {
+            0..8 => edges[case],
+            8..16 => edges[(case + i) % 8],
+            16..24 if i.is_multiple_of(2) => edges[case % 8],
+            _ => rng.next_u64(),
+        }
+    }
+}
+
+impl Numbers for BabyBear {
+    const ID: u64 = 1;
+    fn from(number: u64) -> BabyBear {
+        BabyBear(number as u32)
+    }
+    fn number(element: BabyBear) -> u64 {
+        element.0.into()
+    }
+    fn draw(case: usize, i: usize, rng: &mut ChaCha8Rng) -> u64 {
+        let last = Self::number(Self::element(-<Self as NttField>::Ark::ONE));
+        let edges = [0, 1, 0x7800_0000, last];
+        match case {
+            0..4 => edges[case],
+            4..8 => edges[(case + i) % 4],
+            _ => Self::number(Self::element(<Self as NttField>::Ark::rand(rng))),
+        }
+    }
+}
+
+fn cases<F: Numbers>(out: &mut Vec<u8>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let op =
+        NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::Natural };
+    for h in 1..=5u64 {
+        for case in 0..CASES {
+            let numbers: Vec<u64> = (0..1 << h).map(|i| F::draw(case, i, &mut rng)).collect();
+            let elements: Vec<F::Ark> = numbers.iter().map(|&x| F::value(F::from(x))).collect();
+            let values = naive::ntt::<F>(&elements, op).unwrap();
+            let (a, b) = (elements[0], elements[1]);
+            let expected = values.into_iter().chain([a * b, a + b, a]).map(|x| F::number(F::element(x)));
+            [F::ID, h].into_iter().chain(numbers).chain(expected).for_each(|x| out.extend(x.to_le_bytes()));
+        }
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Compiles the program with every warning an error.
+fn compile(name: &str) -> PathBuf {
+    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let run = Command::new(&compiler)
+        .args(["-x", "c++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(native.join("include"))
+        .arg("-I")
+        .arg(native.join("src"))
+        .arg("-I")
+        .arg(native.join("../../cuda/native/include"))
+        .arg(native.join("tests/ntt_small.cpp"))
+        .arg("-o")
+        .arg(scratch(name))
+        .output()
+        .unwrap_or_else(|e| panic!("cannot run the C++ compiler {compiler}: {e}; install g++ or set CXX"));
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    scratch(name)
+}
+
+fn run(program: &Path, file: &[u8], name: &str) -> Output {
+    let path = scratch(name);
+    std::fs::write(&path, file).unwrap();
+    let output = Command::new(program).arg(&path).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    output
+}
+
+#[test]
+fn small_fields_agree_with_arkworks() {
+    let program = compile("host_ntt");
+    let mut file = Vec::new();
+    cases::<Goldilocks>(&mut file);
+    cases::<BabyBear>(&mut file);
+    let output = run(&program, &file, "host_ntt.bin");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", 2 * 5 * CASES));
+    // A wrong value must be found, and a file that ends early.
+    let end = file.len();
+    assert_eq!(run(&program, &file[..end - 1], "host_ntt_short.bin").status.code(), Some(2));
+    file[end - 8] ^= 1;
+    assert_eq!(run(&program, &file, "host_ntt_wrong.bin").status.code(), Some(1));
+}
