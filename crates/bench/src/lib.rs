@@ -3,6 +3,7 @@
 //! [`Command`] is the command line and [`run`] the command. A benchmark prints a table for people and appends rows of JSON.
 #![forbid(unsafe_code)]
 
+mod bars;
 mod bound;
 mod chart;
 mod fabric;

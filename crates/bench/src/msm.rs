@@ -2,7 +2,7 @@
 
 use crate::measure::msm::{bench, ScalarKind, SumBench};
 use crate::plot::Plot;
-use crate::rows::{median_and_min, Rows};
+use crate::rows::{self, median_and_min, Rows};
 use crate::BenchOptions;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -89,7 +89,7 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
             });
             rows.append_row(&device, row)?;
             let rate = (1u64 << log_n) as f64 / median / 1e6;
-            plot.add(&format!("{name} scalars, {}", report::lanes(summed.lanes)), f64::from(log_n).exp2(), rate);
+            plot.add(&format!("{name} scalars, {}", rows::lanes(summed.lanes)), f64::from(log_n).exp2(), rate);
             table.push(vec![
                 name.to_string(),
                 format!("2^{log_n}"),

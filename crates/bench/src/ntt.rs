@@ -3,7 +3,7 @@
 use crate::measure::ntt::Transformer;
 use crate::measure::ntt_batch::{Batch, Points};
 use crate::plot::{Plot, PlotFile};
-use crate::rows::{median_and_min, Rows};
+use crate::rows::{self, median_and_min, Rows};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -162,7 +162,7 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
         }
         rows.append_row(&lanes, row)?;
         let rate = what.batch as f64 * (1u64 << log_n) as f64 / median / 1e6;
-        plot.add(&report::lanes(times.lanes), f64::from(log_n).exp2(), rate);
+        plot.add(&rows::lanes(times.lanes), f64::from(log_n).exp2(), rate);
         table.push(vec![
             format!("2^{log_n}"),
             times.lanes.to_string(),

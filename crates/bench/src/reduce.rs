@@ -1,10 +1,11 @@
 //! `tandem bench reduce`: who should read what, as a table: one GPU, all of them with a share each, all of them reading from one, and
 //! host memory over their links.
 
+use crate::bars::table_with_bars;
 use crate::fabric::{self, args::Options};
 use crate::measure::reduce::{bench, bench_resident, random_elements, Dealt, Measured};
 use crate::plot::Plot;
-use crate::rows::{median_and_min, Rows};
+use crate::rows::{self, median_and_min, Rows};
 use clap::{Arg, Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -102,7 +103,7 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
                 "runs": test.measured.seconds.len(),
             });
             rows.append_row(&device, row)?;
-            let series = format!("{place}, {}, {}", report::lanes(test.lanes), test.way);
+            let series = format!("{place}, {}, {}", rows::lanes(test.lanes), test.way);
             plot.add(&series, f64::from(log_n).exp2(), rate(median));
             plot.bound(&series, "plan", f64::from(log_n).exp2(), rate(test.measured.planned));
             rates.push(rate(median));
@@ -117,7 +118,7 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
             ]);
         }
     }
-    rows.text(&report::table_with_bars(&table, &rates, 3));
+    rows.text(&table_with_bars(&table, &rates, 3));
     plot.write(&format!("{name}, {device}"))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::measure::sort::{bench, Distribution, SortBench};
 use crate::plot::{Plot, PlotFile};
-use crate::rows::{median_and_min, Rows};
+use crate::rows::{self, median_and_min, Rows};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -114,7 +114,7 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
                     "bound_ms": bound.map(report::round), "runs": seconds.len(),
                 });
                 rows.append_row(&device, row)?;
-                let series = format!("{}, {}, {way}", name(keys), report::lanes(lanes));
+                let series = format!("{}, {}, {way}", name(keys), rows::lanes(lanes));
                 let gkeys = |seconds: f64| elements as f64 / seconds / 1e9;
                 plot.add(&series, elements as f64, gkeys(median));
                 if let Some(ms) = bound {

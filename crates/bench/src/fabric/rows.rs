@@ -1,5 +1,6 @@
 //! Measured rows, as a table in the manner of nccl-tests and as JSON.
 
+use crate::bars::table_with_bars;
 use serde_json::{json, Value};
 use tandem_console::report;
 use tandem_console::sizes;
@@ -66,7 +67,7 @@ impl Table {
             cells.push(before.into_iter().chain(bus).chain([wrong]).collect());
         }
         let rates: Vec<f64> = rows.iter().map(|row| row.algbw()).collect();
-        report::table_with_bars(&cells, &rates, 1)
+        table_with_bars(&cells, &rates, 1)
     }
 
     /// What machines need of a row.
