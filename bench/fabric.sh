@@ -19,8 +19,7 @@ failures=0
 # bench <what> <options>
 bench() {
     name=$1
-    # There is one size of a ping-pong, and no curve over it.
-    [ "$name" = pingpong ] || set -- "$@" --plot "$out/$name.svg"
+    set -- "$@" --plot "$out/$name.svg"
     timeout "${limit:-60}" "$tandem" -q --device cuda bench "$@" --json "$rows" >"$out/fabric-$name.txt" 2>"$out/fabric-$name.log" ||
         { echo "bench $name failed:"; tail -3 "$out/fabric-$name.log"; failures=$((failures + 1)); }
 }

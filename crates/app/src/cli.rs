@@ -75,13 +75,15 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Show the GPUs, switches and links of a machine, with GB/s
     #[command(
-        after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json"
+        after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json\n  \
+            tandem topo --preset hgx-h200 --svg box.svg"
     )]
     Topo(Topo),
     /// Plan how to move data over all links, and prove that nothing is faster
     #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
         Examples:\n  tandem plan broadcast --gpus 0,1 --helpers 2,3 --preset dgx1-v100\n  \
-        tandem plan allreduce --gpus all --preset hgx-h200")]
+        tandem plan allreduce --gpus all --preset hgx-h200\n  \
+        tandem plan broadcast --gpus 0,1 --helpers all --preset dgx1-v100 --svg plan.svg")]
     Plan(Plan),
     /// Hash the elements in a file
     Hash {
@@ -309,7 +311,7 @@ pub(crate) struct Doctor {
 #[derive(Args)]
 pub(crate) struct Source {
     /// A machine known by name
-    #[arg(long, value_name = "NAME", value_parser = PRESETS.map(|(name, _)| name), conflicts_with = "from")]
+    #[arg(long, value_name = "NAME", value_parser = PRESETS.map(|(name, about)| PossibleValue::new(name).help(about)), conflicts_with = "from")]
     pub(crate) preset: Option<String>,
     /// A file: our JSON, NCCL topology XML, or the text of nvidia-smi topo -m
     #[arg(long, value_name = "FILE", value_parser = input())]
@@ -336,9 +338,9 @@ pub(crate) struct TopoFormat {
     /// Print NCCL topology XML, for NCCL_TOPO_FILE
     #[arg(long)]
     pub(crate) nccl_xml: bool,
-    /// Print a drawing
-    #[arg(long)]
-    pub(crate) svg: bool,
+    /// Draw it to this SVG file, or print the drawing on stdout for -
+    #[arg(long, value_name = "FILE", value_parser = output())]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -373,9 +375,9 @@ pub(crate) struct PlanFormat {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print a drawing
-    #[arg(long)]
-    pub(crate) svg: bool,
+    /// Draw it to this SVG file, or print the drawing on stdout for -
+    #[arg(long, value_name = "FILE", value_parser = output())]
+    pub(crate) svg: Option<PathBuf>,
     /// Print the trees as XML, in the manner of ForestColl
     #[arg(long)]
     pub(crate) xml: bool,

@@ -1,6 +1,6 @@
 //! The files that a command line names. An output that is an input too, or another output, is refused before anything is opened.
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Source};
 use crate::hash::Hash;
 use std::path::PathBuf;
 use tandem_console::failure::Outcome;
@@ -10,7 +10,11 @@ use tandem_console::files::{self, Named};
 pub(crate) fn check(cli: &Cli) -> Outcome {
     let mut named = named(&cli.command);
     named.outputs.extend(cli.common.trace.clone());
-    files::check(&named.outputs, &named.inputs)
+    files::check(&named.outputs, &named.inputs)?;
+    match &cli.command {
+        Command::Bench(bench) => bench.check(),
+        _ => Ok(()),
+    }
 }
 
 /// What a command reads and what it writes.
@@ -43,8 +47,8 @@ fn named(command: &Command) -> Named {
         Command::Setup(a) => new([&a.r1cs], [&a.zkey]),
         Command::ExportVkey(a) => new([&a.zkey], [&a.vkey]),
         Command::Inspect(a) => new([&a.file], []),
-        Command::Topo(a) => Named { inputs: a.source.from.iter().cloned().collect(), ..Named::default() },
-        Command::Plan(a) => Named { inputs: a.source.from.iter().cloned().collect(), ..Named::default() },
+        Command::Topo(a) => drawn(&a.source, a.format.svg.as_ref()),
+        Command::Plan(a) => drawn(&a.source, a.format.svg.as_ref()),
         Command::Hash { what: Hash::Poseidon(a) } => new([&a.input], [&a.output]),
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
@@ -57,4 +61,9 @@ fn named(command: &Command) -> Named {
 
 fn new<const I: usize, const O: usize>(inputs: [&PathBuf; I], outputs: [&PathBuf; O]) -> Named {
     Named { inputs: inputs.map(PathBuf::clone).into(), outputs: outputs.map(PathBuf::clone).into() }
+}
+
+/// The topology's file, and the drawing.
+fn drawn(source: &Source, svg: Option<&PathBuf>) -> Named {
+    Named { inputs: source.from.iter().cloned().collect(), outputs: svg.cloned().into_iter().collect() }
 }

@@ -11,6 +11,7 @@ use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
 
 pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
     let refused = |e: tandem_fabric::plan::Error| Failure::input(e.to_string());
+    let drawing = topo::Drawing::open(args.format.svg.as_deref())?;
     let topology = topo::open(&args.source)?;
     let of_args = Operation::ALL.iter().find(|(_, name)| cli::is_operation(name, &args.operation));
     let (operation, _) = *of_args.ok_or_else(|| Failure::input("unknown operation"))?;
@@ -33,9 +34,11 @@ pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
     interrupt::check()?;
     let plan = found.map_err(refused)?;
     check(&topology, &plan).map_err(|e| Failure::device(format!("the planner made a mistake: {e}")))?;
+    if let Some(drawing) = drawing {
+        return drawing.write(&plan.to_svg(&topology));
+    }
     report::result(&match args.format {
         PlanFormat { json: true, .. } => plan.to_json(&topology).to_string(),
-        PlanFormat { svg: true, .. } => plan.to_svg(&topology),
         PlanFormat { xml: true, .. } => plan.to_tree_xml(&topology).map_err(refused)?,
         PlanFormat { nccl_graph: true, .. } => plan.to_nccl_graph(&topology).map_err(refused)?,
         _ => plan.to_text(&topology),

@@ -2,11 +2,14 @@
 
 use crate::cli::{self, Source};
 use std::fmt::Write;
+use std::path::Path;
 use tandem_console::failure::{Failure, Outcome};
-use tandem_console::{files, report};
+use tandem_console::files::{self, Outputs};
+use tandem_console::report;
+use tandem_console::values::STDOUT;
 use tandem_cuda::Device;
 use tandem_fabric::probe::{self, Facts, Measured};
-use tandem_fabric::topology::{Topology, MAX_FILE};
+use tandem_fabric::topology::{wrapped, Topology, MAX_FILE};
 use tandem_fabric::{Options, Team};
 use tandem_formats::FileKind;
 
@@ -15,17 +18,28 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
         if args.measure {
             return Err(Failure::input("--measure: only the links of this machine can be measured"));
         }
-        report::result(&written(&open(&args.source)?, &args.format)?);
-        return Ok(());
+        let drawing = Drawing::open(args.format.svg.as_deref())?;
+        let topology = open(&args.source)?;
+        return match drawing {
+            Some(drawing) => drawing.write(&topology.to_svg()),
+            None => {
+                report::result(&written(&topology, &args.format)?);
+                Ok(())
+            }
+        };
     }
     let facts = probe::look();
-    let is_text = !(args.format.json || args.format.nccl_xml || args.format.svg);
+    let is_text = !(args.format.json || args.format.nccl_xml || args.format.svg.is_some());
     if let (Some(reason), true, false) = (&facts.no_gpu, is_text, args.measure) {
         report::result(&without_gpu(&facts, reason));
         return Ok(());
     }
+    let drawing = Drawing::open(args.format.svg.as_deref())?;
     let measured = if args.measure { Some(measure(&facts)?) } else { None };
     let topology = this_machine(&facts, measured.as_ref())?;
+    if let Some(drawing) = drawing {
+        return drawing.write(&topology.to_svg());
+    }
     let mut text = written(&topology, &args.format)?;
     if is_text {
         if let Some(measured) = &measured {
@@ -33,7 +47,7 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
         }
         let remarks = facts.remarks();
         if !remarks.is_empty() {
-            let _ = write!(text, "\nRemarks:\n{}\n", remarks.join("\n"));
+            let _ = write!(text, "\nRemarks:\n{}\n", wrapped(&remarks.join("\n"), 4));
         }
     }
     report::result(&text);
@@ -44,18 +58,45 @@ fn written(topology: &Topology, format: &cli::TopoFormat) -> Outcome<String> {
     Ok(match format {
         cli::TopoFormat { json: true, .. } => topology.to_json(),
         cli::TopoFormat { nccl_xml: true, .. } => topology.to_nccl_xml().map_err(|e| Failure::input(e.to_string()))?,
-        cli::TopoFormat { svg: true, .. } => topology.to_svg(),
         _ => topology.to_matrix(),
     })
+}
+
+/// The file of a drawing, opened before the work so that a wrong path costs no time.
+pub(crate) enum Drawing {
+    /// Printed as other results are.
+    Stdout,
+    File(Outputs),
+}
+
+impl Drawing {
+    pub(crate) fn open(file: Option<&Path>) -> Outcome<Option<Self>> {
+        let open = |file| match file == Path::new(STDOUT) {
+            true => Ok(Self::Stdout),
+            false => Ok(Self::File(Outputs::open(&[file])?)),
+        };
+        file.map(open).transpose()
+    }
+
+    pub(crate) fn write(self, svg: &str) -> Outcome {
+        match self {
+            Self::Stdout => {
+                report::result(svg);
+                Ok(())
+            }
+            Self::File(file) => file.commit(&[svg]),
+        }
+    }
 }
 
 /// A machine without GPUs has no topology, but there is something to say of it.
 fn without_gpu(facts: &Facts, reason: &str) -> String {
     let nodes: Vec<String> = facts.nodes.iter().map(|n| format!("CPU{n}")).collect();
-    format!(
+    let text = format!(
         "this machine: no GPU: {reason}\nNUMA nodes: {}\n\n--preset NAME and --from FILE show other machines.\n",
         nodes.join(", ")
-    )
+    );
+    wrapped(&text, 4)
 }
 
 /// Measures the GPUs that are used. The figures are by number of all GPUs.

@@ -104,7 +104,7 @@ fn results_that_cannot_be_printed() {
         (&["doctor", "--device", "cpu"], ""),
         (&["doctor", "--json", "--device", "cpu"], ""),
         (&["topo", "--preset", "dgx1-v100"], ""),
-        (&["topo", "--preset", "dgx1-v100", "--svg"], ""),
+        (&["topo", "--preset", "dgx1-v100", "--svg", "-"], ""),
         (&["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100"], ""),
         (&["completions", "bash"], ""),
         (&["--help"], ""),
@@ -118,7 +118,10 @@ fn results_that_cannot_be_printed() {
         (&["bench", "ntt", "--log-n", "4", "--runs", "1", "--device", "cpu"], ""),
         (&["bench", "ntt", "--log-n", "4", "--runs", "1", "--device", "cpu", "--json", "-"], ""),
         (&["bench", "ntt", "--log-n", "4", "--runs", "1", "--device", "cpu", "--json", "made"], "made"),
-        (&["bench", "broadcast", "-b", "4K", "-e", "4K", "-n", "1", "--device", "sim:2", "--plot", "made"], "made"),
+        (
+            &["bench", "broadcast", "-b", "4K", "-e", "4K", "-n", "1", "--device", "sim:2", "--plot", "made.svg"],
+            "made.svg",
+        ),
     ] {
         for (stdout, status) in [(closed(), 0), (full(), 2)] {
             let stderr = run_to(stdout, at, status, args);

@@ -1,6 +1,7 @@
 //! `tandem bench groth16`: whole proofs with a resident key, on one choice of devices or on several beside each other.
 
 use crate::bound;
+use crate::plot::Plot;
 use crate::rows::{header, line, median_and_min, Rows};
 use crate::BenchOptions;
 use clap::Args;
@@ -40,7 +41,8 @@ type Subject = (DeviceChoice, Schedule);
 
 pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     let rows = Rows::open(session, args.options.json.as_deref())?;
-    let mut bench = Bench { session, args, rows, table: vec![columns()], stages: String::new(), digits: None };
+    let plot = Plot::open(&args.options.plot, "rows", "proofs/s")?;
+    let mut bench = Bench { session, args, rows, plot, table: vec![columns()], stages: String::new(), digits: None };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         for subject in &subjects {
@@ -62,7 +64,7 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
         }
     }
     bench.rows.table(&bench.table, &bench.stages);
-    Ok(())
+    bench.plot.write("Groth16 proofs")
 }
 
 /// The user's choice, or all that are to be compared.
@@ -92,6 +94,7 @@ struct Bench<'a> {
     session: &'a Session,
     args: &'a BenchGroth16,
     rows: Rows<'a>,
+    plot: Plot,
     table: Vec<Vec<String>>,
     /// Where the time of each subject's last proof went.
     stages: String,
@@ -171,6 +174,11 @@ impl Bench<'_> {
         row["schedule"] = schedule.name().into();
         row["uses"] = (*uses).into();
         self.rows.append_row(&names, row)?;
+        let series = format!("{}, {device}", schedule.name());
+        self.plot.add(&series, f64::from(log_n).exp2(), rate);
+        if let Some(ms) = bound_ms {
+            self.plot.bound(&series, "bound", f64::from(log_n).exp2(), 1e3 * callers as f64 / ms);
+        }
         let mut cells = line(log_n, median, min, rate);
         cells.extend([schedule.name().into(), device.to_string()]);
         self.table.push(cells);

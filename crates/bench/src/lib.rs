@@ -3,18 +3,23 @@
 //! [`Command`] is the command line and [`run`] the command. A benchmark prints a table for people and appends rows of JSON.
 #![forbid(unsafe_code)]
 
+mod bars;
 mod bound;
+mod chart;
 mod fabric;
 mod groth16;
 mod measure;
 mod msm;
 mod ntt;
+mod plot;
+mod png;
 mod poseidon;
 mod reduce;
 mod rows;
 mod setup;
 mod sort;
 
+use crate::plot::PlotFile;
 use clap::{Args, Subcommand};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -107,6 +112,8 @@ pub(crate) struct BenchOptions {
     /// Append one JSON row for each size to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotFile,
 }
 
 /// Measures.
@@ -134,13 +141,11 @@ impl Command {
         let mut named = Named::default();
         let rows = match &self.what {
             Bench::Fabric(what) => {
-                let (calls, sweep, options) = what.options();
-                named.outputs.extend(sweep.and_then(|sweep| sweep.plot.clone()));
+                let (calls, options) = what.options();
                 named.inputs.extend(options.and_then(|options| options.nccl.clone()));
                 calls.json.as_ref()
             }
             Bench::Reduce(a) => {
-                named.outputs.extend(a.options.sweep.plot.clone());
                 named.inputs.extend(a.options.nccl.clone());
                 a.options.sweep.calls.json.as_ref()
             }
@@ -159,7 +164,30 @@ impl Command {
             Bench::Poseidon { options, .. } => options.json.as_ref(),
             Bench::Sort(a) => a.json.as_ref(),
         };
+        named.outputs.extend(self.plot().map(PathBuf::from));
         named.outputs.extend(rows.filter(|file| file.as_path() != Path::new(rows::STDOUT)).cloned());
         named
+    }
+
+    /// Whether the options name files that can be what they are to be.
+    ///
+    /// # Errors
+    /// The suffix of the drawing's file is none that can be drawn.
+    pub fn check(&self) -> Outcome {
+        self.plot().map_or(Ok(()), plot::check)
+    }
+
+    /// The file to draw to.
+    fn plot(&self) -> Option<&Path> {
+        let plot = match &self.what {
+            Bench::Fabric(what) => &what.options().0.plot,
+            Bench::Reduce(a) => &a.options.sweep.calls.plot,
+            Bench::Ntt(a) => &a.plot,
+            Bench::Sort(a) => &a.plot,
+            Bench::Groth16(a) => &a.options.plot,
+            Bench::Msm(a) => &a.options.plot,
+            Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,
+        };
+        plot.file.as_deref()
     }
 }

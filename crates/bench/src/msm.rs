@@ -1,7 +1,8 @@
 //! `tandem bench msm`: sums over points that stay on the GPUs, of random scalars and of others.
 
 use crate::measure::msm::{bench, ScalarKind, SumBench};
-use crate::rows::{median_and_min, Rows};
+use crate::plot::Plot;
+use crate::rows::{self, median_and_min, Rows};
 use crate::BenchOptions;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -61,6 +62,7 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
     let opened = session.open()?;
     let lanes = &opened.engine.report().lanes;
     let rows = Rows::open(session, options.json.as_deref())?;
+    let mut plot = Plot::open(&options.plot, "points", "million points/s")?;
     let all = lanes.join(", ");
     session.note(&format!("{what}, {curve}, {all}, {} runs after one to warm up; results checked", options.runs));
     let mut table = vec![["scalars", "size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
@@ -86,16 +88,18 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
                 "runs": summed.seconds.len(),
             });
             rows.append_row(&device, row)?;
+            let rate = (1u64 << log_n) as f64 / median / 1e6;
+            plot.add(&format!("{name} scalars, {}", rows::lanes(summed.lanes)), f64::from(log_n).exp2(), rate);
             table.push(vec![
                 name.to_string(),
                 format!("2^{log_n}"),
                 summed.lanes.to_string(),
                 format!("{:.3}", median * 1e3),
                 format!("{:.3}", min * 1e3),
-                format!("{:.2}", (1u64 << log_n) as f64 / median / 1e6),
+                format!("{rate:.2}"),
             ]);
         }
     }
     rows.text(&report::table(&table));
-    Ok(())
+    plot.write(&format!("{what}, {curve}, {all}"))
 }

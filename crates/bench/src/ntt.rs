@@ -2,7 +2,8 @@
 
 use crate::measure::ntt::Transformer;
 use crate::measure::ntt_batch::{Batch, Points};
-use crate::rows::{median_and_min, Rows};
+use crate::plot::{Plot, PlotFile};
+use crate::rows::{self, median_and_min, Rows};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -77,6 +78,8 @@ pub(crate) struct NttBench {
     /// Append one JSON row for each size to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotFile,
 }
 
 impl NttBench {
@@ -122,6 +125,7 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
     let on = session.trace.step("open device", || Transformer::open(&session.device))?;
     let lanes = on.report().lanes.join(", ");
     let rows = Rows::open(session, what.json.as_deref())?;
+    let mut plot = Plot::open(&what.plot, "elements", "million elements/s")?;
     session.note(&format!("ntt, {}, {lanes}, {runs} runs after one to warm up; results checked", batch.field));
     let mut table = vec![["size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
     for log_n in what.log_n.clone() {
@@ -157,14 +161,16 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
             row["batch"] = what.batch.into();
         }
         rows.append_row(&lanes, row)?;
+        let rate = what.batch as f64 * (1u64 << log_n) as f64 / median / 1e6;
+        plot.add(&rows::lanes(times.lanes), f64::from(log_n).exp2(), rate);
         table.push(vec![
             format!("2^{log_n}"),
             times.lanes.to_string(),
             format!("{:.3}", median * 1e3),
             format!("{:.3}", min * 1e3),
-            format!("{:.2}", what.batch as f64 * (1u64 << log_n) as f64 / median / 1e6),
+            format!("{rate:.2}"),
         ]);
     }
     rows.text(&report::table(&table));
-    Ok(())
+    plot.write(&format!("ntt, {}, {lanes}", batch.field))
 }

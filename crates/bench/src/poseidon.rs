@@ -1,6 +1,7 @@
 //! `tandem bench poseidon`: hashes of columns from host memory, or Merkle trees over leaves that lie on the device.
 
 use crate::measure::poseidon::Hashes;
+use crate::plot::Plot;
 use crate::rows::{header, line, median_and_min, Rows};
 use crate::BenchOptions;
 use tandem_console::failure::Outcome;
@@ -22,6 +23,7 @@ pub(crate) fn run(
     })?;
     let lanes = hashes.report().lanes.join(", ");
     let rows = Rows::open(session, options.json.as_deref())?;
+    let mut plot = Plot::open(&options.plot, if tree { "leaves" } else { "columns" }, "million hashes/s")?;
     let kind = match (tree, pinned) {
         (true, _) => "tree",
         (false, true) => "columns_pinned",
@@ -38,8 +40,10 @@ pub(crate) fn run(
         session.bars.clear();
         let (median, min) = median_and_min(&seconds);
         rows.append_row(&lanes, Rows::timed(&what, curve, log_n, &seconds))?;
-        table.push(line(log_n, median, min, (1u64 << log_n) as f64 / median / 1e6));
+        let rate = (1u64 << log_n) as f64 / median / 1e6;
+        plot.add(&lanes, f64::from(log_n).exp2(), rate);
+        table.push(line(log_n, median, min, rate));
     }
     rows.table(&table, "");
-    Ok(())
+    plot.write(&format!("{what}, {curve}"))
 }

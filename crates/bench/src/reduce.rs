@@ -1,9 +1,11 @@
 //! `tandem bench reduce`: who should read what, as a table: one GPU, all of them with a share each, all of them reading from one, and
 //! host memory over their links.
 
+use crate::bars::table_with_bars;
 use crate::fabric::{self, args::Options};
 use crate::measure::reduce::{bench, bench_resident, random_elements, Dealt, Measured};
-use crate::rows::{median_and_min, Rows};
+use crate::plot::Plot;
+use crate::rows::{self, median_and_min, Rows};
 use clap::{Arg, Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -36,10 +38,10 @@ pub(crate) struct ReduceBench {
     pub(crate) options: Options,
 }
 
-/// The options of the fabric's benches are the collective's, but for `--json`.
+/// The options of the fabric's benches are the collective's, but for `--json` and `--plot`.
 fn of_collective(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "least" | "most" | "factor" | "iters" | "warmup" | "plot" | "nccl" | "tuning" => arg.requires("collective"),
+        "least" | "most" | "factor" | "iters" | "warmup" | "nccl" | "tuning" => arg.requires("collective"),
         _ => arg,
     }
 }
@@ -76,10 +78,12 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
     let device = all.report().lanes.join(", ");
     let one = if lanes > 1 { Some(Reducer::open_first(&session.device)?) } else { None };
     let rows = Rows::open(session, args.options.sweep.calls.json.as_deref())?;
+    let mut plot = Plot::open(&args.options.sweep.calls.plot, "elements", "GB/s")?;
     let name = args.reduction.name();
     session.note(&format!("{name}, {device}, {} runs after one to warm up; results checked", args.runs));
-    let header = ["test", "size", "elements", "lanes", "way", "median ms", "min ms", "GB/s", "plan GB/s"];
+    let header = ["size", "elements", "lanes", "way", "median ms", "GB/s", "plan GB/s"];
     let mut table = vec![header.map(String::from).to_vec()];
+    let mut rates = Vec::new();
     for log_n in args.log_n.clone() {
         let bytes = element_bytes(args.reduction.kind())
             .checked_shl(log_n)
@@ -99,22 +103,23 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
                 "runs": test.measured.seconds.len(),
             });
             rows.append_row(&device, row)?;
-            let number = |x: f64| format!("{x:.3}");
+            let series = format!("{place}, {}, {}", rows::lanes(test.lanes), test.way);
+            plot.add(&series, f64::from(log_n).exp2(), rate(median));
+            plot.bound(&series, "plan", f64::from(log_n).exp2(), rate(test.measured.planned));
+            rates.push(rate(median));
             table.push(vec![
-                test.number.to_string(),
                 format!("2^{log_n}"),
                 place,
                 test.lanes.to_string(),
                 test.way.to_owned(),
-                number(median * 1e3),
-                number(min * 1e3),
+                format!("{:.3}", median * 1e3),
                 format!("{:.1}", rate(median)),
                 format!("{:.1}", rate(test.measured.planned)),
             ]);
         }
     }
-    rows.text(&report::table(&table));
-    Ok(())
+    rows.text(&table_with_bars(&table, &rates, 3));
+    plot.write(&format!("{name}, {device}"))
 }
 
 /// All tests of one size, whose results are those of the CPU.

@@ -28,6 +28,15 @@ pub(crate) fn line(log_n: u32, median: f64, min: f64, rate: f64) -> Vec<String> 
     vec![format!("2^{log_n}"), format!("{:.3}", median * 1e3), format!("{:.3}", min * 1e3), format!("{rate:.2}")]
 }
 
+/// `1 lane`, `2 lanes`.
+pub(crate) fn lanes(n: usize) -> String {
+    if n == 1 {
+        "1 lane".into()
+    } else {
+        format!("{n} lanes")
+    }
+}
+
 /// The name of stdout, for rows.
 pub(crate) const STDOUT: &str = "-";
 

@@ -1,5 +1,6 @@
 //! `tandem bench setup`: test keys of circuits made up for the size.
 
+use crate::plot::Plot;
 use crate::rows::{line, median_and_min, Rows};
 use crate::BenchOptions;
 use std::path::{Path, PathBuf};
@@ -20,8 +21,12 @@ pub(crate) fn run(session: &Session, options: &BenchOptions, dense: f64, keep: O
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
     };
+    if let Some(folder) = keep {
+        std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, format!("cannot make this folder: {e}")))?;
+    }
     let folder = keep.or(temporary.as_ref().map(|t| t.path())).unwrap_or(Path::new("."));
     let curve = options.curve.into();
+    let mut plot = Plot::open(&options.plot, "constraints", "thousand constraints/s")?;
     session.note(&format!("setup, {curve}, CPU, {} runs; circuits and keys in {}", options.runs, folder.display()));
     let mut table = vec![["size", "median ms", "min ms", "constraints/s", "key"].map(String::from).to_vec()];
     for log_n in options.log_n.clone() {
@@ -39,10 +44,11 @@ pub(crate) fn run(session: &Session, options: &BenchOptions, dense: f64, keep: O
         }
         let (median, min) = median_and_min(&seconds);
         rows.append_row("CPU", Rows::timed("setup", curve, log_n, &seconds))?;
+        plot.add("CPU", f64::from(log_n).exp2(), f64::from(log_n).exp2() / median / 1e3);
         let mut cells = line(log_n, median, min, (1u64 << log_n) as f64 / median);
         cells.push(report::bytes(bytes));
         table.push(cells);
     }
     rows.table(&table, "");
-    Ok(())
+    plot.write(&format!("test keys, {curve}"))
 }

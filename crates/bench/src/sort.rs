@@ -1,7 +1,8 @@
 //! `tandem bench sort`: keys that lie on the lanes: on one, and on all of them by either way.
 
 use crate::measure::sort::{bench, Distribution, SortBench};
-use crate::rows::{median_and_min, Rows};
+use crate::plot::{Plot, PlotFile};
+use crate::rows::{self, median_and_min, Rows};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -30,6 +31,8 @@ pub(crate) struct BenchSort {
     /// Append one JSON row for each line to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotFile,
 }
 
 /// A distribution as users write it.
@@ -79,9 +82,10 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
     let one = if lanes > 1 { Some(Sorter::open(&session.device, 1)?) } else { None };
     let device = all.report().lanes.join(", ");
     let rows = Rows::open(session, args.json.as_deref())?;
+    let mut plot = Plot::open(&args.plot, "keys", "Gkey/s")?;
     let what = format!("sort_{}{}", name(&args.what.key), if args.what.pairs { "_pairs" } else { "" });
     session.note(&format!("{what}, {device}, {} runs after one to warm up; results checked", args.runs));
-    let header = ["size", "keys", "lanes", "way", "median ms", "min ms", "Gkey/s", "bound ms", "bound/median"];
+    let header = ["size", "keys", "lanes", "way", "median ms", "min ms", "Gkey/s", "bound/median"];
     let mut table = vec![header.map(String::from).to_vec()];
     let ways = match args.what.way {
         Some(way) => vec![way],
@@ -110,6 +114,12 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
                     "bound_ms": bound.map(report::round), "runs": seconds.len(),
                 });
                 rows.append_row(&device, row)?;
+                let series = format!("{}, {}, {way}", name(keys), rows::lanes(lanes));
+                let gkeys = |seconds: f64| elements as f64 / seconds / 1e9;
+                plot.add(&series, elements as f64, gkeys(median));
+                if let Some(ms) = bound {
+                    plot.bound(&series, "bound", elements as f64, gkeys(ms / 1e3));
+                }
                 table.push(vec![
                     format!("2^{log_n}"),
                     name(keys),
@@ -118,14 +128,13 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
                     format!("{:.3}", median * 1e3),
                     format!("{:.3}", min * 1e3),
                     format!("{:.2}", elements as f64 / median / 1e9),
-                    bound.map_or("-".into(), |ms| format!("{ms:.3}")),
                     bound.map_or("-".into(), |ms| format!("{:.2}", ms / median / 1e3)),
                 ]);
             }
         }
     }
     rows.text(&report::table(&table));
-    Ok(())
+    plot.write(&format!("{what}, {device}"))
 }
 
 /// The least time of a sort by partition on NVIDIA H200s, in milliseconds, where 2^18 pieces fit in blocks: every lane reads

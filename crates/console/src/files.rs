@@ -29,11 +29,11 @@ impl Outputs {
         Ok(Self { files })
     }
 
-    /// Writes the files' texts, in the order of [`Outputs::open`]; nothing after Ctrl-C, even if the work got done.
-    pub fn commit(mut self, texts: &[&str]) -> Outcome {
+    /// Writes what the files hold, in the order of [`Outputs::open`]; nothing after Ctrl-C, even if the work got done.
+    pub fn commit(mut self, contents: &[impl AsRef<[u8]>]) -> Outcome {
         crate::interrupt::check()?;
-        for (file, text) in self.files.iter_mut().zip(texts) {
-            file.write_all(text.as_bytes()).map_err(|e| file.error(e))?;
+        for (file, content) in self.files.iter_mut().zip(contents) {
+            file.write_all(content.as_ref()).map_err(|e| file.error(e))?;
         }
         Ok(tandem_formats::output::commit(self.files)?)
     }

@@ -1,4 +1,4 @@
-//! Plans for other programs: JSON, trees as XML, NCCL graph XML, a drawing.
+//! Plans for other programs: JSON, trees as XML, NCCL graph XML.
 
 use super::{Gain, Operation, Plan, Step, Tree, Witness};
 use crate::ratio::gcd;
@@ -168,27 +168,6 @@ impl Plan {
         }
         out += "  </graph>\n</graphs>\n";
         Ok(out)
-    }
-
-    /// The topology, with the links in use and their loads.
-    pub fn to_svg(&self, topology: &Topology) -> String {
-        let loads: BTreeMap<(usize, usize), (String, f64)> = self
-            .loads
-            .iter()
-            .map(|l| {
-                let text = format!("{:.1}", l.rate.to_f64() / 1000.0);
-                ((l.from, l.to), (text, l.rate.to_f64() / l.capacity as f64))
-            })
-            .collect();
-        let gpus: Vec<_> = self.request.gpus.iter().map(|g| g.to_string()).collect();
-        let title = format!(
-            "{}: {} of GPUs {} at {:.1} GB/s",
-            topology.name(),
-            self.request.operation.name(),
-            gpus.join(", "),
-            self.gbs()
-        );
-        topology.svg(&title, &|a, b| loads.get(&(a, b)).cloned())
     }
 }
 

@@ -34,6 +34,7 @@
 
 mod budget;
 pub mod check;
+mod draw;
 mod error;
 mod export;
 mod flow;

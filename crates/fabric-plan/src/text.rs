@@ -3,7 +3,7 @@
 use super::{Gain, Operation, Plan, Request, Step, Witness};
 use crate::Ratio;
 use std::fmt::Write;
-use tandem_fabric_topology::Topology;
+use tandem_fabric_topology::{wrapped, Topology};
 
 fn gbs(rate: Ratio) -> String {
     let text = format!("{:.3}", rate.to_f64() / 1000.0);
@@ -47,6 +47,7 @@ impl Plan {
         if !request.helpers.is_empty() {
             let _ = write!(out, "; helpers {}", numbers(&request.helpers));
         }
+        out = wrapped(&out, 4);
         let _ = writeln!(out, "\n\nrate   {}", gbs(self.rate));
         let limit = bottleneck(topology, request, &self.witness, self.bound);
         let verdict = match self.gap() {
@@ -54,9 +55,11 @@ impl Plan {
             Some(gap) => format!("not reached: a plan may be faster, by {:.2} % at most", gap * 100.0),
             None => "not reached: no way was found".to_string(),
         };
-        let _ = writeln!(out, "bound  {} ({verdict}); {limit}", gbs(self.bound));
+        let bound = format!("bound  {} ({verdict}); {limit}", gbs(self.bound));
+        let _ = writeln!(out, "{}", wrapped(&bound, 7));
         if self.is_cut_short {
-            out += "search stopped at its limit: with more time the plan may become better, or the bound less\n";
+            let stopped = "search stopped at its limit: with more time the plan may become better, or the bound less";
+            let _ = writeln!(out, "{}", wrapped(stopped, 7));
         }
         match &self.gain {
             Gain::NotAsked => {}
@@ -66,7 +69,7 @@ impl Plan {
                 let _ = writeln!(out, "gain   {times:.2} times the {} without helpers", gbs(*alone));
             }
             Gain::None(reason) => {
-                let _ = writeln!(out, "gain   no gain possible: {reason}");
+                let _ = writeln!(out, "{}", wrapped(&format!("gain   no gain possible: {reason}"), 7));
             }
         }
         if self.rate.is_zero() {
@@ -102,13 +105,15 @@ impl Plan {
                 for tree in trees {
                     let paths: Vec<_> = tree.paths.iter().map(path).collect();
                     let name = &topology.devices()[tree.root].name;
-                    let _ = writeln!(out, "  {} {way} {name}: {}", share(tree.share), paths.join("; "));
+                    let tree = format!("  {} {way} {name}: {}", share(tree.share), paths.join("; "));
+                    let _ = writeln!(out, "{}", wrapped(&tree, 12));
                 }
             }
             Step::Send(routes) => {
                 let _ = writeln!(out, "\n{} paths", routes.len());
                 for route in routes {
-                    let _ = writeln!(out, "  {} {}", share(route.share), path(&route.path));
+                    let route = format!("  {} {}", share(route.share), path(&route.path));
+                    let _ = writeln!(out, "{}", wrapped(&route, 12));
                 }
             }
         }

@@ -21,18 +21,21 @@
 //! made; everything behind that may rely on the rules of [`Topology::new`].
 #![forbid(unsafe_code)]
 
-mod draw;
+pub mod draw;
 mod error;
 mod json;
+pub mod layout;
 mod nccl;
+pub mod picture;
 mod preset;
 mod shape;
 mod smi;
+mod wrap;
 
-pub use draw::Note;
 pub use error::{Error, Result};
 pub use nccl::escaped;
 pub use preset::PRESETS;
+pub use wrap::{wrapped, COLUMNS};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -5,7 +5,7 @@ use super::{Builder, DeviceKind, LinkKind, Topology};
 use crate::{Error, Result};
 
 /// Names of presets, each with a line about it.
-pub const PRESETS: [(&str, &str); 9] = [
+pub const PRESETS: [(&str, &str); 12] = [
     ("dgx1-v100", "DGX-1 with 8 V100, six NVLinks each, no switch"),
     ("dgx1-v100-4", "GPUs 0 to 3 of a DGX-1 with V100"),
     ("hgx-a100", "HGX with 8 A100 on NVSwitches, NV12"),
@@ -15,6 +15,9 @@ pub const PRESETS: [(&str, &str); 9] = [
     ("bridge-pairs", "four RTX 3090, two pairs on NV4 bridges, SYS between them"),
     ("a100-mesh4", "four A100, NV4 between each two"),
     ("h100-mesh4", "four H100, NV6 between each two"),
+    ("l40s-8", "eight L40S on PCIe switches, no NVLink"),
+    ("gb200-trays", "two trays of a GB200 NVL72: two hosts with four GPUs and two CPUs each on common NVSwitches"),
+    ("ring5", "five A100 in a ring of NV4, one CPU"),
 ];
 
 /// NVLinks between the GPUs of a DGX-1 with V100.
@@ -56,6 +59,11 @@ impl Topology {
             }
             "a100-mesh4" => mesh(&mut b, 80, 4, 16.0),
             "h100-mesh4" => mesh(&mut b, 90, 6, 32.0),
+            "l40s-8" => {
+                host(&mut b, &[2, 2, 2, 2], 89, 16.0);
+            }
+            "gb200-trays" => trays(&mut b),
+            "ring5" => ring(&mut b, 5),
             _ => {
                 let names: Vec<_> = PRESETS.iter().map(|(name, _)| *name).collect();
                 return Err(Error::at(format!("preset {name:?}"), format!("expected one of {}", names.join(", "))));
@@ -118,5 +126,27 @@ fn mesh(b: &mut Builder, sm: u32, count: u32, gts: f64) {
         for j in i + 1..4 {
             b.link(gpus[i], gpus[j], LinkKind::NvLink, count, rate(f64::from(count) * nvlink(sm)));
         }
+    }
+}
+
+/// Hosts are joined by NVLink alone. Each CPU has two GPUs on NVLink-C2C, which carries 450 GB/s each way for both.
+fn trays(b: &mut Builder) {
+    let gpus: Vec<usize> = (0..8).map(|i| b.device(format!("GPU{i}"), DeviceKind::Gpu, &[("sm", "100")])).collect();
+    let cpus: Vec<usize> =
+        (0..4).map(|i| b.device(format!("CPU{i}"), DeviceKind::Cpu, &[("numaid", &i.to_string())])).collect();
+    let switch = b.device("NVSwitch0", DeviceKind::NvSwitch, &[]);
+    for (i, &gpu) in gpus.iter().enumerate() {
+        b.link(gpu, cpus[i / 2], LinkKind::NvLink, 1, rate(225.0));
+        b.link(gpu, switch, LinkKind::NvLink, 18, rate(18.0 * nvlink(100)));
+    }
+    cpus.chunks_exact(2).for_each(|host| b.sockets(host, rate(SOCKET)));
+}
+
+fn ring(b: &mut Builder, n: usize) {
+    let gpus: Vec<usize> = (0..n).map(|i| b.device(format!("GPU{i}"), DeviceKind::Gpu, &[("sm", "80")])).collect();
+    let cpu = b.device("CPU0", DeviceKind::Cpu, &[("numaid", "0")]);
+    for (i, &gpu) in gpus.iter().enumerate() {
+        b.link(gpu, cpu, LinkKind::Pcie, 1, rate(pcie(16.0, 16)));
+        b.link(gpu, gpus[(i + 1) % n], LinkKind::NvLink, 4, rate(4.0 * nvlink(80)));
     }
 }

@@ -1,5 +1,6 @@
 //! The command line of the fabric's benches.
 
+use crate::plot::PlotFile;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tandem_console::sizes;
@@ -69,6 +70,8 @@ pub(crate) struct Calls {
     /// Append one JSON row for each line of the table to this file, or print it on stdout for -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotFile,
 }
 
 /// The same of several sizes.
@@ -85,9 +88,6 @@ pub(crate) struct Sweep {
     pub(crate) factor: u64,
     #[command(flatten)]
     pub(crate) calls: Calls,
-    /// Draw the rates over the sizes to this SVG file
-    #[arg(long, value_name = "FILE", value_parser = tandem_console::values::output())]
-    pub(crate) plot: Option<PathBuf>,
 }
 
 /// The same of what plans are made for, and NCCL has too.
@@ -105,18 +105,16 @@ pub(crate) struct Options {
 
 impl FabricBench {
     /// Its options, as far as it has them.
-    pub(crate) fn options(&self) -> (&Calls, Option<&Sweep>, Option<&Options>) {
+    pub(crate) fn options(&self) -> (&Calls, Option<&Options>) {
         match self {
-            Self::Pingpong(calls) => (calls, None, None),
-            Self::Put(sweep) | Self::Get(sweep) | Self::Upload(sweep) | Self::Download(sweep) => {
-                (&sweep.calls, Some(sweep), None)
-            }
+            Self::Pingpong(calls) => (calls, None),
+            Self::Put(sweep) | Self::Get(sweep) | Self::Upload(sweep) | Self::Download(sweep) => (&sweep.calls, None),
             Self::P2p(options)
             | Self::Broadcast(options)
             | Self::Allreduce(options)
             | Self::Allgather(options)
             | Self::Reducescatter(options)
-            | Self::Alltoall(options) => (&options.sweep.calls, Some(&options.sweep), Some(options)),
+            | Self::Alltoall(options) => (&options.sweep.calls, Some(options)),
         }
     }
 }

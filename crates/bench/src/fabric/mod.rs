@@ -8,10 +8,10 @@ mod copies;
 mod data;
 mod inside;
 mod nccl;
-mod plot;
 mod rows;
 mod subject;
 
+use crate::plot::Plot;
 use crate::rows::Rows;
 use args::{FabricBench, Options, Sweep};
 use context::Context;
@@ -21,7 +21,6 @@ use rows::Table;
 use std::path::Path;
 use subject::{measure, Subject};
 use tandem_console::failure::{Failure, Outcome};
-use tandem_console::files::Outputs;
 use tandem_console::session::Session;
 use tandem_console::sizes;
 use tandem_fabric::kernels::Ball;
@@ -40,7 +39,7 @@ pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
         FabricBench::Get(sweep) => table(session, sweep, None, "get", SEND, inside(true)),
         FabricBench::Pingpong(calls) => {
             // There is one size, and no curve over it.
-            let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone(), plot: None };
+            let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone() };
             table(session, &sweep, None, "pingpong", SEND, balls())
         }
         FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
@@ -163,21 +162,24 @@ fn table(
         let (least, most) = (sizes::write(sweep.least), sizes::write(sweep.most));
         return Err(Failure::input(format!("--min-bytes {least} is more than --max-bytes {most}")));
     }
-    let plot = sweep.plot.as_ref().map(|file| Outputs::open(&[file])).transpose()?;
+    let is_one_size = what == "pingpong";
+    let (x, y) =
+        if is_one_size { ("bytes", "time of a round trip, us") } else { ("size, bytes", "rate (algbw), GB/s") };
+    let mut plot = Plot::open(&sweep.calls.plot, x, y)?;
     let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
     let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes))?;
     let names = context.names();
     let rows = Rows::open(session, sweep.calls.json.as_deref())?;
     session.note(&format!(
-        "{what}, {names}: time is that of one of many queued calls, latency from one call until it is complete everywhere; \
-         rates are of the former where there is one; results checked where #wrong has a number"
+        "{what}, {names}: time is that of one of many queued calls, alone is from one call until it is complete everywhere; \
+         rates (algbw, and busbw where it differs) are of the former where there is one; results checked where wrong has a number"
     ));
     if let Some(why) = context.apart() {
         session.note(&format!(
             "{why}: copies between them pass through the host, and what kernels of one do in the memory of another is left out"
         ));
     }
-    let mut table = Table { what, factor: job.bus_factor(context.team.size()), width: 4, rows: Vec::new() };
+    let mut table = Table { what, factor: job.bus_factor(context.team.size()), rows: Vec::new() };
     // Whatever ends the measuring, what has been measured is told, and elements that were wrong are the verdict.
     let measured = measure_all(session, sweep, &context, makers, &rows, &mut table);
     rows.text(&table.text());
@@ -185,11 +187,10 @@ fn table(
         0 => measured?,
         wrong => return Err(Failure::device(format!("{wrong} elements were wrong; see the table"))),
     }
-    if let Some(file) = plot {
-        let title = format!("{what}, {names}");
-        file.commit(&[&plot::svg(&table, &title).map_err(Failure::input)?])?;
+    for row in &table.rows {
+        plot.add(&row.library, row.bytes as f64, if is_one_size { row.microseconds() } else { row.algbw() });
     }
-    Ok(())
+    plot.write(&format!("{what}, {names}"))
 }
 
 /// Adds a row to the table for every size of every subject.
@@ -230,8 +231,8 @@ mod tests {
     #[test]
     fn a_refused_pair_is_measured_through_the_host() {
         let (least, most, factor, iters, warmup) = (1 << 16, 1 << 16, 4, 2, 1);
-        let calls = Calls { iters, warmup, json: None };
-        let sweep = Sweep { least, most, factor, calls, plot: None };
+        let calls = Calls { iters, warmup, json: None, plot: Default::default() };
+        let sweep = Sweep { least, most, factor, calls };
         let options = Options { sweep, nccl: None, tuning: Vec::new() };
         let context = context::tests::refused(2, 1 << 14);
         let rows = |makers: Makers<'_>| -> Vec<Option<rows::Row>> {

@@ -1,5 +1,6 @@
 //! Measured rows, as a table in the manner of nccl-tests and as JSON.
 
+use crate::bars::table_with_bars;
 use serde_json::{json, Value};
 use tandem_console::report;
 use tandem_console::sizes;
@@ -40,31 +41,33 @@ pub(crate) struct Table {
     pub(crate) what: &'static str,
     /// What the bus carries for each byte of the size; nccl-tests' busbw is algbw times this.
     pub(crate) factor: f64,
-    /// Bytes of an element.
-    pub(crate) width: u64,
     pub(crate) rows: Vec<Row>,
 }
 
 impl Table {
     /// The lines, sizes together, libraries below each other.
     pub(crate) fn text(&self) -> String {
-        let names = ["size", "count", "library", "time us", "latency us", "algbw GB/s", "busbw GB/s", "#wrong"];
-        let mut cells = vec![names.map(String::from).to_vec()];
+        // Where the bus carries what the operation is called with, both rates are one.
+        let has_bus = self.factor != 1.0;
+        let bus = |cell: String| has_bus.then_some(cell);
+        let names = ["size", "library", "time us", "alone us", "GB/s"].map(String::from).into_iter();
+        let mut cells = vec![names.chain(bus("busbw".into())).chain(["wrong".into()]).collect::<Vec<_>>()];
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.bytes);
-        for row in rows {
-            cells.push(vec![
+        for row in &rows {
+            let before = [
                 sizes::write(row.bytes),
-                (row.bytes / self.width).to_string(),
                 row.library.clone(),
                 row.queued.map_or("-".into(), |us| format!("{us:.2}")),
                 format!("{:.2}", row.latency),
                 format!("{:.2}", row.algbw()),
-                format!("{:.2}", row.algbw() * self.factor),
-                row.wrong.map_or("-".into(), |n| n.to_string()),
-            ]);
+            ];
+            let bus = bus(format!("{:.2}", row.algbw() * self.factor));
+            let wrong = row.wrong.map_or("-".into(), |n| n.to_string());
+            cells.push(before.into_iter().chain(bus).chain([wrong]).collect());
         }
-        report::table(&cells)
+        let rates: Vec<f64> = rows.iter().map(|row| row.algbw()).collect();
+        table_with_bars(&cells, &rates, 1)
     }
 
     /// What machines need of a row.
@@ -105,7 +108,7 @@ pub(super) mod tests {
             wrong: (library == "tandem").then_some(0),
         };
         let rows = vec![row("tandem", 1 << 20, 10.0), row("tandem", 4096, 2.0), row("NCCL 2.28.9", 4096, 8.0)];
-        Table { what: "allgather", factor: 0.5, width: 4, rows }
+        Table { what: "allgather", factor: 0.5, rows }
     }
 
     #[test]
@@ -113,9 +116,11 @@ pub(super) mod tests {
         let text = table().text();
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines.len(), 4);
-        assert_eq!(lines[1], ["4", "KiB", "1024", "tandem", "2.00", "7.00", "2.05", "1.02", "0"]);
-        assert_eq!(lines[2], ["4", "KiB", "1024", "NCCL", "2.28.9", "8.00", "13.00", "0.51", "0.26", "-"]);
-        assert_eq!(lines[3][6..8], ["104.86", "52.43"]);
+        assert_eq!(lines[1], ["4", "KiB", "tandem", "2.00", "7.00", "2.05", "1.02", "0"]);
+        assert_eq!(lines[2], ["4", "KiB", "NCCL", "2.28.9", "8.00", "13.00", "0.51", "0.26", "-"]);
+        assert_eq!(lines[3][5..], ["104.86", "52.43", "0", "################"]);
+        // Of a copy both rates are one.
+        assert!(!Table { factor: 1.0, ..table() }.text().contains("busbw"));
     }
 
     #[test]
