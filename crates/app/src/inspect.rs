@@ -159,7 +159,7 @@ fn trust(contributions: Option<&Contributions>) -> Option<&'static str> {
             "NO CEREMONY: the file does not say who took part in its making; take it for a test key unless you know better",
         ),
         Some(made) if !made.entries.is_empty() => None,
-        // See docs/decisions/0015: no ceremony hashes to zero.
+        // See docs/decisions/0015-test-keys.md: no ceremony hashes to zero.
         Some(made) if made.circuit_hash == [0; 64] => Some(
             "TEST KEY: made by tandem setup; whoever made it can know its secret and forge proofs; \
              use it for tests, never in production",

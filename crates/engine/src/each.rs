@@ -10,36 +10,51 @@ use tandem_groth16::{Error, KeyView, Layout, Made, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
-pub(crate) struct Each(Vec<Arc<dyn AnyTeam>>);
+pub(crate) struct Each {
+    teams: Vec<Arc<dyn AnyTeam>>,
+    /// How often all of them have been opened again.
+    generation: Mutex<u64>,
+}
 
 impl Each {
     /// Of at least one team.
     pub(crate) fn new(teams: Vec<Arc<dyn AnyTeam>>) -> Self {
-        Each(teams)
+        Each { teams, generation: Mutex::default() }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, u64> {
+        self.generation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl AnyTeam for Each {
     fn info(&self) -> Info {
-        together(self.0.iter().map(|team| team.info()))
+        together(self.teams.iter().map(|team| team.info()))
     }
     /// That of the first.
     fn backend(&self) -> Arc<dyn Any + Send + Sync> {
-        self.0[0].backend()
+        self.teams[0].backend()
     }
     fn host_buf(&self, len: usize) -> tandem_ops::Result<HostBuf<Canonical>> {
         // What is page-locked for one GPU is so for all.
-        self.0[0].host_buf(len)
+        self.teams[0].host_buf(len)
     }
     fn run(&self, work: &mut (dyn FnMut() + Send)) -> tandem_ops::Result<()> {
-        self.0[0].run(work)
+        self.teams[0].run(work)
     }
     fn generation(&self) -> u64 {
-        self.0[0].generation()
+        *self.locked()
     }
-    /// All of them: what befell one may have befallen the machine.
+    /// All of them: what befell one may have befallen the machine. Where one cannot be opened, all are opened once more the next time.
     fn reopen(&self, seen: u64) -> tandem_ops::Result<()> {
-        self.0.iter().try_for_each(|team| team.reopen(seen))
+        let mut generation = self.locked();
+        if *generation != seen {
+            return Ok(());
+        }
+        let opened: Vec<_> = self.teams.iter().map(|team| team.reopen(team.generation())).collect();
+        opened.into_iter().collect::<tandem_ops::Result<()>>()?;
+        *generation += 1;
+        Ok(())
     }
 }
 
@@ -59,9 +74,9 @@ where
     dyn AnyTeam: Team<C>,
 {
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
-        let of_each = proofs.div_ceil(self.0.len() as u64);
+        let of_each = proofs.div_ceil(self.teams.len() as u64);
         let keys = self
-            .0
+            .teams
             .iter()
             .map(|team| Team::<C>::load(&**team, view, layout, of_each))
             .collect::<tandem_groth16::Result<Vec<_>>>()?;
@@ -130,5 +145,42 @@ impl<C: Curve> Resident<C> for EachKey<C> {
         let (made, mut spans) = self.keys[taken.index].prove(order)?;
         spans.iter_mut().for_each(|span| span.lane = Lane(taken.index));
         Ok((made, spans))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::OneTeam;
+    use std::sync::atomic::AtomicBool;
+    use tandem_ops::{cpu::Cpu, Error as Fault};
+
+    /// One that cannot be opened for a while is not left behind by the others.
+    #[test]
+    fn all_teams_are_opened_again_until_all_are() {
+        let fails = Arc::new(AtomicBool::new(false));
+        let opened: [Arc<AtomicUsize>; 2] = Default::default();
+        let team = |index: usize| -> Arc<dyn AnyTeam> {
+            let (fails, opened) = (fails.clone(), opened[index].clone());
+            let open = move || {
+                if index == 1 && fails.load(Ordering::SeqCst) {
+                    return Err(Fault::invalid("open", "a test"));
+                }
+                opened.fetch_add(1, Ordering::SeqCst);
+                Ok(Cpu::new(1))
+            };
+            Arc::new(OneTeam::new(1, open).unwrap())
+        };
+        let each = Each::new(vec![team(0), team(1)]);
+        let counts = || opened.each_ref().map(|count| count.load(Ordering::SeqCst));
+        fails.store(true, Ordering::SeqCst);
+        assert!(each.reopen(0).is_err());
+        assert_eq!((each.generation(), counts()), (0, [2, 1]));
+        fails.store(false, Ordering::SeqCst);
+        each.reopen(0).unwrap();
+        assert_eq!((each.generation(), counts()), (1, [3, 2]));
+        // Another key has seen to it.
+        each.reopen(0).unwrap();
+        assert_eq!(counts(), [3, 2]);
     }
 }
