@@ -19,8 +19,10 @@ pub enum CurveId {
 }
 
 /// Hands the list of curves to a macro, each as the name that [`CurveId`]'s variant and the type share, after what
-/// else it is to get: `for_each_curve!([callback] args..)` becomes `callback!(args.. ; Bn254 Bls12_381)`. It is the only list: a curve that is added here, to [`CurveId`] and as a
-/// type is a compile error wherever something of its own is missing.
+/// else it is to get: `for_each_curve!([callback] args..)` becomes `callback!(args.. ; Bn254 Bls12_381)`.
+///
+/// It is the only list: a curve that is added here, to [`CurveId`] and as a type is a compile error wherever something
+/// of its own is missing.
 #[macro_export]
 macro_rules! for_each_curve {
     ([$($callback:tt)*] $($args:tt)*) => {
@@ -35,7 +37,7 @@ macro_rules! for_each_curve {
 /// fn name<C: Curve>() -> String {
 ///     C::ID.to_string()
 /// }
-/// assert_eq!(with_curve!(CurveId::Bn254, C => name::<C>()), "BN254");
+/// assert_eq!(with_curve!(CurveId::Bn254, C => name::<C>()), "bn254");
 /// ```
 #[macro_export]
 macro_rules! with_curve {
