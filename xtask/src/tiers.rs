@@ -32,8 +32,8 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults files hostile interrupted json keys limit mutation poseidon \
-                proofs properties requests store values verdicts wiped witness",
+        files: "binary callers circuits cpu damage engine faults files groth16 hostile interrupted json limit mutation poseidon \
+                properties requests store values wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
     },

@@ -1,12 +1,10 @@
 //! Requests that share a backend: each has its own spans, each may be cancelled, and a witness is uploaded beside a proof.
 
-mod support;
-
+use crate::support::{checked, key};
 use ark_ff::UniformRand;
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex};
-use support::{checked, key};
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{
     prove_staged, prove_verified, stage, Blinding, Error, Layout, Made, PreparedKey, Progress, ProvingKey, Request,

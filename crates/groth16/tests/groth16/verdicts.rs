@@ -1,11 +1,9 @@
 //! Verdicts on proofs: beside those of arkworks, and on points that arkworks takes for granted.
 
-mod support;
-
+use crate::support::{arkworks_accepts, checked, infinity, key, multiple, Outside};
 use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{Field, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
-use support::{arkworks_accepts, checked, infinity, key, multiple, Outside};
 use tandem_groth16::check::Fault;
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{prove, Blinding, Layout, PreparedKey, Proof, ProvingKey, Refusal, Request, VerifyingKey};

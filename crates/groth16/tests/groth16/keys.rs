@@ -1,8 +1,6 @@
 //! Keys: what makes one, and damage to every part of one that is refused.
 
-mod support;
-
-use support::{infinity, key, multiple, Outside};
+use crate::support::{infinity, key, multiple, Outside};
 use tandem_groth16::check::{self, Fault};
 use tandem_groth16::setup::{setup, Circuit, Constraint, Entry, KeySink, Part, Secret};
 use tandem_groth16::synthetic::Synthetic;

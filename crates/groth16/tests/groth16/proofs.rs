@@ -1,10 +1,8 @@
 //! Keys, proofs and their checks on the CPU and on pretend GPUs, on both curves.
 
-mod support;
-
+use crate::support::{checked, key};
 use ark_ff::UniformRand;
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
-use support::{checked, key};
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{
@@ -101,7 +99,7 @@ fn proofs_on_bls12_381() {
 
 /// The verifier of arkworks accepts, which shares no code with ours but the pairing.
 fn arkworks_accepts<C: Curve>(key: &OwnedKey<C>, inputs: &[Canonical], proof: &Proof<C>) -> bool {
-    support::arkworks_accepts(&key.view().unwrap().verifying_key(), inputs, proof)
+    crate::support::arkworks_accepts(&key.view().unwrap().verifying_key(), inputs, proof)
 }
 
 fn arkworks_agrees<C: Curve>() {

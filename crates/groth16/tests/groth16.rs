@@ -1,0 +1,11 @@
+//! The tests of keys, proofs and verdicts, in one program: each program that makes proofs compiles the prover once more.
+
+#[path = "groth16/keys.rs"]
+mod keys;
+#[path = "groth16/proofs.rs"]
+mod proofs;
+#[path = "groth16/requests.rs"]
+mod requests;
+mod support;
+#[path = "groth16/verdicts.rs"]
+mod verdicts;
