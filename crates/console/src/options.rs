@@ -55,9 +55,9 @@ pub struct Json {
 pub enum Schedule {
     /// As roles, over as many GPUs as make it faster
     Auto,
-    /// One GPU transforms and sums over the quotient, the others over the witness; what is left over evens out
+    /// The first GPU transforms and takes as many MSMs as fit, the others share the rest so that all end together
     Roles,
-    /// Transforms are spread over the GPUs, and every sum is split by points over all
+    /// Each transform runs whole on one GPU, different ones on different GPUs; every MSM is split by points over all
     Split,
     /// Each GPU makes proofs of its own, where there are several to make at a time
     Each,
