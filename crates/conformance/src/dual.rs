@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{
-    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Digits, Element, Error, Group, HostBuf, HostData, Info,
-    Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
-    Reduce, ReduceOp, ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned,
+    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont,
+    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
+    ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned,
     VecOps, Wire,
 };
 
@@ -256,21 +256,21 @@ impl<C: Curve, L: SpMv<C>, R: SpMv<C>> SpMv<C> for Dual<L, R> {
     }
 }
 
-impl<C: Curve, L: Digits<C>, R: Digits<C>> Digits<C> for Dual<L, R> {
+impl<C: Curve, L: ScalarRecoding<C>, R: ScalarRecoding<C>> ScalarRecoding<C> for Dual<L, R> {
     type Plan = Pair<L::Plan, R::Plan>;
-    type Digits = Pair<L::Digits, R::Digits>;
+    type Entries = Pair<L::Entries, R::Entries>;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
         self.check_lane("plan", lane)?;
         self.both("plan", self.left.plan(lane, request), self.right.plan(lane, request))
     }
 
-    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+    fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries> {
         let (left, right) = match scalars {
             Scalars::Canonical(k) => (Scalars::Canonical(&k.0), Scalars::Canonical(&k.1)),
             Scalars::Mont(k) => (Scalars::Mont(&k.0), Scalars::Mont(&k.1)),
         };
-        self.both("digits", self.left.digits(&plan.0, left), self.right.digits(&plan.1, right))
+        self.both("recode", self.left.recode(&plan.0, left), self.right.recode(&plan.1, right))
     }
 }
 
@@ -283,7 +283,7 @@ impl<G: Group, L: Msm<G>, R: Msm<G>> Msm<G> for Dual<L, R> {
         self.both("load", left, self.right.load(lane, &plan.1, set, points))
     }
 
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         let left = self.left.msm(&bases.0, &digits.0, timeline);
         let right = self.right.msm(&bases.1, &digits.1, &Timeline::none());
         let Pair(left, right) = self.both("msm", left, right)?;

@@ -8,10 +8,10 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Backend, Buffer, Canonical, Curve, Digits, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont,
-    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce,
-    ReduceOp, ReduceWay, Result, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows,
-    Timeline, Unaligned, VecOps, Wire,
+    Backend, Buffer, Canonical, Curve, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont, Msm,
+    MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce,
+    ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId,
+    SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// What is wrong.
@@ -368,30 +368,30 @@ impl<C: Curve> SpMv<C> for Faulty {
     }
 }
 
-impl<C: Curve> Digits<C> for Faulty {
-    type Plan = <Cpu as Digits<C>>::Plan;
-    type Digits = <Cpu as Digits<C>>::Digits;
+impl<C: Curve> ScalarRecoding<C> for Faulty {
+    type Plan = <Cpu as ScalarRecoding<C>>::Plan;
+    type Entries = <Cpu as ScalarRecoding<C>>::Entries;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
-        let plan = Digits::<C>::plan(&self.cpu, lane, request);
+        let plan = ScalarRecoding::<C>::plan(&self.cpu, lane, request);
         match self.fault {
             Fault::Plan if plan.is_err() => {
-                Digits::<C>::plan(&self.cpu, lane, &MsmRequest { sets: vec![], ..request.clone() })
+                ScalarRecoding::<C>::plan(&self.cpu, lane, &MsmRequest { sets: vec![], ..request.clone() })
             }
             _ => plan,
         }
     }
-    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+    fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries> {
         let scalars = match scalars {
             Scalars::Canonical(k) => Scalars::Canonical(k),
             Scalars::Mont(k) => Scalars::Mont(k),
         };
         if let (Fault::DigitsLength, Scalars::Canonical(k)) = (self.fault, &scalars) {
             let shorter = self.cpu.copy(k, 0..k.len().saturating_sub(1), k.lane())?;
-            let accepted = |k| Digits::<C>::digits(&self.cpu, plan, Scalars::Canonical(k));
+            let accepted = |k| ScalarRecoding::<C>::recode(&self.cpu, plan, Scalars::Canonical(k));
             return accepted(k).or_else(|_| accepted(&shorter));
         }
-        Digits::<C>::digits(&self.cpu, plan, scalars)
+        ScalarRecoding::<C>::recode(&self.cpu, plan, scalars)
     }
 }
 
@@ -401,7 +401,7 @@ impl<G: Group> Msm<G> for Faulty {
     fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
         Ok(Counted(Msm::<G>::load(&self.cpu, lane, plan, set, points)?, points.len()))
     }
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         let mut sum = Msm::<G>::msm(&self.cpu, &bases.0, digits, timeline)?.wait()?;
         let wrong = match self.fault {
             Fault::MsmG1 => G::NAME == "G1",

@@ -3,7 +3,7 @@
 use crate::samples::{self, Fr, POINTS, SCALARS};
 use crate::{Outcome, Suite};
 use ark_ec::{AdditiveGroup, PrimeGroup};
-use tandem_ops::{naive, Backend, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet};
+use tandem_ops::{naive, Backend, Canonical, Curve, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding};
 use tandem_ops::{ProofBackend, Scalars, SplitMsm, Timeline, Unaligned};
 
 /// What a plan may take: all memory that there is, for points that are summed again and again.
@@ -128,8 +128,8 @@ impl<B: Backend> Suite<'_, B> {
         let g2: [_; 4] = std::array::from_fn(|k| Set::<C::G2>::new(MEETING[k], 1 + k % 2, N - 1 - k % 2, 6));
         let sets = g1.iter().map(Set::spec).chain(g2.iter().map(Set::spec)).collect();
         let memory_bytes = backend.info().free_bytes[lane.0] / 2;
-        let request = MsmRequest { scalars: N, sets, memory_bytes, uses: 1, in_a_row: false };
-        let plans = Digits::<C>::plans(backend, lane, &request, (2 * self.log_n).saturating_sub(4))?;
+        let request = MsmRequest { scalars: N, sets, memory_bytes, uses: 1, pipelined: false };
+        let plans = ScalarRecoding::<C>::plans(backend, lane, &request, (2 * self.log_n).saturating_sub(4))?;
         if plans.is_empty() {
             return self.that(false, "no plan");
         }
@@ -143,7 +143,7 @@ impl<B: Backend> Suite<'_, B> {
                 let values = samples::scalars::<C>(kind, N, &mut samples::rng(i as u64));
                 let canonical = samples::canonical::<C>(&values);
                 let scalars = backend.upload(lane, &canonical)?;
-                let digits = Digits::<C>::digits(backend, plan, Scalars::Canonical(&scalars))?;
+                let digits = ScalarRecoding::<C>::recode(backend, plan, Scalars::Canonical(&scalars))?;
                 for (k, (g1, g2)) in g1.iter().zip(&g2).enumerate() {
                     if self.is_small() && k != i / 2 % MEETING.len() {
                         continue;
@@ -182,10 +182,10 @@ impl<B: Backend> Suite<'_, B> {
             let scalars = backend.upload(lane, &canonical[range.clone()])?;
             let sets = vec![MsmSet { g2: false, first: 0, points: range.len() }];
             let memory_bytes = backend.info().free_bytes[lane.0] / 16;
-            let request = MsmRequest { scalars: range.len(), sets, memory_bytes, uses: 100, in_a_row: false };
-            let plan = Digits::<C>::plan(backend, lane, &request)?;
+            let request = MsmRequest { scalars: range.len(), sets, memory_bytes, uses: 100, pipelined: false };
+            let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
             let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&whole.points[range]))?;
-            let digits = Digits::<C>::digits(backend, &plan, Scalars::Canonical(&scalars))?;
+            let digits = ScalarRecoding::<C>::recode(backend, &plan, Scalars::Canonical(&scalars))?;
             pending.push(Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none())?);
         }
         let mut sum = <C::G1 as Group>::Ark::ZERO;
@@ -256,16 +256,16 @@ impl<B: Backend> Suite<'_, B> {
         for lane in self.lanes() {
             let memory_bytes = room.times.map_or(free[lane.0] / 2, |times| once * times);
             // A plan may differ where sums follow one another: every second size.
-            let in_a_row = n % 2 == 1;
-            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses, in_a_row };
-            let plan = Digits::<C>::plan(backend, lane, &request)?;
+            let pipelined = n % 2 == 1;
+            let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses, pipelined };
+            let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
             let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&all.points[..]))?;
             let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&rest.points[..]))?;
             let middle_bases = Msm::<C::G2>::load(backend, lane, &plan, 2, Unaligned::from(&middle.points[..]))?;
             let none_bases = Msm::<C::G2>::load(backend, lane, &plan, 3, Unaligned::from(&none.points[..]))?;
             let (as_integers, as_mont) = (backend.upload(lane, &canonical)?, backend.upload(lane, &mont)?);
             for form in [Scalars::Canonical(&as_integers), Scalars::Mont(&as_mont)] {
-                let digits = Digits::<C>::digits(backend, &plan, form)?;
+                let digits = ScalarRecoding::<C>::recode(backend, &plan, form)?;
                 // All are enqueued before any is waited for.
                 let sums = (
                     Msm::<C::G1>::msm(backend, &all_bases, &digits, &Timeline::none())?,
@@ -313,10 +313,10 @@ impl<B: Backend> Suite<'_, B> {
         let (backend, lane) = (self.backend, Lane(0));
         let memory_bytes = backend.info().free_bytes[0] / 2;
         let sets = [(false, 0), (false, 7), (true, 0)].map(|(g2, first)| MsmSet { g2, first, points: N - first });
-        let request = MsmRequest { scalars: N, sets: sets.to_vec(), memory_bytes, uses: 1, in_a_row: false };
+        let request = MsmRequest { scalars: N, sets: sets.to_vec(), memory_bytes, uses: 1, pipelined: false };
         let g1 = Set::<C::G1>::new("different", 0, N, 1).points;
         let g2 = Set::<C::G2>::new("different", 0, N, 1).points;
-        let plan = Digits::<C>::plan(backend, lane, &request)?;
+        let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
         let whole = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&g1[..]))?;
         let later = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&g1[7..]))?;
         let of_g2 = Msm::<C::G2>::load(backend, lane, &plan, 2, Unaligned::from(&g2[..]))?;
@@ -333,7 +333,7 @@ impl<B: Backend> Suite<'_, B> {
             let canonical_buf = backend.upload(lane, &canonical[..n])?;
             let mont_buf = backend.upload(lane, &mont[..n])?;
             for scalars in [Scalars::Canonical(&canonical_buf), Scalars::Mont(&mont_buf)] {
-                let digits = Digits::<C>::digits(backend, &plan, scalars)?;
+                let digits = ScalarRecoding::<C>::recode(backend, &plan, scalars)?;
                 let none = Timeline::none();
                 let sums = (
                     Msm::<C::G1>::msm(backend, &whole, &digits, &none)?,
@@ -346,7 +346,7 @@ impl<B: Backend> Suite<'_, B> {
             }
         }
         let more = backend.upload(lane, &canonical)?;
-        let refused = Digits::<C>::digits(backend, &plan, Scalars::Canonical(&more));
+        let refused = ScalarRecoding::<C>::recode(backend, &plan, Scalars::Canonical(&more));
         self.refused(refused, format_args!("{} scalars for a plan of {N}", N + 1))
     }
 
@@ -359,16 +359,16 @@ impl<B: Backend> Suite<'_, B> {
         let (first, last) = (Lane(0), Lane(backend.lanes() - 1));
         let ask = |scalars, sets: &[(bool, usize, usize)]| {
             let sets = sets.iter().map(|&(g2, first, points)| MsmSet { g2, first, points }).collect();
-            MsmRequest { scalars, sets, memory_bytes, uses: 1, in_a_row: false }
+            MsmRequest { scalars, sets, memory_bytes, uses: 1, pipelined: false }
         };
-        let plan = |request: &MsmRequest| Digits::<C>::plan(backend, first, request);
+        let plan = |request: &MsmRequest| ScalarRecoding::<C>::plan(backend, first, request);
         for (start, points) in [(0, 11), (1, 10), (11, 0), (usize::MAX, 1), (1, usize::MAX)] {
             let what = format_args!("a plan for {points} points from {start} on of 10");
             self.refused(plan(&ask(10, &[(false, 0, 10), (true, start, points)])), what)?;
         }
         let tight = MsmRequest { memory_bytes: 10, ..ask(10, &[(false, 0, 10)]) };
         self.that(plan(&tight).is_err(), "a plan for 10 points in 10 bytes was accepted")?;
-        let nowhere = Digits::<C>::plan(backend, Lane(backend.lanes()), &ask(1, &[]));
+        let nowhere = ScalarRecoding::<C>::plan(backend, Lane(backend.lanes()), &ask(1, &[]));
         self.refused(nowhere, "a plan for a lane that is not there")?;
 
         let this = plan(&ask(10, &[(false, 0, 10), (true, 0, 10)]))?;
@@ -386,10 +386,10 @@ impl<B: Backend> Suite<'_, B> {
 
         let scalars = samples::canonical::<C>(&samples::scalars::<C>("random", 11, &mut samples::rng(1)));
         let many = backend.upload(first, &scalars[..11])?;
-        let refused = Digits::<C>::digits(backend, &this, Scalars::Canonical(&many));
+        let refused = ScalarRecoding::<C>::recode(backend, &this, Scalars::Canonical(&many));
         self.refused(refused, "11 scalars for a plan of 10")?;
         let full = backend.upload(first, &scalars[..10])?;
-        let foreign = Digits::<C>::digits(backend, &other, Scalars::Canonical(&full))?;
+        let foreign = ScalarRecoding::<C>::recode(backend, &other, Scalars::Canonical(&full))?;
         self.refused(
             Msm::<C::G1>::msm(backend, &bases, &foreign, &Timeline::none()),
             "points and digits of different plans",
@@ -397,12 +397,12 @@ impl<B: Backend> Suite<'_, B> {
         if first != last {
             let there = backend.upload(last, &scalars[..10])?;
             // Either step may be the one to notice.
-            let digits = Digits::<C>::digits(backend, &this, Scalars::Canonical(&there));
+            let digits = ScalarRecoding::<C>::recode(backend, &this, Scalars::Canonical(&there));
             let refused = digits.and_then(|digits| Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none()));
             self.refused(refused, "points and digits of different lanes")?;
         }
         // After all that was refused, the same objects still work.
-        let digits = Digits::<C>::digits(backend, &this, Scalars::Canonical(&full))?;
+        let digits = ScalarRecoding::<C>::recode(backend, &this, Scalars::Canonical(&full))?;
         let got = Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none())?.wait()?;
         let same = got == naive::msm::<C::G1>(&g1, &scalars[..10]);
         self.that(same, "a sum after refused operations")

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
-    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Digits, Error, Group, Info, Lane, Mont, Msm, MsmRequest,
-    Ntt, NttField, NttOp, NttProducts, Pending, Result, Scalars, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned,
-    VecOps, Wire,
+    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
+    NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows, Timeline,
+    Unaligned, VecOps, Wire,
 };
 
 /// What happens at a step.
@@ -181,21 +181,21 @@ impl<C: Curve> SpMv<C> for Stepped {
     }
 }
 
-impl<C: Curve> Digits<C> for Stepped {
-    type Plan = <Cpu as Digits<C>>::Plan;
-    type Digits = <Cpu as Digits<C>>::Digits;
+impl<C: Curve> ScalarRecoding<C> for Stepped {
+    type Plan = <Cpu as ScalarRecoding<C>>::Plan;
+    type Entries = <Cpu as ScalarRecoding<C>>::Entries;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
         self.step("plan")?;
-        Digits::<C>::plan(&self.cpu, lane, request)
+        ScalarRecoding::<C>::plan(&self.cpu, lane, request)
     }
-    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+    fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries> {
         self.step("digits")?;
         let scalars = match scalars {
             Scalars::Canonical(k) => Scalars::Canonical(k),
             Scalars::Mont(k) => Scalars::Mont(k),
         };
-        Digits::<C>::digits(&self.cpu, plan, scalars)
+        ScalarRecoding::<C>::recode(&self.cpu, plan, scalars)
     }
 }
 
@@ -206,7 +206,7 @@ impl<G: Group> Msm<G> for Stepped {
         self.step("load")?;
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         let mut sum = match self.step("msm")? {
             false => return Msm::<G>::msm(&self.cpu, bases, digits, timeline),
             true => Msm::<G>::msm(&self.cpu, bases, digits, timeline)?.wait()?,

@@ -5,8 +5,8 @@ use ark_ff::UniformRand;
 use proptest::prelude::*;
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
 use tandem_ops::{
-    cpu::Cpu, naive, Backend, Bls12_381, Bn254, Buffer, Coset, Curve, Digits, Direction, Group, Lane, Mont, Msm,
-    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps,
+    cpu::Cpu, naive, Backend, Bls12_381, Bn254, Buffer, Coset, Curve, Direction, Group, Lane, Mont, Msm, MsmRequest,
+    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps,
 };
 
 const LANE: Lane = Lane(0);
@@ -83,12 +83,12 @@ fn sums_are_linear<G: Group>(n: usize, seed: u64) {
     let points: Vec<G::Point> =
         (0..n).map(|_| G::from_ark(&(G::Ark::generator() * <G::Curve as Curve>::Fr::rand(&mut rng)).into())).collect();
     let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: n }];
-    let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
-    let plan = Digits::<G::Curve>::plan(&cpu, LANE, &request).unwrap();
+    let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
+    let plan = ScalarRecoding::<G::Curve>::plan(&cpu, LANE, &request).unwrap();
     let bases = Msm::<G>::load(&cpu, LANE, &plan, 0, Unaligned::from(&points[..])).unwrap();
     let sum = |k: &[<G::Curve as Curve>::Fr]| {
         let scalars = cpu.upload(LANE, &mont::<G::Curve>(k)).unwrap();
-        let digits = Digits::<G::Curve>::digits(&cpu, &plan, Scalars::Mont(&scalars)).unwrap();
+        let digits = ScalarRecoding::<G::Curve>::recode(&cpu, &plan, Scalars::Mont(&scalars)).unwrap();
         Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
     };
     let (k, s) = (random::<G::Curve>(n, &mut rng), random::<G::Curve>(n, &mut rng));

@@ -29,7 +29,7 @@ impl Stream {
     ///
     /// # Errors
     /// The device failed.
-    pub fn ahead(device: Device) -> Result<Self> {
+    pub fn with_raised_priority(device: Device) -> Result<Self> {
         Self::with(device, 1)
     }
 
@@ -37,7 +37,7 @@ impl Stream {
     ///
     /// # Errors
     /// The device failed.
-    pub fn urgent(device: Device) -> Result<Self> {
+    pub fn with_high_priority(device: Device) -> Result<Self> {
         Self::with(device, 2)
     }
 

@@ -296,7 +296,7 @@ fn queued_copies_keep_their_source() {
 #[test]
 fn buffers_follow_another_stream() {
     let Some(gpu) = gpu() else { return };
-    let aside = Arc::new(Stream::urgent(gpu.device).unwrap());
+    let aside = Arc::new(Stream::with_high_priority(gpu.device).unwrap());
     for round in 0..20u8 {
         let len = (4 << 20) + round as usize;
         let mut buffer: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, len, true).unwrap();

@@ -1,7 +1,7 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::owner::LOOK;
-use crate::team::{AnyTeam, Order, Resident, Team, Uploaded};
+use crate::team::{DynProver, Order, Resident, Team, Uploaded};
 use crate::Progress;
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,16 +10,16 @@ use tandem_groth16::{Error, KeyView, Layout, Made, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
-pub(crate) struct Each {
-    teams: Vec<Arc<dyn AnyTeam>>,
+pub(crate) struct ReplicatedProver {
+    teams: Vec<Arc<dyn DynProver>>,
     /// How often all of them have been opened again.
     generation: Mutex<u64>,
 }
 
-impl Each {
+impl ReplicatedProver {
     /// Of at least one team.
-    pub(crate) fn new(teams: Vec<Arc<dyn AnyTeam>>) -> Self {
-        Each { teams, generation: Mutex::default() }
+    pub(crate) fn new(teams: Vec<Arc<dyn DynProver>>) -> Self {
+        ReplicatedProver { teams, generation: Mutex::default() }
     }
 
     fn locked(&self) -> MutexGuard<'_, u64> {
@@ -27,7 +27,7 @@ impl Each {
     }
 }
 
-impl AnyTeam for Each {
+impl DynProver for ReplicatedProver {
     fn info(&self) -> Info {
         together(self.teams.iter().map(|team| team.info()))
     }
@@ -69,9 +69,9 @@ fn together(infos: impl Iterator<Item = Info>) -> Info {
         .unwrap_or(Info { kind: tandem_ops::DeviceKind::Cpu, lane_names: Vec::new(), free_bytes: Vec::new() })
 }
 
-impl<C: Curve> Team<C> for Each
+impl<C: Curve> Team<C> for ReplicatedProver
 where
-    dyn AnyTeam: Team<C>,
+    dyn DynProver: Team<C>,
 {
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
         let of_each = proofs.div_ceil(self.teams.len() as u64);
@@ -151,7 +151,7 @@ impl<C: Curve> Resident<C> for EachKey<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::team::OneTeam;
+    use crate::team::SingleProver;
     use std::sync::atomic::AtomicBool;
     use tandem_ops::{cpu::Cpu, Error as Fault};
 
@@ -160,7 +160,7 @@ mod tests {
     fn all_teams_are_opened_again_until_all_are() {
         let fails = Arc::new(AtomicBool::new(false));
         let opened: [Arc<AtomicUsize>; 2] = Default::default();
-        let team = |index: usize| -> Arc<dyn AnyTeam> {
+        let team = |index: usize| -> Arc<dyn DynProver> {
             let (fails, opened) = (fails.clone(), opened[index].clone());
             let open = move || {
                 if index == 1 && fails.load(Ordering::SeqCst) {
@@ -169,9 +169,9 @@ mod tests {
                 opened.fetch_add(1, Ordering::SeqCst);
                 Ok(Cpu::new(1))
             };
-            Arc::new(OneTeam::new(1, open).unwrap())
+            Arc::new(SingleProver::new(1, open).unwrap())
         };
-        let each = Each::new(vec![team(0), team(1)]);
+        let each = ReplicatedProver::new(vec![team(0), team(1)]);
         let counts = || opened.each_ref().map(|count| count.load(Ordering::SeqCst));
         fails.store(true, Ordering::SeqCst);
         assert!(each.reopen(0).is_err());

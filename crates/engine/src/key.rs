@@ -2,7 +2,7 @@
 
 use crate::cache::Content;
 use crate::resident::{Call, OnDevice, StagedFor};
-use crate::team::{AnyCurve, AnyTeam, Order, Resident};
+use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, KeyCheck, KeyInfo, Progress, Proof, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,10 +26,10 @@ pub struct Key {
 }
 
 /// Where an engine's keys are loaded, and what they may fall back to.
-pub(crate) struct Place {
-    pub(crate) team: Arc<dyn AnyTeam>,
+pub(crate) struct KeyLoader {
+    pub(crate) team: Arc<dyn DynProver>,
     /// The CPU, where it is not the team itself.
-    pub(crate) cpu: Option<Arc<dyn AnyTeam>>,
+    pub(crate) cpu: Option<Arc<dyn DynProver>>,
     /// Whether the user left the choice of device to the engine, so that the CPU may take over.
     pub(crate) auto: bool,
     pub(crate) layout: Layout,
@@ -54,7 +54,7 @@ struct CurveKey<C: Curve> {
     verifier: PreparedKey<C>,
     publics: usize,
     on_device: OnDevice<C>,
-    cpu: Option<Arc<dyn AnyTeam>>,
+    cpu: Option<Arc<dyn DynProver>>,
     on_cpu: OnceLock<Box<dyn Resident<C>>>,
     auto: bool,
     wrong_proofs: Arc<AtomicU64>,
@@ -126,7 +126,7 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
 }
 
 /// Opens a key file, checks its points and loads it.
-pub(crate) fn open(place: &Place, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+pub(crate) fn open(place: &KeyLoader, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     let started = Instant::now();
     progress.start("open key", 0);
     let file = ZkeyFile::open(path)?;
@@ -141,7 +141,7 @@ pub(crate) fn open(place: &Place, path: &Path, check: KeyCheck, progress: &dyn P
 pub(crate) const UNNAMED: &str = "the key";
 
 /// The same for bytes in memory.
-pub(crate) fn open_bytes(place: &Place, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+pub(crate) fn open_bytes(place: &KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     tandem_ops::threads::ready()?;
     let (started, path) = (Instant::now(), Path::new(UNNAMED));
     progress.start("open key", 0);
@@ -151,7 +151,7 @@ pub(crate) fn open_bytes(place: &Place, bytes: Arc<[u8]>, check: KeyCheck, progr
 }
 
 fn open_on<C: AnyCurve>(
-    place: &Place,
+    place: &KeyLoader,
     (bytes, path): (impl std::ops::Deref<Target = [u8]>, &Path),
     source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
@@ -178,7 +178,11 @@ fn open_on<C: AnyCurve>(
 }
 
 /// Loads a key that was just made.
-pub(crate) fn load_owned<C: AnyCurve>(place: &Place, key: Arc<OwnedKey<C>>, progress: &dyn Progress) -> Result<Key> {
+pub(crate) fn load_owned<C: AnyCurve>(
+    place: &KeyLoader,
+    key: Arc<OwnedKey<C>>,
+    progress: &dyn Progress,
+) -> Result<Key> {
     let source = Source::Memory(key);
     let loaded = source.with(|view| Loaded::of(place, view, Path::new(""), progress))?;
     let stages = vec![loaded.stage.clone()];
@@ -195,7 +199,7 @@ struct Loaded<C: Curve> {
 }
 
 impl<C: AnyCurve> Loaded<C> {
-    fn of(place: &Place, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
+    fn of(place: &KeyLoader, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
         let prover_error = |e| Error::prover(e, path);
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
@@ -204,7 +208,7 @@ impl<C: AnyCurve> Loaded<C> {
         Ok(Self { on_device, note, verifier, shape: view.shape, stage: stage("load key", started) })
     }
 
-    fn key(self, place: &Place, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Result<Key> {
+    fn key(self, place: &KeyLoader, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Result<Key> {
         let Shape { variables, publics, domain } = self.shape;
         let path = match &source {
             Source::File { path, .. } => path.clone(),

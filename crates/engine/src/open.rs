@@ -1,11 +1,11 @@
 //! The engine: which device, chosen once.
 
-use crate::each::Each;
+use crate::each::ReplicatedProver;
 use crate::gpus;
-use crate::key::{self, Place};
+use crate::key::{self, KeyLoader};
 use crate::recover::PATIENCE;
 use crate::synthetic::SyntheticKey;
-use crate::team::{AnyTeam, OneTeam};
+use crate::team::{DynProver, SingleProver};
 use crate::witness::StagedWitness;
 use crate::{DeviceChoice, DeviceReport, Error, Key, KeyCheck, Progress, Proved, Result, Witness};
 use std::path::Path;
@@ -43,23 +43,23 @@ impl Schedule {
 }
 
 /// A backend that shares the host with others like it, `teams` in all.
-fn team<B, F>(teams: usize, open: F) -> Result<Arc<dyn AnyTeam>>
+fn team<B, F>(teams: usize, open: F) -> Result<Arc<dyn DynProver>>
 where
     B: ProofBackend<Bn254> + ProofBackend<Bls12_381>,
     F: Fn() -> tandem_ops::Result<B> + Send + Sync + 'static,
 {
     let all = threads::count();
     let threads = all.div_ceil(teams.max(1)).max(LEAST_THREADS).min(all);
-    Ok(Arc::new(OneTeam::new(threads, open)?))
+    Ok(Arc::new(SingleProver::new(threads, open)?))
 }
 
 /// Threads of a team at least, as far as there are so many: it waits for sums on two of them, and verifies meanwhile.
 const LEAST_THREADS: usize = 4;
 
-fn one_of(mut teams: Vec<Arc<dyn AnyTeam>>) -> Arc<dyn AnyTeam> {
+fn one_of(mut teams: Vec<Arc<dyn DynProver>>) -> Arc<dyn DynProver> {
     match teams.len() {
         1 => teams.remove(0),
-        _ => Arc::new(Each::new(teams)),
+        _ => Arc::new(ReplicatedProver::new(teams)),
     }
 }
 
@@ -69,9 +69,9 @@ const PROOFS: u64 = 100;
 
 /// A device that is ready to prove.
 pub struct Engine {
-    team: Arc<dyn AnyTeam>,
+    team: Arc<dyn DynProver>,
     /// The CPU, where it is not the team itself.
-    cpu: Option<Arc<dyn AnyTeam>>,
+    cpu: Option<Arc<dyn DynProver>>,
     auto: bool,
     layout: Layout,
     proofs: u64,
@@ -150,10 +150,10 @@ impl Engine {
         Self::with(team(1, open)?, String::new(), auto, Layout::Auto)
     }
 
-    fn with(team: Arc<dyn AnyTeam>, why: String, auto: bool, layout: Layout) -> Result<Self> {
+    fn with(team: Arc<dyn DynProver>, why: String, auto: bool, layout: Layout) -> Result<Self> {
         threads::ready()?;
         let info = team.info();
-        let cpu: Option<Arc<dyn AnyTeam>> = match info.kind {
+        let cpu: Option<Arc<dyn DynProver>> = match info.kind {
             DeviceKind::Cpu => None,
             DeviceKind::Cuda | DeviceKind::Sim => Some(self::team(1, || Ok(Cpu::new(1)))?),
         };
@@ -187,8 +187,8 @@ impl Engine {
         self.wrong_proofs.load(Ordering::Relaxed)
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> KeyLoader {
+        KeyLoader {
             team: self.team.clone(),
             cpu: self.cpu.clone(),
             auto: self.auto,

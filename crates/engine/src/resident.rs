@@ -1,8 +1,8 @@
 //! A key on the engine's device, and how it comes back there after the device failed.
 
-use crate::key::{device_name, Attempt, Place, Source};
+use crate::key::{device_name, Attempt, KeyLoader, Source};
 use crate::recover::{sleep, Away, Next, Tried};
-use crate::team::{AnyCurve, AnyTeam, Order, Resident, Uploaded};
+use crate::team::{AnyCurve, DynProver, Order, Resident, Uploaded};
 use crate::{Error, Progress, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) struct OnDevice<C: Curve> {
     pub(crate) kind: DeviceKind,
     /// No other key of the process has it: a witness is uploaded for one key.
     id: u64,
-    team: Arc<dyn AnyTeam>,
+    team: Arc<dyn DynProver>,
     layout: Layout,
     patience: Duration,
     /// Read by each proof as long as it takes, written where the key is taken off the device or loaded onto it. Whoever holds it takes up
@@ -62,7 +62,7 @@ impl<C: AnyCurve> OnDevice<C> {
     /// Loads a key onto the device of `place`. Where that fails and the CPU may take over, it is tried again with later proofs; the note
     /// says so.
     pub(crate) fn load(
-        place: &Place,
+        place: &KeyLoader,
         view: &KeyView<'_, C>,
         path: &Path,
         progress: &dyn Progress,

@@ -1,6 +1,6 @@
 //! Synthetic circuits: keys of them for measurements, and files for other tools and for the whole way from a file.
 
-use crate::key::{self, Place};
+use crate::key::{self, KeyLoader};
 use crate::{Error, Key, Progress, Result, Synthetic};
 use std::io;
 use std::path::Path;
@@ -87,7 +87,7 @@ impl SyntheticKey {
         &self.witness
     }
 
-    pub(crate) fn load(&self, place: &Place, progress: &dyn Progress) -> Result<Key> {
+    pub(crate) fn load(&self, place: &KeyLoader, progress: &dyn Progress) -> Result<Key> {
         match &self.key {
             AnyOwned::Bn254(key) => key::load_owned::<Bn254>(place, key.clone(), progress),
             AnyOwned::Bls12_381(key) => key::load_owned::<Bls12_381>(place, key.clone(), progress),

@@ -13,7 +13,7 @@ use tandem_groth16::{
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span, Timeline};
 
 /// A backend that proves on both curves.
-pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
+pub(crate) trait DynProver: Team<Bn254> + Team<Bls12_381> {
     /// What it runs on.
     fn info(&self) -> Info;
     /// The backend itself.
@@ -31,13 +31,13 @@ pub(crate) trait AnyTeam: Team<Bn254> + Team<Bls12_381> {
 /// A curve that teams prove on.
 pub(crate) trait AnyCurve: Curve {
     /// The team as this curve sees it.
-    fn team(team: &dyn AnyTeam) -> &dyn Team<Self>;
+    fn team(team: &dyn DynProver) -> &dyn Team<Self>;
     /// The values, if they are of this curve.
     fn values(values: &AnyValues) -> Option<&Witness<Self>>;
 }
 
 impl AnyCurve for Bn254 {
-    fn team(team: &dyn AnyTeam) -> &dyn Team<Self> {
+    fn team(team: &dyn DynProver) -> &dyn Team<Self> {
         team
     }
     fn values(values: &AnyValues) -> Option<&Witness<Self>> {
@@ -49,7 +49,7 @@ impl AnyCurve for Bn254 {
 }
 
 impl AnyCurve for Bls12_381 {
-    fn team(team: &dyn AnyTeam) -> &dyn Team<Self> {
+    fn team(team: &dyn DynProver) -> &dyn Team<Self> {
         team
     }
     fn values(values: &AnyValues) -> Option<&Witness<Self>> {
@@ -95,7 +95,7 @@ pub(crate) trait Resident<C: Curve>: Send + Sync {
 
 /// A backend that can be opened again when it has failed. It makes one proof at a time, for the sake of its memory and its threads;
 /// a witness for the next one is uploaded meanwhile ([`Resident::stage`]).
-pub(crate) struct OneTeam<B> {
+pub(crate) struct SingleProver<B> {
     open: Box<dyn Fn() -> tandem_ops::Result<B> + Send + Sync>,
     opened: Mutex<Opened<B>>,
     owner: Arc<Owner>,
@@ -107,7 +107,7 @@ struct Opened<B> {
     generation: u64,
 }
 
-impl<B> OneTeam<B> {
+impl<B> SingleProver<B> {
     /// On so many threads of its own.
     pub(crate) fn new(
         threads: usize,
@@ -126,7 +126,7 @@ impl<B> OneTeam<B> {
     }
 }
 
-impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
+impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> DynProver for SingleProver<B> {
     fn info(&self) -> Info {
         self.backend().info()
     }
@@ -154,7 +154,7 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> AnyTeam for OneTeam<B> {
     }
 }
 
-impl<C: Curve, B: ProofBackend<C>> Team<C> for OneTeam<B> {
+impl<C: Curve, B: ProofBackend<C>> Team<C> for SingleProver<B> {
     fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
         let backend = self.backend();
         let key = self.owner.run(|| ProvingKey::load(&*backend, view, layout, proofs))??;

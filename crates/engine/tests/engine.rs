@@ -11,8 +11,8 @@ use tandem_engine::{
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    Backend, Bn254, Canonical, Curve, DeviceKind, Digits, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, NttProducts, Pending, Result, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    Backend, Bn254, Canonical, Curve, DeviceKind, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp,
+    NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -383,18 +383,18 @@ impl<C: Curve> SpMv<C> for Faulty {
     }
 }
 
-impl<C: Curve> Digits<C> for Faulty {
-    type Plan = <Cpu as Digits<C>>::Plan;
-    type Digits = <Cpu as Digits<C>>::Digits;
+impl<C: Curve> ScalarRecoding<C> for Faulty {
+    type Plan = <Cpu as ScalarRecoding<C>>::Plan;
+    type Entries = <Cpu as ScalarRecoding<C>>::Entries;
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan> {
-        Digits::<C>::plan(&self.cpu, lane, request)
+        ScalarRecoding::<C>::plan(&self.cpu, lane, request)
     }
-    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits> {
+    fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries> {
         let scalars = match scalars {
             Scalars::Canonical(s) => Scalars::Canonical(s),
             Scalars::Mont(s) => Scalars::Mont(s),
         };
-        Digits::<C>::digits(&self.cpu, plan, scalars)
+        ScalarRecoding::<C>::recode(&self.cpu, plan, scalars)
     }
 }
 
@@ -403,7 +403,7 @@ impl<G: Group> Msm<G> for Faulty {
     fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>> {
         if self.fails == Fails::Proving {
             let (device, code_name, text) =
                 ("Faulty GPU".into(), "cudaErrorECCUncorrectable".into(), "a bit error".into());

@@ -59,7 +59,7 @@ use budget::Clock;
 use net::Net;
 use optimum::{equal_roots, one_root};
 use pack::Packed;
-use routes::{too_unlike, Way};
+use routes::{too_unlike, Algorithm};
 use tandem_fabric_topology::{DeviceKind, Topology};
 
 /// GPUs of a job and helpers, together.
@@ -484,9 +484,9 @@ fn step(net: &Net, trees: &[Packed], total: i64, is_reversed: bool) -> Step {
 }
 
 /// Ways as a step, and all that moves in MB/s.
-fn sent(net: &Net, ways: Vec<Way>) -> Option<(Vec<Step>, Ratio)> {
+fn sent(net: &Net, ways: Vec<Algorithm>) -> Option<(Vec<Step>, Ratio)> {
     let total = ways.iter().try_fold(Ratio::ZERO, |sum, w| sum.plus(w.weight))?;
-    let route = |w: Way| {
+    let route = |w: Algorithm| {
         let share = w.weight.over(total)?;
         Some(Route { share, path: w.nodes.iter().map(|&u| net.device[u]).collect() })
     };

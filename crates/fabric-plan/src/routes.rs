@@ -12,13 +12,13 @@ pub(crate) fn too_unlike() -> Error {
 }
 
 /// A path and its weight.
-pub(crate) struct Way {
+pub(crate) struct Algorithm {
     pub(crate) nodes: Vec<usize>,
     pub(crate) weight: Ratio,
 }
 
 /// Equal parts from `from` (taken as one place) to each of `to`: the ways, in MB/s, and the cut's nodes.
-pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Result<(Vec<Way>, Vec<bool>)> {
+pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Result<(Vec<Algorithm>, Vec<bool>)> {
     let (s, t) = (net.n, net.n + 1);
     let targets = to.len() as i64;
     // Each target gets p / q: at first all that could leave the source.
@@ -47,7 +47,7 @@ pub(crate) fn spread(net: &Net, from: &[usize], to: &[usize]) -> Result<(Vec<Way
         for &u in from {
             while let Some((nodes, weight)) = follow(&mut over, &mut need, u) {
                 let weight = Ratio::new(weight.into(), q.into()).ok_or_else(too_unlike)?;
-                ways.push(Way { nodes, weight });
+                ways.push(Algorithm { nodes, weight });
             }
         }
         return Ok((ways, inside));
@@ -92,7 +92,7 @@ fn follow(over: &mut BTreeMap<(usize, usize), i64>, need: &mut [i64], u: usize) 
 /// All-to-all: the rate from every GPU to every other in MB/s, the ways as shares of that, and a price of each edge, which bounds it.
 pub(crate) struct Exchange {
     pub(crate) rate: Ratio,
-    pub(crate) ways: Vec<Way>,
+    pub(crate) ways: Vec<Algorithm>,
     pub(crate) prices: Vec<(usize, usize, Ratio)>,
 }
 
@@ -128,7 +128,8 @@ pub(crate) fn exchange(net: &Net) -> Option<Exchange> {
         let rate = rates.map(|(&c, &load)| Ratio::new(c.into(), load.into())).collect::<Option<Vec<_>>>()?;
         let rate = rate.into_iter().min()?;
         if worth(&prices) == Some(rate) {
-            let ways = trees.into_iter().flat_map(|t| t.0).map(|nodes| Way { nodes, weight: Ratio::ONE }).collect();
+            let ways =
+                trees.into_iter().flat_map(|t| t.0).map(|nodes| Algorithm { nodes, weight: Ratio::ONE }).collect();
             return Some(Exchange { rate, ways, prices: priced(&prices) });
         }
     }
@@ -140,7 +141,7 @@ pub(crate) fn exchange(net: &Net) -> Option<Exchange> {
             *weight = weight.plus(*share)?;
         }
     }
-    let ways = sum.into_iter().map(|(path, weight)| Way { nodes: path.clone(), weight }).collect();
+    let ways = sum.into_iter().map(|(path, weight)| Algorithm { nodes: path.clone(), weight }).collect();
     Some(Exchange { rate: packing.rate, ways, prices: priced(&packing.prices) })
 }
 

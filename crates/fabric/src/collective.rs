@@ -29,7 +29,7 @@ pub struct Collectives {
 }
 
 /// Operations that are to be done at the same time; see [`Collectives::together`].
-pub struct Together<'a> {
+pub struct CollectiveGroup<'a> {
     collectives: &'a Collectives,
     items: Vec<Item>,
 }
@@ -254,13 +254,13 @@ impl Collectives {
     ///
     /// # Errors
     /// Those of the operations; then nothing is done.
-    pub fn together(&self, f: impl FnOnce(&mut Together<'_>) -> Result<()>) -> Result<()> {
-        let mut group = Together { collectives: self, items: Vec::new() };
+    pub fn together(&self, f: impl FnOnce(&mut CollectiveGroup<'_>) -> Result<()>) -> Result<()> {
+        let mut group = CollectiveGroup { collectives: self, items: Vec::new() };
         f(&mut group)?;
         self.run(group.items)
     }
 
-    fn only(&self, f: impl FnOnce(&mut Together<'_>) -> Result<()>) -> Result<()> {
+    fn only(&self, f: impl FnOnce(&mut CollectiveGroup<'_>) -> Result<()>) -> Result<()> {
         self.together(f)
     }
 
@@ -308,7 +308,7 @@ impl Collectives {
     }
 }
 
-impl Together<'_> {
+impl CollectiveGroup<'_> {
     /// See [`Collectives::broadcast`].
     ///
     /// # Errors

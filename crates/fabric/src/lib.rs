@@ -73,7 +73,7 @@ mod world;
 pub mod ffi;
 
 pub use array::{Distribution, GlobalArray, Layout};
-pub use collective::{Collectives, Together};
+pub use collective::{CollectiveGroup, Collectives};
 pub use cuda::kernels;
 pub use error::{Error, Result};
 pub use fault::{Fault, FaultKind};

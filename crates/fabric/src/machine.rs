@@ -2,7 +2,7 @@
 
 use crate::fault::Record;
 use crate::op::Op;
-use crate::team::Seat;
+use crate::team::TeamRank;
 use crate::{ffi, sim, Result};
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ pub(crate) trait Machine: Send + Sync {
     /// Where a team of `size` PEs records its faults.
     fn faults(&self, size: usize) -> Result<Arc<dyn Faults>>;
     /// A queue of PE `pe`. One without a seat in a team takes no waits and no barriers.
-    fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn Lane>>;
+    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn CommandQueue>>;
     /// A queue of PE `pe` that is a stream of the caller's, of that PE's device.
-    fn lane_on(&self, _stream: Arc<tandem_cuda::Stream>, _seat: Arc<Seat>) -> Result<Arc<dyn Lane>> {
+    fn lane_on(&self, _stream: Arc<tandem_cuda::Stream>, _seat: Arc<TeamRank>) -> Result<Arc<dyn CommandQueue>> {
         Err(crate::Error::invalid("queue on a stream", "the PE is a pretend one"))
     }
     /// Tells the PEs which regions there are; `slots` is by region.
@@ -68,13 +68,13 @@ pub(crate) trait Faults: Send + Sync {
 }
 
 /// An ordered queue of work of one PE.
-pub(crate) trait Lane: Send + Sync {
+pub(crate) trait CommandQueue: Send + Sync {
     /// Adds a step. While recording, it is only written down.
     fn push(&self, op: Op) -> Result<()>;
     /// A point that is reached when all steps so far are done; `None` while recording.
-    fn mark(&self) -> Result<Option<Mark>>;
+    fn mark(&self) -> Result<Option<QueueEvent>>;
     /// Steps after this begin when the point is reached.
-    fn wait(&self, mark: &Mark) -> Result<()>;
+    fn wait(&self, mark: &QueueEvent) -> Result<()>;
     /// Blocks until all steps are done.
     fn synchronize(&self) -> Result<()>;
     /// From here on steps are written down and not done.
@@ -91,25 +91,25 @@ pub(crate) trait Lane: Send + Sync {
 
 /// A point in a queue.
 #[derive(Debug)]
-pub(crate) enum Mark {
+pub(crate) enum QueueEvent {
     /// Of a pretend PE's.
     Sim(sim::Ticket),
     /// Of a stream.
     Cuda(tandem_cuda::Event),
 }
 
-impl Mark {
+impl QueueEvent {
     pub(crate) fn is_done(&self) -> Result<bool> {
         match self {
-            Mark::Sim(ticket) => Ok(ticket.is_done()),
-            Mark::Cuda(event) => Ok(event.is_done()?),
+            QueueEvent::Sim(ticket) => Ok(ticket.is_done()),
+            QueueEvent::Cuda(event) => Ok(event.is_done()?),
         }
     }
 
     pub(crate) fn synchronize(&self) -> Result<()> {
         match self {
-            Mark::Sim(ticket) => ticket.synchronize(),
-            Mark::Cuda(event) => return Ok(event.synchronize()?),
+            QueueEvent::Sim(ticket) => ticket.synchronize(),
+            QueueEvent::Cuda(event) => return Ok(event.synchronize()?),
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The one-sided operations, the same on a queue and inside a program of a pretend PE.
 
 use crate::op::Op;
-use crate::team::Seat;
+use crate::team::TeamRank;
 use crate::word::{Atomic, Compare, Signal, Word};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
@@ -20,7 +20,7 @@ pub(crate) mod sealed {
 pub trait OneSided: sealed::Sealed {
     /// Who calls.
     #[doc(hidden)]
-    fn seat(&self) -> &Arc<Seat>;
+    fn seat(&self) -> &Arc<TeamRank>;
 
     /// Whether copies to and from PEs that are not reached go through the host.
     #[doc(hidden)]
@@ -297,7 +297,7 @@ fn strided<T: Pod>(
 }
 
 pub(crate) fn atomic_args<T: Word>(
-    seat: &Seat,
+    seat: &TeamRank,
     op: &'static str,
     word: &Symmetric<T>,
     atomic: Atomic<T>,
@@ -316,7 +316,7 @@ pub(crate) fn atomic_args<T: Word>(
 }
 
 pub(crate) fn wait_args<T: Word>(
-    seat: &Seat,
+    seat: &TeamRank,
     op: &'static str,
     words: &Symmetric<T>,
     (compare, wanted): (Compare, T),

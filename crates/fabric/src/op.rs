@@ -14,7 +14,7 @@ pub enum Op {
     /// Bytes from one place to another.
     Copy { to: u64, from: u64, bytes: u64 },
     /// The same between two PEs of the world that do not reach each other: `pes` are that of `to` and that of `from`.
-    Across { to: u64, from: u64, bytes: u64, pes: (usize, usize) },
+    HostStagedCopy { to: u64, from: u64, bytes: u64, pes: (usize, usize) },
     /// Every byte becomes the value.
     Fill { to: u64, bytes: u64, value: u8 },
     /// Elements with gaps between them.

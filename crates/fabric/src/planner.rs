@@ -32,7 +32,7 @@ pub(crate) struct Planner {
 
 /// Where a table comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Way {
+pub(crate) enum Algorithm {
     /// A plan; the share of ways through host memory is to be changed to so many hundredths of what it is there, and 0 does
     /// without them where it can.
     Planned(u64),
@@ -43,7 +43,7 @@ pub(crate) enum Way {
 }
 
 /// What a schedule was made for.
-type Wanted = (Request, Call, Shape, Way);
+type Wanted = (Request, Call, Shape, Algorithm);
 
 /// One operation with its memory.
 pub(crate) struct Item {
@@ -89,12 +89,12 @@ impl Planner {
     }
 
     /// The table of an operation.
-    pub(crate) fn table(&self, item: &Item, shape: &Shape, way: Way) -> Result<Arc<Schedule>> {
+    pub(crate) fn table(&self, item: &Item, shape: &Shape, way: Algorithm) -> Result<Arc<Schedule>> {
         let (call, job) = (&item.call, &item.job);
-        let way = if job.len() == 1 && way != Way::Messages { Way::Direct } else { way };
+        let way = if job.len() == 1 && way != Algorithm::Messages { Algorithm::Direct } else { way };
         let mut request = Request::new(call.operation, job);
         let mut plan = None;
-        if let Way::Planned(host) = way {
+        if let Algorithm::Planned(host) = way {
             let found = self.taken(call.operation, job, job[call.root], host > 0)?;
             request = found.request.clone();
             plan = Some(found);
@@ -104,11 +104,11 @@ impl Planner {
             return Ok(table.clone());
         }
         let table = Arc::new(match (way, plan) {
-            (Way::Planned(host), Some(plan)) if host > 0 => {
+            (Algorithm::Planned(host), Some(plan)) if host > 0 => {
                 schedule(&self.topology, &self.weighed(&plan, host), call, shape)?
             }
             (_, Some(plan)) => schedule(&self.topology, &plan, call, shape)?,
-            (Way::Messages, None) => messages(call, job.len(), shape.lanes)?,
+            (Algorithm::Messages, None) => messages(call, job.len(), shape.lanes)?,
             (_, None) => direct(call, job.len(), shape.lanes)?,
         });
         self.reached(job, &table)?;
@@ -192,12 +192,12 @@ impl Planner {
     }
 
     /// How an operation that goes through queues is done.
-    pub(crate) fn way(&self, item: &Item) -> Way {
+    pub(crate) fn way(&self, item: &Item) -> Algorithm {
         let direct = if item.job.len() == 2 { self.tuning.direct_pair } else { self.tuning.direct };
         if item.call.part <= direct && self.reach_all(item) {
-            Way::Direct
+            Algorithm::Direct
         } else {
-            Way::Planned(0)
+            Algorithm::Planned(0)
         }
     }
 

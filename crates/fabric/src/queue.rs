@@ -1,10 +1,10 @@
 //! Ordered queues of work of a PE, and recordings of them.
 
-use crate::machine::{Lane, Mark, Recording};
+use crate::machine::{CommandQueue, QueueEvent, Recording};
 use crate::onesided::{sealed, OneSided};
 use crate::op::Op;
 use crate::sim::Pe;
-use crate::team::Seat;
+use crate::team::TeamRank;
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
@@ -16,20 +16,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// each step is complete, at the peer too, before the next begins: [`OneSided`] has most of the steps, and nothing like
 /// `fence` and `quiet` is needed between them. Queues run beside each other; signals, barriers and [`Event`]s order them.
 pub struct Queue {
-    seat: Arc<Seat>,
-    lane: Arc<dyn Lane>,
+    seat: Arc<TeamRank>,
+    lane: Arc<dyn CommandQueue>,
     /// While recording: what the steps work on.
-    kept: Mutex<Option<Vec<Kept>>>,
+    kept: Mutex<Option<Vec<KeepAlive>>>,
     /// Whether it may have been told something that is not known to be done.
     busy: AtomicBool,
 }
 
 /// What a recording works on.
-pub(crate) type Kept = Arc<dyn Any + Send + Sync>;
+pub(crate) type KeepAlive = Arc<dyn Any + Send + Sync>;
 
 /// A point in a queue.
 #[derive(Debug)]
-pub struct Event(Mark);
+pub struct Event(QueueEvent);
 
 impl Event {
     /// Whether the queue has got there.
@@ -52,13 +52,13 @@ impl Event {
 /// Steps that a queue has written down, to be done as often as one likes: a CUDA graph, or a list of a pretend PE's. It
 /// keeps the memory alive that they work on.
 pub struct Graph {
-    lane: Arc<dyn Lane>,
+    lane: Arc<dyn CommandQueue>,
     recording: Recording,
-    _kept: Vec<Kept>,
+    _kept: Vec<KeepAlive>,
 }
 
 impl Queue {
-    pub(crate) fn new(seat: Arc<Seat>) -> Result<Self> {
+    pub(crate) fn new(seat: Arc<TeamRank>) -> Result<Self> {
         let world = seat.core.world.clone();
         let pe = seat.core.members[seat.me];
         let lane = world.lane(|machine| machine.lane(pe, Some(seat.clone())))?;
@@ -66,13 +66,13 @@ impl Queue {
     }
 
     /// One that is a stream of the caller's, of the PE's device.
-    pub(crate) fn on(seat: Arc<Seat>, stream: Arc<tandem_cuda::Stream>) -> Result<Self> {
+    pub(crate) fn on(seat: Arc<TeamRank>, stream: Arc<tandem_cuda::Stream>) -> Result<Self> {
         let world = seat.core.world.clone();
         let lane = world.lane(|machine| machine.lane_on(stream, seat.clone()))?;
         Ok(Self::with(seat, lane))
     }
 
-    fn with(seat: Arc<Seat>, lane: Arc<dyn Lane>) -> Self {
+    fn with(seat: Arc<TeamRank>, lane: Arc<dyn CommandQueue>) -> Self {
         Queue { seat, lane, kept: Mutex::new(None), busy: AtomicBool::new(false) }
     }
 
@@ -178,7 +178,7 @@ impl Queue {
     }
 
     /// The same for anything else.
-    pub(crate) fn keep_any(&self, what: Kept) {
+    pub(crate) fn keep_any(&self, what: KeepAlive) {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
             kept.push(what);
         }
@@ -200,7 +200,7 @@ impl Queue {
         // Ends the recording whatever `f` does.
         struct End<'a>(&'a Queue, bool);
         impl End<'_> {
-            fn now(&mut self) -> (Result<Recording>, Vec<Kept>) {
+            fn now(&mut self) -> (Result<Recording>, Vec<KeepAlive>) {
                 self.1 = true;
                 let recording = self.0.lane.end();
                 let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -247,7 +247,7 @@ impl Drop for Queue {
 impl sealed::Sealed for Queue {}
 
 impl OneSided for Queue {
-    fn seat(&self) -> &Arc<Seat> {
+    fn seat(&self) -> &Arc<TeamRank> {
         &self.seat
     }
 
@@ -257,7 +257,7 @@ impl OneSided for Queue {
 
     fn issue(&self, op: Op, keep: &[&Arc<Allocation>]) -> Result<()> {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
-            kept.extend(keep.iter().map(|&memory| -> Kept { memory.clone() }));
+            kept.extend(keep.iter().map(|&memory| -> KeepAlive { memory.clone() }));
         }
         self.busy.store(true, Ordering::SeqCst);
         self.lane.push(op)

@@ -28,7 +28,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const FETCHED: u64 = size_of::<ffi::tandem_team_state>().next_multiple_of(8) as u64;
 
 /// What all PEs of a team have in common.
-pub(crate) struct Core {
+pub(crate) struct TeamState {
     pub(crate) world: Arc<World>,
     /// By PE of the team: which PE of the world it is.
     pub(crate) members: Vec<usize>,
@@ -44,12 +44,12 @@ pub(crate) struct Core {
 }
 
 /// One PE's place in a team.
-pub struct Seat {
-    pub(crate) core: Arc<Core>,
+pub struct TeamRank {
+    pub(crate) core: Arc<TeamState>,
     pub(crate) me: usize,
 }
 
-impl Seat {
+impl TeamRank {
     /// The address of `memory` on the team's PE `pe`, which this PE reaches.
     pub(crate) fn place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
         let core = &self.core;
@@ -77,9 +77,12 @@ impl Seat {
         let bytes = to.bytes();
         match is_reached {
             Ok(()) => Ok(Op::Copy { to: place, from: origin, bytes }),
-            Err(_) if may_cross => {
-                Ok(Op::Across { to: place, from: origin, bytes, pes: (core.members[target], core.members[source]) })
-            }
+            Err(_) if may_cross => Ok(Op::HostStagedCopy {
+                to: place,
+                from: origin,
+                bytes,
+                pes: (core.members[target], core.members[source]),
+            }),
             Err(error) => Err(error),
         }
     }
@@ -90,14 +93,14 @@ impl Seat {
     }
 }
 
-impl Core {
+impl TeamState {
     fn new(world: Arc<World>, members: Vec<usize>, timeout: Duration) -> Result<Arc<Self>> {
         let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
         let faults = world.machine.faults(members.len())?;
         let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
         let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
         let (fetching, dead) = (Mutex::default(), OnceLock::new());
-        Ok(Arc::new(Core { world, members, refused, state, fetching, faults, dead, timeout }))
+        Ok(Arc::new(TeamState { world, members, refused, state, fetching, faults, dead, timeout }))
     }
 
     /// The error of the fault that the team has had, if it has.
@@ -196,7 +199,7 @@ impl Core {
 pub struct Team(Arc<Inner>);
 
 struct Inner {
-    core: Arc<Core>,
+    core: Arc<TeamState>,
     queues: Vec<Queue>,
 }
 
@@ -236,25 +239,26 @@ impl Team {
     pub fn cuda_on(streams: &[Arc<Stream>], options: Options) -> Result<Self> {
         let devices: Vec<Device> = streams.iter().map(|stream| stream.device()).collect();
         let core = Self::of_gpus(&devices, &options)?;
-        let seats = streams.iter().enumerate().map(|(me, stream)| (Arc::new(Seat { core: core.clone(), me }), stream));
+        let seats =
+            streams.iter().enumerate().map(|(me, stream)| (Arc::new(TeamRank { core: core.clone(), me }), stream));
         let queues = seats.map(|(seat, stream)| Queue::on(seat, stream.clone())).collect::<Result<_>>()?;
         Ok(Team(Arc::new(Inner { core, queues })))
     }
 
-    fn of_gpus(devices: &[Device], options: &Options) -> Result<Arc<Core>> {
+    fn of_gpus(devices: &[Device], options: &Options) -> Result<Arc<TeamState>> {
         let (window, caps, mut links) = shape(devices.len(), options, 256 << 30)?;
         let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
         let window = machine.window();
         Self::open(World::new(Box::new(machine), window, caps, links, options.initial)?, options)
     }
 
-    fn open(world: Arc<World>, options: &Options) -> Result<Arc<Core>> {
+    fn open(world: Arc<World>, options: &Options) -> Result<Arc<TeamState>> {
         let members = (0..world.pes()).collect();
-        Core::new(world, members, options.timeout.min(LONGEST_TIMEOUT))
+        TeamState::new(world, members, options.timeout.min(LONGEST_TIMEOUT))
     }
 
-    fn of(core: Arc<Core>) -> Result<Self> {
-        let seats = (0..core.members.len()).map(|me| Arc::new(Seat { core: core.clone(), me }));
+    fn of(core: Arc<TeamState>) -> Result<Self> {
+        let seats = (0..core.members.len()).map(|me| Arc::new(TeamRank { core: core.clone(), me }));
         let queues = seats.map(Queue::new).collect::<Result<_>>()?;
         Ok(Team(Arc::new(Inner { core, queues })))
     }
@@ -277,10 +281,10 @@ impl Team {
             }
         }
         let members = pes.iter().map(|&pe| core.members[pe]).collect();
-        Self::of(Core::new(core.world.clone(), members, core.timeout)?)
+        Self::of(TeamState::new(core.world.clone(), members, core.timeout)?)
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<TeamState> {
         &self.0.core
     }
 
@@ -408,7 +412,7 @@ impl Team {
     /// The team does not have the PE; the device failed.
     pub fn new_queue(&self, pe: usize) -> Result<Queue> {
         self.core().member("make a queue", pe)?;
-        Queue::new(Arc::new(Seat { core: self.core().clone(), me: pe }))
+        Queue::new(Arc::new(TeamRank { core: self.core().clone(), me: pe }))
     }
 
     /// Copies `from` to PE `pe`'s elements. Done when it returns, and in no order with what queues do meanwhile.
@@ -446,7 +450,7 @@ impl Team {
     pub fn atomic<T: Word>(&self, pe: usize, word: &Symmetric<T>, atomic: Atomic<T>) -> Result<T> {
         self.core().member("atomic", pe)?;
         // The PE's own queue for the host; its own memory, so that every PE is reached.
-        let seat = Seat { core: self.core().clone(), me: pe };
+        let seat = TeamRank { core: self.core().clone(), me: pe };
         let old = self.core().state(pe) + FETCHED;
         let args = atomic_args(&seat, "atomic", word, atomic, pe, old)?;
         let world = &self.core().world;
@@ -519,7 +523,7 @@ impl Team {
         enough: impl Fn(&[usize]) -> bool,
     ) -> Result<Vec<usize>> {
         self.core().member(op, pe)?;
-        let seat = Seat { core: self.core().clone(), me: pe };
+        let seat = TeamRank { core: self.core().clone(), me: pe };
         let args = wait_args(&seat, op, words, (compare, value), from, (mode, 0))?;
         let begun = Instant::now();
         loop {

@@ -1,7 +1,7 @@
 //! The symmetric memory that all teams over one set of PEs share.
 
 use crate::heap::{Fit, Heap, ALIGN};
-use crate::machine::{Faults, Lane, Machine, Mark};
+use crate::machine::{CommandQueue, Faults, Machine, QueueEvent};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,17 +21,17 @@ pub(crate) struct World {
     caps: Vec<u64>,
     pub(crate) links: Links,
     /// For what the host reads and writes: one queue a PE, which waits for no other.
-    service: Vec<Arc<dyn Lane>>,
+    service: Vec<Arc<dyn CommandQueue>>,
     /// For what is freed: one queue a PE, which waits for all others.
-    janitor: Vec<Arc<dyn Lane>>,
+    janitor: Vec<Arc<dyn CommandQueue>>,
     heap: Mutex<Heap>,
     /// What is free once all these points are reached.
-    leaving: Mutex<Vec<(Leaving, Vec<Arc<Mark>>)>>,
+    leaving: Mutex<Vec<(PendingFree, Vec<Arc<QueueEvent>>)>>,
     /// The ends of queues that are gone and may still be at work, and where their faults go.
-    departed: Mutex<Vec<Departed>>,
+    departed: Mutex<Vec<RetiredQueue>>,
     regions: Mutex<Vec<ffi::tandem_region>>,
     /// Every queue that was made, as long as it lives.
-    lanes: Mutex<Vec<Weak<dyn Lane>>>,
+    lanes: Mutex<Vec<Weak<dyn CommandQueue>>>,
 }
 
 /// What PEs cannot do with each other's memory.
@@ -79,23 +79,23 @@ enum Kind {
     /// So many bytes at this offset of every window.
     Heap { offset: u64, bytes: u64 },
     /// A user's memory: the slot of the region, and what keeps it alive.
-    Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<Held>> },
+    Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<RegionOwner>> },
 }
 
 /// The end of a queue that is gone, and where its team's faults go.
-type Departed = (Arc<Mark>, Arc<dyn Faults>);
+type RetiredQueue = (Arc<QueueEvent>, Arc<dyn Faults>);
 
-enum Leaving {
+enum PendingFree {
     /// The allocation at this offset.
     Heap(u64),
     /// A region: its slot, and what keeps it alive.
-    Region(usize, Option<Held>),
+    Region(usize, Option<RegionOwner>),
     /// Memory of the host.
-    Lent(Pinned),
+    PinnedLoan(Pinned),
 }
 
 /// What keeps a region alive; taken out and dropped once no queue uses it any more.
-pub(crate) type Held = Box<dyn std::any::Any + Send>;
+pub(crate) type RegionOwner = Box<dyn std::any::Any + Send>;
 
 /// A mutex that a panicking thread has left is used all the same: what it guards is changed in one step.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -153,12 +153,15 @@ impl World {
     }
 
     /// The queue of what the host does with PE `pe`.
-    pub(crate) fn service(&self, pe: usize) -> &Arc<dyn Lane> {
+    pub(crate) fn service(&self, pe: usize) -> &Arc<dyn CommandQueue> {
         &self.service[pe]
     }
 
     /// A new queue.
-    pub(crate) fn lane(&self, make: impl FnOnce(&dyn Machine) -> Result<Arc<dyn Lane>>) -> Result<Arc<dyn Lane>> {
+    pub(crate) fn lane(
+        &self,
+        make: impl FnOnce(&dyn Machine) -> Result<Arc<dyn CommandQueue>>,
+    ) -> Result<Arc<dyn CommandQueue>> {
         let lane = make(&*self.machine)?;
         let mut lanes = lock(&self.lanes);
         lanes.retain(|lane| lane.strong_count() > 0);
@@ -167,7 +170,7 @@ impl World {
     }
 
     /// Remembers the end of a queue that goes away: nothing is freed that it may still use.
-    pub(crate) fn depart(&self, end: Mark, faults: Arc<dyn Faults>) {
+    pub(crate) fn depart(&self, end: QueueEvent, faults: Arc<dyn Faults>) {
         let mut departed = lock(&self.departed);
         departed.retain(|(mark, _)| !mark.is_done().unwrap_or(true));
         departed.push((Arc::new(end), faults));
@@ -250,19 +253,19 @@ impl World {
             }
             match what {
                 what if !done => kept.push((what, marks)),
-                Leaving::Heap(offset) => {
+                PendingFree::Heap(offset) => {
                     if let Some((_, bytes)) = heap.find(offset) {
                         self.mark(offset, bytes, 0)?;
                     }
                     heap.give_back(offset);
                 }
-                Leaving::Region(slot, held) => {
+                PendingFree::Region(slot, held) => {
                     drop(held);
                     let mut regions = lock(&self.regions);
                     regions[slot] = NO_REGION;
                     self.machine.regions(&regions)?;
                 }
-                Leaving::Lent(memory) => drop(memory),
+                PendingFree::PinnedLoan(memory) => drop(memory),
             }
         }
         let any = kept.len() < before;
@@ -272,7 +275,7 @@ impl World {
 
     /// A region of `bytes` bytes at these addresses; 0 for PEs that have none of it. `held` is dropped when no queue
     /// uses the region any more.
-    pub(crate) fn register(self: &Arc<Self>, bytes: u64, at: [u64; 32], held: Held) -> Result<Arc<Allocation>> {
+    pub(crate) fn register(self: &Arc<Self>, bytes: u64, at: [u64; 32], held: RegionOwner) -> Result<Arc<Allocation>> {
         self.reclaim(&mut lock(&self.heap), false)?;
         let mut regions = lock(&self.regions);
         let Some(slot) = regions.iter().position(|region| region.bytes == 0) else {
@@ -297,20 +300,20 @@ impl World {
 
     /// Blocks until all queues have done what they were told.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let departed: Vec<Arc<Mark>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
+        let departed: Vec<Arc<QueueEvent>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
         departed.iter().try_for_each(|mark| mark.synchronize())?;
-        let lanes: Vec<Arc<dyn Lane>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
+        let lanes: Vec<Arc<dyn CommandQueue>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
         lanes.iter().try_for_each(|lane| lane.synchronize())
     }
 
     /// Frees what `what` says after all that queues have been told so far; memory of the heap is overwritten first.
-    fn retire(&self, what: Leaving, bytes: u64) -> Result<()> {
-        let lanes: Vec<Arc<dyn Lane>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
-        let mut marks: Vec<Arc<Mark>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
+    fn retire(&self, what: PendingFree, bytes: u64) -> Result<()> {
+        let lanes: Vec<Arc<dyn CommandQueue>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
+        let mut marks: Vec<Arc<QueueEvent>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
         for lane in &lanes {
             marks.extend(lane.mark()?.map(Arc::new));
         }
-        if let Leaving::Heap(offset) = what {
+        if let PendingFree::Heap(offset) = what {
             let mut wiped = Vec::new();
             for (pe, janitor) in self.janitor.iter().enumerate() {
                 for mark in &marks {
@@ -375,7 +378,7 @@ impl Allocation {
     }
 
     /// Takes out what keeps a region alive.
-    pub(crate) fn release(&self) -> Option<Held> {
+    pub(crate) fn release(&self) -> Option<RegionOwner> {
         match &self.kind {
             Kind::Heap { .. } => None,
             Kind::Region { held, .. } => lock(held).take(),
@@ -386,8 +389,8 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         let what = match &self.kind {
-            Kind::Heap { offset, .. } => Leaving::Heap(*offset),
-            Kind::Region { slot, held, .. } => Leaving::Region(*slot, lock(held).take()),
+            Kind::Heap { offset, .. } => PendingFree::Heap(*offset),
+            Kind::Region { slot, held, .. } => PendingFree::Region(*slot, lock(held).take()),
         };
         // Where a device has failed, what it had is not used again.
         let _ = self.world.retire(what, self.bytes());
@@ -395,14 +398,14 @@ impl Drop for Allocation {
 }
 
 /// Page-locked memory that queues of a world use. It is given back when all of them have got to where they are when this goes.
-pub(crate) struct Lent {
+pub(crate) struct PinnedLoan {
     world: Arc<World>,
     memory: Option<Pinned>,
 }
 
-impl Lent {
+impl PinnedLoan {
     pub(crate) fn new(world: &Arc<World>, memory: Pinned) -> Self {
-        Lent { world: world.clone(), memory: Some(memory) }
+        PinnedLoan { world: world.clone(), memory: Some(memory) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -414,10 +417,10 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PinnedLoan {
     fn drop(&mut self) {
         // Where a device has failed, nothing uses it any more.
-        let _ = self.memory.take().map(|memory| self.world.retire(Leaving::Lent(memory), 0));
+        let _ = self.memory.take().map(|memory| self.world.retire(PendingFree::PinnedLoan(memory), 0));
     }
 }
 

@@ -1,11 +1,11 @@
 //! The checker of schedules refuses each thing that is wrong with one, made by hand: the damage is named, so that no rule stands in for
 //! another.
 
-use tandem_fabric::exec::{check, Call, Channel, Place, Ring, Schedule, Spot, Transfer, MAX_STAGING};
+use tandem_fabric::exec::{check, Call, Channel, Endpoint, Place, Ring, Schedule, Transfer, MAX_STAGING};
 use tandem_fabric::plan::Operation;
 
-fn spot(node: usize, place: Place, channel: Option<usize>) -> Spot {
-    Spot { node, place, at: 0, channel }
+fn spot(node: usize, place: Place, channel: Option<usize>) -> Endpoint {
+    Endpoint { node, place, at: 0, channel }
 }
 
 /// A broadcast from node 0 by way of a helper, node 3, to nodes 1 and 2, in four chunks; node 4 is host memory.

@@ -140,7 +140,7 @@ fn damaged_schedules_are_found_out() {
     let request = Request::new(Operation::AllReduce, &[0, 1, 2]).with_helpers(&[3]);
     let shape = Shape { lanes: 1, chunk: 1024, slots: 2 };
     let good = proved(&topology, &request, &call(Operation::AllReduce, 50_000, 4, false), &shape).unwrap();
-    let is_ring = |s: &tandem_fabric::exec::Spot| matches!(s.place, Place::Ring(_));
+    let is_ring = |s: &tandem_fabric::exec::Endpoint| matches!(s.place, Place::Ring(_));
     let mut damaged = Vec::new();
     for t in 0..good.transfers.len() {
         let mut change = |what: &str, f: &dyn Fn(&mut Schedule)| {

@@ -1,10 +1,12 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::check::check_single_points;
-use crate::plan::{self, Layout, Schedule, Shape, Sum};
+use crate::plan::{self, Layout, Schedule, Shape, WitnessQuery};
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
-use tandem_ops::{Coset, Curve, Digits, Lane, Msm, MsmRequest, MsmSet, ProofBackend, SpMv, SparseRows, Unaligned};
+use tandem_ops::{
+    Coset, Curve, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Unaligned,
+};
 
 /// The points of a key that belong to no wire.
 #[derive(Debug, Clone)]
@@ -115,16 +117,16 @@ pub struct VerifyingKey<C: Curve> {
 /// A lane's points of the sums over the witness.
 pub(crate) struct WitnessShare<C: Curve, B: ProofBackend<C>> {
     pub(crate) share: plan::Share,
-    pub(crate) plan: <B as Digits<C>>::Plan,
+    pub(crate) plan: <B as ScalarRecoding<C>>::Plan,
     pub(crate) b2: Option<<B as Msm<C::G2>>::Bases>,
     /// A, B1 and L, in this order.
-    pub(crate) g1: Vec<(Sum, <B as Msm<C::G1>>::Bases)>,
+    pub(crate) g1: Vec<(WitnessQuery, <B as Msm<C::G1>>::Bases)>,
 }
 
 /// A lane's points of the sum over the quotient.
 pub(crate) struct QuotientShare<C: Curve, B: ProofBackend<C>> {
     pub(crate) share: plan::Share,
-    pub(crate) plan: <B as Digits<C>>::Plan,
+    pub(crate) plan: <B as ScalarRecoding<C>>::Plan,
     pub(crate) bases: <B as Msm<C::G1>>::Bases,
 }
 
@@ -159,7 +161,9 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
 
         let rooms = |backend: &B| -> Vec<u64> {
             let free = backend.info().free_bytes;
-            let of_lane = |i: usize| free.get(i).map_or(0, |&free| plan::room(free, shape, schedule.scalars(Lane(i))));
+            let of_lane = |i: usize| {
+                free.get(i).map_or(0, |&free| plan::point_budget_bytes(free, shape, schedule.scalars(Lane(i))))
+            };
             (0..lanes).map(of_lane).collect()
         };
         let working = |lane: Lane| plan::working_set(shape, schedule.scalars(lane));
@@ -199,26 +203,26 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     fn load_witness(
         backend: &B,
         view: &KeyView<'_, C>,
-        sums: &plan::LaneSums,
+        sums: &plan::LaneQueries,
         Worth { memory_bytes, uses }: Worth,
     ) -> Result<WitnessShare<C, B>> {
-        let plan::LaneSums { share, sums: parts } = sums;
+        let plan::LaneQueries { share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
-        let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses, in_a_row: true };
-        let plan = Digits::<C>::plan(backend, share.lane, &request)?;
+        let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses, pipelined: true };
+        let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
             let load = |points: Unaligned<'_, P1<C>>| {
                 Msm::<C::G1>::load(backend, share.lane, &plan, set, points.slice(part.points.clone()))
             };
             match part.sum {
-                Sum::B2 => {
+                WitnessQuery::B2 => {
                     let points = view.b2.slice(part.points.clone());
                     b2 = Some(Msm::<C::G2>::load(backend, share.lane, &plan, set, points)?);
                 }
-                Sum::A => g1.push((part.sum, load(view.a)?)),
-                Sum::B1 => g1.push((part.sum, load(view.b1)?)),
-                Sum::L => g1.push((part.sum, load(view.l)?)),
+                WitnessQuery::A => g1.push((part.sum, load(view.a)?)),
+                WitnessQuery::B1 => g1.push((part.sum, load(view.b1)?)),
+                WitnessQuery::L => g1.push((part.sum, load(view.l)?)),
             }
         }
         Ok(WitnessShare { share: share.clone(), plan, b2, g1 })
@@ -232,8 +236,8 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        let request = MsmRequest { scalars, sets, memory_bytes, uses, in_a_row: true };
-        let plan = Digits::<C>::plan(backend, share.lane, &request)?;
+        let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
+        let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
@@ -267,9 +271,9 @@ fn whole_need<B: tandem_ops::Backend>(error: Error, backend: &B, lane: Lane, sha
 }
 
 /// Bytes of the points of a group of sums.
-fn group_bytes<C: Curve>(group: &plan::LaneSums) -> usize {
+fn group_bytes<C: Curve>(group: &plan::LaneQueries) -> usize {
     let bytes =
-        |part: &plan::SumShare| part.points.len() * if part.set.g2 { size_of::<P2<C>>() } else { size_of::<P1<C>>() };
+        |part: &plan::QueryShare| part.points.len() * if part.set.g2 { size_of::<P2<C>>() } else { size_of::<P1<C>>() };
     group.sums.iter().map(bytes).sum()
 }
 

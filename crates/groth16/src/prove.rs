@@ -2,14 +2,14 @@
 
 use crate::blinding::Terms;
 use crate::finish::{HostSpan, Sums};
-use crate::plan::{Chains, Sum};
+use crate::plan::{TransformPlacement, WitnessQuery};
 use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Request, Result, Witness, P1, P2};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Digits, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order, ProofBackend,
-    Scalars,
+    Backend, Buffer, Canonical, Coset, Curve, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order, ProofBackend,
+    ScalarRecoding, Scalars,
 };
 
 /// A proof.
@@ -242,9 +242,10 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     wires: Vec<B::Buf<Canonical>>,
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
-    let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
+    let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
-    let others_wait = key.schedule.chains != Chains::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
+    let others_wait =
+        key.schedule.chains != TransformPlacement::on(a) || key.quotient.iter().any(|part| part.share.lane != a);
     // Two threads, so that no lane waits until another has been told all it has to do.
     let (first, others) = rayon::join(
         || {
@@ -263,8 +264,9 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     drop(wires);
     for (part, values) in key.quotient.iter().zip(&quotient) {
         let lane = part.share.lane;
-        let digits = request
-            .enqueue(lane, "quotient digits", || Digits::<C>::digits(backend, &part.plan, Scalars::Mont(values)))?;
+        let digits = request.enqueue(lane, "quotient digits", || {
+            ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(values))
+        })?;
         let sum = || Msm::<C::G1>::msm(backend, &part.bases, &digits, &request.timeline);
         sums.c.push(request.enqueue(lane, "MSM H", sum)?);
     }
@@ -283,7 +285,7 @@ fn quotient<C: Curve, B: ProofBackend<C>>(
     wires: &[B::Buf<Canonical>],
     request: &Request<'_>,
 ) -> Result<Vec<B::Buf<Mont>>> {
-    let Chains { a, b, c_inverse, c_forward } = key.schedule.chains;
+    let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let (Some(on_a), Some(on_b)) = (on::<B>(wires, a), on::<B>(wires, b)) else {
         return Err(tandem_ops::Error::invalid("prove", "the schedule takes no witness to the transforms").into());
     };
@@ -358,7 +360,7 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
             (None, None) => return Err(tandem_ops::Error::invalid("prove", "no lane has the witness").into()),
         };
         let digits = request.enqueue(lane, "witness digits", || {
-            Digits::<C>::digits(backend, &part.plan, Scalars::Canonical(scalars))
+            ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Canonical(scalars))
         })?;
         // G2 takes longest to put together, and the verifier waits for A and B, so that B2 goes first.
         if let Some(bases) = &part.b2 {
@@ -370,20 +372,20 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
             let pending =
                 request.enqueue(lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits, &request.timeline))?;
             match sum {
-                Sum::A => sums.a.push(pending),
-                Sum::B1 => sums.b1.push(pending),
-                Sum::L | Sum::B2 => sums.c.push(pending),
+                WitnessQuery::A => sums.a.push(pending),
+                WitnessQuery::B1 => sums.b1.push(pending),
+                WitnessQuery::L | WitnessQuery::B2 => sums.c.push(pending),
             }
         }
     }
     Ok(sums)
 }
 
-fn name(sum: Sum) -> &'static str {
+fn name(sum: WitnessQuery) -> &'static str {
     match sum {
-        Sum::B2 => "MSM B2",
-        Sum::A => "MSM A",
-        Sum::B1 => "MSM B1",
-        Sum::L => "MSM L",
+        WitnessQuery::B2 => "MSM B2",
+        WitnessQuery::A => "MSM A",
+        WitnessQuery::B1 => "MSM B1",
+        WitnessQuery::L => "MSM L",
     }
 }

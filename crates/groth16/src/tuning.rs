@@ -17,22 +17,22 @@ pub(crate) struct Costs {
     /// The digits of a value of the witness.
     pub(crate) digits: f64,
     /// What a sum in G1 costs beside its points.
-    pub(crate) g1_sum: Ends,
+    pub(crate) g1_sum: BucketReductionCost,
     /// What a sum in G2 costs beside its points.
-    pub(crate) g2_sum: Ends,
+    pub(crate) g2_sum: BucketReductionCost,
     /// What a lane more costs: its share of the upload, the copies, and the host's work on its sums.
     pub(crate) lane: f64,
 }
 
 /// What it costs to take a sum's buckets to one point: there are more of them where there are more points, up to a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Ends {
+pub(crate) struct BucketReductionCost {
     least: f64,
     point: f64,
     most: f64,
 }
 
-impl Ends {
+impl BucketReductionCost {
     pub(crate) fn of(self, points: usize) -> f64 {
         (self.least + self.point * points as f64).min(self.most)
     }
@@ -46,8 +46,8 @@ impl Costs {
                 h_point: 2.0,
                 g2_point: 2.18,
                 digits: 0.2,
-                g1_sum: Ends { least: 100e3, point: 0.25, most: 400e3 },
-                g2_sum: Ends { least: 170e3, point: 1.0, most: 1.44e6 },
+                g1_sum: BucketReductionCost { least: 100e3, point: 0.25, most: 400e3 },
+                g2_sum: BucketReductionCost { least: 170e3, point: 1.0, most: 1.44e6 },
                 lane: 500e3,
             },
             CurveId::Bls12_381 => Costs {
@@ -55,8 +55,8 @@ impl Costs {
                 h_point: 2.12,
                 g2_point: 1.75,
                 digits: 0.09,
-                g1_sum: Ends { least: 60e3, point: 0.25, most: 320e3 },
-                g2_sum: Ends { least: 150e3, point: 1.2, most: 1.5e6 },
+                g1_sum: BucketReductionCost { least: 60e3, point: 0.25, most: 320e3 },
+                g2_sum: BucketReductionCost { least: 150e3, point: 1.2, most: 1.5e6 },
                 lane: 250e3,
             },
         }

@@ -6,8 +6,8 @@ use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{Error, KeyPoints, Result, Shape, Silent, P1, P2};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    memory, threads, Backend, Bn254, Canonical, Curve, Digits, Group, Lane, Msm, MsmRequest, MsmSet, Scalars, Timeline,
-    Unaligned,
+    memory, threads, Backend, Bn254, Canonical, Curve, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars,
+    Timeline, Unaligned,
 };
 
 /// Keeps nothing.
@@ -47,11 +47,11 @@ fn sum() -> Result<()> {
     let mut scalars = memory::filled("scalars", N, Canonical([0; 4]))?;
     scalars.iter_mut().zip(1u64..).for_each(|(k, i)| *k = Canonical([i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i, i, 7]));
     let sets = vec![MsmSet { g2: false, first: 0, points: N }];
-    let request = MsmRequest { scalars: N, sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
-    let plan = Digits::<Bn254>::plan(&cpu, Lane(0), &request)?;
+    let request = MsmRequest { scalars: N, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
+    let plan = ScalarRecoding::<Bn254>::plan(&cpu, Lane(0), &request)?;
     let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(&points[..]))?;
     let scalars = cpu.upload(Lane(0), &scalars)?;
-    let digits = Digits::<Bn254>::digits(&cpu, &plan, Scalars::Canonical(&scalars))?;
+    let digits = ScalarRecoding::<Bn254>::recode(&cpu, &plan, Scalars::Canonical(&scalars))?;
     Ok(Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none())?.wait().map(drop)?)
 }
 

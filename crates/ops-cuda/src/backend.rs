@@ -1,6 +1,6 @@
 //! The team of GPUs.
 
-use crate::gather::Gathers;
+use crate::gather::AllGatherCache;
 use crate::lane::LaneCtx;
 use crate::spans::{Clock, Recorded};
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ pub struct Cuda {
     pub(crate) lanes: Vec<Arc<LaneCtx>>,
     clock: Arc<Clock>,
     host_blocks: Arc<PinnedPool>,
-    gathers: Gathers,
+    gathers: AllGatherCache,
 }
 
 /// A page-locked block as host memory of uploads.
@@ -134,7 +134,12 @@ impl Cuda {
             }
         }
         let clock = Arc::new(Clock::new(&lanes).map_err(device_error)?);
-        Ok(Cuda { lanes, clock, host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)), gathers: Gathers::default() })
+        Ok(Cuda {
+            lanes,
+            clock,
+            host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)),
+            gathers: AllGatherCache::default(),
+        })
     }
 
     /// A lane's GPU.

@@ -14,12 +14,12 @@ type Opened = HashMap<Vec<Device>, Option<Collectives>>;
 
 /// The fabric's collectives, by the GPUs that take part.
 #[derive(Default)]
-pub(crate) struct Gathers {
+pub(crate) struct AllGatherCache {
     opened: Arc<Mutex<Opened>>,
     opening: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Gathers {
+impl AllGatherCache {
     /// Those of these lanes' GPUs, on the lanes' streams; `may_open` where they are not there yet. `None` where two of them are joined by
     /// nothing but PCIe, or the fabric cannot be opened: what a GPU gets then passes its slot anyway, and can as well come from the host.
     pub(crate) fn of(&self, lanes: &[&Arc<LaneCtx>], may_open: bool) -> Option<Collectives> {
@@ -47,7 +47,7 @@ impl Gathers {
     }
 }
 
-impl Drop for Gathers {
+impl Drop for AllGatherCache {
     fn drop(&mut self) {
         let threads = std::mem::take(&mut *self.opening.lock().unwrap_or_else(PoisonError::into_inner));
         threads.into_iter().for_each(|thread| _ = thread.join());

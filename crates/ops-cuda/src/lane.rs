@@ -18,8 +18,8 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const MOST_FILLERS: usize = 16;
 
-/// One GPU of the team. Work goes to its one stream but for ends of it that leave most of the GPU idle, which go aside, and what
-/// nobody waits for, which goes last; memory comes from its own pool.
+/// One GPU of the team, with a memory pool of its own and three streams: one for work in order, one for reductions, which leave most of
+/// the GPU idle, and one for what nobody waits for.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
@@ -30,9 +30,9 @@ pub(crate) struct LaneCtx {
     pub(crate) least_passes: u32,
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
-    aside: Arc<Stream>,
+    reduce_stream: Arc<Stream>,
     /// Its kernels start where those of the others leave room.
-    last: Arc<Stream>,
+    cleanup_stream: Arc<Stream>,
     pool: Arc<Pool>,
     staging: Staging,
     downloads: Downloads,
@@ -49,9 +49,9 @@ impl LaneCtx {
             most_bytes: properties.memory_bytes,
             least_passes: 1,
             properties,
-            stream: Arc::new(Stream::ahead(device)?),
-            aside: Arc::new(Stream::urgent(device)?),
-            last: Arc::new(Stream::new(device)?),
+            stream: Arc::new(Stream::with_raised_priority(device)?),
+            reduce_stream: Arc::new(Stream::with_high_priority(device)?),
+            cleanup_stream: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
             downloads: Downloads::default(),
@@ -72,9 +72,9 @@ impl LaneCtx {
         &self.pool
     }
 
-    /// The stream of ends of work, which run beside the rest.
-    pub(crate) fn aside(&self) -> &Arc<Stream> {
-        &self.aside
+    /// The stream of reductions, which run beside the rest.
+    pub(crate) fn reduce_stream(&self) -> &Arc<Stream> {
+        &self.reduce_stream
     }
 
     /// Bytes of memory that could still be handed out.
@@ -87,19 +87,19 @@ impl LaneCtx {
         self.alloc_on(op, &self.stream, len, true)
     }
 
-    /// The same for what is only used aside.
-    pub(crate) fn alloc_aside<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
-        self.alloc_on(op, &self.aside, len, true)
+    /// As [`LaneCtx::alloc`], for what is used on the reduce stream alone.
+    pub(crate) fn alloc_on_reduce_stream<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(op, &self.reduce_stream, len, true)
     }
 
-    /// All that is done with a buffer from here on is done aside, after what the lane was told before.
-    pub(crate) fn continue_aside<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
-        buffer.follow(&self.aside).map_err(|e| self.error(op, e))
+    /// All that is done with a buffer from here on is done on the reduce stream, after what was enqueued on the lane before.
+    pub(crate) fn move_to_reduce_stream<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
+        buffer.follow(&self.reduce_stream).map_err(|e| self.error(op, e))
     }
 
     /// Drops a buffer whose memory nobody waits for: it is overwritten last.
-    pub(crate) fn drop_last<T: Wire>(&self, op: &'static str, mut buffer: DeviceBuffer<T>) -> Result<()> {
-        buffer.follow(&self.last).map_err(|e| self.error(op, e))
+    pub(crate) fn free_on_cleanup_stream<T: Wire>(&self, op: &'static str, mut buffer: DeviceBuffer<T>) -> Result<()> {
+        buffer.follow(&self.cleanup_stream).map_err(|e| self.error(op, e))
     }
 
     /// Memory with undefined contents for what everyone may know, such as points of a key or roots of unity.
@@ -186,7 +186,8 @@ impl LaneCtx {
 
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let done = self.stream.synchronize().and(self.aside.synchronize()).and(self.last.synchronize());
+        let done =
+            self.stream.synchronize().and(self.reduce_stream.synchronize()).and(self.cleanup_stream.synchronize());
         let done = done.map_err(|e| self.error("synchronize", e));
         self.staging.wipe();
         done
@@ -198,9 +199,9 @@ impl LaneCtx {
         self.stream.call(op, f).map_err(|e| self.error(op, e))
     }
 
-    /// The same aside.
-    pub(crate) fn launch_aside(&self, op: &'static str, f: impl FnOnce(tandem_stream) -> i32) -> Result<()> {
-        self.aside.call(op, f).map_err(|e| self.error(op, e))
+    /// As [`LaneCtx::launch`], on the reduce stream.
+    pub(crate) fn launch_on_reduce_stream(&self, op: &'static str, f: impl FnOnce(tandem_stream) -> i32) -> Result<()> {
+        self.reduce_stream.call(op, f).map_err(|e| self.error(op, e))
     }
 
     /// Calls a launcher that needs scratch memory: asks `query` how many bytes, allocates them, and gives them to `f`. To drop
@@ -381,8 +382,8 @@ mod tests {
             let mut secret = ctx.alloc::<u64>("test", (8 << 20) + round).unwrap();
             let (len, place) = (secret.len(), secret.ptr().raw());
             secret.fill(0..len, 0xa5).unwrap();
-            secret.follow(&ctx.aside).unwrap();
-            ctx.drop_last("test", secret).unwrap();
+            secret.follow(&ctx.reduce_stream).unwrap();
+            ctx.free_on_cleanup_stream("test", secret).unwrap();
             ctx.synchronize().unwrap();
             assert_eq!(ctx.pool.info().unwrap().used, 0, "round {round}");
             // Undefined contents: those that were left there.

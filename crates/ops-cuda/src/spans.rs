@@ -72,7 +72,7 @@ const OP: &str = "span";
 fn stream(lane: &LaneCtx, queue: usize) -> &Stream {
     match queue {
         0 => lane.stream(),
-        _ => lane.aside(),
+        _ => lane.reduce_stream(),
     }
 }
 

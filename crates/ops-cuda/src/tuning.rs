@@ -59,10 +59,10 @@ pub(crate) mod msm {
     /// Rounds go on until so many slots of a bucket are left.
     pub(crate) const SLOTS_LEFT: f64 = 5.0;
     /// Their scratch memory takes at most this share of a GPU's: one fifth, of sums in a row one tenth, for other things of a proof lie beside
-    /// it. Two sums may have it at once, and where tables leave less, sums take less (`Rounds::with_less`). A chunk more costs an inversion in
+    /// it. Two sums may have it at once, and where tables leave less, sums take less (`BatchAffinePlan::with_less`). A chunk more costs an inversion in
     /// each round and what does not fill the device at both ends of its launches: 0.3 to 0.5 ms (docs/design/msm.md).
-    pub(crate) const fn rounds_share(in_a_row: bool) -> u64 {
-        if in_a_row {
+    pub(crate) const fn rounds_share(pipelined: bool) -> u64 {
+        if pipelined {
             10
         } else {
             5

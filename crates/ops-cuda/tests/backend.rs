@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use std::time::Instant;
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Digits, Direction, Error, Group, Lane, Mont, Msm,
-    MsmRequest, MsmSet, Ntt, NttOp, Order, Scalars, Timeline, VecOps,
+    Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Direction, Error, Group, Lane, Mont, Msm, MsmRequest,
+    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, Timeline, VecOps,
 };
 use tandem_ops_cuda::Cuda;
 
@@ -207,7 +207,7 @@ fn copies_between_gpus_take_their_link() {
 }
 
 /// G, 2 G, 3 G and so on in G1 of BN254, loaded by a plan for them.
-fn multiples(cuda: &Cuda, n: usize) -> (<Cuda as Digits<Bn254>>::Plan, <Cuda as Msm<G1>>::Bases) {
+fn multiples(cuda: &Cuda, n: usize) -> (<Cuda as ScalarRecoding<Bn254>>::Plan, <Cuda as Msm<G1>>::Bases) {
     let one = <G1 as Group>::Ark::generator();
     let multiples: Vec<_> = std::iter::successors(Some(one), |point| Some(*point + one)).take(n).collect();
     let points: Vec<_> = <G1 as Group>::Ark::normalize_batch(&multiples).iter().map(G1::from_ark).collect();
@@ -216,9 +216,9 @@ fn multiples(cuda: &Cuda, n: usize) -> (<Cuda as Digits<Bn254>>::Plan, <Cuda as 
         sets: vec![MsmSet { g2: false, first: 0, points: n }],
         memory_bytes: 1 << 30,
         uses: 100,
-        in_a_row: false,
+        pipelined: false,
     };
-    let plan = Digits::<Bn254>::plan(cuda, Lane(0), &request).unwrap();
+    let plan = ScalarRecoding::<Bn254>::plan(cuda, Lane(0), &request).unwrap();
     let bases = Msm::<G1>::load(cuda, Lane(0), &plan, 0, points.as_slice().into()).unwrap();
     (plan, bases)
 }
@@ -278,7 +278,7 @@ fn batches_of_sums_do_not_wait_for_each_other() {
     let scalars: Vec<_> =
         (0..2).map(|seed| cuda.upload(Lane(0), &wire::<Bn254>(&random::<Bn254>(N, seed))).unwrap()).collect();
     let sum = |batch: usize| {
-        let digits = Digits::<Bn254>::digits(&cuda, &plan, Scalars::Mont(&scalars[batch % 2])).unwrap();
+        let digits = ScalarRecoding::<Bn254>::recode(&cuda, &plan, Scalars::Mont(&scalars[batch % 2])).unwrap();
         Msm::<G1>::msm(&cuda, &bases, &digits, &Timeline::none()).unwrap()
     };
     let alone: Vec<_> = (0..2).map(|batch| sum(batch).wait().unwrap()).collect();

@@ -33,7 +33,7 @@ pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};
 pub use field::{FieldId, NttField};
 pub use host::{HostBuf, HostMemory};
-pub use msm::{Digits, Msm, MsmRequest, MsmSet, Scalars, SplitMsm};
+pub use msm::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
@@ -45,10 +45,15 @@ pub use vector::VecOps;
 pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
 
 /// Everything that a Groth16 proof over `C` asks of a backend.
-pub trait ProofBackend<C: Curve>: Backend + NttProducts<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2> {}
+pub trait ProofBackend<C: Curve>:
+    Backend + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
+{
+}
 
-impl<C: Curve, B> ProofBackend<C> for B where B: Backend + NttProducts<C> + SpMv<C> + Digits<C> + Msm<C::G1> + Msm<C::G2>
-{}
+impl<C: Curve, B> ProofBackend<C> for B where
+    B: Backend + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
+{
+}
 
 /// The example of the README is a test.
 #[cfg(doctest)]

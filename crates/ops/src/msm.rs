@@ -1,9 +1,9 @@
 //! Multi-scalar multiplication: the sum of k_i * P_i over points that stay where they are.
 //!
 //! Several sums may share their scalars (A, B in G1, B in G2 and L of a Groth16 key share the witness), so the work
-//! comes in three steps: a [`Digits::plan`] for all sums over one vector of scalars, made once a key; the points
+//! comes in three steps: a [`ScalarRecoding::plan`] for all sums over one vector of scalars, made once a key; the points
 //! loaded once by that plan ([`Msm::load`]); and for each vector its digits, taken apart and ordered once
-//! ([`Digits::digits`]) and summed over each set of points ([`Msm::msm`]). One sum alone may be split over lanes
+//! ([`ScalarRecoding::recode`]) and summed over each set of points ([`Msm::msm`]). One sum alone may be split over lanes
 //! ([`SplitMsm`]).
 
 mod split;
@@ -45,15 +45,15 @@ pub struct MsmRequest {
     pub uses: u64,
     /// Whether other sums and transforms follow at once, as in a proof. They wait for memory that was worked with to be overwritten, so that
     /// ways to add that take much of it must gain more than where a sum is alone.
-    pub in_a_row: bool,
+    pub pipelined: bool,
 }
 
 /// Scalars taken apart into digits and put in order, for any number of sums.
-pub trait Digits<C: Curve>: Backend {
+pub trait ScalarRecoding<C: Curve>: Backend {
     /// How to take scalars apart, and how to hold points; decided by a pure function of the request and the device.
     type Plan: Clone + Send + Sync + std::fmt::Debug;
     /// The digits of one vector of scalars on one lane. Wiped when dropped.
-    type Digits: Send + 'static;
+    type Entries: Send + 'static;
 
     /// Decides.
     ///
@@ -61,11 +61,11 @@ pub trait Digits<C: Curve>: Backend {
     /// A set reaches past the scalars; the sets do not fit into the memory even in their smallest form.
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Self::Plan>;
 
-    /// All plans that [`Digits::plan`] chooses among, and others that do the same in ways that small sizes do not take, but for those with
+    /// All plans that [`ScalarRecoding::plan`] chooses among, and others that do the same in ways that small sizes do not take, but for those with
     /// more than 2^`log_most` buckets. Each gives the same sums, which is what tests ask of it.
     ///
     /// # Errors
-    /// Those of [`Digits::plan`].
+    /// Those of [`ScalarRecoding::plan`].
     fn plans(&self, lane: Lane, request: &MsmRequest, log_most: u32) -> Result<Vec<Self::Plan>> {
         let _ = log_most;
         Ok(vec![self.plan(lane, request)?])
@@ -77,13 +77,13 @@ pub trait Digits<C: Curve>: Backend {
     ///
     /// # Errors
     /// More scalars than the plan's; not enough memory.
-    fn digits(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Digits>
+    fn recode(&self, plan: &Self::Plan, scalars: Scalars<'_, Self>) -> Result<Self::Entries>
     where
         Self: Sized;
 }
 
 /// Sums over the group `G`.
-pub trait Msm<G: Group>: Digits<G::Curve> {
+pub trait Msm<G: Group>: ScalarRecoding<G::Curve> {
     /// Points in a lane's memory, in whatever form the plan wants them.
     type Bases: Send + Sync;
 
@@ -98,7 +98,7 @@ pub trait Msm<G: Group>: Digits<G::Curve> {
     ///
     /// # Errors
     /// Bases and digits of different plans or lanes; the device failed.
-    fn msm(&self, bases: &Self::Bases, digits: &Self::Digits, timeline: &Timeline) -> Result<Pending<G::Ark>>;
+    fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>>;
 
     /// Over how many lanes one sum of so many points is to be split ([`SplitMsm`]) to be done soonest: 1 to as many as there are.
     /// Where splitting costs something, small sums are fastest on one.

@@ -48,13 +48,13 @@ fn points<G: Group>(n: usize, rng: &mut ChaCha8Rng) -> Vec<<G::Ark as CurveGroup
 
 fn tandem<'a, G: Group>(cpu: &'a Cpu, points: &[G::Point], scalars: &[Canonical]) -> Box<dyn FnMut() -> G::Ark + 'a> {
     let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: points.len() }];
-    let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
-    let plan = Digits::<G::Curve>::plan(cpu, Lane(0), &request).unwrap();
+    let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
+    let plan = ScalarRecoding::<G::Curve>::plan(cpu, Lane(0), &request).unwrap();
     let bases = Msm::<G>::load(cpu, Lane(0), &plan, 0, Unaligned::from(points)).unwrap();
     let scalars = cpu.upload(Lane(0), scalars).unwrap();
     Box::new(move || {
-        let digits = Digits::<G::Curve>::digits(cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
-        Msm::<G>::msm(cpu, &bases, &digits).unwrap().wait().unwrap()
+        let entries = ScalarRecoding::<G::Curve>::recode(cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
+        Msm::<G>::msm(cpu, &bases, &entries, &Timeline::none()).unwrap().wait().unwrap()
     })
 }
 

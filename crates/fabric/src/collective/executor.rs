@@ -5,7 +5,7 @@ use crate::exec::sim::{Bound, Bytes, Run};
 use crate::exec::{gpu, mail, predict_each, Schedule, Shape};
 use crate::onesided::OneSided;
 use crate::op::Op;
-use crate::planner::{Item, Planner, Way, HOST_SLOTS};
+use crate::planner::{Algorithm, Item, Planner, HOST_SLOTS};
 use crate::world::Allocation;
 use crate::{HostLinks, Pe, Result, Symmetric};
 use std::sync::atomic::AtomicU64;
@@ -55,7 +55,7 @@ impl Executor {
         let through = planner.through(items);
         if through > 0 && planner.is_copied(item) {
             let split = Shape { lanes: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
-            if let Ok(table) = planner.table(item, &split, Way::Planned(through)) {
+            if let Ok(table) = planner.table(item, &split, Algorithm::Planned(through)) {
                 let ends = predict_each(&table, &planner.topology)?;
                 let is_host = |i: usize| {
                     let row = &table.transfers[i];

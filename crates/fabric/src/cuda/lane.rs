@@ -1,22 +1,22 @@
 //! A queue that is a stream.
 
-use crate::machine::{self, Mark, Recording};
+use crate::machine::{self, QueueEvent, Recording};
 use crate::op::Op;
-use crate::team::Core;
+use crate::team::TeamState;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 use tandem_cuda::Stream;
 
-pub(super) struct Lane {
+pub(super) struct StreamQueue {
     stream: Arc<Stream>,
     /// The team and the PE in it; `None` for what the host does.
-    seat: Option<(Arc<Core>, usize)>,
+    seat: Option<(Arc<TeamState>, usize)>,
     recording: Mutex<bool>,
 }
 
-impl Lane {
-    pub(super) fn new(stream: Arc<Stream>, seat: Option<(Arc<Core>, usize)>) -> Self {
-        Lane { stream, seat, recording: Mutex::new(false) }
+impl StreamQueue {
+    pub(super) fn new(stream: Arc<Stream>, seat: Option<(Arc<TeamState>, usize)>) -> Self {
+        StreamQueue { stream, seat, recording: Mutex::new(false) }
     }
 
     fn handle(&self) -> Result<ffi::tandem_team> {
@@ -29,20 +29,20 @@ impl Lane {
     }
 }
 
-impl machine::Lane for Lane {
+impl machine::CommandQueue for StreamQueue {
     fn push(&self, op: Op) -> Result<()> {
         // SAFETY (of all below): whoever made the operation has checked its addresses and lengths against allocations of
         // this world, which are not freed before this stream has got past it (World::retire); argument structs are copied
         // by the launch.
         let done = match op {
-            Op::Copy { bytes: 0, .. } | Op::Across { bytes: 0, .. } | Op::Fill { bytes: 0, .. } => Ok(()),
+            Op::Copy { bytes: 0, .. } | Op::HostStagedCopy { bytes: 0, .. } | Op::Fill { bytes: 0, .. } => Ok(()),
             Op::Copy { to, from, bytes } => self.stream.call("copy", |raw| {
                 // SAFETY: as above.
                 unsafe {
                     tandem_cuda::ffi::tandem_cuda_copy_on_device(to as *mut u8, from as *const u8, bytes as usize, raw)
                 }
             }),
-            Op::Across { to, from, bytes, pes } => {
+            Op::HostStagedCopy { to, from, bytes, pes } => {
                 let device = |pe: usize| self.seat.as_ref().and_then(|(core, _)| core.world.machine.device(pe));
                 let (Some(there), Some(here)) = (device(pes.0), device(pes.1)) else {
                     return Err(Error::invalid("copy across", "the queue is of no team of GPUs"));
@@ -87,17 +87,17 @@ impl machine::Lane for Lane {
         Ok(done?)
     }
 
-    fn mark(&self) -> Result<Option<Mark>> {
+    fn mark(&self) -> Result<Option<QueueEvent>> {
         if self.is_recording() {
             return Ok(None);
         }
-        Ok(Some(Mark::Cuda(self.stream.record()?)))
+        Ok(Some(QueueEvent::Cuda(self.stream.record()?)))
     }
 
-    fn wait(&self, mark: &Mark) -> Result<()> {
+    fn wait(&self, mark: &QueueEvent) -> Result<()> {
         match mark {
-            Mark::Cuda(event) => Ok(self.stream.wait(event)?),
-            Mark::Sim(_) => {
+            QueueEvent::Cuda(event) => Ok(self.stream.wait(event)?),
+            QueueEvent::Sim(_) => {
                 Err(Error::invalid("wait for an event", "the event is of a pretend PE, the queue of a GPU"))
             }
         }

@@ -7,8 +7,8 @@ mod launch;
 use crate::fault::Record;
 use crate::heap::ALIGN;
 use crate::machine;
-use crate::team::Seat;
-use crate::world::{Held, Links, World};
+use crate::team::TeamRank;
+use crate::world::{Links, RegionOwner, World};
 use crate::{ffi, Error, Memory, Result};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -239,13 +239,13 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults { memory, size }))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn machine::Lane>> {
+    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let stream = Arc::new(Stream::new(self.devices[pe])?);
-        Ok(Arc::new(lane::Lane::new(stream, seat.map(|seat| (seat.core.clone(), seat.me)))))
+        Ok(Arc::new(lane::StreamQueue::new(stream, seat.map(|seat| (seat.core.clone(), seat.me)))))
     }
 
-    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<Seat>) -> Result<Arc<dyn machine::Lane>> {
-        Ok(Arc::new(lane::Lane::new(stream, Some((seat.core.clone(), seat.me)))))
+    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<TeamRank>) -> Result<Arc<dyn machine::CommandQueue>> {
+        Ok(Arc::new(lane::StreamQueue::new(stream, Some((seat.core.clone(), seat.me)))))
     }
 
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {
@@ -345,7 +345,11 @@ impl machine::Faults for Faults {
 }
 
 /// The addresses of a user's buffers, each on its PE's device and open to all of the team.
-pub(crate) fn register<T: Pod>(world: &World, members: &[usize], buffers: Vec<Memory<T>>) -> Result<([u64; 32], Held)> {
+pub(crate) fn register<T: Pod>(
+    world: &World,
+    members: &[usize],
+    buffers: Vec<Memory<T>>,
+) -> Result<([u64; 32], RegionOwner)> {
     let op = "register memory";
     let mut at = [0; 32];
     let mut held = Vec::with_capacity(buffers.len());
@@ -370,5 +374,5 @@ pub(crate) fn register<T: Pod>(world: &World, members: &[usize], buffers: Vec<Me
         at[pe] = buffer.ptr().raw() as u64;
         held.push(buffer);
     }
-    Ok((at, Box::new(held) as Held))
+    Ok((at, Box::new(held) as RegionOwner))
 }

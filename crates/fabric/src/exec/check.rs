@@ -5,7 +5,7 @@
 //! byte becomes. Whether something is overwritten before it was read does depend on it; [`check()`] therefore runs it in several orders, among them those in which
 //! writers run as far ahead as they can and in which readers do.
 
-use super::schedule::{Call, Place, Schedule, Spot, Transfer};
+use super::schedule::{Call, Endpoint, Place, Schedule, Transfer};
 use crate::plan::Operation;
 use crate::topology::Topology;
 use crate::{Error, Result};
@@ -35,8 +35,8 @@ impl<'a> Run<'a> {
 
     pub(super) fn may(&self, t: usize) -> bool {
         let (transfer, c) = (&self.schedule.transfers[t], self.next[t]);
-        let is_there = |s: &Spot| s.channel.is_none_or(|ch| self.there[ch] > c);
-        let has_room = |s: &Spot| !matches!(s.place, Place::Ring(ch) if c >= self.read[ch] + self.schedule.slots);
+        let is_there = |s: &Endpoint| s.channel.is_none_or(|ch| self.there[ch] > c);
+        let has_room = |s: &Endpoint| !matches!(s.place, Place::Ring(ch) if c >= self.read[ch] + self.schedule.slots);
         c < self.schedule.chunks(transfer)
             && transfer.sources.iter().all(is_there)
             && transfer.targets.iter().all(has_room)
@@ -198,7 +198,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn take(&mut self, schedule: &Schedule, spot: &Spot, c: u64, bytes: u64) -> Result<Content> {
+    fn take(&mut self, schedule: &Schedule, spot: &Endpoint, c: u64, bytes: u64) -> Result<Content> {
         let at = spot.at + c * schedule.chunk;
         match spot.place {
             Place::Input => {
@@ -218,7 +218,7 @@ impl Memory {
         }
     }
 
-    fn put(&mut self, schedule: &Schedule, spot: &Spot, c: u64, bytes: u64, content: Content) -> Result<()> {
+    fn put(&mut self, schedule: &Schedule, spot: &Endpoint, c: u64, bytes: u64, content: Content) -> Result<()> {
         let at = spot.at + c * schedule.chunk;
         match spot.place {
             Place::Input => wrong(format!("an input of node {} is written", spot.node)),
@@ -327,7 +327,7 @@ fn hops(schedule: &Schedule, topology: &Topology) -> Result<Hops> {
         *rates.entry((link.a, link.b)).or_default() += link.forth.gbs() * 1e9;
         *rates.entry((link.b, link.a)).or_default() += link.back.gbs() * 1e9;
     }
-    let way = |spot: &Spot| -> Result<Vec<((usize, usize), f64)>> {
+    let way = |spot: &Endpoint| -> Result<Vec<((usize, usize), f64)>> {
         let path = spot.channel.map_or(&[][..], |ch| &schedule.channels[ch].path);
         let rate = |hop: &[usize]| match rates.get(&(hop[0], hop[1])) {
             Some(rate) => Ok(((hop[0], hop[1]), *rate)),

@@ -1,6 +1,8 @@
 //! Tables that need no plan, where every PE reaches every other.
 
-use super::schedule::{checked_without_plan, cut, Call, Channel, Place, Schedule, Spot, Transfer, GRAIN, LEAST_LANE};
+use super::schedule::{
+    checked_without_plan, cut, Call, Channel, Endpoint, Place, Schedule, Transfer, GRAIN, LEAST_LANE,
+};
 use crate::plan::Operation;
 use crate::Result;
 use std::collections::BTreeMap;
@@ -62,12 +64,12 @@ pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
                     })
                 })
             };
-            let targets: Vec<Spot> = turned(&outputs)
+            let targets: Vec<Endpoint> = turned(&outputs)
                 .into_iter()
-                .map(|node| Spot { node, place: Place::Output, at: output + begin, channel: tell(node) })
+                .map(|node| Endpoint { node, place: Place::Output, at: output + begin, channel: tell(node) })
                 .collect();
-            let source = |node: usize| Spot { node, place: Place::Input, at: input + begin, channel: None };
-            let sources: Vec<Spot> = turned(&inputs).into_iter().map(source).collect();
+            let source = |node: usize| Endpoint { node, place: Place::Input, at: input + begin, channel: None };
+            let sources: Vec<Endpoint> = turned(&inputs).into_iter().map(source).collect();
             // Who is read from and not written to must know when that is over.
             let read = turned(&inputs).into_iter().filter(|node| !outputs.contains(node));
             let tells = read.filter_map(&mut tell).collect();

@@ -82,7 +82,7 @@ pub struct Lane {
 
 /// A place of a row; with a `read` it is a ring of messages.
 #[derive(Clone, Copy)]
-struct Spot {
+struct Endpoint {
     at: u64,
     read: u64,
     peer: usize,
@@ -105,12 +105,12 @@ impl Lane {
     }
 
     /// The bytes of the next row and of a slot of its rings; its sources; its targets.
-    fn row(&self) -> (u64, u64, Vec<Spot>, Vec<Spot>) {
+    fn row(&self) -> (u64, u64, Vec<Endpoint>, Vec<Endpoint>) {
         let row = &self.words[self.row * ROW..][..ROW];
         let half = |i: usize| (row[i] as u32 as usize, (row[i] >> 32) as usize);
         let ((first, sources), (targets, _)) = (half(4), half(5));
         let spots = self.words[self.rows * ROW + first * SPOT..].chunks_exact(SPOT);
-        let mut spots = spots.map(|spot| Spot { at: spot[0], read: spot[2], peer: spot[3] as usize });
+        let mut spots = spots.map(|spot| Endpoint { at: spot[0], read: spot[2], peer: spot[3] as usize });
         (row[0], row[2], spots.by_ref().take(sources).collect(), spots.take(targets).collect())
     }
 
@@ -127,7 +127,7 @@ impl Lane {
         if done == 0 {
             targets.iter().filter(|spot| spot.read != 0).try_for_each(|spot| has_room(memory, spot, round))?;
         }
-        let message = |spot: &Spot| spot.at + round % HALVES * slot + done * WIRE;
+        let message = |spot: &Endpoint| spot.at + round % HALVES * slot + done * WIRE;
         let bytes = (all - done).min(pairs.max(1) * PAIR);
         let (mut sum, mut piece) = (vec![0; bytes as usize], vec![0; bytes as usize]);
         for (i, spot) in sources.iter().enumerate() {
@@ -160,7 +160,7 @@ impl Lane {
 }
 
 /// Whether the half of a ring was read that this round overwrites.
-fn has_room(memory: &impl Words, spot: &Spot, round: u64) -> Result<(), Missing> {
+fn has_room(memory: &impl Words, spot: &Endpoint, round: u64) -> Result<(), Missing> {
     let mut is_free = Err(0);
     memory.words(spot.read, 1, |_, read| is_free = may_send(read, round));
     let wanted = round.saturating_sub(HALVES);

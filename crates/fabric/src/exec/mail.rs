@@ -6,7 +6,7 @@ use super::protocol::HALVES;
 use super::schedule::{Place, Schedule, Shape, GRAIN};
 use super::sim::Bound;
 use super::tables::{Rows, Table, Tables, ROW, SPOT};
-use crate::planner::{lock, Item, Planner, Way};
+use crate::planner::{lock, Algorithm, Item, Planner};
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex};
 
@@ -88,7 +88,7 @@ impl Layout {
 /// The table of a call, built where there is none yet.
 pub(crate) fn table(tables: &Mutex<Mail>, shared: &Planner, item: &Item) -> Result<Arc<Table<Part>>> {
     let shape = Shape { lanes: shared.tuning().lanes, chunk: GRAIN, slots: HALVES };
-    let schedule = shared.table(item, &shape, Way::Messages)?;
+    let schedule = shared.table(item, &shape, Algorithm::Messages)?;
     let host = shared.team().size();
     let nodes: Vec<usize> = item.job.iter().copied().chain([host]).collect();
     let by_node = |list: &[u64]| (0..nodes.len()).map(|i| list.get(i).copied().unwrap_or(0)).collect();

@@ -4,7 +4,7 @@
 //! protocol of [`super::protocol`]).
 
 use super::protocol::HALVES;
-use super::schedule::{checked_without_plan, cut, Call, Channel, Place, Ring, Schedule, Spot, Transfer, GRAIN};
+use super::schedule::{checked_without_plan, cut, Call, Channel, Endpoint, Place, Ring, Schedule, Transfer, GRAIN};
 use crate::plan::Operation;
 use crate::Result;
 
@@ -67,10 +67,10 @@ impl Table<'_> {
         let is_sum = matches!(operation, Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter);
         // What a PE sends to different PEs is in different places.
         let is_dealt = matches!(operation, Operation::ReduceScatter | Operation::AllToAll);
-        let mut arriving: Vec<Vec<Option<Spot>>> = vec![vec![None; self.pes]; self.pes];
+        let mut arriving: Vec<Vec<Option<Endpoint>>> = vec![vec![None; self.pes]; self.pes];
         let mut order = vec![None; self.pes];
         for me in 0..self.pes {
-            let mut rows: Vec<(u64, Vec<Spot>)> = Vec::new();
+            let mut rows: Vec<(u64, Vec<Endpoint>)> = Vec::new();
             // Not all to the same PE at first.
             for i in 1..self.pes {
                 let to = (me + i) % self.pes;
@@ -93,7 +93,7 @@ impl Table<'_> {
                 _ => None,
             };
             if let Some((input, at)) = kept.filter(|_| !self.call.in_place) {
-                let spot = Spot { node: me, place: Place::Output, at, channel: None };
+                let spot = Endpoint { node: me, place: Place::Output, at, channel: None };
                 match rows.last_mut().filter(|_| !is_dealt) {
                     Some(row) => row.1.push(spot),
                     None => rows.push((input, vec![spot])),
@@ -103,7 +103,7 @@ impl Table<'_> {
             let waits = is_sum && self.call.in_place && operation == Operation::AllReduce && !rows.is_empty();
             order[me] = waits.then(|| self.channel(me, me, None));
             for (at, targets) in rows {
-                let source = Spot { node: me, place: Place::Input, at, channel: None };
+                let source = Endpoint { node: me, place: Place::Input, at, channel: None };
                 let tells = order[me].into_iter().collect();
                 self.transfers.push(Transfer { at: me, sources: vec![source], targets, tells, bytes });
             }
@@ -114,16 +114,16 @@ impl Table<'_> {
                 if operation == Operation::Reduce && me != self.call.root {
                     continue;
                 }
-                let mine = Spot { node: me, place: Place::Input, at: input, channel: order[me] };
+                let mine = Endpoint { node: me, place: Place::Input, at: input, channel: order[me] };
                 let sources = (0..self.pes).map(|u| arriving[me][u].unwrap_or(mine)).collect();
-                let target = Spot { node: me, place: Place::Output, at: begin, channel: None };
+                let target = Endpoint { node: me, place: Place::Output, at: begin, channel: None };
                 self.transfers.push(Transfer { at: me, sources, targets: vec![target], tells: Vec::new(), bytes });
                 continue;
             }
             for (from, spot) in arriving[me].iter().enumerate().filter_map(|(from, spot)| spot.map(|s| (from, s))) {
                 let at =
                     if matches!(operation, Operation::AllGather | Operation::AllToAll) { own(from) } else { begin };
-                let target = Spot { node: me, place: Place::Output, at, channel: None };
+                let target = Endpoint { node: me, place: Place::Output, at, channel: None };
                 let sources = vec![spot];
                 self.transfers.push(Transfer { at: me, sources, targets: vec![target], tells: Vec::new(), bytes });
             }
@@ -136,8 +136,8 @@ impl Table<'_> {
     }
 
     /// A message's ring; its place in the staging memory is found when all are known.
-    fn ring(&mut self, from: usize, to: usize) -> Spot {
+    fn ring(&mut self, from: usize, to: usize) -> Endpoint {
         let channel = self.channel(from, to, Some(Ring { node: to, at: 0 }));
-        Spot { node: to, place: Place::Ring(channel), at: 0, channel: Some(channel) }
+        Endpoint { node: to, place: Place::Ring(channel), at: 0, channel: Some(channel) }
     }
 }

@@ -25,7 +25,7 @@ pub use check::{check, predict};
 pub use direct::direct;
 pub use element::{Combine, Kind, Number};
 pub use messages::messages;
-pub use schedule::{schedule, Call, Channel, Place, Ring, Schedule, Shape, Spot, Transfer};
+pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Shape, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use share::Share;
 pub use tuning::Tuning;

@@ -62,7 +62,7 @@ pub enum Place {
 
 /// Where a transfer's data is: chunk `c` at `at + c * chunk`, in a ring at `c % slots * chunk` of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Spot {
+pub struct Endpoint {
     /// Whose memory.
     pub node: usize,
     /// Which.
@@ -103,9 +103,9 @@ pub struct Transfer {
     /// The node that does it.
     pub at: usize,
     /// What is combined; one source is copied.
-    pub sources: Vec<Spot>,
+    pub sources: Vec<Endpoint>,
     /// What gets the result.
-    pub targets: Vec<Spot>,
+    pub targets: Vec<Endpoint>,
     /// Channels that are told of each chunk besides those of the targets: of nodes whose input was read.
     pub tells: Vec<usize>,
     /// How much it is in all.
@@ -145,7 +145,7 @@ impl Schedule {
     }
 
     /// Where chunk `c` of a transfer lies in the memory of a spot's place (of a ring: in the node's staging memory).
-    pub fn offset(&self, spot: &Spot, c: u64) -> u64 {
+    pub fn offset(&self, spot: &Endpoint, c: u64) -> u64 {
         match spot.place {
             Place::Input | Place::Output => spot.at + c * self.chunk,
             Place::Ring(channel) => self.channels[channel].ring.map_or(0, |r| r.at) + c % self.slots * self.chunk,
@@ -316,13 +316,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn transfer(&mut self, at: usize, sources: Vec<Spot>, targets: Vec<Spot>, bytes: u64) {
+    fn transfer(&mut self, at: usize, sources: Vec<Endpoint>, targets: Vec<Endpoint>, bytes: u64) {
         self.transfers.push(Transfer { at, sources, targets, tells: Vec::new(), bytes });
     }
 
     /// Adds the hops after the first of `nodes`; returns the target of the first, and the spot where the last hop arrives: the
     /// output of the last node, or a ring in it.
-    fn way(&mut self, stops: &[Stop], stream: &Stream, is_ringed: bool) -> (Spot, Spot) {
+    fn way(&mut self, stops: &[Stop], stream: &Stream, is_ringed: bool) -> (Endpoint, Endpoint) {
         let mut first = None;
         let mut last = self.output(stops[0].node, stream);
         for (i, hop) in stops.windows(2).enumerate() {
@@ -339,7 +339,7 @@ impl<'a> Builder<'a> {
             let channel = self.channels.len() - 1;
             let place = if is_ring { Place::Ring(channel) } else { Place::Output };
             let at = if is_ring { 0 } else { stream.output };
-            let target = Spot { node: v, place, at, channel: Some(channel) };
+            let target = Endpoint { node: v, place, at, channel: Some(channel) };
             if first.is_none() {
                 first = Some(target);
             } else {
@@ -350,17 +350,17 @@ impl<'a> Builder<'a> {
         (first.unwrap_or(last), last)
     }
 
-    fn input(&self, node: usize, stream: &Stream) -> Spot {
-        Spot { node, place: Place::Input, at: stream.input, channel: None }
+    fn input(&self, node: usize, stream: &Stream) -> Endpoint {
+        Endpoint { node, place: Place::Input, at: stream.input, channel: None }
     }
 
-    fn output(&self, node: usize, stream: &Stream) -> Spot {
-        Spot { node, place: Place::Output, at: stream.output, channel: None }
+    fn output(&self, node: usize, stream: &Stream) -> Endpoint {
+        Endpoint { node, place: Place::Output, at: stream.output, channel: None }
     }
 
     /// One tree: combined towards the root where `collect` has paths, then copied from it where `spread` has.
     fn tree(&mut self, root: usize, collect: &[Vec<Stop>], spread: &[Vec<Stop>], stream: &Stream) {
-        let mut arriving: BTreeMap<usize, Vec<Spot>> = BTreeMap::new();
+        let mut arriving: BTreeMap<usize, Vec<Endpoint>> = BTreeMap::new();
         for path in collect {
             let from = path[0].node;
             let (first, last) = self.way(path, stream, true);
@@ -370,8 +370,8 @@ impl<'a> Builder<'a> {
             arriving.entry(path[path.len() - 1].node).or_default().push(last);
         }
         // What each node sends on, and where it has it from.
-        let mut have: BTreeMap<usize, Spot> = BTreeMap::new();
-        let mut targets: BTreeMap<usize, Vec<Spot>> = BTreeMap::new();
+        let mut have: BTreeMap<usize, Endpoint> = BTreeMap::new();
+        let mut targets: BTreeMap<usize, Vec<Endpoint>> = BTreeMap::new();
         for path in spread {
             let (first, last) = self.way(path, stream, false);
             targets.entry(path[0].node).or_default().push(first);

@@ -2,7 +2,7 @@
 
 use super::element::{combine, Combine, Kind};
 use super::protocol::{has_room, is_there, tell, Word};
-use super::schedule::{Place, Schedule, Spot};
+use super::schedule::{Endpoint, Place, Schedule};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ impl Bound {
     }
 
     /// Where chunk `c` of a spot is.
-    pub fn address(&self, spot: &Spot, c: u64) -> u64 {
+    pub fn address(&self, spot: &Endpoint, c: u64) -> u64 {
         let base = match spot.place {
             Place::Input => &self.input,
             Place::Output => &self.output,

@@ -3,7 +3,7 @@
 use super::element::{Combine, Kind};
 use super::sim::Bound;
 use crate::planner::{Item, Planner};
-use crate::world::Lent;
+use crate::world::PinnedLoan;
 use crate::{ffi, Result, Symmetric};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Table<A> {
     args: Vec<Option<A>>,
     /// What the arguments point to.
     _memory: Vec<Symmetric<u8>>,
-    _host: Option<Lent>,
+    _host: Option<PinnedLoan>,
     _bounds: Vec<Bound>,
 }
 
@@ -61,7 +61,7 @@ impl<A: Send + Sync + 'static> Table<A> {
     pub(crate) fn new(
         args: Vec<Option<A>>,
         memory: Vec<Symmetric<u8>>,
-        host: Option<Lent>,
+        host: Option<PinnedLoan>,
         bounds: Vec<Bound>,
     ) -> Self {
         Table { args, _memory: memory, _host: host, _bounds: bounds }

@@ -10,10 +10,10 @@ pub use pe::Pe;
 pub(crate) use memory::Memory;
 
 use crate::fault::Record;
-use crate::machine::{self, Mark, Recording};
+use crate::machine::{self, QueueEvent, Recording};
 use crate::op::Op;
-use crate::team::Seat;
-use crate::world::Held;
+use crate::team::TeamRank;
+use crate::world::RegionOwner;
 use crate::{ffi, Error, Result};
 use bytemuck::Pod;
 use std::any::Any;
@@ -89,13 +89,13 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults(Mutex::new(vec![None; size]))))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<Seat>>) -> Result<Arc<dyn machine::Lane>> {
+    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let shared = Arc::new(Shared::default());
         let worker = pe::Worker { memory: self.memory.clone(), seat };
         let (mine, name) = (shared.clone(), self.name(pe));
         let failed = |e: std::io::Error| Error::invalid("make a queue", format!("{name}: no thread: {e}"));
         std::thread::Builder::new().name(name.clone()).spawn(move || mine.work(&worker)).map_err(failed)?;
-        Ok(Arc::new(Lane { shared, recording: Mutex::new(None) }))
+        Ok(Arc::new(ThreadQueue { shared, recording: Mutex::new(None) }))
     }
 
     fn regions(&self, _slots: &[ffi::tandem_region]) -> Result<()> {
@@ -125,7 +125,7 @@ impl machine::Faults for Faults {
 }
 
 /// A queue: its worker ends when the queue is gone and its work is done.
-struct Lane {
+struct ThreadQueue {
     shared: Arc<Shared>,
     recording: Mutex<Option<Vec<Op>>>,
 }
@@ -219,7 +219,7 @@ impl Shared {
     }
 }
 
-impl machine::Lane for Lane {
+impl machine::CommandQueue for ThreadQueue {
     fn push(&self, op: Op) -> Result<()> {
         match &mut *lock(&self.recording) {
             Some(steps) => steps.push(op),
@@ -228,16 +228,16 @@ impl machine::Lane for Lane {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<Mark>> {
+    fn mark(&self) -> Result<Option<QueueEvent>> {
         if lock(&self.recording).is_some() {
             return Ok(None);
         }
         let number = lock(&self.shared.state).added;
-        Ok(Some(Mark::Sim(Ticket { queue: self.shared.clone(), number })))
+        Ok(Some(QueueEvent::Sim(Ticket { queue: self.shared.clone(), number })))
     }
 
-    fn wait(&self, mark: &Mark) -> Result<()> {
-        let Mark::Sim(ticket) = mark else {
+    fn wait(&self, mark: &QueueEvent) -> Result<()> {
+        let QueueEvent::Sim(ticket) = mark else {
             return Err(Error::invalid("wait for an event", "the event is of a GPU, the queue of a pretend PE"));
         };
         self.shared.add([Job::Wait(ticket.clone())]);
@@ -274,7 +274,7 @@ impl machine::Lane for Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for ThreadQueue {
     fn drop(&mut self) {
         lock(&self.shared.state).closed = true;
         self.shared.changed.notify_all();
@@ -293,7 +293,7 @@ pub(crate) fn register<T: Pod>(
     memory: &Arc<Memory>,
     members: &[usize],
     buffers: Vec<crate::Memory<T>>,
-) -> Result<([u64; 32], Held)> {
+) -> Result<([u64; 32], RegionOwner)> {
     let bytes = (buffers[0].len() * size_of::<T>()) as u64;
     let mut at = [0; 32];
     let mut registered = Registered { memory: memory.clone(), at: Vec::new(), bytes };

@@ -5,7 +5,7 @@ use crate::exec::protocol;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;
-use crate::team::Seat;
+use crate::team::TeamRank;
 use crate::word::{compares, width, Atomic, Compare, Word as Integer};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 pub(super) struct Worker {
     pub(super) memory: Arc<Memory>,
     /// `None` for what the host does.
-    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) seat: Option<Arc<TeamRank>>,
 }
 
 /// A pretend PE inside a program ([`crate::Queue::run`]): [`OneSided`] operations happen when they are called, as
 /// in a kernel.
 pub struct Pe {
     memory: Arc<Memory>,
-    seat: Arc<Seat>,
+    seat: Arc<TeamRank>,
 }
 
 impl Worker {
@@ -51,7 +51,7 @@ impl Worker {
 /// Operations that wait for nothing.
 pub(super) fn access<W: protocol::Word + Default>(memory: &Memory<W>, op: &Op) -> std::result::Result<(), Unmapped> {
     match op {
-        Op::Copy { to, from, bytes } | Op::Across { to, from, bytes, .. } => memory.copy(*to, *from, *bytes)?,
+        Op::Copy { to, from, bytes } | Op::HostStagedCopy { to, from, bytes, .. } => memory.copy(*to, *from, *bytes)?,
         Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
         Op::Strided(args) => {
             for i in 0..args.count {
@@ -349,7 +349,7 @@ impl Pe {
 impl sealed::Sealed for Pe {}
 
 impl OneSided for Pe {
-    fn seat(&self) -> &Arc<Seat> {
+    fn seat(&self) -> &Arc<TeamRank> {
         &self.seat
     }
 

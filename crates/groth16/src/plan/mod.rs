@@ -23,7 +23,7 @@ pub struct Shape {
 
 /// The lanes of the transforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chains {
+pub struct TransformPlacement {
     /// Sparse product and both transforms of a.
     pub a: Lane,
     /// Sparse product and both transforms of b.
@@ -34,10 +34,10 @@ pub struct Chains {
     pub c_forward: Lane,
 }
 
-impl Chains {
+impl TransformPlacement {
     /// All on one lane.
     pub(crate) fn on(lane: Lane) -> Self {
-        Chains { a: lane, b: lane, c_inverse: lane, c_forward: lane }
+        TransformPlacement { a: lane, b: lane, c_inverse: lane, c_forward: lane }
     }
 }
 
@@ -65,28 +65,28 @@ pub enum Layout {
 
 /// Sums over the witness that one lane makes of the same digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneSums {
+pub struct LaneQueries {
     /// The lane, and the values of the witness that it needs for its sums.
     pub share: Share,
     /// The sums, B2 first.
-    pub sums: Vec<SumShare>,
+    pub sums: Vec<QueryShare>,
 }
 
 /// Who does what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// The lanes of the transforms.
-    pub chains: Chains,
+    pub chains: TransformPlacement,
     /// Lanes that get the whole witness: those of the transforms, and those that sum over all of it.
     pub whole: Vec<Lane>,
     /// The sums over the witness; a lane may occur more than once.
-    pub witness: Vec<LaneSums>,
+    pub witness: Vec<LaneQueries>,
     /// Shares of the quotient's values, for the sum over H.
     pub quotient: Vec<Share>,
 }
 
 impl Schedule {
-    fn new(shape: Shape, chains: Chains, witness: Vec<LaneSums>, quotient: Vec<Share>) -> Self {
+    fn new(shape: Shape, chains: TransformPlacement, witness: Vec<LaneQueries>, quotient: Vec<Share>) -> Self {
         let mut whole = vec![chains.a, chains.b];
         whole.extend(witness.iter().filter(|w| w.share.range.len() == shape.variables).map(|w| w.share.lane));
         whole.sort_unstable();
@@ -112,13 +112,13 @@ pub fn schedule(curve: CurveId, shape: Shape, lanes: usize, layout: Layout) -> S
 
 fn split(shape: Shape, lanes: usize) -> Schedule {
     let chains = match lanes {
-        0 | 1 => Chains::on(Lane(0)),
+        0 | 1 => TransformPlacement::on(Lane(0)),
         // Three transforms each: c changes lanes between its two.
-        2 => Chains { a: Lane(0), b: Lane(1), c_inverse: Lane(0), c_forward: Lane(1) },
-        _ => Chains { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) },
+        2 => TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(0), c_forward: Lane(1) },
+        _ => TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) },
     };
     let witness = shares(shape.variables, lanes);
-    let witness = witness.into_iter().map(|share| LaneSums { sums: sums(shape, &share), share }).collect();
+    let witness = witness.into_iter().map(|share| LaneQueries { sums: sums(shape, &share), share }).collect();
     Schedule::new(shape, chains, witness, shares(shape.domain, lanes))
 }
 
@@ -132,7 +132,7 @@ pub fn shares(len: usize, lanes: usize) -> Vec<Share> {
 
 /// One of the sums over the witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sum {
+pub enum WitnessQuery {
     /// B in G2: the longest, so it goes first.
     B2,
     /// A in G1.
@@ -145,9 +145,9 @@ pub enum Sum {
 
 /// The points of one sum on one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SumShare {
+pub struct QueryShare {
     /// Which sum.
-    pub sum: Sum,
+    pub sum: WitnessQuery,
     /// The set as the backend's plan sees it: `first` counts from the start of the lane's share of the witness.
     pub set: MsmSet,
     /// The points, counted in the key's section.
@@ -155,22 +155,27 @@ pub struct SumShare {
 }
 
 /// The sums that `share` of the witness takes part in, G2 first. A sum without points there is left out.
-pub fn sums(shape: Shape, share: &Share) -> Vec<SumShare> {
+pub fn sums(shape: Shape, share: &Share) -> Vec<QueryShare> {
     // L has no points for the constant and the public wires.
     let hidden = shape.publics + 1;
-    [(Sum::B2, true, 0), (Sum::A, false, 0), (Sum::B1, false, 0), (Sum::L, false, hidden)]
-        .into_iter()
-        .filter_map(|(sum, g2, skipped)| {
-            let start = share.range.start.max(skipped);
-            let points = share.range.end.checked_sub(start).filter(|&n| n > 0)?;
-            let set = MsmSet { g2, first: start - share.range.start, points };
-            Some(SumShare { sum, set, points: start - skipped..start - skipped + points })
-        })
-        .collect()
+    [
+        (WitnessQuery::B2, true, 0),
+        (WitnessQuery::A, false, 0),
+        (WitnessQuery::B1, false, 0),
+        (WitnessQuery::L, false, hidden),
+    ]
+    .into_iter()
+    .filter_map(|(sum, g2, skipped)| {
+        let start = share.range.start.max(skipped);
+        let points = share.range.end.checked_sub(start).filter(|&n| n > 0)?;
+        let set = MsmSet { g2, first: start - share.range.start, points };
+        Some(QueryShare { sum, set, points: start - skipped..start - skipped + points })
+    })
+    .collect()
 }
 
 /// Bytes for points of the `free` ones of a lane, after what a proof itself needs, with `scalars` taken apart at a time.
-pub fn room(free: u64, shape: Shape, scalars: usize) -> u64 {
+pub fn point_budget_bytes(free: u64, shape: Shape, scalars: usize) -> u64 {
     // For buckets, for what a sum keeps of its additions, and for what a runtime keeps for itself.
     let overhead = (free / 16).max(512 << 20).min(free / 8);
     free.saturating_sub(working_set(shape, scalars)).saturating_sub(overhead)
@@ -219,15 +224,15 @@ pub(crate) mod tests {
     /// Each point of each section is on exactly one lane, with its own scalar.
     pub(super) fn check_schedule(shape: Shape, lanes: usize, plan: &Schedule) {
         let mut seen: HashMap<_, Vec<Range<usize>>> = HashMap::new();
-        for LaneSums { share, sums } in &plan.witness {
+        for LaneQueries { share, sums } in &plan.witness {
             assert!(share.lane.0 < lanes && share.range.end <= shape.variables && !sums.is_empty());
             assert!(share.range.len() < shape.variables || plan.whole.contains(&share.lane));
             for part in sums {
                 assert_eq!(part.points.len(), part.set.points);
                 assert!(part.set.first + part.set.points <= share.range.len() && part.set.points > 0);
-                let offset = if part.sum == Sum::L { shape.publics + 1 } else { 0 };
+                let offset = if part.sum == WitnessQuery::L { shape.publics + 1 } else { 0 };
                 assert_eq!(share.range.start + part.set.first, part.points.start + offset);
-                assert_eq!(part.set.g2, part.sum == Sum::B2);
+                assert_eq!(part.set.g2, part.sum == WitnessQuery::B2);
                 seen.entry(Some(part.sum)).or_default().push(part.points.clone());
             }
         }
@@ -236,8 +241,12 @@ pub(crate) mod tests {
             seen.entry(None).or_default().push(share.range.clone());
         }
         let private = shape.variables - 1 - shape.publics;
-        let all = [(Some(Sum::A), shape.variables), (Some(Sum::B1), shape.variables), (Some(Sum::B2), shape.variables)];
-        for (sum, points) in all.into_iter().chain([(Some(Sum::L), private), (None, shape.domain)]) {
+        let all = [
+            (Some(WitnessQuery::A), shape.variables),
+            (Some(WitnessQuery::B1), shape.variables),
+            (Some(WitnessQuery::B2), shape.variables),
+        ];
+        for (sum, points) in all.into_iter().chain([(Some(WitnessQuery::L), private), (None, shape.domain)]) {
             let mut ranges = seen.remove(&sum).unwrap_or_default();
             ranges.sort_by_key(|r| r.start);
             let end = ranges.iter().fold(0, |end, r| {
@@ -246,7 +255,7 @@ pub(crate) mod tests {
             });
             assert_eq!(end, points, "{sum:?} {shape:?} on {lanes} lanes");
         }
-        let Chains { a, b, c_inverse, c_forward } = plan.chains;
+        let TransformPlacement { a, b, c_inverse, c_forward } = plan.chains;
         assert!([a, b, c_inverse, c_forward].iter().all(|lane| lane.0 < lanes));
         assert!(plan.whole.contains(&a) && plan.whole.contains(&b));
         // No lane has two shares of the quotient, or one sum twice.
@@ -281,7 +290,7 @@ pub(crate) mod tests {
     #[test]
     fn two_lanes_carry_three_transforms_each() {
         for (lanes, expected) in [(1, vec![6]), (2, vec![3, 3]), (3, vec![2, 2, 2]), (5, vec![2, 2, 2, 0, 0])] {
-            let Chains { a, b, c_inverse, c_forward } = split(SHAPE, lanes).chains;
+            let TransformPlacement { a, b, c_inverse, c_forward } = split(SHAPE, lanes).chains;
             let mut transforms = vec![0; lanes];
             for lane in [a, a, b, b, c_inverse, c_forward] {
                 transforms[lane.0] += 1;
@@ -293,11 +302,11 @@ pub(crate) mod tests {
     #[test]
     fn room_for_points_is_what_is_left_and_never_more() {
         let need = working_set(SHAPE, 1024);
-        assert_eq!(room(need, SHAPE, 1024), 0);
+        assert_eq!(point_budget_bytes(need, SHAPE, 1024), 0);
         // An eighth is kept back from little memory, a sixteenth from much.
         let free = 8 * (need + 400);
-        assert_eq!(room(free, SHAPE, 1024), free - need - free / 8);
-        assert_eq!(room(u64::MAX, SHAPE, 8), u64::MAX - working_set(SHAPE, 8) - u64::MAX / 16);
+        assert_eq!(point_budget_bytes(free, SHAPE, 1024), free - need - free / 8);
+        assert_eq!(point_budget_bytes(u64::MAX, SHAPE, 8), u64::MAX - working_set(SHAPE, 8) - u64::MAX / 16);
         assert_eq!(part_of(1000, 3, 4), 750);
         assert_eq!(part_of(u64::MAX, 5, 5), u64::MAX);
         assert_eq!(part_of(u64::MAX, 0, 0), 0);

@@ -5,20 +5,20 @@
 //! and a sum is cut only where a piece ends. H can be summed only after the transforms, so that where many lanes share it, each
 //! fills the time before with other sums. The earliest end at which the lanes take all of the line is searched for.
 
-use super::{Chains, Lane, LaneSums, MsmSet, Range, Schedule, Shape, Share, Sum, SumShare};
+use super::{Lane, LaneQueries, MsmSet, QueryShare, Range, Schedule, Shape, Share, TransformPlacement, WitnessQuery};
 use crate::tuning::Costs;
 
 /// A sum of the line; `None` is that over H.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    sum: Option<Sum>,
+    sum: Option<WitnessQuery>,
     points: usize,
     point_cost: f64,
     fixed_cost: f64,
 }
 
 /// A lane's part of a sum: points counted in the key's section.
-type Piece = (Option<Sum>, Range<usize>);
+type Piece = (Option<WitnessQuery>, Range<usize>);
 
 /// Where two lanes share the line it is cut in L, and parts come last: what the host waits for at the end are then H and L, with which nothing is
 /// left to do but to add them, while B1 is yet to be multiplied.
@@ -26,11 +26,11 @@ fn line(costs: &Costs, shape: Shape) -> Vec<Item> {
     let g1 = |sum, points| Item { sum: Some(sum), points, point_cost: 1.0, fixed_cost: costs.g1_sum.of(points) };
     let items = [
         Item { sum: None, points: shape.domain, point_cost: costs.h_point, fixed_cost: costs.g1_sum.of(shape.domain) },
-        g1(Sum::A, shape.variables),
-        g1(Sum::L, shape.variables - shape.publics - 1),
-        g1(Sum::B1, shape.variables),
+        g1(WitnessQuery::A, shape.variables),
+        g1(WitnessQuery::L, shape.variables - shape.publics - 1),
+        g1(WitnessQuery::B1, shape.variables),
         Item {
-            sum: Some(Sum::B2),
+            sum: Some(WitnessQuery::B2),
             points: shape.variables,
             point_cost: costs.g2_point,
             fixed_cost: costs.g2_sum.of(shape.variables),
@@ -106,7 +106,7 @@ pub(super) fn roles(costs: Costs, shape: Shape, lanes: usize) -> (f64, Schedule)
     };
     let quotient = best.iter().enumerate().filter_map(share).collect();
     let witness = best.iter().enumerate().flat_map(|(lane, pieces)| lane_sums(shape, Lane(lane), pieces)).collect();
-    (late, Schedule::new(shape, Chains::on(Lane(0)), witness, quotient))
+    (late, Schedule::new(shape, TransformPlacement::on(Lane(0)), witness, quotient))
 }
 
 /// Over as many lanes as are worth their cost.
@@ -124,33 +124,33 @@ pub(super) fn fastest(costs: Costs, shape: Shape, lanes: usize) -> Schedule {
 
 /// A lane's sums over the witness: whole ones share their digits. A part of a sum has digits of its own, since to pass over
 /// the digits of scalars that it has no points for takes as long as to add them.
-fn lane_sums(shape: Shape, lane: Lane, pieces: &[Piece]) -> Vec<LaneSums> {
+fn lane_sums(shape: Shape, lane: Lane, pieces: &[Piece]) -> Vec<LaneQueries> {
     let of_witness = pieces.iter().filter_map(|(sum, points)| Some(((*sum)?, points.clone())));
-    let is_whole = |(sum, points): &(Sum, Range<usize>)| points.len() == shape.variables - hidden(shape, *sum);
+    let is_whole = |(sum, points): &(WitnessQuery, Range<usize>)| points.len() == shape.variables - hidden(shape, *sum);
     let (mut whole, parts): (Vec<_>, Vec<_>) = of_witness.partition(is_whole);
     // B2 takes longest to put together on the host.
-    whole.sort_by_key(|(sum, _)| *sum != Sum::B2);
+    whole.sort_by_key(|(sum, _)| *sum != WitnessQuery::B2);
     let groups = std::iter::once(whole).chain(parts.into_iter().map(|part| vec![part]));
     groups.filter_map(|group| together(shape, lane, group)).collect()
 }
 
 /// Values of the witness at its start that the sum has no points for.
-fn hidden(shape: Shape, sum: Sum) -> usize {
+fn hidden(shape: Shape, sum: WitnessQuery) -> usize {
     match sum {
-        Sum::L => shape.publics + 1,
-        Sum::A | Sum::B1 | Sum::B2 => 0,
+        WitnessQuery::L => shape.publics + 1,
+        WitnessQuery::A | WitnessQuery::B1 | WitnessQuery::B2 => 0,
     }
 }
 
 /// Sums that share the digits of all values that any of them needs.
-fn together(shape: Shape, lane: Lane, group: Vec<(Sum, Range<usize>)>) -> Option<LaneSums> {
+fn together(shape: Shape, lane: Lane, group: Vec<(WitnessQuery, Range<usize>)>) -> Option<LaneQueries> {
     let start = group.iter().map(|(sum, points)| points.start + hidden(shape, *sum)).min()?;
     let end = group.iter().map(|(sum, points)| points.end + hidden(shape, *sum)).max()?;
-    let share = |(sum, points): (Sum, Range<usize>)| {
+    let share = |(sum, points): (WitnessQuery, Range<usize>)| {
         let first = points.start + hidden(shape, sum) - start;
-        SumShare { sum, set: MsmSet { g2: sum == Sum::B2, first, points: points.len() }, points }
+        QueryShare { sum, set: MsmSet { g2: sum == WitnessQuery::B2, first, points: points.len() }, points }
     };
-    Some(LaneSums { share: Share { lane, range: start..end }, sums: group.into_iter().map(share).collect() })
+    Some(LaneQueries { share: Share { lane, range: start..end }, sums: group.into_iter().map(share).collect() })
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
         for share in &plan.quotient {
             loads[share.lane.0] += costs.g1_sum.of(share.range.len()) + costs.h_point * share.range.len() as f64;
         }
-        for LaneSums { share, sums } in &plan.witness {
+        for LaneQueries { share, sums } in &plan.witness {
             loads[share.lane.0] += costs.digits * share.range.len() as f64;
             for part in sums {
                 let (point, ends) = if part.set.g2 { (costs.g2_point, costs.g2_sum) } else { (1.0, costs.g1_sum) };
@@ -215,7 +215,7 @@ mod tests {
                     let cuts = if lanes > 2 { 2 * (lanes - 1) } else { lanes - 1 };
                     assert!(pieces <= 5 + cuts, "{pieces} pieces on {lanes} lanes");
                     // Digits of scalars that a sum has no points for are none but the public wires'.
-                    for LaneSums { share, sums } in &plan.witness {
+                    for LaneQueries { share, sums } in &plan.witness {
                         assert!(sums.iter().all(|part| part.set.points + 2 >= share.range.len()), "{plan:?}");
                     }
                 }

@@ -11,14 +11,14 @@ use crate::ffi;
 use crate::spans::ASIDE;
 use ark_ff::AdditiveGroup;
 use plan::{Field, Shape};
-use rounds::Rounds;
+use rounds::BatchAffinePlan;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
-    Backend, Buffer, Curve, CurveId, Digits, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, Scalars,
-    Timeline, Unaligned,
+    Backend, Buffer, Curve, CurveId, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, ScalarRecoding,
+    Scalars, Timeline, Unaligned,
 };
 use zeroize::Zeroize;
 
@@ -30,16 +30,17 @@ pub struct MsmPlan {
     /// `None` where there are no scalars.
     shape: Option<Shape>,
     /// Of each set.
-    rounds: Vec<Rounds>,
+    rounds: Vec<BatchAffinePlan>,
 }
 
 impl MsmPlan {
     fn new<C: Curve>(
         request: &MsmRequest,
         shape: Option<Shape>,
-        rounds: impl Fn(&Shape, Field, &MsmSet) -> Rounds,
+        rounds: impl Fn(&Shape, Field, &MsmSet) -> BatchAffinePlan,
     ) -> Self {
-        let of_set = |set| shape.as_ref().map_or(Rounds::default(), |shape| rounds(shape, Field::of::<C>(), set));
+        let of_set =
+            |set| shape.as_ref().map_or(BatchAffinePlan::default(), |shape| rounds(shape, Field::of::<C>(), set));
         MsmPlan { curve: C::ID, request: request.clone(), shape, rounds: request.sets.iter().map(of_set).collect() }
     }
 }
@@ -62,7 +63,7 @@ pub struct MsmBases<G: Group> {
     lane: Lane,
     table: DeviceBuffer<G::Point>,
     /// Those of the plan, or fewer where a sum found no room for them.
-    rounds: Mutex<Rounds>,
+    rounds: Mutex<BatchAffinePlan>,
 }
 
 /// Launchers of a group.
@@ -125,14 +126,16 @@ fn check_curve<C: Curve>(op: &'static str, plan: &MsmPlan) -> Result<()> {
     Err(Error::invalid(op, format!("a plan for {}, used for {}", plan.curve, C::ID)))
 }
 
-impl<C: Curve> Digits<C> for Cuda {
+impl<C: Curve> ScalarRecoding<C> for Cuda {
     type Plan = MsmPlan;
-    type Digits = MsmDigits;
+    type Entries = MsmDigits;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<MsmPlan> {
         let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
         let shape = plan::plan(request, Field::of::<C>())?;
-        Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| Rounds::new(shape, field, request, set, memory_bytes)))
+        Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| {
+            BatchAffinePlan::new(shape, field, request, set, memory_bytes)
+        }))
     }
 
     fn plans(&self, lane: Lane, request: &MsmRequest, log_most: u32) -> Result<Vec<MsmPlan>> {
@@ -145,9 +148,10 @@ impl<C: Curve> Digits<C> for Cuda {
         });
         let shapes = shapes.chain(plan::shapes_between(request, Field::of::<C>())?);
         for shape in shapes.filter(|shape| shape.buckets() <= 1 << log_most.min(u64::BITS - 1)) {
-            let chosen = |shape: &Shape, field, set: &MsmSet| Rounds::new(shape, field, request, set, memory_bytes);
+            let chosen =
+                |shape: &Shape, field, set: &MsmSet| BatchAffinePlan::new(shape, field, request, set, memory_bytes);
             plans.push(MsmPlan::new::<C>(request, Some(shape), chosen));
-            let forced = MsmPlan::new::<C>(request, Some(shape), |shape, _, _| Rounds::in_any_case(shape));
+            let forced = MsmPlan::new::<C>(request, Some(shape), |shape, _, _| BatchAffinePlan::in_any_case(shape));
             if plans.last() != Some(&forced) {
                 plans.push(forced);
             }
@@ -155,7 +159,7 @@ impl<C: Curve> Digits<C> for Cuda {
         Ok(plans)
     }
 
-    fn digits(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
+    fn recode(&self, plan: &MsmPlan, scalars: Scalars<'_, Self>) -> Result<MsmDigits> {
         const OP: &str = "digits";
         check_curve::<C>(OP, plan)?;
         let (ptr, len, lane, montgomery) = match &scalars {
@@ -171,10 +175,10 @@ impl<C: Curve> Digits<C> for Cuda {
             // order, when this returns.
             return match scalars {
                 Scalars::Canonical(buf) => {
-                    Digits::<C>::digits(self, plan, Scalars::Canonical(&self.followed_by_zeros(buf, planned)?))
+                    ScalarRecoding::<C>::recode(self, plan, Scalars::Canonical(&self.followed_by_zeros(buf, planned)?))
                 }
                 Scalars::Mont(buf) => {
-                    Digits::<C>::digits(self, plan, Scalars::Mont(&self.followed_by_zeros(buf, planned)?))
+                    ScalarRecoding::<C>::recode(self, plan, Scalars::Mont(&self.followed_by_zeros(buf, planned)?))
                 }
             };
         }
@@ -273,7 +277,7 @@ impl<G: Group> Msm<G> for Cuda {
         };
         let launchers = Launchers::of::<G>();
         // x and y, zz and zzz.
-        let sums = ctx.alloc_aside::<G::Point>(OP, 2 * shape.sums())?;
+        let sums = ctx.alloc_on_reduce_stream::<G::Point>(OP, 2 * shape.sums())?;
         let mut args = ffi::tandem_msm_sum_args {
             shape: shape.raw(),
             first: set.first as u64,
@@ -304,15 +308,15 @@ impl<G: Group> Msm<G> for Cuda {
         // SAFETY: all pointers are live buffers of this lane, made for this shape and set.
         ctx.launch(OP, |stream| unsafe { (launchers.accumulate)(&args, raw(memory), bytes, stream) })?;
         if let Some(scratch) = lock(&digits.scratch).take() {
-            ctx.drop_last(OP, scratch)?;
+            ctx.free_on_cleanup_stream(OP, scratch)?;
         }
-        ctx.continue_aside(OP, &mut scratch)?;
+        ctx.move_to_reduce_stream(OP, &mut scratch)?;
         let span = timeline.begin_in(bases.lane, ASIDE, "buckets to sums");
         // SAFETY: as above; the entries, the offsets and the points, which may be gone by then, are not read.
-        ctx.launch_aside(OP, |stream| unsafe { (launchers.reduce)(&args, raw(memory), bytes, stream) })?;
+        ctx.launch_on_reduce_stream(OP, |stream| unsafe { (launchers.reduce)(&args, raw(memory), bytes, stream) })?;
         timeline.end(span);
         let sums = ctx.download(OP, &sums)?;
-        ctx.drop_last(OP, scratch)?;
+        ctx.free_on_cleanup_stream(OP, scratch)?;
         Ok(Pending::new(move || {
             let mut sums = sums.wait()?;
             let sum = finish::finish::<G>(&shape, sums.as_chunks().0);
@@ -348,9 +352,9 @@ mod tests {
             sets: vec![set],
             memory_bytes: (N * size_of::<<G1 as Group>::Point>()) as u64,
             uses: 1,
-            in_a_row: false,
+            pipelined: false,
         };
-        let plans = Digits::<Bls12_381>::plans(&roomy, Lane(0), &request, 24).unwrap();
+        let plans = ScalarRecoding::<Bls12_381>::plans(&roomy, Lane(0), &request, 24).unwrap();
         let has_rounds = |plan: &MsmPlan| plan.shape.unwrap().window_bits == 13 && plan.rounds[0].rounds > 0;
         let plan = plans.into_iter().find(has_rounds).unwrap();
         let scratch = |rounds| {
@@ -388,7 +392,7 @@ mod tests {
             std::sync::Arc::get_mut(&mut cuda.lanes[0]).unwrap().most_bytes = memory;
             let bases = Msm::<G1>::load(&cuda, Lane(0), &plan, 0, points.as_slice().into())?;
             let scalars = cuda.upload(Lane(0), &wire)?;
-            let digits = Digits::<Bls12_381>::digits(&cuda, &plan, Scalars::Canonical(&scalars))?;
+            let digits = ScalarRecoding::<Bls12_381>::recode(&cuda, &plan, Scalars::Canonical(&scalars))?;
             let sums = [0, 1].map(|_| Msm::<G1>::msm(&cuda, &bases, &digits, &Timeline::none())?.wait());
             let rounds = *lock(&bases.rounds);
             let [first, second] = sums;
@@ -396,7 +400,7 @@ mod tests {
             Ok((first?, rounds))
         };
         for memory in [with_rounds, with_rounds - 1, least] {
-            let rounds = if memory == with_rounds { plan.rounds[0] } else { Rounds::default() };
+            let rounds = if memory == with_rounds { plan.rounds[0] } else { BatchAffinePlan::default() };
             assert_eq!(sum(memory).unwrap(), (one * logarithm, rounds), "{memory} bytes");
         }
         match sum(least - 1) {

@@ -300,7 +300,7 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
 pub(super) fn additions(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet) -> (bool, f64) {
     let (group, point_bytes) = field.group(set);
     let tuning::Measured { xyzz, mut rounds, .. } = group.measured();
-    if request.in_a_row {
+    if request.pipelined {
         rounds.entry += tuning::overwritten(field.curve, point_bytes);
     }
     let time = |a: &tuning::Additions| {
@@ -321,7 +321,7 @@ pub(super) mod tests {
 
     pub(in crate::msm) fn one_set(scalars: usize, memory_bytes: u64) -> MsmRequest {
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        MsmRequest { scalars, sets, memory_bytes, uses: 10_000, in_a_row: false }
+        MsmRequest { scalars, sets, memory_bytes, uses: 10_000, pipelined: false }
     }
 
     #[test]
@@ -455,7 +455,7 @@ pub(super) mod tests {
                     let bytes = |set: &MsmSet| set.points as u64 * field.point_bytes[usize::from(set.g2)];
                     let once: u64 = sets.iter().map(bytes).sum();
                     let request =
-                        MsmRequest { scalars, sets, memory_bytes: once * times, uses: times, in_a_row: false };
+                        MsmRequest { scalars, sets, memory_bytes: once * times, uses: times, pipelined: false };
                     let Some(shape) = plan(&request, field).unwrap() else {
                         assert_eq!(scalars, 0);
                         continue;
@@ -545,7 +545,7 @@ pub(super) mod tests {
         let bits = |g2, log_n: u32, field| {
             let sets = vec![MsmSet { g2, first: 0, points: 1 << log_n }];
             let request =
-                MsmRequest { scalars: 1 << log_n, sets, memory_bytes: 105 << 30, uses: 1_000_000, in_a_row: false };
+                MsmRequest { scalars: 1 << log_n, sets, memory_bytes: 105 << 30, uses: 1_000_000, pipelined: false };
             let shape = plan(&request, field).unwrap().unwrap();
             (shape.window_bits, shape.step_bits == 1, shape.powers)
         };
@@ -585,7 +585,7 @@ pub(super) mod tests {
         assert!(refused(&one_set(1 << 40, u64::MAX)).contains("more than one sum can have"));
         for (first, points) in [(6, 5), (11, 0), (usize::MAX, 2)] {
             let sets = vec![MsmSet { g2: true, first, points }];
-            let request = MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
+            let request = MsmRequest { scalars: 10, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
             assert!(refused(&request).contains("of 10 scalars"));
         }
     }
@@ -622,7 +622,7 @@ pub(super) mod tests {
     fn takes_empty_sets() {
         assert_eq!(plan(&one_set(0, 0), BN254).unwrap(), None);
         let sets = vec![MsmSet { g2: false, first: 10, points: 0 }];
-        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0, uses: 1, in_a_row: false }, BN254)
+        assert!(plan(&MsmRequest { scalars: 10, sets, memory_bytes: 0, uses: 1, pipelined: false }, BN254)
             .unwrap()
             .is_some());
     }

@@ -13,12 +13,12 @@ const MAX_CHUNK: u64 = 1 << 30;
 /// Affine additions in rounds before those in XYZZ coordinates (native/src/msm/rounds.cuh): how many, and for how many
 /// entries at a time. None where `rounds` is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Rounds {
+pub(crate) struct BatchAffinePlan {
     pub(crate) rounds: u32,
     pub(crate) chunk: u32,
 }
 
-impl Rounds {
+impl BatchAffinePlan {
     /// What is expected to be fastest for a set on a GPU of `memory_bytes`.
     pub(crate) fn new(shape: &Shape, field: Field, request: &MsmRequest, set: &MsmSet, memory_bytes: u64) -> Self {
         let expected = set.points as f64 * shape.digits(field.bits) / shape.buckets() as f64;
@@ -26,26 +26,26 @@ impl Rounds {
         let entries = shape.entries().unwrap_or(u64::MAX);
         // A round's slots are half of the entries or of the slots before, and up to one for each bucket. Two rounds' are kept, and
         // half a point more for each slot of the first.
-        let points = memory_bytes / tuning::rounds_share(request.in_a_row) / field.point_bytes[usize::from(set.g2)];
+        let points = memory_bytes / tuning::rounds_share(request.pipelined) / field.point_bytes[usize::from(set.g2)];
         let most = points.saturating_sub(3 * shape.buckets()).min(MAX_CHUNK);
         if rounds == 0 || most < tuning::LEAST_CHUNK || !additions(shape, field, request, set).0 {
-            return Rounds::default();
+            return BatchAffinePlan::default();
         }
-        Rounds { rounds, chunk: entries.div_ceil(entries.div_ceil(most)) as u32 }
+        BatchAffinePlan { rounds, chunk: entries.div_ceil(entries.div_ceil(most)) as u32 }
     }
 
     /// What is worth a try where there is no memory for these: chunks of half the size, or none.
     pub(crate) fn with_less(self) -> Self {
         match u64::from(self.chunk) / 2 {
-            chunk @ tuning::LEAST_CHUNK.. => Rounds { chunk: chunk as u32, ..self },
-            _ => Rounds::default(),
+            chunk @ tuning::LEAST_CHUNK.. => BatchAffinePlan { chunk: chunk as u32, ..self },
+            _ => BatchAffinePlan::default(),
         }
     }
 
     /// Some in any case, in three chunks: for tests.
     pub(crate) fn in_any_case(shape: &Shape) -> Self {
         let chunk = shape.entries().unwrap_or(u64::MAX).div_ceil(3).clamp(MIN_CHUNK, MAX_CHUNK);
-        Rounds { rounds: 1 + shape.window_bits % MAX_ROUNDS, chunk: chunk as u32 }
+        BatchAffinePlan { rounds: 1 + shape.window_bits % MAX_ROUNDS, chunk: chunk as u32 }
     }
 }
 
@@ -56,17 +56,17 @@ mod tests {
     use super::*;
 
     /// On a GPU of so many GiB, with tables as large as may be.
-    fn rounds_of(log_n: u32, g2: bool, field: Field, gib: u64) -> (Shape, Rounds) {
+    fn rounds_of(log_n: u32, g2: bool, field: Field, gib: u64) -> (Shape, BatchAffinePlan) {
         let set = MsmSet { g2, first: 0, points: 1 << log_n };
         let request = MsmRequest {
             scalars: 1 << log_n,
             sets: vec![set],
             memory_bytes: gib << 29,
             uses: 1_000_000,
-            in_a_row: false,
+            pipelined: false,
         };
         let shape = plan(&request, field).unwrap().unwrap();
-        (shape, Rounds::new(&shape, field, &request, &set, gib << 30))
+        (shape, BatchAffinePlan::new(&shape, field, &request, &set, gib << 30))
     }
 
     #[test]
@@ -74,12 +74,12 @@ mod tests {
         let rounds = |log_n, g2, field| rounds_of(log_n, g2, field, 141).1.rounds;
         assert_eq!([14, 19, 20, 22, 24, 26].map(|n| rounds(n, false, BN254)), [0, 0, 0, 4, 4, 5]);
         // In a proof sums over points of 64 bytes are made without.
-        let in_a_row = |field| {
+        let pipelined = |field| {
             let set = MsmSet { g2: false, first: 0, points: 1 << 22 };
-            let request = MsmRequest { in_a_row: true, ..one_set(1 << 22, u64::MAX) };
-            Rounds::new(&plan(&request, field).unwrap().unwrap(), field, &request, &set, 141 << 30).rounds > 0
+            let request = MsmRequest { pipelined: true, ..one_set(1 << 22, u64::MAX) };
+            BatchAffinePlan::new(&plan(&request, field).unwrap().unwrap(), field, &request, &set, 141 << 30).rounds > 0
         };
-        assert_eq!((in_a_row(BN254), in_a_row(BLS12_381)), (false, true));
+        assert_eq!((pipelined(BN254), pipelined(BLS12_381)), (false, true));
         assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BN254)), [0, 0, 4, 4]);
         assert_eq!([14, 17, 20, 22].map(|n| rounds(n, true, BLS12_381)), [0, 0, 4, 5]);
         assert_eq!([14, 18, 21, 24].map(|n| rounds(n, false, BLS12_381)), [0, 0, 4, 5]);
@@ -95,7 +95,7 @@ mod tests {
                 if field.point_bytes[usize::from(g2)] << log_n > gib << 29 {
                     continue;
                 }
-                let (shape, Rounds { rounds, chunk }) = rounds_of(log_n, g2, field, gib);
+                let (shape, BatchAffinePlan { rounds, chunk }) = rounds_of(log_n, g2, field, gib);
                 let (chunk, entries) = (u64::from(chunk), shape.entries().unwrap());
                 let points = chunk / 2 + chunk / 4 + chunk / 4 + 5 * shape.buckets().min(chunk) / 2;
                 assert!(points * field.point_bytes[usize::from(g2)] <= (gib << 30) / tuning::rounds_share(false));
@@ -116,10 +116,10 @@ mod tests {
     fn rounds_without_memory_become_smaller_and_end() {
         let mut rounds = rounds_of(24, false, BLS12_381, 141).1;
         let mut tries = 0;
-        while rounds != Rounds::default() {
+        while rounds != BatchAffinePlan::default() {
             let less = rounds.with_less();
             assert!(
-                less == Rounds { chunk: rounds.chunk / 2, ..rounds }
+                less == BatchAffinePlan { chunk: rounds.chunk / 2, ..rounds }
                     || u64::from(rounds.chunk) < 2 * tuning::LEAST_CHUNK
             );
             (rounds, tries) = (less, tries + 1);

@@ -1,7 +1,7 @@
 //! The plans of today's curves as a number: whoever changes how plans are chosen sees that they changed.
 
 use super::plan::{plan, Field};
-use super::rounds::Rounds;
+use super::rounds::BatchAffinePlan;
 use tandem_ops::{Bls12_381, Bn254, MsmRequest, MsmSet};
 
 /// FNV-1a, which is the same on every machine.
@@ -19,7 +19,7 @@ fn digest(field: Field) -> u64 {
             for sets in [vec![set(false, 0)], vec![set(true, 0)], of_key] {
                 let bytes = |set: &MsmSet| set.points as u64 * field.point_bytes[usize::from(set.g2)];
                 let once: u64 = sets.iter().map(bytes).sum();
-                for (times, uses, in_a_row) in [
+                for (times, uses, pipelined) in [
                     (1, 1, false),
                     (3, 100, true),
                     (16, 100, false),
@@ -28,12 +28,12 @@ fn digest(field: Field) -> u64 {
                     (300, 1_000_000, false),
                 ] {
                     let memory_bytes = once * times;
-                    let request = MsmRequest { scalars, sets: sets.clone(), memory_bytes, uses, in_a_row };
+                    let request = MsmRequest { scalars, sets: sets.clone(), memory_bytes, uses, pipelined };
                     let shape = plan(&request, field).unwrap();
                     hash = mixed(hash, &format!("{shape:?}"));
                     for (shape, set) in shape.iter().flat_map(|shape| sets.iter().map(move |set| (shape, set))) {
                         for gib in [24, 80, 141] {
-                            let rounds = Rounds::new(shape, field, &request, set, gib << 30);
+                            let rounds = BatchAffinePlan::new(shape, field, &request, set, gib << 30);
                             hash = mixed(hash, &format!("{rounds:?}"));
                         }
                     }

@@ -4,9 +4,9 @@
 //! factors between them. Subgroups and, forward, the odd coset need nothing else; other cosets take a scaling of the
 //! coefficients by powers of the shift.
 
+mod distributed;
 mod plan;
 mod products;
-mod seam;
 mod small;
 mod spread;
 mod tables;
@@ -15,7 +15,7 @@ use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use ark_ff::{AdditiveGroup, Field};
-use plan::{Factors, Known, Pass, Plan, Shape};
+use plan::{Factors, Pass, Plan, Shape, ShardTwiddleOffset};
 use std::sync::PoisonError;
 use tables::{address, order, scalar, Order2, Tables};
 use tandem_cuda::ffi::tandem_stream;
@@ -101,7 +101,7 @@ fn pass_args<C: Curve>(
     pass: &Pass,
     kind: Kind,
     log_n: u32,
-    known: Known,
+    known: ShardTwiddleOffset,
 ) -> Result<ffi::tandem_ntt_pass_args> {
     let Order2 { bits: order_bits, split } = order::<C>();
     let tables = ctx.cache.of::<Tables>();
@@ -180,7 +180,7 @@ impl Data<'_> {
                 continue;
             }
             let last = i + 1 == count;
-            let mut args = pass_args::<C>(self.ctx, pass, kind, self.log_n, Known::default())?;
+            let mut args = pass_args::<C>(self.ctx, pass, kind, self.log_n, ShardTwiddleOffset::default())?;
             args.input = if last { other_at } else { self.at };
             args.output = if i + 2 == count { other_at } else { self.at };
             args.reorder = (last && plan.reorder).into();
@@ -212,7 +212,7 @@ impl Data<'_> {
             CurveId::Bls12_381 => (ffi::tandem_ntt_pass_bls12_381 as _, ffi::tandem_ntt_spread_bls12_381 as _),
         };
         for (value, factors) in [(0, pass.factors), (1, Factors::Powers)] {
-            let known = Known { bits: 1, value };
+            let known = ShardTwiddleOffset { bits: 1, value };
             let mut args = pass_args::<C>(self.ctx, &Pass { factors, ..*pass }, kind, self.log_n, known)?;
             let at = self.at.wrapping_add((value as usize) << bits);
             (args.input, args.output) = (at.cast_const(), at);

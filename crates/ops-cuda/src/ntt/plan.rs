@@ -1,6 +1,6 @@
 //! Which passes over memory a transform takes. Pure: tested without a GPU.
 
-use super::seam::Bits;
+use super::distributed::Bits;
 use crate::ffi::{TANDEM_NTT_MAX_LOG_ROWS, TANDEM_NTT_MIN_LOG_ROWS};
 use crate::tuning::ntt::{TABLES_SHARE, TABLE_SHARE};
 use tandem_ops::{Direction, Order};
@@ -48,7 +48,7 @@ pub(crate) struct Pass {
 
 /// What tells a shard of a transform that is spread over lanes, once it is part of the factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Known {
+pub(crate) struct ShardTwiddleOffset {
     /// How many bits; none before they are known, and where there are no shards.
     pub(crate) bits: u32,
     /// What they are.

@@ -3,8 +3,8 @@
 //! A transform is one to four passes over memory (native/src/ntt/small.cuh). Factors between passes are computed on the
 //! way; a coset's are among them where the transform is forward. Over a coset the inverse takes one pass more.
 
-use super::plan::{Factors, Known, Pass};
-use super::seam::{lanes_for, seam, Bits, Seam, Target};
+use super::distributed::{distributed_plan, lanes_for, Bits, DistributedNttPlan, Target};
+use super::plan::{Factors, Pass, ShardTwiddleOffset};
 use super::spread::{lanes_in_reach, scatter, Shards};
 use super::{Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
@@ -241,7 +241,13 @@ impl<F: Small> Work<'_, F> {
     }
 
     /// The arguments of pass `i` without memory to work on.
-    fn args(&self, i: usize, pass: &Pass, last: bool, known: Known) -> Result<ffi::tandem_ntt_small_pass_args> {
+    fn args(
+        &self,
+        i: usize,
+        pass: &Pass,
+        last: bool,
+        known: ShardTwiddleOffset,
+    ) -> Result<ffi::tandem_ntt_small_pass_args> {
         let &Pass { low, log_rows, factors } = pass;
         let tables = self.ctx.cache.of::<SmallTables>();
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
@@ -378,7 +384,7 @@ impl Data<'_> {
         let work = work.over_coset(shift, passes.iter().map(below))?;
         for (i, pass) in passes.iter().enumerate() {
             let last = i + 1 == count;
-            let mut args = work.args(i, pass, last, Known::default())?;
+            let mut args = work.args(i, pass, last, ShardTwiddleOffset::default())?;
             args.input = if last { other_at } else { self.at };
             args.output = if i + 2 == count { other_at } else { self.at };
             args.reorder = (last && reorder).into();
@@ -442,7 +448,8 @@ fn spread_over<F: Small>(shards: &mut Shards<'_, F::Element>, op: &NttOp<F::Elem
     let (shift, unshift) = shifts::<F>(op.coset, log_n)?;
     let shape = Shape { log_n, direction: op.direction, odd: false, input: op.input, output: op.output };
     let memory = shards.shards.iter().map(|shard| shard.ctx.properties.memory_bytes).min().unwrap_or(0);
-    let Some(plan) = seam(Bits { passes: shards.least_passes(), ..BITS }, &shape, log_shards, memory) else {
+    let Some(plan) = distributed_plan(Bits { passes: shards.least_passes(), ..BITS }, &shape, log_shards, memory)
+    else {
         return few::<F>(shards, op, shift, unshift);
     };
     let shard_bits = log_n - log_shards;
@@ -476,7 +483,7 @@ fn spread_over<F: Small>(shards: &mut Shards<'_, F::Element>, op: &NttOp<F::Elem
 
 fn spread_pass<F: Small>(
     shards: &Shards<'_, F::Element>,
-    plan: &Seam,
+    plan: &DistributedNttPlan,
     i: usize,
     shard: usize,
     work: &Work<'_, F>,
@@ -484,8 +491,8 @@ fn spread_pass<F: Small>(
     let log_shards = shards.spread.log_shards;
     let step = &plan.passes[i];
     let known = match step.exchanged {
-        true => Known { bits: log_shards, value: plan.known(shard as u32, log_shards) },
-        false => Known::default(),
+        true => ShardTwiddleOffset { bits: log_shards, value: plan.known(shard as u32, log_shards) },
+        false => ShardTwiddleOffset::default(),
     };
     let last = i + 1 == plan.passes.len();
     let mut pass = work.args(i, &step.pass, last, known)?;

@@ -3,8 +3,8 @@
 //! Lanes meet at the exchange alone: a shard is sent to when its lane has the memory for it, and is worked on again when
 //! all others have sent. Both waits are the devices'; the host only enqueues.
 
-use super::plan::{Factors, Known, BITS};
-use super::seam::{lanes_for, seam, Bits, Seam, ShardPass, Target};
+use super::distributed::{distributed_plan, lanes_for, Bits, DistributedNttPlan, ShardPass, Target};
+use super::plan::{Factors, ShardTwiddleOffset, BITS};
 use super::{pass_args, shift_of, Data, Kind, Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
@@ -124,7 +124,11 @@ impl<'a, E: Wire> Shards<'a, E> {
     }
 
     /// Does every pass of the plan on every shard: `pass(passes, i, shard)`.
-    pub(super) fn passes(&mut self, plan: &Seam, pass: impl Fn(&Self, usize, usize) -> Result<()>) -> Result<()> {
+    pub(super) fn passes(
+        &mut self,
+        plan: &DistributedNttPlan,
+        pass: impl Fn(&Self, usize, usize) -> Result<()>,
+    ) -> Result<()> {
         let ready = self.record()?;
         for (i, step) in plan.passes.iter().enumerate() {
             let sends = step.target != Target::Stay;
@@ -147,7 +151,7 @@ impl<'a, E: Wire> Shards<'a, E> {
     }
 
     /// Where pass `i` reads, and where it writes if that stays in the shard.
-    pub(super) fn ends<T>(&self, plan: &Seam, i: usize, shard: usize) -> (*mut T, *mut T) {
+    pub(super) fn ends<T>(&self, plan: &DistributedNttPlan, i: usize, shard: usize) -> (*mut T, *mut T) {
         let (data, other) = (self.shards[shard].data(), self.shards[shard].other());
         match (plan.reversed, plan.passes[i].exchanged) {
             (_, false) => (data, data),
@@ -157,7 +161,7 @@ impl<'a, E: Wire> Shards<'a, E> {
     }
 
     /// The sections that a shard sends to, by their names in places.
-    pub(super) fn targets<T>(&self, plan: &Seam, shard: usize) -> Addresses<*mut T> {
+    pub(super) fn targets<T>(&self, plan: &DistributedNttPlan, shard: usize) -> Addresses<*mut T> {
         let Spread { log_n, log_shards } = self.spread;
         let mut targets = [std::ptr::null_mut(); ffi::TANDEM_NTT_MAX_SHARDS as usize];
         let mine = plan.section(shard as u32, log_shards) as usize;
@@ -231,7 +235,7 @@ impl Shards<'_, Mont> {
         let memory = self.shards.iter().map(|shard| shard.ctx.properties.memory_bytes).min().unwrap_or(0);
         let shape = |odd| Shape { log_n, direction: op.direction, odd, input: op.input, output: op.output };
         let of = Bits { passes: self.least_passes(), ..BITS };
-        let plan = |odd| seam(of, &shape(odd), log_shards, memory);
+        let plan = |odd| distributed_plan(of, &shape(odd), log_shards, memory);
         if op.coset == Coset::Odd && !inverse {
             if let Some(plan) = plan(true) {
                 return self.transform::<C>(&shape(true), &plan);
@@ -250,18 +254,25 @@ impl Shards<'_, Mont> {
         Ok(())
     }
 
-    fn transform<C: Curve>(&mut self, shape: &Shape, plan: &Seam) -> Result<()> {
+    fn transform<C: Curve>(&mut self, shape: &Shape, plan: &DistributedNttPlan) -> Result<()> {
         let kind = Kind { reversed: plan.reversed, odd: shape.odd, inverse: shape.direction == Direction::Inverse };
         self.passes(plan, |shards, i, shard| shards.pass::<C>(plan, i, &plan.passes[i], shard, kind))
     }
 
-    fn pass<C: Curve>(&self, plan: &Seam, i: usize, step: &ShardPass, shard: usize, kind: Kind) -> Result<()> {
+    fn pass<C: Curve>(
+        &self,
+        plan: &DistributedNttPlan,
+        i: usize,
+        step: &ShardPass,
+        shard: usize,
+        kind: Kind,
+    ) -> Result<()> {
         let Spread { log_n, log_shards } = self.spread;
         let shard_bits = log_n - log_shards;
         let Shard { ctx, .. } = &self.shards[shard];
         let known = match step.exchanged {
-            true => Known { bits: log_shards, value: plan.known(shard as u32, log_shards) },
-            false => Known::default(),
+            true => ShardTwiddleOffset { bits: log_shards, value: plan.known(shard as u32, log_shards) },
+            false => ShardTwiddleOffset::default(),
         };
         let last = i + 1 == plan.passes.len();
         let mut args = pass_args::<C>(ctx, &step.pass, kind, log_n, known)?;

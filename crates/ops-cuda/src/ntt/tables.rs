@@ -1,6 +1,6 @@
 //! The tables of factors in a GPU's memory: made when they are first needed, and kept.
 
-use super::plan::{tables_bytes, Factors, Known, Pass};
+use super::plan::{tables_bytes, Factors, Pass, ShardTwiddleOffset};
 use super::Kind;
 use crate::ffi;
 use crate::lane::LaneCtx;
@@ -31,7 +31,7 @@ struct Key {
     bits: u32,
     log_rows: u32,
     kind: Kind,
-    known: Known,
+    known: ShardTwiddleOffset,
     /// log n of the 1/n that they hold, else 0.
     scaled: u32,
 }
@@ -131,7 +131,7 @@ impl Tables {
         pass: &Pass,
         log_n: u32,
         kind: Kind,
-        known: Known,
+        known: ShardTwiddleOffset,
     ) -> Result<Option<*mut ffi::tandem_ntt_factor>> {
         let (bits, scaled) = match pass.factors {
             Factors::Table { bits, scaled } => (bits, if scaled { log_n } else { 0 }),

@@ -1,7 +1,7 @@
 //! One sum split over lanes by points: each lane adds up a share of the points, of scalars that lie there, and the host
 //! adds up what comes back. No lane needs anything of another.
 
-use super::{Digits, Msm, MsmRequest, MsmSet, Scalars};
+use super::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars};
 use crate::{Canonical, Curve, Error, Group, Lane, Pending, Result, Timeline, Unaligned};
 use ark_ff::AdditiveGroup;
 use std::ops::Range;
@@ -39,7 +39,7 @@ struct Share<G: Group, B: Msm<G>> {
     lane: Lane,
     /// Its points among all.
     range: Range<usize>,
-    plan: <B as Digits<G::Curve>>::Plan,
+    plan: <B as ScalarRecoding<G::Curve>>::Plan,
     bases: B::Bases,
 }
 
@@ -62,7 +62,7 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
             let scalars = range.len() as u64 * size_of::<Canonical>() as u64;
             let set = MsmSet { g2: G::NAME == <G::Curve as Curve>::G2::NAME, first: 0, points: range.len() };
             let memory_bytes = free.saturating_sub(scalars) / 4 * 3;
-            let request = MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes, uses, in_a_row: false };
+            let request = MsmRequest { scalars: range.len(), sets: vec![set], memory_bytes, uses, pipelined: false };
             let plan = backend.plan(Lane(lane), &request)?;
             let bases = backend.load(Lane(lane), &plan, 0, points.slice(range.clone()))?;
             shares.push(Share { lane: Lane(lane), range, plan, bases });
@@ -96,7 +96,7 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
             return Err(Error::invalid(OP, reason));
         }
         // All lanes are told of their digits first: the last one does not wait until the others have been told of their sums.
-        let of_share = |(share, scalars): (&Share<G, B>, _)| backend.digits(&share.plan, Scalars::Canonical(scalars));
+        let of_share = |(share, scalars): (&Share<G, B>, _)| backend.recode(&share.plan, Scalars::Canonical(scalars));
         let digits = self.shares.iter().zip(scalars).map(of_share).collect::<Result<Vec<_>>>()?;
         let of_share = |(share, digits): (&Share<G, B>, _)| backend.msm(&share.bases, digits, &Timeline::none());
         let parts = self.shares.iter().zip(&digits).map(of_share).collect::<Result<Vec<_>>>()?;

@@ -1,12 +1,12 @@
 //! Copy engines: the steps of a schedule as copies on streams, ordered by events. Sums are kernels between them.
 
 use super::super::check::Run;
-use super::super::schedule::{Place, Shape, Spot, Transfer};
+use super::super::schedule::{Endpoint, Place, Shape, Transfer};
 use super::super::sim::Bound;
 use super::numbered;
 use crate::plan::Operation;
-use crate::planner::{Item, Planner, Way, HOST_SLOTS};
-use crate::world::Lent;
+use crate::planner::{Algorithm, Item, Planner, HOST_SLOTS};
+use crate::world::PinnedLoan;
 use crate::{ffi, Error, Result, Symmetric};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Engines {
     /// By PE: streams for copies, and one for sums after the last.
     streams: Vec<Vec<Arc<Stream>>>,
     /// Rings in host memory; made when they are first needed.
-    host: Option<Lent>,
+    host: Option<PinnedLoan>,
     /// The ends of the call that used them last: its PEs may be others than those of the next.
     host_ends: Vec<Event>,
     device: Option<Device>,
@@ -57,9 +57,9 @@ impl Engines {
         // Two lanes for trees that reduce and spread, one rooted at either side.
         let lanes = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
         let shape = Shape { lanes, chunk: chunk / items.len() as u64 / 16 * 16, slots };
-        let table = |item: &Item| match shared.table(item, &shape, Way::Planned(host)) {
+        let table = |item: &Item| match shared.table(item, &shape, Algorithm::Planned(host)) {
             // A machine whose topology does not name its CPUs has no such way.
-            Err(_) if host > 0 => shared.table(item, &shape, Way::Planned(0)),
+            Err(_) if host > 0 => shared.table(item, &shape, Algorithm::Planned(0)),
             table => table,
         };
         let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;
@@ -73,11 +73,11 @@ impl Engines {
     /// The address of so many bytes of host memory.
     fn rings(&mut self, shared: &Planner, bytes: u64) -> Result<u64> {
         let bytes = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
-        if bytes > self.host.as_ref().map_or(0, Lent::len) {
+        if bytes > self.host.as_ref().map_or(0, PinnedLoan::len) {
             let memory = self.device.map(|device| Pinned::new(device, bytes)).transpose()?;
-            self.host = memory.map(|memory| Lent::new(&shared.team().core().world, memory));
+            self.host = memory.map(|memory| PinnedLoan::new(&shared.team().core().world, memory));
         }
-        Ok(self.host.as_ref().map_or(1, Lent::address))
+        Ok(self.host.as_ref().map_or(1, PinnedLoan::address))
     }
 
     /// Moves the share towards where both ways take the same time.
@@ -277,7 +277,7 @@ impl Enqueue<'_> {
         bytes: u64,
         sums: &Stream,
         stream: &Stream,
-    ) -> Result<Option<Spot>> {
+    ) -> Result<Option<Endpoint>> {
         let (Some((kind, how)), true) = (bound.numbers, transfer.sources.len() > 1) else { return Ok(None) };
         let own = transfer.targets.iter().find(|s| s.node == transfer.at);
         let Some(target) = own.or(transfer.targets.first()) else { return Ok(None) };
@@ -312,7 +312,7 @@ impl Enqueue<'_> {
         transfer: &Transfer,
         c: u64,
         bytes: u64,
-        combined: Option<Spot>,
+        combined: Option<Endpoint>,
         stream: &Stream,
         local: &Stream,
     ) -> Result<()> {

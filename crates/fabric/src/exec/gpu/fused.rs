@@ -1,11 +1,11 @@
 //! Tables for the fused kernel: rows, places and counters in the memory of each PE.
 
-use super::super::schedule::{Place, Shape, Spot};
+use super::super::schedule::{Endpoint, Place, Shape};
 use super::super::sim::Bound;
 use super::super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
 use crate::planner::{lock, Item, Planner};
 use crate::team::MOST_PES;
-use crate::world::Lent;
+use crate::world::PinnedLoan;
 use crate::{ffi, Error, Result, Symmetric};
 use std::sync::{Arc, Mutex};
 use tandem_cuda::Pinned;
@@ -47,12 +47,12 @@ const NO_HOST: u64 = 1;
 
 /// Page-locked memory for the rings of ways through host memory, and for two counters of each channel behind them: PEs that need such a
 /// way may not reach each other. Gives the rings their addresses.
-fn host_memory(shared: &Planner, bounds: &mut [Bound], channels: usize) -> Result<Option<Lent>> {
+fn host_memory(shared: &Planner, bounds: &mut [Bound], channels: usize) -> Result<Option<PinnedLoan>> {
     let rings: u64 = bounds.iter().map(|b| b.schedule.staging[b.schedule.host()]).sum();
     let len = usize::try_from(rings).map_err(|_| Error::invalid("staging", "too large"))?;
     let Some(stream) = shared.team().queue(0).stream().filter(|_| len > 0) else { return Ok(None) };
     let memory = Pinned::new(stream.device(), len.next_multiple_of(8) + 16 * channels)?;
-    let memory = Lent::new(&shared.team().core().world, memory);
+    let memory = PinnedLoan::new(&shared.team().core().world, memory);
     for bound in bounds {
         let host = bound.schedule.host();
         bound.staging[host] += memory.address() - NO_HOST;
@@ -179,7 +179,7 @@ fn fill(
             let channel = &schedule.channels[ch];
             bound.pes[if is_source { channel.from } else { channel.to }] as u64
         };
-        let mut add = |spot: &Spot, is_source: bool| -> Result<()> {
+        let mut add = |spot: &Endpoint, is_source: bool| -> Result<()> {
             let ring = match spot.place {
                 Place::Ring(ch) => read(ch)?,
                 _ => 0,

@@ -8,8 +8,8 @@ mod buckets;
 use super::{one_lane, Cpu};
 use crate::curve::BaseField;
 use crate::{
-    memory, naive, threads, Buffer, Canonical, Curve, Digits, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
-    Scalars, Timeline,
+    memory, naive, threads, Buffer, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
+    ScalarRecoding, Scalars, Timeline,
 };
 use crate::{MsmSet, Unaligned, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
@@ -107,9 +107,9 @@ fn split_all<C: Curve, T: Wire>(scalars: &[T], canonical: impl Fn(T) -> Canonica
     Ok(all)
 }
 
-impl<C: Curve> Digits<C> for Cpu {
+impl<C: Curve> ScalarRecoding<C> for Cpu {
     type Plan = Plan;
-    type Digits = SplitScalars;
+    type Entries = SplitScalars;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<Plan> {
         self.check_lane("plan", lane)?;
@@ -134,7 +134,7 @@ impl<C: Curve> Digits<C> for Cpu {
         Ok(Plan(Arc::new(request.clone())))
     }
 
-    fn digits(&self, plan: &Plan, scalars: Scalars<'_, Self>) -> Result<SplitScalars> {
+    fn recode(&self, plan: &Plan, scalars: Scalars<'_, Self>) -> Result<SplitScalars> {
         let (lane, len) = match &scalars {
             Scalars::Canonical(buf) => (buf.lane(), buf.len()),
             Scalars::Mont(buf) => (buf.lane(), buf.len()),
@@ -217,11 +217,11 @@ mod tests {
     fn sum<G: Group>(points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
         let cpu = Cpu::new(1);
         let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: points.len() }];
-        let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, in_a_row: false };
-        let plan = Digits::<G::Curve>::plan(&cpu, Lane(0), &request).unwrap();
+        let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
+        let plan = ScalarRecoding::<G::Curve>::plan(&cpu, Lane(0), &request).unwrap();
         let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(points)).unwrap();
         let scalars = cpu.upload(Lane(0), scalars).unwrap();
-        let digits = Digits::<G::Curve>::digits(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
+        let digits = ScalarRecoding::<G::Curve>::recode(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
         Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
     }
 
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn more_scalars_than_can_be_counted_are_refused() {
         let of = |scalars| {
-            let request = MsmRequest { scalars, sets: vec![], memory_bytes: u64::MAX, uses: 1, in_a_row: false };
-            Digits::<Bn254>::plan(&Cpu::new(1), Lane(0), &request).map(drop)
+            let request = MsmRequest { scalars, sets: vec![], memory_bytes: u64::MAX, uses: 1, pipelined: false };
+            ScalarRecoding::<Bn254>::plan(&Cpu::new(1), Lane(0), &request).map(drop)
         };
         of(1 << 31).unwrap();
         assert!(of((1 << 31) + 1).unwrap_err().to_string().contains("at most 2147483648 are possible"));

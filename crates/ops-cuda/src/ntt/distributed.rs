@@ -39,7 +39,7 @@ pub(crate) struct ShardPass {
 
 /// How a transform over 2^log_shards shards is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seam {
+pub(crate) struct DistributedNttPlan {
     /// From the lower bits to the upper ones: the input is in bit-reversed order.
     pub(crate) reversed: bool,
     /// The output is to be in the order of the input, so the last pass moves every element to another place.
@@ -47,7 +47,7 @@ pub(crate) struct Seam {
     pub(crate) passes: Vec<ShardPass>,
 }
 
-impl Seam {
+impl DistributedNttPlan {
     /// What the number of a shard adds to the places of its elements after the exchange.
     pub(crate) fn known(&self, shard: u32, log_shards: u32) -> u32 {
         match self.reversed {
@@ -114,7 +114,7 @@ fn backwards(x: u32, bits: u32) -> u32 {
 
 /// The passes of a transform of the shape over 2^`log_shards` shards, on GPUs of which each has `memory` bytes; `None` if there
 /// are too few elements for two passes of which each has the bits that tell the shard.
-pub(crate) fn seam(of: Bits, shape: &Shape, log_shards: u32, memory: u64) -> Option<Seam> {
+pub(crate) fn distributed_plan(of: Bits, shape: &Shape, log_shards: u32, memory: u64) -> Option<DistributedNttPlan> {
     let log_n = shape.log_n;
     if log_n < 2 * of.least.max(log_shards) {
         return None;
@@ -144,7 +144,7 @@ pub(crate) fn seam(of: Bits, shape: &Shape, log_shards: u32, memory: u64) -> Opt
         let pass = Pass { low, log_rows, factors };
         passes.push(ShardPass { pass, target, sections_in: !reversed && exchanged, exchanged });
     }
-    Some(Seam { reversed, reorder: shape.input == shape.output, passes })
+    Some(DistributedNttPlan { reversed, reorder: shape.input == shape.output, passes })
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     /// Passes as native/src/ntt does them, one element at a time, over shards in host memory.
     struct Shards<'a> {
         shape: &'a Shape,
-        seam: &'a Seam,
+        seam: &'a DistributedNttPlan,
         spread: Spread,
         root: Fr,
     }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn check(of: Bits, shape: &Shape, log_shards: u32, memory: u64, rng: &mut ChaCha8Rng) {
-        let Some(seam) = seam(of, shape, log_shards, memory) else {
+        let Some(seam) = distributed_plan(of, shape, log_shards, memory) else {
             assert!(shape.log_n < 2 * of.least.max(log_shards));
             return;
         };
@@ -340,7 +340,7 @@ mod tests {
             [BITS, Bits { least: 4, ..BITS }].into_iter().flat_map(|of| [1, 3, 4].map(|passes| Bits { passes, ..of }));
         for (of, log_shards) in bits.flat_map(|of| (1..=4).map(move |m| (of, m))) {
             for shape in (0..=32).flat_map(shapes) {
-                let Some(seam) = seam(of, &shape, log_shards, H200) else { continue };
+                let Some(seam) = distributed_plan(of, &shape, log_shards, H200) else { continue };
                 let fit = shape.log_n / of.least.max(log_shards);
                 assert!(seam.passes.len() as u32 >= of.passes.min(fit), "{shape:?}");
                 let shard_bits = shape.log_n - log_shards;
