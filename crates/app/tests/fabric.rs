@@ -114,7 +114,7 @@ fn what_is_no_topology_is_refused() {
     };
     let cases: [(String, &[&str]); 9] = [
         ("hello".into(), &["line 1", "expected our JSON"]),
-        (String::new(), &["line 1"]),
+        (String::new(), &["an empty file", "nvidia-smi topo -m"]),
         ("{}".into(), &["line 1", "format"]),
         ("<system version=\"1\"/>".into(), &["at least one GPU"]),
         (two(&link("GPU0", "GPU5", "1")), &["links[0]", "GPU5"]),

@@ -382,7 +382,7 @@ fn the_version_names_its_commit_and_its_cuda() {
 #[test]
 fn sources_without_git_have_no_commit() {
     let folder = tempfile::tempdir().unwrap();
-    let script = root().join("crates/app/build.rs");
+    let script = root().join("crates/console/build.rs");
     let program = folder.path().join("build");
     let rustc = Command::new("rustc").args(["--edition", "2021", "-o"]).arg(&program).arg(script).output().unwrap();
     expect(0, rustc, &["rustc"]);
@@ -394,7 +394,7 @@ fn sources_without_git_have_no_commit() {
     };
     let path = std::env::var("PATH").unwrap();
     // Unpacked somewhere, and within a checkout of something else.
-    let at = folder.path().join("src/crates/app");
+    let at = folder.path().join("src/crates/console");
     fs::create_dir_all(&at).unwrap();
     assert_eq!(commit_in(&at, &path), "unknown");
     let git = |args: &[&str]| {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// let store = KeyStore::new(Engine::open(&DeviceChoice::Cpu)?, 8 << 30);
 /// store.add_file("membership", file.as_ref())?;
 /// let key = store.get("membership", &Silent)?;
-/// assert_eq!(key.info().publics, 3);
+/// assert_eq!(key.info().publics, 1);
 /// # Ok(())
 /// # }
 /// ```
