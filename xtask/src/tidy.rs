@@ -328,8 +328,9 @@ mod tests {
         }
         // What is left is for want of files that this house never had.
         let left = run(&root).unwrap_err();
-        let of_this =
-            |line: &&str| ["ops/src/a.rs", "tandem-ops", "`cuda`", "0002", "src/sort"].iter().any(|part| line.contains(part));
+        let of_this = |line: &&str| {
+            ["ops/src/a.rs", "tandem-ops", "`cuda`", "0002", "src/sort"].iter().any(|part| line.contains(part))
+        };
         assert_eq!(left.lines().find(of_this), None);
         std::fs::remove_dir_all(root).unwrap();
     }
