@@ -55,7 +55,7 @@ const DEPENDENCIES: [(&str, &[&str]); 16] = [
     ("witness", &["formats", "ops"]),
     ("groth16", &["ops"]),
     ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
-    ("console", &["engine", "formats", "ops"]),
+    ("console", &["engine", "fabric-topology", "formats", "ops"]),
     ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
     ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "witness"]),
     ("fabric-topology", &[]),

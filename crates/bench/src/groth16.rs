@@ -171,16 +171,16 @@ impl Bench<'_> {
         row["bound_ms"] = bound_ms.map(report::round).into();
         row["stages"] = report::stages_json(&last.stages);
         row["lanes"] = lanes::to_json(&uses_of_lanes);
-        row["schedule"] = schedule.name().into();
+        row["schedule"] = values::name(schedule).into();
         row["uses"] = (*uses).into();
         self.rows.append_row(&names, row)?;
-        let series = format!("{}, {device}", schedule.name());
+        let series = format!("{}, {device}", values::name(schedule));
         self.plot.add(&series, f64::from(log_n).exp2(), rate);
         if let Some(ms) = bound_ms {
             self.plot.bound(&series, "bound", f64::from(log_n).exp2(), 1e3 * callers as f64 / ms);
         }
         let mut cells = line(log_n, median, min, rate);
-        cells.extend([schedule.name().into(), device.to_string()]);
+        cells.extend([values::name(schedule), device.to_string()]);
         self.table.push(cells);
 
         let ms = last.seconds * 1e3;
@@ -189,7 +189,7 @@ impl Bench<'_> {
         });
         self.stages += &format!(
             "the last proof (2^{log_n}, {}, {device}, {ms:.2} ms):\n{}{}{bound}",
-            schedule.name(),
+            values::name(schedule),
             report::stages(&last.stages),
             lanes::text(&uses_of_lanes)
         );

@@ -4,11 +4,12 @@ use crate::measure::msm::{bench, ScalarKind, SumBench};
 use crate::plot::Plot;
 use crate::rows::{self, median_and_min, Rows};
 use crate::BenchOptions;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_console::session::Session;
+use tandem_console::values;
 use tandem_engine::{CurveId, Progress};
 
 #[derive(Args)]
@@ -18,42 +19,12 @@ pub(crate) struct MsmBench {
     pub(crate) g2: bool,
     /// What the scalars are; several, separated by commas, are measured one after the other
     #[arg(long, value_enum, value_delimiter = ',', default_value = "random")]
-    pub(crate) scalars: Vec<Kind>,
+    pub(crate) scalars: Vec<ScalarKind>,
     /// Split each sum over so many GPUs; over as many as is fastest unless said
     #[arg(long, value_name = "COUNT")]
     pub(crate) lanes: Option<usize>,
     #[command(flatten)]
     pub(crate) options: BenchOptions,
-}
-
-/// What scalars are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Random elements of the scalar field
-    Random,
-    /// All equal
-    Equal,
-    /// All 1
-    One,
-    /// 99 % zero
-    Sparse,
-    /// Each one of two
-    Two,
-    /// Below 2^15, so that all digits but the lowest are zero
-    Window,
-}
-
-impl Kind {
-    fn scalars(self) -> (ScalarKind, &'static str) {
-        match self {
-            Kind::Random => (ScalarKind::Random, "random"),
-            Kind::Equal => (ScalarKind::Equal, "equal"),
-            Kind::One => (ScalarKind::One, "one"),
-            Kind::Sparse => (ScalarKind::Sparse, "sparse"),
-            Kind::Two => (ScalarKind::Two, "two"),
-            Kind::Window => (ScalarKind::Window, "window"),
-        }
-    }
 }
 
 pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
@@ -67,8 +38,8 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
     session.note(&format!("{what}, {curve}, {all}, {} runs after one to warm up; results checked", options.runs));
     let mut table = vec![["scalars", "size", "lanes", "median ms", "min ms", "million/s"].map(String::from).to_vec()];
     for log_n in options.log_n.clone() {
-        for kind in &args.scalars {
-            let (scalars, name) = kind.scalars();
+        for &scalars in &args.scalars {
+            let name = values::name(&scalars);
             Progress::start(&session.bars, what, 0);
             let sum = SumBench { g2: args.g2, scalars, log_n, lanes: args.lanes };
             let summed = session.trace.step(what, || bench(&opened.engine, curve, sum, options.runs as usize))?;
@@ -91,7 +62,7 @@ pub(crate) fn run(session: &Session, args: &MsmBench) -> Outcome {
             let rate = (1u64 << log_n) as f64 / median / 1e6;
             plot.add(&format!("{name} scalars, {}", rows::lanes(summed.lanes)), f64::from(log_n).exp2(), rate);
             table.push(vec![
-                name.to_string(),
+                name.clone(),
                 format!("2^{log_n}"),
                 summed.lanes.to_string(),
                 format!("{:.3}", median * 1e3),

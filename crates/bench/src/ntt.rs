@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_console::session::Session;
+use tandem_console::values::name;
 use tandem_engine::{CurveId, Direction, FieldId, Order, Progress};
 
 /// A field as users write it.
@@ -115,11 +116,6 @@ impl NttBench {
     }
 }
 
-/// The name of a value as users write it.
-fn name(value: impl ValueEnum) -> String {
-    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
-}
-
 pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
     let (batch, runs) = (what.batch(), what.runs as usize);
     let on = session.trace.step("open device", || Transformer::open(&session.device))?;
@@ -138,9 +134,9 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
         let (median, min) = median_and_min(&times.seconds);
         let mut row = json!({
             "what": "ntt",
-            "field": name(what.field),
+            "field": name(&what.field),
             "log_n": log_n,
-            "order": name(what.order).to_uppercase(),
+            "order": name(&what.order).to_uppercase(),
             "lanes": times.lanes,
             "ms_median": report::round(median * 1e3),
             "ms_min": report::round(min * 1e3),
@@ -152,7 +148,7 @@ pub(crate) fn run(session: &Session, what: &NttBench) -> Outcome {
             _ => {}
         }
         if what.coset != Coset::None {
-            row["coset"] = name(what.coset).into();
+            row["coset"] = name(&what.coset).into();
         }
         if what.inverse {
             row["inverse"] = true.into();

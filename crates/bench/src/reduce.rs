@@ -95,7 +95,7 @@ pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
         for test in tests {
             let (median, min) = median_and_min(&test.measured.seconds);
             let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
-            let place = test.place.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
+            let place = values::name(&test.place);
             let row = json!({
                 "what": name.as_str(), "test": test.number, "log_n": log_n, "data": place.as_str(), "lanes": test.lanes,
                 "way": test.way, "ms_median": report::round(median * 1e3), "ms_min": report::round(min * 1e3),

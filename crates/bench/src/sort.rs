@@ -3,7 +3,7 @@
 use crate::measure::sort::{bench, Distribution, SortBench};
 use crate::plot::{Plot, PlotFile};
 use crate::rows::{self, median_and_min, Rows};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tandem_console::failure::Outcome;
 use tandem_console::options::{KeyName, Sorting, WayName};
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_console::values;
+use tandem_console::values::{self, name};
 use tandem_engine::{DeviceKind, Progress, Sorter};
 use tandem_ops::{SortKey, SortOptions};
 
@@ -21,7 +21,7 @@ pub(crate) struct BenchSort {
     pub(crate) what: Sorting,
     /// How the keys are distributed
     #[arg(long, value_enum, value_delimiter = ',', default_value = "random")]
-    pub(crate) keys: Vec<KeysName>,
+    pub(crate) keys: Vec<Distribution>,
     /// Binary logarithm of the number of keys, or a range such as 16..20 with both ends
     #[arg(long, value_name = "RANGE", default_value = "20", value_parser = values::range)]
     pub(crate) log_n: RangeInclusive<u32>,
@@ -33,40 +33,6 @@ pub(crate) struct BenchSort {
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) plot: PlotFile,
-}
-
-/// A distribution as users write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeysName {
-    /// Every key as likely as every other
-    Random,
-    /// One key
-    Equal,
-    /// In order already
-    Sorted,
-    /// In the opposite order
-    Reversed,
-    /// Numbers up to a million, each as often as it is small
-    Zipf,
-    /// Nine of ten are one and the same
-    Heavy,
-}
-
-impl From<KeysName> for Distribution {
-    fn from(name: KeysName) -> Self {
-        match name {
-            KeysName::Random => Distribution::Random,
-            KeysName::Equal => Distribution::Equal,
-            KeysName::Sorted => Distribution::Sorted,
-            KeysName::Reversed => Distribution::Reversed,
-            KeysName::Zipf => Distribution::Zipf,
-            KeysName::Heavy => Distribution::Heavy,
-        }
-    }
-}
-
-fn name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned())
 }
 
 pub(crate) fn run(session: &Session, args: &BenchSort) -> Outcome {
@@ -96,7 +62,7 @@ fn run_with<K: SortKey>(session: &Session, args: &BenchSort) -> Outcome {
         let elements = elements.ok_or_else(|| tandem_console::failure::Failure::input("--log-n: expected up to 39"))?;
         for keys in &args.keys {
             Progress::start(&session.bars, "sort", 0);
-            let data: SortBench<K> = SortBench::new((*keys).into(), elements, args.what.pairs)?;
+            let data: SortBench<K> = SortBench::new(*keys, elements, args.what.pairs)?;
             let alone = one.iter().map(|one| (one, 1, WayName::Partition));
             let ways = ways.iter().filter(|&&way| lanes > 1 || way == ways[0]).map(|&way| (&all, lanes, way));
             for (sorter, lanes, way) in alone.chain(ways) {

@@ -1,7 +1,7 @@
 //! Options that several commands take, and the words in which users write their values.
 
 use crate::failure::{Failure, Outcome};
-use crate::values::{device, output};
+use crate::values::{device, name, output};
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -61,18 +61,6 @@ pub enum Schedule {
     Split,
     /// Each GPU makes proofs of its own, where there are several to make at a time
     Each,
-}
-
-impl Schedule {
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Schedule::Auto => "auto",
-            Schedule::Roles => "roles",
-            Schedule::Split => "split",
-            Schedule::Each => "each",
-        }
-    }
 }
 
 impl From<Schedule> for tandem_engine::Schedule {
@@ -263,8 +251,6 @@ impl Reduction {
 
     /// Such as `reduce_sum_u64`.
     pub fn name(&self) -> String {
-        let name =
-            |value: Option<clap::builder::PossibleValue>| value.map_or(String::new(), |v| v.get_name().to_owned());
-        format!("reduce_{}_{}", name(self.op.to_possible_value()), name(self.element.to_possible_value()))
+        format!("reduce_{}_{}", name(&self.op), name(&self.element))
     }
 }

@@ -5,6 +5,7 @@ use crate::failure::{Failure, Outcome};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use tandem_engine::Stage;
+use tandem_fabric_topology::{wrapped, COLUMNS};
 
 /// The first failure to write to stdout; nothing is written after it.
 static FAILED: Mutex<Option<std::io::Error>> = Mutex::new(None);
@@ -59,25 +60,9 @@ pub fn warn(text: &str) {
     note(&format!("{} {text}", color::paint(Stream::Err, Style::Warning, "warning:")));
 }
 
-/// Columns of a table.
-const COLUMNS: usize = 80;
-
 /// A name and what there is to say of it, which goes on below itself where the line is full. Words are never broken.
 pub fn row(width: usize, name: &str, what: &str) -> String {
-    let mut text = String::new();
-    let mut line = format!("{name:width$}");
-    let mut is_empty = true;
-    for word in what.split(' ') {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            text += line.trim_end();
-            text.push('\n');
-            line = " ".repeat(width);
-        }
-        line.push(' ');
-        line += word;
-        is_empty = false;
-    }
-    text + line.trim_end()
+    wrapped(&format!("{name:width$} {what}"), width + 1).trim_end().into()
 }
 
 /// A duration with three significant digits.

@@ -1,6 +1,7 @@
 //! How the values of options are read.
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::ValueEnum;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use tandem_engine::DeviceChoice;
@@ -51,6 +52,11 @@ pub fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
         (Some(low), Some(high)) if low <= high => Ok(low..=high),
         _ => Err("expected a number from 0 to 32, or a range such as 16..20".into()),
     }
+}
+
+/// A value as users write it.
+pub fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
 }
 
 #[cfg(test)]

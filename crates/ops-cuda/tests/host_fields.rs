@@ -1,10 +1,13 @@
 //! The device's fields and curves on their host path, compiled with the C++ compiler alone, against arkworks.
 
+mod support;
+
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, BigInt, Field, Fp, Fp2, Fp2Config, MontBackend, MontConfig, PrimeField, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
+use support::{compile, run};
 use tandem_ops::{Bls12_381, Bn254, Group, G1, G2};
 
 const FIELD: u32 = 0;
@@ -182,35 +185,6 @@ fn pairs<F: Layout>(random: usize, rng: &mut ChaCha8Rng) -> Vec<[F; 2]> {
     all
 }
 
-fn native() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("native")
-}
-
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Runs the C++ compiler (CXX, or c++) over a source file with every warning an error.
-fn compile(source: &Path, arguments: &[&str]) {
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let run = Command::new(&compiler)
-        .args(["-x", "c++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(native().join("include"))
-        .args(arguments)
-        .arg(source)
-        .output()
-        .unwrap_or_else(|e| panic!("cannot run the C++ compiler {compiler}: {e}; install g++ or set CXX"));
-    assert!(run.status.success(), "{}:\n{}", source.display(), String::from_utf8_lossy(&run.stderr));
-}
-
-fn run(program: &Path, vectors: &[u8], name: &str) -> Output {
-    let file = scratch(name);
-    std::fs::write(&file, vectors).unwrap();
-    let output = Command::new(program).arg(&file).output().unwrap();
-    std::fs::remove_file(&file).unwrap();
-    output
-}
-
 fn agrees_with_arkworks(program: &Path) {
     let name = program.file_name().unwrap().to_str().unwrap();
     let vectors = Vectors::all(40);
@@ -231,8 +205,7 @@ fn agrees_with_arkworks(program: &Path) {
 
 #[test]
 fn host_path_agrees_with_arkworks() {
-    let program = scratch("host_fields");
-    compile(&native().join("tests/vectors.cpp"), &["-o", program.to_str().unwrap()]);
+    let program = compile("vectors.cpp", "host_fields", &[]);
     agrees_with_arkworks(&program);
 
     // A wrong expected value must be found: one bit near the end of each section. A group's case ends with two
@@ -252,15 +225,13 @@ fn host_path_agrees_with_arkworks() {
 
 #[test]
 fn device_carry_chains_agree_with_arkworks() {
-    let program = scratch("host_fields_device");
-    compile(&native().join("tests/vectors.cpp"), &["-DTANDEM_EMULATE_PTX", "-o", program.to_str().unwrap()]);
+    let program = compile("vectors.cpp", "host_fields_device", &["-DTANDEM_EMULATE_PTX"]);
     agrees_with_arkworks(&program);
 }
 
 #[test]
 fn device_carry_chains_hold_at_their_bounds() {
-    let program = scratch("host_fields_limbs");
-    compile(&native().join("tests/limbs.cpp"), &["-DTANDEM_EMULATE_PTX", "-o", program.to_str().unwrap()]);
+    let program = compile("limbs.cpp", "host_fields_limbs", &["-DTANDEM_EMULATE_PTX"]);
     let output = Command::new(&program).arg("100000").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout).matches(": 100000 cases\n").count(), 4);

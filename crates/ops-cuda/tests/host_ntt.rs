@@ -1,9 +1,10 @@
 //! The device's small fields on their host path, compiled with the C++ compiler alone, against arkworks.
 
+mod support;
+
 use ark_ff::{Field, UniformRand};
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use support::{compile, run};
 use tandem_ops::{naive, BabyBear, Coset, Direction, Goldilocks, NttField, NttOp, Order};
 
 const CASES: usize = 200;
@@ -72,41 +73,9 @@ fn cases<F: Numbers>(out: &mut Vec<u8>) {
     }
 }
 
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Compiles the program with every warning an error.
-fn compile(name: &str) -> PathBuf {
-    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let run = Command::new(&compiler)
-        .args(["-x", "c++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(native.join("include"))
-        .arg("-I")
-        .arg(native.join("src"))
-        .arg("-I")
-        .arg(native.join("../../cuda/native/include"))
-        .arg(native.join("tests/ntt_small.cpp"))
-        .arg("-o")
-        .arg(scratch(name))
-        .output()
-        .unwrap_or_else(|e| panic!("cannot run the C++ compiler {compiler}: {e}; install g++ or set CXX"));
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    scratch(name)
-}
-
-fn run(program: &Path, file: &[u8], name: &str) -> Output {
-    let path = scratch(name);
-    std::fs::write(&path, file).unwrap();
-    let output = Command::new(program).arg(&path).output().unwrap();
-    std::fs::remove_file(&path).unwrap();
-    output
-}
-
 #[test]
 fn small_fields_agree_with_arkworks() {
-    let program = compile("host_ntt");
+    let program = compile("ntt_small.cpp", "host_ntt", &[]);
     let mut file = Vec::new();
     cases::<Goldilocks>(&mut file);
     cases::<BabyBear>(&mut file);

@@ -1,9 +1,11 @@
 //! The device's Poseidon on its host path, compiled with the C++ compiler alone, against the CPU backend's tables.
 
+mod support;
+
 use ark_ff::{AdditiveGroup, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use support::{compile, run};
 use tandem_ops::poseidon::{Recurrence, Tables, WIDTHS};
 use tandem_ops::{naive, Bls12_381, Bn254, Curve, Family, PoseidonParams};
 
@@ -38,35 +40,6 @@ fn hashes<C: Curve>(curve: u32, out: &mut Vec<u8>) {
     }
 }
 
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Compiles the program with every warning an error.
-fn compile(name: &str, arguments: &[&str]) -> PathBuf {
-    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let run = Command::new(&compiler)
-        .args(["-x", "c++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(native.join("include"))
-        .args(arguments)
-        .arg(native.join("tests/poseidon.cpp"))
-        .arg("-o")
-        .arg(scratch(name))
-        .output()
-        .unwrap_or_else(|e| panic!("cannot run the C++ compiler {compiler}: {e}; install g++ or set CXX"));
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    scratch(name)
-}
-
-fn run(program: &Path, file: &[u8], name: &str) -> Output {
-    let path = scratch(name);
-    std::fs::write(&path, file).unwrap();
-    let output = Command::new(program).arg(&path).output().unwrap();
-    std::fs::remove_file(&path).unwrap();
-    output
-}
-
 fn agrees(program: &Path, name: &str) -> Vec<u8> {
     let mut file = Vec::new();
     hashes::<Bn254>(0, &mut file);
@@ -80,7 +53,7 @@ fn agrees(program: &Path, name: &str) -> Vec<u8> {
 
 #[test]
 fn host_path_agrees_with_the_definition() {
-    let program = compile("host_poseidon_host", &[]);
+    let program = compile("poseidon.cpp", "host_poseidon_host", &[]);
     let mut file = agrees(&program, "host_poseidon_host.bin");
     // A wrong hash must be found, and a file that ends early.
     let end = file.len();
@@ -93,5 +66,5 @@ fn host_path_agrees_with_the_definition() {
 
 #[test]
 fn device_carry_chains_agree_with_the_definition() {
-    agrees(&compile("host_poseidon_device", &["-DTANDEM_EMULATE_PTX"]), "host_poseidon_device.bin");
+    agrees(&compile("poseidon.cpp", "host_poseidon_device", &["-DTANDEM_EMULATE_PTX"]), "host_poseidon_device.bin");
 }

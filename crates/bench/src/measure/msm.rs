@@ -16,19 +16,19 @@ const LOG_SIZES: std::ops::RangeInclusive<u32> = 1..=28;
 const USES: u64 = 1_000_000;
 
 /// What the scalars of a measurement are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ScalarKind {
-    /// Pseudo-random elements of the scalar field, each as likely as any other.
+    /// Random elements of the scalar field
     Random,
-    /// One random element, everywhere.
+    /// All equal
     Equal,
-    /// 1 everywhere.
+    /// All 1
     One,
-    /// 99 of 100 are 0, the others random.
+    /// 99 % zero
     Sparse,
-    /// One of two random elements.
+    /// Each one of two
     Two,
-    /// Random integers below 2^15: all digits but the lowest are 0.
+    /// Below 2^15, so that all digits but the lowest are zero
     Window,
 }
 

@@ -11,19 +11,19 @@ use tandem_engine::{Error, Result, Sorter};
 use tandem_ops::{Backend, Buffer, Lane, Sort, SortKey, SortOptions};
 
 /// How the keys of a bench are distributed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Distribution {
-    /// Every key as likely as every other.
+    /// Every key as likely as every other
     Random,
-    /// One key.
+    /// One key
     Equal,
-    /// In order already.
+    /// In order already
     Sorted,
-    /// In the opposite order.
+    /// In the opposite order
     Reversed,
-    /// Numbers up to a million, each with a frequency in inverse proportion to it.
+    /// Numbers up to a million, each as often as it is small
     Zipf,
-    /// Nine of ten keys are one and the same, the others random.
+    /// Nine of ten are one and the same
     Heavy,
 }
 
