@@ -16,7 +16,7 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 9] = [
 ];
 
 /// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -26,18 +26,19 @@ const OTHERS: [&str; 21] = [
     "TANDEM_CONFORMANCE_SHARE",
     "TANDEM_CUDA_ARCHS",
     "TANDEM_CUDA_ARCHS_BUILT",
-    "TANDEM_EMULATE_PTX",
+    "TANDEM_EDIT",
+    "TANDEM_EDITS_SECONDS",
     "TANDEM_FABRIC_CHECKS",
     "TANDEM_FUZZ_SECONDS",
     "TANDEM_HOG_LEAVES",
-    "TANDEM_MUTANTS_SECONDS",
-    "TANDEM_MUTANTS_SHARE",
     "TANDEM_NVCC",
     "TANDEM_NVCC_VERSION",
     "TANDEM_PROOFS",
     "TANDEM_REQUIRE_GPU",
     "TANDEM_REQUIRE_NVCC",
+    "TANDEM_TEST_CHILD",
     "TANDEM_TEST_FOLDER",
+    "TANDEM_TEST_LIMITED",
 ];
 
 /// Takes away variables that are empty, as if they were not set. To be called before there are other threads.
@@ -115,6 +116,50 @@ mod tests {
         for name in ["TANDEM_DEVICE", "TANDEM_NVCC", "TANDEMS", "PATH", "NO_COLOUR"] {
             assert_eq!(warning(name), None);
         }
+    }
+
+    /// The names that sources and scripts ask the environment for, or set in it: `var("NAME")` and the like, `$NAME`, `NAME=`.
+    #[test]
+    fn the_names_of_builds_and_tests_are_those_in_use() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let (mut folders, mut found) = (vec![root], std::collections::BTreeSet::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                let is_ours = !["target", "node_modules", "docs"].contains(&&*name) && !name.starts_with('.');
+                let is_read = [".rs", ".sh"].iter().any(|end| name.ends_with(end)) || name == "Makefile";
+                if path.is_dir() && is_ours {
+                    folders.push(path);
+                } else if is_read && path.is_file() && !path.ends_with("app/src/environment.rs") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    for (at, _) in text.match_indices("TANDEM_") {
+                        let rest = &text[at..];
+                        let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+                        let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
+                        let before = &text[..at];
+                        let is_quoted =
+                            before.ends_with('"') && after.starts_with('"') && path.extension().unwrap() == "rs";
+                        let is_shell = before.ends_with('$') || before.ends_with("${") || after.starts_with('=');
+                        if is_quoted || is_shell && path.extension().is_none_or(|end| end == "sh") {
+                            found.insert(name.to_string());
+                        }
+                    }
+                }
+            }
+        }
+        // A slip that a test makes, and what all begin with.
+        found.retain(|name| name != "TANDEM_DEVISE" && name != "TANDEM_");
+        let known: std::collections::BTreeSet<String> = VARIABLES
+            .iter()
+            .map(|(name, ..)| *name)
+            .chain(OTHERS)
+            .filter(|n| *n != "NO_COLOR")
+            .map(String::from)
+            .collect();
+        let missing: Vec<_> = found.difference(&known).collect();
+        let gone: Vec<_> = known.difference(&found).collect();
+        assert!(missing.is_empty() && gone.is_empty(), "not listed: {missing:?}; listed and unused: {gone:?}");
     }
 
     #[test]

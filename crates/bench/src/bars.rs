@@ -6,7 +6,7 @@ use tandem_fabric::topology::COLUMNS;
 /// Characters of a bar at most, and at least for one to be worth its room.
 const BAR: [usize; 2] = [16, 4];
 
-/// The same table, each row with a bar as long as its value, as far as lines have room. Long names in the column `names` are cut.
+/// A table as `report::table` makes it, each row with a bar as long as its value, as far as lines have room. Long names in the column `names` are cut.
 pub(crate) fn table_with_bars(rows: &[Vec<String>], values: &[f64], names: usize) -> String {
     let wide = |rows: &[Vec<String>]| table(rows).lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let mut rows = rows.to_vec();

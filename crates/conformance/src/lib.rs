@@ -89,7 +89,7 @@ impl<'a, B: Backend> Suite<'a, B> {
         Ok(Suite { backend, reference: Cpu::new(1), log_n, checks: 0, share: Share::WHOLE, met: 0 })
     }
 
-    /// The same, of which it does this share.
+    /// A suite that does this share of itself.
     #[must_use]
     pub fn with_share(self, share: Share) -> Self {
         Suite { share, ..self }

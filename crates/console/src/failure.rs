@@ -25,7 +25,7 @@ impl Failure {
         Self { status: 2, message: message.into() }
     }
 
-    /// The same, about a file.
+    /// Bad input in a file.
     pub fn file(path: &std::path::Path, problem: impl Display) -> Self {
         Self::input(format!("{}: {problem}", path.display()))
     }

@@ -76,7 +76,7 @@ fn is_regular_or_new(path: &Path) -> bool {
     path.metadata().map_or(true, |m| m.is_file())
 }
 
-/// The same for two names of one file.
+/// A path that is equal for two names of one file.
 fn identity(path: &Path) -> PathBuf {
     match (path.canonicalize(), Place::of(path)) {
         (Ok(whole), _) | (_, Ok(Place::Name(whole))) => whole,

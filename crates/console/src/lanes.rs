@@ -60,7 +60,7 @@ pub fn text(uses: &[LaneUse]) -> String {
     uses.iter().map(line).collect()
 }
 
-/// The same for machines.
+/// What lanes did, as JSON.
 pub fn to_json(uses: &[LaneUse]) -> Value {
     let round = crate::report::round;
     let lane = |u: &LaneUse| json!({"lane": u.lane, "computes_ms": round(u.computes_ms), "copies_ms": round(u.copies_ms), "idle_ms": round(u.idle_ms)});

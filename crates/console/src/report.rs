@@ -108,7 +108,7 @@ fn stages_with(stages: &[Stage], has_bars: bool) -> String {
     stages.iter().map(line).collect()
 }
 
-/// The same for machines.
+/// Stages as JSON.
 pub fn stages_json(stages: &[Stage]) -> serde_json::Value {
     let stage = |s: &Stage| serde_json::json!({"name": s.name, "lane": s.lane, "ms": round(s.seconds * 1e3)});
     stages.iter().map(stage).collect()

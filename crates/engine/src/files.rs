@@ -22,7 +22,7 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
     with_curve!(file.curve, C => export_on::<C>(&bytes, zkey))
 }
 
-/// The same for the bytes of a `.zkey`.
+/// The text of `verification_key.json` for the bytes of a `.zkey`.
 ///
 /// # Errors
 /// [`Error::BadInput`] that names the place in them.

@@ -45,6 +45,8 @@ pub(crate) trait AnyKey: Send + Sync {
     fn stage(&self, witness: &Witness, progress: &dyn Progress) -> Result<Option<StagedFor>>;
     fn prove(&self, witness: &Witness, staged: Option<StagedFor>, progress: &dyn Progress) -> Result<Proved>;
     fn digits(&self, witness: &Witness) -> Result<ProofDigits>;
+    /// Of a key from a file, what the file held.
+    fn content(&self) -> Option<Content>;
 }
 
 /// A key of one curve.
@@ -126,32 +128,37 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
 }
 
 /// Opens a key file, checks its points and loads it.
-pub(crate) fn open(place: &KeyLoader, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+pub(crate) fn open(loader: &KeyLoader, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     let started = Instant::now();
     progress.start("open key", 0);
     let file = ZkeyFile::open(path)?;
     with_curve!(file.curve, C => {
         let bytes = file.read()?;
         let of_content = |content| Source::File { path: path.into(), content };
-        open_on::<C>(place, (bytes, path), of_content, check, progress, started)
+        open_on::<C>(loader, (bytes, path), of_content, check, progress, started)
     })
 }
 
 /// What messages call a key without a file.
 pub(crate) const UNNAMED: &str = "the key";
 
-/// The same for bytes in memory.
-pub(crate) fn open_bytes(place: &KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+/// Opens a key from the bytes of its file.
+pub(crate) fn open_bytes(
+    loader: &KeyLoader,
+    bytes: Arc<[u8]>,
+    check: KeyCheck,
+    progress: &dyn Progress,
+) -> Result<Key> {
     tandem_ops::threads::ready()?;
     let (started, path) = (Instant::now(), Path::new(UNNAMED));
     progress.start("open key", 0);
     with_curve!(zkey::curve(&bytes).map_err(|e| e.in_file(path))?, C => {
-        open_on::<C>(place, (bytes.clone(), path), |_| Source::Bytes(bytes), check, progress, started)
+        open_on::<C>(loader, (bytes.clone(), path), |_| Source::Bytes(bytes), check, progress, started)
     })
 }
 
 fn open_on<C: AnyCurve>(
-    place: &KeyLoader,
+    loader: &KeyLoader,
     (bytes, path): (impl std::ops::Deref<Target = [u8]>, &Path),
     source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
@@ -169,24 +176,24 @@ fn open_on<C: AnyCurve>(
             content.remember();
         }
         stages.push(stage("check key", started));
-        Ok((Loaded::of(place, view, path, progress)?, content))
+        Ok((Loaded::of(loader, view, path, progress)?, content))
     })?;
     let file_bytes = bytes.len() as u64;
     drop(bytes);
     stages.push(loaded.stage.clone());
-    loaded.key(place, source(content), stages, file_bytes)
+    loaded.key(loader, source(content), stages, file_bytes)
 }
 
 /// Loads a key that was just made.
 pub(crate) fn load_owned<C: AnyCurve>(
-    place: &KeyLoader,
+    loader: &KeyLoader,
     key: Arc<OwnedKey<C>>,
     progress: &dyn Progress,
 ) -> Result<Key> {
     let source = Source::Memory(key);
-    let loaded = source.with(|view| Loaded::of(place, view, Path::new(""), progress))?;
+    let loaded = source.with(|view| Loaded::of(loader, view, Path::new(""), progress))?;
     let stages = vec![loaded.stage.clone()];
-    loaded.key(place, source, stages, 0)
+    loaded.key(loader, source, stages, 0)
 }
 
 /// A key on a device.
@@ -199,16 +206,16 @@ struct Loaded<C: Curve> {
 }
 
 impl<C: AnyCurve> Loaded<C> {
-    fn of(place: &KeyLoader, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
+    fn of(loader: &KeyLoader, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
         let prover_error = |e| Error::prover(e, path);
         let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
-        let (on_device, note) = OnDevice::load(place, view, path, progress)?;
+        let (on_device, note) = OnDevice::load(loader, view, path, progress)?;
         Ok(Self { on_device, note, verifier, shape: view.shape, stage: stage("load key", started) })
     }
 
-    fn key(self, place: &KeyLoader, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Result<Key> {
+    fn key(self, loader: &KeyLoader, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Result<Key> {
         let Shape { variables, publics, domain } = self.shape;
         let path = match &source {
             Source::File { path, .. } => path.clone(),
@@ -220,11 +227,11 @@ impl<C: AnyCurve> Loaded<C> {
             path: path.clone(),
             verifier: self.verifier,
             publics,
-            cpu: place.cpu.clone(),
+            cpu: loader.cpu.clone(),
             on_device: self.on_device,
             on_cpu: OnceLock::new(),
-            auto: place.auto,
-            wrong_proofs: place.wrong_proofs.clone(),
+            auto: loader.auto,
+            wrong_proofs: loader.wrong_proofs.clone(),
         };
         if inner.on_device.is_away() {
             // What is wrong with the key is said here, and not with the first proof.
@@ -369,6 +376,13 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
             remark,
             fallback,
         })
+    }
+
+    fn content(&self) -> Option<Content> {
+        match &self.source {
+            Source::File { content, .. } => Some(*content),
+            Source::Bytes(_) | Source::Memory(_) => None,
+        }
     }
 
     fn digits(&self, witness: &Witness) -> Result<ProofDigits> {

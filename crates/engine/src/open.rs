@@ -140,7 +140,7 @@ impl Engine {
         )
     }
 
-    /// The same on backends that `open` gives, one after the other as they fail.
+    /// An engine on backends that `open` gives, one after the other as they fail.
     #[doc(hidden)]
     pub fn on_backends<B, F>(open: F, auto: bool) -> Result<Engine>
     where
@@ -187,7 +187,7 @@ impl Engine {
         self.wrong_proofs.load(Ordering::Relaxed)
     }
 
-    fn place(&self) -> KeyLoader {
+    fn loader(&self) -> KeyLoader {
         KeyLoader {
             team: self.team.clone(),
             cpu: self.cpu.clone(),
@@ -204,15 +204,15 @@ impl Engine {
     /// # Errors
     /// [`Error::BadInput`] for a file that is no good key; [`Error::Device`] where it does not fit.
     pub fn load_key(&self, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
-        key::open(&self.place(), path, check, progress)
+        key::open(&self.loader(), path, check, progress)
     }
 
-    /// The same for the bytes of a `.zkey`. They are kept as long as the key, which is loaded from them again where the device failed.
+    /// Opens, checks and loads a key from the bytes of a `.zkey`. They are kept as long as the key, which is loaded from them again where the device failed.
     ///
     /// # Errors
     /// [`Error::BadInput`] for what is no good key; [`Error::Device`] or [`Error::OutOfMemory`] where it does not fit.
     pub fn load_key_bytes(&self, bytes: impl Into<Arc<[u8]>>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
-        key::open_bytes(&self.place(), bytes.into(), check, progress)
+        key::open_bytes(&self.loader(), bytes.into(), check, progress)
     }
 
     /// Reads a `.wtns` file into memory that the devices copy from at full rate. It is kept for the next witness: to make the
@@ -224,7 +224,7 @@ impl Engine {
         Witness::read_in(path, None, |count| self.team.host_buf(count).ok())
     }
 
-    /// The same for a key: a witness of another curve or with another number of values is refused before its values are read.
+    /// Reads a `.wtns` file for a key ([`Engine::read_witness`]): a witness of another curve or with another number of values is refused before its values are read.
     ///
     /// # Errors
     /// As for [`Engine::read_witness`]; [`Error::BadInput`] for a witness of another circuit.
@@ -241,7 +241,7 @@ impl Engine {
         let mut held = self.team.host_buf(values.len()).map_err(|e| Error::prover(e.into(), Path::new("")))?;
         held.copy_from_slice(values);
         let witness = Witness::from_canonical(made.curve(), held, Instant::now())?;
-        Ok((made.load(&self.place(), progress)?, witness))
+        Ok((made.load(&self.loader(), progress)?, witness))
     }
 
     /// Proves, and verifies the proof. It may be called from any thread, of a pool too, and from many at once. A device that has too

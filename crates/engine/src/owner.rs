@@ -32,7 +32,7 @@ impl Owner {
         Ok(done)
     }
 
-    /// The same; `None` where the caller asked to stop before its turn came.
+    /// As [`Owner::run`]; `None` where the caller asked to stop before its turn came.
     ///
     /// # Errors
     /// No thread can be started.

@@ -62,17 +62,17 @@ impl<C: AnyCurve> OnDevice<C> {
     /// Loads a key onto the device of `place`. Where that fails and the CPU may take over, it is tried again with later proofs; the note
     /// says so.
     pub(crate) fn load(
-        place: &KeyLoader,
+        loader: &KeyLoader,
         view: &KeyView<'_, C>,
         path: &Path,
         progress: &dyn Progress,
     ) -> Result<(Self, Option<String>)> {
-        let info = place.team.info();
-        let mut tried = Tried::new(place.patience, info.kind == DeviceKind::Cuda);
-        let generation = place.team.generation();
-        let mut slot = Slot { resident: None, generation, proofs: place.proofs, away: None };
+        let info = loader.team.info();
+        let mut tried = Tried::new(loader.patience, info.kind == DeviceKind::Cuda);
+        let generation = loader.team.generation();
+        let mut slot = Slot { resident: None, generation, proofs: loader.proofs, away: None };
         let note = loop {
-            let fault = match C::team(&*place.team).load(view, place.layout, slot.proofs) {
+            let fault = match C::team(&*loader.team).load(view, loader.layout, slot.proofs) {
                 Ok(resident) => {
                     slot.resident = Some(resident);
                     break tried.told();
@@ -88,10 +88,10 @@ impl<C: AnyCurve> OnDevice<C> {
                 Next::Smaller => slot.proofs = 1,
                 // A device that cannot be opened fails once more.
                 Next::Reopen => {
-                    _ = place.team.reopen(slot.generation);
-                    slot.generation = place.team.generation();
+                    _ = loader.team.reopen(slot.generation);
+                    slot.generation = loader.team.generation();
                 }
-                Next::GiveUp if place.auto && place.cpu.is_some() => {
+                Next::GiveUp if loader.auto && loader.cpu.is_some() => {
                     let note =
                         format!("the key stays on the CPU for now: {}", tried.told().unwrap_or(fault.to_string()));
                     slot.away = Some(Away::new(fault, None, Instant::now()));
@@ -100,8 +100,8 @@ impl<C: AnyCurve> OnDevice<C> {
                 Next::GiveUp => return Err(fault.into()),
             }
         };
-        let (name, team, slot) = (device_name(&info), place.team.clone(), RwLock::new(slot));
-        let (layout, patience) = (place.layout, place.patience);
+        let (name, team, slot) = (device_name(&info), loader.team.clone(), RwLock::new(slot));
+        let (layout, patience) = (loader.layout, loader.patience);
         let id = LOADED.fetch_add(1, Ordering::Relaxed);
         Ok((OnDevice { name, kind: info.kind, id, team, layout, patience, slot }, note))
     }

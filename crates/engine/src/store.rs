@@ -2,6 +2,7 @@
 
 mod cache;
 
+use crate::cache::Content;
 use crate::{key_info, Engine, Error, Key, KeyCheck, Progress, Result};
 use cache::{Cache, Refused};
 use std::collections::HashMap;
@@ -30,6 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct KeyStore {
     engine: Engine,
     known: Mutex<HashMap<String, Known>>,
+    /// What the files of keys held when they were loaded first.
+    contents: Mutex<HashMap<String, Content>>,
     cache: Cache<Key, Error>,
 }
 
@@ -53,7 +56,8 @@ impl Deref for StoredKey {
 impl KeyStore {
     /// No keys yet, on the device of `engine`, of which they may take so many bytes together.
     pub fn new(engine: Engine, budget_bytes: u64) -> KeyStore {
-        KeyStore { engine: engine.for_proofs(1), known: Mutex::default(), cache: Cache::new(budget_bytes) }
+        let (known, contents, cache) = (Mutex::default(), Mutex::default(), Cache::new(budget_bytes));
+        KeyStore { engine: engine.for_proofs(1), known, contents, cache }
     }
 
     /// The engine that proves with the keys.
@@ -117,7 +121,9 @@ impl KeyStore {
             Known::Bytes(bytes) => bytes.len() as u64,
         };
         let load = || match &known {
-            Known::File(path) => self.engine.load_key(path, KeyCheck::Once, progress),
+            Known::File(path) => {
+                self.engine.load_key(path, KeyCheck::Once, progress).and_then(|key| self.first(name, path, key))
+            }
             Known::Bytes(bytes) => self.engine.load_key_bytes(bytes.clone(), KeyCheck::Once, progress),
         };
         // Who stops its own load stops nobody else's.
@@ -134,6 +140,19 @@ impl KeyStore {
             Refused::Stopped => Error::Interrupted,
             Refused::Load(error) => error,
         })
+    }
+
+    /// The key, if it is the one that had this name before.
+    fn first(&self, name: &str, path: &Path, key: Key) -> Result<Key> {
+        let Some(content) = key.inner.content() else { return Ok(key) };
+        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        if *contents.entry(name.into()).or_insert(content) != content {
+            let path = path.display();
+            return Err(Error::input(format!(
+                "{path}: the key changed since '{name}' was loaded; give what it is now a name of its own"
+            )));
+        }
+        Ok(key)
     }
 
     /// Takes a key off the device, unless it is in use or not there: whether it did. Its name stays.

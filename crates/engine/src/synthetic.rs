@@ -87,10 +87,10 @@ impl SyntheticKey {
         &self.witness
     }
 
-    pub(crate) fn load(&self, place: &KeyLoader, progress: &dyn Progress) -> Result<Key> {
+    pub(crate) fn load(&self, loader: &KeyLoader, progress: &dyn Progress) -> Result<Key> {
         match &self.key {
-            AnyOwned::Bn254(key) => key::load_owned::<Bn254>(place, key.clone(), progress),
-            AnyOwned::Bls12_381(key) => key::load_owned::<Bls12_381>(place, key.clone(), progress),
+            AnyOwned::Bn254(key) => key::load_owned::<Bn254>(loader, key.clone(), progress),
+            AnyOwned::Bls12_381(key) => key::load_owned::<Bls12_381>(loader, key.clone(), progress),
         }
     }
 }

@@ -81,7 +81,7 @@ impl Verifier {
         self.verify_as(publics, proof, "")
     }
 
-    /// The same; messages begin with `name`.
+    /// [`Verifier::verify`] with messages that begin with `name`.
     fn verify_as(&self, publics: &Publics, proof: &Proof, name: &str) -> Result<()> {
         let verdict = self.key.verify(publics, proof).ok_or_else(|| {
             Error::input(format!(

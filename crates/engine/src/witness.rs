@@ -26,7 +26,7 @@ impl Witness {
         Self::read_in(path, None, |count| HostBuf::zeros(count).ok())
     }
 
-    /// The same for a key: a witness of another curve or with another number of values is refused before its values are read.
+    /// Reads a `.wtns` file for a key ([`Witness::read`]): a witness of another curve or with another number of values is refused before its values are read.
     ///
     /// # Errors
     /// As for [`Witness::read`]; [`Error::BadInput`] for a witness of another circuit.

@@ -79,6 +79,23 @@ fn names_are_of_one_key_each() {
     assert_eq!(store.get("bad", &Silent).err().unwrap().code(), ErrorCode::BadInput);
 }
 
+/// Whoever replaces the file of a key that is not on the device does not give its name to another one.
+#[test]
+fn a_file_that_changes_is_refused_when_it_is_loaded_again() {
+    let (one, other) = (Files::new(3), Files::new(4));
+    let store = KeyStore::new(Engine::open(&DeviceChoice::Cpu).unwrap(), u64::MAX);
+    store.add_file("a", &one.at("zkey")).unwrap();
+    drop(store.get("a", &Silent).unwrap());
+    assert!(store.evict("a"));
+    let bytes = std::fs::read(one.at("zkey")).unwrap();
+    std::fs::copy(other.at("zkey"), one.at("zkey")).unwrap();
+    let error = store.get("a", &Silent).err().unwrap();
+    assert!(error.code() == ErrorCode::BadInput && error.to_string().contains("changed since 'a'"), "{error}");
+    assert_eq!((store.resident(), store.used_bytes()), (vec![], 0));
+    std::fs::write(one.at("zkey"), bytes).unwrap();
+    store.get("a", &Silent).unwrap();
+}
+
 #[test]
 fn sixteen_threads_share_the_keys() {
     let _bound = Watchdog::new("sixteen threads", Duration::from_secs(120));

@@ -148,7 +148,7 @@ impl Request {
         Self { operation, gpus: gpus.to_vec(), helpers: Vec::new(), root: None, pcie: false }
     }
 
-    /// The same with helpers.
+    /// With these helpers.
     pub fn with_helpers(mut self, helpers: &[usize]) -> Self {
         self.helpers = helpers.to_vec();
         self

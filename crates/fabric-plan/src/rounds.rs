@@ -10,7 +10,7 @@ use tandem_fabric_topology::{DeviceKind, Topology};
 
 /// Trees or sets of paths at most: with many, plans are more than their tables are worth.
 pub(super) const MOST: usize = 1024;
-/// The same where there is a plan, which has few.
+/// Trees or sets of paths at most where a plan is improved, which has few.
 pub(super) const FEW: usize = 64;
 /// Rounds at most.
 const MOST_ROUNDS: usize = 256;

@@ -159,7 +159,7 @@ pub fn prove_verified<C: Curve, B: ProofBackend<C>>(
     make(backend, key, verifier, blinding, request, || upload(backend, key, witness, request))
 }
 
-/// The same with a witness that [`stage`] has uploaded for this key, on this backend.
+/// As [`prove_verified`], with a witness that [`stage`] has uploaded for this key, on this backend.
 ///
 /// # Errors
 /// As [`prove`]; a witness that lies on other lanes than the key wants.
@@ -205,7 +205,7 @@ fn settled<B: Backend, T>(backend: &B, made: Result<T>) -> Result<T> {
     made
 }
 
-/// A proof whose lanes have been told everything.
+/// A proof of which everything is enqueued.
 struct Begun<C: Curve> {
     sums: Sums<C>,
     terms: Terms<C>,
@@ -213,7 +213,7 @@ struct Begun<C: Curve> {
     host: Vec<HostSpan>,
 }
 
-/// Tells the lanes what to do. What of the proof depends on the blinding alone is computed meanwhile: a small proof's sums are there
+/// Enqueues the proof. What of it depends on the blinding alone is computed meanwhile: a small proof's sums are there
 /// before it would be else.
 fn begin<C: Curve, B: ProofBackend<C>>(
     backend: &B,
@@ -233,9 +233,10 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     Ok(Begun { sums, terms, witness, host })
 }
 
-/// Tells the lanes all that the sums of the proof take: the transforms, the sums over the witness, then those over the quotient.
-/// Where other lanes wait for the transforms' results, these come first. Else they come after the sums over the witness: what such a
-/// sum leaves to be put together, which takes little of a GPU but minds a full one (docs/design/msm.md), is then done beside them.
+/// Enqueues the whole proof: the transforms, the MSMs over the witness, then those over the quotient.
+///
+/// Where other lanes wait for the transforms' results, these come first. Else they come after the MSMs over the witness: the reduction of
+/// an MSM cannot overlap a kernel that fills every multiprocessor (docs/design/msm.md), and transforms do not.
 fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,

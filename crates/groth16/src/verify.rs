@@ -74,7 +74,7 @@ fn combination<C: Curve>(points: &[Affine<C>], scalars: &[C::Fr]) -> <C::G1 as G
     points.par_chunks(share).zip(scalars.par_chunks(share)).map(sum).sum()
 }
 
-/// The same by one thread: signed digits would halve the buckets, but the inputs are few as a rule.
+/// sum k_i P_i by one thread: signed digits would halve the buckets, but the inputs are few as a rule.
 fn buckets<C: Curve>(points: &[Affine<C>], scalars: &[C::Fr]) -> <C::G1 as Group>::Ark {
     let zero = <C::G1 as Group>::Ark::ZERO;
     let bits = match points.len() {

@@ -132,7 +132,7 @@ impl LaneCtx {
         self.prepare(op, to, at, from).and_then(|upload| Upload::run(&[upload]).map_err(|e| self.error(op, e)))
     }
 
-    /// The same for [`Upload::run`], which makes several at once.
+    /// An upload for [`Upload::run`], which makes several at once.
     pub(crate) fn prepare<'a, T: Wire>(
         &'a self,
         op: &'static str,
@@ -224,12 +224,12 @@ impl LaneCtx {
         self.error_of(op, error, 0)
     }
 
-    /// The same for one of the fabric's.
+    /// The error of a backend for one of the fabric's.
     pub(crate) fn fabric_error(&self, op: &'static str, error: tandem_fabric::Error) -> Error {
         fabric_error(op, self.name(), error, || self.free_bytes(), |error| self.error(op, error))
     }
 
-    /// The same for an operation that needed `wanted` bytes.
+    /// The error of a backend for one of the device's, in an operation that needed `wanted` bytes.
     pub(crate) fn error_of(&self, op: &'static str, error: tandem_cuda::Error, wanted: u64) -> Error {
         // A device that does not say what is free has failed.
         if let (true, true, Ok(free)) = (error.is_out_of_memory(), wanted > 0, self.pool.free_bytes()) {

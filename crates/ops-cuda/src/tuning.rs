@@ -116,7 +116,7 @@ pub(crate) mod ntt {
     /// A transform is spread over lanes where each gets at least this many elements, as a power of two. Two NVIDIA H200,
     /// 2026-11-22, BN254, ms on one and on two: 2^18 0.062 and 0.065, 2^19 0.117 and 0.088, 2^20 0.220 and 0.157.
     pub(crate) const SHARD_BITS: u32 = 18;
-    /// The same over small fields, in bytes. Two NVIDIA H200, 2026-11-22, `tandem bench ntt`, ms on one and on two: Goldilocks 2^22 0.077 and
+    /// A transform over a small field is spread where each lane gets at least so many bytes. Two NVIDIA H200, 2026-11-22, `tandem bench ntt`, ms on one and on two: Goldilocks 2^22 0.077 and
     /// 0.090, 2^23 0.157 and 0.157, 2^24 0.305 and 0.261; BabyBear 2^24 0.148 and 0.155, 2^25 0.297 and 0.279.
     pub(crate) const SMALL_SHARD_BYTES: usize = 64 << 20;
     /// Factors before passes of small fields come from a table where there are up to 2^18 of them, 2 MiB: those are read from the L2 cache.
@@ -148,7 +148,7 @@ pub(crate) mod reduce {
     pub(crate) const SLOT_BYTES: usize = 2 << 20;
     /// Workers of a GPU: two keep its link busy while the third's group is reduced.
     pub(crate) const PINNED_WORKERS: usize = 3;
-    /// The same where they fill slots.
+    /// Workers of a GPU that fill slots from other memory.
     pub(crate) const PAGED_WORKERS: usize = 6;
     /// What a GPU, its memory and its links read in a second. Two NVIDIA H200s, 2026-11-22, `tandem bench reduce --log-n 30 --data
     /// lanes,pinned`: from its own memory 4600e9 (docs/design/reduce.md), from the other's 343e9, from page-locked memory 54e9, both 106.5e9. Other

@@ -74,7 +74,7 @@ pub(crate) struct Calls {
     pub(crate) plot: PlotFile,
 }
 
-/// The same of several sizes.
+/// Options of a bench that goes over several sizes.
 #[derive(Args)]
 pub(crate) struct Sweep {
     /// The least size
@@ -90,7 +90,7 @@ pub(crate) struct Sweep {
     pub(crate) calls: Calls,
 }
 
-/// The same of what plans are made for, and NCCL has too.
+/// Options of a bench of collectives: plans carry them out, and NCCL has them too.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]

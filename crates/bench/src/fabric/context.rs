@@ -30,7 +30,7 @@ pub(crate) fn failed(error: tandem_fabric::Error) -> Failure {
     Failure::device(error.to_string())
 }
 
-/// The same of the CUDA runtime.
+/// An error of the CUDA runtime, which is one of the device.
 pub(crate) fn cuda_failed(error: tandem_cuda::Error) -> Failure {
     Failure::device(error.to_string())
 }

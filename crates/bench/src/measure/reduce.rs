@@ -47,7 +47,7 @@ pub(crate) fn bench(
     measure(runs, planned, || reducer.reduce(kind, op, data))
 }
 
-/// The same of elements that are first brought to the lanes.
+/// Times reductions of elements that are first brought to the lanes.
 ///
 /// # Errors
 /// As [`bench`]; not enough memory.

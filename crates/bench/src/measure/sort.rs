@@ -181,7 +181,7 @@ struct Checked<K> {
     ends: [(K, Option<K>); 2],
 }
 
-/// The same for the same keys in any order: a sum of what looks random.
+/// A number that is equal for equal keys in any order: a sum of what looks random.
 fn fingerprint<K: SortKey>(keys: &[K]) -> u64 {
     keys.iter().fold(0u64, |sum, key| sum.wrapping_add(mix(key.to_u64() ^ 0x5bd1_e995)))
 }
