@@ -10,11 +10,7 @@ use tandem_console::files::{self, Named};
 pub(crate) fn check(cli: &Cli) -> Outcome {
     let mut named = named(&cli.command);
     named.outputs.extend(cli.common.trace.clone());
-    files::check(&named.outputs, &named.inputs)?;
-    match &cli.command {
-        Command::Bench(bench) => bench.check(),
-        _ => Ok(()),
-    }
+    files::check(&named.outputs, &named.inputs)
 }
 
 /// What a command reads and what it writes.

@@ -41,6 +41,8 @@ fn every_bench_draws_and_its_table_fits() {
         refused_in(folder.path(), &with(bench, "p"), &[".svg or .png"]);
         assert!(!folder.path().join("p.pdf").exists() && !folder.path().join("p").exists());
     }
+    // The command line comes before the device.
+    refused_in(folder.path(), &["bench", "ntt", "--plot", "p.pdf", "--device", "cuda:63"], &["p.pdf", ".svg or .png"]);
     let bench = ["bench", "pingpong", "-n", "2", "--device", "sim:2", "--plot", "p.png"];
     run_in(folder.path(), 0, &bench);
     let png = fs::read(folder.path().join("p.png")).unwrap();

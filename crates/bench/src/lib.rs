@@ -169,14 +169,6 @@ impl Command {
         named
     }
 
-    /// Whether the options name files that can be what they are to be.
-    ///
-    /// # Errors
-    /// The suffix of the drawing's file is none that can be drawn.
-    pub fn check(&self) -> Outcome {
-        self.plot().map_or(Ok(()), plot::check)
-    }
-
     /// The file to draw to.
     fn plot(&self) -> Option<&Path> {
         let plot = match &self.what {

@@ -2,6 +2,7 @@
 
 use crate::chart::Chart;
 use crate::png::png;
+use clap::builder::TypedValueParser;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tandem_console::failure::{Failure, Outcome};
@@ -12,7 +13,7 @@ use tandem_console::values::output;
 #[derive(Args, Clone, Default)]
 pub(crate) struct PlotFile {
     /// Draw what was measured to this file, an SVG or a PNG by its suffix; - prints SVG on stdout
-    #[arg(id = "plot", long = "plot", value_name = "FILE", value_parser = output())]
+    #[arg(id = "plot", long = "plot", value_name = "FILE", value_parser = drawing())]
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -25,21 +26,21 @@ enum Kind {
 
 impl Kind {
     /// By the suffix; what is no file, such as a pipe, gets an SVG.
-    fn of(file: &Path) -> Outcome<Self> {
+    fn of(file: &Path) -> Result<Self, &'static str> {
         let suffix = file.extension().map(|s| s.to_string_lossy().to_ascii_lowercase());
         let is_stream = file.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir());
         match suffix.as_deref() {
             Some("svg") => Ok(Self::Svg),
             Some("png") => Ok(Self::Png),
             _ if is_stream => Ok(Self::Svg),
-            _ => Err(Failure::file(file, "--plot: expected a name that ends in .svg or .png")),
+            _ => Err("expected a name that ends in .svg or .png"),
         }
     }
 }
 
-/// Fails where a file's suffix is none that can be drawn.
-pub(crate) fn check(file: &Path) -> Outcome {
-    Kind::of(file).map(drop)
+/// A file to draw to; one with another suffix is a wrong command line.
+fn drawing() -> impl TypedValueParser<Value = PathBuf> {
+    output().try_map(|file| Kind::of(&file).map(|_| file))
 }
 
 /// A chart on its way to a file, if one was asked for.
@@ -52,7 +53,7 @@ impl Plot {
     /// Opens the file before anything is measured. `x` says what sizes count, `y` what is measured, with its unit.
     pub(crate) fn open(file: &PlotFile, x: &str, y: &str) -> Outcome<Self> {
         let open = |file: &Path| -> Outcome<_> {
-            let kind = Kind::of(file)?;
+            let kind = Kind::of(file).map_err(|why| Failure::file(file, why))?;
             Ok((Outputs::open(&[file])?, kind))
         };
         let file = file.file.as_deref().map(open).transpose()?;
@@ -87,11 +88,11 @@ mod tests {
 
     #[test]
     fn suffixes_say_what_is_drawn() {
-        let kind = |name: &str| Kind::of(Path::new(name)).map_err(|e| e.to_string());
+        let kind = |name: &str| Kind::of(Path::new(name));
         assert_eq!((kind("a.svg"), kind("a/b.PNG"), kind("/dev/null")), (Ok(Kind::Svg), Ok(Kind::Png), Ok(Kind::Svg)));
         for name in ["a.pdf", "svg", "a.svg.gz", ".png"] {
             let problem = kind(name).unwrap_err();
-            assert!(problem.contains(name) && problem.contains(".svg or .png"), "{problem}");
+            assert!(problem.contains(".svg or .png"), "{name}: {problem}");
         }
     }
 }
