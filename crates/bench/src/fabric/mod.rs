@@ -25,6 +25,7 @@ use tandem_console::session::Session;
 use tandem_console::sizes;
 use tandem_fabric::kernels::Ball;
 use tandem_fabric::plan::Operation;
+use tandem_fabric::topology::wrapped;
 
 /// Makes what is measured, one library after the other, so that only one holds memory at a time.
 type Maker<'a> = Box<dyn Fn(&Context) -> Outcome<Option<Box<dyn Subject>>> + 'a>;
@@ -170,12 +171,13 @@ fn table(
     let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes))?;
     let names = context.names();
     let rows = Rows::open(session, sweep.calls.json.as_deref())?;
-    session.note(&format!(
+    let note = |text: &str| session.note(&wrapped(text, 2));
+    note(&format!(
         "{what}, {names}: time is that of one of many queued calls, alone is from one call until it is complete everywhere; \
          rates (algbw, and busbw where it differs) are of the former where there is one; results checked where wrong has a number"
     ));
     if let Some(why) = context.apart() {
-        session.note(&format!(
+        note(&format!(
             "{why}: copies between them pass through the host, and what kernels of one do in the memory of another is left out"
         ));
     }
