@@ -221,22 +221,23 @@ fn benches_of_the_fabric_refuse_options_that_they_have_no_use_for() {
 #[test]
 fn one_file_is_not_two_outputs() {
     let folder = tempfile::tempdir().unwrap();
+    // A drawing must have such a suffix, rows may have any.
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("rows.jsonl"), "{}\n").unwrap();
-    std::os::unix::fs::symlink("rows.jsonl", at("link")).unwrap();
-    std::os::unix::fs::symlink("new.jsonl", at("dangling")).unwrap();
+    fs::write(at("rows.svg"), "{}\n").unwrap();
+    std::os::unix::fs::symlink("rows.svg", at("link.svg")).unwrap();
+    std::os::unix::fs::symlink("new.svg", at("dangling.svg")).unwrap();
     let refused = |args: &[&str], parts: &[&str]| {
         refused_in(folder.path(), args, parts);
-        assert_eq!(fs::read_to_string(at("rows.jsonl")).unwrap(), "{}\n", "{args:?}");
+        assert_eq!(fs::read_to_string(at("rows.svg")).unwrap(), "{}\n", "{args:?}");
     };
     let pairs = [
-        ("rows.jsonl", "rows.jsonl"),
-        ("rows.jsonl", "./rows.jsonl"),
-        ("rows.jsonl", "link"),
-        ("link", "rows.jsonl"),
-        ("new.jsonl", "./new.jsonl"),
-        ("dangling", "new.jsonl"),
-        ("new.jsonl", "dangling"),
+        ("rows.svg", "rows.svg"),
+        ("rows.svg", "./rows.svg"),
+        ("rows.svg", "link.svg"),
+        ("link.svg", "rows.svg"),
+        ("new.svg", "./new.svg"),
+        ("dangling.svg", "new.svg"),
+        ("new.svg", "dangling.svg"),
     ];
     for (one, other) in pairs {
         for (first, second) in [("--json", "--plot"), ("--json", "--trace"), ("--plot", "--trace")] {
@@ -251,7 +252,7 @@ fn one_file_is_not_two_outputs() {
         refused(&["plan", "send", "--gpus", "0,1", "--from", one, "--trace", other], &["replace the input"]);
     }
     refused(&["bench", "setup", "--keep", ".", "--log-n", "3..4", "--json", "n4.zkey"], &["n4.zkey", "two outputs"]);
-    refused(&["bench", "groth16", "rows.jsonl", "w", "--json", "link"], &["replace the input"]);
+    refused(&["bench", "groth16", "rows.svg", "w", "--json", "link.svg"], &["replace the input"]);
     // What is no file may be named as often as one likes.
     for file in ["/dev/null", "/dev/stderr"] {
         let bench = ["bench", "p2p", "--device", "sim:2", "-e", "4K", "-n", "2", "--json", file, "--plot", file];
