@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/performance/results.md and its plots from the rows in bench/baselines.
+"""Writes docs/performance/results.md, its plots and the tables of docs/guides/nvlink.md from the rows in bench/baselines.
 
     python3 bench/report.py            write them
     python3 bench/report.py --check    exit with 1 if what is there is not what would be written
@@ -10,12 +10,16 @@ Of rows with the same key (machine, what, size, number of GPUs, and so on) the l
 
 import json
 import math
+import re
 import sys
 import textwrap
 from pathlib import Path
 
+import nvlink
+
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "performance"
+GUIDE = "../guides/nvlink.md"
 MACHINES = {
     "h200x1": "one NVIDIA H200, 16 host cores, driver 580.159.04, CUDA 13.0",
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
@@ -588,7 +592,22 @@ mean, [bounds](bounds.md) what could be reached. `python3 bench/report.py` write
 
 """
     files["results.md"] = head + "\n".join(sections)
+    files[GUIDE] = filled((OUT / GUIDE).read_text(encoding="utf-8"), nvlink.tables(rows, latest, digits, table))
     return files
+
+
+def filled(page, tables):
+    """The page with each table between its marks, `<!-- rows: NAME -->` and `<!-- end of rows -->`."""
+    left = set(tables)
+
+    def put(mark):
+        left.discard(mark[1])
+        return f"<!-- rows: {mark[1]} -->\n\n{tables[mark[1]]}\n<!-- end of rows -->"
+
+    page = re.sub(r"<!-- rows: (\w+) -->.*?<!-- end of rows -->", put, page, flags=re.DOTALL)
+    if left:
+        sys.exit(f"docs/guides/nvlink.md: no mark for {', '.join(sorted(left))}")
+    return page
 
 
 def main(arguments):
@@ -603,12 +622,12 @@ def main(arguments):
     ]
     if arguments:
         for name in stale:
-            print(f"docs/performance/{name} is not what bench/report.py writes: run python3 bench/report.py")
+            print(f"{(OUT / name).resolve().relative_to(ROOT)} is not what bench/report.py writes: run python3 bench/report.py")
         return 1 if stale else 0
     OUT.mkdir(parents=True, exist_ok=True)
     for name in stale:
         (OUT / name).write_text(files[name], encoding="utf-8")
-        print(f"wrote docs/performance/{name}")
+        print(f"wrote {(OUT / name).resolve().relative_to(ROOT)}")
     return 0
 
 
