@@ -23,7 +23,7 @@ use tandem_fabric::topology::PRESETS;
 #[command(after_help = "Exit status:\n  \
     0    done; of verify, the proof is valid\n  \
     1    the proof is not valid: its equation does not hold, a point of it is none of the curve's group, or a number of it or of \
-    the public signals is not below the modulus\n  \
+    the public signals is not below the modulus; of check, the witness does not satisfy the circuit\n  \
     2    bad usage or bad input: a file is missing, malformed or of another circuit, or an output cannot be written\n  \
     3    the device failed, memory ran out, or tandem has a fault\n  \
     130  ended by Ctrl-C; 143 by SIGTERM; 128 + N by signal N\n\n\

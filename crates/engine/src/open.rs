@@ -202,7 +202,7 @@ impl Engine {
     /// Opens, checks and loads a `.zkey`.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a file that is no good key; [`Error::Device`] where it does not fit.
+    /// [`Error::BadInput`] for a file that is no good key; [`Error::OutOfMemory`] where it does not fit; [`Error::Device`].
     pub fn load_key(&self, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
         key::open(&self.loader(), path, check, progress)
     }
@@ -210,7 +210,7 @@ impl Engine {
     /// Opens, checks and loads a key from the bytes of a `.zkey`. They are kept as long as the key, which is loaded from them again where the device failed.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for what is no good key; [`Error::Device`] or [`Error::OutOfMemory`] where it does not fit.
+    /// [`Error::BadInput`] for what is no good key; [`Error::OutOfMemory`] where it does not fit; [`Error::Device`].
     pub fn load_key_bytes(&self, bytes: impl Into<Arc<[u8]>>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
         key::open_bytes(&self.loader(), bytes.into(), check, progress)
     }
@@ -250,7 +250,8 @@ impl Engine {
     /// witness is at fault.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a witness of another circuit, or one that does not satisfy it; [`Error::Device`];
+    /// [`Error::BadInput`] for a witness of another circuit; [`Error::Unsatisfied`] for one that does not satisfy it;
+    /// [`Error::Device`] and [`Error::OutOfMemory`] where nothing of the above helps;
     /// [`Error::Interrupted`] within one primitive of [`Progress::cancelled`] saying so. The key and the device serve the next proof.
     pub fn prove(&self, key: &Key, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
         progress.start("prove", 0);

@@ -28,7 +28,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 8 GiB, and 10^12 steps: some fifteen minutes. No limit by the clock, which would make results depend on the machine.
+    /// 8 GiB, and 10^12 steps: half an hour or more. No limit by the clock, which would make results depend on the machine.
     fn default() -> Self {
         Self { memory_bytes: 1 << 33, steps: 1_000_000_000_000, time: None }
     }

@@ -60,9 +60,9 @@ impl Table {
                 row.library.clone(),
                 row.queued.map_or("-".into(), |us| format!("{us:.2}")),
                 format!("{:.2}", row.latency),
-                format!("{:.2}", row.algbw()),
+                rate(row.algbw()),
             ];
-            let bus = bus(format!("{:.2}", row.algbw() * self.factor));
+            let bus = bus(rate(row.algbw() * self.factor));
             let wrong = row.wrong.map_or("-".into(), |n| n.to_string());
             cells.push(before.into_iter().chain(bus).chain([wrong]).collect());
         }
@@ -94,6 +94,12 @@ impl Table {
     }
 }
 
+/// A rate with two decimals, or as many as two digits that count need.
+fn rate(rate: f64) -> String {
+    let zeros = if rate > 0.0 { (-rate.log10().floor()).clamp(1.0, 9.0) as usize } else { 1 };
+    format!("{rate:.*}", zeros + 1)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -121,6 +127,12 @@ pub(super) mod tests {
         assert_eq!(lines[3][5..], ["104.86", "52.43", "0", "################"]);
         // Of a copy both rates are one.
         assert!(!Table { factor: 1.0, ..table() }.text().contains("busbw"));
+    }
+
+    #[test]
+    fn small_rates_are_not_nothing() {
+        let all = [0.0, 0.000_912, 0.0099, 0.024, 0.51, 1.0, 432.174].map(rate);
+        assert_eq!(all, ["0.00", "0.00091", "0.0099", "0.024", "0.51", "1.00", "432.17"]);
     }
 
     #[test]
