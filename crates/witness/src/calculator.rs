@@ -55,11 +55,27 @@ impl std::fmt::Debug for Witness {
 /// `caller` is asked now and then whether to end early, and hears the circuit's `log`. All that holds inputs or signals is overwritten,
 /// the text too, however this ends; what cannot be is said where it lies.
 pub fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+    run(wasm, true, json, limits, caller)
+}
+
+/// [`calculate`] without the host's field functions: everything is done by the module's own code. For comparisons.
+#[doc(hidden)]
+pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+    run(wasm, false, json, limits, caller)
+}
+
+fn run(
+    wasm: &[u8],
+    is_native: bool,
+    json: Zeroizing<Vec<u8>>,
+    limits: Limits,
+    caller: &dyn Caller,
+) -> Result<Witness> {
     // A stack of known size (see `machine`), which also goes back to the system with all that was on it.
     let thread = std::thread::Builder::new().name("circuit".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let work = || {
-            let mut circuit = Circuit::load(wasm, limits, caller)?;
+            let mut circuit = Circuit::load(wasm, is_native, limits, caller)?;
             let inputs = Inputs::read(&json, &mut circuit)?;
             drop(json);
             circuit.set_all(&inputs)?;
@@ -85,8 +101,8 @@ struct Circuit<'a> {
 }
 
 impl<'a> Circuit<'a> {
-    fn load(wasm: &[u8], limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
-        let mut machine = Machine::load(wasm, limits, caller)?;
+    fn load(wasm: &[u8], is_native: bool, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
+        let mut machine = Machine::load(wasm, is_native, limits, caller)?;
         // Without `getVersion` it is a module of circom 1, or none at all.
         match machine.call::<(), i32>("getVersion", ())? {
             2 => {}
