@@ -205,9 +205,7 @@ impl<'a> Circuit<'a> {
         let element = &mut element[..self.limbs];
         for i in 0..count {
             self.machine.invoke(get, i as i32)?;
-            for (j, limb) in element.iter_mut().enumerate() {
-                *limb = self.machine.invoke(self.read_shared, j as i32)? as u32;
-            }
+            self.machine.read_shared(self.read_shared, element)?;
             if !self.modulus.is_above(element) {
                 return Err(failed(&format!("witness value {i} is not below the field's modulus")));
             }

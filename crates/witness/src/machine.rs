@@ -76,6 +76,8 @@ pub(crate) struct Machine<'a> {
     /// Steps that are not given out yet.
     steps: u64,
     deadline: Option<Instant>,
+    /// Where the module keeps the shared element, if that is known.
+    shared: Option<u32>,
     caller: &'a dyn Caller,
     /// An import is being served.
     is_serving: bool,
@@ -121,6 +123,7 @@ impl<'a> Machine<'a> {
             limits,
             steps: limits.steps,
             deadline,
+            shared: native.and_then(|native| native.shared),
             caller,
             is_serving: false,
             has_served: false,
@@ -296,6 +299,23 @@ impl<'a> Machine<'a> {
             let line = one_line(line);
             self.take(line.capacity() + size_of::<String>(), "what the circuit prints")?;
             self.store.data_mut().trace.push(line);
+        }
+        Ok(())
+    }
+
+    /// The shared element, limb by limb, as `read` reads it. Where its place is known, no call is needed.
+    pub(crate) fn read_shared(&mut self, read: TypedFunc<i32, i32>, element: &mut [u32]) -> Result<()> {
+        if let (Some(at), Some(memory)) = (self.shared, self.store.data().memory) {
+            let at = at as usize;
+            let bytes = memory.data(&self.store).get(at..at + element.len() * 4);
+            let bytes = bytes.ok_or_else(|| failed("its shared element lies outside of its memory"))?;
+            for (limb, bytes) in element.iter_mut().zip(bytes.chunks_exact(4)) {
+                *limb = bytes.iter().rev().fold(0, |limb, &byte| limb << 8 | u32::from(byte));
+            }
+            return Ok(());
+        }
+        for (i, limb) in element.iter_mut().enumerate() {
+            *limb = self.invoke(read, i as i32)? as u32;
         }
         Ok(())
     }

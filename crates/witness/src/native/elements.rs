@@ -55,7 +55,6 @@ macro_rules! functions {
 functions! {
     IntZero "Fr_int_zero" 0 20,
     IntCopy "Fr_int_copy" 0 20,
-    Copy "Fr_copy" 0 20,
     CopyN "Fr_copyn" 0 20,
     IsTrue "Fr_isTrue" 1 20,
     ToLongNormal "Fr_toLongNormal" 0 40,
@@ -97,13 +96,32 @@ impl Function {
         self.base_steps() + u64::from(copied / BYTES_COPIED_A_STEP)
     }
 
+    /// WebAssembly for its place that does the common case, a short operand, and calls the import `native` otherwise: where little
+    /// is to be done, a call of the host takes longer than that.
+    pub(crate) fn wrapped(self, native: u32) -> Option<Vec<u8>> {
+        // No locals; (if (result i32) (i32.lt_s (i32.load offset=4 (local.get 0)) (i32.const 0))
+        let mut code = b"\0\x20\0\x28\x02\x04\x41\0\x48\x04\x7f".to_vec();
+        // (then (call native (local.get 0)))
+        code.extend(b"\x20\0\x10");
+        super::recognise::put(&mut code, native);
+        // (else (i32.load (local.get 0)) ...
+        code.extend(b"\x05\x20\0\x28\x02\0");
+        match self {
+            Self::ToInt => {}
+            // (i32.ne (i32.const 0))
+            Self::IsTrue => code.extend(b"\x41\0\x47"),
+            _ => return None,
+        }
+        code.extend(b"\x0b\x0b");
+        Some(code)
+    }
+
     /// Does it. `arguments` are addresses in the memory, as many as it has; the result is 0 where it has none.
     pub(crate) fn run(self, field: &Field, memory: &mut [u8], [r, a, b]: [u32; 3]) -> Result<u32> {
         let mut at = Elements { field, memory };
         match self {
             Self::IntZero => at.zero(r)?,
             Self::IntCopy => at.copy(a, r, 4)?,
-            Self::Copy => at.copy(r, a, 5)?,
             Self::CopyN => at.copy(r, a, b.wrapping_mul(ELEMENT_BYTES) / 8)?,
             Self::IsTrue => return Ok(at.is_true(r)?.into()),
             Self::ToLongNormal => at.to_long_normal(r)?,
@@ -533,18 +551,23 @@ impl Elements<'_> {
         Ok(())
     }
 
-    /// The quotient or the rest of whole numbers. The other is left in the scratch space.
+    /// The quotient or the rest of whole numbers. The other is left in the scratch space. What the rest is made of is put in its
+    /// place before the divisor is read, which may be there.
     fn divide(&mut self, r: u32, a: u32, b: u32, is_quotient: bool) -> Result<()> {
         for x in [a, b] {
             self.widen(x)?;
             self.to_normal(x)?;
         }
         self.set_flags(r, LONG_NORMAL)?;
-        let divided = field::divide(self.limbs(a)?, self.limbs(b)?);
-        let (quotient, rest) = divided.ok_or(TrapCode::IntegerDivisionByZero)?;
-        let (kept, left) = if is_quotient { (quotient, rest) } else { (rest, quotient) };
-        self.set_raw(SUMMAND, left)?;
-        self.set_limbs(r, kept)
+        let r = r.wrapping_add(8);
+        let (at_quotient, at_rest) = if is_quotient { (r, SUMMAND) } else { (SUMMAND, r) };
+        let dividend = self.limbs(a)?;
+        self.set_raw(at_rest, dividend)?;
+        let divisor = self.limbs(b)?;
+        self.zero(at_quotient)?;
+        let (quotient, rest) = field::divide(dividend, divisor).ok_or(TrapCode::IntegerDivisionByZero)?;
+        self.set_raw(at_quotient, quotient)?;
+        self.set_raw(at_rest, rest)
     }
 
     /// In the form of the operand.

@@ -108,7 +108,7 @@ fn multiply_add(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
     (wide as u64, (wide >> 64) as u64)
 }
 
-fn add(x: Limbs, y: Limbs) -> (Limbs, bool) {
+pub(crate) fn add(x: Limbs, y: Limbs) -> (Limbs, bool) {
     let (mut sum, mut carry) = ([0; 4], false);
     for i in 0..4 {
         let wide = u128::from(x[i]) + u128::from(y[i]) + u128::from(carry);

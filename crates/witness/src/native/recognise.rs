@@ -43,6 +43,8 @@ pub(crate) struct Native {
     pub(crate) imports: usize,
     /// The added imports, in order.
     pub(crate) functions: Vec<Function>,
+    /// Where the limbs lie that `readSharedRWMemory` reads.
+    pub(crate) shared: Option<u32>,
 }
 
 /// `None` where nothing is recognised, or the module has parts that circom's have not. Whether it is valid is not seen here: what
@@ -58,6 +60,7 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
     let mut functions: Vec<Function> = Vec::new();
     let mut types = Vec::new();
     let mut targets = vec![None; hashes.len()];
+    let mut wrapped = vec![None; hashes.len()];
     for (index, hash) in hashes.iter().enumerate() {
         let function = hash.and_then(|hash| known.get(hash.to_hex().as_str()).copied());
         let Some(function) = function else { continue };
@@ -66,13 +69,17 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
             types.push(parts.functions[index]);
             functions.len() - 1
         });
-        targets[index] = Some(parts.imports + place as u32);
+        let target = parts.imports + place as u32;
+        match function.wrapped(target) {
+            Some(body) => wrapped[index] = Some(body),
+            None => targets[index] = Some(target),
+        }
     }
     if functions.is_empty() {
         return None;
     }
-    let wasm = parts.rewrite(&Numbers { imports: parts.imports, added: types, targets })?;
-    Some(Native { wasm, field, imports: parts.imports as usize, functions })
+    let wasm = parts.rewrite(&Numbers { imports: parts.imports, added: types, targets, wrapped })?;
+    Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: parts.shared() })
 }
 
 /// Whether the memory begins with what circom's code for this prime reads there.
@@ -94,8 +101,10 @@ struct Numbers {
     pub(super) imports: u32,
     /// Types of the added imports.
     added: Vec<u32>,
-    /// For each function of the module's own, the import that stands for it.
+    /// For each function of the module's own, the import that is called in its place.
     targets: Vec<Option<u32>>,
+    /// Or other code, which does what is short and calls the import for the rest.
+    wrapped: Vec<Option<Vec<u8>>>,
 }
 
 impl Numbers {
@@ -115,13 +124,15 @@ impl Numbers {
 pub(super) struct Parts<'a> {
     wasm: &'a [u8],
     /// Numbers and contents of the sections.
-    sections: Vec<(u8, Range<usize>)>,
-    types: Vec<FuncType>,
+    pub(super) sections: Vec<(u8, Range<usize>)>,
+    pub(super) types: Vec<FuncType>,
     /// How many functions are imports.
     pub(super) imports: u32,
     /// Types of the other functions.
-    functions: Vec<u32>,
-    bodies: Vec<FunctionBody<'a>>,
+    pub(super) functions: Vec<u32>,
+    pub(super) bodies: Vec<FunctionBody<'a>>,
+    /// The number of `readSharedRWMemory`.
+    read_shared: Option<u32>,
     /// The memory's first bytes, as they are when the module begins.
     constants: Vec<u8>,
 }
@@ -135,6 +146,7 @@ impl<'a> Parts<'a> {
             imports: 0,
             functions: Vec::new(),
             bodies: Vec::new(),
+            read_shared: None,
             constants: vec![0; CONSTANTS_END],
         };
         let mut has_memory = false;
@@ -167,7 +179,11 @@ impl<'a> Parts<'a> {
                 }
                 Payload::ExportSection(exports) => {
                     for export in exports {
-                        has_memory |= export.ok()?.kind == ExternalKind::Memory;
+                        let export = export.ok()?;
+                        has_memory |= export.kind == ExternalKind::Memory;
+                        if export.kind == ExternalKind::Func && export.name == "readSharedRWMemory" {
+                            parts.read_shared = Some(export.index);
+                        }
                     }
                 }
                 Payload::DataSection(data) => {
@@ -195,6 +211,20 @@ impl<'a> Parts<'a> {
         }
         let has_imports = parts.sections.iter().any(|(id, _)| *id == IMPORT_SECTION);
         (has_memory && has_imports && parts.bodies.len() == parts.functions.len()).then_some(parts)
+    }
+
+    /// The address from which `readSharedRWMemory` reads, if it does no more than that.
+    fn shared(&self) -> Option<u32> {
+        let body = self.bodies.get(self.read_shared?.checked_sub(self.imports)? as usize)?;
+        let operators: Result<Vec<_>, _> = body.get_operators_reader().ok()?.into_iter().take(8).collect();
+        match operators.ok()?[..] {
+            [Operator::I32Const { value: start }, Operator::LocalGet { local_index: 0 }, Operator::I32Const { value: 4 }, Operator::I32Mul, Operator::I32Add, Operator::I32Load { memarg }, Operator::End]
+                if memarg.offset == 0 =>
+            {
+                Some(start as u32)
+            }
+            _ => None,
+        }
     }
 
     /// For each function the hash of all of its code, where it is short and calls only such.
@@ -342,6 +372,11 @@ impl<'a> Parts<'a> {
                     let mut body = Vec::new();
                     for index in 0..self.bodies.len() {
                         body.clear();
+                        if let Some(other) = &numbers.wrapped[index] {
+                            put(&mut section, other.len() as u32);
+                            section.extend(other);
+                            continue;
+                        }
                         self.walk(index, |piece| {
                             match piece {
                                 Piece::Bytes(bytes) => body.extend(bytes),
@@ -372,7 +407,7 @@ enum Piece<'a> {
 }
 
 /// Appends a number in LEB128.
-fn put(out: &mut Vec<u8>, mut number: u32) {
+pub(super) fn put(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -380,7 +415,7 @@ fn put(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-fn put_name(out: &mut Vec<u8>, name: &str) {
+pub(super) fn put_name(out: &mut Vec<u8>, name: &str) {
     put(out, name.len() as u32);
     out.extend(name.as_bytes());
 }

@@ -15,7 +15,6 @@ const BLS12_381: [u64; 4] = [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x333
 const BN254_CODE: [(Function, &str); Function::ALL.len()] = [
     (IntCopy, "d1a107b8a8f555e8de1952ea29456a0498debdf64f6e391e9fbf3e80c4feb1e3"),
     (IntZero, "18f092b694b106c64dd2db566fc5cc358e53a5256785d98b4f93ff42c750c980"),
-    (Copy, "791143da64c55006bea2c37b74863c82c98b9e13bd45e7a74f367d0cb05a7b58"),
     (CopyN, "b57f6307047bbdafae32f8a09b2e40cc94347d68a61b0912a7416dd21ad20a9d"),
     (IsTrue, "8634819c18666dd2edd5cd69b1114f5a846578ac0236571ea4f23737fb023786"),
     (ToLongNormal, "ae763a1db64575be0adff6764cdfc7911c89414cd83c41d8bd1339ca4836486f"),
@@ -50,7 +49,6 @@ const BN254_CODE: [(Function, &str); Function::ALL.len()] = [
 const BLS12_381_CODE: [(Function, &str); Function::ALL.len()] = [
     (IntCopy, "d1a107b8a8f555e8de1952ea29456a0498debdf64f6e391e9fbf3e80c4feb1e3"),
     (IntZero, "18f092b694b106c64dd2db566fc5cc358e53a5256785d98b4f93ff42c750c980"),
-    (Copy, "791143da64c55006bea2c37b74863c82c98b9e13bd45e7a74f367d0cb05a7b58"),
     (CopyN, "b57f6307047bbdafae32f8a09b2e40cc94347d68a61b0912a7416dd21ad20a9d"),
     (IsTrue, "8634819c18666dd2edd5cd69b1114f5a846578ac0236571ea4f23737fb023786"),
     (ToLongNormal, "fd91355a4321a77efd1897f8c7a05dbd4796c0e019055a025e420948307c35be"),
