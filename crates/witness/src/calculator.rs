@@ -64,13 +64,7 @@ pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: 
     run(wasm, false, json, limits, caller)
 }
 
-fn run(
-    wasm: &[u8],
-    is_native: bool,
-    json: Zeroizing<Vec<u8>>,
-    limits: Limits,
-    caller: &dyn Caller,
-) -> Result<Witness> {
+fn run(wasm: &[u8], is_native: bool, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
     // A stack of known size (see `machine`), which also goes back to the system with all that was on it.
     let thread = std::thread::Builder::new().name("circuit".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {

@@ -14,8 +14,8 @@ use crate::{list, one_line, Caller, Error, Limit, Limits, Result};
 use std::time::Instant;
 use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
 use wasmi::{
-    AsContextMut, Config, CustomFuelCosts, Engine, ExternType, FuncType, Instance, Linker, Memory, Module, OperatorCost, Store,
-    TrapCode, TypedFunc, TypedResumableCall, Val, WasmParams, WasmResults,
+    AsContextMut, Config, CustomFuelCosts, Engine, ExternType, FuncType, Instance, Linker, Memory, Module,
+    OperatorCost, Store, TrapCode, TypedFunc, TypedResumableCall, Val, WasmParams, WasmResults,
 };
 use zeroize::{Zeroize, Zeroizing};
 
@@ -462,7 +462,13 @@ impl Work {
 }
 
 /// Links the import in which a field function is called, by its type.
-fn link(linker: &mut Linker<Host>, name: &str, ty: &FuncType, function: Function, field: Field) -> Result<(), LinkerError> {
+fn link(
+    linker: &mut Linker<Host>,
+    name: &str,
+    ty: &FuncType,
+    function: Function,
+    field: Field,
+) -> Result<(), LinkerError> {
     let work = move |arguments| Work { function, field, arguments };
     type At<'a> = wasmi::Caller<'a, Host>;
     let linked = match (ty.params().len(), ty.results().len()) {
@@ -472,9 +478,8 @@ fn link(linker: &mut Linker<Host>, name: &str, ty: &FuncType, function: Function
             linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32| work([a, b, 0]).call(at).map(drop))
         }
         (2, _) => linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32| work([a, b, 0]).call(at)),
-        _ => linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32, c: u32| {
-            work([a, b, c]).call(at).map(drop)
-        }),
+        _ => linker
+            .func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32, c: u32| work([a, b, c]).call(at).map(drop)),
     };
     linked.map(drop)
 }
@@ -484,7 +489,8 @@ fn link(linker: &mut Linker<Host>, name: &str, ty: &FuncType, function: Function
 fn imports(engine: &Engine, module: &Module, native: Option<&Native>) -> Result<Linker<Host>> {
     let mut linker = Linker::new(engine);
     for (index, import) in module.imports().enumerate() {
-        let added = native.and_then(|native| Some((native, *native.functions.get(index.checked_sub(native.imports)?)?)));
+        let added =
+            native.and_then(|native| Some((native, *native.functions.get(index.checked_sub(native.imports)?)?)));
         if let (Some((native, function)), ExternType::Func(ty)) = (added, import.ty()) {
             link(&mut linker, import.name(), ty, function, native.field).map_err(|e| failed(&e.to_string()))?;
             continue;

@@ -53,10 +53,10 @@ macro_rules! functions {
 }
 
 functions! {
-    IntZero "Fr_int_zero" 0 20,
-    IntCopy "Fr_int_copy" 0 20,
-    CopyN "Fr_copyn" 0 20,
-    IsTrue "Fr_isTrue" 1 20,
+    IntZero "Fr_int_zero" 0 40,
+    IntCopy "Fr_int_copy" 0 40,
+    CopyN "Fr_copyn" 0 40,
+    IsTrue "Fr_isTrue" 1 40,
     ToLongNormal "Fr_toLongNormal" 0 40,
     ToInt "Fr_toInt" 1 50,
     Neg "Fr_neg" 0 30,
@@ -70,9 +70,9 @@ functions! {
     Geq "Fr_geq" 0 80,
     Lt "Fr_lt" 0 80,
     Leq "Fr_leq" 0 80,
-    Land "Fr_land" 0 20,
-    Lor "Fr_lor" 0 20,
-    Lnot "Fr_lnot" 0 20,
+    Land "Fr_land" 0 40,
+    Lor "Fr_lor" 0 40,
+    Lnot "Fr_lnot" 0 40,
     Band "Fr_band" 0 60,
     Bor "Fr_bor" 0 60,
     Bxor "Fr_bxor" 0 60,
@@ -124,8 +124,8 @@ impl Function {
             Self::IntCopy => at.copy(a, r, 4)?,
             Self::CopyN => at.copy(r, a, b.wrapping_mul(ELEMENT_BYTES) / 8)?,
             Self::IsTrue => return Ok(at.is_true(r)?.into()),
-            Self::ToLongNormal => at.to_long_normal(r)?,
-            Self::ToInt => return at.to_int(r),
+            Self::ToLongNormal => at.make_long_normal(r)?,
+            Self::ToInt => return at.integer(r),
             Self::Neg => at.neg(r, a)?,
             Self::Add => at.sum(r, a, b, Field::add, |a, b| a + b)?,
             Self::Sub => at.sum(r, a, b, Field::sub, |a, b| a - b)?,
@@ -257,7 +257,7 @@ impl Elements<'_> {
         Ok(())
     }
 
-    fn to_montgomery(&mut self, a: u32) -> Result<()> {
+    fn make_montgomery(&mut self, a: u32) -> Result<()> {
         if self.has(a, MONTGOMERY)? {
             return Ok(());
         }
@@ -271,7 +271,7 @@ impl Elements<'_> {
         }
     }
 
-    fn to_normal(&mut self, a: u32) -> Result<()> {
+    fn make_normal(&mut self, a: u32) -> Result<()> {
         if self.has(a, MONTGOMERY)? && self.has(a, LONG)? {
             self.set_flags(a, LONG_NORMAL)?;
             self.set_limbs(a, self.field.mul(self.limbs(a)?, [1, 0, 0, 0]))?;
@@ -279,9 +279,9 @@ impl Elements<'_> {
         Ok(())
     }
 
-    fn to_long_normal(&mut self, a: u32) -> Result<()> {
+    fn make_long_normal(&mut self, a: u32) -> Result<()> {
         if self.has(a, LONG)? {
-            self.to_normal(a)
+            self.make_normal(a)
         } else {
             self.widen(a)
         }
@@ -315,7 +315,7 @@ impl Elements<'_> {
 
     fn is_negative(&mut self, a: u32) -> Result<bool> {
         if self.has(a, LONG)? {
-            self.to_normal(a)?;
+            self.make_normal(a)?;
             return Ok(field::is_above(self.limbs(a)?, self.field.half()));
         }
         Ok(self.short(a)? < 0)
@@ -323,13 +323,13 @@ impl Elements<'_> {
 
     fn low(&mut self, a: u32) -> Result<u32> {
         if self.has(a, LONG)? {
-            self.to_normal(a)?;
+            self.make_normal(a)?;
             return Ok(u32::from_le_bytes(self.load(a, 8)?));
         }
         Ok(self.short(a)? as u32)
     }
 
-    fn to_int(&mut self, a: u32) -> Result<u32> {
+    fn integer(&mut self, a: u32) -> Result<u32> {
         if self.is_negative(a)? {
             self.neg(FIRST, a)?;
             return Ok(self.low(FIRST)?.wrapping_neg());
@@ -359,11 +359,10 @@ impl Elements<'_> {
         if !is_a_long && !is_b_long {
             return self.set_small(r, short(self.short(a)?.into(), self.short(b)?.into()));
         }
-        let is_montgomery =
-            is_a_long && self.has(a, MONTGOMERY)? || is_b_long && self.has(b, MONTGOMERY)?;
+        let is_montgomery = is_a_long && self.has(a, MONTGOMERY)? || is_b_long && self.has(b, MONTGOMERY)?;
         if is_montgomery {
-            self.to_montgomery(a)?;
-            self.to_montgomery(b)?;
+            self.make_montgomery(a)?;
+            self.make_montgomery(b)?;
             self.set_flags(r, LONG_MONTGOMERY)?;
             return self.set_limbs(r, long(self.field, self.limbs(a)?, self.limbs(b)?));
         }
@@ -390,17 +389,29 @@ impl Elements<'_> {
                     let product = self.field.mul(self.limbs(a)?, self.limbs(b)?);
                     return self.set_limbs(r, self.field.mul(self.field.r3, product));
                 }
-                if is_mixed { LONG_NORMAL } else { LONG_MONTGOMERY }
+                if is_mixed {
+                    LONG_NORMAL
+                } else {
+                    LONG_MONTGOMERY
+                }
             }
             (true, false) => {
                 let is_montgomery = self.has(a, MONTGOMERY)?;
-                self.to_montgomery(b)?;
-                if is_montgomery { LONG_MONTGOMERY } else { LONG_NORMAL }
+                self.make_montgomery(b)?;
+                if is_montgomery {
+                    LONG_MONTGOMERY
+                } else {
+                    LONG_NORMAL
+                }
             }
             (false, true) => {
                 let is_montgomery = self.has(b, MONTGOMERY)?;
-                self.to_montgomery(a)?;
-                if is_montgomery { LONG_MONTGOMERY } else { LONG_NORMAL }
+                self.make_montgomery(a)?;
+                if is_montgomery {
+                    LONG_MONTGOMERY
+                } else {
+                    LONG_NORMAL
+                }
             }
         };
         self.set_flags(r, flags)?;
@@ -425,8 +436,8 @@ impl Elements<'_> {
             return Ok(self.short(a)? == self.short(b)?);
         }
         if self.has(a, MONTGOMERY)? != self.has(b, MONTGOMERY)? {
-            self.to_normal(a)?;
-            self.to_normal(b)?;
+            self.make_normal(a)?;
+            self.make_normal(b)?;
         }
         Ok(self.limbs(a)? == self.limbs(b)?)
     }
@@ -436,8 +447,8 @@ impl Elements<'_> {
         if !self.match_widths(a, b)? {
             return Ok(self.short(a)? > self.short(b)?);
         }
-        self.to_normal(a)?;
-        self.to_normal(b)?;
+        self.make_normal(a)?;
+        self.make_normal(b)?;
         Ok(match (self.is_negative(a)?, self.is_negative(b)?) {
             (true, false) => false,
             (false, true) => true,
@@ -456,10 +467,7 @@ impl Elements<'_> {
     }
 
     fn bits(&mut self, r: u32, a: u32, b: u32, of: fn(u64, u64) -> u64) -> Result<()> {
-        let are_small = !self.has(a, LONG)?
-            && self.short(a)? >= 0
-            && !self.has(b, LONG)?
-            && self.short(b)? >= 0;
+        let are_small = !self.has(a, LONG)? && self.short(a)? >= 0 && !self.has(b, LONG)? && self.short(b)? >= 0;
         if are_small {
             let bits = of(self.short(a)? as u64, self.short(b)? as u64);
             self.store(r, 0, (bits as u32).to_le_bytes())?;
@@ -467,7 +475,7 @@ impl Elements<'_> {
         }
         for x in [a, b] {
             self.widen(x)?;
-            self.to_normal(x)?;
+            self.make_normal(x)?;
         }
         let (x, y) = (self.limbs(a)?, self.limbs(b)?);
         self.set_limbs(r, std::array::from_fn(|i| of(x[i], y[i])))?;
@@ -477,7 +485,7 @@ impl Elements<'_> {
 
     fn bit_not(&mut self, r: u32, a: u32) -> Result<()> {
         self.widen(a)?;
-        self.to_normal(a)?;
+        self.make_normal(a)?;
         self.set_limbs(r, self.limbs(a)?.map(|limb| !limb))?;
         self.set_flags(r, LONG_NORMAL)?;
         self.adjust(r)
@@ -502,7 +510,7 @@ impl Elements<'_> {
         if self.short(FIRST)? == 0 {
             return self.zero(r);
         }
-        let count = self.to_int(by)?;
+        let count = self.integer(by)?;
         if is_left {
             self.shift_left(r, a, count)
         } else {
@@ -515,7 +523,7 @@ impl Elements<'_> {
             return self.set_small(r, i64::from(self.short(a)?) << count);
         }
         self.widen(a)?;
-        self.to_normal(a)?;
+        self.make_normal(a)?;
         self.shift_words(r, a, 0u32.wrapping_sub(count >> 6), count & 63, true)?;
         self.adjust(r)?;
         self.set_flags(r, LONG_NORMAL)
@@ -528,7 +536,7 @@ impl Elements<'_> {
             return self.set_flags(r, 0);
         }
         self.widen(a)?;
-        self.to_normal(a)?;
+        self.make_normal(a)?;
         self.shift_words(r, a, count >> 6, count & 63, false)?;
         self.set_flags(r, LONG_NORMAL)
     }
@@ -556,7 +564,7 @@ impl Elements<'_> {
     fn divide(&mut self, r: u32, a: u32, b: u32, is_quotient: bool) -> Result<()> {
         for x in [a, b] {
             self.widen(x)?;
-            self.to_normal(x)?;
+            self.make_normal(x)?;
         }
         self.set_flags(r, LONG_NORMAL)?;
         let r = r.wrapping_add(8);
@@ -583,9 +591,9 @@ impl Elements<'_> {
     }
 
     fn pow(&mut self, r: u32, a: u32, b: u32) -> Result<()> {
-        self.to_montgomery(a)?;
+        self.make_montgomery(a)?;
         self.widen(b)?;
-        self.to_normal(b)?;
+        self.make_normal(b)?;
         self.set_flags(r, LONG_MONTGOMERY)?;
         let base = self.limbs(a)?;
         self.set_limbs(r, self.field.one)?;

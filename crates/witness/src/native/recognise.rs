@@ -12,8 +12,8 @@ use super::{Field, Function};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{
-    BinaryReader, DataKind, ElementItems, ElementKind, Encoding, ExternalKind, FuncType, FunctionBody, Operator, Parser,
-    Payload, TypeRef, ValType,
+    BinaryReader, DataKind, ElementItems, ElementKind, Encoding, ExternalKind, FuncType, FunctionBody, Operator,
+    Parser, Payload, TypeRef, ValType,
 };
 
 /// Bytes of the longest function that can be one of circom's.
@@ -84,14 +84,8 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
 
 /// Whether the memory begins with what circom's code for this prime reads there.
 fn has_constants(field: &Field, memory: &[u8]) -> bool {
-    let limbs = [
-        (608, field.prime),
-        (672, field.r2),
-        (704, field.r3),
-        (736, field.one),
-        (768, [0; 4]),
-        (1920, field.half()),
-    ];
+    let limbs =
+        [(608, field.prime), (672, field.r2), (704, field.r3), (736, field.one), (768, [0; 4]), (1920, field.half())];
     memory[88..96] == u64::from(field.bits).to_le_bytes()
         && limbs.iter().all(|&(at, limbs)| memory[at..at + 32] == limbs.map(u64::to_le_bytes).concat())
 }
@@ -110,7 +104,11 @@ struct Numbers {
 impl Numbers {
     /// Of a function's own code.
     fn moved(&self, index: u32) -> u32 {
-        if index < self.imports { index } else { index.saturating_add(self.added.len() as u32) }
+        if index < self.imports {
+            index
+        } else {
+            index.saturating_add(self.added.len() as u32)
+        }
     }
 
     /// Of what is called in its place.
@@ -154,7 +152,7 @@ impl<'a> Parts<'a> {
             let payload = payload.ok()?;
             if let Some((id, range)) = payload.as_section() {
                 // A second one of a kind is an error that wasmi reports.
-                if parts.sections.iter().any(|(other, _)| *other == id && id != 0) {
+                if id != 0 && parts.sections.iter().any(|(other, _)| *other == id) {
                     return None;
                 }
                 parts.sections.push((id, range));
@@ -215,13 +213,14 @@ impl<'a> Parts<'a> {
 
     /// The address from which `readSharedRWMemory` reads, if it does no more than that.
     fn shared(&self) -> Option<u32> {
+        use Operator::{End, I32Add, I32Const, I32Load, I32Mul, LocalGet};
         let body = self.bodies.get(self.read_shared?.checked_sub(self.imports)? as usize)?;
         let operators: Result<Vec<_>, _> = body.get_operators_reader().ok()?.into_iter().take(8).collect();
         match operators.ok()?[..] {
-            [Operator::I32Const { value: start }, Operator::LocalGet { local_index: 0 }, Operator::I32Const { value: 4 }, Operator::I32Mul, Operator::I32Add, Operator::I32Load { memarg }, Operator::End]
+            [I32Const { value }, LocalGet { local_index: 0 }, I32Const { value: 4 }, I32Mul, I32Add, I32Load { memarg }, End]
                 if memarg.offset == 0 =>
             {
-                Some(start as u32)
+                Some(value as u32)
             }
             _ => None,
         }

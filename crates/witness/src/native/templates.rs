@@ -1,5 +1,5 @@
-//! circom's field functions, by the hashes that [`recognise`](super::recognise) makes of their code: of all releases of circom 2 so far, for
-//! BN254 and BLS12-381. The names are those of `fr-code.wat`; a test compares them with modules that circom compiled.
+//! circom's field functions for BN254 and BLS12-381, by the hashes that [`recognise`](super::recognise()) makes of their code. It
+//! has been the same in every module of circom 2 so far. A test compares it with modules that circom compiled.
 
 use super::Function;
 use super::Function::*;
@@ -10,7 +10,8 @@ type Templates = ([u64; 4], [(Function, &'static str); Function::ALL.len()]);
 pub(super) const TEMPLATES: &[Templates] = &[(BN254, BN254_CODE), (BLS12_381, BLS12_381_CODE)];
 
 const BN254: [u64; 4] = [0x43e1_f593_f000_0001, 0x2833_e848_79b9_7091, 0xb850_45b6_8181_585d, 0x3064_4e72_e131_a029];
-const BLS12_381: [u64; 4] = [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
+const BLS12_381: [u64; 4] =
+    [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
 
 const BN254_CODE: [(Function, &str); Function::ALL.len()] = [
     (IntCopy, "d1a107b8a8f555e8de1952ea29456a0498debdf64f6e391e9fbf3e80c4feb1e3"),

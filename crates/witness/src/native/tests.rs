@@ -123,7 +123,8 @@ fn elements(field: &Field) -> (Vec<Element>, usize) {
     for short in [0, 1, -1, 2, -5, 30, 31, 32, 63, 64, 200, 253, 254, 255, -64, -254, 1 << 30, i32::MAX, i32::MIN] {
         elements.push((short, 0, junk));
         // Short, and its long form at hand too.
-        let long = if short < 0 { field.neg([u64::from(short.unsigned_abs()), 0, 0, 0]) } else { [short as u64, 0, 0, 0] };
+        let long =
+            if short < 0 { field.neg([u64::from(short.unsigned_abs()), 0, 0, 0]) } else { [short as u64, 0, 0, 0] };
         elements.push((short, 0x4000_0000, field.mul(long, field.r2)));
     }
     let mut state = 1;
@@ -416,7 +417,8 @@ fn native_calls_cost_steps() {
     let caller = || false;
     for wasm in MODULES {
         let names = names(wasm);
-        for (function, arguments) in [(Function::EqR, 2), (Function::ToInt, 1), (Function::Pow, 3), (Function::Mul, 3)] {
+        for (function, arguments) in [(Function::EqR, 2), (Function::ToInt, 1), (Function::Pow, 3), (Function::Mul, 3)]
+        {
             let mut call = Vec::new();
             // Elements of zeros at 4000 and further on.
             (0..arguments).for_each(|i| call.extend([0x41, 0xa0 + 0x28 * (i & 1), 0x1f]));
