@@ -55,11 +55,21 @@ impl std::fmt::Debug for Witness {
 /// `caller` is asked now and then whether to end early, and hears the circuit's `log`. All that holds inputs or signals is overwritten,
 /// the text too, however this ends; what cannot be is said where it lies.
 pub fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+    run(wasm, true, json, limits, caller)
+}
+
+/// [`calculate`] without the host's field functions: everything is done by the module's own code. For comparisons.
+#[doc(hidden)]
+pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+    run(wasm, false, json, limits, caller)
+}
+
+fn run(wasm: &[u8], is_native: bool, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
     // A stack of known size (see `machine`), which also goes back to the system with all that was on it.
     let thread = std::thread::Builder::new().name("circuit".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let work = || {
-            let mut circuit = Circuit::load(wasm, limits, caller)?;
+            let mut circuit = Circuit::load(wasm, is_native, limits, caller)?;
             let inputs = Inputs::read(&json, &mut circuit)?;
             drop(json);
             circuit.set_all(&inputs)?;
@@ -85,8 +95,8 @@ struct Circuit<'a> {
 }
 
 impl<'a> Circuit<'a> {
-    fn load(wasm: &[u8], limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
-        let mut machine = Machine::load(wasm, limits, caller)?;
+    fn load(wasm: &[u8], is_native: bool, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
+        let mut machine = Machine::load(wasm, is_native, limits, caller)?;
         // Without `getVersion` it is a module of circom 1, or none at all.
         match machine.call::<(), i32>("getVersion", ())? {
             2 => {}
@@ -189,9 +199,7 @@ impl<'a> Circuit<'a> {
         let element = &mut element[..self.limbs];
         for i in 0..count {
             self.machine.invoke(get, i as i32)?;
-            for (j, limb) in element.iter_mut().enumerate() {
-                *limb = self.machine.invoke(self.read_shared, j as i32)? as u32;
-            }
+            self.machine.read_shared(self.read_shared, element)?;
             if !self.modulus.is_above(element) {
                 return Err(failed(&format!("witness value {i} is not below the field's modulus")));
             }

@@ -8,9 +8,12 @@ mod budget;
 mod calculator;
 mod inputs;
 mod machine;
+mod native;
 mod number;
 mod values;
 
+#[doc(hidden)]
+pub use calculator::interpret;
 pub use calculator::{calculate, Witness};
 
 use std::time::Duration;

@@ -9,12 +9,13 @@
 //! call goes on after it.
 
 use crate::budget::Budget;
+use crate::native::{recognise, Field, Function, Native, IMPORT_MODULE};
 use crate::{list, one_line, Caller, Error, Limit, Limits, Result};
 use std::time::Instant;
 use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
 use wasmi::{
-    Config, CustomFuelCosts, Engine, ExternType, Instance, Linker, Module, OperatorCost, Store, TrapCode, TypedFunc,
-    TypedResumableCall, WasmParams, WasmResults,
+    AsContextMut, Config, CustomFuelCosts, Engine, ExternType, FuncType, Instance, Linker, Memory, Module,
+    OperatorCost, Store, TrapCode, TypedFunc, TypedResumableCall, Val, WasmParams, WasmResults,
 };
 use zeroize::{Zeroize, Zeroizing};
 
@@ -57,6 +58,8 @@ pub(crate) const LIMBS_MAX: usize = 16;
 /// What the host keeps for the module while it runs.
 struct Host {
     budget: Budget,
+    /// The module's memory, for its field functions.
+    memory: Option<Memory>,
     /// The line of a `log` statement so far.
     line: String,
     /// Lines that have been logged.
@@ -73,6 +76,8 @@ pub(crate) struct Machine<'a> {
     /// Steps that are not given out yet.
     steps: u64,
     deadline: Option<Instant>,
+    /// Where the module keeps the shared element, if that is known.
+    shared: Option<u32>,
     caller: &'a dyn Caller,
     /// An import is being served.
     is_serving: bool,
@@ -81,19 +86,28 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn load(wasm: &[u8], limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
+    /// `is_native`: whether circom's field functions are done by the host.
+    pub(crate) fn load(wasm: &[u8], is_native: bool, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
         if !wasm.starts_with(b"\0asm") {
             return Err(not_circom("it does not begin with the WebAssembly magic number"));
         }
         let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
         let mut budget = Budget::new(limits.memory_bytes);
+        let code = wasm.len().saturating_mul(CODE_FACTOR);
+        if !budget.take(code) {
+            return Err(too_large(limits, "the circuit's program"));
+        }
+        let native = if is_native { recognise(wasm) } else { None };
+        let wasm = native.as_ref().map_or(wasm, |native| &native.wasm);
+        // What was read of the first form is freed, and the second is a little longer.
+        budget.give(code);
         if !budget.take(wasm.len().saturating_mul(CODE_FACTOR)) {
             return Err(too_large(limits, "the circuit's program"));
         }
         let engine = Engine::new(&config());
         let module = Module::new(&engine, wasm).map_err(|e| not_circom(&e.to_string()))?;
-        let linker = imports(&engine, &module)?;
-        let host = Host { budget, line: String::new(), lines: 0, trace: Vec::new() };
+        let linker = imports(&engine, &module, native.as_ref())?;
+        let host = Host { budget, memory: None, line: String::new(), lines: 0, trace: Vec::new() };
         let mut store = Store::new(&engine, host);
         store.limiter(|host| &mut host.budget);
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match e.kind() {
@@ -102,12 +116,14 @@ impl<'a> Machine<'a> {
             ) => refused_memory(store.data(), limits),
             _ => not_circom(&e.to_string()),
         })?;
+        store.data_mut().memory = instance.exports(&store).find_map(|export| export.into_extern().into_memory());
         Ok(Self {
             store,
             instance,
             limits,
             steps: limits.steps,
             deadline,
+            shared: native.and_then(|native| native.shared),
             caller,
             is_serving: false,
             has_served: false,
@@ -141,11 +157,12 @@ impl<'a> Machine<'a> {
                     call.resume(&mut self.store)
                 }
                 TypedResumableCall::HostTrap(call) => {
-                    match call.host_error().downcast_ref::<Request>() {
-                        Some(&request) => self.serve(request)?,
+                    let result = match call.host_error().downcast_ref::<Request>() {
+                        Some(&Request::Field(work)) => self.compute(work)?,
+                        Some(&request) => self.serve(request).map(|()| None)?,
                         None => return Err(self.explain(call.host_error())),
-                    }
-                    call.resume(&mut self.store, &[])
+                    };
+                    call.resume(&mut self.store, result.as_slice())
                 }
             }
         }
@@ -157,6 +174,18 @@ impl<'a> Machine<'a> {
             self.refill(steps)?;
         }
         self.set_fuel(self.fuel() - steps)
+    }
+
+    /// Does a field function for which the slice had too few steps left.
+    fn compute(&mut self, work: Work) -> Result<Option<Val>> {
+        let mut steps = work.function.steps(work.arguments);
+        while steps > 0 {
+            let part = steps.min(SLICE_STEPS);
+            self.charge(part)?;
+            steps -= part;
+        }
+        let result = work.run(&mut self.store).map_err(|error| self.explain(&error))?;
+        Ok(work.function.has_result().then_some(Val::I32(result as i32)))
     }
 
     /// Starts a slice that has at least `needed` steps.
@@ -274,6 +303,23 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// The shared element, limb by limb, as `read` reads it. Where its place is known, no call is needed.
+    pub(crate) fn read_shared(&mut self, read: TypedFunc<i32, i32>, element: &mut [u32]) -> Result<()> {
+        if let (Some(at), Some(memory)) = (self.shared, self.store.data().memory) {
+            let at = at as usize;
+            let bytes = memory.data(&self.store).get(at..at + element.len() * 4);
+            let bytes = bytes.ok_or_else(|| failed("its shared element lies outside of its memory"))?;
+            for (limb, bytes) in element.iter_mut().zip(bytes.chunks_exact(4)) {
+                *limb = bytes.iter().rev().fold(0, |limb, &byte| limb << 8 | u32::from(byte));
+            }
+            return Ok(());
+        }
+        for (i, limb) in element.iter_mut().enumerate() {
+            *limb = self.invoke(read, i as i32)? as u32;
+        }
+        Ok(())
+    }
+
     /// Bytes of the module's memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.store.data().budget.memory()
@@ -366,6 +412,8 @@ enum Request {
     ShowElement,
     WriteMessage,
     PrintError,
+    /// To go on with a field function when its steps are paid.
+    Field(Work),
 }
 
 impl Request {
@@ -375,6 +423,7 @@ impl Request {
             Request::ShowElement => "showSharedRWMemory",
             Request::WriteMessage => "writeBufferMessage",
             Request::PrintError => "printErrorMessage",
+            Request::Field(work) => work.function.name(),
         }
     }
 }
@@ -387,10 +436,65 @@ impl std::fmt::Display for Request {
 
 impl wasmi::errors::HostError for Request {}
 
-/// The functions a circom 2 module may import; those of its first releases are among them.
-fn imports(engine: &Engine, module: &Module) -> Result<Linker<Host>> {
+/// A call of one of circom's field functions.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    function: Function,
+    field: Field,
+    arguments: [u32; 3],
+}
+
+impl Work {
+    /// As the module calls it: pays its steps, or ends the slice if they are too few.
+    fn call(self, mut caller: wasmi::Caller<Host>) -> Result<u32, wasmi::Error> {
+        let (steps, fuel) = (self.function.steps(self.arguments), caller.get_fuel()?);
+        if fuel < steps {
+            return Err(wasmi::Error::host(Request::Field(self)));
+        }
+        caller.set_fuel(fuel - steps)?;
+        self.run(&mut caller)
+    }
+
+    fn run(self, mut store: impl AsContextMut<Data = Host>) -> Result<u32, wasmi::Error> {
+        let memory = store.as_context().data().memory.ok_or(TrapCode::MemoryOutOfBounds)?;
+        Ok(self.function.run(&self.field, memory.data_mut(store.as_context_mut()), self.arguments)?)
+    }
+}
+
+/// Links the import in which a field function is called, by its type.
+fn link(
+    linker: &mut Linker<Host>,
+    name: &str,
+    ty: &FuncType,
+    function: Function,
+    field: Field,
+) -> Result<(), LinkerError> {
+    let work = move |arguments| Work { function, field, arguments };
+    type At<'a> = wasmi::Caller<'a, Host>;
+    let linked = match (ty.params().len(), ty.results().len()) {
+        (1, 0) => linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32| work([a, 0, 0]).call(at).map(drop)),
+        (1, _) => linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32| work([a, 0, 0]).call(at)),
+        (2, 0) => {
+            linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32| work([a, b, 0]).call(at).map(drop))
+        }
+        (2, _) => linker.func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32| work([a, b, 0]).call(at)),
+        _ => linker
+            .func_wrap(IMPORT_MODULE, name, move |at: At, a: u32, b: u32, c: u32| work([a, b, c]).call(at).map(drop)),
+    };
+    linked.map(drop)
+}
+
+/// The functions a circom 2 module may import; those of its first releases are among them. Those that stand for field functions were
+/// not in the file: their place says so, not their name.
+fn imports(engine: &Engine, module: &Module, native: Option<&Native>) -> Result<Linker<Host>> {
     let mut linker = Linker::new(engine);
-    for import in module.imports() {
+    for (index, import) in module.imports().enumerate() {
+        let added =
+            native.and_then(|native| Some((native, *native.functions.get(index.checked_sub(native.imports)?)?)));
+        if let (Some((native, function)), ExternType::Func(ty)) = (added, import.ty()) {
+            link(&mut linker, import.name(), ty, function, native.field).map_err(|e| failed(&e.to_string()))?;
+            continue;
+        }
         let place = format!("{}.{}", import.module(), import.name());
         let request = match import.ty() {
             ExternType::Func(_) if import.module() == "runtime" => import.name(),

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Mutex;
 use support::{fake, run, CHAR, LIMITS, MULTIPLIER};
-use tandem_witness::{calculate, Caller};
+use tandem_witness::{calculate, interpret, Caller};
 
 /// The prime of BN254's scalars plus four.
 const P_PLUS_4: &str = "21888242871839275222246405745257275088548364400416034343698204186575808495621";
@@ -29,6 +29,31 @@ fn a_circuit_of_circom_is_computed() {
     assert_eq!(product(&format!(r#"{{"a": "{P_PLUS_4}", "b": 2}}"#)), 8);
     // The last of two members of one name counts, as in JavaScript.
     assert_eq!(product(r#"{"a": 3, "b": 2, "a": 4}"#), 8);
+}
+
+/// The host's field functions and the module's own give the same witness.
+#[test]
+fn native_and_interpreted_witnesses_are_the_same() {
+    let other: &[u8] = include_bytes!("data/multiplier_bls12381.wasm");
+    let ends = [
+        "0",
+        "1",
+        "-1",
+        "2147483647",
+        "2147483648",
+        "-2147483648",
+        "-2147483649",
+        P_PLUS_4,
+        "0x123456789abcdef123456789abcdef",
+    ];
+    for wasm in [MULTIPLIER, other] {
+        for (a, b) in ends.iter().flat_map(|a| ends.iter().map(move |b| (a, b))) {
+            let json = format!(r#"{{"a": "{a}", "b": "{b}"}}"#).into_bytes();
+            let native = calculate(wasm, json.clone().into(), LIMITS, &|| false).unwrap();
+            let interpreted = interpret(wasm, json.into(), LIMITS, &|| false).unwrap();
+            assert!(native.values() == interpreted.values() && native.prime() == interpreted.prime(), "{a} {b}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,153 @@
+//! Integers of 256 bits modulo a prime of up to 255 bits: what circom's field functions compute with, in Montgomery's form where they
+//! use it. `R` is 2^256.
+
+/// Little-endian limbs.
+pub(crate) type Limbs = [u64; 4];
+
+/// A prime with the constants that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) prime: Limbs,
+    /// Bits of the prime.
+    pub(crate) bits: u32,
+    /// `-1 / prime` modulo 2^64.
+    inverse: u64,
+    /// `R`, which is 1 in Montgomery's form, and its second and third power.
+    pub(crate) one: Limbs,
+    pub(crate) r2: Limbs,
+    pub(crate) r3: Limbs,
+}
+
+impl Field {
+    /// Of an odd prime whose highest limb is not 0 and leaves a bit free.
+    pub(crate) fn new(prime: Limbs) -> Self {
+        // Each of Newton's steps doubles the bits that are right, from 1 to 64.
+        let inverse = (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(prime[0].wrapping_mul(x))));
+        let bits = 256 - prime[3].leading_zeros();
+        let mut field = Self { prime, bits, inverse: inverse.wrapping_neg(), one: [0; 4], r2: [0; 4], r3: [0; 4] };
+        let times_r = |x| (0..256).fold(x, |x, _| field.add(x, x));
+        let one = times_r([1, 0, 0, 0]);
+        let r2 = times_r(one);
+        (field.one, field.r2, field.r3) = (one, r2, times_r(r2));
+        field
+    }
+
+    pub(crate) fn add(&self, x: Limbs, y: Limbs) -> Limbs {
+        let (sum, carry) = add(x, y);
+        self.reduced(sum, carry)
+    }
+
+    pub(crate) fn sub(&self, x: Limbs, y: Limbs) -> Limbs {
+        let (difference, borrow) = sub(x, y);
+        if borrow {
+            add(difference, self.prime).0
+        } else {
+            difference
+        }
+    }
+
+    pub(crate) fn neg(&self, x: Limbs) -> Limbs {
+        self.sub([0; 4], x)
+    }
+
+    /// A value below 2^257, less the prime once where it is not below the prime.
+    pub(crate) fn reduced(&self, value: Limbs, carry: bool) -> Limbs {
+        let (less, borrow) = sub(value, self.prime);
+        if carry || !borrow {
+            less
+        } else {
+            value
+        }
+    }
+
+    /// `x y / R`, by Montgomery's reduction limb by limb.
+    pub(crate) fn mul(&self, x: Limbs, y: Limbs) -> Limbs {
+        let mut t = [0u64; 5];
+        for limb in y {
+            let mut carry = 0;
+            for (t, x) in t.iter_mut().zip(x) {
+                (*t, carry) = multiply_add(*t, x, limb, carry);
+            }
+            let (high, over) = t[4].overflowing_add(carry);
+            let m = t[0].wrapping_mul(self.inverse);
+            let (_, mut carry) = multiply_add(t[0], m, self.prime[0], 0);
+            for i in 1..4 {
+                (t[i - 1], carry) = multiply_add(t[i], m, self.prime[i], carry);
+            }
+            let (low, again) = high.overflowing_add(carry);
+            t[3] = low;
+            t[4] = u64::from(over) + u64::from(again);
+        }
+        self.reduced([t[0], t[1], t[2], t[3]], t[4] != 0)
+    }
+
+    /// `1 / x` of a number that is not in Montgomery's form, by Fermat's theorem; 0 of 0.
+    pub(crate) fn invert(&self, x: Limbs) -> Limbs {
+        let (exponent, _) = sub(self.prime, [2, 0, 0, 0]);
+        let x = self.mul(x, self.r2);
+        let power = (0..self.bits as usize - 1).rev().fold(x, |power, bit| {
+            let squared = self.mul(power, power);
+            match exponent[bit / 64] >> (bit % 64) & 1 {
+                1 => self.mul(squared, x),
+                _ => squared,
+            }
+        });
+        self.mul(power, [1, 0, 0, 0])
+    }
+
+    /// The largest number that is not negative.
+    pub(crate) fn half(&self) -> Limbs {
+        let p = self.prime;
+        [p[0] >> 1 | p[1] << 63, p[1] >> 1 | p[2] << 63, p[2] >> 1 | p[3] << 63, p[3] >> 1]
+    }
+}
+
+/// `a + b c + carry`, as low and high limb.
+fn multiply_add(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
+    let wide = u128::from(b) * u128::from(c) + u128::from(a) + u128::from(carry);
+    (wide as u64, (wide >> 64) as u64)
+}
+
+pub(crate) fn add(x: Limbs, y: Limbs) -> (Limbs, bool) {
+    let (mut sum, mut carry) = ([0; 4], false);
+    for i in 0..4 {
+        let wide = u128::from(x[i]) + u128::from(y[i]) + u128::from(carry);
+        (sum[i], carry) = (wide as u64, wide >> 64 != 0);
+    }
+    (sum, carry)
+}
+
+pub(crate) fn sub(x: Limbs, y: Limbs) -> (Limbs, bool) {
+    let (mut difference, mut borrow) = ([0; 4], false);
+    for i in 0..4 {
+        let (once, first) = x[i].overflowing_sub(y[i]);
+        let (twice, second) = once.overflowing_sub(u64::from(borrow));
+        (difference[i], borrow) = (twice, first | second);
+    }
+    (difference, borrow)
+}
+
+pub(crate) fn is_above(x: Limbs, y: Limbs) -> bool {
+    sub(y, x).1
+}
+
+/// Quotient and rest; `None` of a division by 0.
+pub(crate) fn divide(x: Limbs, y: Limbs) -> Option<(Limbs, Limbs)> {
+    if y == [0; 4] {
+        return None;
+    }
+    let (mut quotient, mut rest) = ([0; 4], [0; 4]);
+    for bit in (0..256).rev() {
+        // The rest is below y, so its double has at most one bit beyond.
+        let (mut doubled, carry) = add(rest, rest);
+        doubled[0] |= x[bit / 64] >> (bit % 64) & 1;
+        let (less, borrow) = sub(doubled, y);
+        if carry || !borrow {
+            quotient[bit / 64] |= 1 << (bit % 64);
+            rest = less;
+        } else {
+            rest = doubled;
+        }
+    }
+    Some((quotient, rest))
+}
