@@ -52,7 +52,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input builds check exit_status fabric hash headers hostile_keys newcomer outputs pictures program prove reduce sort",
+        files: "bad_input builds check exit_status fabric hash headers hostile_keys newcomer outputs pictures program prove reduce sort witness",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },
