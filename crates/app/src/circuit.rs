@@ -19,14 +19,20 @@ const INPUT_BYTES_MAX: u64 = 1 << 30;
 pub(crate) type Values = Zeroizing<Vec<[u64; 4]>>;
 
 /// Runs the circuit's program, and names the file that is at fault, or the option, if it fails.
-pub(crate) fn compute(session: &Session, program: &Path, input: &Path, limits: &cli::Limits) -> Outcome<(CurveId, Values)> {
+pub(crate) fn compute(
+    session: &Session,
+    program: &Path,
+    input: &Path,
+    limits: &cli::Limits,
+) -> Outcome<(CurveId, Values)> {
     let code = files::read(program, PROGRAM_BYTES_MAX)?;
     let found = FileKind::of(&code[..code.len().min(START_BYTES)]);
     match found {
         Some(FileKind::Wasm | FileKind::Graph) => {}
         Some(FileKind::Elf) if limits.native => {}
         Some(FileKind::Elf) => {
-            let why = "this is an ELF program or library, expected a WebAssembly module or a circom-witnesscalc graph; \
+            let why =
+                "this is an ELF program or library, expected a WebAssembly module or a circom-witnesscalc graph; \
                        if circom --c made it and you trust it as any program that you run, add --native";
             return Err(Failure::file(program, why));
         }

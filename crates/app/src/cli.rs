@@ -48,9 +48,11 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  tandem fullprove input.json circuit.wasm circuit.zkey proof.json public.json")]
     Fullprove(Fullprove),
     /// Compute a witness with the program that was made of a circuit
-    #[command(after_help = "The program is circom's WebAssembly, a graph of circom-witnesscalc, or, with --native, what circom --c made.\n\n\
+    #[command(
+        after_help = "The program is circom's WebAssembly, a graph of circom-witnesscalc, or, with --native, what circom --c made.\n\n\
         Examples:\n  tandem witness circuit.wasm input.json witness.wtns\n  \
-        tandem witness circuit_cpp/circuit input.json witness.wtns --native")]
+        tandem witness circuit_cpp/circuit input.json witness.wtns --native"
+    )]
     Witness(Witness),
     /// Check a proof: prints OK, or INVALID with exit status 1
     #[command(after_help = "Example:\n  tandem verify verification_key.json public.json proof.json")]

@@ -49,7 +49,8 @@ pub(crate) fn run(
     json: Zeroizing<Vec<u8>>,
     limits: &cli::Limits,
 ) -> Outcome<Zeroizing<Vec<u8>>> {
-    let cannot = |doing: &str, e: std::io::Error| Failure::device(format!("cannot {doing} for {}: {e}", program.display()));
+    let cannot =
+        |doing: &str, e: std::io::Error| Failure::device(format!("cannot {doing} for {}: {e}", program.display()));
     // circom's program finds its .dat file beside the name that it was started by.
     let whole = program.canonicalize().map_err(|e| Failure::file(program, format!("cannot open: {e}")))?;
     let mut input = unnamed(c"tandem-input").map_err(|e| cannot("make memory for the inputs", e))?;
@@ -130,7 +131,8 @@ fn limited(args: &[OsString]) -> std::io::Result<std::convert::Infallible> {
     let [bytes, parent, program, input, output] = args else {
         return Err(ErrorKind::InvalidInput.into());
     };
-    let number = |text: &OsString| text.to_str().and_then(|text| text.parse::<u64>().ok()).ok_or(ErrorKind::InvalidInput);
+    let number =
+        |text: &OsString| text.to_str().and_then(|text| text.parse::<u64>().ok()).ok_or(ErrorKind::InvalidInput);
     let (bytes, parent) = (number(bytes)?, number(parent)?);
     // However the parent ends, this one does with it; the parent may have ended before.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;

@@ -88,15 +88,22 @@ impl<'a> Parts<'a> {
         if end < HEAD_BYTES {
             return Err(damaged(file.len(), &format!("expected at least {} bytes", HEAD_BYTES + TAIL_BYTES)));
         }
-        let number = |at: usize| file[at..at + 8].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+        let number =
+            |at: usize| file[at..at + 8].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
         let start = usize::try_from(number(end)).ok().filter(|start| (HEAD_BYTES..=end).contains(start));
         let start = start.ok_or_else(|| {
-            damaged(end, &format!("the description of the graph begins at byte {}, expected {HEAD_BYTES} to {end}", number(end)))
+            damaged(
+                end,
+                &format!("the description of the graph begins at byte {}, expected {HEAD_BYTES} to {end}", number(end)),
+            )
         })?;
         let most = (start - HEAD_BYTES) / NODE_BYTES_MIN;
         let count = usize::try_from(number(14)).ok().filter(|&count| count <= most);
         let count = count.ok_or_else(|| {
-            damaged(14, &format!("expected at most {most} operations, which is what it has room for, found {}", number(14)))
+            damaged(
+                14,
+                &format!("expected at most {most} operations, which is what it has room for, found {}", number(14)),
+            )
         })?;
         let mut about = Message::new(&file[start..end], start);
         let described = about.counted()?;
@@ -247,8 +254,9 @@ fn operate<F: Field>(node: Node<'_>, values: &[F], places: &[F], at: usize) -> R
         Node::Input(place) => {
             let value = places.get(place as usize).copied();
             let count = places.len();
-            let value = value
-                .ok_or_else(|| damaged(at, &format!("it reads the value {place} of the inputs, expected one of {count}")))?;
+            let value = value.ok_or_else(|| {
+                damaged(at, &format!("it reads the value {place} of the inputs, expected one of {count}"))
+            })?;
             Ok((value, field::NODE_STEPS))
         }
         Node::Constant(bytes) if bytes.len() <= CONSTANT_BYTES_MAX => {

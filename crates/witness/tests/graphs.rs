@@ -88,13 +88,20 @@ fn every_cut_and_every_change_of_a_byte_is_survived() {
 #[test]
 fn other_programs_of_the_family_are_told() {
     let error = run(b"wtns.cvm.001 and more", "{}").unwrap_err();
-    assert!(error.starts_with("this is wtns.cvm.001 a, expected wtns.graph.001 or wtns.graph.002; make a graph"), "{error}");
+    assert!(
+        error.starts_with("this is wtns.cvm.001 a, expected wtns.graph.001 or wtns.graph.002; make a graph"),
+        "{error}"
+    );
 }
 
 /// A field of a protocol buffer that holds bytes.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     assert!(bytes.len() < 1 << 14);
-    let length = if bytes.len() < 0x80 { vec![bytes.len() as u8] } else { vec![bytes.len() as u8 | 0x80, (bytes.len() >> 7) as u8] };
+    let length = if bytes.len() < 0x80 {
+        vec![bytes.len() as u8]
+    } else {
+        vec![bytes.len() as u8 | 0x80, (bytes.len() >> 7) as u8]
+    };
     [vec![number << 3 | 2], length, bytes.to_vec()].concat()
 }
 
@@ -199,7 +206,8 @@ fn buses(size: u32, inner: u32, offset: u32) -> Vec<u8> {
 #[test]
 fn buses_are_named_by_path() {
     let nodes: Vec<_> = (0..8).map(input).collect();
-    let file = |described: &[u8]| graph(2, &nodes, &[field(1, &[0, 1, 2, 3, 4, 5, 6, 7]), field(5, described)].concat());
+    let file =
+        |described: &[u8]| graph(2, &nodes, &[field(1, &[0, 1, 2, 3, 4, 5, 6, 7]), field(5, described)].concat());
     let json = r#"{"z": 7, "p": [{"x": 1, "q": {"y": [2, 3]}}, {"q": {"y": [5, 6]}, "x": 4}]}"#;
     let witness = run(&file(&buses(2, 1, 1)), json).unwrap();
     let firsts: Vec<u8> = witness.values().chunks(32).map(|value| value[0]).collect();

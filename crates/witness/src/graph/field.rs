@@ -123,7 +123,11 @@ fn long_division(a: Int, b: Int) -> (Int, Int) {
 /// The square root that is not negative; zero where there is none.
 fn root<F: Field>(a: F) -> F {
     let root = a.sqrt().unwrap_or(F::ZERO);
-    if signed(root).0 { root } else { -root }
+    if signed(root).0 {
+        root
+    } else {
+        -root
+    }
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ impl Naive {
 /// Values where an operation could go wrong: the ends of the field, of its halves, of words, and numbers of bits.
 fn edges<F: Field>() -> Vec<BigUint> {
     let p: BigUint = F::MODULUS.into();
-    let mut edges: Vec<BigUint> = [0u32, 1, 2, 3, 7, 63, 64, 65, 128, 253, 254, 255, 256, 257].map(BigUint::from).into();
+    let mut edges: Vec<BigUint> =
+        [0u32, 1, 2, 3, 7, 63, 64, 65, 128, 253, 254, 255, 256, 257].map(BigUint::from).into();
     edges.extend([1u32, 2, 3, 64, 253, 254, 255, 256].map(|below| &p - below));
     edges.extend([&p / 2u8 - 1u8, &p / 2u8, &p / 2u8 + 1u8, &p / 2u8 + 2u8, &p / 3u8]);
     for bits in [32u32, 64, 127, 128, 192, 252, 253, 254] {

@@ -137,7 +137,15 @@ impl<'b> Names<'b> {
     }
 
     /// Names the numbers of an array that begins at `start`; returns how many there are.
-    fn expand(&mut self, types: &[Type<'_>], name: String, start: u64, array: &Array, depth: usize, at: usize) -> Result<u64> {
+    fn expand(
+        &mut self,
+        types: &[Type<'_>],
+        name: String,
+        start: u64,
+        array: &Array,
+        depth: usize,
+        at: usize,
+    ) -> Result<u64> {
         let too_many = || damaged(at, "an input has more than 2^32 values");
         let product = array.dimensions.iter().try_fold(1u64, |product, &size| product.checked_mul(size.into()));
         let count = product.filter(|&count| count <= 1 << 32).ok_or_else(too_many)?;

@@ -116,9 +116,8 @@ impl<'a> Value<'a> {
     /// The number, of at most 32 bits; `at` is near it.
     pub(super) fn small(&self, at: usize) -> Result<u32> {
         match self {
-            Value::Number(number) => {
-                u32::try_from(*number).map_err(|_| damaged(at, &format!("expected a number below 2^32, found {number}")))
-            }
+            Value::Number(number) => u32::try_from(*number)
+                .map_err(|_| damaged(at, &format!("expected a number below 2^32, found {number}"))),
             _ => Err(damaged(at, "expected a number, found bytes")),
         }
     }

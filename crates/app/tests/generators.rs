@@ -51,14 +51,22 @@ fn a_graph_gives_the_witness_of_the_module() {
     assert_eq!(fs::read(at.join("w1")).unwrap(), fs::read(at.join("w2")).unwrap());
     fs::write(at.join("in"), r#"{"a": 7}"#).unwrap();
     refused_in(at, &["witness", "operations.graph", "in", "w"], &["in: b (2 values) is missing"]);
-    refused_in(at, &["prove", "operations.graph", "in", "p", "u"], &["this is a circom-witnesscalc graph", "tandem witness GRAPH"]);
+    refused_in(
+        at,
+        &["prove", "operations.graph", "in", "p", "u"],
+        &["this is a circom-witnesscalc graph", "tandem witness GRAPH"],
+    );
 }
 
 #[test]
 fn a_program_runs_only_where_it_is_asked_for() {
     let folder = place();
     let at = folder.path();
-    refused_in(at, &["witness", "circuit", "good", "w"], &["circuit: this is an ELF program or library", "add --native"]);
+    refused_in(
+        at,
+        &["witness", "circuit", "good", "w"],
+        &["circuit: this is an ELF program or library", "add --native"],
+    );
     for relative in ["circuit", "./circuit"] {
         run_in(at, 0, &["witness", relative, "good", "w", "--native"]);
         assert_eq!(fs::read(at.join("w")).unwrap(), fs::read(demo("membership.wtns")).unwrap());
@@ -82,7 +90,8 @@ fn how_a_program_failed_is_told() {
         assert_eq!(names(at), before);
         stderr
     };
-    let stderr = told("fail", 2, &[], &["circuit: the circuit's program ended with exit status 3 and said:", "Followed trace"]);
+    let stderr =
+        told("fail", 2, &[], &["circuit: the circuit's program ended with exit status 3 and said:", "Followed trace"]);
     assert!(stderr.contains("circuit: Failed assert in template Main line 7."), "{stderr}");
     told("abort", 2, &[], &["was ended by SIGABRT, with 8192 MiB of memory (--max-memory) and said nothing"]);
     told("memory", 2, &["--max-memory", "256"], &["ended with exit status 7"]);
@@ -148,7 +157,11 @@ fn a_program_ends_with_what_waits_for_it() {
     child.kill().unwrap();
     child.wait().unwrap();
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(pids.iter().filter(|pid| is_alive(pid)).count(), 1, "the program has ended, its own child is its own matter");
+    assert_eq!(
+        pids.iter().filter(|pid| is_alive(pid)).count(),
+        1,
+        "the program has ended, its own child is its own matter"
+    );
     for pid in pids.iter().filter(|pid| is_alive(pid)) {
         Command::new("kill").args(["-KILL", pid]).status().unwrap();
     }
