@@ -20,9 +20,14 @@ const DIVISION_STEPS: u64 = 3_000;
 const INVERSE_STEPS: u64 = 20_000;
 const ROOT_STEPS: u64 = 100_000;
 
+/// An operation of one value, and the steps that it takes.
+pub(super) type Unary<F> = (fn(F) -> F, u64);
+/// An operation of two values, and the steps that it takes.
+pub(super) type Binary<F> = (fn(F, F) -> F, u64);
+
 /// An operation of one value by its number in the file.
-pub(super) fn unary<F: Field>(op: u32) -> Option<(fn(F) -> F, u64)> {
-    let found: (fn(F) -> F, u64) = match op {
+pub(super) fn unary<F: Field>(op: u32) -> Option<Unary<F>> {
+    let found: Unary<F> = match op {
         0 => (|a| -a, 0),
         1 => (|a| a, 0),
         2 => (|a| F::from(a.is_zero()), 0),
@@ -34,8 +39,8 @@ pub(super) fn unary<F: Field>(op: u32) -> Option<(fn(F) -> F, u64)> {
 }
 
 /// An operation of two values by its number in the file.
-pub(super) fn binary<F: Field>(op: u32) -> Option<(fn(F, F) -> F, u64)> {
-    let found: (fn(F, F) -> F, u64) = match op {
+pub(super) fn binary<F: Field>(op: u32) -> Option<Binary<F>> {
+    let found: Binary<F> = match op {
         0 => (|a, b| a * b, 0),
         1 => (|a, b| b.inverse().map_or(F::ZERO, |inverse| a * inverse), INVERSE_STEPS),
         2 => (|a, b| a + b, 0),
