@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module"
+all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph"
 if [ "$*" = command_line ]; then
     [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
     exec cargo xtask fuzz-command-line "$seconds"
@@ -37,7 +37,8 @@ for target in ${*:-$all}; do
     topology) seeds=crates/fabric-topology/tests/data/* ;;
     # These run programs, some for most of a second.
     module) seeds=fuzz/seeds/module/* longest=30 ;;
-    circuit) seeds=crates/witness/tests/data/* bytes=65536 longest=30 ;;
+    circuit) seeds=crates/witness/tests/data/multiplier.* bytes=65536 longest=30 ;;
+    graph) seeds=crates/witness/tests/data/*.graph ;;
     *) seeds=crates/formats/tests/data/*.$target ;;
     esac
     # Unquoted: these are patterns.

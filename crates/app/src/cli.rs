@@ -47,8 +47,12 @@ pub(crate) enum Command {
     /// Compute the witness and make a proof
     #[command(after_help = "Example:\n  tandem fullprove input.json circuit.wasm circuit.zkey proof.json public.json")]
     Fullprove(Fullprove),
-    /// Compute a witness with the WebAssembly that circom made
-    #[command(after_help = "Example:\n  tandem witness circuit.wasm input.json witness.wtns")]
+    /// Compute a witness with the program that was made of a circuit
+    #[command(
+        after_help = "The program is circom's WebAssembly, a graph of circom-witnesscalc, or, with --native, what circom --c made.\n\n\
+        Examples:\n  tandem witness circuit.wasm input.json witness.wtns\n  \
+        tandem witness circuit_cpp/circuit input.json witness.wtns --native"
+    )]
     Witness(Witness),
     /// Check a proof: prints OK, or INVALID with exit status 1
     #[command(after_help = "Example:\n  tandem verify verification_key.json public.json proof.json")]
@@ -156,7 +160,7 @@ pub(crate) struct Fullprove {
     /// The circuit's inputs
     #[arg(value_parser = input())]
     pub(crate) input: PathBuf,
-    /// The circuit as WebAssembly
+    /// The circuit as WebAssembly, or as a graph of circom-witnesscalc
     #[arg(value_parser = input())]
     pub(crate) wasm: PathBuf,
     /// The proving key
@@ -185,7 +189,7 @@ pub(crate) struct ProveOptions {
 
 #[derive(Args)]
 pub(crate) struct Witness {
-    /// The circuit as WebAssembly
+    /// The circuit as WebAssembly, or as a graph of circom-witnesscalc
     #[arg(value_parser = input())]
     pub(crate) wasm: PathBuf,
     /// The circuit's inputs
@@ -215,6 +219,9 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     #[arg(env = "TANDEM_MAX_MEMORY", hide_env_values = true)]
     pub(crate) max_memory: u64,
+    /// Run the circuit's program also where it is one of this machine, from circom --c. It may do all that you may: trust it first
+    #[arg(long)]
+    pub(crate) native: bool,
     /// The names of the signals, for messages; circuit.sym beside circuit_js/circuit.wasm, or beside circuit.wasm, unless given
     #[arg(long, value_name = "FILE")]
     pub(crate) sym: Option<PathBuf>,

@@ -1,24 +1,18 @@
 //! The commands that prove, verify and make files.
 
-use crate::cli;
+use crate::{circuit, cli};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 use tandem_console::failure::{Failure, Outcome};
-use tandem_console::files::{self, Outputs};
+use tandem_console::files::Outputs;
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{CurveId, DeviceChoice, DeviceKind, KeyCheck, KeyInfo, Proved, Stage, Witness};
-use tandem_formats::{FileKind, Wtns};
-use tandem_ops::wire::Canonical;
-use zeroize::Zeroizing;
+use tandem_engine::{DeviceChoice, DeviceKind, KeyCheck, KeyInfo, Proved, Stage, Witness};
+use tandem_formats::Wtns;
 
-/// Bytes of a circuit's WebAssembly. The largest known circuits have tens of MiB.
-const WASM_BYTES_MAX: u64 = 1 << 30;
 /// Bytes that tell what a file is.
 pub(crate) const START_BYTES: usize = 4096;
-/// Bytes of a circuit's inputs.
-const INPUT_BYTES_MAX: u64 = 1 << 30;
 
 pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     if args.more().next().is_some() {
@@ -36,9 +30,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
     let outputs = Outputs::open(&[&args.proof, &args.public])?;
     let begun = Instant::now();
-    let (curve, computed) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
-    let witness = Witness::from_values(curve, elements(&computed).collect())?;
-    drop(computed);
+    let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
+    let witness = Witness::from_values(curve, std::mem::take(&mut *values))?;
     let stage = Stage { name: "witness", lane: None, begun: None, seconds: begun.elapsed().as_secs_f64() };
     let job = Job { zkey: &args.zkey, proof: &args.proof, outputs, options: &args.options };
     prove_and_write(session, job, &witness, vec![stage])
@@ -121,10 +114,8 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
 pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     let mut output = tandem_formats::Output::create_secret(&args.witness)?;
     let begun = session.trace.now();
-    let (curve, computed) = compute_witness(session, &args.wasm, &args.input, &args.limits)?;
-    let values = Zeroizing::new(elements(&computed).map(Canonical).collect::<Vec<_>>());
-    drop(computed);
-    Wtns::write(&mut output, curve, &values).map_err(|e| output.error(e))?;
+    let (curve, values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
+    Wtns::write(&mut output, curve, bytemuck::cast_slice(&values)).map_err(|e| output.error(e))?;
     tandem_console::interrupt::check()?;
     tandem_formats::output::commit([output])?;
     let seconds = session.trace.now() - begun;
@@ -135,94 +126,6 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
     }
     session.note(&format!("witness of {} values ({curve}) in {}", values.len(), report::seconds(seconds)));
     Ok(())
-}
-
-/// Runs the circuit's program and names the file that is at fault, or the option, if it fails.
-fn compute_witness(
-    session: &Session,
-    wasm: &Path,
-    input: &Path,
-    limits: &cli::Limits,
-) -> Outcome<(CurveId, tandem_witness::Witness)> {
-    let code = files::read(wasm, WASM_BYTES_MAX)?;
-    let found = FileKind::of(&code[..code.len().min(START_BYTES)]);
-    if found != Some(FileKind::Wasm) {
-        return Err(FileKind::refuse(found, FileKind::Wasm.describe()).in_file(wasm).into());
-    }
-    let text = files::read(input, INPUT_BYTES_MAX)?;
-    // A circuit may have inputs with the names that a proof or a key has, so these are told only where something is wrong.
-    let found = FileKind::of(&text[..text.len().min(START_BYTES)]);
-    let is_other = found != Some(FileKind::Json);
-    let of_inputs = |why: String| match is_other {
-        true => FileKind::refuse(found, "the inputs of a circuit (JSON)").in_file(input).into(),
-        false => Failure::file(input, why),
-    };
-    tandem_engine::Progress::start(&session.bars, "witness", 0);
-    let caller = Caller { session, wasm, sym: limits.sym.as_deref() };
-    if let Some(sym) = caller.sym {
-        tandem_formats::sym::signals(sym)?;
-    }
-    let calculate = || tandem_witness::calculate(&code, text, limits.of_witness(), &caller);
-    let witness = session.trace.step("witness", calculate).map_err(|error| match error {
-        tandem_witness::Error::Circuit(why) => Failure::file(wasm, why),
-        tandem_witness::Error::Inputs(why) => of_inputs(why),
-        tandem_witness::Error::Missing(why) => of_inputs(format!(
-            "{why}; to be told the names, compile with circom --sym and keep the .sym file, or name it with --sym"
-        )),
-        tandem_witness::Error::Limit(limit, why) => {
-            Failure::file(wasm, format!("{why}; {} sets the limit", cli::Limits::option(limit)))
-        }
-        tandem_witness::Error::System(why) => Failure::device(why),
-        tandem_witness::Error::Stopped => tandem_engine::Error::Interrupted.into(),
-    })?;
-    session.bars.clear();
-    let curve = tandem_formats::curve_of_scalar(witness.prime()).ok_or_else(|| {
-        Failure::file(
-            wasm,
-            "the circuit is over another field than that of bn254 or bls12-381; compile it with -p bn128 or -p bls12381",
-        )
-    })?;
-    Ok((curve, witness))
-}
-
-/// What the circuit's program may ask of us.
-struct Caller<'a> {
-    session: &'a Session,
-    wasm: &'a Path,
-    /// The file of names that the user gave.
-    sym: Option<&'a Path>,
-}
-
-impl tandem_witness::Caller for Caller<'_> {
-    fn stop(&self) -> bool {
-        tandem_console::interrupt::asked()
-    }
-
-    fn log(&self, line: &str) {
-        self.session.note(&format!("circuit: {line}"));
-    }
-
-    /// From the file that circom --sym writes, where it stands as circom left it: a wrong one only makes messages poorer.
-    fn names(&self) -> Vec<String> {
-        let beside = self.wasm.with_extension("sym");
-        let above = self.wasm.parent().and_then(|folder| Some(folder.parent()?.join(beside.file_name()?)));
-        let named = self.sym.map(Path::to_path_buf);
-        let files: Vec<_> =
-            if named.is_some() { named.into_iter().collect() } else { above.into_iter().chain([beside]).collect() };
-        let found = files.iter().filter(|file| file.is_file()).find_map(|file| tandem_formats::sym::signals(file).ok());
-        found.map_or_else(Vec::new, |names| names.into_iter().collect())
-    }
-}
-
-/// The values of a witness over a curve's scalars, as little-endian limbs.
-fn elements(witness: &tandem_witness::Witness) -> impl ExactSizeIterator<Item = [u64; 4]> + '_ {
-    witness.values().chunks_exact(32).map(|bytes| {
-        let mut limbs = [0u64; 4];
-        for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
-            *limb = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        }
-        limbs
-    })
 }
 
 pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod circuit;
 mod cli;
 mod commands;
 mod doctor;
@@ -15,6 +16,7 @@ mod inspect;
 mod last;
 mod many;
 mod named;
+mod native;
 mod plan;
 mod reduce;
 mod sort;
@@ -30,6 +32,9 @@ use tandem_console::session::Session;
 use tandem_console::{interrupt, report};
 
 fn main() -> ExitCode {
+    if let Some(status) = native::become_program() {
+        return status;
+    }
     last::install();
     let cli = match usage::parse() {
         Ok(cli) => cli,

@@ -124,9 +124,7 @@ impl FileKind {
                 "Tandem proves Groth16: make the key with tandem setup or snarkjs groth16 setup"
             }
             FileKind::Circom => "compile it first: circom circuit.circom --r1cs --wasm --sym --O2",
-            FileKind::Graph => {
-                "name the WebAssembly that circom --wasm writes, or the .wtns that circom-witnesscalc makes"
-            }
+            FileKind::Graph => "a graph computes witnesses: tandem witness GRAPH input.json witness.wtns",
             FileKind::GitLfsPointer => "run git lfs pull",
             FileKind::Html => "download the file itself",
             FileKind::Packed(_) => "unpack it first",

@@ -21,6 +21,11 @@ pub struct Witness {
 }
 
 impl Witness {
+    /// `values` begin with 1, each as many bytes as the prime has and below it.
+    pub(crate) fn new(prime: Vec<u8>, values: Vec<u8>) -> Self {
+        Self { prime, values }
+    }
+
     /// The field's prime, little-endian.
     pub fn prime(&self) -> &[u8] {
         &self.prime
@@ -49,16 +54,12 @@ impl std::fmt::Debug for Witness {
     }
 }
 
-/// Runs a circuit's module (the `.wasm` that circom 2 writes) on inputs: a JSON object that maps names to numbers (integers up
-/// to 2^53 - 1, strings in decimal or with `0x`, `0o`, `0b`, booleans), to arrays of them, and to objects for buses.
-///
-/// `caller` is asked now and then whether to end early, and hears the circuit's `log`. All that holds inputs or signals is overwritten,
-/// the text too, however this ends; what cannot be is said where it lies.
-pub fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+/// Runs a circuit's module, see [`crate::calculate`].
+pub(crate) fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
     run(wasm, true, json, limits, caller)
 }
 
-/// [`calculate`] without the host's field functions: everything is done by the module's own code. For comparisons.
+/// [`crate::calculate`] of a module without the host's field functions: everything is done by the module's own code. For comparisons.
 #[doc(hidden)]
 pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
     run(wasm, false, json, limits, caller)
@@ -192,7 +193,7 @@ impl<'a> Circuit<'a> {
         self.machine.take(count * bytes, "the witness")?;
         let mut values = Vec::new();
         values.try_reserve_exact(count * bytes).map_err(|_| too_large(self.limits, "the witness"))?;
-        let mut witness = Witness { prime: self.modulus.to_bytes(), values };
+        let mut witness = Witness::new(self.modulus.to_bytes(), values);
 
         let get: TypedFunc<i32, ()> = self.machine.export("getWitness")?;
         let mut element = Zeroizing::new([0u32; LIMBS_MAX]);

@@ -1,11 +1,12 @@
-//! Witnesses from circom's WebAssembly: the same values that `snarkjs wtns calculate` finds.
+//! Witnesses from circom's WebAssembly, and from the graphs of circom-witnesscalc: the same values that `snarkjs wtns calculate` finds.
 //!
-//! The module is not trusted. It runs in an interpreter, sees nothing but its own memory and the few functions that circom
-//! circuits import, and is bounded in memory, steps and time ([`Limits`]).
+//! The program is not trusted. A module runs in an interpreter, sees nothing but its own memory and the few functions that circom
+//! circuits import. A graph is a list of field operations. Both are bounded in memory, steps and time ([`Limits`]).
 #![forbid(unsafe_code)]
 
 mod budget;
 mod calculator;
+mod graph;
 mod inputs;
 mod machine;
 mod native;
@@ -14,9 +15,28 @@ mod values;
 
 #[doc(hidden)]
 pub use calculator::interpret;
-pub use calculator::{calculate, Witness};
+pub use calculator::Witness;
 
 use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// Runs a circuit's program on inputs. The program is the module (`.wasm`) that circom 2 writes, or a graph that circom-witnesscalc
+/// writes (`.wcd`, `.graph`). The inputs are a JSON object that maps names to numbers (integers up to 2^53 - 1, strings in decimal or with
+/// `0x`, `0o`, `0b`, booleans), to arrays of them, and to objects for buses.
+///
+/// `caller` is asked now and then whether to end early, and hears the circuit's `log`. All that holds inputs or signals is overwritten,
+/// the text too, however this ends; what cannot be is said where it lies.
+///
+/// A graph checks no assertions of the circuit: inputs that break one give a witness that the circuit's constraints refuse.
+///
+/// # Errors
+/// The program or the inputs are at fault, a limit is reached, or `caller` asks to stop.
+pub fn calculate(program: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+    if program.starts_with(graph::FAMILY) {
+        return graph::calculate(program, json, limits, caller);
+    }
+    calculator::calculate(program, json, limits, caller)
+}
 
 /// What a circuit may use up.
 #[derive(Debug, Clone, Copy)]

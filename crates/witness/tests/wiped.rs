@@ -48,6 +48,12 @@ const MASK: u8 = 0x5a;
 const SECRET: u64 = 8_957_380_567_153_255_911 ^ 0x5a5a_5a5a_5a5a_5a5a;
 const DIGITS: [u8; 19] = [8, 9, 5, 7, 3, 8, 0, 5, 6, 7, 1, 5, 3, 2, 5, 5, 9, 1, 1];
 
+/// The low limb of the secret as graphs compute with it, times 2^256 modulo BN254's prime, masked.
+const MONTGOMERY: u64 = 13_081_583_223_521_837_217;
+
+/// See operations.circom.
+const GRAPH: &[u8] = include_bytes!("data/operations.graph");
+
 /// Builds the JSON around a secret that is in no other place of this process as it is.
 fn json(digits: &[u8], before: &str, after: &str) -> String {
     let mut json = String::with_capacity(4096);
@@ -64,7 +70,7 @@ fn no_secret_stays() {
     let zeros = [MASK; 4];
     let limbs = [[&low[..4], &zeros].concat(), [&low[4..], &zeros].concat()];
     let digits: Vec<u8> = DIGITS.iter().map(|digit| b'0' + digit).map(|digit| digit ^ MASK).collect();
-    let patterns = [&digits, &low, &limbs[0], &limbs[1]];
+    let patterns = [&digits, &low, &limbs[0], &limbs[1], &MONTGOMERY.to_le_bytes().to_vec()];
     let clean = |what: &str, inputs: String, module: &[u8], limits: Limits, expected: &str| {
         let ended = run_within(limits, module, &inputs);
         drop(zeroize::Zeroizing::new(inputs));
@@ -76,7 +82,9 @@ fn no_secret_stays() {
             Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected), "{what}: {error}"),
         }
         drop(ended);
-        for (pattern, kind) in patterns.into_iter().zip(["digits", "limbs", "low limb", "high limb"]) {
+        for (pattern, kind) in
+            patterns.into_iter().zip(["digits", "limbs", "low limb", "high limb", "as graphs have it"])
+        {
             assert_eq!(occurrences(pattern, MASK), 0, "{what}: {kind} left behind");
         }
     };
@@ -86,6 +94,9 @@ fn no_secret_stays() {
     clean("a wrong value", json(&digits, "{\"a\": \"", "x\", \"b\": 3}"), MULTIPLIER, LIMITS, "signal a: value 0");
     clean("a cut text", json(&digits, "{\"a\": \"", "\", \"b\": "), MULTIPLIER, LIMITS, "not JSON");
     clean("no more steps", good(), MULTIPLIER, Limits { steps: 5_000, ..LIMITS }, "was stopped after");
+    let of_graph = || json(&digits, "{\"a\": \"", "\", \"b\": [3, 5]}");
+    clean("of a graph", of_graph(), GRAPH, LIMITS, "");
+    clean("no more steps of a graph", of_graph(), GRAPH, Limits { steps: 2_000, ..LIMITS }, "operations took");
     // The fake keeps what it is given in its memory and on the interpreter's stack, deep down, and then ends in another way.
     let write = "(func (export \"writeSharedRWMemory\") (param i32 i32))";
     let limbs_of = "\"getFieldNumLen32\") (result i32) (i32.const 1)";

@@ -110,6 +110,8 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
     }
     let circuit = [("c.wasm", format!("{witness}.wasm")), ("in.json", format!("{witness}.json"))];
     add("witness c.wasm in.json w.wtns --max-steps 2", &circuit);
+    let graph = ("c.graph", "crates/witness/tests/data/operations.graph".into());
+    add("witness c.graph in.json w.wtns --max-steps 2", &[graph, circuit[1].clone()]);
     add(
         "fullprove in.json c.wasm k.zkey p.json u.json --max-steps 2",
         &[circuit[0].clone(), circuit[1].clone(), ("k.zkey", format!("{formats}/mul.zkey"))],

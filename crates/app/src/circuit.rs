@@ -1,0 +1,137 @@
+//! A witness from what was made of a circuit: WebAssembly, a graph, or a program of this machine.
+
+use crate::commands::START_BYTES;
+use crate::{cli, native};
+use std::path::Path;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::files;
+use tandem_console::session::Session;
+use tandem_engine::CurveId;
+use tandem_formats::{FileKind, Wtns};
+use zeroize::Zeroizing;
+
+/// Bytes of a circuit's program. The largest known circuits have tens of MiB as WebAssembly, and some hundreds as graphs.
+const PROGRAM_BYTES_MAX: u64 = 1 << 32;
+/// Bytes of a circuit's inputs.
+const INPUT_BYTES_MAX: u64 = 1 << 30;
+
+/// The values of a witness, wire by wire, as little-endian limbs.
+pub(crate) type Values = Zeroizing<Vec<[u64; 4]>>;
+
+/// Runs the circuit's program, and names the file that is at fault, or the option, if it fails.
+pub(crate) fn compute(
+    session: &Session,
+    program: &Path,
+    input: &Path,
+    limits: &cli::Limits,
+) -> Outcome<(CurveId, Values)> {
+    let code = files::read(program, PROGRAM_BYTES_MAX)?;
+    let found = FileKind::of(&code[..code.len().min(START_BYTES)]);
+    match found {
+        Some(FileKind::Wasm | FileKind::Graph) => {}
+        Some(FileKind::Elf) if limits.native => {}
+        Some(FileKind::Elf) => {
+            let why =
+                "this is an ELF program or library, expected a WebAssembly module or a circom-witnesscalc graph; \
+                       if circom --c made it and you trust it as any program that you run, add --native";
+            return Err(Failure::file(program, why));
+        }
+        _ => return Err(FileKind::refuse(found, FileKind::Wasm.describe()).in_file(program).into()),
+    }
+    let text = files::read(input, INPUT_BYTES_MAX)?;
+    tandem_engine::Progress::start(&session.bars, "witness", 0);
+    let computed = match found {
+        Some(FileKind::Elf) => {
+            drop(code);
+            let file = session.trace.step("witness", || native::run(session, program, text, limits))?;
+            let name = format!("the witness that {} wrote", program.display());
+            let Wtns { curve, values } = Wtns::parse(&file).map_err(|e| e.in_file(Path::new(&name)))?;
+            let values = values.iter().map(|value| value.0).collect();
+            (curve, Zeroizing::new(values))
+        }
+        _ => within(session, program, &code, (input, text), limits)?,
+    };
+    session.bars.clear();
+    Ok(computed)
+}
+
+/// Runs a program that is not trusted, in this process.
+fn within(
+    session: &Session,
+    program: &Path,
+    code: &[u8],
+    (input, text): (&Path, Zeroizing<Vec<u8>>),
+    limits: &cli::Limits,
+) -> Outcome<(CurveId, Values)> {
+    // A circuit may have inputs with the names that a proof or a key has, so these are told only where something is wrong.
+    let found = FileKind::of(&text[..text.len().min(START_BYTES)]);
+    let is_other = found != Some(FileKind::Json);
+    let of_inputs = |why: String| match is_other {
+        true => FileKind::refuse(found, "the inputs of a circuit (JSON)").in_file(input).into(),
+        false => Failure::file(input, why),
+    };
+    let caller = Caller { session, program, sym: limits.sym.as_deref() };
+    if let Some(sym) = caller.sym {
+        tandem_formats::sym::signals(sym)?;
+    }
+    let calculate = || tandem_witness::calculate(code, text, limits.of_witness(), &caller);
+    let witness = session.trace.step("witness", calculate).map_err(|error| match error {
+        tandem_witness::Error::Circuit(why) => Failure::file(program, why),
+        tandem_witness::Error::Inputs(why) => of_inputs(why),
+        tandem_witness::Error::Missing(why) => of_inputs(format!(
+            "{why}; to be told the names, compile with circom --sym and keep the .sym file, or name it with --sym"
+        )),
+        tandem_witness::Error::Limit(limit, why) => {
+            Failure::file(program, format!("{why}; {} sets the limit", cli::Limits::option(limit)))
+        }
+        tandem_witness::Error::System(why) => Failure::device(why),
+        tandem_witness::Error::Stopped => tandem_engine::Error::Interrupted.into(),
+    })?;
+    let curve = tandem_formats::curve_of_scalar(witness.prime()).ok_or_else(|| {
+        Failure::file(
+            program,
+            "the circuit is over another field than that of bn254 or bls12-381; compile it with -p bn128 or -p bls12381",
+        )
+    })?;
+    Ok((curve, Zeroizing::new(elements(&witness).collect())))
+}
+
+/// What the circuit's program may ask of us.
+struct Caller<'a> {
+    session: &'a Session,
+    program: &'a Path,
+    /// The file of names that the user gave.
+    sym: Option<&'a Path>,
+}
+
+impl tandem_witness::Caller for Caller<'_> {
+    fn stop(&self) -> bool {
+        tandem_console::interrupt::asked()
+    }
+
+    fn log(&self, line: &str) {
+        self.session.note(&format!("circuit: {line}"));
+    }
+
+    /// From the file that circom --sym writes, where it stands as circom left it: a wrong one only makes messages poorer.
+    fn names(&self) -> Vec<String> {
+        let beside = self.program.with_extension("sym");
+        let above = self.program.parent().and_then(|folder| Some(folder.parent()?.join(beside.file_name()?)));
+        let named = self.sym.map(Path::to_path_buf);
+        let files: Vec<_> =
+            if named.is_some() { named.into_iter().collect() } else { above.into_iter().chain([beside]).collect() };
+        let found = files.iter().filter(|file| file.is_file()).find_map(|file| tandem_formats::sym::signals(file).ok());
+        found.map_or_else(Vec::new, |names| names.into_iter().collect())
+    }
+}
+
+/// The values of a witness over a curve's scalars, as little-endian limbs.
+fn elements(witness: &tandem_witness::Witness) -> impl ExactSizeIterator<Item = [u64; 4]> + '_ {
+    witness.values().chunks_exact(32).map(|bytes| {
+        let mut limbs = [0u64; 4];
+        for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
+            *limb = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        }
+        limbs
+    })
+}
