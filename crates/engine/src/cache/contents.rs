@@ -111,16 +111,19 @@ fn remove(folder: &impl AsFd, name: &str) -> io::Result<()> {
 /// The files of this user's with the name of a hash, the least recently used first.
 fn remembered(folder: OwnedFd) -> io::Result<Vec<Remembered>> {
     let mut folder = Dir::from_fd(folder)?;
-    let names: Vec<_> = folder.iter().map(|entry| entry.map(|e| e.file_name().to_owned())).collect::<nix::Result<_>>()?;
+    let names: Vec<_> =
+        folder.iter().map(|entry| entry.map(|e| e.file_name().to_owned())).collect::<nix::Result<_>>()?;
     let is_hex = |b: &u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     let mut all = Vec::new();
     for name in names {
-        let Some(name) = name.to_str().ok().filter(|name| name.len() == 64 && name.as_bytes().iter().all(is_hex)) else {
+        let Some(name) = name.to_str().ok().filter(|name| name.len() == 64 && name.as_bytes().iter().all(is_hex))
+        else {
             continue;
         };
         let stat = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW);
         let Some(stat) = stat.ok().filter(|stat| is_own(stat, SFlag::S_IFREG, geteuid())) else { continue };
-        let since = Duration::new(u64::try_from(stat.st_mtime).unwrap_or(0), u32::try_from(stat.st_mtime_nsec).unwrap_or(0));
+        let since =
+            Duration::new(u64::try_from(stat.st_mtime).unwrap_or(0), u32::try_from(stat.st_mtime_nsec).unwrap_or(0));
         let used = UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH);
         all.push(Remembered { name: name.into(), bytes: u64::try_from(stat.st_size).unwrap_or(0), used });
     }

@@ -21,8 +21,11 @@ use tandem_ops::{Curve, Group, Unaligned};
 /// Rounds of random digits, of [`TRITS`](tandem_ops::cpu::trits::TRITS) factors each, that leave a chance below 2^-128: 3^(7 * 12) is above 2^133.
 pub(super) const ROUNDS: u32 = 12;
 
+/// Rounds that say that points are the same in both groups, but for a chance below 2^-64: 3^(7 * 6) is above 2^66.
+pub(super) const SAME_ROUNDS: u32 = 6;
+
 /// Points that share their random sums: many beside the digits there are, few enough for a core's caches.
-const CHUNK: usize = 1 << 15;
+const CHUNK: usize = 1 << 16;
 
 /// Fewer points than this are checked one by one, which costs less than their sums.
 const DIRECT: usize = 1 << 9;
@@ -46,8 +49,8 @@ fn digits(count: usize, rng: &mut ChaCha12Rng) -> Vec<i32> {
     (0..count).map(|_| draw()).collect()
 }
 
-/// The sum of the points, each with the factor that all its trits make up, the first one first; `None` if one of the sums with a
-/// single trit is outside the subgroup, where that is `asked`.
+/// The sum of the points, each with the factor that its trits of the first [`SAME_ROUNDS`] make up, the first one first; `None` if one of
+/// the sums with a single trit is outside the subgroup, where that is `asked`.
 pub(super) fn combination<G: Group>(
     points: Unaligned<'_, G::Point>,
     asked: bool,
@@ -56,12 +59,14 @@ pub(super) fn combination<G: Group>(
     let len = points.len();
     let points = Points::<G>::new(len, points.iter().map(|point| G::to_ark(&point)))?;
     let mut combination = G::Ark::ZERO;
-    for _ in 0..ROUNDS {
+    for round in 0..if asked { ROUNDS } else { SAME_ROUNDS } {
         for sum in points.trit_sums(digits(len, rng))? {
             if asked && !G::is_in_subgroup(&G::from_ark(&sum.into_affine())) {
                 return Ok(None);
             }
-            combination = combination.double() + combination + sum;
+            if round < SAME_ROUNDS {
+                combination = combination.double() + combination + sum;
+            }
         }
     }
     Ok(Some(combination))

@@ -1,4 +1,4 @@
-use super::sections::{combination, is_whole_curve, ROUNDS};
+use super::sections::{combination, is_whole_curve, ROUNDS, SAME_ROUNDS};
 use super::*;
 use ark_ec::models::CurveConfig;
 use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
@@ -30,6 +30,7 @@ fn rounds_are_enough<G: Group>(least: Option<u64>) {
     assert_eq!(is_whole_curve::<G>(), least.is_none());
     assert!(least.is_none_or(|q| q >= 3));
     assert!(f64::from(TRITS * ROUNDS) * 3f64.log2() >= 128.0);
+    assert!(f64::from(TRITS * SAME_ROUNDS) * 3f64.log2() >= 64.0);
     // As many are run: each takes one number for each point.
     let points = multiples::<G>(9);
     let mut rng = ChaCha12Rng::from_seed([1; 32]);
@@ -56,7 +57,8 @@ fn on_the_curve<P: SWCurveConfig>(rng: &mut ChaCha12Rng) -> Projective<P> {
 
 /// The multiple of any point of the curve: arkworks' own takes the factor modulo the subgroup's order.
 fn times<P: SWCurveConfig>(point: Projective<P>, factor: &[u64]) -> Projective<P> {
-    ark_ff::BitIteratorBE::new(factor).fold(Projective::ZERO, |sum, bit| sum.double() + if bit { point } else { Projective::ZERO })
+    ark_ff::BitIteratorBE::new(factor)
+        .fold(Projective::ZERO, |sum, bit| sum.double() + if bit { point } else { Projective::ZERO })
 }
 
 /// A point of this order, which divides the cofactor.
@@ -155,7 +157,7 @@ fn factors_are_the_same<C: Curve>() {
     let in_g2 = combination::<C::G2>(q.as_slice().into(), true, &mut rngs[1]).unwrap().unwrap();
     assert!(same_multiple::<C>(in_g1, in_g2));
     let mut factors = [C::Fr::ZERO; 3];
-    for _ in 0..ROUNDS {
+    for _ in 0..SAME_ROUNDS {
         let digits = [(); 3].map(|()| (rngs[2].next_u32() % (2 * MOST as u32 + 1)) as i32 - MOST);
         for k in 0..TRITS {
             for (factor, digit) in factors.iter_mut().zip(digits) {
@@ -166,7 +168,7 @@ fn factors_are_the_same<C: Curve>() {
     let expected: <C::G1 as Group>::Ark = p.iter().zip(factors).map(|(p, k)| C::G1::to_ark(p) * k).sum();
     assert_eq!(in_g1, expected);
     let bits = |k: C::Fr| k.into_bigint().num_bits().min((-k).into_bigint().num_bits());
-    assert!(factors.iter().all(|&k| (110..=133).contains(&bits(k))));
+    assert!(factors.iter().all(|&k| (45..=67).contains(&bits(k))));
 }
 
 #[test]

@@ -7,11 +7,15 @@ use super::buckets::{add_within_buckets, sort_by, sum_of_units, Term, Xy, PIECE}
 use crate::curve::BaseField;
 use crate::{memory, Group, Result};
 use ark_ec::CurveGroup;
+use ark_ff::Field;
 
 /// Sums that one digit a point makes.
 pub const TRITS: u32 = 7;
 /// The greatest digit: (3^7 - 1) / 2. The least is its negative.
 pub const MOST: i32 = (3i32.pow(TRITS) - 1) / 2;
+
+/// Factors of a digit that are summed apart from the others.
+const LOWER: u32 = 3;
 
 const OP: &str = "sums of trits";
 
@@ -50,22 +54,37 @@ impl<G: Group> Points<G> {
                 *digit = 0;
             }
         }
-        let (sorted, ends) = sort_by(&digits, MOST as usize, |i| Term::new(i, false))?;
-        let (mut sums, mut of_digit) = (Vec::new(), Vec::new());
-        for start in (0..sorted.len()).step_by(PIECE) {
-            let piece = add_within_buckets(&self.0, &sorted, &ends, start..sorted.len().min(start + PIECE))?;
-            sums.extend(piece.sums);
-            for (digit, count) in (piece.first as i32..).zip(piece.counts) {
-                of_digit.extend(std::iter::repeat_n(digit, count));
+        let (sums, digits) = add_by_digit(&self.0, &digits, MOST)?;
+        // Once more by the lower and by the upper factors, of which there are few values.
+        let unit = 3i32.pow(LOWER);
+        let lower: Vec<i32> = digits.iter().map(|d| (d + MOST) % unit - unit / 2).collect();
+        let upper: Vec<i32> = digits.iter().zip(&lower).map(|(d, lower)| (d - lower) / unit).collect();
+        let mut all = Vec::with_capacity(TRITS as usize);
+        for (part, trits) in [(lower, LOWER), (upper, TRITS - LOWER)] {
+            let (sums, digits) = add_by_digit(&sums, &part, 3i32.pow(trits) / 2)?;
+            for k in 0..trits {
+                let factors = digits.iter().map(|&digit| trit(digit, k)).enumerate();
+                let terms: Vec<_> = factors.filter(|(_, t)| *t != 0).map(|(i, t)| Term::new(i, t < 0)).collect();
+                all.push(sum_of_units::<G>(&sums, &terms)?);
             }
         }
-        let sum = |k| {
-            let factors = of_digit.iter().map(|&digit| trit(digit, k)).enumerate();
-            let terms: Vec<_> = factors.filter(|(_, t)| *t != 0).map(|(i, t)| Term::new(i, t < 0)).collect();
-            sum_of_units::<G>(&sums, &terms)
-        };
-        (0..TRITS).map(sum).collect()
+        Ok(all)
     }
+}
+
+/// Sums of the points by the absolute value of their digits, at most `most`, and the value of each; one value may have several. A
+/// point of a negative digit is subtracted.
+fn add_by_digit<F: Field>(points: &[Xy<F>], digits: &[i32], most: i32) -> Result<(Vec<Xy<F>>, Vec<i32>)> {
+    let (sorted, ends) = sort_by(digits, most as usize, |i| Term::new(i, false))?;
+    let (mut sums, mut of_digit) = (Vec::new(), Vec::new());
+    for start in (0..sorted.len()).step_by(PIECE) {
+        let piece = add_within_buckets(points, &sorted, &ends, start..sorted.len().min(start + PIECE))?;
+        sums.extend(piece.sums);
+        for (digit, count) in (piece.first as i32..).zip(piece.counts) {
+            of_digit.extend(std::iter::repeat_n(digit, count));
+        }
+    }
+    Ok((sums, of_digit))
 }
 
 #[cfg(test)]
