@@ -77,6 +77,10 @@ pub(crate) enum Command {
     /// Say what was built in, what was found, and why a GPU is not used
     #[command(after_help = "Example:\n  tandem doctor")]
     Doctor(Doctor),
+    /// Say which checks of keys are remembered, or forget them
+    #[command(after_help = "Nothing breaks without them: a key is checked again when it is next used.\n\n\
+        Examples:\n  tandem cache\n  tandem cache clear")]
+    Cache(Cache),
     /// Show the GPUs, switches and links of a machine, with GB/s
     #[command(
         after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json\n  \
@@ -312,6 +316,23 @@ pub(crate) struct Inspect {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Cache {
+    /// What to do
+    #[arg(value_enum, default_value = "list")]
+    pub(crate) what: CacheWork,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CacheWork {
+    /// Say what is remembered
+    List,
+    /// Forget all of it
+    Clear,
 }
 
 /// Where a topology comes from.

@@ -3,8 +3,6 @@
 use crate::cli;
 use crate::version;
 use serde_json::{json, Value};
-use std::env;
-use std::path::PathBuf;
 use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_console::session::Session;
@@ -20,7 +18,7 @@ pub(crate) fn run(session: &Session, args: &cli::Doctor) -> Outcome {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = memory();
-    let cache = cache_folder();
+    let cache = tandem_engine::cache::folder();
 
     if args.json.json {
         let gpus: Value = match &found {
@@ -106,12 +104,4 @@ fn row(name: &str, what: &str) -> String {
 fn memory() -> Option<(u64, u64)> {
     let memory = tandem_ops::memory::host();
     (memory.total < u64::MAX).then_some((memory.total, memory.free))
-}
-
-/// Where checked keys are remembered; the same rule as the engine's.
-fn cache_folder() -> Option<PathBuf> {
-    let set = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("TANDEM_CACHE_DIR")
-        .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("tandem")))
-        .or_else(|| set("HOME").map(|d| d.join(".cache/tandem")))
 }

@@ -5,6 +5,7 @@
 //! all.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod check;
 mod circuit;
 mod cli;
@@ -71,6 +72,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Sort(args) => sort::run(session, args),
         Command::Inspect(args) => inspect::run(args),
         Command::Doctor(args) => doctor::run(session, args),
+        Command::Cache(args) => cache::run(args),
         Command::Topo(args) => topo::run(args),
         Command::Plan(args) => plan::run(args, session.quiet),
         Command::Bench(args) => tandem_bench::run(session, args),

@@ -49,9 +49,11 @@ fn named(command: &Command) -> Named {
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
-        Command::Doctor(_) | Command::Completions { .. } | Command::Help { .. } | Command::Snarkjs(_) => {
-            Named::default()
-        }
+        Command::Doctor(_)
+        | Command::Cache(_)
+        | Command::Completions { .. }
+        | Command::Help { .. }
+        | Command::Snarkjs(_) => Named::default(),
     }
 }
 

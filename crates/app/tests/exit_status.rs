@@ -103,6 +103,7 @@ fn results_that_cannot_be_printed() {
         (&["inspect", "zkey", "--json"], ""),
         (&["doctor", "--device", "cpu"], ""),
         (&["doctor", "--json", "--device", "cpu"], ""),
+        (&["cache"], ""),
         (&["topo", "--preset", "dgx1-v100"], ""),
         (&["topo", "--preset", "dgx1-v100", "--svg", "-"], ""),
         (&["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100"], ""),

@@ -201,3 +201,30 @@ fn verification_keys_at_infinity() {
         assert!(status == Some(2) && stderr.contains(&why), "{status:?} {stderr}");
     }
 }
+
+#[test]
+fn the_cache_is_listed_and_cleared() {
+    let place = Place::new();
+    let now = version(&place);
+    let cache = |args: &[&str], status: i32| {
+        let output = tandem().env("TANDEM_CACHE_DIR", place.at("cache")).arg("cache").args(args).output().unwrap();
+        let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(output.status.code(), Some(status), "{out}{err}");
+        out + &err
+    };
+    let hash = place.marker(now, &good()).file_name().unwrap().to_str().unwrap().to_string();
+    let listed = cache(&[], 0);
+    assert!(listed.contains("cache: 1 checked key, 0 B") && listed.contains(&format!("{hash}  used within the hour")));
+    let json: serde_json::Value = serde_json::from_str(&cache(&["list", "--json"], 0)).unwrap();
+    assert_eq!((&json["checked_keys"][0]["hash"], &json["bytes"]), (&hash.into(), &0.into()));
+    assert!(json["checked_keys"][0]["used_at"].as_u64() > Some(1_700_000_000) && json["cleared"] == false);
+    assert!(cache(&["clear"], 0).contains("cache: 1 checked key forgotten"));
+    assert!(!place.marker(now, &good()).exists());
+    let json: serde_json::Value = serde_json::from_str(&cache(&["clear", "--json"], 0)).unwrap();
+    assert_eq!((&json["checked_keys"], &json["cleared"]), (&serde_json::json!([]), &true.into()));
+    assert!(cache(&["empty"], 2).contains("clear"));
+    // What others can write to is left alone.
+    let checked = place.at("cache").join("checked-keys");
+    fs::set_permissions(&checked, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    assert!(cache(&["clear"], 2).contains("chmod 700 it if it is yours"));
+}

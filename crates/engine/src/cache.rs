@@ -4,6 +4,10 @@
 //! there can have a bad key taken for a good one, so only a folder and files count that belong to this user and that nobody else
 //! can write to. A folder of another user's is neither read nor written.
 
+mod contents;
+
+pub use contents::{clear, list, Contents, Remembered};
+
 use nix::fcntl::{open, openat, AtFlags, OFlag};
 use nix::sys::stat::{fchmod, fstat, fstatat, FileStat, Mode, SFlag};
 use nix::unistd::{geteuid, Uid};
@@ -16,8 +20,8 @@ use std::path::{Path, PathBuf};
 /// Changes when a check asks for more than it did before: what passed an older one is checked again.
 const CHECK: &str = "points 2";
 
-/// The folder: `TANDEM_CACHE_DIR`, else `tandem` in the user's cache folder.
-fn folder() -> Option<PathBuf> {
+/// The folder: `TANDEM_CACHE_DIR`, else `tandem` in the user's cache folder. `None` where `HOME` is not set either.
+pub fn folder() -> Option<PathBuf> {
     let set = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("TANDEM_CACHE_DIR")
         .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("tandem")))
@@ -49,8 +53,14 @@ impl Content {
     fn is_known_in(self, folder: &Path) -> bool {
         let Ok(checked) = open_own(&folder.join(CHECKED)) else { return false };
         // Looked at and not opened, so that nothing waits at the other end of a pipe.
-        let marker = fstatat(&checked, self.name().as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
-        marker.is_ok_and(|marker| is_own(&marker, SFlag::S_IFREG, geteuid()))
+        let name = self.name();
+        let marker = fstatat(&checked, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        let is_known = marker.is_ok_and(|marker| is_own(&marker, SFlag::S_IFREG, geteuid()));
+        if is_known {
+            // Where this fails, it is forgotten sooner than others.
+            let _ = contents::use_now(&checked, &name);
+        }
+        is_known
     }
 
     fn remember_in(self, folder: &Path) -> std::io::Result<()> {
@@ -58,8 +68,9 @@ impl Content {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&checked)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         // Only ever a new file: what is there already, a link for one, is left as it is.
-        openat(open_own(&checked)?, self.name().as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        Ok(())
+        let checked = open_own(&checked)?;
+        openat(&checked, self.name().as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        contents::forget_oldest(checked, contents::MOST)
     }
 
     fn name(self) -> String {

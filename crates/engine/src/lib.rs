@@ -27,7 +27,7 @@
 
 use std::time::Instant;
 
-mod cache;
+pub mod cache;
 mod device;
 mod each;
 mod error;

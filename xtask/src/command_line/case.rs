@@ -138,6 +138,7 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
     }
     add("topo --preset dgx1-v100", &[]);
     add("doctor", &[]);
+    add("cache clear --json", &[]);
     add("completions bash", &[]);
     let read = |path: &String| fs::read(root.join(path)).map_err(|e| format!("{path}: {e}"));
     let case = |(args, files): (String, Vec<(String, String)>)| {

@@ -1,110 +1,75 @@
 //! Sections of a key, chunk by chunk.
 //!
 //! Each point is checked to satisfy the curve's equation. Whether they lie in the subgroup of prime order is
-//! asked of random sums of them: in each round every point gets a random small factor, and a sum that lies in the
-//! subgroup says so of all its points but with the chance [`Rounds`] is chosen by. One round costs about one addition
-//! a point where a check of each point costs a hundred or more. The same sums with the same factors, taken of B in both groups,
-//! say that it is the same in both.
+//! asked of random sums of them, in which each point has a factor of -1, 0 or 1. A point outside is of order 3 or more modulo the
+//! subgroup, as no cofactor is even, so that one of its factors at most takes the sum into the subgroup. [`ROUNDS`] times
+//! seven sums let it pass with a chance below 2^-128. A round costs about one addition a point where a check of each point costs
+//! a hundred or more. The same sums with the same factors, taken of B in both groups, say that it is the same in both.
 
 use super::{check_curve, check_point, same_multiple, Fault};
 use crate::{Error, Progress, Result, P1, P2};
+use ark_ec::models::CurveConfig;
 use ark_ec::CurveGroup;
 use ark_ff::AdditiveGroup;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use std::ops::Range;
-use tandem_ops::{Curve, CurveId, Group, Unaligned};
+use tandem_ops::cpu::trits::{Points, MOST};
+use tandem_ops::{Curve, Group, Unaligned};
 
-/// How many rounds of random factors, and how many bits each has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rounds {
-    pub(super) rounds: u32,
-    pub(super) bits: u32,
+/// Rounds of random digits, of [`TRITS`](tandem_ops::cpu::trits::TRITS) factors each, that leave a chance below 2^-128: 3^(7 * 12) is above 2^133.
+pub(super) const ROUNDS: u32 = 12;
+
+/// Rounds that say that points are the same in both groups, but for a chance below 2^-64: 3^(7 * 6) is above 2^66.
+pub(super) const SAME_ROUNDS: u32 = 6;
+
+/// Points that share their random sums: many beside the digits there are, few enough for a core's caches.
+const CHUNK: usize = 1 << 16;
+
+/// Fewer points than this are checked one by one, which costs less than their sums.
+const DIRECT: usize = 1 << 9;
+
+/// Whether the subgroup is all of the curve.
+pub(super) fn is_whole_curve<G: Group>() -> bool {
+    <<G::Ark as CurveGroup>::Config as CurveConfig>::COFACTOR == [1]
 }
 
-/// Bits of the factors of which a chance of 2^-64 is left.
-const SOUND_BITS: u32 = 64;
-
-/// The least prime factor of a group's cofactor; `None`: the group is all of the curve.
-pub(super) fn least_factor<G: Group>() -> Option<u64> {
-    match (G::Curve::ID, G::NAME) {
-        (CurveId::Bn254, "G1") => None,
-        (CurveId::Bn254, _) => Some(10069),
-        (CurveId::Bls12_381, "G1") => Some(3),
-        (CurveId::Bls12_381, _) => Some(13),
-    }
-}
-
-/// The chance for a point outside the subgroup to pass a round: it has a part of order q at least, which cancels for at most
-/// ceil(2^bits / q) of its 2^bits factors.
-pub(super) fn chance(q: u64, bits: u32) -> f64 {
-    ((1u64 << bits).div_ceil(q)) as f64 / (1u64 << bits) as f64
-}
-
-/// The rounds that leave a chance below 2^-64 for a point outside the subgroup to pass. Both groups of a curve take
-/// factors of as many bits.
-pub(super) fn rounds<G: Group>() -> Rounds {
-    let bits = match G::Curve::ID {
-        CurveId::Bn254 => 10,
-        CurveId::Bls12_381 => 8,
+/// A digit for each of `count` points, all equally likely. The same generator gives the same digits in either group.
+fn digits(count: usize, rng: &mut ChaCha12Rng) -> Vec<i32> {
+    let values = 2 * MOST.unsigned_abs() + 1;
+    // The largest multiple: what is above would make some digits likelier.
+    let end = u32::MAX / values * values;
+    let mut draw = || loop {
+        let drawn = rng.next_u32();
+        if drawn < end {
+            return (drawn % values) as i32 - MOST;
+        }
     };
-    let rounds = |q| (f64::from(SOUND_BITS) / -chance(q, bits).log2()).ceil() as u32;
-    Rounds { rounds: least_factor::<G>().map_or(0, rounds), bits }
+    (0..count).map(|_| draw()).collect()
 }
 
-/// Points that share their random sums.
-pub(super) const CHUNK: usize = 1 << 14;
-
-/// The sum of the points with a random factor each, in each round. The same generator gives the same factors in either group.
-fn random_sums<'p, G: Group>(
-    points: Unaligned<'p, G::Point>,
-    Rounds { rounds, bits }: Rounds,
-    rng: &'p mut ChaCha12Rng,
-) -> impl Iterator<Item = G::Ark> + 'p {
-    let mut buckets = vec![G::Ark::ZERO; 1 << bits];
-    (0..rounds).map(move |_| {
-        buckets.fill(G::Ark::ZERO);
-        for point in points.iter() {
-            buckets[(rng.next_u32() >> (32 - bits)) as usize] += G::to_ark(&point);
-        }
-        // sum k * bucket_k, as a sum of running sums from the top.
-        let (mut running, mut sum) = (G::Ark::ZERO, G::Ark::ZERO);
-        for bucket in buckets[1..].iter().rev() {
-            running += bucket;
-            sum += running;
-        }
-        sum
-    })
-}
-
-/// Rounds whose factors of so many bits make up one of 64 bits or more.
-pub(super) fn combined_rounds(bits: u32) -> u32 {
-    SOUND_BITS.div_ceil(bits)
-}
-
-/// Whether the points lie in the subgroup, asked in `how` many rounds: if so, the sum of the points with the factors that the first
-/// `combined` rounds' make up, of `bits` bits each.
+/// The sum of the points, each with the factor that its trits of the first [`SAME_ROUNDS`] make up, the first one first; `None` if one of
+/// the sums with a single trit is outside the subgroup, where that is `asked`.
 pub(super) fn combination<G: Group>(
     points: Unaligned<'_, G::Point>,
-    how: Rounds,
-    combined: u32,
+    asked: bool,
     rng: &mut ChaCha12Rng,
-) -> Option<G::Ark> {
-    let all = Rounds { rounds: how.rounds.max(combined), ..how };
+) -> Result<Option<G::Ark>> {
+    let len = points.len();
+    let points = Points::<G>::new(len, points.iter().map(|point| G::to_ark(&point)))?;
     let mut combination = G::Ark::ZERO;
-    for (round, sum) in (0..).zip(random_sums::<G>(points, all, rng)) {
-        if round < how.rounds && !G::is_in_subgroup(&G::from_ark(&sum.into_affine())) {
-            return None;
-        }
-        if round < combined {
-            for _ in 0..how.bits {
-                combination.double_in_place();
+    for round in 0..if asked { ROUNDS } else { SAME_ROUNDS } {
+        for sum in points.trit_sums(digits(len, rng))? {
+            if asked && !G::is_in_subgroup(&G::from_ark(&sum.into_affine())) {
+                return Ok(None);
             }
-            combination += sum;
+            if round < SAME_ROUNDS {
+                combination = combination.double() + combination + sum;
+            }
         }
     }
-    Some(combination)
+    Ok(Some(combination))
 }
 
 /// A section and its name.
@@ -113,6 +78,7 @@ type Section<'a, 'n, G> = (&'n str, Unaligned<'a, <G as Group>::Point>);
 /// Checks of the sections of one key.
 pub(super) struct Sections<'a> {
     seed: [u8; 32],
+    chunk: usize,
     progress: &'a dyn Progress,
 }
 
@@ -121,12 +87,22 @@ impl<'a> Sections<'a> {
     pub(super) fn new(progress: &'a dyn Progress) -> Result<Self> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
-        Ok(Self { seed, progress })
+        Ok(Self { seed, chunk: CHUNK, progress })
     }
 
     #[cfg(test)]
     pub(super) fn seed(&self) -> &[u8; 32] {
         &self.seed
+    }
+
+    /// The same with chunks of another size.
+    #[cfg(test)]
+    pub(super) fn by(self, chunk: usize) -> Self {
+        Self { chunk, ..self }
+    }
+
+    fn range_of(&self, chunk: usize, len: usize) -> Range<usize> {
+        chunk * self.chunk..len.min((chunk + 1) * self.chunk)
     }
 
     /// The generator of a chunk's factors.
@@ -156,7 +132,7 @@ impl<'a> Sections<'a> {
         let sums = (self.sums::<C::G1>(one, true)?, self.sums::<C::G2>(other, true)?);
         let differs = |(p, q): (&_, &_)| !same_multiple::<C>(*p, *q);
         let Some(chunk) = sums.0.par_iter().zip(&sums.1).position_first(differs) else { return Ok(()) };
-        let at = self.first_different::<C>(one.1, other.1, chunk_range(chunk, one.1.len()));
+        let at = self.first_different::<C>(one.1, other.1, self.range_of(chunk, one.1.len()))?;
         let (one, other) = (one.0, other.0);
         Err(Error::Key(format!("point {at} of section {one} and point {at} of section {other} do not belong together")))
     }
@@ -167,21 +143,20 @@ impl<'a> Sections<'a> {
         one: Unaligned<'_, P1<C>>,
         other: Unaligned<'_, P2<C>>,
         Range { mut start, mut end }: Range<usize>,
-    ) -> usize {
+    ) -> Result<usize> {
         while end - start > 1 {
-            let (middle, how) = (start.midpoint(end), Rounds { rounds: 0, ..rounds::<C::G1>() });
-            let of_first = combined_rounds(how.bits);
-            let p = combination::<C::G1>(one.slice(start..middle), how, of_first, &mut self.rng(start));
-            let q = combination::<C::G2>(other.slice(start..middle), how, of_first, &mut self.rng(start));
+            let middle = start.midpoint(end);
+            let p = combination::<C::G1>(one.slice(start..middle), false, &mut self.rng(start))?;
+            let q = combination::<C::G2>(other.slice(start..middle), false, &mut self.rng(start))?;
             match p.zip(q) {
                 Some((p, q)) if same_multiple::<C>(p, q) => start = middle,
                 _ => end = middle,
             }
         }
-        start
+        Ok(start)
     }
 
-    /// Checks a section's points, and returns the sum of each chunk with factors of 64 bits, if they are `wanted`.
+    /// Checks a section's points, and returns the combination of each chunk's, if they are `wanted`.
     fn sums<G: Group>(&self, (name, points): Section<'_, '_, G>, wanted: bool) -> Result<Vec<G::Ark>> {
         let find = |range: Range<usize>, check: &dyn Fn(&G::Point) -> std::result::Result<(), Fault>| {
             let at = range.into_iter().find_map(|i| check(&points.get(i)).err().map(|fault| (i, fault)));
@@ -191,26 +166,26 @@ impl<'a> Sections<'a> {
             if self.progress.cancelled() {
                 return Err(Error::Interrupted);
             }
-            let range = chunk_range(chunk, points.len());
+            let range = self.range_of(chunk, points.len());
             find(range.clone(), &check_curve::<G>)?;
-            let mut how = rounds::<G>();
-            // The points of a short chunk are checked one by one: the sums would cost more.
-            if range.len() < 1 << (how.bits + 1) {
+            let mut asked = !is_whole_curve::<G>();
+            if asked && range.len() < DIRECT {
                 find(range.clone(), &check_point::<G>)?;
-                how = Rounds { rounds: 0, bits: range.len().ilog2().max(1) };
+                asked = false;
             }
-            let combined = if wanted { combined_rounds(how.bits) } else { 0 };
-            let Some(sum) = combination::<G>(points.slice(range.clone()), how, combined, &mut self.rng(chunk)) else {
+            let mut sum = Some(G::Ark::ZERO);
+            if asked || wanted {
+                sum = combination::<G>(points.slice(range.clone()), asked, &mut self.rng(chunk))?;
+            }
+            let Some(sum) = sum else {
                 find(range, &check_point::<G>)?;
                 return Err(Error::Key(format!("section {name}: a sum of good points is none; the machine errs")));
             };
             self.progress.advance(range.len() as u64);
             Ok(sum)
         };
-        (0..points.len().div_ceil(CHUNK)).into_par_iter().map(check_chunk).collect()
+        let chunks: Vec<_> = (0..points.len().div_ceil(self.chunk)).into_par_iter().map(check_chunk).collect();
+        // The first that is bad, not the one that was found first.
+        chunks.into_iter().collect()
     }
-}
-
-fn chunk_range(chunk: usize, len: usize) -> Range<usize> {
-    chunk * CHUNK..len.min((chunk + 1) * CHUNK)
 }

@@ -1,9 +1,11 @@
-use super::sections::{chance, combination, combined_rounds, least_factor, rounds, Rounds, CHUNK};
+use super::sections::{combination, is_whole_curve, ROUNDS, SAME_ROUNDS};
 use super::*;
 use ark_ec::models::CurveConfig;
-use ark_ff::{AdditiveGroup, BigInteger};
+use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
+use ark_ff::{AdditiveGroup, BigInteger, UniformRand};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
+use tandem_ops::cpu::trits::{trit, MOST, TRITS};
 use tandem_ops::{Bls12_381, Bn254, Unaligned};
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
@@ -22,70 +24,151 @@ fn least_factor_by_trial<G: Group>() -> Option<u64> {
     (2..20_000).find(|&q| rest(q) == 0)
 }
 
-fn rounds_are_enough<G: Group>() {
-    assert_eq!(least_factor::<G>(), least_factor_by_trial::<G>());
-    let how = rounds::<G>();
-    match least_factor::<G>() {
-        None => assert_eq!(how.rounds, 0),
-        Some(q) => {
-            // Of the factors below 2^bits those of one class modulo q.
-            let factors = 1u64 << how.bits;
-            let most = (0..q).map(|class| (class..factors).step_by(q as usize).count()).max().unwrap();
-            assert_eq!(chance(q, how.bits), most as f64 / factors as f64);
-            let left = chance(q, how.bits).powi(how.rounds as i32);
-            assert!(left <= 0.5f64.powi(64), "{} {}: {left}", G::Curve::ID, G::NAME);
-        }
-    }
+/// A point outside the subgroup is of an odd order modulo it, 3 or more: of three factors it cancels in one at most.
+fn rounds_are_enough<G: Group>(least: Option<u64>) {
+    assert_eq!(least_factor_by_trial::<G>(), least);
+    assert_eq!(is_whole_curve::<G>(), least.is_none());
+    assert!(least.is_none_or(|q| q >= 3));
+    assert!(f64::from(TRITS * ROUNDS) * 3f64.log2() >= 128.0);
+    assert!(f64::from(TRITS * SAME_ROUNDS) * 3f64.log2() >= 64.0);
     // As many are run: each takes one number for each point.
     let points = multiples::<G>(9);
     let mut rng = ChaCha12Rng::from_seed([1; 32]);
-    assert!(combination::<G>(points.as_slice().into(), how, 0, &mut rng).is_some());
-    assert_eq!(rng.get_word_pos(), 9 * u128::from(how.rounds));
-    assert!(how.bits < CHUNK.ilog2());
+    assert!(combination::<G>(points.as_slice().into(), true, &mut rng).unwrap().is_some());
+    assert_eq!(rng.get_word_pos(), 9 * u128::from(ROUNDS));
 }
 
 #[test]
-fn rounds_leave_a_chance_of_2_to_the_minus_64() {
-    rounds_are_enough::<G1<Bn254>>();
-    rounds_are_enough::<G2<Bn254>>();
-    rounds_are_enough::<G1<Bls12_381>>();
-    rounds_are_enough::<G2<Bls12_381>>();
+fn rounds_leave_a_chance_of_2_to_the_minus_128() {
+    rounds_are_enough::<G1<Bn254>>(None);
+    rounds_are_enough::<G2<Bn254>>(Some(10069));
+    rounds_are_enough::<G1<Bls12_381>>(Some(3));
+    rounds_are_enough::<G2<Bls12_381>>(Some(13));
 }
 
-/// A point of order 3 passes one round in three.
+/// A point of the curve, of an order that is not the subgroup's.
+fn on_the_curve<P: SWCurveConfig>(rng: &mut ChaCha12Rng) -> Projective<P> {
+    loop {
+        if let Some(point) = Affine::<P>::get_point_from_x_unchecked(P::BaseField::rand(rng), false) {
+            return point.into_group();
+        }
+    }
+}
+
+/// The multiple of any point of the curve: arkworks' own takes the factor modulo the subgroup's order.
+fn times<P: SWCurveConfig>(point: Projective<P>, factor: &[u64]) -> Projective<P> {
+    ark_ff::BitIteratorBE::new(factor)
+        .fold(Projective::ZERO, |sum, bit| sum.double() + if bit { point } else { Projective::ZERO })
+}
+
+/// A point of this order, which divides the cofactor.
+fn of_order<P: SWCurveConfig>(order: u64, rng: &mut ChaCha12Rng) -> Projective<P> {
+    // The cofactor without this factor, the top limb first.
+    let mut cofactor = P::COFACTOR.to_vec();
+    loop {
+        let (mut over, mut rest) = (cofactor.clone(), 0u128);
+        for limb in over.iter_mut().rev() {
+            let dividend = (rest << 64) | u128::from(*limb);
+            (*limb, rest) = ((dividend / u128::from(order)) as u64, dividend % u128::from(order));
+        }
+        if rest > 0 {
+            break;
+        }
+        cofactor = over;
+    }
+    loop {
+        let mut point = times(times(on_the_curve::<P>(rng), P::ScalarField::MODULUS.as_ref()), &cofactor);
+        // Of a power of the order.
+        while !point.is_zero() {
+            let multiple = times(point, &[order]);
+            if multiple.is_zero() {
+                return point;
+            }
+            point = multiple;
+        }
+    }
+}
+
+/// Chunks of the tests below: large enough that their points are not checked one by one.
+const SMALL: usize = 600;
+
+/// Points with parts outside the subgroup, wherever they lie and whatever they cancel.
+fn points_outside_are_found<P: SWCurveConfig, G: Group<Ark = Projective<P>>>(order: u64) {
+    let mut rng = ChaCha12Rng::from_seed([3; 32]);
+    let good = multiples::<G>(2 * SMALL + 550);
+    let sections = Sections::new(&crate::Silent).unwrap().by(SMALL);
+    let check = |points: &[_]| sections.check::<G>("X", points.into()).map_err(|e| e.to_string());
+    assert_eq!(check(&good), Ok(()));
+    let small = of_order::<P>(order, &mut rng);
+    let large = on_the_curve::<P>(&mut rng);
+    let last = good.len() - 1;
+    let turned = -small;
+    for bad in [
+        vec![(0, small)],
+        vec![(last, small)],
+        vec![(SMALL - 1, small)],
+        vec![(SMALL, large)],
+        vec![(2 * SMALL, large)],
+        // The sum of all points is that of good ones.
+        vec![(7, small), (8, turned)],
+        vec![(SMALL + 3, large), (SMALL + 500, -large)],
+        vec![(SMALL - 1, small), (SMALL, turned)],
+        // The first is named.
+        vec![(1300, small), (700, large), (9, small)],
+    ] {
+        let mut points = good.clone();
+        for &(at, outside) in &bad {
+            points[at] = G::from_ark(&(outside + G::to_ark(&points[at])).into_affine());
+        }
+        let first = bad.iter().map(|&(at, _)| at).min().unwrap();
+        let expected = format!("point {first} of section X is not in the subgroup of prime order");
+        assert_eq!(check(&points), Err(expected), "{} {}", G::Curve::ID, G::NAME);
+    }
+}
+
+#[test]
+fn points_outside_the_subgroup_of_bn254() {
+    points_outside_are_found::<_, G2<Bn254>>(10069);
+}
+
+#[test]
+fn points_outside_the_subgroup_of_bls12_381() {
+    points_outside_are_found::<_, G1<Bls12_381>>(3);
+    points_outside_are_found::<_, G2<Bls12_381>>(13);
+}
+
+/// A point of order 3 passes one sum in three, and so one round in 2187.
 #[test]
 fn no_draw_of_factors_lets_a_point_pass() {
     type G = G1<Bls12_381>;
-    let mut points = multiples::<G>(20);
-    points[7] = G::from_ark(&G::from_xy(Base::<G>::ZERO, Base::<G>::from(2u64)));
-    for seed in 0..100 {
+    let mut points = multiples::<G>(3);
+    points[1] = G::from_ark(&G::from_xy(Base::<G>::ZERO, Base::<G>::from(2u64)));
+    for seed in 0..200 {
         let mut rng = ChaCha12Rng::from_seed([seed; 32]);
-        assert!(combination::<G>(points.as_slice().into(), rounds::<G>(), 8, &mut rng).is_none(), "seed {seed}");
+        assert!(combination::<G>(points.as_slice().into(), true, &mut rng).unwrap().is_none(), "seed {seed}");
     }
 }
 
-/// The sum has factors of 64 bits, the same in both groups, and each round's last bits count.
+/// The sum has the factors that all trits make up, the same in both groups.
 fn factors_are_the_same<C: Curve>() {
     let (p, q) = (multiples::<C::G1>(3), multiples::<C::G2>(3));
-    for bits in [1, 2, 7, rounds::<C::G1>().bits] {
-        let how = Rounds { rounds: 0, bits };
-        let mut rngs = [(); 3].map(|()| ChaCha12Rng::from_seed([bits as u8; 32]));
-        let of_first = combined_rounds(bits);
-        assert!(of_first * bits >= 64);
-        let in_g1 = combination::<C::G1>(p.as_slice().into(), how, of_first, &mut rngs[0]).unwrap();
-        let in_g2 = combination::<C::G2>(q.as_slice().into(), how, of_first, &mut rngs[1]).unwrap();
-        assert!(same_multiple::<C>(in_g1, in_g2));
-        let mut factors = [C::Fr::ZERO; 3];
-        for _ in 0..of_first {
-            for factor in &mut factors {
-                let drawn = rngs[2].next_u32() >> (32 - bits);
-                *factor = *factor * C::Fr::from(1u64 << bits) + C::Fr::from(drawn);
+    let mut rngs = [(); 3].map(|()| ChaCha12Rng::from_seed([5; 32]));
+    let in_g1 = combination::<C::G1>(p.as_slice().into(), false, &mut rngs[0]).unwrap().unwrap();
+    let in_g2 = combination::<C::G2>(q.as_slice().into(), true, &mut rngs[1]).unwrap().unwrap();
+    assert!(same_multiple::<C>(in_g1, in_g2));
+    let mut factors = [C::Fr::ZERO; 3];
+    for _ in 0..SAME_ROUNDS {
+        let digits = [(); 3].map(|()| (rngs[2].next_u32() % (2 * MOST as u32 + 1)) as i32 - MOST);
+        for k in 0..TRITS {
+            for (factor, digit) in factors.iter_mut().zip(digits) {
+                *factor = factor.double() + *factor + C::Fr::from(trit(digit, k));
             }
         }
-        let expected: <C::G1 as Group>::Ark = p.iter().zip(factors).map(|(p, k)| C::G1::to_ark(p) * k).sum();
-        assert_eq!(in_g1, expected);
-        assert!(factors.iter().any(|k| k.into_bigint().num_bits() > 60));
     }
+    let expected: <C::G1 as Group>::Ark = p.iter().zip(factors).map(|(p, k)| C::G1::to_ark(p) * k).sum();
+    assert_eq!(in_g1, expected);
+    let bits = |k: C::Fr| k.into_bigint().num_bits().min((-k).into_bigint().num_bits());
+    assert!(factors.iter().all(|&k| (45..=67).contains(&bits(k))));
 }
 
 #[test]
@@ -98,14 +181,14 @@ fn both_groups_get_the_same_factors() {
 #[test]
 fn sections_that_differ_in_one_point() {
     type C = Bn254;
-    let (p, q) = (multiples::<G1<C>>(CHUNK + 5), multiples::<G2<C>>(CHUNK + 5));
-    let sections = Sections::new(&crate::Silent).unwrap();
+    let (p, q) = (multiples::<G1<C>>(SMALL + 5), multiples::<G2<C>>(SMALL + 5));
+    let sections = Sections::new(&crate::Silent).unwrap().by(SMALL);
     let check = |p: &[_], q: &[_]| {
         let (p, q): (Unaligned<'_, _>, Unaligned<'_, _>) = (p.into(), q.into());
         sections.check_both::<C>(("P", p), ("Q", q)).map_err(|e| e.to_string())
     };
     assert_eq!(check(&p, &q), Ok(()));
-    for at in [CHUNK - 1, CHUNK] {
+    for at in [0, SMALL - 1, SMALL, SMALL + 4] {
         let mut other = p.clone();
         other[at] = p[(at + 1) % p.len()];
         let expected = format!("point {at} of section P and point {at} of section Q do not belong together");

@@ -13,7 +13,7 @@ mod spmv;
 mod timeline;
 mod vector;
 
-pub use msm::{Bases, Plan, SplitScalars};
+pub use msm::{trits, Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 
 use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Timeline, Wire};

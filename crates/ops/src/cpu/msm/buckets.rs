@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// Points that one task sums: few enough for a core's own cache, enough to share an inversion.
-const PIECE: usize = 1 << 13;
+pub(super) const PIECE: usize = 1 << 13;
 /// Fewer additions than this are not worth an inversion.
 const MIN_PAIRS: usize = 64;
 /// Widest digit: its buckets' ends take half a megabyte.
@@ -182,25 +182,31 @@ fn digit(magnitude: &[u64; 4], offset: &[u64; 5], at: u32, c: u32) -> i32 {
 }
 
 /// Terms in the order of their digits, and where those of each digit end.
-type Sorted = (Zeroizing<Vec<Term>>, Zeroizing<Vec<u32>>);
+pub(super) type Sorted = (Zeroizing<Vec<Term>>, Zeroizing<Vec<u32>>);
 
 /// The terms with a digit other than zero, ordered by its absolute value, and where those of the values
 /// 1, 2, .. 2^(c-1) end, after a zero.
 fn sort(terms: &[Term], magnitudes: &[[u64; 4]], offset: &[u64; 5], at: u32, c: u32) -> Result<Sorted> {
     let mut digits: Zeroizing<Vec<i32>> = Zeroizing::new(memory::reserve(OP, magnitudes.len())?);
     digits.extend(magnitudes.iter().map(|m| digit(m, offset, at, c)));
+    sort_by(&digits, 1 << (c - 1), |i| terms[i])
+}
+
+/// The terms with a digit other than zero, at most `most` in its absolute value, ordered by that, and where those of the
+/// values 1, 2, .. `most` end, after a zero.
+pub(super) fn sort_by(digits: &[i32], most: usize, term: impl Fn(usize) -> Term) -> Result<Sorted> {
     // After the counts are added up, place d holds the end of the value d - 1, and moves on to the end of d.
-    let mut ends = Zeroizing::new(memory::filled(OP, (1 << (c - 1)) + 2, 0u32)?);
+    let mut ends = Zeroizing::new(memory::filled(OP, most + 2, 0u32)?);
     digits.iter().for_each(|d| ends[d.unsigned_abs() as usize + 1] += 1);
     ends[1] = 0;
     for d in 1..ends.len() {
         ends[d] += ends[d - 1];
     }
     let mut sorted = Zeroizing::new(memory::filled(OP, ends[ends.len() - 1] as usize, Term::default())?);
-    for (&d, &term) in digits.iter().zip(terms) {
+    for (i, &d) in digits.iter().enumerate() {
         if d != 0 {
             let place = &mut ends[d.unsigned_abs() as usize];
-            sorted[*place as usize] = term.turned(d < 0);
+            sorted[*place as usize] = term(i).turned(d < 0);
             *place += 1;
         }
     }
@@ -225,6 +231,37 @@ fn piece<G: Group>(
     ends: &[u32],
     range: std::ops::Range<usize>,
 ) -> Result<G::Ark> {
+    let Piece { first, mut sums, counts } = add_within_buckets(points, sorted, ends, range)?;
+
+    // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.
+    let mut running = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
+    let mut weighted = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
+    for count in counts.into_iter().rev() {
+        for sum in sums.drain(sums.len() - count..) {
+            if !sum.is_infinity() {
+                running += G::from_xy(sum.x, sum.y);
+            }
+        }
+        weighted += &running;
+    }
+    let (running, weighted): (G::Ark, G::Ark) = (running.into(), weighted.into());
+    Ok(weighted + ark_ec::PrimeGroup::mul_bigint(&running, [first as u64 - 1]))
+}
+
+/// What is left of buckets after additions that share inversions: of bucket `first` + i, `counts[i]` of the `sums`, in order.
+pub(super) struct Piece<F> {
+    pub(super) first: usize,
+    pub(super) sums: Vec<Xy<F>>,
+    pub(super) counts: Vec<usize>,
+}
+
+/// Adds up the terms of `range`, not empty, within their buckets. Its ends may cut buckets.
+pub(super) fn add_within_buckets<F: Field>(
+    points: &[Xy<F>],
+    sorted: &[Term],
+    ends: &[u32],
+    range: std::ops::Range<usize>,
+) -> Result<Piece<F>> {
     let first = ends.partition_point(|&end| end as usize <= range.start);
     // Up to the first bucket that ends no sooner than the range.
     let last = ends.partition_point(|&end| (end as usize) < range.end);
@@ -246,20 +283,7 @@ fn piece<G: Group>(
         sum.y = [sum.y, -sum.y][usize::from(term.is_negative())];
     }
     add_in_pairs(&mut sums, &mut counts)?;
-
-    // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.
-    let mut running = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
-    let mut weighted = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
-    for count in counts.into_iter().rev() {
-        for sum in sums.drain(sums.len() - count..) {
-            if !sum.is_infinity() {
-                running += G::from_xy(sum.x, sum.y);
-            }
-        }
-        weighted += &running;
-    }
-    let (running, weighted): (G::Ark, G::Ark) = (running.into(), weighted.into());
-    Ok(weighted + ark_ec::PrimeGroup::mul_bigint(&running, [first as u64 - 1]))
+    Ok(Piece { first, sums, counts })
 }
 
 /// Adds up neighbours within each group of `counts[i]` points, again and again while it pays.

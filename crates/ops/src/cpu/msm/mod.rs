@@ -4,6 +4,7 @@
 //! dropped, and +-1 is summed apart, once a vector for all sets of points.
 
 mod buckets;
+pub mod trits;
 
 use super::{one_lane, Cpu};
 use crate::curve::BaseField;
