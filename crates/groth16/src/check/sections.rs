@@ -3,7 +3,7 @@
 //! Each point is checked to satisfy the curve's equation. Whether they lie in the subgroup of prime order is
 //! asked of random sums of them, in which each point has a factor of -1, 0 or 1. A point outside is of order 3 or more modulo the
 //! subgroup, as no cofactor is even, so that one of its factors at most takes the sum into the subgroup. [`ROUNDS`] times
-//! seven sums let it pass with a chance below 2^-128. A round costs about one addition a point where a check of each point costs
+//! seven sums let it pass with a chance below 2^-64. A round costs about one addition a point where a check of each point costs
 //! a hundred or more. The same sums with the same factors, taken of B in both groups, say that it is the same in both.
 
 use super::{check_curve, check_point, same_multiple, Fault};
@@ -18,11 +18,9 @@ use std::ops::Range;
 use tandem_ops::cpu::trits::{Points, MOST};
 use tandem_ops::{Curve, Group, Unaligned};
 
-/// Rounds of random digits, of [`TRITS`](tandem_ops::cpu::trits::TRITS) factors each, that leave a chance below 2^-128: 3^(7 * 12) is above 2^133.
-pub(super) const ROUNDS: u32 = 12;
-
-/// Rounds that say that points are the same in both groups, but for a chance below 2^-64: 3^(7 * 6) is above 2^66.
-pub(super) const SAME_ROUNDS: u32 = 6;
+/// Rounds of random digits, of [`TRITS`](tandem_ops::cpu::trits::TRITS) factors each, that leave a chance below 2^-64: 3^(7 * 6) is
+/// above 2^66.
+pub(super) const ROUNDS: u32 = 6;
 
 /// Points that share their random sums: many beside the digits there are, few enough for a core's caches.
 const CHUNK: usize = 1 << 16;
@@ -49,8 +47,8 @@ fn digits(count: usize, rng: &mut ChaCha12Rng) -> Vec<i32> {
     (0..count).map(|_| draw()).collect()
 }
 
-/// The sum of the points, each with the factor that its trits of the first [`SAME_ROUNDS`] make up, the first one first; `None` if one of
-/// the sums with a single trit is outside the subgroup, where that is `asked`.
+/// The sum of the points, each with the factor that its trits make up, the first one first; `None` if one of the sums with a single
+/// trit is outside the subgroup, where that is `asked`.
 pub(super) fn combination<G: Group>(
     points: Unaligned<'_, G::Point>,
     asked: bool,
@@ -59,14 +57,12 @@ pub(super) fn combination<G: Group>(
     let len = points.len();
     let points = Points::<G>::new(len, points.iter().map(|point| G::to_ark(&point)))?;
     let mut combination = G::Ark::ZERO;
-    for round in 0..if asked { ROUNDS } else { SAME_ROUNDS } {
+    for _ in 0..ROUNDS {
         for sum in points.trit_sums(digits(len, rng))? {
             if asked && !G::is_in_subgroup(&G::from_ark(&sum.into_affine())) {
                 return Ok(None);
             }
-            if round < SAME_ROUNDS {
-                combination = combination.double() + combination + sum;
-            }
+            combination = combination.double() + combination + sum;
         }
     }
     Ok(Some(combination))
