@@ -49,6 +49,13 @@ fn named(command: &Command) -> Named {
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
+        Command::Submit(a) => Named { inputs: vec![a.witness.clone()], outputs: a.outputs() },
+        Command::Wait(a) => Named { inputs: vec![], outputs: a.outputs() },
+        Command::Serve(_)
+        | Command::ServeWorker(_)
+        | Command::Status(_)
+        | Command::Cancel(_)
+        | Command::Keys { .. } => Named::default(),
         Command::Doctor(_) | Command::Completions { .. } | Command::Help { .. } | Command::Snarkjs(_) => {
             Named::default()
         }
