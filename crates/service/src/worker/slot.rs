@@ -25,6 +25,9 @@ const ELSEWHERE_MS: i64 = 5_000;
 /// The pause before the second attempt; each further one is twice as long.
 const AGAIN_MS: i64 = 100;
 
+/// The pause before a worker is started again; after each that ended no job it is twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A worker's place, whichever process fills it.
 pub(crate) struct Slot {
     /// Its number and device, such as `0:cpu`.
@@ -73,6 +76,8 @@ struct Process {
     to: UnixStream,
     number: u64,
     heard: Instant,
+    /// Whether it has ended a job by itself, so that another like it is started at once.
+    was_useful: bool,
 }
 
 impl Drop for Process {
@@ -119,11 +124,15 @@ impl Slot {
     pub(crate) fn run(&self, core: &Core) {
         let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(inbox) = inbox else { return };
-        let mut pause = Duration::from_millis(100);
+        let mut pause = PAUSE / 2;
         for number in 1.. {
-            let begun = Instant::now();
+            let mut was_useful = false;
             let trouble = match self.start(core, number) {
-                Ok(mut process) => self.attend(core, &mut process, &inbox),
+                Ok(mut process) => {
+                    let trouble = self.attend(core, &mut process, &inbox);
+                    was_useful = process.was_useful;
+                    trouble
+                }
                 Err(error) => Some(format!("the worker cannot be started: {error}")),
             };
             let Some(trouble) = trouble else { break };
@@ -131,9 +140,8 @@ impl Slot {
             core.metrics.add("tandem_worker_restarts_total", &[("worker", &self.name)], 1.0);
             let restarts = self.lock().restarts + 1;
             *self.lock() = SlotStatus { restarts, trouble: Some(trouble), ..SlotStatus::default() };
-            // One that worked for a while is started at once.
             let longest = Duration::from_secs(core.config.backoff_seconds.into());
-            pause = if begun.elapsed() > longest { Duration::from_millis(100) } else { (pause * 2).min(longest) };
+            pause = if was_useful { PAUSE } else { (pause * 2).min(longest) };
             let over = Instant::now() + pause;
             while Instant::now() < over && !core.is_draining() {
                 std::thread::sleep(LOOK.min(pause));
@@ -152,7 +160,7 @@ impl Slot {
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let child = command.spawn()?;
         drop(command);
-        let process = Process { child, to, number, heard: Instant::now() };
+        let process = Process { child, to, number, heard: Instant::now(), was_useful: false };
         let mut from = process.to.try_clone()?;
         let events = self.events.clone();
         std::thread::Builder::new().name(format!("hear {}", self.name)).spawn(move || loop {
@@ -255,6 +263,7 @@ impl Slot {
                 Ok(Event::Said(number, FromWorker::Done(made)))
                     if number == process.number && is_of(lease, &made.job, made.attempt) =>
                 {
+                    process.was_useful = true;
                     return self.done(core, claim, made);
                 }
                 Ok(Event::Said(number, FromWorker::Failed(failure)))
