@@ -206,7 +206,7 @@ fn value(text: &str) -> Value {
 }
 
 fn at(path: &Path, text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(1, |span| text.get(..span.start).unwrap_or("").lines().count().max(1));
+    let line = error.span().map_or(1, |span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
     format!("{}: line {line}: {}", path.display(), first_line(error.message()))
 }
 

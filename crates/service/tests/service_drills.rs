@@ -56,7 +56,7 @@ fn two_hundred_jobs_survive_kills() {
         let senders = [scope.spawn(send(0)), scope.spawn(send(1))];
         let killer = scope.spawn(|| {
             let begun = Instant::now();
-            while !all_sent.load(Ordering::SeqCst) || begun.elapsed() < Duration::from_secs(4) {
+            while !all_sent.load(Ordering::SeqCst) || begun.elapsed() < Duration::from_secs(3) {
                 std::thread::sleep(Duration::from_millis(50 + next(350)));
                 kills += 1;
                 if next(3) == 0 {
