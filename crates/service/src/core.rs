@@ -129,13 +129,13 @@ impl Core {
         Ok(cancelled)
     }
 
-    /// Tells who waits, and removes the witness.
+    /// Removes the witness, and tells who waits.
     fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
         self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
-        let _ = self.ends.send(id.into());
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }
+        let _ = self.ends.send(id.into());
     }
 
     /// Fails what is late and forgets what is old.

@@ -119,12 +119,13 @@ fn a_worker_killed_in_any_stage_costs_an_attempt_and_no_job() {
 /// Each time one worker has the job first; the other one is there for it, and the first comes back.
 #[test]
 fn a_worker_that_hangs_is_ended_and_the_job_is_done_elsewhere() {
-    let service = Service::start("workers = ['cpu', 'sim:2']\nbeat_seconds = 2\nproof_seconds = 2");
-    for fault in ["freeze", "hang"] {
+    let service = Service::start("workers = ['cpu', 'sim:2']\nbeat_seconds = 1\nproof_seconds = 3");
+    for (fault, why) in [("freeze", "no sign of life"), ("hang", "longer than proof_seconds")] {
         service.fault(&format!("{fault},prove,1"));
         let id = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
         let job = service.ended(&id);
         assert_eq!(codes(&job), ["worker_hung", "done"], "{job}");
+        assert!(job["attempts"][0]["message"].as_str().unwrap().contains(why), "{job}");
         assert_ne!(job["attempts"][0]["worker"], job["attempts"][1]["worker"]);
     }
     wait_for("both workers", || service.client().get("/ready").is_ok_and(|ready| ready["workers"] == 2));
@@ -138,7 +139,7 @@ fn a_job_that_kills_every_worker_fails_in_the_end() {
     let job = service.ended(&id);
     assert_eq!((codes(&job), job["error"]["code"].as_str()), (vec!["worker_died"], Some("worker_died")));
     assert_eq!(refused(service.client().get(&format!("/v1/jobs/{id}/result"))), (409, "no_result".into()));
-    assert!(service.witnesses().is_empty());
+    wait_for("the witnesses to be removed", || service.witnesses().is_empty());
 }
 
 /// A device that cannot be had now is asked for again.
@@ -184,7 +185,7 @@ fn witnesses_and_keys_that_are_wrong_fail_at_once() {
         let said = job["error"]["message"].as_str().unwrap();
         assert!(said.contains("the witness") && !said.contains("data/"), "{said}");
     }
-    assert!(service.witnesses().is_empty());
+    wait_for("the witnesses to be removed", || service.witnesses().is_empty());
     // The key's file changed since it was registered, and the worker that knew it is gone.
     let pid = service.client().get("/v1/workers").unwrap()["workers"][0]["pid"].as_u64().unwrap();
     kill(Pid::from_raw(pid as i32), Signal::SIGKILL).unwrap();
@@ -219,7 +220,7 @@ fn a_full_disk_loses_nothing() {
     let later = service.submit(Some("while-full")).unwrap()["id"].as_str().unwrap().to_string();
     assert_eq!(service.ended(&later)["state"], "done");
     service.stop();
-    assert!(service.witnesses().is_empty());
+    wait_for("the witnesses to be removed", || service.witnesses().is_empty());
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn jobs_are_cancelled_and_end_at_their_deadline() {
     assert_eq!(service.ended(&running)["state"], "cancelled");
     assert_eq!(refused(service.post(&format!("/v1/jobs/{next}/cancel"))), (409, "already_ended".into()));
     assert_eq!(refused(service.post("/v1/jobs/none/cancel")), (404, "no_job".into()));
-    assert!(service.witnesses().is_empty());
+    wait_for("the witnesses to be removed", || service.witnesses().is_empty());
 }
 
 /// While running jobs end, nothing new is taken; what waits is done by the next service on the same files.
