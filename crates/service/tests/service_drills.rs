@@ -270,7 +270,14 @@ fn a_stop_ends_what_runs_and_keeps_what_waits() {
         let state = |id: &str| store.job(id).unwrap().unwrap().state;
         assert_eq!((state(&running), state(&waiting)), (State::Done, State::Pending));
     }
+    // What a kill leaves behind is removed at the start: a witness without a job, a half of one, a half of a key.
+    for name in ["witnesses/0f1e", "witnesses/0f1e.part", "keys/0f1e.part"] {
+        std::fs::write(service.at("data").join(name), "left").unwrap();
+    }
     service.restart();
     assert_eq!(codes(&service.ended(&waiting)), ["done"]);
+    assert!(
+        service.witnesses().iter().all(|name| !name.starts_with("0f1e")) && !service.at("data/keys/0f1e.part").exists()
+    );
     service.verify(&service.verifier(), &running);
 }
