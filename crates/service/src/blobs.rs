@@ -98,7 +98,7 @@ impl Part {
 
     /// Gives the file its name, when it is on the disk.
     pub(crate) fn keep(mut self, name: &str) -> io::Result<()> {
-        self.file.sync_all()?;
+        self.file.sync_data()?;
         fs::rename(&self.path, self.folder.join(name))?;
         self.is_kept = true;
         File::open(&self.folder)?.sync_all()

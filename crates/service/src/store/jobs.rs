@@ -146,7 +146,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64) -> Result<Option<Claim>> {
-        self.write(|db| {
+        self.write_unsynced(|db| {
             let next: Option<String> = db
                 .prepare_cached(
                     "SELECT id FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \

@@ -1,6 +1,6 @@
 //! What is known of jobs, attempts, results and keys: one SQLite file, and the only place that speaks SQL.
 //!
-//! Every method is one transaction, and is on the disk when it returns. The time is the caller's, in milliseconds since 1970.
+//! Every method is one transaction, and is on the disk when it returns, but for a claim, which costs nothing if it is lost. The time is the caller's, in milliseconds since 1970.
 
 mod jobs;
 mod keys;
@@ -92,12 +92,24 @@ impl Store {
 
     /// One transaction that writes: whole, or not at all where `body` fails.
     fn write<T>(&self, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
-        let mut db = self.db();
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let value = body(&transaction)?;
-        transaction.commit()?;
-        Ok(value)
+        write_in(&mut self.db(), body)
     }
+
+    /// [`Store::write`] for what may be lost with the machine's power, as if it had not been written, but not with the process.
+    fn write_unsynced<T>(&self, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut db = self.db();
+        db.pragma_update(None, "synchronous", "normal")?;
+        let written = write_in(&mut db, body);
+        db.pragma_update(None, "synchronous", "full")?;
+        written
+    }
+}
+
+fn write_in<T>(db: &mut Connection, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = body(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
 }
 
 fn migrate(db: &mut Connection, migrations: &[&str], path: &Path) -> Result<()> {
