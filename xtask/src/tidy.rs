@@ -45,7 +45,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 16] = [
+const DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -57,7 +57,8 @@ const DEPENDENCIES: [(&str, &[&str]); 16] = [
     ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
     ("console", &["engine", "fabric-topology", "formats", "ops"]),
     ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
-    ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "witness"]),
+    ("service", &["engine"]),
+    ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "service", "witness"]),
     ("fabric-topology", &[]),
     ("fabric-plan", &["fabric-topology"]),
     ("fabric", &["cuda", "cuda-build", "fabric-plan", "fabric-topology"]),

@@ -33,7 +33,7 @@ const TIERS: [Tier; 8] = [
         name: "cpu",
         needs: "nothing",
         files: "binary callers circuits cpu damage engine faults files graphs groth16 hostile interrupted json limit mutation poseidon \
-                properties requests store values wiped witness",
+                properties requests service_drills service_http service_store store values wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
     },
@@ -52,7 +52,8 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "binary",
         needs: "nvcc",
-        files: "bad_input builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures program prove reduce sort",
+        files: "bad_input builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures program prove reduce sort \
+                service",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },

@@ -110,6 +110,34 @@ pub(crate) enum Command {
                             tandem sort pairs.bin sorted.bin --key u32 --pairs --descending"
     )]
     Sort(crate::sort::SortFile),
+    /// Run a proving service on this machine
+    #[command(
+        after_help = "Callers use tandem submit, status, wait, cancel and keys, or HTTP: GET /openapi.json describes it.\n\n\
+        Examples:\n  tandem serve\n  tandem serve --config tandem.toml --print-config\n  \
+        tandem serve --worker cuda:0 --worker cuda:1"
+    )]
+    Serve(crate::serve::Serve),
+    /// A worker of the service, which starts it
+    #[command(hide = true)]
+    ServeWorker(crate::serve::Worker),
+    /// Send a witness to a service; prints the job's id, or waits for its proof
+    #[command(after_help = "With PROOF and PUBLIC it waits and writes them.\n\nExamples:\n  \
+        tandem submit circuit.zkey witness.wtns proof.json public.json\n  tandem submit withdraw witness.wtns --id order-17")]
+    Submit(crate::jobs::Submit),
+    /// Say how a job of a service is, or list its jobs
+    #[command(after_help = "Example:\n  tandem status 0f1e2d3c4b5a69788796a5b4c3d2e1f0 --json")]
+    Status(crate::jobs::Status),
+    /// Wait for a job of a service, and write its proof
+    #[command(after_help = "Example:\n  tandem wait 0f1e2d3c4b5a69788796a5b4c3d2e1f0 proof.json public.json")]
+    Wait(crate::jobs::Wait),
+    /// Take a job of a service back
+    #[command(after_help = "Example:\n  tandem cancel 0f1e2d3c4b5a69788796a5b4c3d2e1f0")]
+    Cancel(crate::jobs::Cancel),
+    /// The keys of a service
+    Keys {
+        #[command(subcommand)]
+        what: crate::jobs::Keys,
+    },
     /// Measure, after checking that the results are right
     Bench(tandem_bench::Command),
     /// Print the help of a command, or of environment or snarkjs

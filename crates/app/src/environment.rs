@@ -1,9 +1,10 @@
 //! The variables of the environment that the program reads, in one place; a name that looks like one of them and is none is told.
 
 use tandem_console::report;
+use tandem_service::SETTINGS;
 
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
-pub(crate) const VARIABLES: [(&str, &str, &str); 9] = [
+pub(crate) const VARIABLES: [(&str, &str, &str); 11] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
     ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
     ("TANDEM_THREADS", "--threads", "threads of the CPU; all processors unless set"),
@@ -12,8 +13,15 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 9] = [
     ("TANDEM_MAX_SECONDS", "--max-seconds", "seconds of a circuit's program"),
     ("TANDEM_MAX_MEMORY", "--max-memory", "MiB for a circuit's program, its inputs and the witness"),
     ("TANDEM_CACHE_DIR", "", "folder that remembers checked keys; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem"),
+    ("TANDEM_SERVER", "--server", "address of the service that submit, status, wait, cancel and keys call"),
+    ("TANDEM_SERVE_CONFIG", "--config", "file of settings of the service"),
     ("NO_COLOR", "", "if not empty: no colour, unless --color says so (https://no-color.org)"),
 ];
+
+/// All that users set: also the settings of the service.
+fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    VARIABLES.into_iter().chain(SETTINGS.map(|(_, variable, what)| (variable, "", what)))
+}
 
 /// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
 const OTHERS: [&str; 22] = [
@@ -43,7 +51,7 @@ const OTHERS: [&str; 22] = [
 
 /// Takes away variables that are empty, as if they were not set. To be called before there are other threads.
 pub(crate) fn forget_empty() {
-    for (name, ..) in VARIABLES {
+    for (name, ..) in all() {
         if std::env::var_os(name).is_some_and(|value| value.is_empty()) {
             std::env::remove_var(name);
         }
@@ -60,7 +68,7 @@ pub(crate) fn check() {
 }
 
 fn warning(name: &str) -> Option<String> {
-    let known = || VARIABLES.iter().map(|(name, ..)| *name);
+    let known = || all().map(|(name, ..)| name);
     if !name.starts_with("TANDEM_") || known().chain(OTHERS).any(|other| other == name) {
         return None;
     }
@@ -93,9 +101,9 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
 /// The list, for `tandem help environment`.
 pub(crate) fn help() -> String {
     let mut text = "Variables of the environment; an option on the command line comes first.\n\n".to_string();
-    for (name, option, what) in VARIABLES {
+    for (name, option, what) in all() {
         let option = if option.is_empty() { String::new() } else { format!("as {option}: ") };
-        text += &report::row(20, name, &format!("{option}{what}"));
+        text += &report::row(28, name, &format!("{option}{what}"));
         text.push('\n');
     }
     text
@@ -150,13 +158,8 @@ mod tests {
         }
         // A slip that a test makes, and what all begin with.
         found.retain(|name| name != "TANDEM_DEVISE" && name != "TANDEM_");
-        let known: std::collections::BTreeSet<String> = VARIABLES
-            .iter()
-            .map(|(name, ..)| *name)
-            .chain(OTHERS)
-            .filter(|n| *n != "NO_COLOR")
-            .map(String::from)
-            .collect();
+        let known: std::collections::BTreeSet<String> =
+            all().map(|(name, ..)| name).chain(OTHERS).filter(|n| *n != "NO_COLOR").map(String::from).collect();
         let missing: Vec<_> = found.difference(&known).collect();
         let gone: Vec<_> = known.difference(&found).collect();
         assert!(missing.is_empty() && gone.is_empty(), "not listed: {missing:?}; listed and unused: {gone:?}");

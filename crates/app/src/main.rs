@@ -14,12 +14,14 @@ mod doctor;
 mod environment;
 mod hash;
 mod inspect;
+mod jobs;
 mod last;
 mod many;
 mod named;
 mod native;
 mod plan;
 mod reduce;
+mod serve;
 mod sort;
 mod source;
 mod topo;
@@ -76,6 +78,13 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Topo(args) => topo::run(args),
         Command::Plan(args) => plan::run(args, session.quiet),
         Command::Bench(args) => tandem_bench::run(session, args),
+        Command::Serve(args) => serve::run(session, args),
+        Command::ServeWorker(args) => serve::worker(session, args),
+        Command::Submit(args) => jobs::submit(session, args),
+        Command::Status(args) => jobs::status(args),
+        Command::Wait(args) => jobs::wait(session, args),
+        Command::Cancel(args) => jobs::cancel(args),
+        Command::Keys { what } => jobs::keys(what),
         Command::Completions { shell } => cli::completions(*shell),
         Command::Help { topic } => usage::help(topic),
         // They have been put into our words.

@@ -49,7 +49,14 @@ fn named(command: &Command) -> Named {
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
-        Command::Doctor(_)
+        Command::Submit(a) => Named { inputs: vec![a.witness.clone()], outputs: a.outputs() },
+        Command::Wait(a) => Named { inputs: vec![], outputs: a.outputs() },
+        Command::Serve(_)
+        | Command::ServeWorker(_)
+        | Command::Status(_)
+        | Command::Cancel(_)
+        | Command::Keys { .. }
+        | Command::Doctor(_)
         | Command::Cache(_)
         | Command::Completions { .. }
         | Command::Help { .. }

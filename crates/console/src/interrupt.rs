@@ -2,11 +2,14 @@
 
 use crate::failure::Outcome;
 use nix::sys::signal::{SigSet, Signal};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 /// The first of them that came; 0 before.
 static ASKED: AtomicI32 = AtomicI32::new(0);
+
+/// Whether the first signal only asks, and the program ends by itself when it has nothing more to do.
+static DRAINS: AtomicBool = AtomicBool::new(false);
 
 /// How long the work in hand may take to end by itself, so that secrets are wiped and devices are given back in order.
 const GRACE: Duration = Duration::from_millis(700);
@@ -44,8 +47,16 @@ fn ends() -> SigSet {
     signals
 }
 
+/// From now on the first signal only asks ([`asked`]): for a program that ends what it has begun. A second one ends it.
+pub fn drain() {
+    DRAINS.store(true, Ordering::SeqCst);
+}
+
 fn end(signal: Signal) {
     let is_first = ASKED.compare_exchange(0, signal as i32, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if is_first && signal != Signal::SIGQUIT && DRAINS.load(Ordering::SeqCst) {
+        return;
+    }
     let later = || {
         std::thread::sleep(GRACE);
         leave();

@@ -6,8 +6,8 @@ use clap::{Arg, CommandFactory};
 
 /// Options of every command that do nothing for some, with those for which they do something. A word stands for all below it.
 const LISTED: [(&str, &[&str]); 5] = [
-    ("device", &["prove", "fullprove", "hash", "reduce", "sort", "bench", "doctor"]),
-    ("schedule", &["prove", "fullprove", "bench groth16"]),
+    ("device", &["prove", "fullprove", "hash", "reduce", "sort", "bench", "doctor", "serve"]),
+    ("schedule", &["prove", "fullprove", "bench groth16", "serve"]),
     (
         "threads",
         &[
@@ -23,6 +23,7 @@ const LISTED: [(&str, &[&str]); 5] = [
             "sort",
             "bench",
             "doctor",
+            "serve",
         ],
     ),
     (

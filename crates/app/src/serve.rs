@@ -1,0 +1,99 @@
+//! `tandem serve`, and the workers that it starts.
+
+use clap::Args;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::session::Session;
+use tandem_console::values::device;
+use tandem_console::{files, interrupt, report};
+use tandem_service::Config;
+
+/// Bytes of a file of settings at most.
+const CONFIG_MAX: u64 = 1 << 20;
+
+/// This very program, also where its file was replaced by a later one since it started.
+const SELF: &str = "/proc/self/exe";
+
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// A file of settings, in TOML; options and variables come before it
+    #[arg(long, value_name = "FILE", env = "TANDEM_SERVE_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+    /// Address and port, on this machine alone; port 0 takes a free one [default: 127.0.0.1:8555]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Folder of the database, the witnesses and the uploaded keys [default: ~/.local/state/tandem]
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Folder whose .zkey files may be registered by path
+    #[arg(long, value_name = "FOLDER")]
+    key_folder: Option<PathBuf>,
+    /// A worker on this device, a process of its own; may be given again and again [default: one, on --device]
+    #[arg(long, value_name = "DEVICE")]
+    worker: Vec<String>,
+    /// Print the settings that hold, as a file of settings, and end
+    #[arg(long)]
+    print_config: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Worker {
+    /// MiB of keys on the device
+    #[arg(long, value_name = "MIB")]
+    key_memory_mib: u64,
+}
+
+impl Serve {
+    fn config(&self) -> Outcome<Config> {
+        let file = self.config.as_ref().map(|path| {
+            let text = files::read(path, CONFIG_MAX)?;
+            let text = std::str::from_utf8(&text).map_err(|_| Failure::file(path, "expected text in UTF-8"))?;
+            Ok::<_, Failure>((path, text.to_string()))
+        });
+        let file = file.transpose()?;
+        let text = |path: &PathBuf| path.to_str().map(String::from).ok_or(Failure::file(path, "the name is no UTF-8"));
+        let mut options = Vec::new();
+        for (name, path) in [("data", &self.data), ("key_folder", &self.key_folder)] {
+            if let Some(path) = path {
+                options.push((name, text(path)?.into()));
+            }
+        }
+        options.extend(self.listen.iter().map(|listen| ("listen", listen.clone().into())));
+        if !self.worker.is_empty() {
+            options.push(("workers", self.worker.clone().into()));
+        }
+        let file = file.as_ref().map(|(path, text)| (path.as_path(), text.as_str()));
+        let config = Config::read(file, |name| std::env::var(name).ok(), options).map_err(Failure::input)?;
+        for worker in &config.workers {
+            device(worker).map_err(|e| Failure::input(format!("workers: '{worker}': {e}")))?;
+        }
+        Ok(config)
+    }
+}
+
+pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
+    let config = args.config()?;
+    if args.print_config {
+        report::result(&config.to_toml());
+        return Ok(());
+    }
+    let (device, schedule) = (session.device.to_string(), tandem_console::values::name(&session.schedule));
+    let (threads, memory) = (tandem_ops::threads::count().to_string(), config.key_memory_mib.to_string());
+    let worker = move |of: &str| {
+        let of = if of == "auto" { &device } else { of };
+        let mut command = Command::new(SELF);
+        command.arg0("tandem").args(["serve-worker", "--device", of, "--schedule", &schedule, "--threads", &threads]);
+        command.args(["--key-memory-mib", &memory]);
+        command
+    };
+    interrupt::drain();
+    let ready = |address: std::net::SocketAddr| report::result(&format!("http://{address}"));
+    tandem_service::serve(config, worker, ready, interrupt::asked).map_err(Failure::input)
+}
+
+pub(crate) fn worker(session: &Session, args: &Worker) -> Outcome {
+    let open = || tandem_engine::Engine::open_as(&session.device, session.schedule.into());
+    tandem_service::work(open, args.key_memory_mib << 20).map_err(Failure::device)
+}

@@ -1,0 +1,96 @@
+//! `tandem serve` and its clients, as people use them.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use support::{demo, expect, refused_in, run, tandem, text};
+
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(folder: &Path) -> Server {
+        let mut command = tandem();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--device", "cpu", "--data", text(&folder.join("data"))]);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Server { process, address: address.trim().into() }
+    }
+
+    #[track_caller]
+    fn run(&self, status: i32, args: &[&str]) -> (String, String) {
+        expect(status, tandem().args(args).env("TANDEM_SERVER", &self.address).output().unwrap(), args)
+    }
+
+    /// Ends it by a signal: its exit status.
+    fn end(mut self, signal: &str) -> Option<i32> {
+        Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_job_from_submit_to_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let server = Server::start(folder.path());
+    let (zkey, wtns) = (demo("membership.zkey"), demo("membership.wtns"));
+    let (proof, public) = (at("proof.json"), at("public.json"));
+    server.run(0, &["submit", text(&zkey), text(&wtns), text(&proof), text(&public)]);
+    let vkey = demo("membership.vkey.json");
+    assert_eq!(run(0, &["verify", text(&vkey), text(&public), text(&proof)]).0, "OK\n");
+    // By name, with an id; another content under that id is refused.
+    server.run(0, &["keys", "add", "member", text(&zkey)]);
+    let (id, _) = server.run(0, &["submit", "member", text(&wtns), "--id", "one"]);
+    assert_eq!(server.run(0, &["submit", "member", text(&wtns), "--id", "one"]).0, id);
+    std::fs::write(at("other.wtns"), "other").unwrap();
+    let (_, error) = server.run(2, &["submit", "member", text(&at("other.wtns")), "--id", "one"]);
+    assert!(error.contains("the id was used before"), "{error}");
+    let id = id.trim();
+    server.run(0, &["wait", id]);
+    let (status, _) = server.run(0, &["status", id, "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((status["state"].as_str(), status["attempts"][0]["code"].as_str()), (Some("done"), Some("done")));
+    let (bad, _) = server.run(0, &["submit", "member", text(&at("other.wtns"))]);
+    let (_, error) = server.run(2, &["wait", bad.trim(), text(&at("no.json")), text(&at("no2.json"))]);
+    assert!(error.contains("failed: the witness") && !at("no.json").exists(), "{error}");
+    let (_, error) = server.run(2, &["cancel", id]);
+    assert!(error.contains("the job is done already"), "{error}");
+    assert!(server.run(0, &["keys", "list"]).0.contains("member"));
+    server.run(0, &["keys", "evict", "member"]);
+    server.run(0, &["keys", "remove", "member"]);
+    assert_eq!(server.end("-TERM"), Some(0));
+}
+
+#[test]
+fn settings_are_checked_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("tandem.toml"), "data = 'd'\nattemps = 2\n").unwrap();
+    refused_in(at, &["serve", "--listen", "0.0.0.0:80"], &["can be reached from other machines", "127.0.0.1"]);
+    refused_in(at, &["serve", "--config", "tandem.toml"], &["tandem.toml: line 2", "attemps"]);
+    refused_in(at, &["serve", "--data", "d", "--worker", "gpu"], &["workers: 'gpu'"]);
+    std::fs::write(at.join("tandem.toml"), "data = 'd'\nattempts = 2\n").unwrap();
+    let (config, _) =
+        run(0, &["serve", "--config", text(&at.join("tandem.toml")), "--worker", "cpu", "--print-config"]);
+    assert!(config.contains("attempts = 2") && config.contains("workers = [\"cpu\"]"), "{config}");
+    let refused = tandem().args(["status", "--server", "127.0.0.1:1"]).output().unwrap();
+    let (_, error) = expect(3, refused, &["status"]);
+    assert!(error.contains("is tandem serve running there?"), "{error}");
+    // A second one on the same folder.
+    let server = Server::start(at);
+    refused_in(at, &["serve", "--data", text(&at.join("data")), "--listen", "127.0.0.1:0"], &["another tandem serve"]);
+    drop(server);
+}

@@ -1,0 +1,165 @@
+//! Files that are written once: witnesses, and keys that were uploaded. A file has its name only when it is whole and on the disk.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// What the name of a file that is being written ends with.
+const PART: &str = ".part";
+
+/// A folder of such files, for this user alone.
+pub(crate) struct Blobs {
+    folder: PathBuf,
+}
+
+/// A file that is being written. It is removed unless it is kept.
+pub(crate) struct Part {
+    folder: PathBuf,
+    path: PathBuf,
+    file: File,
+    hasher: blake3::Hasher,
+    bytes: u64,
+    is_kept: bool,
+}
+
+/// Makes a folder for this user alone; one that others may look into is closed to them.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+/// 32 hexadecimal digits that nobody can guess.
+pub(crate) fn random_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Blobs {
+    pub(crate) fn open(folder: PathBuf) -> io::Result<Blobs> {
+        private_folder(&folder)?;
+        Ok(Blobs { folder })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Begins a file; `hasher` is what its content goes through.
+    pub(crate) fn create(&self, hasher: blake3::Hasher) -> io::Result<Part> {
+        let path = self.folder.join(random_name()? + PART);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Part { folder: self.folder.clone(), path, file, hasher, bytes: 0, is_kept: false })
+    }
+
+    /// Removes a file. That it is gone already is no error.
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.path(name)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes everything but the files of these names, to be called before anything is written. Returns how many there were.
+    pub(crate) fn sweep(&self, needed: &HashSet<String>) -> io::Result<usize> {
+        let mut swept = 0;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_none_or(|name| !needed.contains(name)) {
+                fs::remove_file(entry.path())?;
+                swept += 1;
+            }
+        }
+        Ok(swept)
+    }
+}
+
+impl Part {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn hash(&self) -> blake3::Hash {
+        self.hasher.finalize()
+    }
+
+    /// Gives the file its name, when it is on the disk.
+    pub(crate) fn keep(mut self, name: &str) -> io::Result<()> {
+        self.file.sync_data()?;
+        fs::rename(&self.path, self.folder.join(name))?;
+        self.is_kept = true;
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // The next start sweeps what stays.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole_and_is_this_users_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("blobs");
+        fs::create_dir(&at).unwrap();
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
+        let blobs = Blobs::open(at.clone()).unwrap();
+        assert_eq!(mode(&at), 0o700);
+        let mut part = blobs.create(blake3::Hasher::new()).unwrap();
+        part.write(b"half").unwrap();
+        assert!(names(&at)[0].ends_with(PART) && mode(part.path()) == 0o600);
+        part.write(b" and half").unwrap();
+        assert_eq!((part.bytes(), part.hash()), (13, blake3::hash(b"half and half")));
+        part.keep("whole").unwrap();
+        assert_eq!((names(&at), mode(&blobs.path("whole"))), (vec!["whole".to_string()], 0o600));
+        // What is given up leaves nothing.
+        blobs.create(blake3::Hasher::new()).unwrap().write(b"x").unwrap();
+        assert_eq!(names(&at), ["whole"]);
+        blobs.remove("whole").unwrap();
+        blobs.remove("whole").unwrap();
+        assert!(names(&at).is_empty());
+    }
+
+    #[test]
+    fn a_start_sweeps_what_nobody_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().into()).unwrap();
+        for name in ["needed", "orphan", "half.part"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        assert_eq!(blobs.sweep(&HashSet::from(["needed".to_string()])).unwrap(), 2);
+        assert_eq!(names(folder.path()), ["needed"]);
+    }
+}

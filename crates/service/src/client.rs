@@ -1,0 +1,206 @@
+//! The other side: calls a service, a connection for each request, and sends files piece by piece.
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::Request;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use std::fs::File;
+use std::future::poll_fn;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+pub use hyper::Method;
+
+/// Bytes of a file that are sent at a time.
+const PIECE: usize = 256 << 10;
+
+/// Bytes of a reply at most.
+const REPLY_MAX: usize = 64 << 20;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Why a call gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No service answers.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The service answers, and refuses.
+    #[error("{message}")]
+    Refused {
+        /// HTTP's status.
+        status: u16,
+        /// A word, such as `no_key`.
+        code: String,
+        /// What is wrong, and what to do.
+        message: String,
+    },
+    /// A file of the caller's cannot be read.
+    #[error("{0}")]
+    File(String),
+}
+
+/// What is sent with a request.
+pub enum Content<'a> {
+    /// Nothing.
+    Empty,
+    /// A value as JSON.
+    Json(&'a Value),
+    /// A file, or a pipe.
+    File(&'a Path),
+}
+
+/// A service to be called.
+#[derive(Debug, Clone)]
+pub struct Client {
+    host: String,
+    address: SocketAddr,
+}
+
+impl Client {
+    /// The service at an address such as `127.0.0.1:8555`, which may have `http://` in front.
+    ///
+    /// # Errors
+    /// It is no address of this machine.
+    pub fn new(server: &str) -> Result<Client, String> {
+        let host = server.strip_prefix("http://").unwrap_or(server).trim_end_matches('/');
+        let address = host.replace("localhost", "127.0.0.1").parse::<SocketAddr>().ok();
+        let address = address.filter(|address| address.ip().is_loopback());
+        let address = address.ok_or_else(|| {
+            format!(
+                "'{server}': expected an address of this machine, such as http://127.0.0.1:8555; there is no TLS yet"
+            )
+        })?;
+        Ok(Client { host: host.into(), address })
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// Nobody answers, or the service refuses.
+    pub fn get(&self, path: &str) -> Result<Value, CallError> {
+        self.call(Method::GET, path, &[], Content::Empty)
+    }
+
+    /// Calls the service; `method` is one of HTTP's.
+    ///
+    /// # Errors
+    /// Nobody answers, or the service refuses; the file cannot be read.
+    pub fn call(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        content: Content<'_>,
+    ) -> Result<Value, CallError> {
+        let mut request = Request::builder().method(method).uri(path).header(HOST, &self.host);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = match content {
+            Content::Empty => Outgoing::Whole(None),
+            Content::Json(value) => {
+                request = request.header(CONTENT_TYPE, "application/json");
+                Outgoing::Whole(Some(value.to_string().into()))
+            }
+            Content::File(path) => {
+                let unread = |e: io::Error| CallError::File(format!("{}: cannot read: {e}", path.display()));
+                let file = File::open(path).map_err(unread)?;
+                let about = file.metadata().map_err(unread)?;
+                Outgoing::File { file, bytes: about.is_file().then_some(about.len()) }
+            }
+        };
+        let request = request.body(body).map_err(|e| CallError::Unreachable(format!("no request can be made: {e}")))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| CallError::Unreachable(format!("cannot start: {e}")))?;
+        let (status, text) = runtime.block_on(self.exchange(request))?;
+        let value = serde_json::from_slice::<Value>(&text).unwrap_or(Value::Null);
+        if (200..300).contains(&status) {
+            return Ok(value);
+        }
+        let said = |name: &str| value["error"][name].as_str().map(String::from);
+        let message = said("message").unwrap_or_else(|| format!("the service answers with status {status}"));
+        Err(CallError::Refused { status, code: said("code").unwrap_or_default(), message })
+    }
+
+    async fn exchange(&self, request: Request<Outgoing>) -> Result<(u16, Vec<u8>), CallError> {
+        let away = |e: &dyn std::fmt::Display| {
+            CallError::Unreachable(format!("no service answers at {}: {e}; is tandem serve running there?", self.host))
+        };
+        let stream = tokio::time::timeout(CONNECT, TcpStream::connect(self.address)).await;
+        let stream = stream.map_err(|e| away(&e))?.map_err(|e| away(&e))?;
+        let _ = stream.set_nodelay(true);
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| away(&e))?;
+        tokio::spawn(connection);
+        let reply = sender.send_request(request).await.map_err(|e| away(&e))?;
+        let status = reply.status().as_u16();
+        let mut body: Incoming = reply.into_body();
+        let mut text = Vec::new();
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            let Ok(piece) = frame.map_err(|e| away(&e))?.into_data() else { continue };
+            if text.len() + piece.len() > REPLY_MAX {
+                return Err(away(&format!("the reply has more than {REPLY_MAX} bytes")));
+            }
+            text.extend_from_slice(&piece);
+        }
+        Ok((status, text))
+    }
+}
+
+/// The body of a request.
+enum Outgoing {
+    Whole(Option<Bytes>),
+    File { file: File, bytes: Option<u64> },
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let piece = match &mut *self {
+            Outgoing::Whole(whole) => whole.take(),
+            // The caller has nothing else to do than to wait for the file.
+            Outgoing::File { file, .. } => {
+                let mut piece = Vec::with_capacity(PIECE);
+                match file.by_ref().take(PIECE as u64).read_to_end(&mut piece) {
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                    Ok(0) => None,
+                    Ok(_) => Some(piece.into()),
+                }
+            }
+        };
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Outgoing::Whole(whole) => SizeHint::with_exact(whole.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Outgoing::File { bytes: Some(bytes), .. } => SizeHint::with_exact(*bytes),
+            Outgoing::File { .. } => SizeHint::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_are_taken() {
+        for server in ["http://127.0.0.1:1", "localhost:1", "http://[::1]:1/", "127.0.0.1:1"] {
+            assert!(Client::new(server).is_ok(), "{server}");
+        }
+        for server in ["https://127.0.0.1:1", "example.org:1", "10.0.0.1:1", "127.0.0.1", ""] {
+            assert!(Client::new(server).unwrap_err().contains("expected an address of this machine"), "{server}");
+        }
+    }
+}

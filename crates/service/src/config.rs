@@ -1,0 +1,284 @@
+//! The settings of the service: a file, the environment and options, the later before the earlier.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// The settings with the variable of the environment that sets each.
+pub const SETTINGS: [(&str, &str, &str); 18] = [
+    (
+        "listen",
+        "TANDEM_SERVE_LISTEN",
+        "address and port of the service, on this machine alone; port 0 takes a free one",
+    ),
+    ("data", "TANDEM_SERVE_DATA", "folder of the database, the witnesses and the uploaded keys"),
+    ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
+    ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
+    ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),
+    ("attempts", "TANDEM_SERVE_ATTEMPTS", "how often a job may fail for reasons that may pass"),
+    ("queue", "TANDEM_SERVE_QUEUE", "jobs that may wait"),
+    ("max_key_mib", "TANDEM_SERVE_MAX_KEY_MIB", "MiB of a key that is uploaded"),
+    ("keep_seconds", "TANDEM_SERVE_KEEP_SECONDS", "how long a job that ended is kept, with its result"),
+    ("ageing_seconds", "TANDEM_SERVE_AGEING_SECONDS", "what one step of priority is worth in waiting"),
+    ("proof_seconds", "TANDEM_SERVE_PROOF_SECONDS", "how long an attempt may take, loading the key included"),
+    ("beat_seconds", "TANDEM_SERVE_BEAT_SECONDS", "how long a worker may be silent"),
+    ("connections", "TANDEM_SERVE_CONNECTIONS", "connections at a time"),
+    ("header_seconds", "TANDEM_SERVE_HEADER_SECONDS", "how long the head of a request may take"),
+    ("stall_seconds", "TANDEM_SERVE_STALL_SECONDS", "how far the body of a request may fall behind 16 KiB a second"),
+    ("wait_seconds", "TANDEM_SERVE_WAIT_SECONDS", "how long a request may wait for a job to end"),
+    (
+        "backoff_seconds",
+        "TANDEM_SERVE_BACKOFF_SECONDS",
+        "the longest pause before a worker that ends at once is started again",
+    ),
+    ("drain_seconds", "TANDEM_SERVE_DRAIN_SECONDS", "how long running jobs may take to end after SIGTERM"),
+];
+
+/// What the service is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Where it listens: an address of this machine alone.
+    pub listen: SocketAddr,
+    /// Where its database, witnesses and keys lie.
+    pub data: PathBuf,
+    /// Keys in this folder may be registered by path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_folder: Option<PathBuf>,
+    /// A device for each worker, in the words of `--device`.
+    pub workers: Vec<String>,
+    /// MiB of keys that a worker keeps on its device.
+    pub key_memory_mib: u64,
+    /// How often a job may fail for reasons that may pass.
+    pub attempts: i64,
+    /// Jobs that may wait.
+    pub queue: u64,
+    /// MiB of a key that is uploaded.
+    pub max_key_mib: u64,
+    /// How long a job that ended is kept.
+    pub keep_seconds: u32,
+    /// What one step of priority is worth.
+    pub ageing_seconds: u32,
+    /// How long an attempt may take.
+    pub proof_seconds: u32,
+    /// How long a worker may be silent.
+    pub beat_seconds: u32,
+    /// Connections at a time.
+    pub connections: usize,
+    /// How long the head of a request may take.
+    pub header_seconds: u32,
+    /// How far the body of a request may fall behind its least rate.
+    pub stall_seconds: u32,
+    /// How long a request may wait for a job.
+    pub wait_seconds: u32,
+    /// The longest pause before a worker is started again.
+    pub backoff_seconds: u32,
+    /// How long running jobs may take to end.
+    pub drain_seconds: u32,
+    /// Keys that are registered at the start: name and file.
+    pub keys: BTreeMap<String, PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8555)),
+            data: PathBuf::new(),
+            key_folder: None,
+            workers: vec!["auto".into()],
+            key_memory_mib: 16 << 10,
+            attempts: 3,
+            queue: 100_000,
+            max_key_mib: 64 << 10,
+            keep_seconds: 7 * 24 * 3600,
+            ageing_seconds: 60,
+            proof_seconds: 3600,
+            beat_seconds: 20,
+            connections: 256,
+            header_seconds: 10,
+            stall_seconds: 30,
+            wait_seconds: 60,
+            backoff_seconds: 30,
+            drain_seconds: 600,
+            keys: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    /// The settings of a file, if there is one, below those of `environment` (by variable), below `options` (by name), over the defaults.
+    /// They are checked.
+    ///
+    /// # Errors
+    /// One sentence: which setting, from where, what was expected.
+    pub fn read(
+        file: Option<(&Path, &str)>,
+        environment: impl Fn(&str) -> Option<String>,
+        options: impl IntoIterator<Item = (&'static str, Value)>,
+    ) -> Result<Config, String> {
+        let mut table = match file {
+            None => Table::new(),
+            Some((path, text)) => {
+                let table: Table = toml::from_str(text).map_err(|e| at(path, text, &e))?;
+                // By itself, so that a mistake in it is told as the file's.
+                toml::from_str::<Config>(text).map_err(|e| at(path, text, &e))?;
+                table
+            }
+        };
+        for (name, variable, _) in SETTINGS {
+            let Some(text) = environment(variable) else { continue };
+            table.insert(name.into(), value(&text));
+            let alone = Table::from_iter([(name.to_string(), value(&text))]);
+            alone.try_into::<Config>().map_err(|e| format!("{variable}: {}", first_line(&e.to_string())))?;
+        }
+        table.extend(options.into_iter().map(|(name, value)| (name.to_string(), value)));
+        let mut config: Config = table.try_into().map_err(|e| first_line(&e.to_string()))?;
+        if config.data.as_os_str().is_empty() {
+            config.data = home(&environment).ok_or("data: no home folder is known; say --data FOLDER")?;
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !self.listen.ip().is_loopback() {
+            return Err(format!(
+                "listen: {} can be reached from other machines, and this service has neither TLS nor tokens yet; \
+                 expected 127.0.0.1 or [::1]. Put a proxy that has both in front of it",
+                self.listen
+            ));
+        }
+        let seconds = [
+            ("keep_seconds", self.keep_seconds),
+            ("proof_seconds", self.proof_seconds),
+            ("beat_seconds", self.beat_seconds),
+            ("header_seconds", self.header_seconds),
+            ("stall_seconds", self.stall_seconds),
+            ("wait_seconds", self.wait_seconds),
+            ("backoff_seconds", self.backoff_seconds),
+            ("drain_seconds", self.drain_seconds),
+        ];
+        let counts = [
+            ("attempts", self.attempts, 100),
+            ("queue", i64::try_from(self.queue).unwrap_or(i64::MAX), 10_000_000),
+            ("connections", i64::try_from(self.connections).unwrap_or(i64::MAX), 10_000),
+            ("key_memory_mib", i64::try_from(self.key_memory_mib).unwrap_or(i64::MAX), 1 << 24),
+            ("max_key_mib", i64::try_from(self.max_key_mib).unwrap_or(i64::MAX), 1 << 24),
+            ("workers", self.workers.len() as i64, 64),
+        ];
+        let seconds = seconds.map(|(name, value)| (name, i64::from(value), 366 * 24 * 3600));
+        for (name, value, most) in counts.into_iter().chain(seconds) {
+            if !(1..=most).contains(&value) {
+                return Err(format!("{name}: {value}; expected 1 to {most}"));
+            }
+        }
+        match self.keys.keys().find(|name| !is_name(name)) {
+            Some(name) => Err(format!("keys: '{name}': {NAME}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The settings as a file that gives them.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
+/// What a key's name looks like.
+pub(crate) const NAME: &str = "a name has 1 to 128 letters, digits, '-', '_' and '.', and no '.' in front";
+
+/// Whether this can be a key's name: it is part of addresses and of files' names.
+pub(crate) fn is_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    (1..=128).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(plain)
+}
+
+/// A number, a list, or else the text itself.
+fn value(text: &str) -> Value {
+    let parsed = toml::from_str::<Table>(&format!("x = {text}")).ok();
+    let parsed = parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("x"));
+    match parsed {
+        Some(value @ (Value::Integer(_) | Value::Array(_))) => value,
+        _ => Value::String(text.into()),
+    }
+}
+
+fn at(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map_or(1, |span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
+    format!("{}: line {line}: {}", path.display(), first_line(error.message()))
+}
+
+fn first_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn home(environment: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("XDG_STATE_HOME").map(|f| f.join("tandem")).or_else(|| set("HOME").map(|f| f.join(".local/state/tandem")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(
+        file: Option<&str>,
+        environment: &[(&str, &str)],
+        options: &[(&'static str, Value)],
+    ) -> Result<Config, String> {
+        let file = file.map(|text| (Path::new("tandem.toml"), text));
+        let of = |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
+        Config::read(file, of, options.iter().cloned())
+    }
+
+    #[test]
+    fn options_come_before_the_environment_and_that_before_the_file() {
+        let file = "data = '/file'\nqueue = 1\nattempts = 2\nworkers = ['cpu', 'cpu']\n[keys]\na = '/a.zkey'";
+        let environment =
+            [("TANDEM_SERVE_QUEUE", "3"), ("TANDEM_SERVE_DATA", "/environment"), ("TANDEM_SERVE_WORKERS", "['sim:2']")];
+        let config = read(Some(file), &environment, &[("data", Value::String("/option".into()))]).unwrap();
+        assert_eq!((config.data, config.queue, config.attempts), ("/option".into(), 3, 2));
+        assert_eq!((config.workers, config.keys.len()), (vec!["sim:2".to_string()], 1));
+        let default = read(None, &[("HOME", "/home/a")], &[]).unwrap();
+        assert_eq!(default.data, Path::new("/home/a/.local/state/tandem"));
+    }
+
+    #[test]
+    fn what_is_printed_can_be_read() {
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\n[keys]\na = '/a.zkey'"), &[], &[]).unwrap();
+        assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
+        let names: std::collections::BTreeSet<String> =
+            config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
+        let known = SETTINGS.iter().map(|(name, ..)| name.to_string()).chain(["keys".into()]).collect();
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn wrong_settings_are_told_with_their_place() {
+        let env = |name, value| [("HOME", "/h"), (name, value)];
+        for (file, environment, parts) in [
+            (Some("data = 'd'\nlisten = '0.0.0.0:80'"), &[][..], &["0.0.0.0:80 can be reached", "127.0.0.1"][..]),
+            (Some("data = 'd'\nquue = 1"), &[], &["tandem.toml: line 2", "quue"]),
+            (Some("queue = \n"), &[], &["tandem.toml: line 1"]),
+            (Some("queue = 'many'"), &[], &["tandem.toml: line 1", "expected u64"]),
+            (Some("data = 'd'\nqueue = 0"), &[], &["queue: 0; expected 1 to"]),
+            (Some("data = 'd'\nattempts = 1000"), &[], &["attempts: 1000; expected 1 to 100"]),
+            (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
+            (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),
+            (None, &env("TANDEM_SERVE_QUEUE", "many"), &["TANDEM_SERVE_QUEUE", "expected u64"]),
+            (None, &env("TANDEM_SERVE_LISTEN", "here"), &["TANDEM_SERVE_LISTEN", "socket address"]),
+            (None, &[], &["data: no home folder"]),
+        ] {
+            let error = read(file, environment, &[]).unwrap_err();
+            assert!(parts.iter().all(|part| error.contains(part)) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_are_no_paths() {
+        assert!(["a", "circuit-1.v2", "A_b"].iter().all(|name| is_name(name)));
+        assert!(["", ".", "..", ".a", "a/b", "a b", "ä", &"x".repeat(129)].iter().all(|name| !is_name(name)));
+    }
+}

@@ -1,0 +1,196 @@
+//! What the threads of the service share, and what they do to jobs: each change of a job goes through here, so that who waits hears.
+
+use crate::blobs::Blobs;
+use crate::config::{is_name, Config, NAME};
+use crate::log::log;
+use crate::metrics::Metrics;
+use crate::store::{Cancelled, Claim, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
+use crate::worker::Slot;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tandem_engine::CurveId;
+use tokio::sync::broadcast;
+
+/// Between two tries to write down what a worker did, while the database fails.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// How many ends of jobs a waiting request may be behind before it looks for itself.
+const ENDS: usize = 1024;
+
+/// Makes the command that runs a worker on a device.
+pub(crate) type WorkerCommand = Box<dyn Fn(&str) -> Command + Send + Sync>;
+
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) witnesses: Blobs,
+    pub(crate) keys: Blobs,
+    /// What hashes of witnesses are keyed with: without it they say nothing of a witness that could be guessed.
+    pub(crate) secret: [u8; 32],
+    pub(crate) metrics: Metrics,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) worker: WorkerCommand,
+    /// Names of jobs as they end.
+    pub(crate) ends: broadcast::Sender<String>,
+    drains: AtomicBool,
+}
+
+/// Milliseconds since 1970 by the machine's clock. Deadlines and ages are by it; whether a worker lives is not.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Core {
+    pub(crate) fn new(
+        config: Config,
+        store: Store,
+        [witnesses, keys]: [Blobs; 2],
+        secret: [u8; 32],
+        worker: WorkerCommand,
+    ) -> Core {
+        let slots = config.workers.iter().enumerate().map(|(number, device)| Slot::new(number, device)).collect();
+        let (ends, _) = broadcast::channel(ENDS);
+        let (metrics, drains) = (Metrics::default(), AtomicBool::new(false));
+        Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains }
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.drains.load(Ordering::SeqCst)
+    }
+
+    /// No job is accepted or begun any more.
+    pub(crate) fn drain(&self) {
+        self.drains.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.slots.iter().for_each(Slot::wake);
+    }
+
+    /// Writes down the result of an attempt, again and again while the database fails.
+    pub(crate) fn finished(&self, worker: &str, claim: &Claim, result: &JobResult) {
+        let written = self.insist(|| self.store.finish(&claim.lease, result, now_ms()));
+        match written {
+            Finished::Done(blob) => {
+                self.ended(&claim.lease.job, "done", Some(&blob));
+                let proof = ["tandem_proof_seconds_bucket", "tandem_proof_seconds_sum", "tandem_proof_seconds_count"];
+                self.metrics.time(proof, result.seconds);
+                let whole = ["tandem_job_seconds_bucket", "tandem_job_seconds_sum", "tandem_job_seconds_count"];
+                self.metrics.time(whole, (now_ms() - claim.created_ms).max(0) as f64 / 1e3);
+                log("job_done", &[("job", &claim.lease.job), ("worker", worker)]);
+            }
+            Finished::Stale => self.stale(&claim.lease),
+        }
+    }
+
+    /// Writes down that an attempt gave nothing, again and again while the database fails.
+    pub(crate) fn attempt_failed(&self, lease: &Lease, code: &str, reason: &str, again: Option<i64>) -> Failed {
+        let write = || self.store.fail(lease, code, reason, again, self.config.attempts, now_ms());
+        let written = self.insist(write);
+        match &written {
+            Failed::Again => {
+                self.metrics.add("tandem_retries_total", &[("code", code)], 1.0);
+                self.wake();
+            }
+            Failed::Over(blob) => self.ended(&lease.job, "failed", Some(blob)),
+            Failed::Stale => self.stale(lease),
+        }
+        written
+    }
+
+    fn stale(&self, lease: &Lease) {
+        self.metrics.add("tandem_stale_writes_total", &[], 1.0);
+        log("stale_write", &[("job", &lease.job), ("attempt", &lease.attempt.to_string())]);
+    }
+
+    fn insist<T>(&self, write: impl Fn() -> Result<T, StoreError>) -> T {
+        loop {
+            match write() {
+                Ok(value) => return value,
+                Err(error) => {
+                    log("database_failed", &[("reason", &error.to_string())]);
+                    self.metrics.add("tandem_database_failures_total", &[], 1.0);
+                    std::thread::sleep(AGAIN);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn cancel(&self, id: &str) -> Result<Cancelled, StoreError> {
+        let cancelled = self.store.cancel(id, now_ms())?;
+        if let Cancelled::Now(blob, lease) = &cancelled {
+            // Every worker is told: the one that has just taken the job may not have said so yet.
+            lease.iter().for_each(|lease| self.slots.iter().for_each(|slot| slot.stop(lease)));
+            self.ended(id, "cancelled", Some(blob));
+        }
+        Ok(cancelled)
+    }
+
+    /// Removes the witness, and tells who waits.
+    fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
+        self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
+        if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
+            log("witness_left", &[("job", id), ("reason", &error.to_string())]);
+        }
+        let _ = self.ends.send(id.into());
+    }
+
+    /// Fails what is late and forgets what is old.
+    pub(crate) fn tidy(&self) {
+        match self.store.expire(now_ms()) {
+            Ok(late) => late.iter().for_each(|(id, blob)| self.ended(id, "failed", Some(blob))),
+            Err(error) => log("database_failed", &[("reason", &error.to_string())]),
+        }
+        let kept = i64::from(self.config.keep_seconds) * 1000;
+        if let Err(error) = self.store.forget(now_ms().saturating_sub(kept)) {
+            log("database_failed", &[("reason", &error.to_string())]);
+        }
+    }
+
+    /// Names a key's file, after a look at its header and its content.
+    pub(crate) fn register(&self, name: &str, path: &Path, is_own: bool) -> Result<(KeyRow, bool), Unregistered> {
+        if !is_name(name) {
+            return Err(Unregistered::Bad(format!("'{name}': {NAME}")));
+        }
+        let info = tandem_engine::key_info(path).map_err(|e| Unregistered::Bad(e.to_string()))?;
+        let hash = crate::hash_file(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
+        let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
+        let curve = match info.curve {
+            CurveId::Bn254 => "bn254",
+            CurveId::Bls12_381 => "bls12-381",
+        };
+        let key = KeyRow {
+            name: name.into(),
+            path: path.into(),
+            hash,
+            bytes: info.file_bytes,
+            variables: info.variables as u64,
+            publics: info.publics as u64,
+            domain: info.domain as u64,
+            curve: curve.into(),
+            is_own,
+        };
+        let is_new = self.store.add_key(&key, now_ms()).map_err(Unregistered::Store)?;
+        Ok((key, is_new))
+    }
+}
+
+/// Why a key was not registered.
+pub(crate) enum Unregistered {
+    /// The file or its name.
+    Bad(String),
+    /// The store.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for Unregistered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unregistered::Bad(why) => f.write_str(why),
+            Unregistered::Store(error) => error.fmt(f),
+        }
+    }
+}

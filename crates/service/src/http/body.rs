@@ -1,0 +1,150 @@
+//! Bodies: replies are whole, requests are read piece by piece and never held whole, within a length and a rate.
+
+use super::Refusal;
+use crate::blobs::Part;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::CONTENT_LENGTH;
+use hyper::{Request, StatusCode};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// Bytes a second that a body comes with at least, once the time to stall is over.
+const RATE: u64 = 16 << 10;
+
+/// Pieces of a body that wait to be written.
+const PIECES: usize = 4;
+
+/// A body that is there.
+pub(crate) struct Whole(Option<Bytes>);
+
+impl Whole {
+    pub(crate) fn new(bytes: Bytes) -> Whole {
+        Whole(Some(bytes))
+    }
+}
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
+
+/// A request's body, read within limits.
+pub(crate) struct Reader {
+    body: Incoming,
+    begun: Instant,
+    stall: Duration,
+    bytes: u64,
+    limit: u64,
+    what: &'static str,
+}
+
+impl Reader {
+    /// A body of at most `limit` bytes; one that says that it has more is refused before anything of it is read.
+    pub(crate) fn new(
+        request: Request<Incoming>,
+        what: &'static str,
+        limit: u64,
+        stall_seconds: u32,
+    ) -> Result<Reader, Refusal> {
+        let said = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let reader = Reader {
+            body: request.into_body(),
+            begun: Instant::now(),
+            stall: Duration::from_secs(stall_seconds.into()),
+            bytes: 0,
+            limit,
+            what,
+        };
+        match said {
+            Some(said) if said > limit => Err(reader.too_large()),
+            _ => Ok(reader),
+        }
+    }
+
+    fn too_large(&self) -> Refusal {
+        let message = format!("{} has at most {} bytes here", self.what, self.limit);
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+    }
+
+    /// The next piece.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let until = self.begun + self.stall + Duration::from_secs(self.bytes / RATE);
+            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+            let frame = tokio::time::timeout_at(until.into(), frame).await.map_err(|_| {
+                let message =
+                    format!("{} came too slowly, at less than {RATE} bytes a second; send it again", self.what);
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+            })?;
+            let Some(frame) = frame else { return Ok(None) };
+            let cut = |_| Refusal::bad(format!("{} was cut off; send it again", self.what));
+            // Trailers mean nothing here.
+            let Ok(piece) = frame.map_err(cut)?.into_data() else { continue };
+            self.bytes += piece.len() as u64;
+            if self.bytes > self.limit {
+                return Err(self.too_large());
+            }
+            return Ok(Some(piece));
+        }
+    }
+
+    /// The whole of a small body.
+    pub(crate) async fn whole(mut self) -> Result<Vec<u8>, Refusal> {
+        let mut whole = Vec::new();
+        while let Some(piece) = self.next().await? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole)
+    }
+
+    /// Writes the body into a file while it comes.
+    pub(crate) async fn into_part(mut self, part: Part) -> Result<Part, Refusal> {
+        let (pieces, mut inbox) = mpsc::channel::<Bytes>(PIECES);
+        let writer = tokio::task::spawn_blocking(move || {
+            let mut part = part;
+            while let Some(piece) = inbox.blocking_recv() {
+                part.write(&piece)?;
+            }
+            Ok(part)
+        });
+        let read = async {
+            while let Some(piece) = self.next().await? {
+                // Who writes has failed, and says why below.
+                if pieces.send(piece).await.is_err() {
+                    break;
+                }
+            }
+            drop(pieces);
+            Ok(())
+        };
+        let read: Result<(), Refusal> = read.await;
+        let written = writer.await.unwrap_or_else(|_| Err(std::io::Error::other("a defect of tandem")));
+        read?;
+        written.map_err(|error| storage(&error))
+    }
+}
+
+/// What a failure to write means to the caller.
+pub(crate) fn storage(error: &std::io::Error) -> Refusal {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => Refusal::new(
+            StatusCode::INSUFFICIENT_STORAGE,
+            "storage_full",
+            format!("the service's disk is full: {error}; send it again when there is room"),
+        ),
+        _ => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "storage_failed", format!("cannot be stored: {error}")),
+    }
+}

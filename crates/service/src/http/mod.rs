@@ -1,0 +1,238 @@
+//! HTTP/1.1 for callers on this machine: connections and their limits, routes, errors.
+
+mod body;
+mod jobs;
+mod keys;
+mod routes;
+mod state;
+
+use crate::core::Core;
+use crate::log::log;
+use crate::store::StoreError;
+use body::Whole;
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use routes::{Found, Route};
+use std::convert::Infallible;
+use std::net::{IpAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// Lines in the head of a request, and bytes of it.
+const HEADERS: usize = 64;
+const HEAD_BYTES: usize = 16 << 10;
+
+/// Between two looks whether the service ends.
+const LOOK: Duration = Duration::from_millis(50);
+
+type Reply = Response<Whole>;
+
+/// A request that is refused, and what its caller may do.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
+        Refusal { status, code, message: message.into() }
+    }
+
+    pub(crate) fn bad(message: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    fn reply(self) -> Reply {
+        let text = serde_json::json!({"error": {"code": self.code, "message": self.message}});
+        let mut reply = json(self.status, &text);
+        if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        reply
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        let (status, code) = match &error {
+            StoreError::OtherContent => (StatusCode::CONFLICT, "other_content"),
+            StoreError::QueueFull(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
+            StoreError::OtherKey(_) => (StatusCode::CONFLICT, "other_key"),
+            StoreError::NoKey(_) => (StatusCode::NOT_FOUND, "no_key"),
+            StoreError::KeyInUse { .. } => (StatusCode::CONFLICT, "key_in_use"),
+            _ if error.is_full() => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "storage_failed"),
+        };
+        Refusal::new(status, code, error.to_string())
+    }
+}
+
+/// A reply of JSON.
+pub(crate) fn json(status: StatusCode, value: &serde_json::Value) -> Reply {
+    text(status, "application/json", value.to_string())
+}
+
+fn text(status: StatusCode, kind: &'static str, text: String) -> Reply {
+    let mut reply = Response::new(Whole::new(text.into()));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
+}
+
+/// Serves until `until` says so, or the service has drained for too long.
+pub(crate) fn run(
+    core: &Arc<Core>,
+    listener: TcpListener,
+    ready: impl FnOnce(),
+    until: impl Fn() -> bool,
+) -> Result<(), String> {
+    let connections = core.config.connections;
+    // Each upload has a thread that writes, and what asks the database must not wait for uploads that stall.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(connections + 16).build();
+    let runtime = runtime.map_err(|e| format!("cannot start: {e}"))?;
+    let over = runtime.block_on(async {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        tokio::spawn(accept(core.clone(), listener, Arc::new(Semaphore::new(connections))));
+        ready();
+        let mut drained = None;
+        while !until() {
+            let begun = *drained.get_or_insert_with(Instant::now);
+            if !core.is_draining() {
+                drained = None;
+            } else if crate::drain_over(core, begun) {
+                log("drain_over", &[("reason", "jobs that run still are begun again at the next start")]);
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        // Who waits for a job that has just ended is still answered.
+        tokio::time::sleep(LOOK * 2).await;
+        Ok(())
+    });
+    runtime.shutdown_background();
+    over.map_err(|e: std::io::Error| format!("cannot listen: {e}"))
+}
+
+async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
+    loop {
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Too many open files, for one: others will be closed.
+                log("accept_failed", &[("reason", &error.to_string())]);
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let core = core.clone();
+        tokio::spawn(async move {
+            let head = Duration::from_secs(core.config.header_seconds.into());
+            let answer = service_fn(|request| answer(core.clone(), request));
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(HEAD_BYTES);
+            // What a caller does wrong with its connection concerns nobody else.
+            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
+    let method = request.method().clone();
+    let (route, reply) = match check_caller(&request) {
+        Err(refusal) => ("refused", Err(refusal)),
+        Ok(()) => match routes::find(&method, request.uri().path()) {
+            Found::Route(route, part) => {
+                let part = part.to_string();
+                (routes::pattern(route), dispatch(core.clone(), route, part, request).await)
+            }
+            Found::OtherMethods(methods) => {
+                let refusal = Refusal::new(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    "method_not_allowed",
+                    format!("this address takes {methods}"),
+                );
+                let mut reply = refusal.reply();
+                reply
+                    .headers_mut()
+                    .insert(ALLOW, HeaderValue::from_str(&methods).unwrap_or(HeaderValue::from_static("")));
+                ("unknown", Ok(reply))
+            }
+            Found::Nothing => {
+                let message = "there is nothing at this address; GET /openapi.json lists what there is";
+                ("unknown", Err(Refusal::new(StatusCode::NOT_FOUND, "not_found", message)))
+            }
+        },
+    };
+    let reply = reply.unwrap_or_else(Refusal::reply);
+    core.metrics.add("tandem_http_requests_total", &[("route", route), ("status", reply.status().as_str())], 1.0);
+    Ok(reply)
+}
+
+/// Refuses what a page in a browser sends, which reaches this machine's own addresses too: by a name that was made to point here, or
+/// from another site.
+fn check_caller(request: &Request<Incoming>) -> Result<(), Refusal> {
+    let forbidden = |message: &str| Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", message));
+    if request.headers().contains_key(ORIGIN) {
+        return forbidden("pages of browsers may not call this service");
+    }
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => host.split(':').next().unwrap_or(""),
+    };
+    match name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
+        true => Ok(()),
+        false => forbidden("the Host of the request is not this machine; call 127.0.0.1 or localhost"),
+    }
+}
+
+async fn dispatch(core: Arc<Core>, route: Route, part: String, request: Request<Incoming>) -> Result<Reply, Refusal> {
+    match route {
+        Route::Health => Ok(json(StatusCode::OK, &serde_json::json!({"status": "ok"}))),
+        Route::Ready => state::ready(&core),
+        Route::Version => {
+            Ok(json(StatusCode::OK, &serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "api": "v1"})))
+        }
+        Route::Openapi => Ok(text(StatusCode::OK, "application/json", crate::OPENAPI.into())),
+        Route::Metrics => {
+            blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
+        }
+        Route::Workers => Ok(state::workers(&core)),
+        Route::Submit => jobs::submit(core, request).await,
+        Route::Jobs => jobs::list(&core, &request).await,
+        Route::Job => jobs::status(&core, part, &request).await,
+        Route::Result => jobs::result(&core, part).await,
+        Route::Cancel => jobs::cancel(&core, part).await,
+        Route::Keys => keys::list(&core).await,
+        Route::Key => keys::one(&core, part).await,
+        Route::Register => keys::register(&core, request).await,
+        Route::Upload => keys::upload(core, part, request).await,
+        Route::Remove => keys::remove(&core, part).await,
+        Route::Evict => keys::evict(&core, part).await,
+    }
+}
+
+/// Does what waits for the disk on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    core: &Arc<Core>,
+    body: impl FnOnce(&Core) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let core = core.clone();
+    let done = tokio::task::spawn_blocking(move || body(&core)).await;
+    done.unwrap_or_else(|_| {
+        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a defect of tandem, please report it"))
+    })
+}

@@ -1,0 +1,62 @@
+//! How the service is: ready, its workers, its numbers.
+
+use super::{json, Refusal, Reply};
+use crate::core::{now_ms, Core};
+use crate::metrics::labels;
+use hyper::StatusCode;
+use serde_json::json;
+
+pub(super) fn ready(core: &Core) -> Result<Reply, Refusal> {
+    let not = |message: String| Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message));
+    if core.is_draining() {
+        return not("the service is being stopped".into());
+    }
+    let workers: Vec<_> = core.slots.iter().map(|slot| slot.status()).collect();
+    let ready = workers.iter().filter(|worker| worker.is_ready).count();
+    if ready == 0 {
+        let trouble = workers.iter().find_map(|worker| worker.trouble.clone());
+        return not(format!("no worker is ready: {}", trouble.unwrap_or_else(|| "they are being started".into())));
+    }
+    Ok(json(StatusCode::OK, &json!({"status": "ready", "workers": ready})))
+}
+
+pub(super) fn workers(core: &Core) -> Reply {
+    let one = |slot: &crate::worker::Slot| {
+        let status = slot.status();
+        let (stage, keys) = status.beat.map_or((None, Vec::new()), |beat| (beat.stage, beat.keys));
+        json!({
+            "name": slot.name, "ready": status.is_ready, "pid": status.pid, "device": status.device, "stage": stage,
+            "job": status.lease.map(|lease| lease.job), "keys": keys, "restarts": status.restarts, "trouble": status.trouble,
+        })
+    };
+    let workers: Vec<_> = core.slots.iter().map(one).collect();
+    json(StatusCode::OK, &json!({"workers": workers}))
+}
+
+pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {
+    let counts = core.store.counts()?;
+    let mut gauges = Vec::new();
+    for (state, priority, count, _) in &counts.open {
+        let of = labels(&[("state", state), ("priority", &priority.to_string())]);
+        gauges.push(("tandem_jobs", of, *count as f64));
+    }
+    for (state, count) in &counts.ended {
+        gauges.push(("tandem_jobs", labels(&[("state", state)]), *count as f64));
+    }
+    for (_, priority, _, oldest) in counts.open.iter().filter(|(state, ..)| state == "pending") {
+        let of = labels(&[("priority", &priority.to_string())]);
+        gauges.push(("tandem_oldest_pending_seconds", of, (now_ms() - oldest).max(0) as f64 / 1e3));
+    }
+    let workers: Vec<_> = core.slots.iter().map(|slot| (labels(&[("worker", &slot.name)]), slot.status())).collect();
+    for (of, status) in &workers {
+        gauges.push(("tandem_worker_ready", of.clone(), f64::from(u8::from(status.is_ready))));
+    }
+    for (of, status) in &workers {
+        gauges.push(("tandem_worker_busy", of.clone(), f64::from(u8::from(status.lease.is_some()))));
+    }
+    for (of, status) in &workers {
+        let bytes = status.beat.as_ref().map_or(0, |beat| beat.key_bytes);
+        gauges.push(("tandem_worker_key_bytes", of.clone(), bytes as f64));
+    }
+    Ok(core.metrics.text(&gauges))
+}

@@ -1,0 +1,155 @@
+//! A proving service on one machine: jobs that are never lost, workers that are supervised, HTTP in front.
+//!
+//! [`serve`] runs it: the [`store`] keeps jobs and keys in one SQLite file, threads give them to [workers](work), which are processes of
+//! their own, and callers speak HTTP and JSON (`openapi.json`), as [`client`] does. `docs/design/service.md` has the states of a job
+//! and what is written when.
+#![forbid(unsafe_code)]
+
+mod blobs;
+pub mod client;
+mod config;
+mod core;
+mod http;
+mod log;
+mod metrics;
+pub mod store;
+mod worker;
+
+pub use config::{Config, SETTINGS};
+pub use worker::{work, work_watched};
+
+use crate::core::Core;
+use crate::log::log;
+use blobs::{private_folder, Blobs};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::Store;
+
+/// The description of the interface, in OpenAPI's JSON.
+pub const OPENAPI: &str = include_str!("../openapi.json");
+
+pub use worker::hash_file;
+
+/// Between two looks for late and old jobs.
+const TIDY: Duration = Duration::from_secs(1);
+
+/// Runs the service until `stop` says so and the running jobs have ended. `worker` makes the command that runs [`work`] on a device;
+/// `ready` is told the address when callers can reach it.
+///
+/// # Errors
+/// One sentence: the data folder is in use or cannot be written, its database is of a later version, the address is taken, a key of the
+/// configuration is no key.
+pub fn serve(
+    config: Config,
+    worker: impl Fn(&str) -> Command + Send + Sync + 'static,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Fn() -> bool,
+) -> Result<(), String> {
+    let data = config.data.clone();
+    let cannot = |path: &Path, what: &str, e: &dyn std::fmt::Display| format!("{}: cannot {what}: {e}", path.display());
+    private_folder(&data).map_err(|e| cannot(&data, "make the data folder", &e))?;
+    let _lock = lock(&data)?;
+    let database = data.join("jobs.db");
+    own_file(&database).map_err(|e| cannot(&database, "open", &e))?;
+    let store = Store::open(&database).map_err(|e| cannot(&database, "open", &e))?;
+    let folder = |name: &str| Blobs::open(data.join(name)).map_err(|e| cannot(&data.join(name), "open", &e));
+    let (witnesses, keys) = (folder("witnesses")?, folder("keys")?);
+    let secret = secret(&data.join("secret")).map_err(|e| cannot(&data.join("secret"), "read", &e))?;
+    let address = config.listen;
+    let core = Arc::new(Core::new(config, store, [witnesses, keys], secret, Box::new(worker)));
+    recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
+    for (name, path) in &core.config.keys {
+        let path = path.canonicalize().map_err(|e| format!("keys.{name}: {}: {e}", path.display()))?;
+        core.register(name, &path, false).map_err(|e| format!("keys.{name}: {e}"))?;
+    }
+    let listener =
+        TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
+    let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;
+    let busy = Arc::new(AtomicUsize::new(core.slots.len()));
+    for number in 0..core.slots.len() {
+        let (core, busy) = (core.clone(), busy.clone());
+        let run = move || {
+            core.slots[number].run(&core);
+            busy.fetch_sub(1, Ordering::SeqCst);
+        };
+        let thread = std::thread::Builder::new().name(format!("slot {number}")).spawn(run);
+        thread.map_err(|e| format!("no thread can be started: {e}"))?;
+    }
+    let tidied = core.clone();
+    std::thread::spawn(move || loop {
+        tidied.tidy();
+        std::thread::sleep(TIDY);
+    });
+    log("ready", &[("address", &address.to_string())]);
+    let until = || {
+        if !core.is_draining() && stop() {
+            core.drain();
+            log("draining", &[]);
+        }
+        core.is_draining() && busy.load(Ordering::SeqCst) == 0
+    };
+    http::run(&core, listener, || ready(address), until)?;
+    log("stopped", &[]);
+    Ok(())
+}
+
+/// What a start does with what an end left: running jobs wait again, files that nobody needs go.
+fn recover(core: &Core) -> Result<(), Box<dyn std::error::Error>> {
+    let jobs = core.store.recover(core::now_ms())?;
+    let witnesses = core.witnesses.sweep(&core.store.needed_blobs()?)?;
+    let mut needed = std::collections::HashSet::new();
+    for key in core.store.keys()?.into_iter().filter(|key| key.is_own) {
+        needed.extend(Path::new(&key.path).file_name().and_then(|name| name.to_str()).map(String::from));
+    }
+    let keys = core.keys.sweep(&needed)?;
+    log("recovered", &[("jobs", &jobs.to_string()), ("files_removed", &(witnesses + keys).to_string())]);
+    Ok(())
+}
+
+/// Keeps a second service off the folder, until the process ends.
+fn lock(data: &Path) -> Result<Flock<File>, String> {
+    let path = data.join("lock");
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    // Workers that a killed service left hold no lock: the file is closed in them.
+    let file = open().map_err(|e| format!("{}: cannot open: {e}", path.display()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        format!("{}: another tandem serve uses this folder; stop it, or say another --data", data.display())
+    })
+}
+
+/// Makes a file for this user alone, if there is none: SQLite gives those beside it the same mode.
+fn own_file(path: &Path) -> std::io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
+}
+
+/// The installation's secret, made at the first start.
+fn secret(path: &Path) -> std::io::Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    match File::open(path) {
+        Ok(mut file) => file.read_exact(&mut secret)?,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            getrandom::fill(&mut secret).map_err(|e| std::io::Error::other(e.to_string()))?;
+            let part = path.with_extension("part");
+            let _ = fs::remove_file(&part);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+            file.write_all(&secret)?;
+            file.sync_all()?;
+            fs::rename(&part, path)?;
+        }
+        Err(e) => return Err(e),
+    }
+    Ok(secret)
+}
+
+/// How long the service waits for its jobs when it drains.
+fn drain_over(core: &Core, begun: Instant) -> bool {
+    begun.elapsed() > Duration::from_secs(core.config.drain_seconds.into())
+}

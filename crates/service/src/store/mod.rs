@@ -1,0 +1,186 @@
+//! What is known of jobs, attempts, results and keys: one SQLite file, and the only place that speaks SQL.
+//!
+//! Every method is one transaction, and is on the disk when it returns, but for a claim, which costs nothing if it is lost. The time is the caller's, in milliseconds since 1970.
+
+mod jobs;
+mod keys;
+mod read;
+
+pub use jobs::{Cancelled, Claim, Failed, Finished, Lease, NewJob, Submitted};
+pub use keys::KeyRow;
+pub use read::{Attempt, Counts, Job, JobResult, State};
+
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
+/// transaction.
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+
+/// What marks the file as ours, in its header: "TNDM".
+const APPLICATION: i64 = 0x544e_444d;
+
+/// What the store refuses, or why it failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite failed: the disk, or the file.
+    #[error("the database failed: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// The file is no database of this program, or of a later version.
+    #[error("{0}")]
+    Foreign(String),
+    /// The caller's id was used with another key or another witness.
+    #[error("the id was used before with another key or another witness; give each job an id of its own")]
+    OtherContent,
+    /// As many jobs wait as may.
+    #[error("{0} jobs wait already, as many as may; try again when some are done")]
+    QueueFull(u64),
+    /// Another key has this name.
+    #[error("another key is called '{0}' already; give this one another name, or remove that one")]
+    OtherKey(String),
+    /// No key has this name.
+    #[error("no key is called '{0}'; register it first")]
+    NoKey(String),
+    /// Jobs that are not done need the key.
+    #[error("{jobs} jobs that are not done need the key '{name}'; wait for them or cancel them")]
+    KeyInUse {
+        /// The key.
+        name: String,
+        /// How many.
+        jobs: u64,
+    },
+}
+
+impl StoreError {
+    /// Whether the disk has no room.
+    pub fn is_full(&self) -> bool {
+        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+        let StoreError::Database(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
+        matches!(error.code, DiskFull | SystemIoFailure)
+    }
+}
+
+/// Result of the store's operations.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// The database.
+pub struct Store {
+    db: Mutex<Connection>,
+}
+
+impl Store {
+    /// Opens the file, or makes it, and takes its schema to the version of this program.
+    ///
+    /// # Errors
+    /// It cannot be opened, is no database of ours, or is of a later version.
+    pub fn open(path: &Path) -> Result<Store> {
+        let mut db = Connection::open(path)?;
+        db.busy_timeout(Duration::from_secs(5))?;
+        db.pragma_update(None, "journal_mode", "wal")?;
+        // What is acknowledged survives a loss of power too, not only the end of the process.
+        db.pragma_update(None, "synchronous", "full")?;
+        db.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut db, &MIGRATIONS, path)?;
+        Ok(Store { db: Mutex::new(db) })
+    }
+
+    fn db(&self) -> MutexGuard<'_, Connection> {
+        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One transaction that writes: whole, or not at all where `body` fails.
+    fn write<T>(&self, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
+        write_in(&mut self.db(), body)
+    }
+
+    /// [`Store::write`] for what may be lost with the machine's power, as if it had not been written, but not with the process.
+    fn write_unsynced<T>(&self, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut db = self.db();
+        db.pragma_update(None, "synchronous", "normal")?;
+        let written = write_in(&mut db, body);
+        db.pragma_update(None, "synchronous", "full")?;
+        written
+    }
+}
+
+fn write_in<T>(db: &mut Connection, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = body(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
+}
+
+fn migrate(db: &mut Connection, migrations: &[&str], path: &Path) -> Result<()> {
+    let foreign = |why: String| Err(StoreError::Foreign(format!("{}: {why}", path.display())));
+    let number = |db: &Connection, name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let is_empty = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0;
+    if !is_empty && number(db, "application_id")? != APPLICATION {
+        return foreign("a database of another program; name another data folder".into());
+    }
+    let version = usize::try_from(number(db, "user_version")?).unwrap_or(usize::MAX);
+    if version > migrations.len() {
+        let known = migrations.len();
+        return foreign(format!("its schema has version {version}, this program knows {known}; run a later tandem"));
+    }
+    for (step, sql) in migrations.iter().enumerate().skip(version) {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(sql)?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", (step + 1) as i64)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_goes_forwards_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        drop(Store::open(&path).unwrap());
+        // The same again changes nothing; a later version keeps what is there; then the older program refuses.
+        drop(Store::open(&path).unwrap());
+        let mut db = Connection::open(&path).unwrap();
+        db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();
+        let later = [MIGRATIONS[0], "ALTER TABLE keys ADD COLUMN note TEXT"];
+        migrate(&mut db, &later, &path).unwrap();
+        let kept: (String, Option<String>) =
+            db.query_row("SELECT name, note FROM keys", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(kept, ("k".into(), None));
+        drop(db);
+        let refused = Store::open(&path).err().unwrap().to_string();
+        assert!(refused.contains("version 2, this program knows 1; run a later tandem"), "{refused}");
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_version_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        let mut db = Connection::open(&path).unwrap();
+        let broken = [MIGRATIONS[0], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
+        assert!(migrate(&mut db, &broken, &path).is_err());
+        drop(db);
+        let store = Store::open(&path).unwrap();
+        let more: i64 = store
+            .db()
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'more'", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(more, 0);
+    }
+
+    #[test]
+    fn other_peoples_databases_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x TEXT)").unwrap();
+        let refused = Store::open(&path).err().unwrap().to_string();
+        assert!(refused.contains("a database of another program"), "{refused}");
+        std::fs::write(&path, "no database at all, but long enough to be looked at").unwrap();
+        assert!(Store::open(&path).is_err());
+    }
+}

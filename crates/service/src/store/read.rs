@@ -1,0 +1,227 @@
+//! What can be asked of jobs.
+
+use super::{Result, Store};
+use rusqlite::{OptionalExtension, Row};
+use std::collections::HashSet;
+
+/// Where a job is on its way. The last three are final, and the first of them that is reached stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// It waits for a worker.
+    Pending,
+    /// A worker has it.
+    Running,
+    /// Its result is there.
+    Done,
+    /// It cannot be done.
+    Failed,
+    /// The caller took it back.
+    Cancelled,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [State; 5] = [State::Pending, State::Running, State::Done, State::Failed, State::Cancelled];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Running => "running",
+            State::Done => "done",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+        }
+    }
+
+    /// The state of this word.
+    pub fn from_name(name: &str) -> Option<State> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// Whether nothing more happens to the job.
+    pub fn is_final(self) -> bool {
+        matches!(self, State::Done | State::Failed | State::Cancelled)
+    }
+}
+
+/// A job as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Its name.
+    pub id: String,
+    /// The caller's id.
+    pub request: Option<String>,
+    /// The key's name.
+    pub key: String,
+    /// The more, the sooner.
+    pub priority: i64,
+    /// Where it is.
+    pub state: State,
+    /// How often it was begun.
+    pub attempt: i64,
+    /// When it was accepted.
+    pub created_ms: i64,
+    /// When it reached its final state.
+    pub ended_ms: Option<i64>,
+    /// When it fails unless it is done.
+    pub deadline_ms: Option<i64>,
+    /// Why it failed, as a word.
+    pub code: Option<String>,
+    /// Why it failed, as a sentence.
+    pub reason: Option<String>,
+}
+
+/// One try of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its number, from 1.
+    pub attempt: i64,
+    /// Who had it.
+    pub worker: String,
+    /// When it began.
+    pub begun_ms: i64,
+    /// When it ended.
+    pub ended_ms: Option<i64>,
+    /// How it ended, as a word; `done` for a result.
+    pub code: Option<String>,
+    /// How it ended, as a sentence.
+    pub reason: Option<String>,
+}
+
+/// A verified proof.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobResult {
+    /// The text of `proof.json`.
+    pub proof: String,
+    /// The text of `public.json`.
+    pub publics: String,
+    /// Seconds that the proof took.
+    pub seconds: f64,
+    /// What made it.
+    pub device: String,
+    /// What the device was short of, or did wrong.
+    pub remark: Option<String>,
+}
+
+/// Numbers of jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// State, priority, number, and when the oldest was accepted, of those that are not done.
+    pub open: Vec<(String, i64, u64, i64)>,
+    /// State and number, of those that are.
+    pub ended: Vec<(String, u64)>,
+}
+
+impl Job {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Job> {
+        let state: String = row.get("state")?;
+        Ok(Job {
+            id: row.get("id")?,
+            request: row.get("request")?,
+            key: row.get("key")?,
+            priority: row.get("priority")?,
+            // The schema admits no other words.
+            state: State::from_name(&state).unwrap_or(State::Failed),
+            attempt: row.get("attempt")?,
+            created_ms: row.get("created_ms")?,
+            ended_ms: row.get("ended_ms")?,
+            deadline_ms: row.get("deadline_ms")?,
+            code: row.get("code")?,
+            reason: row.get("reason")?,
+        })
+    }
+}
+
+impl Store {
+    /// The job of this name.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn job(&self, id: &str) -> Result<Option<Job>> {
+        let db = self.db();
+        let mut rows = db.prepare_cached("SELECT * FROM jobs WHERE id = ?1")?;
+        Ok(rows.query_row([id], Job::read).optional()?)
+    }
+
+    /// The youngest jobs, of one state or of all, `limit` at most.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn jobs(&self, state: Option<State>, limit: u32) -> Result<Vec<Job>> {
+        let db = self.db();
+        let sql = "SELECT * FROM jobs WHERE ?1 IS NULL OR state = ?1 ORDER BY created_ms DESC, rowid DESC LIMIT ?2";
+        let mut rows = db.prepare_cached(sql)?;
+        let jobs =
+            rows.query_map((state.map(State::name), limit), Job::read)?.collect::<std::result::Result<_, _>>()?;
+        Ok(jobs)
+    }
+
+    /// The tries of a job, in order.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn attempts(&self, id: &str) -> Result<Vec<Attempt>> {
+        let db = self.db();
+        let mut rows = db.prepare_cached("SELECT * FROM attempts WHERE job = ?1 ORDER BY attempt")?;
+        let read = |row: &Row<'_>| {
+            Ok(Attempt {
+                attempt: row.get("attempt")?,
+                worker: row.get("worker")?,
+                begun_ms: row.get("begun_ms")?,
+                ended_ms: row.get("ended_ms")?,
+                code: row.get("code")?,
+                reason: row.get("reason")?,
+            })
+        };
+        let attempts = rows.query_map([id], read)?.collect::<std::result::Result<_, _>>()?;
+        Ok(attempts)
+    }
+
+    /// The result of a job that is done.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn result(&self, id: &str) -> Result<Option<JobResult>> {
+        let db = self.db();
+        let mut rows = db.prepare_cached("SELECT * FROM results WHERE job = ?1")?;
+        let read = |row: &Row<'_>| {
+            Ok(JobResult {
+                proof: row.get("proof")?,
+                publics: row.get("publics")?,
+                seconds: row.get("seconds")?,
+                device: row.get("device")?,
+                remark: row.get("remark")?,
+            })
+        };
+        Ok(rows.query_row([id], read).optional()?)
+    }
+
+    /// How many jobs are where.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn counts(&self) -> Result<Counts> {
+        let db = self.db();
+        let sql = "SELECT state, priority, count(*), min(created_ms) FROM jobs WHERE state IN ('pending', 'running') \
+                   GROUP BY state, priority";
+        let mut rows = db.prepare_cached(sql)?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        let open = rows.query_map([], read)?.collect::<std::result::Result<_, _>>()?;
+        let sql = "SELECT state, count(*) FROM jobs WHERE state NOT IN ('pending', 'running') GROUP BY state";
+        let mut rows = db.prepare_cached(sql)?;
+        let ended = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<std::result::Result<_, _>>()?;
+        Ok(Counts { open, ended })
+    }
+
+    /// The blobs that jobs may still need.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn needed_blobs(&self) -> Result<HashSet<String>> {
+        let db = self.db();
+        let mut rows = db.prepare("SELECT witness FROM jobs WHERE state IN ('pending', 'running')")?;
+        let blobs = rows.query_map([], |row| row.get(0))?.collect::<std::result::Result<_, _>>()?;
+        Ok(blobs)
+    }
+}

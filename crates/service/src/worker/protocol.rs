@@ -1,0 +1,153 @@
+//! What the service and a worker say to each other: a length of four bytes, little-endian, and so many bytes of JSON.
+//!
+//! They speak over a pair of sockets, whose end is the worker's standard input: what a library prints cannot get between.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+/// Bytes of a message at most: the public values of 2^17 outputs have room.
+const MESSAGE_MAX: usize = 16 << 20;
+
+/// What a worker is told.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToWorker {
+    /// Make a proof.
+    Prove(Order),
+    /// Make no proof of this attempt any more.
+    Stop { job: String, attempt: i64 },
+    /// Take the key of this hash off the device.
+    Evict { hash: String },
+}
+
+/// A proof to be made.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) job: String,
+    pub(crate) attempt: i64,
+    pub(crate) key: PathBuf,
+    /// BLAKE3 of the key's file.
+    pub(crate) key_hash: String,
+    pub(crate) witness: PathBuf,
+    pub(crate) witness_bytes: u64,
+}
+
+/// What a worker tells.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FromWorker {
+    /// The device is open.
+    Ready { device: String },
+    /// The device cannot be had, and why.
+    Broken { reason: String },
+    /// It lives.
+    Beat(Beat),
+    /// The proof of an attempt.
+    Done(Made),
+    /// There is none.
+    Failed(Failure),
+}
+
+/// What a worker is at.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Beat {
+    /// The stage of the proof, or nothing.
+    pub(crate) stage: Option<String>,
+    /// Hashes of the keys on the device.
+    pub(crate) keys: Vec<String>,
+    /// Bytes that they take.
+    pub(crate) key_bytes: u64,
+}
+
+/// A proof that was verified.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Made {
+    pub(crate) job: String,
+    pub(crate) attempt: i64,
+    pub(crate) proof: String,
+    pub(crate) publics: String,
+    pub(crate) seconds: f64,
+    pub(crate) device: String,
+    pub(crate) remark: Option<String>,
+    /// Whether the device's own proof was wrong.
+    pub(crate) is_wrong_device: bool,
+}
+
+/// Why there is no proof.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) job: String,
+    pub(crate) attempt: i64,
+    pub(crate) code: String,
+    pub(crate) reason: String,
+    /// Whether it may work at another time or elsewhere.
+    pub(crate) is_retryable: bool,
+}
+
+/// Writes one message.
+pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    if text.len() > MESSAGE_MAX {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a message of {} bytes; expected at most {MESSAGE_MAX}", text.len()),
+        ));
+    }
+    let mut frame = Vec::with_capacity(text.len() + 4);
+    frame.extend((text.len() as u32).to_le_bytes());
+    frame.extend(text);
+    to.write_all(&frame)
+}
+
+/// Reads one message; `None` where the other side has gone.
+pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MESSAGE_MAX {
+        let problem = format!("a message of {length} bytes was announced; expected at most {MESSAGE_MAX}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    // As much as comes, and no more than was announced.
+    let mut text = Vec::new();
+    if from.by_ref().take(length as u64).read_to_end(&mut text)? < length {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&text)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_and_cut_ones_do_not() {
+        let mut bytes = Vec::new();
+        send(&mut bytes, &ToWorker::Evict { hash: "a".into() }).unwrap();
+        send(&mut bytes, &ToWorker::Stop { job: "b".into(), attempt: 2 }).unwrap();
+        let mut from = &bytes[..];
+        assert!(matches!(receive(&mut from), Ok(Some(ToWorker::Evict { hash })) if hash == "a"));
+        assert!(matches!(receive(&mut from), Ok(Some(ToWorker::Stop { attempt: 2, .. }))));
+        assert!(matches!(receive::<ToWorker>(&mut from), Ok(None)));
+        for end in 0..bytes.len() {
+            let mut from = &bytes[..end];
+            while let Some(message) = receive::<ToWorker>(&mut from).unwrap() {
+                assert!(matches!(message, ToWorker::Evict { .. }), "{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_and_contents_are_checked() {
+        let huge = [u32::MAX.to_le_bytes().to_vec(), vec![b'x'; 9]].concat();
+        assert!(receive::<ToWorker>(&mut &huge[..]).unwrap_err().to_string().contains("expected at most"));
+        let odd = [4u32.to_le_bytes().to_vec(), b"nope".to_vec()].concat();
+        assert!(receive::<ToWorker>(&mut &odd[..]).is_err());
+        assert!(send(&mut Vec::new(), &"x".repeat(MESSAGE_MAX)).is_err());
+    }
+}

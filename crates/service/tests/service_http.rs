@@ -1,0 +1,225 @@
+//! What callers do wrong, by mistake or on purpose: each gets an answer that says so, and nobody else notices.
+
+mod support;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use support::{make_key, refused, wait_for, Service};
+use tandem_service::client::{Content, Method};
+
+#[test]
+fn child() {
+    support::play();
+}
+
+/// A worker of no use, so that jobs stay where they are.
+const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600";
+
+fn idle(more: &str) -> Service {
+    let service = Service::start(&format!("{IDLE}\n{more}"));
+    service.fault("pause,key,1");
+    service
+}
+
+#[test]
+fn the_same_id_is_the_same_job() {
+    let service = idle("");
+    let client = service.client();
+    make_key(service.folder.path(), "other", 11);
+    client.call(Method::PUT, "/v1/keys/other", &[], Content::File(&service.at("other.zkey"))).unwrap();
+    let first = service.submit(Some("a")).unwrap()["id"].clone();
+    assert_eq!(service.submit(Some("a")).unwrap()["id"], first);
+    // Another witness, another key, and the content of the first again.
+    assert_eq!(
+        refused(service.submit_to("/v1/jobs?key=small", Some("a"), "other.wtns")),
+        (409, "other_content".into())
+    );
+    assert_eq!(
+        refused(service.submit_to("/v1/jobs?key=other", Some("a"), "small.wtns")),
+        (409, "other_content".into())
+    );
+    assert_eq!(service.submit(Some("a")).unwrap()["id"], first);
+    assert_ne!(service.submit(Some("b")).unwrap()["id"], first);
+    // Many at once are one too, and leave one witness.
+    let ids: HashSet<String> = std::thread::scope(|scope| {
+        let send = || service.submit(Some("c")).unwrap()["id"].as_str().unwrap().to_string();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(send)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!((ids.len(), service.witnesses().len()), (1, 3));
+}
+
+#[test]
+fn lengths_are_refused_before_anything_is_read() {
+    let service = idle("max_key_mib = 1");
+    let patience = Duration::from_secs(10);
+    let huge = |method: &str, path: &str| {
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 107374182400\r\n\r\n")
+    };
+    for (method, path) in [("POST", "/v1/jobs?key=small"), ("PUT", "/v1/keys/k"), ("POST", "/v1/keys")] {
+        let begun = Instant::now();
+        let reply = service.raw(huge(method, path).as_bytes(), patience);
+        assert!(
+            reply.starts_with("HTTP/1.1 413 ") && reply.contains("\"too_large\"") && reply.contains(" bytes"),
+            "{reply}"
+        );
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+    // Without a length: cut off at the first byte that is too many.
+    let mut chunked =
+        b"POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    for _ in 0..64 {
+        chunked.extend(b"400\r\n");
+        chunked.extend([b'x'; 0x400]);
+        chunked.extend(b"\r\n");
+    }
+    let reply = service.raw(&chunked, Duration::from_secs(2));
+    assert!(reply.starts_with("HTTP/1.1 413 "), "{reply}");
+    let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let reply = service.raw(head.as_bytes(), patience);
+    assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 431 "), "{reply}");
+    let lines = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "a: b\r\n".repeat(100));
+    let reply = service.raw(lines.as_bytes(), patience);
+    assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
+    assert!(service.witnesses().is_empty());
+}
+
+#[test]
+fn slow_and_vanishing_callers_hold_nothing_up() {
+    let service = idle("header_seconds = 1\nstall_seconds = 1\nconnections = 120");
+    let head = b"POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400\r\n\r\nwtns";
+    let open = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(service.address()).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream
+    };
+    // A byte now and then, after the head and in the middle of it; a hundred that go away.
+    let (body, start) = (open(head), open(b"GET /hea"));
+    let gone: Vec<_> = (0..100).map(|_| open(head)).collect();
+    wait_for("the bodies", || service.witnesses().len() > 90);
+    drop(gone);
+    let begun = Instant::now();
+    assert_eq!(service.client().get("/health").unwrap()["status"], "ok");
+    assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+    wait_for("the slow ones to be closed", || {
+        std::thread::sleep(Duration::from_millis(100));
+        (&body).write_all(b"x").is_err() && (&start).write_all(b"l").is_err()
+    });
+    let reply = service.raw(head, Duration::from_secs(10));
+    assert!(reply.starts_with("HTTP/1.1 408 ") && reply.contains("\"too_slow\""), "{reply}");
+    wait_for("the halves to be removed", || service.witnesses().is_empty());
+    assert!(service.submit(None).is_ok());
+}
+
+#[test]
+fn malformed_requests_are_refused() {
+    let service = idle("");
+    let patience = Duration::from_secs(5);
+    let long =
+        format!("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: {}\r\n\r\n", "x".repeat(201));
+    for (request, status) in [
+        ("\r\n\r\n\0\u{1}garbage\r\n\r\n", "400"),
+        ("GET / HTTP/9.9\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\nbad header\r\n\r\n", "400"),
+        ("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", "400"),
+        (
+            "POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "400",
+        ),
+        ("POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "400"),
+        ("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "400"),
+        ("POST /v1/jobs?key=small&priority=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "400"),
+        ("POST /v1/jobs?key=small&prioritty=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "400"),
+        ("POST /v1/jobs?key=small&key=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "400"),
+        ("POST /v1/jobs?key=none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "404"),
+        (&long, "400"),
+        ("POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{]", "400"),
+        ("PUT /v1/keys/.. HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx", "400"),
+        ("PUT /v1/keys/a%2fb HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx", "400"),
+        ("PUT /v1/keys/bad HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nzkey", "422"),
+        ("GET /v1/jobs/x HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+        ("GET /v1/jobs/x?wait=soon HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+        ("GET /v1/jobs?state=lost HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+        ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+        ("DELETE /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
+        // Pages of browsers, and names that were made to point here.
+        ("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.org\r\n\r\n", "403"),
+        ("GET /v1/jobs HTTP/1.1\r\nHost: example.org\r\n\r\n", "403"),
+        ("GET /v1/jobs HTTP/1.1\r\n\r\n", "403"),
+    ] {
+        let request = request.replacen("\r\nHost", "\r\nConnection: close\r\nHost", 1);
+        let reply = service.raw(request.as_bytes(), patience);
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {reply}");
+        // Those that are no HTTP at all are refused before they are ours.
+        if request.contains("Host") && !request.contains("bad header") && !reply.contains("content-length: 0") {
+            let body: serde_json::Value = serde_json::from_str(reply.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+            assert!(body["error"]["code"].is_string() && body["error"]["message"].is_string(), "{reply}");
+        }
+    }
+    assert!(service.witnesses().is_empty());
+    assert_eq!(service.client().get("/v1/keys").unwrap()["keys"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn as_many_jobs_wait_as_may() {
+    let service = idle("queue = 2");
+    service.submit(None).unwrap();
+    wait_for("the worker", || service.at("paused").exists());
+    for _ in 0..2 {
+        service.submit(Some("a")).unwrap();
+        service.submit(None).ok();
+    }
+    assert_eq!(refused(service.submit(None)), (429, "queue_full".into()));
+    // What was accepted is still the same job.
+    service.submit(Some("a")).unwrap();
+    assert_eq!(service.witnesses().len(), 3);
+}
+
+#[test]
+fn keys_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    make_key(folder.path(), "inside", 10);
+    let service = Service::start(&format!("workers = ['cpu']\nkey_folder = '{}'", folder.path().display()));
+    let client = service.client();
+    let register = |name: &str, path: &str| {
+        let wanted = serde_json::json!({"name": name, "path": path});
+        client.call(Method::POST, "/v1/keys", &[], Content::Json(&wanted))
+    };
+    let upload = |name: &str, file: &str| {
+        client.call(Method::PUT, &format!("/v1/keys/{name}"), &[], Content::File(&service.at(file)))
+    };
+    assert_eq!(register("inside", "inside.zkey").unwrap()["uploaded"], false);
+    // Out of the folder by name, by dots and by a link.
+    std::os::unix::fs::symlink(service.at("small.zkey"), folder.path().join("link.zkey")).unwrap();
+    let outside = service.at("small.zkey");
+    for path in [outside.to_str().unwrap(), "../small.zkey", "link.zkey", "none.zkey", "."] {
+        assert_eq!(refused(register("outside", path)), (403, "path_not_allowed".into()), "{path}");
+    }
+    make_key(service.folder.path(), "up", 9);
+    assert_eq!(upload("up", "up.zkey").unwrap()["uploaded"], true);
+    assert_eq!(upload("up", "up.zkey").unwrap()["variables"], 11);
+    assert_eq!(refused(upload("up", "small.zkey")), (409, "other_key".into()));
+    assert_eq!(refused(upload("cut", "up.wtns")), (422, "bad_key".into()));
+    let files = || std::fs::read_dir(service.at("data/keys")).unwrap().count();
+    assert_eq!(files(), 1);
+    let id = service.submit_to("/v1/jobs?key=up", None, "up.wtns").unwrap()["id"].as_str().unwrap().to_string();
+    assert_eq!(service.ended(&id)["state"], "done");
+    // On the worker's device until it is taken off.
+    let on = || client.get("/v1/keys/up").unwrap()["on"].as_array().unwrap().len();
+    wait_for("the key on the device", || on() == 1);
+    service.post("/v1/keys/up/evict").unwrap();
+    wait_for("the key off the device", || on() == 0);
+    // Not while a job needs it.
+    service.fault("pause,key,1");
+    let id = service.submit_to("/v1/jobs?key=up", None, "up.wtns").unwrap()["id"].as_str().unwrap().to_string();
+    wait_for("the worker", || service.at("paused").exists());
+    let remove = || client.call(Method::DELETE, "/v1/keys/up", &[], Content::Empty);
+    assert_eq!(refused(remove()), (409, "key_in_use".into()));
+    std::fs::write(service.at("go"), "").unwrap();
+    assert_eq!(service.ended(&id)["state"], "done");
+    remove().unwrap();
+    assert_eq!((files(), refused(remove())), (0, (404, "no_key".into())));
+    assert_eq!(refused(service.post("/v1/keys/up/evict")), (404, "no_key".into()));
+}

@@ -1,0 +1,200 @@
+//! The store's rules: fences, the first final state, order, recovery.
+
+use tandem_service::store::{Cancelled, Claim, Failed, Finished, JobResult, KeyRow, NewJob, State, Store, StoreError};
+
+/// What a step of priority is worth here.
+const AGEING: i64 = 1000;
+
+fn store() -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("jobs.db")).unwrap();
+    let key = KeyRow {
+        name: "k".into(),
+        path: "/k.zkey".into(),
+        hash: "h".into(),
+        bytes: 1,
+        variables: 1,
+        publics: 1,
+        domain: 1,
+        curve: "bn254".into(),
+        is_own: false,
+    };
+    store.add_key(&key, 0).unwrap();
+    (folder, store)
+}
+
+fn job(id: &str, priority: i64) -> NewJob {
+    NewJob {
+        id: id.into(),
+        request: None,
+        digest: "d".into(),
+        key: "k".into(),
+        witness: format!("{id}.wtns"),
+        witness_bytes: 1,
+        priority,
+        deadline_ms: None,
+    }
+}
+
+fn submit(store: &Store, job: &NewJob, now: i64) {
+    assert!(store.submit(job, now, AGEING, 1000).unwrap().is_new);
+}
+
+fn claim(store: &Store, worker: &str, now: i64) -> Option<Claim> {
+    store.claim(worker, now, 50).unwrap()
+}
+
+fn result() -> JobResult {
+    JobResult { proof: "{}".into(), publics: "[]".into(), seconds: 1.0, device: "CPU".into(), remark: None }
+}
+
+#[test]
+fn only_the_attempt_that_runs_may_end_a_job() {
+    let (_folder, store) = store();
+    submit(&store, &job("a", 0), 0);
+    let first = claim(&store, "0", 1).unwrap();
+    assert_eq!(store.fail(&first.lease, "worker_hung", "silent", Some(0), 3, 2).unwrap(), Failed::Again);
+    // Between two attempts the old one is over too.
+    assert_eq!(store.finish(&first.lease, &result(), 3).unwrap(), Finished::Stale);
+    let second = claim(&store, "1", 4).unwrap();
+    assert_eq!((second.lease.attempt, first.lease.attempt), (2, 1));
+    assert_eq!(store.finish(&first.lease, &result(), 5).unwrap(), Finished::Stale);
+    assert_eq!(store.fail(&first.lease, "device", "late", None, 3, 5).unwrap(), Failed::Stale);
+    assert_eq!(store.job("a").unwrap().unwrap().state, State::Running);
+    assert!(store.result("a").unwrap().is_none());
+    assert_eq!(store.finish(&second.lease, &result(), 6).unwrap(), Finished::Done("a.wtns".into()));
+    // The first final state stays.
+    assert_eq!(store.finish(&second.lease, &result(), 7).unwrap(), Finished::Stale);
+    assert_eq!(store.fail(&second.lease, "device", "late", None, 3, 7).unwrap(), Failed::Stale);
+    assert_eq!(store.cancel("a", 7).unwrap(), Cancelled::Ended(State::Done));
+    let codes: Vec<_> = store.attempts("a").unwrap().into_iter().map(|attempt| attempt.code.unwrap()).collect();
+    assert_eq!(codes, ["worker_hung", "done"]);
+}
+
+#[test]
+fn a_cancelled_job_takes_no_result() {
+    let (_folder, store) = store();
+    submit(&store, &job("a", 0), 0);
+    submit(&store, &job("b", 0), 1);
+    let running = claim(&store, "0", 2).unwrap();
+    assert_eq!(store.cancel("a", 3).unwrap(), Cancelled::Now("a.wtns".into(), Some(running.lease.clone())));
+    assert_eq!(store.cancel("b", 3).unwrap(), Cancelled::Now("b.wtns".into(), None));
+    assert_eq!(store.cancel("c", 3).unwrap(), Cancelled::Unknown);
+    assert_eq!(store.finish(&running.lease, &result(), 4).unwrap(), Finished::Stale);
+    assert!(claim(&store, "0", 5).is_none() && store.needed_blobs().unwrap().is_empty());
+}
+
+#[test]
+fn attempts_are_limited_and_fatal_errors_are_not_tried_again() {
+    let (_folder, store) = store();
+    submit(&store, &job("a", 0), 0);
+    for attempt in 1..=3 {
+        let now = attempt * 1000;
+        let claim = claim(&store, "0", now).unwrap();
+        let failed = store.fail(&claim.lease, "device", "broken", Some(10), 3, now).unwrap();
+        assert_eq!(failed == Failed::Again, attempt < 3);
+        // Not before its pause is over.
+        assert!(self::claim(&store, "1", now + 9).is_none());
+    }
+    assert_eq!(store.job("a").unwrap().unwrap().reason.as_deref(), Some("broken"));
+    submit(&store, &job("b", 0), 0);
+    let claim = claim(&store, "0", 10_000).unwrap();
+    assert_eq!(store.fail(&claim.lease, "bad_input", "no", None, 3, 1).unwrap(), Failed::Over("b.wtns".into()));
+}
+
+#[test]
+fn a_job_that_failed_goes_to_another_worker_first() {
+    let (_folder, store) = store();
+    submit(&store, &job("a", 0), 0);
+    let failed = claim(&store, "0", 1).unwrap();
+    store.fail(&failed.lease, "device", "broken", Some(0), 3, 10).unwrap();
+    assert!(claim(&store, "0", 59).is_none());
+    assert!(claim(&store, "1", 59).is_some());
+    // Where nobody else takes it, the same one does.
+    submit(&store, &job("b", 0), 0);
+    let failed = claim(&store, "0", 100).unwrap();
+    store.fail(&failed.lease, "device", "broken", Some(0), 3, 110).unwrap();
+    assert!(claim(&store, "0", 160).is_some());
+}
+
+#[test]
+fn priority_comes_first_until_the_others_are_old() {
+    let (_folder, store) = store();
+    submit(&store, &job("old", 0), 0);
+    submit(&store, &job("younger", 0), 10);
+    submit(&store, &job("urgent", 2), 1500);
+    // Two steps are worth two seconds: this one came too late to be before the old ones.
+    submit(&store, &job("late", 2), 2100);
+    let order: Vec<String> = std::iter::from_fn(|| claim(&store, "0", 3000)).map(|claim| claim.lease.job).collect();
+    assert_eq!(order, ["urgent", "old", "younger", "late"]);
+}
+
+#[test]
+fn a_start_gives_running_jobs_back_and_counts_no_failure() {
+    let (folder, store) = store();
+    submit(&store, &job("a", 0), 0);
+    for round in 0..5 {
+        let before = claim(&store, "0", round).unwrap();
+        let again = Store::open(&folder.path().join("jobs.db")).unwrap();
+        assert_eq!(again.recover(round).unwrap(), 1);
+        assert_eq!(again.finish(&before.lease, &result(), round).unwrap(), Finished::Stale);
+    }
+    let last = claim(&store, "0", 9).unwrap();
+    assert_eq!(store.fail(&last.lease, "device", "broken", Some(0), 2, 9).unwrap(), Failed::Again);
+    assert_eq!(store.attempts("a").unwrap().len(), 6);
+}
+
+#[test]
+fn deadlines_and_old_results_pass() {
+    let (_folder, store) = store();
+    submit(&store, &NewJob { deadline_ms: Some(100), ..job("a", 0) }, 0);
+    assert!(store.expire(99).unwrap().is_empty());
+    assert!(claim(&store, "0", 100).is_none());
+    assert_eq!(store.expire(100).unwrap(), [("a".to_string(), "a.wtns".to_string())]);
+    assert_eq!(store.job("a").unwrap().unwrap().code.as_deref(), Some("deadline"));
+    assert_eq!((store.forget(100).unwrap(), store.forget(101).unwrap()), (0, 1));
+    assert!(store.job("a").unwrap().is_none());
+    // A result goes with its job, and the caller's id is free again.
+    let named = NewJob { request: Some("r".into()), ..job("b", 0) };
+    submit(&store, &named, 0);
+    let claim = claim(&store, "0", 1).unwrap();
+    store.finish(&claim.lease, &result(), 2).unwrap();
+    assert_eq!(store.forget(3).unwrap(), 1);
+    assert!(store.result("b").unwrap().is_none() && store.attempts("b").unwrap().is_empty());
+    submit(&store, &NewJob { id: "c".into(), ..named }, 4);
+}
+
+#[test]
+fn an_id_stands_for_one_content() {
+    let (_folder, store) = store();
+    let named = |id: &str, digest: &str| NewJob { request: Some("r".into()), digest: digest.into(), ..job(id, 0) };
+    submit(&store, &named("a", "x"), 0);
+    let again = store.submit(&named("b", "x"), 1, AGEING, 1).unwrap();
+    assert_eq!((again.id.as_str(), again.is_new), ("a", false));
+    assert!(matches!(store.submit(&named("c", "y"), 1, AGEING, 1000), Err(StoreError::OtherContent)));
+    assert!(matches!(store.submit(&job("d", 0), 1, AGEING, 1), Err(StoreError::QueueFull(1))));
+    let unknown = NewJob { key: "none".into(), ..job("e", 0) };
+    assert!(matches!(store.submit(&unknown, 1, AGEING, 1000), Err(StoreError::NoKey(_))));
+}
+
+#[test]
+fn workers_that_ask_at_once_get_different_jobs() {
+    let (_folder, store) = store();
+    for number in 0..60 {
+        submit(&store, &job(&format!("j{number}"), 0), number);
+    }
+    let mut all: Vec<String> = std::thread::scope(|scope| {
+        let take = |worker: usize| {
+            let store = &store;
+            move || {
+                let next = || claim(store, &worker.to_string(), 1000);
+                std::iter::from_fn(next).map(|claim| claim.lease.job).collect::<Vec<_>>()
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|worker| scope.spawn(take(worker))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 60);
+}

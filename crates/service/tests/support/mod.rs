@@ -1,0 +1,265 @@
+//! What the drills share: a service and workers that are this very test program, started again; keys; raw connections.
+#![allow(dead_code)] // each test program uses its own part
+
+#[path = "../../../app/tests/support/files.rs"]
+pub(crate) mod files;
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tandem_engine::{CurveId, DeviceChoice, Engine, Proof, Publics, SetupOptions, Silent, Verifier};
+use tandem_service::client::{CallError, Client, Content, Method};
+use tandem_service::Config;
+
+/// Which part of the tests a child process plays, and in which folder.
+const CHILD: &str = "TANDEM_TEST_CHILD";
+const FOLDER: &str = "TANDEM_TEST_FOLDER";
+
+/// The file that tells workers what to suffer: a word, a stage, and the attempt.
+const FAULT: &str = "fault";
+
+/// This program as a child.
+fn child(role: &str, folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "--exact", "--nocapture"]).env(CHILD, role).env(FOLDER, folder);
+    command.env("TANDEM_CACHE_DIR", folder.join("cache"));
+    command
+}
+
+/// What the test called `child` does: nothing, unless it was started as a child.
+pub(crate) fn play() {
+    let (Ok(role), Ok(folder)) = (std::env::var(CHILD), std::env::var(FOLDER)) else { return };
+    let folder = PathBuf::from(folder);
+    match role.as_str() {
+        "serve" => serve(&folder),
+        device => work(device, &folder),
+    }
+    std::process::exit(0);
+}
+
+fn serve(folder: &Path) {
+    // As the program does: a file that may not grow is an error, not the end.
+    nix::sys::signal::SigSet::from(Signal::SIGXFSZ).thread_block().unwrap();
+    let path = folder.join("tandem.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
+    let of = folder.to_path_buf();
+    let worker = move |device: &str| child(device, &of);
+    let ready = |address: std::net::SocketAddr| {
+        std::fs::write(folder.join("address.part"), address.to_string()).unwrap();
+        std::fs::rename(folder.join("address.part"), folder.join("address")).unwrap();
+    };
+    if let Err(error) = tandem_service::serve(config, worker, ready, || folder.join("stop").exists()) {
+        std::fs::write(folder.join("refused"), error).unwrap();
+    }
+}
+
+fn work(device: &str, folder: &Path) {
+    let at = |stage: &str, attempt: i64| {
+        let Ok(fault) = std::fs::read_to_string(folder.join(FAULT)) else { return };
+        let words: Vec<&str> = fault.split(',').collect();
+        if words.len() != 3 || words[1] != stage || words[2] != attempt.to_string() {
+            return;
+        }
+        let own = Pid::this();
+        match words[0] {
+            "kill" => kill(own, Signal::SIGKILL).unwrap(),
+            "freeze" => kill(own, Signal::SIGSTOP).unwrap(),
+            "hang" => std::thread::sleep(Duration::from_secs(3600)),
+            "panic" => panic!("as the test wants it"),
+            "pause" => {
+                std::fs::write(folder.join("paused"), "").unwrap();
+                wait_for("go", || folder.join("go").exists());
+            }
+            other => panic!("{other}"),
+        }
+    };
+    let choice = match device {
+        "sim:2" => DeviceChoice::Sim(2),
+        _ => DeviceChoice::Cpu,
+    };
+    let open = || match std::fs::remove_file(folder.join("broken-device")) {
+        Ok(()) => Err(tandem_engine::Error::Device("the device is broken, as the test wants it".into())),
+        Err(_) => Engine::open(&choice),
+    };
+    let _ = tandem_service::work_watched(open, 1 << 30, &at);
+}
+
+/// Waits until something is so; fails the test after half a minute.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: not within half a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A service in a folder of its own.
+pub(crate) struct Service {
+    pub(crate) folder: tempfile::TempDir,
+    process: Option<Child>,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Service {
+    /// Starts one with these settings more than the folder and any free port, and a key of 2^4 rows called `small`.
+    pub(crate) fn start(settings: &str) -> Service {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        make_key(at, "small", 12);
+        let text = format!(
+            "listen = '127.0.0.1:0'\ndata = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
+            at.join("data").display(),
+            at.join("small.zkey").display()
+        );
+        std::fs::write(at.join("tandem.toml"), text).unwrap();
+        let mut service = Service { folder, process: None };
+        service.restart();
+        service
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts it again on the same files.
+    pub(crate) fn restart(&mut self) {
+        let _ = std::fs::remove_file(self.at("address"));
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.at("log")).unwrap();
+        let mut command = child("serve", self.folder.path());
+        self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+        wait_for("the address", || self.at("address").exists());
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Tells it to stop, and waits until it has.
+    pub(crate) fn stop(&mut self) {
+        std::fs::write(self.at("stop"), "").unwrap();
+        self.process.take().unwrap().wait().unwrap();
+        std::fs::remove_file(self.at("stop")).unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().unwrap().id()
+    }
+
+    pub(crate) fn address(&self) -> String {
+        std::fs::read_to_string(self.at("address")).unwrap()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&self.address()).unwrap()
+    }
+
+    pub(crate) fn fault(&self, text: &str) {
+        std::fs::write(self.at("fault.part"), text).unwrap();
+        std::fs::rename(self.at("fault.part"), self.at(FAULT)).unwrap();
+    }
+
+    /// Submits the small witness.
+    pub(crate) fn submit(&self, id: Option<&str>) -> Result<Value, CallError> {
+        self.submit_to("/v1/jobs?key=small", id, "small.wtns")
+    }
+
+    pub(crate) fn submit_to(&self, path: &str, id: Option<&str>, witness: &str) -> Result<Value, CallError> {
+        let headers: Vec<_> = id.iter().map(|id| ("idempotency-key", *id)).collect();
+        self.client().call(Method::POST, path, &headers, Content::File(&self.at(witness)))
+    }
+
+    pub(crate) fn post(&self, path: &str) -> Result<Value, CallError> {
+        self.client().call(Method::POST, path, &[], Content::Empty)
+    }
+
+    /// The job when it has ended.
+    #[track_caller]
+    pub(crate) fn ended(&self, id: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            let job = self.client().get(&format!("/v1/jobs/{id}?wait=20")).unwrap();
+            if ["done", "failed", "cancelled"].contains(&job["state"].as_str().unwrap()) {
+                return job;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(40), "{job}");
+        }
+    }
+
+    /// Fails the test unless the job's proof is valid.
+    pub(crate) fn verify(&self, verifier: &Verifier, id: &str) {
+        let result = self.client().get(&format!("/v1/jobs/{id}/result")).unwrap();
+        let proof = Proof::from_json(CurveId::Bn254, result["proof"].to_string().as_bytes()).unwrap();
+        let publics = Publics::from_json(CurveId::Bn254, result["public"].to_string().as_bytes()).unwrap();
+        verifier.verify(&publics, &proof).unwrap();
+    }
+
+    pub(crate) fn verifier(&self) -> Verifier {
+        Verifier::from_json(tandem_engine::export_vkey(&self.at("small.zkey")).unwrap().as_bytes()).unwrap()
+    }
+
+    /// Names of the files of witnesses.
+    pub(crate) fn witnesses(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.at("data/witnesses")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// Sends bytes as they are, and returns what comes back until the service closes, or for so long.
+    pub(crate) fn raw(&self, bytes: &[u8], patience: Duration) -> String {
+        let mut stream = TcpStream::connect(self.address()).unwrap();
+        stream.set_read_timeout(Some(patience)).unwrap();
+        // It may be closed before everything is sent.
+        let _ = stream.write_all(bytes);
+        let mut reply = Vec::new();
+        let mut piece = [0; 4096];
+        while let Ok(count) = stream.read(&mut piece) {
+            if count == 0 {
+                break;
+            }
+            reply.extend_from_slice(&piece[..count]);
+        }
+        String::from_utf8_lossy(&reply).into_owned()
+    }
+}
+
+/// How an attempt of each ended.
+pub(crate) fn codes(job: &Value) -> Vec<&str> {
+    job["attempts"].as_array().unwrap().iter().map(|attempt| attempt["code"].as_str().unwrap_or("")).collect()
+}
+
+/// The status and the word of a refusal.
+#[track_caller]
+pub(crate) fn refused(outcome: Result<Value, CallError>) -> (u16, String) {
+    match outcome {
+        Err(CallError::Refused { status, code, message }) => {
+            assert!(!message.is_empty());
+            (status, code)
+        }
+        other => panic!("expected a refusal: {other:?}"),
+    }
+}
+
+/// Makes a test key and a witness of a chain of so many squarings.
+pub(crate) fn make_key(folder: &Path, name: &str, squarings: u32) {
+    let (r1cs, wtns) = files::squarings(squarings);
+    let path = |end: &str| folder.join(format!("{name}.{end}"));
+    std::fs::write(path("r1cs"), r1cs).unwrap();
+    std::fs::write(path("wtns"), wtns).unwrap();
+    let options = SetupOptions { seed: Some(name.into()) };
+    tandem_engine::setup(&path("r1cs"), &path("zkey"), &options, &Silent).unwrap();
+}
