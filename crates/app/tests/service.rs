@@ -5,7 +5,7 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use support::{demo, expect, refused_in, run, tandem, text};
+use support::{binary, demo, expect, refused_in, run, tandem, text};
 
 struct Server {
     process: Child,
@@ -78,9 +78,9 @@ fn a_job_from_submit_to_proof() {
 fn settings_are_checked_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    std::fs::write(at.join("tandem.toml"), "data = 'd'\nattemps = 2\n").unwrap();
+    std::fs::write(at.join("tandem.toml"), "data = 'd'\nquue = 2\n").unwrap();
     refused_in(at, &["serve", "--listen", "0.0.0.0:80"], &["can be reached from other machines", "127.0.0.1"]);
-    refused_in(at, &["serve", "--config", "tandem.toml"], &["tandem.toml: line 2", "attemps"]);
+    refused_in(at, &["serve", "--config", "tandem.toml"], &["tandem.toml: line 2", "quue"]);
     refused_in(at, &["serve", "--data", "d", "--worker", "gpu"], &["workers: 'gpu'"]);
     std::fs::write(at.join("tandem.toml"), "data = 'd'\nattempts = 2\n").unwrap();
     let (config, _) =
@@ -91,6 +91,11 @@ fn settings_are_checked_before_anything_starts() {
     assert!(error.contains("is tandem serve running there?"), "{error}");
     // A second one on the same folder.
     let server = Server::start(at);
-    refused_in(at, &["serve", "--data", text(&at.join("data")), "--listen", "127.0.0.1:0"], &["another tandem serve"]);
+    let data = at.join("data");
+    let args = ["serve", "--data", text(&data), "--listen", "127.0.0.1:0"];
+    // One that is not refused would stay.
+    let second = Command::new("timeout").arg("20").arg(binary()).args(args).output().unwrap();
+    let (_, error) = expect(2, second, &args);
+    assert!(error.contains("another tandem serve"), "{error}");
     drop(server);
 }
