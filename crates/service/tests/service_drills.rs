@@ -146,6 +146,8 @@ fn a_job_that_kills_every_worker_fails_in_the_end() {
 #[test]
 fn a_device_that_is_broken_at_first_is_opened_again() {
     let mut service = Service::start("workers = ['cpu']");
+    // A worker that still starts would take the device for broken in place of the next one.
+    wait_for("the worker", || service.client().get("/ready").is_ok());
     service.kill();
     std::fs::write(service.at("broken-device"), "").unwrap();
     service.restart();
