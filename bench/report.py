@@ -545,7 +545,12 @@ def others(rows):
         ]
         for data, way in sorted({(k[0], k[2]) for k in reduced})
     ]
-    cpu = latest([r for r in rows if r["machine"] == "cpu2"], lambda r: r["circuit"])
+    on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
+    cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
+    witness_lines = [
+        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")]
+        for name, row in sorted(witnesses.items())
+    ]
     cpu_lines = [
         [name] + [digits(row["ms_median"][p]) for p in ("tandem", "rapidsnark", "snarkjs")]
         for name, row in sorted(cpu.items())
@@ -569,7 +574,10 @@ GPUs; "first" is all of it in the memory of the first GPU:
 {on("cpu2", "Whole programs from files to files, ms, published keys of `@reclaimprotocol/circom-symmetric-crypto`, BN254.")}
 The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 
-{table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}"""
+{table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
+Witnesses from circom's WebAssembly, ms: whole programs, and V8 alone in a node that has started (`python3 bench/witness.py`):
+
+{table(["", "tandem witness", "node", "V8 alone"], witness_lines)}"""
 
 
 def report():

@@ -211,6 +211,16 @@ fn key(session: &Session, client: &Client, key: &Path) -> Outcome<String> {
     Ok(hash)
 }
 
+/// A key's name as it fits into a table of 80 columns; `--json` has all of it.
+fn short(name: &Value) -> String {
+    const MOST: usize = 24;
+    let name = text(name);
+    match name.char_indices().nth(MOST) {
+        None => name,
+        Some(_) => name.chars().take(MOST - 3).chain("...".chars()).collect(),
+    }
+}
+
 pub(crate) fn status(args: &Status) -> Outcome {
     let client = args.service.client()?;
     let Some(id) = &args.id else {
@@ -218,7 +228,7 @@ pub(crate) fn status(args: &Status) -> Outcome {
         args.service.tell(&jobs, |jobs| {
             let jobs = jobs["jobs"].as_array().map_or(&[][..], Vec::as_slice);
             let row =
-                |job: &Value| vec![text(&job["id"]), text(&job["state"]), text(&job["attempt"]), text(&job["key"])];
+                |job: &Value| vec![text(&job["id"]), text(&job["state"]), text(&job["attempt"]), short(&job["key"])];
             let head = ["id", "state", "attempts", "key"].map(String::from).to_vec();
             report::table(&std::iter::once(head).chain(jobs.iter().map(row)).collect::<Vec<_>>())
         });
@@ -262,7 +272,7 @@ pub(crate) fn keys(what: &Keys) -> Outcome {
                 let keys = keys["keys"].as_array().map_or(&[][..], Vec::as_slice);
                 let on = |key: &Value| key["on"].as_array().map_or(0, Vec::len).to_string();
                 let row = |key: &Value| {
-                    vec![text(&key["name"]), text(&key["curve"]), text(&key["domain"]), text(&key["bytes"]), on(key)]
+                    vec![short(&key["name"]), text(&key["curve"]), text(&key["domain"]), text(&key["bytes"]), on(key)]
                 };
                 let head = ["name", "curve", "rows", "bytes", "workers"].map(String::from).to_vec();
                 report::table(&std::iter::once(head).chain(keys.iter().map(row)).collect::<Vec<_>>())
