@@ -28,7 +28,7 @@ use crate::zkey::{header_for, point, points, G1Point, G2Point, Protocol};
 use crate::{limits, modulus};
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
-use tandem_ops::{Curve, Mont, Unaligned};
+use tandem_ops::{Curve, CurveId, Mont, Unaligned};
 use zeroize::Zeroize;
 
 const KIND: FileKind = FileKind::ZkeyOf(OtherSystem::Plonk);
@@ -107,6 +107,14 @@ impl<C: Curve> std::fmt::Debug for PlonkZkey<'_, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PlonkZkey").field("header", &self.header).finish_non_exhaustive()
     }
+}
+
+/// The curve of a PLONK proving key.
+///
+/// # Errors
+/// The file is no PLONK zkey, or for another curve than those supported.
+pub fn curve(bytes: &[u8]) -> Result<CurveId> {
+    header_for(&Container::parse(bytes, KIND)?, Protocol::Plonk).map(|(curve, _)| curve)
 }
 
 /// More powers of tau than the domain has rows: what blinding makes polynomials longer.

@@ -115,6 +115,15 @@ pub enum Protocol {
     Plonk,
 }
 
+impl std::fmt::Display for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Protocol::Groth16 => "Groth16",
+            Protocol::Plonk => "PLONK",
+        })
+    }
+}
+
 impl Protocol {
     /// The number in a key's first section.
     pub(crate) fn number(self) -> u32 {
