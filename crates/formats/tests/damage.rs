@@ -19,11 +19,20 @@ fn key<C: Curve>(bytes: &[u8]) -> Result<()> {
     Zkey::<C>::parse(bytes)?.coefs.matrices().map(drop)
 }
 
-const FILES: [(&str, FileKind, &[u8], Parse); 11] = [
+const PLONK: FileKind = FileKind::ZkeyOf(OtherSystem::Plonk);
+
+fn plonk_key<C: Curve>(bytes: &[u8]) -> Result<()> {
+    PlonkZkey::<C>::parse(bytes).map(drop)
+}
+
+const FILES: [(&str, FileKind, &[u8], Parse); 14] = [
     ("mul.zkey", FileKind::Zkey, data!("mul.zkey"), key::<Bn254>),
     ("mul_new.zkey", FileKind::Zkey, data!("mul_new.zkey"), key::<Bn254>),
     ("nopub.zkey", FileKind::Zkey, data!("nopub.zkey"), key::<Bn254>),
     ("mul_bls.zkey", FileKind::Zkey, data!("mul_bls.zkey"), key::<Bls12_381>),
+    ("mul.plonk.zkey", PLONK, data!("mul.plonk.zkey"), plonk_key::<Bn254>),
+    ("nopub.plonk.zkey", PLONK, data!("nopub.plonk.zkey"), plonk_key::<Bn254>),
+    ("mul_bls.plonk.zkey", PLONK, data!("mul_bls.plonk.zkey"), plonk_key::<Bls12_381>),
     ("mul.wtns", FileKind::Wtns, data!("mul.wtns"), |b| Wtns::parse(b).map(drop)),
     ("mul_bls.wtns", FileKind::Wtns, data!("mul_bls.wtns"), |b| Wtns::parse(b).map(drop)),
     ("mul.r1cs", FileKind::R1cs, data!("mul.r1cs"), |b| R1cs::parse(b).map(drop)),
