@@ -71,8 +71,10 @@ pub(crate) enum Command {
     )]
     Setup(Setup),
     /// Make powers of tau for tests, whose secret is known; NOT for production
-    #[command(after_help = "With such powers of tau anybody can forge proofs. For a key that must be trusted take those of a ceremony.\n\n\
-        Example:\n  tandem ptau --test 12 test.ptau")]
+    #[command(
+        after_help = "With such powers of tau anybody can forge proofs. For a key that must be trusted take those of a ceremony.\n\n\
+        Example:\n  tandem ptau --test 12 test.ptau"
+    )]
     Ptau(Ptau),
     /// Write the verification key of a proving key
     #[command(after_help = "Example:\n  tandem export-vkey circuit.zkey verification_key.json")]

@@ -94,7 +94,13 @@ pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
 }
 
 fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
-    let size = format!("{} over {}, {} variables, domain 2^{}", key.protocol, key.curve, key.variables, key.domain.trailing_zeros());
+    let size = format!(
+        "{} over {}, {} variables, domain 2^{}",
+        key.protocol,
+        key.curve,
+        key.variables,
+        key.domain.trailing_zeros()
+    );
     format!("{size}; the proof alone in {}:\n{}", report::seconds(proved.seconds), report::stages(stages).trim_end())
 }
 

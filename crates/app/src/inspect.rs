@@ -184,7 +184,8 @@ fn of_plonk_vkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
 }
 
 /// Why powers of tau that nobody contributed to must not be trusted.
-const NO_POWERS: &str = "NO CONTRIBUTIONS: their secret is known, as that of tandem ptau --test and of snarkjs powersoftau new; \
+const NO_POWERS: &str =
+    "NO CONTRIBUTIONS: their secret is known, as that of tandem ptau --test and of snarkjs powersoftau new; \
                          anybody can forge proofs for keys made with them";
 
 /// Why a key must not be trusted, by what it says of its ceremony: the words in capitals, and what follows from them.

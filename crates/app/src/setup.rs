@@ -13,18 +13,16 @@ pub(crate) fn run(session: &Session, args: &cli::Setup) -> Outcome {
             let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
             session.trace.step("setup", || tandem_engine::setup(&args.r1cs, &args.zkey, &options, &session.bars))?
         }
-        (Protocol::Groth16, Some(_), _) => {
-            return Err(Failure::input(
-                "--ptau is for PLONK: a Groth16 test key takes no powers of tau, and one to be trusted needs a ceremony, \
+        (Protocol::Groth16, Some(_), _) => return Err(Failure::input(
+            "--ptau is for PLONK: a Groth16 test key takes no powers of tau, and one to be trusted needs a ceremony, \
                  which npx snarkjs groth16 setup begins; add --protocol plonk, or leave --ptau out",
-            ))
-        }
+        )),
         (Protocol::Plonk, _, Some(_)) => {
             return Err(Failure::input("--seed is for Groth16: a PLONK key has no secret of its own; leave it out"))
         }
-        (Protocol::Plonk, Some(ptau), None) => session
-            .trace
-            .step("setup", || tandem_engine::setup_plonk(&args.r1cs, ptau, &args.zkey, &session.bars))?,
+        (Protocol::Plonk, Some(ptau), None) => {
+            session.trace.step("setup", || tandem_engine::setup_plonk(&args.r1cs, ptau, &args.zkey, &session.bars))?
+        }
         // The command line asks for it.
         (Protocol::Plonk, None, None) => return Err(Failure::input("--protocol plonk needs --ptau")),
     };

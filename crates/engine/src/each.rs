@@ -75,11 +75,20 @@ impl<C: Curve> Team<C> for ReplicatedProver
 where
     dyn DynProver: Team<C>,
 {
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>> {
+    fn load(
+        &self,
+        view: &KeyView<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>> {
         self.load_each(proofs, |team, proofs| Team::<C>::load(team, view, layout, proofs))
     }
 
-    fn load_plonk(&self, view: &tandem_plonk::KeyView<'_, C>, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
+    fn load_plonk(
+        &self,
+        view: &tandem_plonk::KeyView<'_, C>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
         self.load_each(proofs, |team, proofs| Team::<C>::load_plonk(team, view, proofs))
     }
 }

@@ -132,8 +132,14 @@ fn setup_on<C: Curve>(
     let made = stage("make key", started);
     let file_bytes = output.written();
     output::commit([output])?;
-    let key =
-        KeyInfo { protocol: Protocol::Groth16, curve: C::ID, variables: shape.variables, publics: shape.publics, domain: shape.domain, file_bytes };
+    let key = KeyInfo {
+        protocol: Protocol::Groth16,
+        curve: C::ID,
+        variables: shape.variables,
+        publics: shape.publics,
+        domain: shape.domain,
+        file_bytes,
+    };
     Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, gates: None, stages: vec![made] })
 }
 

@@ -64,9 +64,18 @@ impl AnyCurve for Bls12_381 {
 /// A backend as one curve sees it.
 pub(crate) trait Team<C: Curve>: Send + Sync {
     /// Loads a Groth16 key to make so many proofs.
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>>;
+    fn load(
+        &self,
+        view: &KeyView<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>>;
     /// Loads a PLONK key to make so many proofs.
-    fn load_plonk(&self, view: &tandem_plonk::KeyView<'_, C>, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>>;
+    fn load_plonk(
+        &self,
+        view: &tandem_plonk::KeyView<'_, C>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>>;
 }
 
 /// A proof to be made.
@@ -158,13 +167,22 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> DynProver for SingleProve
 }
 
 impl<C: Curve, B: ProofBackend<C>> Team<C> for SingleProver<B> {
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>> {
+    fn load(
+        &self,
+        view: &KeyView<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>> {
         let backend = self.backend();
         let key = self.owner.run(|| ProvingKey::load(&*backend, view, layout, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
     }
 
-    fn load_plonk(&self, view: &tandem_plonk::KeyView<'_, C>, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
+    fn load_plonk(
+        &self,
+        view: &tandem_plonk::KeyView<'_, C>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
         let backend = self.backend();
         let key = self.owner.run(|| tandem_plonk::ProvingKey::load(&*backend, view, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))

@@ -99,7 +99,9 @@ fn section_table() {
         for s in &file.sections {
             let what = format!("{name}, section {}", s.id);
             let len = s.len as u64;
-            for wrong in [0, len - 1, len + 1, len + 12, bytes.len() as u64, 1 << 63, u64::MAX - 11, u64::MAX] {
+            let lengths =
+                [0, len.wrapping_sub(1), len + 1, len + 12, bytes.len() as u64, 1 << 63, u64::MAX - 11, u64::MAX];
+            for wrong in lengths.into_iter().filter(|wrong| *wrong != len) {
                 placed(&format!("{what} of {wrong} bytes"), parse(&with(bytes, s.offset - 8, &wrong.to_le_bytes())));
             }
             let renamed = |id: u32| parse(&with(bytes, s.offset - 12, &id.to_le_bytes()));
@@ -125,7 +127,9 @@ fn other_kinds_of_file() {
     for (name, kind, _, parse) in FILES {
         for (other, other_kind, bytes, _) in FILES.iter().filter(|f| f.1 != kind) {
             let message = refusal(&format!("{other} for {name}"), parse(bytes));
-            let expected = format!("this is {}, expected {}", other_kind.describe(), kind.describe());
+            // The first bytes of a key do not tell that it is for PLONK where the section that says so comes last.
+            let found = if *other_kind == PLONK && kind != FileKind::Zkey { FileKind::Zkey } else { *other_kind };
+            let expected = format!("this is {}, expected {}", found.describe(), kind.describe());
             assert!(message.contains(&expected), "{message}");
         }
         for (bytes, says) in [

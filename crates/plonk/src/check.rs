@@ -62,7 +62,8 @@ pub fn check_powers<C: Curve>(
         }
         let range = chunk * CHUNK..count.min((chunk + 1) * CHUNK);
         for i in range.clone() {
-            check_finite::<C::G1>(&powers.get(i)).map_err(|fault| Error::Key(format!("the power {i} of tau {fault}")))?;
+            check_finite::<C::G1>(&powers.get(i))
+                .map_err(|fault| Error::Key(format!("the power {i} of tau {fault}")))?;
         }
         progress.advance(range.len() as u64);
         Ok(())
@@ -79,10 +80,8 @@ pub fn check_powers<C: Curve>(
     let sums = combinations::<C>(powers)?;
     let g2 = <C::G2 as Group>::Ark::generator().into_affine();
     // sum r_i tau^(i+1) in G1 and tau times sum r_i tau^i
-    let product = C::Pairing::multi_pairing(
-        [(-sums[1]).into_affine(), sums[0].into_affine()],
-        [g2, C::G2::to_ark(x_2)],
-    );
+    let product =
+        C::Pairing::multi_pairing([(-sums[1]).into_affine(), sums[0].into_affine()], [g2, C::G2::to_ark(x_2)]);
     if !product.is_zero() {
         return Err(Error::Key("the powers of tau are not those of one tau, the one in G2".into()));
     }

@@ -9,9 +9,7 @@ use crate::{PlonkBackend, Request, Result};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use std::marker::PhantomData;
-use tandem_ops::{
-    memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps,
-};
+use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps};
 use zeroize::Zeroizing;
 
 /// What a coset needs of a key: values of its polynomials there.
@@ -99,11 +97,14 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         };
         let w = C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE);
         let [a, b, c, z] = of.polynomials;
-        let transform = |polynomial, shift| {
-            request.enqueue(self.lane, "coset NTT", || self.values(backend, polynomial, shift))
-        };
-        let (a, b, c, z) =
-            (transform(a, self.shift)?, transform(b, self.shift)?, transform(c, self.shift)?, transform(z, self.shift)?);
+        let transform =
+            |polynomial, shift| request.enqueue(self.lane, "coset NTT", || self.values(backend, polynomial, shift));
+        let (a, b, c, z) = (
+            transform(a, self.shift)?,
+            transform(b, self.shift)?,
+            transform(c, self.shift)?,
+            transform(z, self.shift)?,
+        );
         // Z at w X
         let zw = transform(of.polynomials[3], self.shift * w)?;
         let publics = request.enqueue(self.lane, "coset NTT", || {
@@ -217,9 +218,8 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     let quarter = C::Fr::from(4u64).inverse().unwrap_or(C::Fr::ONE);
     let gn = C::Fr::GENERATOR.pow([n as u64]).inverse().unwrap_or(C::Fr::ONE);
     let i_inverse = i.inverse().unwrap_or(C::Fr::ONE);
-    let factors: Vec<[C::Fr; 4]> = (0..4u64)
-        .map(|k| std::array::from_fn(|j| quarter * gn.pow([k]) * i_inverse.pow([k * j as u64])))
-        .collect();
+    let factors: Vec<[C::Fr; 4]> =
+        (0..4u64).map(|k| std::array::from_fn(|j| quarter * gn.pow([k]) * i_inverse.pow([k * j as u64]))).collect();
     let mut coefficients = Zeroizing::new(memory::filled("quotient", 4 * n, C::Fr::ZERO)?);
     for (part, factors) in coefficients.chunks_mut(n).zip(&factors) {
         part.par_iter_mut().with_min_len(1 << 10).enumerate().for_each(|(m, to)| {

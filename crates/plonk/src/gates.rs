@@ -161,7 +161,10 @@ impl<C: Curve> Maker<C> {
     fn gate(&mut self, signals: [u32; 3], selectors: [C::Fr; 5]) -> Result<()> {
         let most = 1usize << log_domain_max::<C>();
         if self.gates.len() >= most {
-            return Err(Error::Circuit(format!("the circuit needs more than {most} gates, the most that a key for {} has", C::ID)));
+            return Err(Error::Circuit(format!(
+                "the circuit needs more than {most} gates, the most that a key for {} has",
+                C::ID
+            )));
         }
         if self.gates.len() == self.gates.capacity() {
             let more = self.gates.len().max(1 << 10);
@@ -174,8 +177,8 @@ impl<C: Curve> Maker<C> {
 
     /// A new signal for the sum of two terms.
     fn sum(&mut self, one: (u32, C::Fr), other: (u32, C::Fr)) -> Result<u32> {
-        let new = u32::try_from(self.next)
-            .map_err(|_| Error::Circuit("the circuit needs more than 2^32 signals".into()))?;
+        let new =
+            u32::try_from(self.next).map_err(|_| Error::Circuit("the circuit needs more than 2^32 signals".into()))?;
         self.next += 1;
         self.gate([one.0, other.0, new], [C::Fr::ZERO, -one.1, -other.1, C::Fr::ONE, C::Fr::ZERO])?;
         self.additions.push(Addition { signals: [one.0, other.0], factors: [C::mont(one.1), C::mont(other.1)] });

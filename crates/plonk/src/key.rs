@@ -4,9 +4,7 @@ use crate::check::check_single_points;
 use crate::coset::{cosets, CosetKey};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
 use crate::{Error, PlonkBackend, Result, P1, P2};
-use tandem_ops::{
-    memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned,
-};
+use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
 
 /// What a verifier needs.
 #[derive(Debug, Clone)]
@@ -64,8 +62,10 @@ impl<C: Curve> KeyView<'_, C> {
         }
         let polynomials = self.selectors.iter().chain(&self.permutation).map(|p| ("a polynomial", p.len(), domain));
         let maps = self.maps.iter().map(|map| ("a column", map.len(), gates));
-        let others =
-            [("additions", self.additions.len(), shape.additions), ("powers of tau", self.powers.len(), shape.powers())];
+        let others = [
+            ("additions", self.additions.len(), shape.additions),
+            ("powers of tau", self.powers.len(), shape.powers()),
+        ];
         for (name, has, expected) in polynomials.chain(maps).chain(others) {
             if has != expected {
                 return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
@@ -75,7 +75,8 @@ impl<C: Curve> KeyView<'_, C> {
         if self.maps.iter().any(|map| map.iter().any(|signal| signal >= signals)) {
             return Err(Error::Key(format!("a gate names a signal above the {signals} that there are")));
         }
-        let is_early = |(i, addition): (usize, Addition)| addition.signals.iter().all(|&s| (s as usize) < variables + i);
+        let is_early =
+            |(i, addition): (usize, Addition)| addition.signals.iter().all(|&s| (s as usize) < variables + i);
         if !self.additions.iter().enumerate().all(is_early) {
             return Err(Error::Key("an addition names a signal that comes after it".into()));
         }

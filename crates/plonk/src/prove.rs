@@ -7,7 +7,7 @@ use tandem_ops::{Canonical, Curve};
 use tandem_proof::{settled, Error};
 
 /// A proof.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Proof<C: Curve> {
     /// Commitments to A, B, C, Z, T1, T2, T3, and the openings Wxi and Wxiw.
     pub points: [P1<C>; 9],
@@ -24,13 +24,20 @@ impl<C: Curve> Proof<C> {
     /// The proof with these bytes, not checked; `None` for another number of them.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (points, evaluations) = bytes.split_at_checked(9 * size_of::<P1<C>>())?;
-        let mut proof = Proof::<C> { points: [bytemuck::Zeroable::zeroed(); 9], evaluations: [Canonical::default(); 6] };
+        let mut proof =
+            Proof::<C> { points: [bytemuck::Zeroable::zeroed(); 9], evaluations: [Canonical::default(); 6] };
         if evaluations.len() != size_of_val(&proof.evaluations) {
             return None;
         }
         bytemuck::cast_slice_mut(&mut proof.points).copy_from_slice(points);
         bytemuck::cast_slice_mut(&mut proof.evaluations).copy_from_slice(evaluations);
         Some(proof)
+    }
+}
+
+impl<C: Curve> PartialEq for Proof<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.points == other.points && self.evaluations == other.evaluations
     }
 }
 
@@ -53,7 +60,9 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
     let made = || {
         let (has, expected) = (witness.values().len(), key.shape.variables);
         if has != expected {
-            return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {expected} wires")));
+            return Err(Error::Witness(format!(
+                "the witness has {has} values; the key's circuit has {expected} wires"
+            )));
         }
         request.check()?;
         let mut host = Vec::new();

@@ -144,7 +144,9 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             *factor *= (a[i] + x + gamma) * (b[i] + x * k1 + gamma) * (c[i] + x * k2 + gamma);
         });
         if running_product(&mut factors) != C::Fr::ONE {
-            return Err(Error::Key("the permutation of the key does not belong to its gates: make the key again".into()));
+            return Err(Error::Key(
+                "the permutation of the key does not belong to its gates: make the key again".into(),
+            ));
         }
         Ok(factors)
     }

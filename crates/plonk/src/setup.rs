@@ -146,8 +146,7 @@ pub fn setup<C: Curve, B: PlonkBackend<C>>(
     setup.sink.begin(Part::Powers)?;
     setup.sink.bytes(bytemuck::cast_slice(tau))?;
     let k = COSETS.map(C::Fr::from);
-    let key =
-        VerifyingKey { publics: shape.publics, domain: shape.domain, k, selectors, permutation, x_2: *x_2 };
+    let key = VerifyingKey { publics: shape.publics, domain: shape.domain, k, selectors, permutation, x_2: *x_2 };
     setup.sink.verifying(&key)
 }
 

@@ -245,7 +245,10 @@ fn other(group: &str, words: &[OsString]) -> Failure {
 
 fn other_system(system: &str, words: &[OsString]) -> Failure {
     let upper = system.to_uppercase();
-    Failure::input(format!("tandem proves Groth16 and PLONK and no {upper}; snarkjs does: npx snarkjs {system}{}", joined(words)))
+    Failure::input(format!(
+        "tandem proves Groth16 and PLONK and no {upper}; snarkjs does: npx snarkjs {system}{}",
+        joined(words)
+    ))
 }
 
 /// Of `zkey verify [r1cs|init] FILE PTAU ZKEY`.

@@ -38,12 +38,18 @@ pub struct PlonkVerificationKey<C: Curve> {
 }
 
 /// A PLONK proof.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct PlonkProof<C: Curve> {
     /// A, B, C, Z, T1, T2, T3, Wxi and Wxiw.
     pub points: [G1Point<C>; 9],
     /// a, b, c, s1, s2 and zw.
     pub evaluations: [Canonical; 6],
+}
+
+impl<C: Curve> PartialEq for PlonkProof<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.points == other.points && self.evaluations == other.evaluations
+    }
 }
 
 /// Names of a proof's points.
@@ -136,7 +142,8 @@ impl<C: Curve> PlonkVerificationKey<C> {
             return Err(at_member("power", format!("expected at most {most}, found {}", text.power)));
         }
         if u64::from(text.n_public) > 1 << text.power {
-            let problem = format!("expected no more public values than the 2^{} rows, found {}", text.power, text.n_public);
+            let problem =
+                format!("expected no more public values than the 2^{} rows, found {}", text.power, text.n_public);
             return Err(at_member("nPublic", problem));
         }
         let convert = Convert::<C>::new();

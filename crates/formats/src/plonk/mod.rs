@@ -134,7 +134,8 @@ fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<PlonkHeader<C>> {
     // The quotient is evaluated on four times as many points.
     let most = limits::two_adicity(C::ID).min(31) - 2;
     if !domain_size.is_power_of_two() || domain_size < DOMAIN_MIN || domain_size.trailing_zeros() > most {
-        let problem = format!("expected a domain size that is a power of two from {DOMAIN_MIN} to 2^{most}, found {domain_size}");
+        let problem =
+            format!("expected a domain size that is a power of two from {DOMAIN_MIN} to 2^{most}, found {domain_size}");
         return Err(section.error_before(4, problem));
     }
     let n_additions = section.u32("number of additions")?;

@@ -64,9 +64,7 @@ impl<W: Write, C: Curve> PlonkWriter<W, C> {
             PlonkSection::Selector(number @ 0..=4) => (7 + number as u32, polynomials(1)),
             PlonkSection::Permutation => (12, polynomials(3)),
             PlonkSection::Lagrange => (13, polynomials(self.n_public.max(1))),
-            PlonkSection::Powers => {
-                (14, (self.domain_size + u64::from(MORE_POWERS)) * size_of::<G1Point<C>>() as u64)
-            }
+            PlonkSection::Powers => (14, (self.domain_size + u64::from(MORE_POWERS)) * size_of::<G1Point<C>>() as u64),
             PlonkSection::Map(_) | PlonkSection::Selector(_) => return Err(misuse("no such column or selector")),
         };
         self.out.section(id, len)

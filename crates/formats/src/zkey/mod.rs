@@ -164,7 +164,9 @@ impl Protocol {
         match section.u32("protocol")? {
             GROTH16 => Ok(Protocol::Groth16),
             PLONK => Ok(Protocol::Plonk),
-            FFLONK => Err(FileKind::refuse(Some(FileKind::ZkeyOf(OtherSystem::Fflonk)), "a Groth16 or PLONK zkey file")),
+            FFLONK => {
+                Err(FileKind::refuse(Some(FileKind::ZkeyOf(OtherSystem::Fflonk)), "a Groth16 or PLONK zkey file"))
+            }
             other => {
                 let problem = format!("expected a Groth16 key (protocol 1) or a PLONK key (2), found protocol {other}");
                 Err(section.error_before(4, problem).advise("make the key with tandem setup or snarkjs"))

@@ -9,6 +9,7 @@ use tandem_ops::{Curve, Group};
 use tandem_plonk::setup::{setup, OwnedKey};
 use tandem_plonk::{Blinding, Gates, Result, Silent, Witness, P1, P2};
 use tandem_proof::circuit::{Circuit, Constraint, Terms};
+use zeroize::Zeroizing;
 
 /// A circuit with a witness. Each constraint defines a wire of its own.
 pub(crate) struct Random<C: Curve> {
@@ -55,7 +56,7 @@ impl<C: Curve> Random<C> {
     }
 
     pub(crate) fn witness(&self) -> Witness<C> {
-        Witness::new(self.values.iter().map(|value| C::canonical(*value)).collect::<Vec<_>>()).unwrap()
+        Witness::new(Zeroizing::new(self.values.iter().map(|value| C::canonical(*value)).collect::<Vec<_>>())).unwrap()
     }
 }
 
