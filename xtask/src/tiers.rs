@@ -26,7 +26,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "host-math",
         needs: "g++",
-        files: "host_fields host_ntt host_poseidon",
+        files: "host_fields host_ntt host_poseidon host_scalars",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {

@@ -10,8 +10,10 @@
 //! sorts, which take such a tool longest; all shares together are the whole.
 #![forbid(unsafe_code)]
 
+mod batch_inverse;
 mod dual;
 mod faulty;
+mod forward;
 mod memory;
 mod msm;
 mod ntt;
@@ -200,6 +202,7 @@ macro_rules! suite {
 
             $crate::suite!(@part $name, $kind, $backend, memory);
             $crate::suite!(@part $name, $kind, $backend, vector, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, batch_inverse, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);

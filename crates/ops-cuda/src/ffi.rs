@@ -45,6 +45,19 @@ pub struct tandem_vector_args {
     pub op: u32,
 }
 
+/// Most threads that share the elements.
+pub const TANDEM_BATCH_INVERSE_THREADS: i32 = 16777216;
+
+/// n elements in Montgomery form become their inverses; zeros stay zero. `threads`, 1 to n and to TANDEM_BATCH_INVERSE_THREADS, make an
+/// inversion each.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_batch_inverse_args {
+    pub data: *mut tandem_scalar,
+    pub n: u64,
+    pub threads: u64,
+}
+
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -560,6 +573,20 @@ pub struct tandem_sort_cuts_args {
 tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
+    pub fn tandem_batch_inverse_bn254_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
+    pub fn tandem_batch_inverse_bn254(
+        args: *const tandem_batch_inverse_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_batch_inverse_bls12_381_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
+    pub fn tandem_batch_inverse_bls12_381(
+        args: *const tandem_batch_inverse_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
     pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
@@ -767,6 +794,13 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_vector_args, k) == 32);
     assert!(core::mem::offset_of!(tandem_vector_args, n) == 64);
     assert!(core::mem::offset_of!(tandem_vector_args, op) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_batch_inverse_args>() == 24);
+    assert!(core::mem::offset_of!(tandem_batch_inverse_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_batch_inverse_args, n) == 8);
+    assert!(core::mem::offset_of!(tandem_batch_inverse_args, threads) == 16);
 };
 
 const _: () = {

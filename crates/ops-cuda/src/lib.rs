@@ -4,6 +4,7 @@
 //! only launches. Built without nvcc, [`Cuda::open`] says so.
 
 mod backend;
+mod batch_inverse;
 mod cache;
 mod gather;
 mod lane;

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod batch_inverse;
 pub mod cpu;
 pub mod curve;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod vector;
 pub mod wire;
 
 pub use backend::{Backend, Buffer, DeviceKind, Info, Lane};
+pub use batch_inverse::BatchInverse;
 pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};
 pub use field::{FieldId, NttField};

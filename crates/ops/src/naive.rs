@@ -53,6 +53,14 @@ pub fn ntt<F: NttField>(input: &[F::Ark], op: NttOp<F::Element>) -> Option<Vec<F
     Some(output)
 }
 
+/// The inverse of `x` by Fermat's little theorem, x^(p - 2); of zero, zero.
+pub fn inverse<F: PrimeField>(x: F) -> F {
+    // p is odd and above 2, so that nothing is borrowed.
+    let mut exponent = F::MODULUS;
+    exponent.sub_with_borrow(&F::BigInt::from(2u64));
+    x.pow(exponent)
+}
+
 /// k * P by doubling and adding.
 pub fn multiple<G: Group>(point: &G::Point, k: Canonical) -> G::Ark {
     let point = G::to_ark(point);

@@ -56,6 +56,26 @@ typedef struct tandem_vector_args {
 int32_t tandem_vector_bn254(const tandem_vector_args* args, tandem_stream stream);
 int32_t tandem_vector_bls12_381(const tandem_vector_args* args, tandem_stream stream);
 
+// ---- batch_inverse: inverses of many elements
+
+/// Most threads that share the elements.
+#define TANDEM_BATCH_INVERSE_THREADS 16777216
+
+/// n elements in Montgomery form become their inverses; zeros stay zero. `threads`, 1 to n and to TANDEM_BATCH_INVERSE_THREADS, make an
+/// inversion each.
+typedef struct tandem_batch_inverse_args {
+    tandem_scalar* data;
+    uint64_t n;
+    uint64_t threads;
+} tandem_batch_inverse_args;
+
+int32_t tandem_batch_inverse_bn254_scratch(const tandem_batch_inverse_args* args, size_t* bytes);
+int32_t tandem_batch_inverse_bn254(const tandem_batch_inverse_args* args, void* scratch, size_t scratch_bytes,
+                                   tandem_stream stream);
+int32_t tandem_batch_inverse_bls12_381_scratch(const tandem_batch_inverse_args* args, size_t* bytes);
+int32_t tandem_batch_inverse_bls12_381(const tandem_batch_inverse_args* args, void* scratch, size_t scratch_bytes,
+                                       tandem_stream stream);
+
 // ---- ntt: number-theoretic transforms
 
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).

@@ -13,6 +13,11 @@ static_assert(offsetof(tandem_vector_args, k) == 32, "tandem_vector_args.k");
 static_assert(offsetof(tandem_vector_args, n) == 64, "tandem_vector_args.n");
 static_assert(offsetof(tandem_vector_args, op) == 72, "tandem_vector_args.op");
 
+static_assert(sizeof(tandem_batch_inverse_args) == 24, "size of tandem_batch_inverse_args");
+static_assert(offsetof(tandem_batch_inverse_args, data) == 0, "tandem_batch_inverse_args.data");
+static_assert(offsetof(tandem_batch_inverse_args, n) == 8, "tandem_batch_inverse_args.n");
+static_assert(offsetof(tandem_batch_inverse_args, threads) == 16, "tandem_batch_inverse_args.threads");
+
 static_assert(sizeof(tandem_ntt_factor) == 64, "size of tandem_ntt_factor");
 static_assert(offsetof(tandem_ntt_factor, limb) == 0, "tandem_ntt_factor.limb");
 

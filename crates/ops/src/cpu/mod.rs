@@ -4,6 +4,7 @@
 //! lanes it is the `sim` device: pretend GPUs whose buffers may not be mixed, so that schedules for several lanes
 //! run where there is no GPU.
 
+mod batch_inverse;
 mod msm;
 mod ntt;
 mod poseidon;
