@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{
-    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont,
-    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
-    ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned,
-    Wire,
+    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData, Info,
+    Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
+    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows,
+    Timeline, Unaligned, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -206,6 +206,20 @@ impl<F: NttField, L: NttSpread<F>, R: NttSpread<F>> NttSpread<F> for Dual<L, R> 
 
     fn ntt_lanes(&self, log_n: u32) -> usize {
         NttSpread::<F>::ntt_lanes(&self.left, log_n).min(NttSpread::<F>::ntt_lanes(&self.right, log_n))
+    }
+}
+
+impl<L: Gather, R: Gather> Gather for Dual<L, R> {
+    type Map = Pair<L::Map, R::Map>;
+
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        self.check_lane("load_map", lane)?;
+        self.both("load_map", self.left.load_map(lane, map, bound), self.right.load_map(lane, map, bound))
+    }
+
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &Self::Buf<T>, to: &mut Self::Buf<T>) -> Result<()> {
+        let (l, r) = (self.left.gather(&map.0, &from.0, &mut to.0), self.right.gather(&map.1, &from.1, &mut to.1));
+        self.done("gather", l, r, to)
     }
 }
 

@@ -8,10 +8,10 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane,
-    Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams,
-    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span,
-    SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf, HostData, Info,
+    Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon,
+    PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey, SortOptions,
+    SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -78,6 +78,30 @@ faults! {
         BatchInverse,
         /// One zero makes all inverses zero.
         BatchInverseOfZero,
+    }
+    scan {
+        /// `prefix_product` changes a bit of the last element.
+        PrefixProduct,
+        /// The product of all lacks the last element.
+        PrefixProductTotal,
+        /// `evaluate` changes a bit where there is more than one chunk of a GPU's thread.
+        Evaluate,
+        /// `divide` changes a bit of the last element.
+        Divide,
+        /// `divide` takes X^m + b for X^m - b.
+        DivideSign,
+        /// A divisor of X^0 - b is accepted.
+        DivideByNothing,
+    }
+    gather {
+        /// `gather` changes a bit of the last element.
+        Gather,
+        /// `gather` leaves what is beyond the map as it was.
+        GatherTail,
+        /// An index past the bound is taken for 0.
+        GatherBound,
+        /// A vector shorter than the bound is accepted.
+        GatherShort,
     }
     ntt {
         /// Every transform changes a bit.
@@ -345,6 +369,53 @@ impl<C: Curve> BatchInverse<C> for Faulty {
             return self.cpu.write(data, 0, &vec![Mont::default(); data.len()]);
         }
         BatchInverse::<C>::batch_inverse(&self.cpu, data).and_then(|()| self.flip(Fault::BatchInverse, data))
+    }
+}
+
+impl<C: Curve> Scan<C> for Faulty {
+    fn prefix_product(&self, data: &mut cpu::Buf<Mont>) -> Result<Pending<Mont>> {
+        let total = Scan::<C>::prefix_product(&self.cpu, data)?;
+        self.flip(Fault::PrefixProduct, data)?;
+        match (self.fault, data.as_slice().last()) {
+            (Fault::PrefixProductTotal, Some(&last)) => Ok(Pending::ready(last)),
+            _ => Ok(total),
+        }
+    }
+    fn evaluate(&self, coefficients: &cpu::Buf<Mont>, x: Mont) -> Result<Pending<Mont>> {
+        let value = Scan::<C>::evaluate(&self.cpu, coefficients, x)?;
+        let is_wrong = self.fault == Fault::Evaluate && coefficients.len() > 16;
+        Ok(if is_wrong { value.map(changed) } else { value })
+    }
+    fn divide(&self, coefficients: &mut cpu::Buf<Mont>, m: usize, b: Mont) -> Result<()> {
+        if self.fault == Fault::DivideByNothing && m == 0 {
+            return Ok(());
+        }
+        let b = if self.fault == Fault::DivideSign { C::mont(-C::from_mont(b)) } else { b };
+        Scan::<C>::divide(&self.cpu, coefficients, m, b).and_then(|()| self.flip(Fault::Divide, coefficients))
+    }
+}
+
+impl Gather for Faulty {
+    type Map = Counted<<Cpu as Gather>::Map>;
+
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        let taken: Vec<u32> = match self.fault {
+            Fault::GatherBound => map.iter().map(|&i| if i as usize >= bound { 0 } else { i }).collect(),
+            _ => map.to_vec(),
+        };
+        Ok(Counted(self.cpu.load_map(lane, &taken, bound)?, map.len()))
+    }
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &cpu::Buf<T>, to: &mut cpu::Buf<T>) -> Result<()> {
+        let before = to.as_slice().to_vec();
+        let done = self.cpu.gather(&map.0, from, to);
+        if self.fault == Fault::GatherShort && done.is_err() && to.len() >= map.1 {
+            return Ok(());
+        }
+        done?;
+        if self.fault == Fault::GatherTail {
+            self.cpu.write(to, map.1, &before[map.1..])?;
+        }
+        self.flip(Fault::Gather, to)
     }
 }
 

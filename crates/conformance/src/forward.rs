@@ -2,7 +2,7 @@
 //! method reads, writes and returns.
 
 use crate::{Dual, Stepped};
-use tandem_ops::{BatchInverse, Canonical, Curve, Mont, Result, VecOps};
+use tandem_ops::{BatchInverse, Canonical, Curve, Mont, Pending, Result, Scan, VecOps};
 
 /// Implements primitives over a curve for [`Dual`] and [`Stepped`]. A method's arguments are buffers that it reads (`read`),
 /// buffers that it writes (`write`), or values (`value`). It returns nothing, or a value that is waited for.
@@ -11,7 +11,7 @@ macro_rules! forward {
     (@type write $ty:ty) => { &mut Self::Buf<$ty> };
     (@type value $ty:ty) => { $ty };
     (@result) => { Result<()> };
-    (@result $ty:ty) => { Result<tandem_ops::Pending<$ty>> };
+    (@result $ty:ty) => { Result<Pending<$ty>> };
 
     // An argument for one of the two of a Dual.
     (@of $side:tt read $arg:ident) => { &$arg.$side };
@@ -21,8 +21,8 @@ macro_rules! forward {
     (@compare $dual:ident $op:expr, $kind:ident $arg:ident) => {};
     (@both $dual:ident $op:expr, $left:ident, $right:ident) => { $dual.both($op, $left, $right).map(drop) };
     (@both $dual:ident $op:expr, $left:ident, $right:ident, $ty:ty) => {
-        $dual.same_result($op, $left.and_then(tandem_ops::Pending::wait), $right.and_then(tandem_ops::Pending::wait))
-            .map(tandem_ops::Pending::ready)
+        $dual.same_result($op, $left.and_then(Pending::wait), $right.and_then(Pending::wait))
+            .map(Pending::ready)
     };
 
     // An argument that is used again.
@@ -73,5 +73,10 @@ forward! {
     }
     BatchInverse {
         fn batch_inverse(write data: Mont);
+    }
+    Scan {
+        fn prefix_product(write data: Mont) -> Mont;
+        fn evaluate(read coefficients: Mont, value x: Mont) -> Mont;
+        fn divide(write coefficients: Mont, value m: usize, value b: Mont);
     }
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
-    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows, Timeline,
-    Unaligned, Wire,
+    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Gather, Group, Info, Lane, Mont, Msm, MsmRequest,
+    Ntt, NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows,
+    Timeline, Unaligned, Wire,
 };
 
 /// What happens at a step.
@@ -135,6 +135,20 @@ impl<F: NttField> Ntt<F> for Stepped {
 }
 
 impl<C: Curve> NttProducts<C> for Stepped {}
+
+impl Gather for Stepped {
+    type Map = <Cpu as Gather>::Map;
+
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        self.step("load_map")?;
+        self.cpu.load_map(lane, map, bound)
+    }
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &cpu::Buf<T>, to: &mut cpu::Buf<T>) -> Result<()> {
+        let is_wrong = self.step("gather")?;
+        self.cpu.gather(map, from, to)?;
+        self.spoil(is_wrong, to)
+    }
+}
 
 impl<C: Curve> SpMv<C> for Stepped {
     type Matrix = <Cpu as SpMv<C>>::Matrix;

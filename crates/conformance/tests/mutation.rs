@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Step, Stepped, Suite};
 use tandem_ops::{
-    cpu::Cpu, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Lane, Mont, Ntt, NttOp, NttSpread,
-    Order, Poseidon, ProofBackend, Reduce, Sort,
+    cpu::Cpu, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Lane, Mont, Ntt, NttOp,
+    NttSpread, Order, Poseidon, ProofBackend, Reduce, Scan, Sort,
 };
 
 /// All primitives that the suite has parts for.
-trait Everything: ProofBackend<Bn254> + NttSpread<Bn254> + BatchInverse<Bn254> + Poseidon<Bn254> + Reduce + Sorts {}
-impl<B> Everything for B where
-    B: ProofBackend<Bn254> + NttSpread<Bn254> + BatchInverse<Bn254> + Poseidon<Bn254> + Reduce + Sorts
-{
-}
+trait Everything: Proofs + BatchInverse<Bn254> + Scan<Bn254> + Gather + Poseidon<Bn254> + Reduce + Sorts {}
+impl<B: Proofs + BatchInverse<Bn254> + Scan<Bn254> + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything for B {}
+
+trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> {}
+impl<B: ProofBackend<Bn254> + NttSpread<Bn254>> Proofs for B {}
 
 trait Sorts: Sort<u32> + Sort<u64> {}
 impl<B: Sort<u32> + Sort<u64>> Sorts for B {}
@@ -48,6 +48,8 @@ parts!(
     memory,
     vector Bn254,
     batch_inverse Bn254,
+    scan Bn254,
+    gather,
     ntt Bn254,
     ntt_products Bn254,
     ntt_spread Bn254,

@@ -58,6 +58,43 @@ pub struct tandem_batch_inverse_args {
     pub threads: u64,
 }
 
+/// Rows that a thread takes.
+pub const TANDEM_SCAN_CHUNK: i32 = 16;
+
+/// What precedes an element is the product of those before it.
+pub const TANDEM_SCAN_PRODUCT: i32 = 0;
+
+/// It is the value at `factor` of the polynomial whose coefficients are the elements behind it, the nearest one first.
+pub const TANDEM_SCAN_HORNER: i32 = 1;
+
+/// One level of a scan of the columns of a table of n elements in Montgomery form, the last row of which may be short
+/// (native/src/scan/scan.cuh). tandem_scan_totals_* makes `chunks` of `data`: an element for each column of each TANDEM_SCAN_CHUNK rows.
+/// tandem_scan_apply_* scans `data` in place, once `chunks` says what precedes each chunk; null: there is one, and nothing does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_scan_args {
+    pub data: *mut tandem_scalar,
+    pub chunks: *mut tandem_scalar,
+    pub factor: tandem_scalar,
+    pub n: u64,
+    /// 1 to n.
+    pub columns: u64,
+    pub op: u32,
+    /// Whether an element becomes what precedes it, and not what it makes with that.
+    pub exclusive: u32,
+}
+
+/// to[i] = from[map[i]] for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_gather_args {
+    pub from: *const u8,
+    pub to: *mut u8,
+    pub map: *const u32,
+    pub n: u64,
+    pub element_bytes: u32,
+}
+
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -587,6 +624,11 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_scan_totals_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_apply_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_totals_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_apply_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_gather(args: *const tandem_gather_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
@@ -801,6 +843,26 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_batch_inverse_args, data) == 0);
     assert!(core::mem::offset_of!(tandem_batch_inverse_args, n) == 8);
     assert!(core::mem::offset_of!(tandem_batch_inverse_args, threads) == 16);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_scan_args>() == 72);
+    assert!(core::mem::offset_of!(tandem_scan_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_scan_args, chunks) == 8);
+    assert!(core::mem::offset_of!(tandem_scan_args, factor) == 16);
+    assert!(core::mem::offset_of!(tandem_scan_args, n) == 48);
+    assert!(core::mem::offset_of!(tandem_scan_args, columns) == 56);
+    assert!(core::mem::offset_of!(tandem_scan_args, op) == 64);
+    assert!(core::mem::offset_of!(tandem_scan_args, exclusive) == 68);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_gather_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_gather_args, from) == 0);
+    assert!(core::mem::offset_of!(tandem_gather_args, to) == 8);
+    assert!(core::mem::offset_of!(tandem_gather_args, map) == 16);
+    assert!(core::mem::offset_of!(tandem_gather_args, n) == 24);
+    assert!(core::mem::offset_of!(tandem_gather_args, element_bytes) == 32);
 };
 
 const _: () = {

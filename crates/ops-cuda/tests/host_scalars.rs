@@ -9,6 +9,8 @@ use support::{compile, run};
 use tandem_ops::{naive, Bls12_381, Bn254, Curve, CurveId};
 
 const BATCH_INVERSE: u64 = 0;
+const PREFIX_PRODUCT: u64 = 1;
+const DIVIDE: u64 = 2;
 
 /// The file of cases in the making.
 #[derive(Default)]
@@ -36,6 +38,14 @@ impl Cases {
             let inverses: Vec<C::Fr> = x.iter().map(|&x| naive::inverse(x)).collect();
             for threads in [1, 2, n.div_ceil(2), n].into_iter().filter(|&threads| threads <= n) {
                 self.add::<C>(BATCH_INVERSE, threads, C::Fr::ZERO, &x, &inverses);
+            }
+        }
+        for n in [1usize, 2, 15, 16, 17, 33, 255, 256, 257, 300] {
+            let x: Vec<C::Fr> = (0..n).map(|_| C::Fr::rand(&mut rng)).collect();
+            self.add::<C>(PREFIX_PRODUCT, 0, C::Fr::ZERO, &x, &naive::prefix_product(&x));
+            let b = C::Fr::rand(&mut rng);
+            for m in [1, 2, 3, 8, n.div_ceil(2), n].into_iter().filter(|&m| m <= n) {
+                self.add::<C>(DIVIDE, m, b, &x, &naive::divide(&x, m, b));
             }
         }
     }

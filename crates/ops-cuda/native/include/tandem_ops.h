@@ -76,6 +76,49 @@ int32_t tandem_batch_inverse_bls12_381_scratch(const tandem_batch_inverse_args* 
 int32_t tandem_batch_inverse_bls12_381(const tandem_batch_inverse_args* args, void* scratch, size_t scratch_bytes,
                                        tandem_stream stream);
 
+// ---- scan: prefix products, and Horner's scheme
+
+/// Rows that a thread takes.
+#define TANDEM_SCAN_CHUNK 16
+
+/// What precedes an element is the product of those before it.
+#define TANDEM_SCAN_PRODUCT 0
+/// It is the value at `factor` of the polynomial whose coefficients are the elements behind it, the nearest one first.
+#define TANDEM_SCAN_HORNER 1
+
+/// One level of a scan of the columns of a table of n elements in Montgomery form, the last row of which may be short
+/// (native/src/scan/scan.cuh). tandem_scan_totals_* makes `chunks` of `data`: an element for each column of each TANDEM_SCAN_CHUNK rows.
+/// tandem_scan_apply_* scans `data` in place, once `chunks` says what precedes each chunk; null: there is one, and nothing does.
+typedef struct tandem_scan_args {
+    tandem_scalar* data;
+    tandem_scalar* chunks;
+    tandem_scalar factor;
+    uint64_t n;
+    /// 1 to n.
+    uint64_t columns;
+    uint32_t op;
+    /// Whether an element becomes what precedes it, and not what it makes with that.
+    uint32_t exclusive;
+} tandem_scan_args;
+
+int32_t tandem_scan_totals_bn254(const tandem_scan_args* args, tandem_stream stream);
+int32_t tandem_scan_apply_bn254(const tandem_scan_args* args, tandem_stream stream);
+int32_t tandem_scan_totals_bls12_381(const tandem_scan_args* args, tandem_stream stream);
+int32_t tandem_scan_apply_bls12_381(const tandem_scan_args* args, tandem_stream stream);
+
+// ---- gather: elements picked by a map of indices
+
+/// to[i] = from[map[i]] for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
+typedef struct tandem_gather_args {
+    const uint8_t* from;
+    uint8_t* to;
+    const uint32_t* map;
+    uint64_t n;
+    uint32_t element_bytes;
+} tandem_gather_args;
+
+int32_t tandem_gather(const tandem_gather_args* args, tandem_stream stream);
+
 // ---- ntt: number-theoretic transforms
 
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).

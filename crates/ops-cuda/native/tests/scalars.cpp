@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "batch_inverse/batch_inverse.cuh"
+#include "scan/scan.cuh"
 
 using namespace tandem;
 
-enum Operation : uint64_t { BATCH_INVERSE = 0 };
+enum Operation : uint64_t { BATCH_INVERSE = 0, PREFIX_PRODUCT = 1, DIVIDE = 2 };
 
 static FILE* input;
 
@@ -27,7 +28,22 @@ static void read(void* to, size_t bytes) {
     }
 }
 
-template <class F> static void run(const Head& head, F, std::vector<F>& data) {
+/// A scan as src/scan/mod.rs launches it: levels of totals up, then each level scanned down.
+template <class F, class Op> static void scanned(F* data, uint64_t n, uint64_t columns, Op op, bool exclusive) {
+    scan::Table<F> table{data, nullptr, n, columns, exclusive};
+    const uint64_t threads = table.threads();
+    std::vector<F> chunks(threads);
+    if (threads > columns) {
+        table.chunks = chunks.data();
+        for (uint64_t thread = 0; thread < threads; thread++) scan::total(table, op, thread);
+        Op above = op;
+        for (int i = 1; i < TANDEM_SCAN_CHUNK; i++) above.factor *= op.factor;
+        scanned(chunks.data(), threads, columns, above, true);
+    }
+    for (uint64_t thread = 0; thread < threads; thread++) scan::apply(table, op, thread);
+}
+
+template <class F> static void run(const Head& head, F element, std::vector<F>& data) {
     switch (head.operation) {
         case BATCH_INVERSE: {
             std::vector<F> before(head.n);
@@ -36,6 +52,8 @@ template <class F> static void run(const Head& head, F, std::vector<F>& data) {
             }
             return;
         }
+        case PREFIX_PRODUCT: return scanned(data.data(), head.n, 1, scan::Product<F>{element}, true);
+        case DIVIDE: return scanned(data.data(), head.n, head.number, scan::Horner<F>{element}, false);
         default: fprintf(stderr, "no operation %d\n", int(head.operation)), exit(2);
     }
 }

@@ -5,15 +5,18 @@
 //! run where there is no GPU.
 
 mod batch_inverse;
+mod gather;
 mod msm;
 mod ntt;
 mod poseidon;
 mod reduce;
+mod scan;
 mod sort;
 mod spmv;
 mod timeline;
 mod vector;
 
+pub use gather::IndexMap;
 pub use msm::{trits, Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 
