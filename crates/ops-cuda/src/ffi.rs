@@ -611,13 +611,13 @@ tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_batch_inverse_bn254_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
+    pub fn tandem_batch_inverse_bls12_381_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
     pub fn tandem_batch_inverse_bn254(
         args: *const tandem_batch_inverse_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_batch_inverse_bls12_381_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
     pub fn tandem_batch_inverse_bls12_381(
         args: *const tandem_batch_inverse_args,
         scratch: *mut core::ffi::c_void,
@@ -625,50 +625,50 @@ tandem_cuda::native! {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_scan_totals_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
-    pub fn tandem_scan_apply_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
     pub fn tandem_scan_totals_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_apply_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
     pub fn tandem_scan_apply_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
     pub fn tandem_gather(args: *const tandem_gather_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_product_bn254(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bls12_381(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bls12_381(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_factors_bls12_381(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bls12_381(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_spread_bls12_381(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_product_bn254(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_product_bls12_381(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bls12_381(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_spread_bls12_381(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_powers_goldilocks(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_factors_goldilocks(
         args: *const tandem_ntt_small_factors_args,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_ntt_small_factors_baby_bear(args: *const tandem_ntt_small_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_pass_goldilocks(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_spread_goldilocks(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_spread_baby_bear(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_tiny_goldilocks(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_tiny_spread_goldilocks(
         args: *const tandem_ntt_small_tiny_spread_args,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_factors_baby_bear(args: *const tandem_ntt_small_factors_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_spread_baby_bear(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_tiny_spread_baby_bear(
         args: *const tandem_ntt_small_tiny_spread_args,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_scale_baby_bear(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bn254(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bls12_381(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
@@ -708,22 +708,22 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_reduce_bn254_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_reduce_bls12_381(
         args: *const tandem_reduce_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_reduce_bn254_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_reduce_bls12_381_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_digits_bls12_381_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254(
         args: *const tandem_msm_digits_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_digits_bls12_381_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bls12_381(
         args: *const tandem_msm_digits_args,
         scratch: *mut core::ffi::c_void,
@@ -731,14 +731,56 @@ tandem_cuda::native! {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_table_bn254_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_table_bls12_381_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_table_bls12_381_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bn254_g1(
         args: *const tandem_msm_table_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_msm_table_bn254_g2(
+        args: *const tandem_msm_table_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_table_bls12_381_g1(
+        args: *const tandem_msm_table_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_table_bls12_381_g2(
+        args: *const tandem_msm_table_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
     pub fn tandem_msm_sum_bn254_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_sum_bn254_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_sum_bls12_381_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_sum_bls12_381_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_accumulate_bn254_g1(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_accumulate_bn254_g2(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_accumulate_bls12_381_g1(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_accumulate_bls12_381_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
@@ -750,55 +792,13 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_table_bn254_g2(
-        args: *const tandem_msm_table_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_sum_bn254_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_accumulate_bn254_g2(
-        args: *const tandem_msm_sum_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
     pub fn tandem_msm_reduce_bn254_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_table_bls12_381_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_table_bls12_381_g1(
-        args: *const tandem_msm_table_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_sum_bls12_381_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_accumulate_bls12_381_g1(
-        args: *const tandem_msm_sum_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
     pub fn tandem_msm_reduce_bls12_381_g1(
-        args: *const tandem_msm_sum_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_table_bls12_381_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_table_bls12_381_g2(
-        args: *const tandem_msm_table_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_sum_bls12_381_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_accumulate_bls12_381_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
