@@ -1,6 +1,6 @@
 //! The team of GPUs.
 
-use crate::gather::AllGatherCache;
+use crate::all_gather::AllGatherCache;
 use crate::lane::LaneCtx;
 use crate::spans::{Clock, Recorded};
 use std::collections::HashSet;
