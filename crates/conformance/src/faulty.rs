@@ -8,8 +8,8 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Backend, Buffer, Canonical, Curve, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont, Msm,
-    MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce,
+    Arriving, Backend, Buffer, Canonical, Curve, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont,
+    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce,
     ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId,
     SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
@@ -33,6 +33,8 @@ pub enum Fault {
     CopyShort,
     /// `upload_to_all` changes a bit for the last lane.
     UploadToAll,
+    /// `upload_beside` changes a bit.
+    UploadBeside,
     /// A past-the-end write is accepted and ignored.
     PastTheEnd,
     /// It is refused as if the device had failed.
@@ -113,7 +115,7 @@ pub enum Fault {
 
 impl Fault {
     /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 45] = [
+    pub const ALL: &[(Fault, &str)] = &[
         (Fault::Alloc, "memory"),
         (Fault::Write, "memory"),
         (Fault::Copy, "memory"),
@@ -121,6 +123,7 @@ impl Fault {
         (Fault::Download, "memory"),
         (Fault::CopyShort, "memory"),
         (Fault::UploadToAll, "memory"),
+        (Fault::UploadBeside, "memory"),
         (Fault::PastTheEnd, "memory"),
         (Fault::RefusedAsBroken, "memory"),
         (Fault::Spans, "memory"),
@@ -223,6 +226,11 @@ impl Backend for Faulty {
         let mut bufs = self.cpu.upload_to_all(lanes, src, timeline)?;
         bufs.last_mut().map_or(Ok(()), |last| self.flip(Fault::UploadToAll, last))?;
         Ok(bufs)
+    }
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<cpu::Buf<T>>> {
+        let mut buf = self.cpu.upload_beside(lane, src)?.into_inner();
+        self.flip(Fault::UploadBeside, &mut buf)?;
+        Ok(Arriving::new(buf))
     }
     fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
         let lane = if self.fault == Fault::CopyLane { src.lane() } else { lane };

@@ -34,7 +34,7 @@ fn notices(part: &str) {
         Ok(checks) => assert!(checks > 50, "{part} made {checks} comparisons"),
         Err(Failure(what)) => panic!("{part} fails without a fault: {what}"),
     }
-    for (fault, _) in Fault::ALL.into_iter().filter(|(_, noticed_by)| *noticed_by == part) {
+    for (fault, _) in Fault::ALL.iter().copied().filter(|(_, noticed_by)| *noticed_by == part) {
         let noticed = run(part, &Faulty::new(2, fault), 12);
         assert!(noticed.is_err(), "{part} does not notice the fault {fault:?}");
         // What is on the right alone is wrong, and the suite looks at what is on the left: Dual notices by itself. A small suite has
