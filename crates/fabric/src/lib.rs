@@ -48,6 +48,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod bound;
 mod collective;
 #[allow(unsafe_code)]
 mod cuda;
@@ -62,6 +63,7 @@ mod op;
 mod planner;
 pub mod probe;
 mod queue;
+mod rank;
 mod sim;
 mod symmetric;
 mod team;
@@ -80,9 +82,10 @@ pub use fault::{Fault, FaultKind};
 pub use host::HostLinks;
 pub use onesided::OneSided;
 pub use queue::{Event, Graph, Queue};
+pub use rank::MOST_PES;
 pub use sim::Pe;
 pub use symmetric::Symmetric;
 pub use tandem_fabric_plan::{self as plan, Ratio};
 pub use tandem_fabric_topology as topology;
-pub use team::{Memory, Options, Team, MOST_PES};
+pub use team::{Memory, Options, Team};
 pub use word::{Atomic, Compare, Signal, Word};

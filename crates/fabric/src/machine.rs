@@ -2,9 +2,12 @@
 
 use crate::fault::Record;
 use crate::op::Op;
-use crate::team::TeamRank;
+use crate::rank::TeamRank;
 use crate::{ffi, sim, Result};
+use std::any::Any;
+use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Memory and queues of the PEs of a world. Addresses and offsets were checked by the caller.
 pub(crate) trait Machine: Send + Sync {
@@ -72,11 +75,13 @@ pub(crate) trait CommandQueue: Send + Sync {
     /// Adds a step. While recording, it is only written down.
     fn push(&self, op: Op) -> Result<()>;
     /// A point that is reached when all steps so far are done; `None` while recording.
-    fn mark(&self) -> Result<Option<QueueEvent>>;
+    fn mark(&self) -> Result<Option<Arc<dyn Point>>>;
     /// Steps after this begin when the point is reached.
-    fn wait(&self, mark: &QueueEvent) -> Result<()>;
+    fn wait(&self, mark: &dyn Point) -> Result<()>;
     /// Blocks until all steps are done.
     fn synchronize(&self) -> Result<()>;
+    /// The same until `end` at the most: whether they are.
+    fn synchronize_until(&self, end: Instant) -> Result<bool>;
     /// From here on steps are written down and not done.
     fn begin(&self) -> Result<()>;
     /// Ends what `begin` began.
@@ -90,35 +95,14 @@ pub(crate) trait CommandQueue: Send + Sync {
 }
 
 /// A point in a queue.
-#[derive(Debug)]
-pub(crate) enum QueueEvent {
-    /// Of a pretend PE's.
-    Sim(sim::Ticket),
-    /// Of a stream.
-    Cuda(tandem_cuda::Event),
+pub(crate) trait Point: Any + Debug + Send + Sync {
+    /// Whether the queue has got there.
+    fn is_done(&self) -> Result<bool>;
+    /// Blocks until it has.
+    fn synchronize(&self) -> Result<()>;
+    /// The same until `end` at the most: whether it has.
+    fn synchronize_until(&self, end: Instant) -> Result<bool>;
 }
 
-impl QueueEvent {
-    pub(crate) fn is_done(&self) -> Result<bool> {
-        match self {
-            QueueEvent::Sim(ticket) => Ok(ticket.is_done()),
-            QueueEvent::Cuda(event) => Ok(event.is_done()?),
-        }
-    }
-
-    pub(crate) fn synchronize(&self) -> Result<()> {
-        match self {
-            QueueEvent::Sim(ticket) => ticket.synchronize(),
-            QueueEvent::Cuda(event) => return Ok(event.synchronize()?),
-        }
-        Ok(())
-    }
-}
-
-/// Steps that were written down.
-pub(crate) enum Recording {
-    /// For a pretend PE.
-    Sim(Vec<Op>),
-    /// An executable graph.
-    Cuda(tandem_cuda::Graph),
-}
+/// Steps that were written down, as their kind of queue keeps them.
+pub(crate) type Recording = Box<dyn Any + Send + Sync>;

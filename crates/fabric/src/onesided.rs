@@ -1,7 +1,7 @@
 //! The one-sided operations, the same on a queue and inside a program of a pretend PE.
 
 use crate::op::Op;
-use crate::team::TeamRank;
+use crate::rank::TeamRank;
 use crate::word::{Atomic, Compare, Signal, Word};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};

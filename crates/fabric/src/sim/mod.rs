@@ -10,15 +10,16 @@ pub use pe::Pe;
 pub(crate) use memory::Memory;
 
 use crate::fault::Record;
-use crate::machine::{self, QueueEvent, Recording};
+use crate::machine::{self, Point, Recording};
 use crate::op::Op;
-use crate::team::TeamRank;
+use crate::rank::TeamRank;
 use crate::world::RegionOwner;
 use crate::{ffi, Error, Result};
 use bytemuck::Pod;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Where windows begin. No address of a pretend PE is one of this process.
 const HEAP: u64 = 1 << 50;
@@ -166,14 +167,32 @@ impl std::fmt::Debug for Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn is_done(&self) -> bool {
-        lock(&self.queue.state).done >= self.number
-    }
-
-    pub(crate) fn synchronize(&self) {
+    fn wait(&self) {
         let state = lock(&self.queue.state);
         let waiting = self.queue.changed.wait_while(state, |state| state.done < self.number);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn wait_until(&self, end: Instant) -> bool {
+        let state = lock(&self.queue.state);
+        let left = end.saturating_duration_since(Instant::now());
+        let waiting = self.queue.changed.wait_timeout_while(state, left, |state| state.done < self.number);
+        !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+impl Point for Ticket {
+    fn is_done(&self) -> Result<bool> {
+        Ok(lock(&self.queue.state).done >= self.number)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.wait();
+        Ok(())
+    }
+
+    fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        Ok(self.wait_until(end))
     }
 }
 
@@ -200,7 +219,7 @@ impl Shared {
             let result = match &job {
                 Job::Op(op) => worker.run(op),
                 Job::Wait(ticket) => {
-                    ticket.synchronize();
+                    ticket.wait();
                     Ok(())
                 }
             };
@@ -228,16 +247,16 @@ impl machine::CommandQueue for ThreadQueue {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<QueueEvent>> {
+    fn mark(&self) -> Result<Option<Arc<dyn Point>>> {
         if lock(&self.recording).is_some() {
             return Ok(None);
         }
         let number = lock(&self.shared.state).added;
-        Ok(Some(QueueEvent::Sim(Ticket { queue: self.shared.clone(), number })))
+        Ok(Some(Arc::new(Ticket { queue: self.shared.clone(), number })))
     }
 
-    fn wait(&self, mark: &QueueEvent) -> Result<()> {
-        let QueueEvent::Sim(ticket) = mark else {
+    fn wait(&self, mark: &dyn Point) -> Result<()> {
+        let Some(ticket) = (mark as &dyn Any).downcast_ref::<Ticket>() else {
             return Err(Error::invalid("wait for an event", "the event is of a GPU, the queue of a pretend PE"));
         };
         self.shared.add([Job::Wait(ticket.clone())]);
@@ -246,11 +265,14 @@ impl machine::CommandQueue for ThreadQueue {
 
     fn synchronize(&self) -> Result<()> {
         let number = lock(&self.shared.state).added;
-        Ticket { queue: self.shared.clone(), number }.synchronize();
-        match lock(&self.shared.state).failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        Ticket { queue: self.shared.clone(), number }.wait();
+        self.failed()
+    }
+
+    fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        let number = lock(&self.shared.state).added;
+        let is_done = Ticket { queue: self.shared.clone(), number }.wait_until(end);
+        self.failed().map(|()| is_done)
     }
 
     fn begin(&self) -> Result<()> {
@@ -259,11 +281,11 @@ impl machine::CommandQueue for ThreadQueue {
     }
 
     fn end(&self) -> Result<Recording> {
-        Ok(Recording::Sim(lock(&self.recording).take().unwrap_or_default()))
+        Ok(Box::new(lock(&self.recording).take().unwrap_or_default()))
     }
 
     fn replay(&self, recording: &Recording) -> Result<()> {
-        let Recording::Sim(steps) = recording else {
+        let Some(steps) = recording.downcast_ref::<Vec<Op>>() else {
             return Err(Error::invalid("launch a graph", "the graph is of a GPU, the queue of a pretend PE"));
         };
         match &mut *lock(&self.recording) {
@@ -271,6 +293,13 @@ impl machine::CommandQueue for ThreadQueue {
             None => self.shared.add(steps.iter().cloned().map(Job::Op)),
         }
         Ok(())
+    }
+}
+
+impl ThreadQueue {
+    /// The first error of a program since the last time.
+    fn failed(&self) -> Result<()> {
+        lock(&self.shared.state).failed.take().map_or(Ok(()), Err)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::exec::protocol;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;
-use crate::team::TeamRank;
+use crate::rank::TeamRank;
 use crate::word::{compares, width, Atomic, Compare, Word as Integer};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};

@@ -1,6 +1,6 @@
 //! How a team is opened, and what that means for its world.
 
-use super::MOST_PES;
+use crate::rank::MOST_PES;
 use crate::world::Links;
 use crate::{Error, Result};
 use std::time::Duration;
