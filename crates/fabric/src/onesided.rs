@@ -261,13 +261,6 @@ fn one<T: Pod>(op: &'static str, place: &Symmetric<T>) -> Result<()> {
     }
 }
 
-pub(crate) fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
-    if to.len() == from.len() {
-        return Ok(());
-    }
-    Err(Error::invalid(op, format!("{} elements to a place of {}", from.len(), to.len())))
-}
-
 /// One side of a strided copy: the memory, its address, and the stride in elements.
 type Side<'a, T> = (&'a Symmetric<T>, u64, usize);
 

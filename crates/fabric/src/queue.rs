@@ -3,8 +3,8 @@
 use crate::machine::{CommandQueue, Point, Recording};
 use crate::onesided::{sealed, OneSided};
 use crate::op::Op;
+use crate::pe::Pe;
 use crate::rank::TeamRank;
-use crate::sim::Pe;
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
@@ -128,10 +128,18 @@ impl Queue {
     /// The PE is a GPU; the team had a fault.
     pub fn run(&self, program: impl Fn(&Pe) -> Result<()> + Send + Sync + 'static) -> Result<()> {
         self.seat.core.check()?;
-        if self.stream().is_some() {
-            return Err(Error::invalid("run a program", "the PE is a GPU, which runs kernels: use Queue::call"));
-        }
-        self.issue(Op::Run(Arc::new(program)), &[])
+        self.program(program, &[])
+    }
+
+    /// The same; `keep` is what it works on.
+    pub(crate) fn program(
+        &self,
+        program: impl Fn(&Pe) -> Result<()> + Send + Sync + 'static,
+        keep: &[&Arc<Allocation>],
+    ) -> Result<()> {
+        let gpu = || Error::invalid("run a program", "the PE is a GPU, which runs kernels: use Queue::call");
+        let pe = Pe::at(&self.seat).ok_or_else(gpu)?;
+        self.issue(Op::Run(Arc::new(move || program(&pe))), keep)
     }
 
     /// Calls `f` to launch kernels on the queue's stream, with the team as they get it, and makes a `Result` of the
@@ -275,6 +283,9 @@ impl OneSided for Queue {
             kept.extend(keep.iter().map(|&memory| -> KeepAlive { memory.clone() }));
         }
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.push(op)
+        self.lane.push(match Pe::at(&self.seat) {
+            Some(pe) => pe.step(op),
+            None => op,
+        })
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::bound::{self, Late, Watch};
 use crate::fault::{Fault, Record};
-use crate::machine::{CommandQueue, Faults};
-use crate::onesided::same_length;
+use crate::machine::{CommandQueue, Faults, Seat};
 use crate::op::Op;
 use crate::world::{Allocation, World};
-use crate::{ffi, Error, Result, Symmetric};
+use crate::{ffi, sim, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,6 +29,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What all PEs of a team have in common.
 pub(crate) struct TeamState {
     pub(crate) world: Arc<World>,
+    /// The PEs' memory, if they are pretend ones.
+    pub(crate) pretend: Option<Arc<sim::Memory>>,
     /// By PE of the team: which PE of the world it is.
     pub(crate) members: Vec<usize>,
     /// The first PE that does not reach another one, and that one, if there are such.
@@ -95,14 +96,32 @@ impl TeamRank {
     }
 }
 
+impl Seat for TeamRank {
+    fn handle(&self) -> Option<ffi::tandem_team> {
+        self.core.handle(self.me)
+    }
+}
+
+pub(crate) fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
+    if to.len() == from.len() {
+        return Ok(());
+    }
+    Err(Error::invalid(op, format!("{} elements to a place of {}", from.len(), to.len())))
+}
+
 impl TeamState {
-    pub(crate) fn new(world: Arc<World>, members: Vec<usize>, timeout: Duration) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        world: Arc<World>,
+        pretend: Option<Arc<sim::Memory>>,
+        members: Vec<usize>,
+        timeout: Duration,
+    ) -> Result<Arc<Self>> {
         let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
         let faults = world.machine.faults(members.len())?;
         let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
         let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
         let (fetching, dead, watches) = (Mutex::default(), OnceLock::new(), Mutex::default());
-        Ok(Arc::new(TeamState { world, members, refused, state, fetching, faults, dead, watches, timeout }))
+        Ok(Arc::new(TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, timeout }))
     }
 
     /// The error of the fault that the team has had, if it has.

@@ -9,7 +9,7 @@ use crate::queue::{Event, Queue};
 use crate::rank::{TeamRank, TeamState, FETCHED};
 use crate::word::{compares, width, Atomic, Compare, Word};
 use crate::world::World;
-use crate::{cuda, ffi, sim, Error, Result, Symmetric};
+use crate::{cuda, ffi, sim, Error, Memory, Result, Symmetric};
 use bytemuck::Pod;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,14 +31,6 @@ struct Inner {
     queues: Vec<Queue>,
 }
 
-/// A user's own memory, to be registered: a buffer of a GPU, or elements for a pretend PE.
-pub enum Memory<T: Pod> {
-    /// On a GPU. Its pool is opened to the GPUs of the team.
-    Device(DeviceBuffer<T>),
-    /// For a pretend PE.
-    Host(Vec<T>),
-}
-
 impl Team {
     /// A team of `pes` pretend PEs.
     ///
@@ -46,8 +38,10 @@ impl Team {
     /// None or more than [`MOST_PES`]; options that name other PEs; memory.
     pub fn sim(pes: usize, options: Options) -> Result<Self> {
         let (window, caps, links) = shape(pes, &options, 16 << 30)?;
-        let world = World::new(Arc::new(sim::Machine::new(window)), window, caps, links, options.initial)?;
-        Self::of(Self::open(world, &options)?)
+        let machine = Arc::new(sim::Machine::new(window));
+        let memory = machine.memory().clone();
+        let world = World::new(machine, window, caps, links, options.initial)?;
+        Self::of(Self::open(world, Some(memory), &options)?)
     }
 
     /// A team of GPUs, one PE each in this order.
@@ -77,12 +71,12 @@ impl Team {
         let (window, caps, mut links) = shape(devices.len(), options, 256 << 30)?;
         let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
         let window = machine.window();
-        Self::open(World::new(Arc::new(machine), window, caps, links, options.initial)?, options)
+        Self::open(World::new(Arc::new(machine), window, caps, links, options.initial)?, None, options)
     }
 
-    fn open(world: Arc<World>, options: &Options) -> Result<Arc<TeamState>> {
+    fn open(world: Arc<World>, pretend: Option<Arc<sim::Memory>>, options: &Options) -> Result<Arc<TeamState>> {
         let members = (0..world.pes()).collect();
-        TeamState::new(world, members, options.timeout.min(LONGEST_TIMEOUT))
+        TeamState::new(world, pretend, members, options.timeout.min(LONGEST_TIMEOUT))
     }
 
     fn of(core: Arc<TeamState>) -> Result<Self> {
@@ -109,7 +103,7 @@ impl Team {
             }
         }
         let members = pes.iter().map(|&pe| core.members[pe]).collect();
-        Self::of(TeamState::new(core.world.clone(), members, core.timeout)?)
+        Self::of(TeamState::new(core.world.clone(), core.pretend.clone(), members, core.timeout)?)
     }
 
     pub(crate) fn core(&self) -> &Arc<TeamState> {
@@ -133,7 +127,7 @@ impl Team {
 
     /// Whether the PEs are GPUs.
     pub fn is_cuda(&self) -> bool {
-        self.core().world.machine.sim().is_none()
+        self.core().pretend.is_none()
     }
 
     /// Whether PE `from` reaches the memory of PE `to`.
@@ -193,9 +187,9 @@ impl Team {
         }
         let bytes = len as u64 * size_of::<T>() as u64;
         let core = self.core();
-        let (at, held) = match core.world.machine.sim() {
+        let (at, held) = match &core.pretend {
             Some(memory) => sim::register(memory, &core.members, buffers)?,
-            None => cuda::register(&core.world, &core.members, buffers)?,
+            None => cuda::register(&*core.world.machine, &core.world.links, &core.members, buffers)?,
         };
         Ok(Symmetric::new(core.world.register(bytes, at, held)?, len))
     }
@@ -415,27 +409,5 @@ impl Team {
     /// The fault that it has had.
     pub fn check(&self) -> Result<()> {
         self.core().check()
-    }
-}
-
-impl<T: Pod> Memory<T> {
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        match self {
-            Memory::Device(buffer) => buffer.len(),
-            Memory::Host(elements) => elements.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl<T: Pod> std::fmt::Debug for Memory<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // What is in it may be secret.
-        write!(f, "{} elements of {} bytes", self.len(), size_of::<T>())
     }
 }

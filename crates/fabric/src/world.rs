@@ -2,15 +2,12 @@
 
 use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::{Fit, Heap, ALIGN};
-use crate::machine::{CommandQueue, Faults, Machine, Point};
+use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MOST_REGIONS};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tandem_cuda::Pinned;
-
-/// Regions that can be registered at a time.
-pub(crate) const MOST_REGIONS: usize = ffi::TANDEM_FABRIC_MOST_REGIONS as usize;
 
 const NO_REGION: ffi::tandem_region = ffi::tandem_region { bytes: 0, at: [0; 32] };
 
@@ -38,40 +35,6 @@ pub(crate) struct World {
     patience: Duration,
 }
 
-/// What PEs cannot do with each other's memory.
-#[derive(Debug, Clone)]
-pub(crate) struct Links {
-    /// By PE and peer: why it does not reach the peer's memory, if it does not.
-    apart: Vec<Vec<Option<String>>>,
-    /// By PE and peer: whether it reads and writes the peer's memory, but cannot change a word of it atomically.
-    without_atomics: Vec<Vec<bool>>,
-}
-
-impl Links {
-    /// Everyone reaches everyone.
-    pub(crate) fn all(pes: usize) -> Self {
-        Links { apart: vec![vec![None; pes]; pes], without_atomics: vec![vec![false; pes]; pes] }
-    }
-
-    /// Why `from` does not reach the memory of `to`, if it does not.
-    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
-        self.apart[from][to].as_deref()
-    }
-
-    /// Whether `from` can change words of `to` atomically.
-    pub(crate) fn has_atomics(&self, from: usize, to: usize) -> bool {
-        !self.without_atomics[from][to]
-    }
-
-    pub(crate) fn part(&mut self, from: usize, to: usize, reason: String) {
-        self.apart[from][to] = Some(reason);
-    }
-
-    pub(crate) fn without_atomics(&mut self, from: usize, to: usize) {
-        self.without_atomics[from][to] = true;
-    }
-}
-
 /// Memory on every PE of a world. It is given back when the last handle to it is gone and all queues have got to where
 /// they are then.
 pub struct Allocation {
@@ -97,9 +60,6 @@ enum PendingFree {
     /// Memory of the host.
     PinnedLoan(Pinned),
 }
-
-/// What keeps a region alive; taken out and dropped once no queue uses it any more.
-pub(crate) type RegionOwner = Box<dyn std::any::Any + Send>;
 
 /// A mutex that a panicking thread has left is used all the same: what it guards is changed in one step.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

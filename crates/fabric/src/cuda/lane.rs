@@ -1,28 +1,29 @@
 //! A queue that is a stream.
 
-use crate::machine::{self, Point, Recording};
+use crate::machine::{self, Point, Recording, Seat};
 use crate::op::Op;
-use crate::rank::TeamState;
 use crate::{ffi, Error, Result};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tandem_cuda::{Event, Graph, Stream};
+use tandem_cuda::{Device, Event, Graph, Stream};
 
 pub(super) struct StreamQueue {
     stream: Arc<Stream>,
-    /// The team and the PE in it; `None` for what the host does.
-    seat: Option<(Arc<TeamState>, usize)>,
+    /// The PE's place in its team; `None` for what the host does.
+    seat: Option<Arc<dyn Seat>>,
+    /// By PE of the world.
+    devices: Arc<[Device]>,
     recording: Mutex<bool>,
 }
 
 impl StreamQueue {
-    pub(super) fn new(stream: Arc<Stream>, seat: Option<(Arc<TeamState>, usize)>) -> Self {
-        StreamQueue { stream, seat, recording: Mutex::new(false) }
+    pub(super) fn new(stream: Arc<Stream>, seat: Option<Arc<dyn Seat>>, devices: &Arc<[Device]>) -> Self {
+        StreamQueue { stream, seat, devices: devices.clone(), recording: Mutex::new(false) }
     }
 
     fn handle(&self) -> Result<ffi::tandem_team> {
-        let handle = self.seat.as_ref().and_then(|(core, me)| core.handle(*me));
+        let handle = self.seat.as_ref().and_then(|seat| seat.handle());
         handle.ok_or_else(|| Error::invalid("queue of the host", "it is of no team, and takes no waits"))
     }
 
@@ -45,10 +46,7 @@ impl machine::CommandQueue for StreamQueue {
                 }
             }),
             Op::HostStagedCopy { to, from, bytes, pes } => {
-                let device = |pe: usize| self.seat.as_ref().and_then(|(core, _)| core.world.machine.device(pe));
-                let (Some(there), Some(here)) = (device(pes.0), device(pes.1)) else {
-                    return Err(Error::invalid("copy across", "the queue is of no team of GPUs"));
-                };
+                let [there, here] = [pes.0, pes.1].map(|pe| self.devices[pe]);
                 let (there, here) = (there.index() as i32, here.index() as i32);
                 self.stream.call("copy through the host", |raw| {
                     // SAFETY: as above.

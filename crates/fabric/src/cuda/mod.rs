@@ -1,15 +1,11 @@
 //! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
 
-pub mod kernels;
 mod lane;
-mod launch;
 
 use crate::bound::{bound, drop_after, PATIENCE};
 use crate::fault::Record;
 use crate::heap::ALIGN;
-use crate::machine;
-use crate::rank::TeamRank;
-use crate::world::{Links, RegionOwner, World};
+use crate::machine::{self, Links, RegionOwner, Seat, MOST_REGIONS};
 use crate::{ffi, Error, Memory, Result};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,11 +20,11 @@ const LEAST_GROWTH: u64 = 32 << 20;
 /// Bytes of an address.
 const WORD: u64 = size_of::<u64>() as u64;
 /// Bytes of a table of regions, rounded to what addresses are aligned to.
-const TABLE: u64 = (size_of::<ffi::tandem_region>() * crate::world::MOST_REGIONS) as u64;
+const TABLE: u64 = (size_of::<ffi::tandem_region>() * MOST_REGIONS) as u64;
 
 /// GPUs and their windows.
 pub(crate) struct Machine {
-    devices: Vec<Device>,
+    devices: Arc<[Device]>,
     window: u64,
     granule: u64,
     /// By PE: the devices that reach its memory, itself among them.
@@ -120,7 +116,7 @@ impl Machine {
         let users = (0..devices.len()).map(users).collect();
         let mapped = devices.iter().map(|_| Mutex::new(0)).collect();
         let ends = checks.then_some(Ends { at: pes * (window + table), step, mapped });
-        Ok(Machine { devices: devices.to_vec(), window, granule, users, reserved, host, tables, ends })
+        Ok(Machine { devices: devices.into(), window, granule, users, reserved, host, tables, ends })
     }
 
     /// Memory, all zero, at these places of what is reserved.
@@ -271,13 +267,13 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults { memory, size }))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn machine::CommandQueue>> {
+    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let stream = Arc::new(Stream::new(self.devices[pe])?);
-        Ok(Arc::new(lane::StreamQueue::new(stream, seat.map(|seat| (seat.core.clone(), seat.me)))))
+        Ok(Arc::new(lane::StreamQueue::new(stream, seat, &self.devices)))
     }
 
-    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<TeamRank>) -> Result<Arc<dyn machine::CommandQueue>> {
-        Ok(Arc::new(lane::StreamQueue::new(stream, Some((seat.core.clone(), seat.me)))))
+    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<dyn Seat>) -> Result<Arc<dyn machine::CommandQueue>> {
+        Ok(Arc::new(lane::StreamQueue::new(stream, Some(seat), &self.devices)))
     }
 
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {
@@ -373,7 +369,8 @@ impl machine::Faults for Faults {
 
 /// The addresses of a user's buffers, each on its PE's device and open to all of the team.
 pub(crate) fn register<T: Pod>(
-    world: &World,
+    machine: &dyn machine::Machine,
+    links: &Links,
     members: &[usize],
     buffers: Vec<Memory<T>>,
 ) -> Result<([u64; 32], RegionOwner)> {
@@ -385,14 +382,11 @@ pub(crate) fn register<T: Pod>(
             return Err(Error::invalid(op, format!("host memory for PE {pe}, which is a GPU")));
         };
         let here = buffer.stream().device();
-        if world.machine.device(pe) != Some(here) {
-            return Err(Error::invalid(
-                op,
-                format!("memory of {here} for PE {pe}, which is {}", world.machine.name(pe)),
-            ));
+        if machine.device(pe) != Some(here) {
+            return Err(Error::invalid(op, format!("memory of {here} for PE {pe}, which is {}", machine.name(pe))));
         }
-        for &other in members.iter().filter(|&&other| other != pe && world.links.apart(other, pe).is_none()) {
-            if let Some(device) = world.machine.device(other) {
+        for &other in members.iter().filter(|&&other| other != pe && links.apart(other, pe).is_none()) {
+            if let Some(device) = machine.device(other) {
                 buffer.pool().share(device)?;
             }
         }

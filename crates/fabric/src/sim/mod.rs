@@ -1,23 +1,21 @@
 //! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed.
 
+mod access;
 mod memory;
 #[cfg(test)]
 mod model;
-mod pe;
 
-pub use pe::Pe;
-
-pub(crate) use memory::Memory;
+pub(crate) use access::{access, change};
+pub(crate) use memory::{settle, Memory, Unmapped, Word};
 
 use crate::fault::Record;
-use crate::machine::{self, Point, Recording};
+use crate::machine::{self, Point, Recording, RegionOwner, Seat};
 use crate::op::Op;
-use crate::rank::TeamRank;
-use crate::world::RegionOwner;
 use crate::{ffi, Error, Result};
 use bytemuck::Pod;
 use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -41,6 +39,11 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(window: u64) -> Self {
         Machine { window, memory: Arc::default() }
+    }
+
+    /// The memory itself.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
     fn window_of(&self, pe: usize) -> u64 {
@@ -90,9 +93,9 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults(Mutex::new(vec![None; size]))))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn machine::CommandQueue>> {
+    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let shared = Arc::new(Shared::default());
-        let worker = pe::Worker { memory: self.memory.clone(), seat };
+        let worker = Worker { memory: self.memory.clone(), _seat: seat };
         let (mine, name) = (shared.clone(), self.name(pe));
         let failed = |e: std::io::Error| Error::invalid("make a queue", format!("{name}: no thread: {e}"));
         std::thread::Builder::new().name(name.clone()).spawn(move || mine.work(&worker)).map_err(failed)?;
@@ -101,10 +104,6 @@ impl machine::Machine for Machine {
 
     fn regions(&self, _slots: &[ffi::tandem_region]) -> Result<()> {
         Ok(())
-    }
-
-    fn sim(&self) -> Option<&Arc<Memory>> {
-        Some(&self.memory)
     }
 }
 
@@ -151,6 +150,26 @@ struct State {
 enum Job {
     Op(Op),
     Wait(Ticket),
+}
+
+/// Who does what a queue says.
+struct Worker {
+    memory: Arc<Memory>,
+    /// Kept until the queue is done: with it goes what the jobs work on.
+    _seat: Option<Arc<dyn Seat>>,
+}
+
+impl Worker {
+    fn run(&self, op: &Op) -> Result<()> {
+        match op {
+            Op::Run(program) => catch_unwind(AssertUnwindSafe(|| program()))
+                .unwrap_or_else(|_| Err(Error::invalid("run a program", "it panicked"))),
+            Op::Wait(_) | Op::Barrier => {
+                Err(Error::invalid("queue of the host", "it is of no team, and takes no waits"))
+            }
+            op => access(&self.memory, op).map_err(outside),
+        }
+    }
 }
 
 /// A point in a queue: so many jobs are done.
@@ -206,7 +225,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn work(&self, worker: &pe::Worker) {
+    fn work(&self, worker: &Worker) {
         loop {
             let job = {
                 let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;
