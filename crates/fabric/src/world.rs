@@ -25,7 +25,7 @@ pub(crate) struct World {
     janitor: Vec<Arc<dyn CommandQueue>>,
     heap: Mutex<Heap>,
     /// What is free once all these points are reached.
-    leaving: Mutex<Vec<(PendingFree, Vec<Arc<dyn Point>>)>>,
+    leaving: Mutex<Vec<Leaving>>,
     /// The ends of queues that are gone and may still be at work, and where their faults go.
     departed: Mutex<Vec<RetiredQueue>>,
     regions: Mutex<Vec<ffi::tandem_region>>,
@@ -48,6 +48,9 @@ enum Kind {
     /// A user's memory: the slot of the region, and what keeps it alive.
     Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<RegionOwner>> },
 }
+
+/// What is free once all these points are reached.
+type Leaving = (PendingFree, Vec<Arc<dyn Point>>);
 
 /// The end of a queue that is gone, and where its team's faults go.
 type RetiredQueue = (Arc<dyn Point>, Arc<dyn Faults>);
@@ -398,7 +401,7 @@ impl Drop for PinnedLoan {
 struct Remains {
     lanes: Vec<Arc<dyn CommandQueue>>,
     departed: Vec<RetiredQueue>,
-    leaving: Vec<(PendingFree, Vec<Arc<dyn Point>>)>,
+    leaving: Vec<Leaving>,
     _machine: Arc<dyn Machine>,
 }
 

@@ -252,9 +252,11 @@ impl machine::Machine for Machine {
         for (i, piece) in to.chunks_mut(STAGING).enumerate() {
             let (stream, slot) = path.slot(op, piece.len())?;
             let (at, memory) = ((from as usize + i * STAGING) as *const u8, slot.address());
-            // SAFETY: as in `write`.
-            stream
-                .call(op, |raw| unsafe { tandem_cuda::ffi::tandem_cuda_copy_to_host(memory, at, piece.len(), raw) })?;
+            let copy = |raw| {
+                // SAFETY: as in `write`.
+                unsafe { tandem_cuda::ffi::tandem_cuda_copy_to_host(memory, at, piece.len(), raw) }
+            };
+            stream.call(op, copy)?;
             path.settle(op, piece.len() as u64)?;
             piece.copy_from_slice(&path.slot(op, piece.len())?.1.bytes()[..piece.len()]);
         }
