@@ -74,7 +74,7 @@ const TIERS: [Tier; 8] = [
 ];
 
 /// Libraries that have unit tests for GPUs.
-const GPU_LIBRARIES: &str = "tandem_cuda tandem_ops_cuda";
+const GPU_LIBRARIES: &str = "tandem_cuda tandem_fabric tandem_ops_cuda";
 
 /// One line for each tier: its name and what it needs.
 pub(crate) fn names() -> String {

@@ -280,7 +280,7 @@ fn fabric_error(
     match error {
         E::Device(error) => of_device(error),
         E::OutOfMemory { wanted, device, .. } => Error::OutOfMemory { op, device, wanted, free: free() },
-        E::Fault(_) | E::NoPeer { .. } | E::NotResident(_) | E::Plan(_) | E::WrongSchedule(_) => {
+        E::Fault(_) | E::Late { .. } | E::NoPeer { .. } | E::NotResident(_) | E::Plan(_) | E::WrongSchedule(_) => {
             Error::Device { op, device, code: FABRIC_FAILED, code_name: "fabric".into(), text }
         }
         E::Topology(_) | E::Job(_) | E::Invalid { .. } => Error::invalid(op, text),
@@ -387,6 +387,9 @@ mod tests {
         assert_eq!(kept(E::Device(device)).to_string(), "gather on GPU failed: cudaErrorX (700), why");
         let wait = kept(E::NotResident("the kernel needs 200 blocks, 132 fit".into()));
         assert!(matches!(&wait, Error::Device { code: FABRIC_FAILED, text, .. } if text.contains("132 fit")), "{wait}");
+        let late = E::Late { op: "read", device: "GPU 1".into(), bytes: 9, waited: std::time::Duration::from_secs(11) };
+        let late = kept(late);
+        assert!(matches!(&late, Error::Device { code: FABRIC_FAILED, text, .. } if text.contains("11.0s")), "{late}");
         let full = E::OutOfMemory { pe: 1, device: "GPU 1".into(), wanted: 9, reason: "full".into() };
         assert!(matches!(kept(full), Error::OutOfMemory { wanted: 9, free: 7, .. }));
         let wrong = kept(E::Invalid { op: "gather", problem: "3 buffers for 2 PEs".into() });
