@@ -1,9 +1,9 @@
 //! The proof.
 
 use crate::blinding::Terms;
-use crate::finish::{HostSpan, Sums};
+use crate::finish::Sums;
 use crate::plan::{TransformPlacement, WitnessQuery};
-use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Request, Result, Witness, P1, P2};
+use crate::{Blinding, Error, HostSpan, PreparedKey, ProvingKey, Request, Result, Witness, P1, P2};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -12,6 +12,7 @@ use tandem_ops::{
     Arriving, Backend, Buffer, Canonical, Coset, Curve, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order,
     ProofBackend, ScalarRecoding, Scalars,
 };
+use tandem_proof::settled;
 
 /// A proof.
 #[derive(Debug, Clone, Copy)]
@@ -138,17 +139,7 @@ pub fn prove<C: Curve, B: ProofBackend<C>>(
 }
 
 /// A proof that has been verified, and how the host's time was spent.
-#[derive(Debug)]
-pub struct Made<C: Curve> {
-    /// The proof, right or wrong.
-    pub proof: Proof<C>,
-    /// What the verifier says of it, as [`PreparedKey::verify`] would.
-    pub verdict: std::result::Result<(), Refusal>,
-    /// When that was known.
-    pub ended: Instant,
-    /// What the host did when.
-    pub host: Vec<HostSpan>,
-}
+pub type Made<C> = tandem_proof::Made<Proof<C>>;
 
 /// Makes a proof and verifies it, for the most part while the lanes still work on it. `verifier` is of the same key. A request that
 /// is cancelled ends within one primitive; the backend and the key serve the next one as if it had not been made.
@@ -206,15 +197,6 @@ fn make<C: Curve, B: ProofBackend<C>>(
         Ok(Made { proof, verdict, ended: Instant::now(), host })
     };
     settled(backend, made())
-}
-
-/// After a cancelled request nothing of it is left on the lanes, and what was uploaded is overwritten.
-fn settled<B: Backend, T>(backend: &B, made: Result<T>) -> Result<T> {
-    if let Err(Error::Interrupted) = &made {
-        // A device that failed meanwhile says so with the next request.
-        _ = backend.synchronize();
-    }
-    made
 }
 
 /// A proof of which everything is enqueued.
