@@ -205,7 +205,10 @@ poseidon::Bn254 6 4 one 1 8
 sort 8 6 all 4 16
 memory 8 6 all 1 8
 spmv 8 6 one 1 8
-vector 8 6 one 1 8'
+vector 8 6 one 1 8
+batch_inverse 8 6 one 1 8
+scan 8 6 one 1 8
+gather 8 6 all 1 8'
 
 # listed <program>: its tests, those of a rate left out.
 listed() {

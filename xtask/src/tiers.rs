@@ -26,7 +26,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "host-math",
         needs: "g++",
-        files: "host_fields host_ntt host_poseidon",
+        files: "host_fields host_ntt host_poseidon host_scalars",
         runs: Runs::Cargo { more: "", then: "" },
     },
     Tier {
@@ -61,7 +61,7 @@ const TIERS: [Tier; 8] = [
         name: "gpu",
         needs: "a GPU, nvcc",
         // Some are of other tiers too: they run on pretend PEs or the CPU, and on GPUs where there are any.
-        files: "array backend conformance device_cuda exec exec_dropped exec_faults gather gpu gpu_faults gpu_proofs guide \
+        files: "all_gather array backend conformance device_cuda exec exec_dropped exec_faults gpu gpu_faults gpu_proofs guide \
                 heap heap_cuda heap_faults host launch operations witness",
         runs: Runs::Bundle,
     },
@@ -74,7 +74,7 @@ const TIERS: [Tier; 8] = [
 ];
 
 /// Libraries that have unit tests for GPUs.
-const GPU_LIBRARIES: &str = "tandem_cuda tandem_ops_cuda";
+const GPU_LIBRARIES: &str = "tandem_cuda tandem_fabric tandem_ops_cuda";
 
 /// One line for each tier: its name and what it needs.
 pub(crate) fn names() -> String {

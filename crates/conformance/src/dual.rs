@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{
-    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont,
-    Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams, Reduce, ReduceOp,
-    ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Timeline, Unaligned,
-    VecOps, Wire,
+    reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData,
+    Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
+    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows,
+    Timeline, Unaligned, Wire,
 };
 
 /// Does every operation on two backends and compares what it wrote, element by element: any program on a backend
@@ -14,8 +14,8 @@ use tandem_ops::{
 ///
 /// It is of the first backend's kind and has its spans; it has the lanes that both have.
 pub struct Dual<L, R> {
-    left: L,
-    right: R,
+    pub(crate) left: L,
+    pub(crate) right: R,
 }
 
 /// Whether two values have the same bytes: of floating-point numbers even those that are none.
@@ -25,7 +25,7 @@ fn is_same<T: Wire>(a: &T, b: &T) -> bool {
 
 /// A value of each of the two.
 #[derive(Debug, Clone)]
-pub struct Pair<A, B>(A, B);
+pub struct Pair<A, B>(pub(crate) A, pub(crate) B);
 
 impl<T: Wire, A: Buffer<T>, B: Buffer<T>> Buffer<T> for Pair<A, B> {
     fn len(&self) -> usize {
@@ -57,7 +57,7 @@ impl<L: Backend, R: Backend> Dual<L, R> {
     }
 
     /// Both results. To refuse what the other accepts is to disagree; where a device failed, that is the error.
-    fn both<A, B>(&self, op: &'static str, left: Result<A>, right: Result<B>) -> Result<Pair<A, B>> {
+    pub(crate) fn both<A, B>(&self, op: &'static str, left: Result<A>, right: Result<B>) -> Result<Pair<A, B>> {
         match (left, right) {
             (Ok(left), Ok(right)) => Ok(Pair(left, right)),
             (Err(error), Err(_)) => Err(error),
@@ -66,7 +66,7 @@ impl<L: Backend, R: Backend> Dual<L, R> {
         }
     }
 
-    fn compare<T: Wire>(&self, op: &'static str, buf: &Bufs<L, R, T>) -> Result<Vec<T>> {
+    pub(crate) fn compare<T: Wire>(&self, op: &'static str, buf: &Bufs<L, R, T>) -> Result<Vec<T>> {
         let (left, right) = (self.left.download(&buf.0)?.wait()?, self.right.download(&buf.1)?.wait()?);
         let differ = left.iter().zip(&right).position(|(a, b)| !is_same(a, b));
         match differ.or((left.len() != right.len()).then_some(left.len().min(right.len()))) {
@@ -86,7 +86,7 @@ impl<L: Backend, R: Backend> Dual<L, R> {
     }
 
     /// The value that both found.
-    fn same_result<T: Wire>(&self, op: &'static str, l: Result<T>, r: Result<T>) -> Result<T> {
+    pub(crate) fn same_result<T: Wire>(&self, op: &'static str, l: Result<T>, r: Result<T>) -> Result<T> {
         let Pair(l, r) = self.both(op, l, r)?;
         if is_same(&l, &r) {
             Ok(l)
@@ -145,6 +145,19 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
             return Err(self.disagree(OP, left.len().min(right.len())));
         }
         left.into_iter().zip(right).map(|(l, r)| self.made(OP, Ok(l), Ok(r))).collect()
+    }
+
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<Self::Buf<T>>> {
+        const OP: &str = "upload_beside";
+        self.check_lane(OP, lane)?;
+        let (left, right) = (self.left.upload_beside(lane, src), self.right.upload_beside(lane, src));
+        let Pair(left, right) = self.both(OP, left, right)?;
+        Ok(Arriving::new(Pair(left.into_inner(), right.into_inner())))
+    }
+
+    fn arrived<T: Wire>(&self, arriving: Arriving<Self::Buf<T>>) -> Result<Self::Buf<T>> {
+        let Pair(left, right) = arriving.into_inner();
+        self.made("arrived", self.left.arrived(Arriving::new(left)), self.right.arrived(Arriving::new(right)))
     }
 
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {
@@ -209,34 +222,17 @@ impl<F: NttField, L: NttSpread<F>, R: NttSpread<F>> NttSpread<F> for Dual<L, R> 
     }
 }
 
-impl<C: Curve, L: VecOps<C>, R: VecOps<C>> VecOps<C> for Dual<L, R> {
-    fn add(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
-        let (l, r) = (self.left.add(&mut a.0, &b.0), self.right.add(&mut a.1, &b.1));
-        self.done("add", l, r, a)
+impl<L: Gather, R: Gather> Gather for Dual<L, R> {
+    type Map = Pair<L::Map, R::Map>;
+
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        self.check_lane("load_map", lane)?;
+        self.both("load_map", self.left.load_map(lane, map, bound), self.right.load_map(lane, map, bound))
     }
-    fn sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
-        let (l, r) = (self.left.sub(&mut a.0, &b.0), self.right.sub(&mut a.1, &b.1));
-        self.done("sub", l, r, a)
-    }
-    fn mul(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>) -> Result<()> {
-        let (l, r) = (self.left.mul(&mut a.0, &b.0), self.right.mul(&mut a.1, &b.1));
-        self.done("mul", l, r, a)
-    }
-    fn scale(&self, a: &mut Self::Buf<Mont>, k: Mont) -> Result<()> {
-        let (l, r) = (self.left.scale(&mut a.0, k), self.right.scale(&mut a.1, k));
-        self.done("scale", l, r, a)
-    }
-    fn mul_sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>, c: &Self::Buf<Mont>) -> Result<()> {
-        let (l, r) = (self.left.mul_sub(&mut a.0, &b.0, &c.0), self.right.mul_sub(&mut a.1, &b.1, &c.1));
-        self.done("mul_sub", l, r, a)
-    }
-    fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()> {
-        let (l, r) = (self.left.to_canonical(&a.0, &mut out.0), self.right.to_canonical(&a.1, &mut out.1));
-        self.done("to_canonical", l, r, out)
-    }
-    fn to_mont(&self, a: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
-        let (l, r) = (self.left.to_mont(&a.0, &mut out.0), self.right.to_mont(&a.1, &mut out.1));
-        self.done("to_mont", l, r, out)
+
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &Self::Buf<T>, to: &mut Self::Buf<T>) -> Result<()> {
+        let (l, r) = (self.left.gather(&map.0, &from.0, &mut to.0), self.right.gather(&map.1, &from.1, &mut to.1));
+        self.done("gather", l, r, to)
     }
 }
 

@@ -8,158 +8,173 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Backend, Buffer, Canonical, Curve, Direction, Element, Error, Group, HostBuf, HostData, Info, Lane, Mont, Msm,
-    MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon, PoseidonParams, Reduce,
-    ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId,
-    SparseRows, Timeline, Unaligned, VecOps, Wire,
+    Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
+    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
+    Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey,
+    SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
-/// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing.
-    None,
-    /// Fresh memory is not zero.
-    Alloc,
-    /// `write` changes a bit.
-    Write,
-    /// `copy` changes a bit.
-    Copy,
-    /// `copy` to another lane stays on the lane.
-    CopyLane,
-    /// `download` changes a bit.
-    Download,
-    /// `copy` gives an element less.
-    CopyShort,
-    /// `upload_to_all` changes a bit for the last lane.
-    UploadToAll,
-    /// A past-the-end write is accepted and ignored.
-    PastTheEnd,
-    /// It is refused as if the device had failed.
-    RefusedAsBroken,
-    /// Spans are lost.
-    Spans,
-    /// `add` changes a bit.
-    Add,
-    /// `sub` changes a bit.
-    Sub,
-    /// `mul` changes a bit.
-    Mul,
-    /// `scale` changes a bit.
-    Scale,
-    /// `mul_sub` changes a bit.
-    MulSub,
-    /// `to_canonical` changes a bit.
-    ToCanonical,
-    /// `to_mont` changes a bit.
-    ToMont,
-    /// Vectors of different lengths are added as far as both go.
-    VectorLengths,
-    /// Every transform changes a bit.
-    Ntt,
-    /// Only the inverse over the odd coset, both orders bit-reversed, of 2^12 elements changes a bit.
-    NttOneForm,
-    /// Transforms of lengths that are no power of two are accepted.
-    NttLength,
-    /// The last vector of a batch is wrong.
-    NttBatch,
-    /// Transforms over a coset of zero are accepted.
-    NttCosetOfZero,
-    /// A transform of a product changes a bit.
-    NttOfProduct,
-    /// A product less a transform changes a bit.
-    ProductLessNtt,
-    /// `ntt_spread` changes a bit of the last shard, where it has more than one element.
-    NttSpread,
-    /// `ntt_spread` takes shards that are not of one length.
-    NttShards,
-    /// `spmv` changes a bit.
-    Spmv,
-    /// `spmv` leaves what is beyond the rows as it was.
-    SpmvTail,
-    /// A matrix that is none is loaded as one without rows.
-    SpmvMatrix,
-    /// Sums in G1 have a point too much.
-    MsmG1,
-    /// Sums in G2 have a point too much.
-    MsmG2,
-    /// A sum in G1 over exactly 256 points has a point too much.
-    MsmOneSize,
-    /// A plan accepts sets that reach past the scalars.
-    Plan,
-    /// More scalars than the plan's are accepted, and the last one is left out.
-    DigitsLength,
-    /// `poseidon` changes a bit of the last hash.
-    Poseidon,
-    /// Only `poseidon_columns` does, and only of 11 elements.
-    PoseidonColumns,
-    /// A hash of more elements than are given is accepted.
-    PoseidonLength,
-    /// Sums on lanes are one too much, where there are several parts.
-    Reduce,
-    /// Numbers of 32 bits from host memory are added from the first to the last.
-    ReduceOrder,
-    /// The least of nothing is the greatest element.
-    ReduceNothing,
-    /// What is not below the modulus is taken.
-    ReduceTooLarge,
-    /// Sorts by merging change a bit of the last key.
-    Sort,
-    /// Of two equal keys side by side, the values come in the wrong order.
-    SortOrder,
-    /// Values on another lane than their keys are taken.
-    SortLane,
+/// Makes [`Fault`] of the faults that each part of the suite is to notice.
+macro_rules! faults {
+    ($($part:ident { $($(#[$doc:meta])* $fault:ident,)* })*) => {
+        /// What is wrong.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Fault {
+            /// Nothing.
+            None,
+            $($($(#[$doc])* $fault,)*)*
+        }
+
+        impl Fault {
+            /// All but [`Fault::None`], each with the part of the suite that is to notice it.
+            pub const ALL: &'static [(Fault, &'static str)] = &[$($((Fault::$fault, stringify!($part)),)*)*];
+        }
+    };
 }
 
-impl Fault {
-    /// All but [`Fault::None`], each with the part of the suite that is to notice it.
-    pub const ALL: [(Fault, &'static str); 45] = [
-        (Fault::Alloc, "memory"),
-        (Fault::Write, "memory"),
-        (Fault::Copy, "memory"),
-        (Fault::CopyLane, "memory"),
-        (Fault::Download, "memory"),
-        (Fault::CopyShort, "memory"),
-        (Fault::UploadToAll, "memory"),
-        (Fault::PastTheEnd, "memory"),
-        (Fault::RefusedAsBroken, "memory"),
-        (Fault::Spans, "memory"),
-        (Fault::Add, "vector"),
-        (Fault::Sub, "vector"),
-        (Fault::Mul, "vector"),
-        (Fault::Scale, "vector"),
-        (Fault::MulSub, "vector"),
-        (Fault::ToCanonical, "vector"),
-        (Fault::ToMont, "vector"),
-        (Fault::VectorLengths, "vector"),
-        (Fault::Ntt, "ntt"),
-        (Fault::NttOneForm, "ntt"),
-        (Fault::NttLength, "ntt"),
-        (Fault::NttBatch, "ntt"),
-        (Fault::NttCosetOfZero, "ntt"),
-        (Fault::NttOfProduct, "ntt_products"),
-        (Fault::ProductLessNtt, "ntt_products"),
-        (Fault::NttSpread, "ntt_spread"),
-        (Fault::NttShards, "ntt_spread"),
-        (Fault::Spmv, "spmv"),
-        (Fault::SpmvTail, "spmv"),
-        (Fault::SpmvMatrix, "spmv"),
-        (Fault::MsmG1, "msm"),
-        (Fault::MsmG2, "msm"),
-        (Fault::MsmOneSize, "msm"),
-        (Fault::Plan, "msm"),
-        (Fault::DigitsLength, "msm"),
-        (Fault::Poseidon, "poseidon"),
-        (Fault::PoseidonColumns, "poseidon"),
-        (Fault::PoseidonLength, "poseidon"),
-        (Fault::Reduce, "reduce"),
-        (Fault::ReduceOrder, "reduce"),
-        (Fault::ReduceNothing, "reduce"),
-        (Fault::ReduceTooLarge, "reduce"),
-        (Fault::Sort, "sort"),
-        (Fault::SortOrder, "sort"),
-        (Fault::SortLane, "sort"),
-    ];
+faults! {
+    memory {
+        /// Fresh memory is not zero.
+        Alloc,
+        /// `write` changes a bit.
+        Write,
+        /// `copy` changes a bit.
+        Copy,
+        /// `copy` to another lane stays on the lane.
+        CopyLane,
+        /// `download` changes a bit.
+        Download,
+        /// `copy` gives an element less.
+        CopyShort,
+        /// `upload_to_all` changes a bit for the last lane.
+        UploadToAll,
+        /// `upload_beside` changes a bit.
+        UploadBeside,
+        /// A past-the-end write is accepted and ignored.
+        PastTheEnd,
+        /// It is refused as if the device had failed.
+        RefusedAsBroken,
+        /// Spans are lost.
+        Spans,
+    }
+    vector {
+        /// `add` changes a bit.
+        Add,
+        /// `sub` changes a bit.
+        Sub,
+        /// `mul` changes a bit.
+        Mul,
+        /// `scale` changes a bit.
+        Scale,
+        /// `mul_sub` changes a bit.
+        MulSub,
+        /// `to_canonical` changes a bit.
+        ToCanonical,
+        /// `to_mont` changes a bit.
+        ToMont,
+        /// Vectors of different lengths are added as far as both go.
+        VectorLengths,
+    }
+    batch_inverse {
+        /// `batch_inverse` changes a bit.
+        BatchInverse,
+        /// One zero makes all inverses zero.
+        BatchInverseOfZero,
+    }
+    scan {
+        /// `prefix_product` changes a bit of the last element.
+        PrefixProduct,
+        /// The product of all lacks the last element.
+        PrefixProductTotal,
+        /// `evaluate` changes a bit where there is more than one chunk of a GPU's thread.
+        Evaluate,
+        /// `divide` changes a bit of the last element.
+        Divide,
+        /// `divide` takes X^m + b for X^m - b.
+        DivideSign,
+        /// A divisor of X^0 - b is accepted.
+        DivideByNothing,
+    }
+    gather {
+        /// `gather` changes a bit of the last element.
+        Gather,
+        /// `gather` leaves what is beyond the map as it was.
+        GatherTail,
+        /// An index past the bound is taken for 0.
+        GatherBound,
+        /// A vector shorter than the bound is accepted.
+        GatherShort,
+    }
+    ntt {
+        /// Every transform changes a bit.
+        Ntt,
+        /// Only the inverse over the odd coset, both orders bit-reversed, of 2^12 elements changes a bit.
+        NttOneForm,
+        /// Transforms of lengths that are no power of two are accepted.
+        NttLength,
+        /// The last vector of a batch is wrong.
+        NttBatch,
+        /// Transforms over a coset of zero are accepted.
+        NttCosetOfZero,
+    }
+    ntt_products {
+        /// A transform of a product changes a bit.
+        NttOfProduct,
+        /// A product less a transform changes a bit.
+        ProductLessNtt,
+    }
+    ntt_spread {
+        /// `ntt_spread` changes a bit of the last shard, where it has more than one element.
+        NttSpread,
+        /// `ntt_spread` takes shards that are not of one length.
+        NttShards,
+    }
+    spmv {
+        /// `spmv` changes a bit.
+        Spmv,
+        /// `spmv` leaves what is beyond the rows as it was.
+        SpmvTail,
+        /// A matrix that is none is loaded as one without rows.
+        SpmvMatrix,
+    }
+    msm {
+        /// Sums in G1 have a point too much.
+        MsmG1,
+        /// Sums in G2 have a point too much.
+        MsmG2,
+        /// A sum in G1 over exactly 256 points has a point too much.
+        MsmOneSize,
+        /// A plan accepts sets that reach past the scalars.
+        Plan,
+        /// More scalars than the plan's are accepted, and the last one is left out.
+        DigitsLength,
+    }
+    poseidon {
+        /// `poseidon` changes a bit of the last hash.
+        Poseidon,
+        /// Only `poseidon_columns` does, and only of 11 elements.
+        PoseidonColumns,
+        /// A hash of more elements than are given is accepted.
+        PoseidonLength,
+    }
+    reduce {
+        /// Sums on lanes are one too much, where there are several parts.
+        Reduce,
+        /// Numbers of 32 bits from host memory are added from the first to the last.
+        ReduceOrder,
+        /// The least of nothing is the greatest element.
+        ReduceNothing,
+        /// What is not below the modulus is taken.
+        ReduceTooLarge,
+    }
+    sort {
+        /// Sorts by merging change a bit of the last key.
+        Sort,
+        /// Of two equal keys side by side, the values come in the wrong order.
+        SortOrder,
+        /// Values on another lane than their keys are taken.
+        SortLane,
+    }
 }
 
 /// The CPU with a fault.
@@ -223,6 +238,11 @@ impl Backend for Faulty {
         let mut bufs = self.cpu.upload_to_all(lanes, src, timeline)?;
         bufs.last_mut().map_or(Ok(()), |last| self.flip(Fault::UploadToAll, last))?;
         Ok(bufs)
+    }
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<cpu::Buf<T>>> {
+        let mut buf = self.cpu.upload_beside(lane, src)?.into_inner();
+        self.flip(Fault::UploadBeside, &mut buf)?;
+        Ok(Arriving::new(buf))
     }
     fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
         let lane = if self.fault == Fault::CopyLane { src.lane() } else { lane };
@@ -346,6 +366,63 @@ impl<C: Curve> VecOps<C> for Faulty {
     }
     fn to_mont(&self, a: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
         VecOps::<C>::to_mont(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToMont, out))
+    }
+}
+
+impl<C: Curve> BatchInverse<C> for Faulty {
+    fn batch_inverse(&self, data: &mut cpu::Buf<Mont>) -> Result<()> {
+        // A product with a factor of zero has no inverse.
+        if self.fault == Fault::BatchInverseOfZero && data.as_slice().contains(&Mont::default()) {
+            return self.cpu.write(data, 0, &vec![Mont::default(); data.len()]);
+        }
+        BatchInverse::<C>::batch_inverse(&self.cpu, data).and_then(|()| self.flip(Fault::BatchInverse, data))
+    }
+}
+
+impl<C: Curve> Scan<C> for Faulty {
+    fn prefix_product(&self, data: &mut cpu::Buf<Mont>) -> Result<Pending<Mont>> {
+        let total = Scan::<C>::prefix_product(&self.cpu, data)?;
+        self.flip(Fault::PrefixProduct, data)?;
+        match (self.fault, data.as_slice().last()) {
+            (Fault::PrefixProductTotal, Some(&last)) => Ok(Pending::ready(last)),
+            _ => Ok(total),
+        }
+    }
+    fn evaluate(&self, coefficients: &cpu::Buf<Mont>, x: Mont) -> Result<Pending<Mont>> {
+        let value = Scan::<C>::evaluate(&self.cpu, coefficients, x)?;
+        let is_wrong = self.fault == Fault::Evaluate && coefficients.len() > 16;
+        Ok(if is_wrong { value.map(changed) } else { value })
+    }
+    fn divide(&self, coefficients: &mut cpu::Buf<Mont>, m: usize, b: Mont) -> Result<()> {
+        if self.fault == Fault::DivideByNothing && m == 0 {
+            return Ok(());
+        }
+        let b = if self.fault == Fault::DivideSign { C::mont(-C::from_mont(b)) } else { b };
+        Scan::<C>::divide(&self.cpu, coefficients, m, b).and_then(|()| self.flip(Fault::Divide, coefficients))
+    }
+}
+
+impl Gather for Faulty {
+    type Map = Counted<<Cpu as Gather>::Map>;
+
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        let taken: Vec<u32> = match self.fault {
+            Fault::GatherBound => map.iter().map(|&i| if i as usize >= bound { 0 } else { i }).collect(),
+            _ => map.to_vec(),
+        };
+        Ok(Counted(self.cpu.load_map(lane, &taken, bound)?, map.len()))
+    }
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &cpu::Buf<T>, to: &mut cpu::Buf<T>) -> Result<()> {
+        let before = to.as_slice().to_vec();
+        let done = self.cpu.gather(&map.0, from, to);
+        if self.fault == Fault::GatherShort && done.is_err() && to.len() >= map.1 {
+            return Ok(());
+        }
+        done?;
+        if self.fault == Fault::GatherTail {
+            self.cpu.write(to, map.1, &before[map.1..])?;
+        }
+        self.flip(Fault::Gather, to)
     }
 }
 

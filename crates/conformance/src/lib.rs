@@ -10,14 +10,18 @@
 //! sorts, which take such a tool longest; all shares together are the whole.
 #![forbid(unsafe_code)]
 
+mod batch_inverse;
 mod dual;
 mod faulty;
+mod forward;
+mod gather;
 mod memory;
 mod msm;
 mod ntt;
 mod poseidon;
 mod reduce;
 mod samples;
+mod scan;
 mod sort;
 mod spmv;
 mod stepped;
@@ -200,6 +204,9 @@ macro_rules! suite {
 
             $crate::suite!(@part $name, $kind, $backend, memory);
             $crate::suite!(@part $name, $kind, $backend, vector, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, batch_inverse, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, scan, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, gather);
             $crate::suite!(@part $name, $kind, $backend, ntt, Bn254, Bls12_381, Goldilocks, BabyBear);
             $crate::suite!(@part $name, $kind, $backend, ntt_products, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, ntt_spread, Bn254, Bls12_381, Goldilocks, BabyBear);

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
-    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows, Timeline,
-    Unaligned, VecOps, Wire,
+    timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Gather, Group, Info, Lane, Mont, Msm, MsmRequest,
+    Ntt, NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows,
+    Timeline, Unaligned, Wire,
 };
 
 /// What happens at a step.
@@ -28,7 +28,7 @@ pub type Script = dyn Fn(&'static str) -> Step + Send + Sync;
 
 /// The CPU as a GPU whose every call follows a script.
 pub struct Stepped {
-    cpu: Cpu,
+    pub(crate) cpu: Cpu,
     script: Arc<Script>,
 }
 
@@ -53,11 +53,11 @@ impl Stepped {
     }
 
     /// Whether the result of `op` is to be wrong.
-    fn step(&self, op: &'static str) -> Result<bool> {
+    pub(crate) fn step(&self, op: &'static str) -> Result<bool> {
         follow(&*self.script, op)
     }
 
-    fn spoil<T: Wire>(&self, is_wrong: bool, buf: &mut cpu::Buf<T>) -> Result<()> {
+    pub(crate) fn spoil<T: Wire>(&self, is_wrong: bool, buf: &mut cpu::Buf<T>) -> Result<()> {
         if let (true, Some(last)) = (is_wrong, buf.as_slice().last()) {
             let (mut last, at) = (*last, buf.as_slice().len() - 1);
             bytemuck::bytes_of_mut(&mut last)[0] ^= 1;
@@ -136,34 +136,17 @@ impl<F: NttField> Ntt<F> for Stepped {
 
 impl<C: Curve> NttProducts<C> for Stepped {}
 
-impl<C: Curve> VecOps<C> for Stepped {
-    fn add(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
-        let is_wrong = self.step("add")?;
-        VecOps::<C>::add(&self.cpu, a, b).and_then(|()| self.spoil(is_wrong, a))
+impl Gather for Stepped {
+    type Map = <Cpu as Gather>::Map;
+
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        self.step("load_map")?;
+        self.cpu.load_map(lane, map, bound)
     }
-    fn sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
-        let is_wrong = self.step("sub")?;
-        VecOps::<C>::sub(&self.cpu, a, b).and_then(|()| self.spoil(is_wrong, a))
-    }
-    fn mul(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>) -> Result<()> {
-        let is_wrong = self.step("mul")?;
-        VecOps::<C>::mul(&self.cpu, a, b).and_then(|()| self.spoil(is_wrong, a))
-    }
-    fn scale(&self, a: &mut cpu::Buf<Mont>, k: Mont) -> Result<()> {
-        let is_wrong = self.step("scale")?;
-        VecOps::<C>::scale(&self.cpu, a, k).and_then(|()| self.spoil(is_wrong, a))
-    }
-    fn mul_sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>, c: &cpu::Buf<Mont>) -> Result<()> {
-        let is_wrong = self.step("mul_sub")?;
-        VecOps::<C>::mul_sub(&self.cpu, a, b, c).and_then(|()| self.spoil(is_wrong, a))
-    }
-    fn to_canonical(&self, a: &cpu::Buf<Mont>, out: &mut cpu::Buf<Canonical>) -> Result<()> {
-        let is_wrong = self.step("to_canonical")?;
-        VecOps::<C>::to_canonical(&self.cpu, a, out).and_then(|()| self.spoil(is_wrong, out))
-    }
-    fn to_mont(&self, a: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
-        let is_wrong = self.step("to_mont")?;
-        VecOps::<C>::to_mont(&self.cpu, a, out).and_then(|()| self.spoil(is_wrong, out))
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &cpu::Buf<T>, to: &mut cpu::Buf<T>) -> Result<()> {
+        let is_wrong = self.step("gather")?;
+        self.cpu.gather(map, from, to)?;
+        self.spoil(is_wrong, to)
     }
 }
 

@@ -4,37 +4,68 @@
 use std::sync::Arc;
 use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Step, Stepped, Suite};
 use tandem_ops::{
-    cpu::Cpu, Backend, Bn254, Coset, DeviceKind, Direction, Error, Lane, Mont, Ntt, NttOp, NttSpread, Order, Poseidon,
-    ProofBackend, Reduce, Sort,
+    cpu::Cpu, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Lane, Mont, Ntt, NttOp,
+    NttSpread, Order, Poseidon, ProofBackend, Reduce, Scan, Sort,
 };
 
-fn run<B>(part: &str, backend: &B, log_n: u32) -> Outcome<u64>
-where
-    B: ProofBackend<Bn254> + NttSpread<Bn254> + Poseidon<Bn254> + Reduce + Sort<u32> + Sort<u64>,
-{
-    let mut suite = Suite::new(backend, DeviceKind::Sim, log_n)?;
-    match part {
-        "memory" => suite.memory(),
-        "vector" => suite.vector::<Bn254>(),
-        "ntt" => suite.ntt::<Bn254>(),
-        "ntt_products" => suite.ntt_products::<Bn254>(),
-        "ntt_spread" => suite.ntt_spread::<Bn254>(),
-        "spmv" => suite.spmv::<Bn254>(),
-        "msm" => suite.msm::<Bn254>(),
-        "poseidon" => suite.poseidon::<Bn254>(),
-        "reduce" => suite.reduce(),
-        "sort" => suite.sort(),
-        other => panic!("no part of the name {other}"),
-    }?;
-    Ok(suite.checks())
+/// All primitives that the suite has parts for.
+trait Everything: Proofs + BatchInverse<Bn254> + Scan<Bn254> + Gather + Poseidon<Bn254> + Reduce + Sorts {}
+impl<B: Proofs + BatchInverse<Bn254> + Scan<Bn254> + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything for B {}
+
+trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> {}
+impl<B: ProofBackend<Bn254> + NttSpread<Bn254>> Proofs for B {}
+
+trait Sorts: Sort<u32> + Sort<u64> {}
+impl<B: Sort<u32> + Sort<u64>> Sorts for B {}
+
+/// Makes `run`, which runs the part of a name, and a test of each part.
+macro_rules! parts {
+    ($($part:ident $($curve:ident)?),* $(,)?) => {
+        fn run(part: &str, backend: &impl Everything, log_n: u32) -> Outcome<u64> {
+            let mut suite = Suite::new(backend, DeviceKind::Sim, log_n)?;
+            match part {
+                $(stringify!($part) => suite.$part$(::<$curve>)?(),)*
+                other => panic!("no part of the name {other}"),
+            }?;
+            Ok(suite.checks())
+        }
+
+        /// No fault is of a part that has no test.
+        #[test]
+        fn every_fault_has_its_part() {
+            let parts = [$(stringify!($part)),*];
+            assert!(Fault::ALL.iter().all(|(_, part)| parts.contains(part)), "{parts:?}");
+        }
+
+        $(#[test]
+        fn $part() {
+            notices(stringify!($part));
+        })*
+    };
 }
+
+parts!(
+    memory,
+    vector Bn254,
+    batch_inverse Bn254,
+    scan Bn254,
+    gather,
+    ntt Bn254,
+    ntt_products Bn254,
+    ntt_spread Bn254,
+    spmv Bn254,
+    msm Bn254,
+    poseidon Bn254,
+    reduce,
+    sort,
+);
 
 fn notices(part: &str) {
     match run(part, &Faulty::new(2, Fault::None), 12) {
         Ok(checks) => assert!(checks > 50, "{part} made {checks} comparisons"),
         Err(Failure(what)) => panic!("{part} fails without a fault: {what}"),
     }
-    for (fault, _) in Fault::ALL.into_iter().filter(|(_, noticed_by)| *noticed_by == part) {
+    for &(fault, _) in Fault::ALL.iter().filter(|(_, noticed_by)| *noticed_by == part) {
         let noticed = run(part, &Faulty::new(2, fault), 12);
         assert!(noticed.is_err(), "{part} does not notice the fault {fault:?}");
         // What is on the right alone is wrong, and the suite looks at what is on the left: Dual notices by itself. A small suite has
@@ -45,56 +76,6 @@ fn notices(part: &str) {
             assert!(names, "Dual does not notice the fault {fault:?}: {said:?}");
         }
     }
-}
-
-#[test]
-fn memory() {
-    notices("memory");
-}
-
-#[test]
-fn vector() {
-    notices("vector");
-}
-
-#[test]
-fn ntt() {
-    notices("ntt");
-}
-
-#[test]
-fn ntt_products() {
-    notices("ntt_products");
-}
-
-#[test]
-fn ntt_spread() {
-    notices("ntt_spread");
-}
-
-#[test]
-fn spmv() {
-    notices("spmv");
-}
-
-#[test]
-fn msm() {
-    notices("msm");
-}
-
-#[test]
-fn poseidon() {
-    notices("poseidon");
-}
-
-#[test]
-fn reduce() {
-    notices("reduce");
-}
-
-#[test]
-fn sort() {
-    notices("sort");
 }
 
 /// Every comparison belongs to one share, and no share is empty.

@@ -1,12 +1,12 @@
 //! What holds for all inputs, at random sizes and values.
 
 use ark_ec::PrimeGroup;
-use ark_ff::UniformRand;
+use ark_ff::{Field, UniformRand};
 use proptest::prelude::*;
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
 use tandem_ops::{
     cpu::Cpu, naive, Backend, Bls12_381, Bn254, Buffer, Coset, Curve, Direction, Group, Lane, Mont, Msm, MsmRequest,
-    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps,
+    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, Scan, SpMv, SparseRows, Timeline, Unaligned, VecOps,
 };
 
 const LANE: Lane = Lane(0);
@@ -117,6 +117,36 @@ fn sparse_is_dense<C: Curve>(rows: usize, columns: usize, seed: u64) {
     assert_eq!(out.as_slice(), mont::<C>(&naive::spmv::<C>(&m, &x)));
 }
 
+/// f(x) = q(x) (x^m - b) + r(x) for what a division makes of f.
+fn divisions_divide<C: Curve>(n: usize, m: usize, seed: u64) {
+    let (cpu, mut rng) = (Cpu::new(1), ChaCha8Rng::seed_from_u64(seed));
+    let (f, b, x) = (random::<C>(n, &mut rng), C::Fr::rand(&mut rng), C::Fr::rand(&mut rng));
+    let mut divided = cpu.upload(LANE, &mont::<C>(&f)).unwrap();
+    let value = |buf: &tandem_ops::cpu::Buf<Mont>| {
+        C::from_mont(Scan::<C>::evaluate(&cpu, buf, C::mont(x)).unwrap().wait().unwrap())
+    };
+    let whole = value(&divided);
+    Scan::<C>::divide(&cpu, &mut divided, m, C::mont(b)).unwrap();
+    let part = |range| value(&cpu.copy(&divided, range, LANE).unwrap());
+    let (remainder, quotient) = (part(0..m.min(n)), part(m.min(n)..n));
+    assert_eq!(whole, quotient * (x.pow([m as u64]) - b) + remainder);
+}
+
+/// A product over two pieces is that of the whole.
+fn products_go_on<C: Curve>(n: usize, first: usize, seed: u64) {
+    let (cpu, mut rng) = (Cpu::new(1), ChaCha8Rng::seed_from_u64(seed));
+    let x = mont::<C>(&random::<C>(n, &mut rng));
+    let scan = |x: &[Mont]| {
+        let mut buf = cpu.upload(LANE, x).unwrap();
+        let total = Scan::<C>::prefix_product(&cpu, &mut buf).unwrap().wait().unwrap();
+        (buf, total)
+    };
+    let (left, right) = x.split_at(first.min(n));
+    let (whole, ((left, carry), (mut right, _))) = (scan(&x).0, (scan(left), scan(right)));
+    VecOps::<C>::scale(&cpu, &mut right, carry).unwrap();
+    assert_eq!(whole.as_slice(), [left.as_slice(), right.as_slice()].concat());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
@@ -130,6 +160,18 @@ proptest! {
     fn products_of_polynomials(log_n in 1u32..8, seed: u64) {
         transforms_multiply::<Bn254>(log_n, seed);
         transforms_multiply::<Bls12_381>(log_n, seed);
+    }
+
+    #[test]
+    fn divisions(n in 0usize..40_000, m in 1usize..3000, seed: u64) {
+        divisions_divide::<Bn254>(n, m, seed);
+        divisions_divide::<Bls12_381>(n / 7, m % 50 + 1, seed);
+    }
+
+    #[test]
+    fn prefix_products(n in 0usize..40_000, first in 0usize..20_000, seed: u64) {
+        products_go_on::<Bn254>(n, first, seed);
+        products_go_on::<Bls12_381>(n / 7, first / 5, seed);
     }
 
     #[test]

@@ -45,6 +45,56 @@ pub struct tandem_vector_args {
     pub op: u32,
 }
 
+/// Most threads that share the elements.
+pub const TANDEM_BATCH_INVERSE_THREADS: i32 = 16777216;
+
+/// n elements in Montgomery form become their inverses; zeros stay zero. `threads`, 1 to n and to TANDEM_BATCH_INVERSE_THREADS, make an
+/// inversion each.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_batch_inverse_args {
+    pub data: *mut tandem_scalar,
+    pub n: u64,
+    pub threads: u64,
+}
+
+/// Rows that a thread takes.
+pub const TANDEM_SCAN_CHUNK: i32 = 16;
+
+/// What precedes an element is the product of those before it.
+pub const TANDEM_SCAN_PRODUCT: i32 = 0;
+
+/// It is the value at `factor` of the polynomial whose coefficients are the elements behind it, the nearest one first.
+pub const TANDEM_SCAN_HORNER: i32 = 1;
+
+/// One level of a scan of the columns of a table of n elements in Montgomery form, the last row of which may be short
+/// (native/src/scan/scan.cuh). tandem_scan_totals_* makes `chunks` of `data`: an element for each column of each TANDEM_SCAN_CHUNK rows.
+/// tandem_scan_apply_* scans `data` in place, once `chunks` says what precedes each chunk; null: there is one, and nothing does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_scan_args {
+    pub data: *mut tandem_scalar,
+    pub chunks: *mut tandem_scalar,
+    pub factor: tandem_scalar,
+    pub n: u64,
+    /// 1 to n.
+    pub columns: u64,
+    pub op: u32,
+    /// Whether an element becomes what precedes it, and not what it makes with that.
+    pub exclusive: u32,
+}
+
+/// to[i] = from[map[i]] for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_gather_args {
+    pub from: *const u8,
+    pub to: *mut u8,
+    pub map: *const u32,
+    pub n: u64,
+    pub element_bytes: u32,
+}
+
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -560,46 +610,65 @@ pub struct tandem_sort_cuts_args {
 tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
+    pub fn tandem_batch_inverse_bn254_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
+    pub fn tandem_batch_inverse_bls12_381_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
+    pub fn tandem_batch_inverse_bn254(
+        args: *const tandem_batch_inverse_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_batch_inverse_bls12_381(
+        args: *const tandem_batch_inverse_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_scan_totals_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_totals_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_apply_bn254(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_scan_apply_bls12_381(args: *const tandem_scan_args, stream: tandem_stream) -> i32;
+    pub fn tandem_gather(args: *const tandem_gather_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bn254(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_product_bn254(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_powers_bls12_381(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bls12_381(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_factors_bls12_381(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bls12_381(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_spread_bls12_381(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_product_bn254(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_product_bls12_381(args: *const tandem_ntt_product_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_bn254(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_bls12_381(args: *const tandem_ntt_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_tiny_spread_bn254(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_tiny_spread_bls12_381(args: *const tandem_ntt_tiny_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_scale_bn254(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_powers_goldilocks(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_factors_goldilocks(
         args: *const tandem_ntt_small_factors_args,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_ntt_small_factors_baby_bear(args: *const tandem_ntt_small_factors_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_pass_goldilocks(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_spread_goldilocks(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_spread_baby_bear(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_tiny_goldilocks(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_tiny_spread_goldilocks(
         args: *const tandem_ntt_small_tiny_spread_args,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_factors_baby_bear(args: *const tandem_ntt_small_factors_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_spread_baby_bear(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_tiny_baby_bear(args: *const tandem_ntt_small_tiny_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_tiny_spread_baby_bear(
         args: *const tandem_ntt_small_tiny_spread_args,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_ntt_small_scale_goldilocks(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_scale_baby_bear(args: *const tandem_ntt_small_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bn254(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
     pub fn tandem_spmv_bls12_381(args: *const tandem_spmv_args, stream: tandem_stream) -> i32;
@@ -639,22 +708,22 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_reduce_bn254_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_reduce_bls12_381(
         args: *const tandem_reduce_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_reduce_bn254_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_reduce_bls12_381_scratch(args: *const tandem_reduce_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_digits_bls12_381_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bn254(
         args: *const tandem_msm_digits_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_digits_bls12_381_scratch(args: *const tandem_msm_digits_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_digits_bls12_381(
         args: *const tandem_msm_digits_args,
         scratch: *mut core::ffi::c_void,
@@ -662,14 +731,56 @@ tandem_cuda::native! {
         stream: tandem_stream,
     ) -> i32;
     pub fn tandem_msm_table_bn254_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_table_bls12_381_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_table_bls12_381_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_table_bn254_g1(
         args: *const tandem_msm_table_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
+    pub fn tandem_msm_table_bn254_g2(
+        args: *const tandem_msm_table_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_table_bls12_381_g1(
+        args: *const tandem_msm_table_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_table_bls12_381_g2(
+        args: *const tandem_msm_table_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
     pub fn tandem_msm_sum_bn254_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_sum_bn254_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_sum_bls12_381_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
+    pub fn tandem_msm_sum_bls12_381_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
     pub fn tandem_msm_accumulate_bn254_g1(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_accumulate_bn254_g2(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_accumulate_bls12_381_g1(
+        args: *const tandem_msm_sum_args,
+        scratch: *mut core::ffi::c_void,
+        scratch_bytes: usize,
+        stream: tandem_stream,
+    ) -> i32;
+    pub fn tandem_msm_accumulate_bls12_381_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
@@ -681,55 +792,13 @@ tandem_cuda::native! {
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_table_bn254_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_table_bn254_g2(
-        args: *const tandem_msm_table_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_sum_bn254_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_accumulate_bn254_g2(
-        args: *const tandem_msm_sum_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
     pub fn tandem_msm_reduce_bn254_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_msm_table_bls12_381_g1_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_table_bls12_381_g1(
-        args: *const tandem_msm_table_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_sum_bls12_381_g1_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_accumulate_bls12_381_g1(
-        args: *const tandem_msm_sum_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
     pub fn tandem_msm_reduce_bls12_381_g1(
-        args: *const tandem_msm_sum_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_table_bls12_381_g2_scratch(args: *const tandem_msm_table_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_table_bls12_381_g2(
-        args: *const tandem_msm_table_args,
-        scratch: *mut core::ffi::c_void,
-        scratch_bytes: usize,
-        stream: tandem_stream,
-    ) -> i32;
-    pub fn tandem_msm_sum_bls12_381_g2_scratch(args: *const tandem_msm_sum_args, bytes: *mut usize) -> i32;
-    pub fn tandem_msm_accumulate_bls12_381_g2(
         args: *const tandem_msm_sum_args,
         scratch: *mut core::ffi::c_void,
         scratch_bytes: usize,
@@ -767,6 +836,33 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_vector_args, k) == 32);
     assert!(core::mem::offset_of!(tandem_vector_args, n) == 64);
     assert!(core::mem::offset_of!(tandem_vector_args, op) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_batch_inverse_args>() == 24);
+    assert!(core::mem::offset_of!(tandem_batch_inverse_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_batch_inverse_args, n) == 8);
+    assert!(core::mem::offset_of!(tandem_batch_inverse_args, threads) == 16);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_scan_args>() == 72);
+    assert!(core::mem::offset_of!(tandem_scan_args, data) == 0);
+    assert!(core::mem::offset_of!(tandem_scan_args, chunks) == 8);
+    assert!(core::mem::offset_of!(tandem_scan_args, factor) == 16);
+    assert!(core::mem::offset_of!(tandem_scan_args, n) == 48);
+    assert!(core::mem::offset_of!(tandem_scan_args, columns) == 56);
+    assert!(core::mem::offset_of!(tandem_scan_args, op) == 64);
+    assert!(core::mem::offset_of!(tandem_scan_args, exclusive) == 68);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_gather_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_gather_args, from) == 0);
+    assert!(core::mem::offset_of!(tandem_gather_args, to) == 8);
+    assert!(core::mem::offset_of!(tandem_gather_args, map) == 16);
+    assert!(core::mem::offset_of!(tandem_gather_args, n) == 24);
+    assert!(core::mem::offset_of!(tandem_gather_args, element_bytes) == 32);
 };
 
 const _: () = {

@@ -3,7 +3,9 @@
 //! [`Cuda`] owns devices, streams, events, memory and the schedule; the native code (native/include/tandem_ops.h)
 //! only launches. Built without nvcc, [`Cuda::open`] says so.
 
+mod all_gather;
 mod backend;
+mod batch_inverse;
 mod cache;
 mod gather;
 mod lane;
@@ -11,6 +13,7 @@ mod msm;
 mod ntt;
 mod poseidon;
 mod reduce;
+mod scan;
 mod sort;
 mod spans;
 mod spmv;
@@ -20,6 +23,7 @@ mod vector;
 pub(crate) mod ffi;
 
 pub use backend::{Cuda, CudaBuf};
+pub use gather::CudaMap;
 pub use msm::{MsmBases, MsmDigits, MsmPlan};
 pub use poseidon::CudaHasher;
 pub use spmv::CudaMatrix;

@@ -1,5 +1,13 @@
 //! Numbers found by measuring.
 
+/// Inverses of many elements. Estimated from the arithmetic and not measured: an inversion takes a warp as long as some 50 products.
+pub(crate) mod batch_inverse {
+    /// Threads that fill a GPU for products, one warp on each quarter of 132 multiprocessors and more: fewer elements get one each.
+    pub(crate) const FILLING_THREADS: usize = 1 << 15;
+    /// Elements of a thread from which on there are more threads: an inversion is then less than one product for each.
+    pub(crate) const THREAD_ELEMENTS: usize = 64;
+}
+
 /// Multi-scalar multiplication, in mixed additions of G1. NVIDIA H200, 2026-11-21, `bench/micro/msm.cu`, the mode
 /// `bench` (docs/design/msm.md).
 pub(crate) mod msm {

@@ -9,10 +9,12 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod batch_inverse;
 pub mod cpu;
 pub mod curve;
 pub mod error;
 pub mod field;
+pub mod gather;
 pub mod host;
 pub mod memory;
 pub mod msm;
@@ -21,6 +23,7 @@ pub mod ntt;
 pub mod pending;
 pub mod poseidon;
 pub mod reduce;
+pub mod scan;
 pub mod sort;
 pub mod spmv;
 pub mod threads;
@@ -28,16 +31,19 @@ pub mod timeline;
 pub mod vector;
 pub mod wire;
 
-pub use backend::{Backend, Buffer, DeviceKind, Info, Lane};
+pub use backend::{Arriving, Backend, Buffer, DeviceKind, Info, Lane};
+pub use batch_inverse::BatchInverse;
 pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};
 pub use field::{FieldId, NttField};
+pub use gather::Gather;
 pub use host::{HostBuf, HostMemory};
 pub use msm::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
+pub use scan::Scan;
 pub use sort::{Sort, SortKey, SortOptions, SortWay};
 pub use spmv::{SpMv, SparseRows};
 pub use timeline::{Span, SpanId, Timeline};

@@ -53,6 +53,30 @@ pub fn ntt<F: NttField>(input: &[F::Ark], op: NttOp<F::Element>) -> Option<Vec<F
     Some(output)
 }
 
+/// The inverse of `x` by Fermat's little theorem, x^(p - 2); of zero, zero.
+pub fn inverse<F: PrimeField>(x: F) -> F {
+    // p is odd and above 2, so that nothing is borrowed.
+    let mut exponent = F::MODULUS;
+    exponent.sub_with_borrow(&F::BigInt::from(2u64));
+    x.pow(exponent)
+}
+
+/// Of each element the product of those before it.
+pub fn prefix_product<F: Field>(x: &[F]) -> Vec<F> {
+    (0..x.len()).map(|i| x[..i].iter().product()).collect()
+}
+
+/// The value at `x` of the polynomial with coefficients `c`.
+pub fn value<F: Field>(c: &[F], x: F) -> F {
+    c.iter().enumerate().map(|(i, &c)| c * x.pow([i as u64])).sum()
+}
+
+/// The remainder, m coefficients, and behind it the quotient of the polynomial with coefficients `c` by X^m - b, since X^(k m + j) is
+/// b^k X^j modulo it: element i is the sum of c_(i + k m) b^k.
+pub fn divide<F: Field>(c: &[F], m: usize, b: F) -> Vec<F> {
+    (0..c.len()).map(|i| value(&c[i..].iter().copied().step_by(m).collect::<Vec<_>>(), b)).collect()
+}
+
 /// k * P by doubling and adding.
 pub fn multiple<G: Group>(point: &G::Point, k: Canonical) -> G::Ark {
     let point = G::to_ark(point);

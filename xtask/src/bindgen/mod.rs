@@ -5,6 +5,7 @@
 //! `native/src/layout.cu`, where nvcc checks the sizes and offsets that the Rust side asserts too.
 
 mod emit;
+mod macros;
 mod parse;
 
 use std::path::Path;

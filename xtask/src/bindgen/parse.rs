@@ -1,7 +1,7 @@
-//! Reads the subset of C that the native headers are written in.
+//! Reads the subset of C that the native headers are written in, once their macros are expanded ([`super::macros`]).
 //!
 //! ```text
-//! header   = { "#pragma once" | "#include" name | "#define" NAME integer | guard | handle | struct | function }
+//! header   = { "#pragma once" | "#include" name | "#define" NAME integer | macro | guard | handle | struct | function }
 //! guard    = "#ifdef __cplusplus" ( 'extern "C" {' | "}" ) "#endif"
 //! handle   = "typedef struct" tag "*" name ";"
 //! struct   = "typedef struct" name "{" { type name [ "[" integer "]" ] ";" } "}" name ";"
@@ -95,7 +95,7 @@ impl Types {
 
 /// Reads a header that may use the types `known`; an error begins with its line.
 pub(super) fn header(text: &str, known: &Types) -> Result<Vec<Item>, String> {
-    let tokens = tokens(text)?;
+    let tokens = tokens(&super::macros::expand(text)?)?;
     let mut types = Types { map: known.map.clone(), headers: known.headers.clone() };
     let mut parser = Parser { tokens: &tokens, at: 0 };
     let mut items: Vec<Item> = Vec::new();

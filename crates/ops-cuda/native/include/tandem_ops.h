@@ -24,6 +24,23 @@ typedef struct tandem_scalar {
     uint64_t limb[4];
 } tandem_scalar;
 
+// Functions that differ in their names alone: `what` is one of the first three.
+#define TANDEM_LAUNCHER(name, type) int32_t name(const type* args, tandem_stream stream)
+#define TANDEM_SCRATCH(name, type) int32_t name##_scratch(const type* args, size_t* bytes)
+#define TANDEM_IN_SCRATCH(name, type) \
+    int32_t name(const type* args, void* scratch, size_t scratch_bytes, tandem_stream stream)
+#define TANDEM_EACH_CURVE(what, name, type) \
+    what(name##_bn254, type);               \
+    what(name##_bls12_381, type)
+#define TANDEM_EACH_GROUP(what, name, type) \
+    what(name##_bn254_g1, type);            \
+    what(name##_bn254_g2, type);            \
+    what(name##_bls12_381_g1, type);        \
+    what(name##_bls12_381_g2, type)
+#define TANDEM_EACH_SMALL_FIELD(what, name, type) \
+    what(name##_goldilocks, type);                \
+    what(name##_baby_bear, type)
+
 // ---- vector: element-wise arithmetic
 
 /// out = a + b
@@ -53,8 +70,64 @@ typedef struct tandem_vector_args {
     uint32_t op;
 } tandem_vector_args;
 
-int32_t tandem_vector_bn254(const tandem_vector_args* args, tandem_stream stream);
-int32_t tandem_vector_bls12_381(const tandem_vector_args* args, tandem_stream stream);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_vector, tandem_vector_args);
+
+// ---- batch_inverse: inverses of many elements
+
+/// Most threads that share the elements.
+#define TANDEM_BATCH_INVERSE_THREADS 16777216
+
+/// n elements in Montgomery form become their inverses; zeros stay zero. `threads`, 1 to n and to TANDEM_BATCH_INVERSE_THREADS, make an
+/// inversion each.
+typedef struct tandem_batch_inverse_args {
+    tandem_scalar* data;
+    uint64_t n;
+    uint64_t threads;
+} tandem_batch_inverse_args;
+
+TANDEM_EACH_CURVE(TANDEM_SCRATCH, tandem_batch_inverse, tandem_batch_inverse_args);
+TANDEM_EACH_CURVE(TANDEM_IN_SCRATCH, tandem_batch_inverse, tandem_batch_inverse_args);
+
+// ---- scan: prefix products, and Horner's scheme
+
+/// Rows that a thread takes.
+#define TANDEM_SCAN_CHUNK 16
+
+/// What precedes an element is the product of those before it.
+#define TANDEM_SCAN_PRODUCT 0
+/// It is the value at `factor` of the polynomial whose coefficients are the elements behind it, the nearest one first.
+#define TANDEM_SCAN_HORNER 1
+
+/// One level of a scan of the columns of a table of n elements in Montgomery form, the last row of which may be short
+/// (native/src/scan/scan.cuh). tandem_scan_totals_* makes `chunks` of `data`: an element for each column of each TANDEM_SCAN_CHUNK rows.
+/// tandem_scan_apply_* scans `data` in place, once `chunks` says what precedes each chunk; null: there is one, and nothing does.
+typedef struct tandem_scan_args {
+    tandem_scalar* data;
+    tandem_scalar* chunks;
+    tandem_scalar factor;
+    uint64_t n;
+    /// 1 to n.
+    uint64_t columns;
+    uint32_t op;
+    /// Whether an element becomes what precedes it, and not what it makes with that.
+    uint32_t exclusive;
+} tandem_scan_args;
+
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_scan_totals, tandem_scan_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_scan_apply, tandem_scan_args);
+
+// ---- gather: elements picked by a map of indices
+
+/// to[i] = from[map[i]] for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
+typedef struct tandem_gather_args {
+    const uint8_t* from;
+    uint8_t* to;
+    const uint32_t* map;
+    uint64_t n;
+    uint32_t element_bytes;
+} tandem_gather_args;
+
+int32_t tandem_gather(const tandem_gather_args* args, tandem_stream stream);
 
 // ---- ntt: number-theoretic transforms
 
@@ -200,24 +273,15 @@ typedef struct tandem_ntt_scale_args {
     uint32_t reversed;
 } tandem_ntt_scale_args;
 
-int32_t tandem_ntt_powers_bn254(const tandem_ntt_powers_args* args, tandem_stream stream);
-int32_t tandem_ntt_stages_bn254(const tandem_ntt_stages_args* args, tandem_stream stream);
-int32_t tandem_ntt_factors_bn254(const tandem_ntt_factors_args* args, tandem_stream stream);
-int32_t tandem_ntt_pass_bn254(const tandem_ntt_pass_args* args, tandem_stream stream);
-int32_t tandem_ntt_spread_bn254(const tandem_ntt_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_product_bn254(const tandem_ntt_product_args* args, tandem_stream stream);
-int32_t tandem_ntt_tiny_bn254(const tandem_ntt_tiny_args* args, tandem_stream stream);
-int32_t tandem_ntt_tiny_spread_bn254(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_scale_bn254(const tandem_ntt_scale_args* args, tandem_stream stream);
-int32_t tandem_ntt_powers_bls12_381(const tandem_ntt_powers_args* args, tandem_stream stream);
-int32_t tandem_ntt_stages_bls12_381(const tandem_ntt_stages_args* args, tandem_stream stream);
-int32_t tandem_ntt_factors_bls12_381(const tandem_ntt_factors_args* args, tandem_stream stream);
-int32_t tandem_ntt_pass_bls12_381(const tandem_ntt_pass_args* args, tandem_stream stream);
-int32_t tandem_ntt_spread_bls12_381(const tandem_ntt_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_product_bls12_381(const tandem_ntt_product_args* args, tandem_stream stream);
-int32_t tandem_ntt_tiny_bls12_381(const tandem_ntt_tiny_args* args, tandem_stream stream);
-int32_t tandem_ntt_tiny_spread_bls12_381(const tandem_ntt_tiny_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_scale_bls12_381(const tandem_ntt_scale_args* args, tandem_stream stream);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_powers, tandem_ntt_powers_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_stages, tandem_ntt_stages_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_factors, tandem_ntt_factors_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_pass, tandem_ntt_pass_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_spread, tandem_ntt_spread_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_product, tandem_ntt_product_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_tiny, tandem_ntt_tiny_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_tiny_spread, tandem_ntt_tiny_spread_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_scale, tandem_ntt_scale_args);
 
 // Over small fields. An element is one 32-bit word of BabyBear, in Montgomery form, or two of Goldilocks, least significant first;
 // as an argument it is a uint64_t. Vectors of a batch follow each other.
@@ -332,20 +396,13 @@ typedef struct tandem_ntt_small_scale_args {
     uint32_t reversed;
 } tandem_ntt_small_scale_args;
 
-int32_t tandem_ntt_small_powers_goldilocks(const tandem_ntt_small_powers_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_factors_goldilocks(const tandem_ntt_small_factors_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_pass_goldilocks(const tandem_ntt_small_pass_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_spread_goldilocks(const tandem_ntt_small_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_tiny_goldilocks(const tandem_ntt_small_tiny_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_tiny_spread_goldilocks(const tandem_ntt_small_tiny_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_scale_goldilocks(const tandem_ntt_small_scale_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_powers_baby_bear(const tandem_ntt_small_powers_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_factors_baby_bear(const tandem_ntt_small_factors_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_pass_baby_bear(const tandem_ntt_small_pass_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_spread_baby_bear(const tandem_ntt_small_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_tiny_baby_bear(const tandem_ntt_small_tiny_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_tiny_spread_baby_bear(const tandem_ntt_small_tiny_spread_args* args, tandem_stream stream);
-int32_t tandem_ntt_small_scale_baby_bear(const tandem_ntt_small_scale_args* args, tandem_stream stream);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_powers, tandem_ntt_small_powers_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_factors, tandem_ntt_small_factors_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_pass, tandem_ntt_small_pass_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_spread, tandem_ntt_small_spread_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_tiny, tandem_ntt_small_tiny_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_tiny_spread, tandem_ntt_small_tiny_spread_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_scale, tandem_ntt_small_scale_args);
 
 // ---- spmv: a sparse matrix times a vector
 
@@ -367,8 +424,7 @@ typedef struct tandem_spmv_args {
     uint64_t output_length;
 } tandem_spmv_args;
 
-int32_t tandem_spmv_bn254(const tandem_spmv_args* args, tandem_stream stream);
-int32_t tandem_spmv_bls12_381(const tandem_spmv_args* args, tandem_stream stream);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_spmv, tandem_spmv_args);
 
 // ---- poseidon: hashes of columns
 
@@ -389,8 +445,7 @@ typedef struct tandem_poseidon_args {
     uint32_t integers;
 } tandem_poseidon_args;
 
-int32_t tandem_poseidon_bn254(const tandem_poseidon_args* args, tandem_stream stream);
-int32_t tandem_poseidon_bls12_381(const tandem_poseidon_args* args, tandem_stream stream);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_poseidon, tandem_poseidon_args);
 
 // ---- reduce: one element of many
 
@@ -424,11 +479,8 @@ int32_t tandem_reduce_f32(const tandem_reduce_args* args, void* scratch, size_t 
 int32_t tandem_reduce_f32_scratch(const tandem_reduce_args* args, size_t* bytes);
 int32_t tandem_reduce_f64(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
 int32_t tandem_reduce_f64_scratch(const tandem_reduce_args* args, size_t* bytes);
-int32_t tandem_reduce_bn254(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes, tandem_stream stream);
-int32_t tandem_reduce_bn254_scratch(const tandem_reduce_args* args, size_t* bytes);
-int32_t tandem_reduce_bls12_381(const tandem_reduce_args* args, void* scratch, size_t scratch_bytes,
-                                tandem_stream stream);
-int32_t tandem_reduce_bls12_381_scratch(const tandem_reduce_args* args, size_t* bytes);
+TANDEM_EACH_CURVE(TANDEM_IN_SCRATCH, tandem_reduce, tandem_reduce_args);
+TANDEM_EACH_CURVE(TANDEM_SCRATCH, tandem_reduce, tandem_reduce_args);
 
 // ---- msm: multi-scalar multiplication
 
@@ -504,48 +556,14 @@ typedef struct tandem_msm_sum_args {
     uint32_t chunk;
 } tandem_msm_sum_args;
 
-int32_t tandem_msm_digits_bn254_scratch(const tandem_msm_digits_args* args, size_t* bytes);
-int32_t tandem_msm_digits_bn254(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
-                                tandem_stream stream);
-int32_t tandem_msm_digits_bls12_381_scratch(const tandem_msm_digits_args* args, size_t* bytes);
-int32_t tandem_msm_digits_bls12_381(const tandem_msm_digits_args* args, void* scratch, size_t scratch_bytes,
-                                    tandem_stream stream);
+TANDEM_EACH_CURVE(TANDEM_SCRATCH, tandem_msm_digits, tandem_msm_digits_args);
+TANDEM_EACH_CURVE(TANDEM_IN_SCRATCH, tandem_msm_digits, tandem_msm_digits_args);
 
-int32_t tandem_msm_table_bn254_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bn254_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream);
-int32_t tandem_msm_sum_bn254_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_accumulate_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                       tandem_stream stream);
-int32_t tandem_msm_reduce_bn254_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                   tandem_stream stream);
-
-int32_t tandem_msm_table_bn254_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bn254_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                                  tandem_stream stream);
-int32_t tandem_msm_sum_bn254_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_accumulate_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                       tandem_stream stream);
-int32_t tandem_msm_reduce_bn254_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                   tandem_stream stream);
-
-int32_t tandem_msm_table_bls12_381_g1_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bls12_381_g1(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                                      tandem_stream stream);
-int32_t tandem_msm_sum_bls12_381_g1_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_accumulate_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                           tandem_stream stream);
-int32_t tandem_msm_reduce_bls12_381_g1(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                       tandem_stream stream);
-
-int32_t tandem_msm_table_bls12_381_g2_scratch(const tandem_msm_table_args* args, size_t* bytes);
-int32_t tandem_msm_table_bls12_381_g2(const tandem_msm_table_args* args, void* scratch, size_t scratch_bytes,
-                                      tandem_stream stream);
-int32_t tandem_msm_sum_bls12_381_g2_scratch(const tandem_msm_sum_args* args, size_t* bytes);
-int32_t tandem_msm_accumulate_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                           tandem_stream stream);
-int32_t tandem_msm_reduce_bls12_381_g2(const tandem_msm_sum_args* args, void* scratch, size_t scratch_bytes,
-                                       tandem_stream stream);
+TANDEM_EACH_GROUP(TANDEM_SCRATCH, tandem_msm_table, tandem_msm_table_args);
+TANDEM_EACH_GROUP(TANDEM_IN_SCRATCH, tandem_msm_table, tandem_msm_table_args);
+TANDEM_EACH_GROUP(TANDEM_SCRATCH, tandem_msm_sum, tandem_msm_sum_args);
+TANDEM_EACH_GROUP(TANDEM_IN_SCRATCH, tandem_msm_accumulate, tandem_msm_sum_args);
+TANDEM_EACH_GROUP(TANDEM_IN_SCRATCH, tandem_msm_reduce, tandem_msm_sum_args);
 
 // ---- sort: keys, and values that go with them, on up to TANDEM_SORT_LANES GPUs
 

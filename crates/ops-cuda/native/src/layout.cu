@@ -13,6 +13,27 @@ static_assert(offsetof(tandem_vector_args, k) == 32, "tandem_vector_args.k");
 static_assert(offsetof(tandem_vector_args, n) == 64, "tandem_vector_args.n");
 static_assert(offsetof(tandem_vector_args, op) == 72, "tandem_vector_args.op");
 
+static_assert(sizeof(tandem_batch_inverse_args) == 24, "size of tandem_batch_inverse_args");
+static_assert(offsetof(tandem_batch_inverse_args, data) == 0, "tandem_batch_inverse_args.data");
+static_assert(offsetof(tandem_batch_inverse_args, n) == 8, "tandem_batch_inverse_args.n");
+static_assert(offsetof(tandem_batch_inverse_args, threads) == 16, "tandem_batch_inverse_args.threads");
+
+static_assert(sizeof(tandem_scan_args) == 72, "size of tandem_scan_args");
+static_assert(offsetof(tandem_scan_args, data) == 0, "tandem_scan_args.data");
+static_assert(offsetof(tandem_scan_args, chunks) == 8, "tandem_scan_args.chunks");
+static_assert(offsetof(tandem_scan_args, factor) == 16, "tandem_scan_args.factor");
+static_assert(offsetof(tandem_scan_args, n) == 48, "tandem_scan_args.n");
+static_assert(offsetof(tandem_scan_args, columns) == 56, "tandem_scan_args.columns");
+static_assert(offsetof(tandem_scan_args, op) == 64, "tandem_scan_args.op");
+static_assert(offsetof(tandem_scan_args, exclusive) == 68, "tandem_scan_args.exclusive");
+
+static_assert(sizeof(tandem_gather_args) == 40, "size of tandem_gather_args");
+static_assert(offsetof(tandem_gather_args, from) == 0, "tandem_gather_args.from");
+static_assert(offsetof(tandem_gather_args, to) == 8, "tandem_gather_args.to");
+static_assert(offsetof(tandem_gather_args, map) == 16, "tandem_gather_args.map");
+static_assert(offsetof(tandem_gather_args, n) == 24, "tandem_gather_args.n");
+static_assert(offsetof(tandem_gather_args, element_bytes) == 32, "tandem_gather_args.element_bytes");
+
 static_assert(sizeof(tandem_ntt_factor) == 64, "size of tandem_ntt_factor");
 static_assert(offsetof(tandem_ntt_factor, limb) == 0, "tandem_ntt_factor.limb");
 

@@ -4,15 +4,19 @@
 //! lanes it is the `sim` device: pretend GPUs whose buffers may not be mixed, so that schedules for several lanes
 //! run where there is no GPU.
 
+mod batch_inverse;
+mod gather;
 mod msm;
 mod ntt;
 mod poseidon;
 mod reduce;
+mod scan;
 mod sort;
 mod spmv;
 mod timeline;
 mod vector;
 
+pub use gather::IndexMap;
 pub use msm::{trits, Bases, Plan, SplitScalars};
 pub use spmv::Matrix;
 

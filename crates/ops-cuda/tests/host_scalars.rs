@@ -1,0 +1,76 @@
+//! What the threads of kernels over vectors of scalars do, on the fields' host path and on the device's carry chains with the
+//! instructions emulated, compiled with the C++ compiler alone, against the definitions.
+
+mod support;
+
+use ark_ff::{AdditiveGroup, Field, UniformRand};
+use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+use support::{compile, run};
+use tandem_ops::{naive, Bls12_381, Bn254, Curve, CurveId};
+
+const BATCH_INVERSE: u64 = 0;
+const PREFIX_PRODUCT: u64 = 1;
+const DIVIDE: u64 = 2;
+
+/// The file of cases in the making.
+#[derive(Default)]
+struct Cases {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Cases {
+    fn add<C: Curve>(&mut self, operation: u64, number: usize, element: C::Fr, x: &[C::Fr], expected: &[C::Fr]) {
+        let field = u64::from(C::ID == CurveId::Bls12_381);
+        let head = [field, operation, x.len() as u64, number as u64];
+        head.iter().for_each(|x| self.bytes.extend(x.to_le_bytes()));
+        let elements = [&[element], x, expected].concat();
+        elements.iter().for_each(|&x| self.bytes.extend(bytemuck::bytes_of(&C::mont(x))));
+        self.count += 1;
+    }
+
+    fn of<C: Curve>(&mut self) {
+        let mut rng = ChaCha8Rng::seed_from_u64(9);
+        let edges = [C::Fr::ZERO, C::Fr::ONE, -C::Fr::ONE];
+        for n in [1usize, 2, 3, 7, 8, 9, 33, 100] {
+            let mut draw = |i: usize| if i % 5 < 3 && i % 4 == 1 { edges[i % 5] } else { C::Fr::rand(&mut rng) };
+            let x: Vec<C::Fr> = (0..n).map(&mut draw).collect();
+            let inverses: Vec<C::Fr> = x.iter().map(|&x| naive::inverse(x)).collect();
+            for threads in [1, 2, n.div_ceil(2), n].into_iter().filter(|&threads| threads <= n) {
+                self.add::<C>(BATCH_INVERSE, threads, C::Fr::ZERO, &x, &inverses);
+            }
+        }
+        for n in [1usize, 2, 15, 16, 17, 33, 255, 256, 257, 300] {
+            let x: Vec<C::Fr> = (0..n).map(|_| C::Fr::rand(&mut rng)).collect();
+            self.add::<C>(PREFIX_PRODUCT, 0, C::Fr::ZERO, &x, &naive::prefix_product(&x));
+            let b = C::Fr::rand(&mut rng);
+            for m in [1, 2, 3, 8, n.div_ceil(2), n].into_iter().filter(|&m| m <= n) {
+                self.add::<C>(DIVIDE, m, b, &x, &naive::divide(&x, m, b));
+            }
+        }
+    }
+
+    fn all() -> Self {
+        let mut cases = Cases::default();
+        cases.of::<Bn254>();
+        cases.of::<Bls12_381>();
+        cases
+    }
+}
+
+#[test]
+fn threads_do_what_is_defined() {
+    let mut cases = Cases::all();
+    for (name, arguments) in [("host_scalars", &[][..]), ("host_scalars_device", &["-DTANDEM_EMULATE_PTX"])] {
+        let program = compile("scalars.cpp", name, arguments);
+        let output = run(&program, &cases.bytes, &format!("{name}.bin"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", cases.count));
+    }
+    // A wrong value must be found, and a file that ends early.
+    let program = compile("scalars.cpp", "host_scalars_wrong", &[]);
+    let end = cases.bytes.len();
+    assert_eq!(run(&program, &cases.bytes[..end - 1], "host_scalars_short.bin").status.code(), Some(2));
+    cases.bytes[end - 8] ^= 1;
+    assert_eq!(run(&program, &cases.bytes, "host_scalars_wrong.bin").status.code(), Some(1));
+}
