@@ -46,7 +46,7 @@ const NO_LAUNCHER: [&str; 14] = [
     "throw ",
 ];
 /// Which packages of ours a crate may depend on, outside its tests.
-const DEPENDENCIES: [(&str, &[&str]); 17] = [
+const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("cuda-build", &[]),
     ("cuda", &["cuda-build"]),
     ("ops", &[]),
@@ -54,8 +54,10 @@ const DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("conformance", &["ops"]),
     ("formats", &["ops"]),
     ("witness", &["formats", "ops"]),
-    ("groth16", &["ops"]),
-    ("engine", &["formats", "groth16", "ops", "ops-cuda"]),
+    ("proof", &["ops"]),
+    ("groth16", &["ops", "proof"]),
+    ("plonk", &["ops", "proof"]),
+    ("engine", &["formats", "groth16", "ops", "ops-cuda", "plonk", "proof"]),
     ("console", &["engine", "fabric-topology", "formats", "ops"]),
     ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
     ("service", &["engine"]),

@@ -48,6 +48,8 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     let mut bench = Bench { session, args, rows, plot, table: vec![columns()], stages: String::new(), digits: None };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
+        // A key of another system would be loaded, too.
+        tandem_formats::ZkeyFile::open(zkey)?;
         for subject in &subjects {
             bench.measure(subject, |opened| {
                 let key = opened.engine.load_key(zkey, KeyCheck::Once, &session.bars)?;

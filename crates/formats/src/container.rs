@@ -197,10 +197,22 @@ impl Heads {
     /// # Errors
     /// As for [`Container::parse`]; the file cannot be read.
     pub(crate) fn read(file: &RegularFile, kind: FileKind) -> Result<Self> {
+        Self::with(file, kind, kind == FileKind::Zkey)
+    }
+
+    /// The same, of the list of contributions no more than of other sections.
+    ///
+    /// # Errors
+    /// As for [`Heads::read`].
+    pub(crate) fn starts(file: &RegularFile, kind: FileKind) -> Result<Self> {
+        Self::with(file, kind, false)
+    }
+
+    fn with(file: &RegularFile, kind: FileKind, has_list: bool) -> Result<Self> {
         let (version, sections) = table(file, kind)?;
         let bytes = sections.iter().enumerate().map(|(i, section)| {
             // The list of contributions is shown whole.
-            let is_list = kind == FileKind::Zkey && section.id == 10 && sections[..i].iter().all(|s| s.id != 10);
+            let is_list = has_list && section.id == 10 && sections[..i].iter().all(|s| s.id != 10);
             let most = if is_list { limits::CONTRIBUTIONS_BYTES_MAX } else { limits::HEAD_BYTES };
             let mut bytes = vec![0; section.len.min(most)];
             file.read_at(&mut bytes, section.offset as u64)?;

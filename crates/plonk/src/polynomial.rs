@@ -1,8 +1,9 @@
 //! Steps of a proof that the host does on coefficients and on values: the inverses and the running product of the permutation,
-//! evaluation, division, and the values that signals have in the gates.
+//! evaluation and division. What is kept meanwhile may tell of a witness, and is wiped.
 
 use ark_ff::Field;
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 /// Elements that one task takes at least.
 const GRAIN: usize = 1 << 10;
@@ -16,7 +17,7 @@ fn grain(len: usize) -> usize {
 pub(crate) fn invert<F: Field>(values: &mut [F]) {
     let grain = grain(values.len());
     values.par_chunks_mut(grain).for_each(|chunk| {
-        let mut before = Vec::with_capacity(chunk.len());
+        let mut before = Zeroizing::new(Vec::with_capacity(chunk.len()));
         let mut product = F::ONE;
         for value in chunk.iter() {
             before.push(product);
@@ -25,7 +26,7 @@ pub(crate) fn invert<F: Field>(values: &mut [F]) {
             }
         }
         let mut inverse = product.inverse().unwrap_or(F::ONE);
-        for (value, before) in chunk.iter_mut().zip(before).rev() {
+        for (value, before) in chunk.iter_mut().zip(before.iter()).rev() {
             if !value.is_zero() {
                 let own = inverse * before;
                 inverse *= *value;
@@ -38,17 +39,16 @@ pub(crate) fn invert<F: Field>(values: &mut [F]) {
 /// Replaces element i by the product of those before it, the first by 1; returns the product of all.
 pub(crate) fn running_product<F: Field>(values: &mut [F]) -> F {
     let grain = grain(values.len());
-    let totals: Vec<F> = values.par_chunks(grain).map(|chunk| chunk.iter().product()).collect();
+    let mut starts: Zeroizing<Vec<F>> =
+        Zeroizing::new(values.par_chunks(grain).map(|chunk| chunk.iter().product()).collect());
     let mut product = F::ONE;
-    let starts: Vec<F> = totals
-        .iter()
-        .map(|total| {
-            let start = product;
-            product *= total;
-            start
-        })
-        .collect();
-    values.par_chunks_mut(grain).zip(starts).for_each(|(chunk, mut product)| {
+    for start in starts.iter_mut() {
+        let total = *start;
+        *start = product;
+        product *= total;
+    }
+    values.par_chunks_mut(grain).zip(starts.par_iter()).for_each(|(chunk, start)| {
+        let mut product = *start;
         for value in chunk {
             let own = *value;
             *value = product;
@@ -62,7 +62,8 @@ pub(crate) fn running_product<F: Field>(values: &mut [F]) -> F {
 pub(crate) fn evaluate<F: Field>(coefficients: &[F], x: F) -> F {
     let grain = grain(coefficients.len());
     let step = x.pow([grain as u64]);
-    let values: Vec<F> = coefficients.par_chunks(grain).map(|chunk| horner(chunk, x, F::ZERO)).collect();
+    let values: Zeroizing<Vec<F>> =
+        Zeroizing::new(coefficients.par_chunks(grain).map(|chunk| horner(chunk, x, F::ZERO)).collect());
     horner(&values, step, F::ZERO)
 }
 
@@ -74,13 +75,15 @@ fn horner<F: Field>(coefficients: &[F], x: F, above: F) -> F {
 pub(crate) fn divide<F: Field>(coefficients: &mut Vec<F>, x: F) -> F {
     let grain = grain(coefficients.len());
     // Coefficient i of the quotient is the value at x of what stands above i, as a polynomial of its own.
-    let values: Vec<F> = coefficients.par_chunks(grain).map(|chunk| horner(chunk, x, F::ZERO)).collect();
+    let values: Zeroizing<Vec<F>> =
+        Zeroizing::new(coefficients.par_chunks(grain).map(|chunk| horner(chunk, x, F::ZERO)).collect());
     let step = x.pow([grain as u64]);
-    let mut above = vec![F::ZERO; values.len()];
+    let mut above = Zeroizing::new(vec![F::ZERO; values.len()]);
     for i in (1..values.len()).rev() {
         above[i - 1] = above[i] * step + values[i];
     }
-    coefficients.par_chunks_mut(grain).zip(above).for_each(|(chunk, mut sum)| {
+    coefficients.par_chunks_mut(grain).zip(above.par_iter()).for_each(|(chunk, above)| {
+        let mut sum = *above;
         for c in chunk.iter_mut().rev() {
             sum = sum * x + *c;
             *c = sum;

@@ -60,6 +60,40 @@ fn proofs_on_bls12_381() {
     proofs_of_random_circuits::<Bls12_381>();
 }
 
+/// Each blinding scalar is in the first commitment that it is to hide, and none in those before it.
+#[test]
+fn every_blinding_scalar_is_used_where_it_belongs() {
+    let circuit = Random::<Bn254>::new(10, 1, 16);
+    let key = owned(&circuit);
+    let view = key.view().unwrap();
+    let verifier = PreparedKey::new(&view.verifying).unwrap();
+    let cpu = Cpu::new(1);
+    let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+    let witness = circuit.witness();
+    let mut rng = ChaCha8Rng::seed_from_u64(17);
+    type Fr = <Bn254 as Curve>::Fr;
+    let scalars: [Fr; 11] = std::array::from_fn(|_| Fr::rand(&mut rng));
+    let proof = |scalars: [Fr; 11]| {
+        let blinding = Blinding::fixed(scalars);
+        let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding, &Request::silent()).unwrap();
+        assert_eq!(made.verdict, Ok(()));
+        made.proof
+    };
+    let first = proof(scalars);
+    for (number, hides) in [0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 5].into_iter().enumerate() {
+        let mut changed = scalars;
+        changed[number] += Fr::ONE;
+        let other = proof(changed);
+        let differs = first.points.iter().zip(&other.points).position(|(a, b)| a != b);
+        // Columns are committed to in one round: each has its own.
+        assert_eq!(differs, Some(hides), "b{}", number + 1);
+        if hides < 3 {
+            let others = (0..3).filter(|column| *column != hides);
+            assert!(others.into_iter().all(|column| first.points[column] == other.points[column]));
+        }
+    }
+}
+
 /// A change of any value of a witness that a constraint names makes a proof that is refused.
 #[test]
 fn witnesses_that_do_not_satisfy_are_told() {

@@ -155,7 +155,7 @@ impl Protocol {
     pub fn of_file(path: impl AsRef<Path>) -> Result<Self> {
         let file = RegularFile::open(&path)?;
         let mut start = vec![0; usize::try_from(file.len()).map_or(limits::HEAD_BYTES, |n| n.min(limits::HEAD_BYTES))];
-        let heads = file.read_at(&mut start, 0).and_then(|()| Heads::read(&file, of_any(&start)));
+        let heads = file.read_at(&mut start, 0).and_then(|()| Heads::starts(&file, of_any(&start)));
         heads.and_then(|heads| Self::of_container(&heads.container())).in_file(file.path())
     }
 
