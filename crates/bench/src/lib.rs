@@ -18,6 +18,7 @@ mod reduce;
 mod rows;
 mod setup;
 mod sort;
+mod vector;
 
 use crate::plot::PlotFile;
 use clap::{Args, Subcommand};
@@ -77,6 +78,10 @@ enum Bench {
     #[command(after_help = "Examples:\n  tandem bench sort --log-n 24..26\n  \
                             tandem bench sort --key u32 --pairs --keys zipf,heavy --log-n 24")]
     Sort(sort::BenchSort),
+    /// Inverses, prefix products, values, quotients and picks of scalars that lie on the first device
+    #[command(after_help = "Examples:\n  tandem bench vector --log-n 16..20\n  \
+                            tandem bench vector --op batch-inverse,divide --curve bls12-381 --log-n 22")]
+    Vector(vector::VectorBench),
     /// Whole proofs: of circuits made up for the size, or of a key and a witness
     #[command(
         after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
@@ -130,6 +135,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         }
         Bench::Reduce(args) => reduce::run(session, args),
         Bench::Sort(args) => sort::run(session, args),
+        Bench::Vector(args) => vector::run(session, args),
         Bench::Groth16(args) => groth16::run(session, args),
         Bench::Setup { dense, keep, options } => setup::run(session, options, *dense, keep.as_deref()),
     }
@@ -163,6 +169,7 @@ impl Command {
             Bench::Msm(a) => a.options.json.as_ref(),
             Bench::Poseidon { options, .. } => options.json.as_ref(),
             Bench::Sort(a) => a.json.as_ref(),
+            Bench::Vector(a) => a.options.json.as_ref(),
         };
         named.outputs.extend(self.plot().map(PathBuf::from));
         named.outputs.extend(rows.filter(|file| file.as_path() != Path::new(rows::STDOUT)).cloned());
@@ -178,6 +185,7 @@ impl Command {
             Bench::Sort(a) => &a.plot,
             Bench::Groth16(a) => &a.options.plot,
             Bench::Msm(a) => &a.options.plot,
+            Bench::Vector(a) => &a.options.plot,
             Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,
         };
         plot.file.as_deref()
