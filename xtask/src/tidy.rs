@@ -59,7 +59,7 @@ const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("plonk", &["ops", "proof"]),
     ("engine", &["formats", "groth16", "ops", "ops-cuda", "plonk", "proof"]),
     ("console", &["engine", "fabric-topology", "formats", "ops"]),
-    ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda"]),
+    ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "service"]),
     ("service", &["engine"]),
     ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "service", "witness"]),
     ("fabric-topology", &[]),
