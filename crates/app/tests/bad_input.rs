@@ -350,6 +350,92 @@ fn proofs_and_public_signals_that_are_malformed() {
     }
 }
 
+/// A file that snarkjs made.
+fn snarkjs(name: &str) -> Vec<u8> {
+    fs::read(root().join("crates/formats/tests/data").join(name)).unwrap()
+}
+
+#[test]
+fn plonk_files_that_are_damaged_or_do_not_belong_together() {
+    let place = Place::new();
+    for name in
+        ["mul.plonk.zkey", "mul.wtns", "mul.r1cs", "bn128.prepared.ptau", "bls12-381.prepared.ptau", "bn128.ptau"]
+    {
+        place.write(name, &snarkjs(name));
+    }
+    let setup = ["setup", "--protocol", "plonk", "--ptau"];
+    let (key, ptau) = (snarkjs("mul.plonk.zkey"), snarkjs("bn128.prepared.ptau"));
+    // Every section border, and inside of each head.
+    for (file, is_key) in [(&key, true), (&ptau, false)] {
+        for (_, head, start, length) in sections(file) {
+            for cut in [head, head + 4, start, start + length / 2, (start + length).saturating_sub(1)] {
+                place.write("cut", &file[..cut]);
+                if is_key {
+                    place.prove_refused("cut", "mul.wtns", &["cut: "]);
+                    place.refused(&["export-vkey", "cut", "v.json"], &["cut: "]);
+                } else {
+                    place.refused(&[&setup[..], &["cut", "mul.r1cs", "new.zkey"]].concat(), &["cut: "]);
+                }
+            }
+        }
+    }
+    let refused_key = |key: Vec<u8>, parts: &[&str]| {
+        place.write("bad", &key);
+        place.prove_refused("bad", "mul.wtns", parts);
+    };
+    refused_key(patched(&key, 4, 8, &u32::MAX.to_le_bytes()), &["bad: section 4 (A signals)", "gate 2"]);
+    refused_key(patched(&key, 3, 0, &6u32.to_le_bytes()), &["bad: section 3 (additions)", "addition 0"]);
+    refused_key(patched(&key, 9, 32, &BN254_R), &["bad: section 9 (Qr)", "element 1"]);
+    refused_key(patched(&key, 14, 64 * 3, &[1]), &["bad: the power 3 of tau is not on the curve"]);
+    refused_key(patched(&key, 1, 0, &[10]), &["this is an FFLONK zkey file, expected a Groth16 or PLONK zkey file"]);
+    refused_key(patched(&key, 2, 4 + 32 + 4 + 32 + 20, &element(1)), &["k1 and k2 do not keep the columns apart"]);
+    place.prove_refused("mul.plonk.zkey", "good.wtns", &["good.wtns"]);
+    let refused_setup = |ptau: &str, r1cs: &str, parts: &[&str]| {
+        place.refused(&[&setup[..], &[ptau, r1cs, "new.zkey"]].concat(), parts);
+    };
+    refused_setup("bls12-381.prepared.ptau", "mul.r1cs", &["powers of tau for bls12-381, expected those for bn254"]);
+    refused_setup("bn128.ptau", "mul.r1cs", &["use a file of power 3 or more"]);
+    place.write("bad", &patched(&ptau, 2, 64 * 5, &[1]));
+    refused_setup("bad", "mul.r1cs", &["bad: the power 5 of tau is not on the curve"]);
+    place.refused(&["setup", "--protocol", "plonk", "mul.r1cs", "new.zkey"], &["--ptau"]);
+    place.refused(&["setup", "--ptau", "bn128.ptau", "mul.r1cs", "new.zkey"], &["--ptau is for PLONK"]);
+    place.refused(&[&setup[..], &["bn128.ptau", "mul.r1cs", "k", "--seed", "x"]].concat(), &["--seed is for Groth16"]);
+    place.refused(&[&setup[..], &["bn128.ptau", "mul.r1cs", "bn128.ptau"]].concat(), &["replace the input"]);
+    place.refused(&["ptau", "4", "new.ptau"], &["--test"]);
+    for power in ["0", "28", "-1", "x"] {
+        place.refused(&["ptau", "--test", "new.ptau", power], &[]);
+        place.refused(&["ptau", "--test", power, "new.ptau"], &[]);
+    }
+
+    // Proofs and keys of one system for those of the other.
+    let (proof, vkey) = (snarkjs("mul.plonk.proof.json"), snarkjs("mul.plonk.vkey.json"));
+    for name in ["mul.public.json", "mul.proof.json", "mul.vkey.json", "mul.plonk.proof.json", "mul.plonk.vkey.json"] {
+        place.write(name, &snarkjs(name));
+    }
+    let verify = ["verify", "mul.plonk.vkey.json", "mul.public.json"];
+    place.refused(&[&verify[..], &["mul.proof.json"]].concat(), &["expected a PLONK proof (JSON)"]);
+    place.refused(
+        &["verify", "mul.vkey.json", "mul.public.json", "mul.plonk.proof.json"],
+        &["this is a PLONK proof (JSON), expected a proof (JSON)"],
+    );
+    let text = String::from_utf8(proof).unwrap();
+    for (from, to) in [("\"plonk\"", "\"groth16\""), ("bn128", "bls12381"), ("\"Wxi\"", "\"Wxj\""), ("[", "{")] {
+        place.write("bad", text.replacen(from, to, 1).as_bytes());
+        place.refused(&[&verify[..], &["bad"]].concat(), &["bad: "]);
+    }
+    let text = String::from_utf8(vkey).unwrap();
+    for (from, to, part) in [
+        ("\"power\": 3", "\"power\": 4", "w is not the root of unity"),
+        ("\"k2\": \"3\"", "\"k2\": \"2\"", "k1 and k2"),
+        ("\"w\": \"1", "\"w\": \"2", "w"),
+        ("\"nPublic\": 2", "\"nPublic\": 1", "2 public values; the verification key has 1"),
+    ] {
+        assert!(text.contains(from));
+        place.write("bad", text.replacen(from, to, 1).as_bytes());
+        place.refused(&["verify", "bad", "mul.public.json", "mul.plonk.proof.json"], &[part]);
+    }
+}
+
 #[test]
 fn usage_errors_are_one_line() {
     let place = Place::new();

@@ -299,7 +299,7 @@ pub(crate) const TABLE: [(&str, &str); 17] = [
     ("wtns export json WTNS JSON", "none: values are secret *"),
     ("r1cs info R1CS", "inspect R1CS"),
     ("file info FILE", "inspect FILE"),
-    ("plonk setup R1CS PTAU ZKEY", "setup --protocol plonk --ptau PTAU R1CS ZKEY"),
+    ("plonk setup R1CS PTAU ZKEY", "setup --protocol plonk --ptau PTAU"),
     ("plonk prove, plonk fullprove, plonk verify", "prove, fullprove, verify"),
     ("fflonk", "none *"),
     ("prover ZKEY WTNS PROOF PUBLIC (rapidsnark)", "prove ZKEY WTNS PROOF PUBLIC"),
