@@ -59,11 +59,11 @@ impl Owner {
 ///
 /// # Errors
 /// Those of `run` and of `make`; the next caller tries again.
-pub(crate) fn once<'a, T: Send + Sync, E: From<tandem_ops::Error> + Send>(
-    cell: &'a OnceLock<T>,
+pub(crate) fn once<T: Send + Sync, E: From<tandem_ops::Error> + Send>(
+    cell: &OnceLock<T>,
     run: impl FnOnce(&mut (dyn FnMut() + Send)) -> Result<()>,
     make: impl FnOnce() -> std::result::Result<T, E> + Send,
-) -> std::result::Result<&'a T, E> {
+) -> std::result::Result<&T, E> {
     if cell.get().is_none() {
         let (mut make, mut done) = (Some(make), Ok(()));
         run(&mut || {
@@ -190,7 +190,7 @@ mod tests {
                 made.fetch_add(1, Ordering::SeqCst);
                 Ok::<_, tandem_ops::Error>(7)
             };
-            once(&cell, run, make).map(|made| *made)
+            once(&cell, run, make).copied()
         };
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(get)).collect();
