@@ -4,6 +4,10 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+use tandem_conformance::{Step, Stepped};
 use tandem_engine::*;
 
 /// A file that snarkjs made.
@@ -154,7 +158,7 @@ fn keys_that_are_wrong_are_told() {
     bytes[map + 8] ^= 1;
     let key = engine.load_key_bytes(bytes, KeyCheck::Always, &Silent).unwrap();
     let error = engine.prove(&key, &witness, &Silent).unwrap_err();
-    assert!(error.to_string().contains("the permutation of the key does not belong to its gates"), "{error}");
+    assert!(matches!(error, Error::Unsatisfied(_)), "{error}");
     // The power of tau that blinds is infinity.
     let powers = good.len() - 796 - 12 - 4 - 12 - 14 * 64;
     let mut bytes = good.clone();
@@ -166,6 +170,75 @@ fn keys_that_are_wrong_are_told() {
     let key = engine.load_key_bytes(good, KeyCheck::Always, &Silent).unwrap();
     let error = engine.prove(&key, &other, &Silent).unwrap_err();
     assert!(error.to_string().contains("the key's circuit has 6 wires"), "{error}");
+}
+
+/// A device of which one step has one end, and that stays broken until it is opened again.
+#[derive(Clone, Default)]
+struct Fails {
+    at: Arc<AtomicU64>,
+    opened: Arc<AtomicU64>,
+    broken: Arc<AtomicBool>,
+    step: Option<(u64, Step)>,
+}
+
+impl Fails {
+    fn engine(&self, auto: bool) -> Engine {
+        let fails = self.clone();
+        let open = move || {
+            let opened = fails.opened.fetch_add(1, SeqCst) + 1;
+            fails.broken.store(false, SeqCst);
+            let fails = fails.clone();
+            let script = move |_: &'static str| {
+                let at = fails.at.fetch_add(1, SeqCst);
+                if fails.broken.load(SeqCst) || opened < fails.opened.load(SeqCst) {
+                    return Step::Broken;
+                }
+                match fails.step {
+                    Some((step, end)) if step == at => {
+                        fails.broken.store(end == Step::Broken, SeqCst);
+                        end
+                    }
+                    _ => Step::Right,
+                }
+            };
+            Ok(Stepped::new(Arc::new(script)))
+        };
+        Engine::on_backends(open, auto).unwrap().with_patience(Duration::ZERO)
+    }
+}
+
+/// Steps of loading a key and of two proofs fail in turn, in every way: there is always a right proof in the end.
+#[test]
+fn a_device_may_fail_at_any_step() {
+    support::cache();
+    let _bound = support::Watchdog::new("every step", Duration::from_secs(500));
+    let file = data("mul.plonk.zkey");
+    let verifier = Verifier::from_json(export_vkey(&file).unwrap().as_bytes()).unwrap();
+    let witness = Witness::read(&data("mul.wtns")).unwrap();
+    let none = Fails::default();
+    let engine = none.engine(false);
+    let key = engine.load_key(&file, KeyCheck::Once, &Silent).unwrap();
+    let loading = none.at.load(SeqCst);
+    engine.prove(&key, &witness, &Silent).unwrap();
+    let all = none.at.load(SeqCst);
+    assert!(loading > 50 && all > loading + 100, "{loading} {all}");
+    let (mut wrong, mut reopened) = (0, 0);
+    for (offset, end) in [Step::OutOfMemory, Step::Broken, Step::Wrong].into_iter().enumerate() {
+        for first in (offset as u64..all).step_by(3) {
+            let fails = Fails { step: Some((first, end)), ..Fails::default() };
+            let engine = fails.engine(first % 2 == 0);
+            let key = engine.load_key(&file, KeyCheck::Once, &Silent).unwrap();
+            for _ in 0..2 {
+                let proved = engine.prove(&key, &witness, &Silent).unwrap_or_else(|e| panic!("step {first}: {e}"));
+                verifier.verify(&proved.publics, &proved.proof).unwrap();
+                assert_eq!(proved.device.contains("cuda:7"), proved.fallback.is_none(), "step {first}");
+            }
+            wrong += engine.wrong_proofs();
+            reopened += fails.opened.load(SeqCst) - 1;
+        }
+    }
+    // The faults did strike.
+    assert!(wrong > 20 && reopened > all / 6, "{wrong} {reopened} of {all}");
 }
 
 #[test]
