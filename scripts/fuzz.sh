@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="zkey wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph"
+all="zkey plonk_zkey plonk_json wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph"
 if [ "$*" = command_line ]; then
     [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
     exec cargo xtask fuzz-command-line "$seconds"
@@ -34,6 +34,8 @@ for target in ${*:-$all}; do
     bytes=8192 longest=10
     case $target in
     vkey_json | proof_json | public_json) seeds=crates/formats/tests/data/*.${target%_json}.json ;;
+    plonk_zkey) seeds=crates/formats/tests/data/*.plonk.zkey bytes=32768 ;;
+    plonk_json) seeds=crates/formats/tests/data/*.plonk.*.json ;;
     topology) seeds=crates/fabric-topology/tests/data/* ;;
     # These run programs, some for most of a second.
     module) seeds=fuzz/seeds/module/* longest=30 ;;

@@ -18,6 +18,20 @@ const jobs = {
     write(publics, result.publicSignals);
     return null;
   },
+  async plonkSetup(r1cs, ptau, zkey) {
+    const refused = await snarkjs.plonk.setup(r1cs, ptau, zkey);
+    if (refused === -1) throw new Error("snarkjs made no key");
+    return null;
+  },
+  async plonkProve(zkey, wtns, proof, publics) {
+    const result = await snarkjs.plonk.prove(zkey, wtns);
+    write(proof, result.proof);
+    write(publics, result.publicSignals);
+    return null;
+  },
+  async plonkVerify(vkey, publics, proof) {
+    return await snarkjs.plonk.verify(read(vkey), read(publics), read(proof));
+  },
   async vkey(zkey, vkey) {
     write(vkey, await snarkjs.zKey.exportVerificationKey(zkey));
     return null;

@@ -5,6 +5,7 @@ mod bindgen;
 mod command_line;
 mod deny;
 mod edits;
+mod layers;
 mod packages;
 mod tidy;
 mod tiers;

@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults files graphs groth16 hostile interrupted json limit mutation poseidon \
+        files: "binary callers circuits cpu damage engine faults files graphs groth16 hostile interrupted json limit mutation plonk poseidon \
                 properties requests service_drills service_http service_store store values wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },
@@ -74,7 +74,7 @@ const TIERS: [Tier; 8] = [
 ];
 
 /// Libraries that have unit tests for GPUs.
-const GPU_LIBRARIES: &str = "tandem_cuda tandem_ops_cuda";
+const GPU_LIBRARIES: &str = "tandem_cuda tandem_fabric tandem_ops_cuda";
 
 /// One line for each tier: its name and what it needs.
 pub(crate) fn names() -> String {

@@ -12,12 +12,12 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tandem_console::failure::{Failure, Outcome};
-use tandem_console::options::{Common, Json};
+use tandem_console::options::{Common, Curve, Json};
 use tandem_console::values::{input, output, STDIN, STDOUT};
 use tandem_fabric::plan::Operation;
 use tandem_fabric::topology::PRESETS;
 
-/// Groth16 proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
+/// Groth16 and PLONK proofs of circom circuits, on the CPU and on NVIDIA GPUs, from snarkjs's own files.
 #[derive(Parser)]
 #[command(name = "tandem", version = crate::version::text(), about, propagate_version = true, disable_help_subcommand = true)]
 #[command(after_help = "Exit status:\n  \
@@ -61,13 +61,21 @@ pub(crate) enum Command {
     #[command(after_help = "Names come from the file that circom --sym writes. No value of the witness is shown.\n\n\
         Example:\n  tandem check circuit.r1cs witness.wtns --sym circuit.sym")]
     Check(Check),
-    /// Make a test key for a circuit, quickly; NOT for production
+    /// Make a key for a circuit: for Groth16 a test key, NOT for production; for PLONK of powers of tau
     #[command(
-        after_help = "Whoever makes such a key can know the secret behind it and forge proofs. Use it for tests and benches;\n\
-        use a ceremony (snarkjs groth16 setup, zkey contribute) for a key that must be trusted.\n\n\
-        Example:\n  tandem setup circuit.r1cs circuit.zkey"
+        after_help = "Groth16: whoever makes such a key can know the secret behind it and forge proofs. Use it for tests and benches;\n\
+        use a ceremony (snarkjs groth16 setup, zkey contribute) for a key that must be trusted.\n\
+        PLONK: the key is that of snarkjs, byte for byte. It needs no ceremony of its own and is as good as the powers of tau.\n\n\
+        Examples:\n  tandem setup circuit.r1cs circuit.zkey\n  \
+        tandem setup --protocol plonk --ptau pot.ptau circuit.r1cs circuit.zkey"
     )]
     Setup(Setup),
+    /// Make powers of tau for tests, whose secret is known; NOT for production
+    #[command(
+        after_help = "With such powers of tau anybody can forge proofs. For a key that must be trusted take those of a ceremony.\n\n\
+        Example:\n  tandem ptau --test 12 test.ptau"
+    )]
+    Ptau(Ptau),
     /// Write the verification key of a proving key
     #[command(after_help = "Example:\n  tandem export-vkey circuit.zkey verification_key.json")]
     ExportVkey(ExportVkey),
@@ -314,7 +322,43 @@ pub(crate) struct Setup {
     /// Where to write the proving key
     #[arg(value_parser = output())]
     pub(crate) zkey: PathBuf,
-    /// Draw the secret from this text, so that the same text gives the same key
+    /// The proof system
+    #[arg(long, value_enum, default_value = "groth16")]
+    pub(crate) protocol: Protocol,
+    /// The powers of tau, for PLONK
+    #[arg(long, value_name = "PTAU", value_parser = input(), required_if_eq("protocol", "plonk"))]
+    pub(crate) ptau: Option<PathBuf>,
+    /// Draw the secret of a Groth16 key from this text, so that the same text gives the same key
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) seed: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// A proof system that keys are made for.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Protocol {
+    /// Groth16
+    Groth16,
+    /// PLONK
+    Plonk,
+}
+
+#[derive(Args)]
+pub(crate) struct Ptau {
+    /// Says that you know that the secret is known
+    #[arg(long, required = true)]
+    test: bool,
+    /// They serve up to 2^POWER constraints, for PLONK gates
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=27))]
+    pub(crate) power: u32,
+    /// Where to write them
+    #[arg(value_parser = output())]
+    pub(crate) ptau: PathBuf,
+    /// The curve
+    #[arg(long, value_enum, default_value = "bn254")]
+    pub(crate) curve: Curve,
+    /// Draw the secret from this text and not from one that everybody knows
     #[arg(long, value_name = "TEXT")]
     pub(crate) seed: Option<String>,
     #[command(flatten)]

@@ -94,12 +94,19 @@ pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
 }
 
 fn describe_proof(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> String {
-    let size = format!("{}, {} variables, domain 2^{}", key.curve, key.variables, key.domain.trailing_zeros());
+    let size = format!(
+        "{} over {}, {} variables, domain 2^{}",
+        key.protocol,
+        key.curve,
+        key.variables,
+        key.domain.trailing_zeros()
+    );
     format!("{size}; the proof alone in {}:\n{}", report::seconds(proved.seconds), report::stages(stages).trim_end())
 }
 
 pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> serde_json::Value {
     json!({
+        "protocol": key.protocol.to_string(),
         "curve": key.curve.to_string(),
         "device": proved.device,
         "variables": key.variables,
@@ -146,44 +153,6 @@ pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {
     if why.is_some() {
         return Err(Failure::invalid());
     }
-    Ok(())
-}
-
-pub(crate) fn setup(session: &Session, args: &cli::Setup) -> Outcome {
-    let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
-    let made = session.trace.step("setup", || tandem_engine::setup(&args.r1cs, &args.zkey, &options, &session.bars))?;
-    session.trace.stages(&made.stages);
-    session.bars.clear();
-    let key = &made.key;
-    if args.json.json {
-        report::result(
-            &json!({
-                "curve": key.curve.to_string(),
-                "constraints": made.constraints,
-                "variables": key.variables,
-                "publics": key.publics,
-                "domain": key.domain,
-                "bytes": key.file_bytes,
-                "production": false,
-                "stages": report::stages_json(&made.stages),
-            })
-            .to_string(),
-        );
-        return Ok(());
-    }
-    session.note(&format!(
-        "{}: a TEST key ({}, {} constraints, domain 2^{}, {})",
-        args.zkey.display(),
-        key.curve,
-        made.constraints,
-        key.domain.trailing_zeros(),
-        report::bytes(key.file_bytes)
-    ));
-    if session.verbose {
-        session.note(report::stages(&made.stages).trim_end());
-    }
-    // Said even with --quiet.
-    report::warn("not for production: whoever ran this can know the key's secret and forge proofs");
     Ok(())
 }
 

@@ -7,10 +7,12 @@ use std::path::Path;
 use tandem_console::color::{self, Stream, Style};
 use tandem_console::failure::Outcome;
 use tandem_console::report;
-use tandem_engine::CurveId;
 use tandem_formats::zkey::{ContributionKind, Contributions};
-use tandem_formats::{FileKind, FormatError, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile};
-use tandem_ops::{Bls12_381, Bn254, Curve};
+use tandem_formats::{
+    FileKind, FormatError, OtherSystem, PlonkFile, PlonkVerificationKey, Protocol, PtauHeader, R1csFile, RegularFile,
+    VerificationKey, WtnsHeader, ZkeyFile,
+};
+use tandem_ops::{with_curve, Curve};
 
 /// What `inspect` looks into.
 const EXPECTED: &str = "a zkey, wtns, r1cs or ptau file, or a verification key";
@@ -75,7 +77,10 @@ fn plain(value: &Value) -> String {
 
 fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatError> {
     let facts = match kind {
-        Some(FileKind::Zkey) => of_zkey(&ZkeyFile::open(path)?)?,
+        Some(FileKind::Zkey | FileKind::ZkeyOf(OtherSystem::Plonk)) => match Protocol::of_file(path)? {
+            Protocol::Groth16 => of_zkey(&ZkeyFile::open(path)?)?,
+            Protocol::Plonk => of_plonk(&PlonkFile::open(path)?),
+        },
         Some(FileKind::Wtns) => {
             let witness = WtnsHeader::open(path)?;
             vec![
@@ -109,13 +114,17 @@ fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatErr
                 ("prepared_for_phase_2", json!(h.is_prepared)),
                 ("contributions", json!(h.n_contributions)),
             ]
+            .into_iter()
+            .chain((h.n_contributions == Some(0)).then(|| ("trust", json!(NO_POWERS))))
+            .collect()
         }
         Some(FileKind::VerificationKey) => {
             let text = tandem_formats::json::read_file(path)?;
-            match tandem_formats::json::curve(&text)? {
-                CurveId::Bn254 => of_vkey::<Bn254>(&text)?,
-                CurveId::Bls12_381 => of_vkey::<Bls12_381>(&text)?,
-            }
+            with_curve!(tandem_formats::json::curve(&text)?, C => of_vkey::<C>(&text)?)
+        }
+        Some(FileKind::VerificationKeyOf(OtherSystem::Plonk)) => {
+            let text = tandem_formats::json::read_file(path)?;
+            with_curve!(tandem_formats::json::plonk_curve(&text)?, C => of_plonk_vkey::<C>(&text)?)
         }
         _ => return Ok(None),
     };
@@ -151,6 +160,33 @@ fn of_zkey(key: &ZkeyFile) -> Result<Facts, FormatError> {
     }
     Ok(facts)
 }
+
+fn of_plonk(key: &PlonkFile) -> Facts {
+    vec![
+        ("kind", json!("PLONK proving key (zkey)")),
+        ("curve", json!(key.curve.to_string())),
+        ("variables", json!(key.witness_values())),
+        ("publics", json!(key.n_public)),
+        ("domain", json!(key.domain_size)),
+        ("gates", json!(key.n_constraints)),
+        ("additions", json!(key.n_additions)),
+    ]
+}
+
+fn of_plonk_vkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
+    let key = PlonkVerificationKey::<C>::parse(bytes)?;
+    Ok(vec![
+        ("kind", json!("PLONK verification key")),
+        ("curve", json!(C::ID.to_string())),
+        ("publics", json!(key.n_public)),
+        ("domain", json!(1u64 << key.power)),
+    ])
+}
+
+/// Why powers of tau that nobody contributed to must not be trusted.
+const NO_POWERS: &str =
+    "NO CONTRIBUTIONS: their secret is known, as that of tandem ptau --test and of snarkjs powersoftau new; \
+                         anybody can forge proofs for keys made with them";
 
 /// Why a key must not be trusted, by what it says of its ceremony: the words in capitals, and what follows from them.
 fn trust(contributions: Option<&Contributions>) -> Option<&'static str> {

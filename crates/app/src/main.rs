@@ -22,6 +22,7 @@ mod native;
 mod plan;
 mod reduce;
 mod serve;
+mod setup;
 mod sort;
 mod source;
 mod topo;
@@ -67,7 +68,8 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Witness(args) => commands::witness(session, args),
         Command::Verify(args) => commands::verify(session, args),
         Command::Check(args) => check::run(session, args),
-        Command::Setup(args) => commands::setup(session, args),
+        Command::Setup(args) => setup::run(session, args),
+        Command::Ptau(args) => setup::ptau(session, args),
         Command::ExportVkey(args) => commands::export_vkey(session, args),
         Command::Hash { what } => hash::run(session, what),
         Command::Reduce(args) => reduce::run(session, args),

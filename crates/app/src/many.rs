@@ -52,14 +52,16 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
 
 /// Makes the proofs. Each caller reads a witness, has it proved, writes, and goes on; after a failure none begins another.
 fn all(session: &Session, opened: &Opened, key: &Key, jobs: &[Job<'_>], told: &Told<'_>) -> Outcome {
-    // Where GPUs share each proof, a second caller reads the next witness meanwhile.
+    // Where GPUs share each proof, a second caller reads and uploads the next witness meanwhile.
     let lanes = opened.engine.report().lanes.len();
     let callers = if matches!(session.schedule, Schedule::Each) { 2 * lanes.max(1) } else { 2 };
     let next = AtomicUsize::new(0);
     let one = |job: &Job<'_>| -> Outcome<Proved> {
         let outputs = Outputs::open(&job.outputs)?;
         let witness = session.trace.step("read witness", || opened.engine.read_witness_for(job.witness, key))?;
-        let proved = opened.engine.prove(key, &witness, &session.bars)?;
+        // Beside the proof in hand.
+        let staged = opened.engine.stage(key, witness, &session.bars)?;
+        let proved = opened.engine.prove_staged(key, staged, &session.bars)?;
         session.trace.stages(&proved.stages);
         session.trace.spans(&proved.spans, opened.at);
         outputs.commit(&[&proved.proof.to_json(), &proved.publics.to_json()])?;

@@ -40,7 +40,12 @@ fn named(command: &Command) -> Named {
             named.inputs.extend(a.sym.clone());
             named
         }
-        Command::Setup(a) => new([&a.r1cs], [&a.zkey]),
+        Command::Setup(a) => {
+            let mut named = new([&a.r1cs], [&a.zkey]);
+            named.inputs.extend(a.ptau.clone());
+            named
+        }
+        Command::Ptau(a) => new([], [&a.ptau]),
         Command::ExportVkey(a) => new([&a.zkey], [&a.vkey]),
         Command::Inspect(a) => new([&a.file], []),
         Command::Topo(a) => drawn(&a.source, a.format.svg.as_ref()),

@@ -116,6 +116,7 @@ fn results_that_cannot_be_printed() {
         (&["sort", "words", "made", "--device", "cpu", "--json"], "made"),
         (&["witness", "wasm", "input", "made", "--json"], "made"),
         (&["setup", "r1cs", "made", "--json"], "made"),
+        (&["ptau", "--test", "2", "made", "--json"], "made"),
         (&["bench", "ntt", "--log-n", "4", "--runs", "1", "--device", "cpu"], ""),
         (&["bench", "ntt", "--log-n", "4", "--runs", "1", "--device", "cpu", "--json", "-"], ""),
         (&["bench", "ntt", "--log-n", "4", "--runs", "1", "--device", "cpu", "--json", "made"], "made"),

@@ -77,22 +77,27 @@ fn kinds(at: &Path) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Every place of a file on every command line, marked by FILE, with the kinds that are taken there.
-const PLACES: [(&str, &[&str]); 19] = [
-    ("prove FILE good.wtns p u --device cpu", &["good.zkey"]),
+const PLACES: [(&str, &[&str]); 21] = [
+    ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey"]),
     ("prove good.zkey FILE p u --device cpu", &["good.wtns"]),
     ("fullprove FILE good.wasm good.zkey p u --device cpu", &["good.input.json"]),
     ("fullprove good.input.json FILE good.zkey p u --device cpu", &["good.wasm", "graph"]),
     ("witness FILE good.input.json w", &["good.wasm", "graph"]),
     ("witness good.wasm FILE w", &["good.input.json"]),
     ("witness good.wasm good.input.json w --sym FILE", &["sym"]),
-    ("verify FILE one.json mul.proof.json", &["good.vkey.json"]),
+    ("verify FILE one.json mul.proof.json", &["good.vkey.json", "plonk.vkey"]),
     ("verify good.vkey.json FILE mul.proof.json", &["mul.public.json"]),
     ("verify good.vkey.json one.json FILE", &["mul.proof.json"]),
     ("check FILE good.wtns", &["good.r1cs"]),
     ("check good.r1cs FILE", &["good.wtns"]),
     ("setup FILE new", &["good.r1cs"]),
-    ("export-vkey FILE new", &["good.zkey"]),
-    ("inspect FILE", &["good.zkey", "good.wtns", "good.r1cs", "good.vkey.json", "bn128.ptau"]),
+    ("setup --protocol plonk --ptau bn128.ptau FILE new", &["good.r1cs"]),
+    ("setup --protocol plonk --ptau FILE good.r1cs new", &["bn128.ptau"]),
+    ("export-vkey FILE new", &["good.zkey", "plonk.zkey"]),
+    (
+        "inspect FILE",
+        &["good.zkey", "plonk.zkey", "good.wtns", "good.r1cs", "good.vkey.json", "plonk.vkey", "bn128.ptau"],
+    ),
     ("bench groth16 FILE good.wtns --runs 1 --device cpu", &["good.zkey"]),
     ("bench groth16 good.zkey FILE --runs 1 --device cpu", &["good.wtns"]),
     ("topo --from FILE", &["good.input.json", "xml"]),
@@ -252,6 +257,30 @@ fn words_of_snarkjs_work() {
         let (stdout, _) = run_in(at, 0, &line.split(' ').collect::<Vec<_>>());
         assert!(stdout.contains(expected), "{line}: {stdout}");
     }
+    // The same of PLONK, with its own set-up.
+    run_in(at, 0, &["ptau", "--test", "4", "t.ptau", "-q"]);
+    for (line, made) in [
+        ("plonk setup good.r1cs t.ptau pk.zkey", "pk.zkey"),
+        ("pks good.r1cs t.ptau pk2.zkey", "pk2.zkey"),
+        ("plonk prove pk.zkey w.wtns pp.json pu.json --device cpu", "pp.json"),
+        ("pkp pk.zkey w.wtns pp2.json pu2.json --device cpu", "pp2.json"),
+        ("plonk fullprove in.json good.wasm pk.zkey pp3.json pu3.json --device cpu", "pp3.json"),
+        ("pkf in.json good.wasm pk.zkey pp4.json pu4.json --device cpu", "pp4.json"),
+        ("zkev pk.zkey pv.json", "pv.json"),
+    ] {
+        run_in(at, 0, &line.split(' ').collect::<Vec<_>>());
+        assert!(fs::metadata(at.join(made)).unwrap().len() > 0, "{line}");
+    }
+    for (line, expected) in [
+        ("plonk verify pv.json pu.json pp.json", "OK\n"),
+        ("pkv pv.json pu4.json pp4.json", "OK\n"),
+        ("file info pk.zkey", "PLONK proving key"),
+        ("file info pv.json", "PLONK verification key"),
+        ("file info t.ptau", "NO CONTRIBUTIONS"),
+    ] {
+        let (stdout, _) = run_in(at, 0, &line.split(' ').collect::<Vec<_>>());
+        assert!(stdout.contains(expected), "{line}: {stdout}");
+    }
     // Outputs are looked after as for ours.
     refused_in(at, &["groth16", "prove", "c.zkey", "w.wtns", "c.zkey", "u9"], &["replace the input"]);
 }
@@ -278,8 +307,8 @@ fn other_words_of_snarkjs_are_answered_with_what_to_type() {
         &["npx snarkjs powersoftau new bn128 12 a.ptau -v"],
     );
     refused(
-        &["plonk", "prove", "a.zkey", "b.wtns", "p", "u"],
-        &["no PLONK", "npx snarkjs plonk prove a.zkey b.wtns p u"],
+        &["fflonk", "prove", "a.zkey", "b.wtns", "p", "u"],
+        &["no FFLONK", "npx snarkjs fflonk prove a.zkey b.wtns p u"],
     );
     refused(&["r1cs", "print", "a.r1cs"], &["npx snarkjs r1cs print a.r1cs"]);
     refused(&["groth16", "prove", "a.zkey"], &["required", "see tandem groth16 prove --help"]);

@@ -99,6 +99,7 @@ fn every_command_writes_to_a_stream() {
     for args in [
         &["export-vkey", "zkey", "FILE"][..],
         &["setup", "r1cs", "FILE", "--seed", "s", "--quiet"],
+        &["ptau", "--test", "3", "FILE", "--quiet"],
         &["sort", "words", "FILE", "--device", "cpu", "--quiet"],
         &["hash", "poseidon", "words", "FILE", "--device", "cpu", "--quiet", "--tree"],
         &["witness", "wasm", "input", "FILE", "--quiet"],

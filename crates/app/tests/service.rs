@@ -75,6 +75,38 @@ fn a_job_from_submit_to_proof() {
 }
 
 #[test]
+fn a_bench_drives_a_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let server = Server::start(folder.path());
+    let (zkey, wtns, rows) = (demo("membership.zkey"), demo("membership.wtns"), at("rows.jsonl"));
+    let plot = at("plot.svg");
+    let files = [text(&zkey), text(&wtns), "--json", text(&rows)];
+    let closed = ["-c", "1,2", "--jobs", "3", "--plot", text(&plot)];
+    let (table, _) = server.run(0, &[&["bench", "serve"], &files[..], &closed].concat());
+    assert!(table.contains("p99 ms") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    server.run(0, &[&["bench", "serve"], &files[..], &["--rate", "50", "--jobs", "4"]].concat());
+    let rows = std::fs::read_to_string(rows).unwrap();
+    let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let load = |row: &serde_json::Value| (row["clients"].as_u64(), row["rate"].as_f64(), row["runs"].as_u64());
+    let loads: Vec<_> = rows.iter().map(load).collect();
+    assert_eq!(loads, [(Some(1), None, Some(3)), (Some(2), None, Some(3)), (None, Some(50.0), Some(4))]);
+    for row in &rows {
+        let number = |name: &str| row[name].as_f64().unwrap();
+        assert!(number("ms_median") > 0.0 && number("ms_median") <= number("ms_max"), "{row}");
+        assert!(number("ms_added") > 0.0 && number("ms_added") < number("ms_max"), "{row}");
+        assert!((0.0..1.0).contains(&number("idle")) && number("proofs_per_s") > 0.0, "{row}");
+    }
+    assert!(std::fs::read_to_string(plot).unwrap().contains("callers"));
+    // A witness of another circuit ends it, and one that is missing.
+    std::fs::write(at("other.wtns"), "other").unwrap();
+    let (_, error) = server.run(3, &["bench", "serve", text(&zkey), text(&at("other.wtns")), "--jobs", "1"]);
+    assert!(error.contains("nothing to measure"), "{error}");
+    let (_, error) = server.run(2, &["bench", "serve", text(&zkey), text(&wtns), text(&zkey)]);
+    assert!(error.contains("a witness after each key"), "{error}");
+}
+
+#[test]
 fn settings_are_checked_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -29,6 +29,9 @@ pub(crate) struct BenchGroth16 {
     /// as a service makes unless said
     #[arg(long, value_name = "PROOFS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     uses: u64,
+    /// Upload each witness beside the proof before it, as `prove --more` does
+    #[arg(long)]
+    ahead: bool,
     /// Measure the same key on one device alone, and on all with each schedule
     #[arg(long)]
     compare: bool,
@@ -45,6 +48,8 @@ pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
     let mut bench = Bench { session, args, rows, plot, table: vec![columns()], stages: String::new(), digits: None };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
+        // A key of another system would be loaded, too.
+        tandem_formats::ZkeyFile::open(zkey)?;
         for subject in &subjects {
             bench.measure(subject, |opened| {
                 let key = opened.engine.load_key(zkey, KeyCheck::Once, &session.bars)?;
@@ -110,7 +115,7 @@ impl Bench<'_> {
         (device, schedule): &Subject,
         load: impl FnOnce(&Opened) -> Outcome<(Key, Witness)>,
     ) -> Outcome {
-        let Bench { session, args: BenchGroth16 { options, uses, .. }, .. } = *self;
+        let Bench { session, args: BenchGroth16 { options, uses, ahead, .. }, .. } = *self;
         let mut opened = session.open_as(device, *schedule)?;
         opened.engine = opened.engine.for_proofs(*uses);
         let lane_names = &opened.engine.report().lanes;
@@ -125,15 +130,22 @@ impl Bench<'_> {
             return Err(Failure::device(format!("nothing to measure on this device: {note}")));
         }
         let once = || -> Outcome<Proved> {
-            let proved = session.trace.step("prove", || opened.engine.prove(&key, &witness, &session.bars))?;
+            let proved = session.trace.step("prove", || match ahead {
+                true => {
+                    let staged = opened.engine.stage(&key, witness.clone(), &session.bars)?;
+                    opened.engine.prove_staged(&key, staged, &session.bars)
+                }
+                false => opened.engine.prove(&key, &witness, &session.bars),
+            })?;
             match &proved.fallback {
                 Some(problem) => Err(Failure::device(format!("nothing to measure: {problem}"))),
                 None => Ok(proved),
             }
         };
         let often = |runs: u32| (0..runs).map(|_| once()).collect::<Outcome<Vec<_>>>();
-        // Where each GPU makes its own proofs, as many callers.
-        let callers = if *schedule == Schedule::Each { lane_names.len().max(1) } else { 1 };
+        // Where each GPU makes its own proofs, as many callers; as many again for those that come next.
+        let at_once = if *schedule == Schedule::Each { lane_names.len().max(1) } else { 1 };
+        let callers = if *ahead { 2 * at_once } else { at_once };
         let side_by_side = |runs: u32| -> Outcome<Vec<Proved>> {
             std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..callers).map(|_| scope.spawn(|| often(runs))).collect();
@@ -156,7 +168,7 @@ impl Bench<'_> {
         let (median, min) = median_and_min(&seconds);
         let uses_of_lanes = lanes::uses(&last.spans, last.seconds);
         let gpus = match opened.engine.report().kind {
-            DeviceKind::Cuda if callers > 1 => 1,
+            DeviceKind::Cuda if at_once > 1 => 1,
             DeviceKind::Cuda => uses_of_lanes.len(),
             DeviceKind::Cpu | DeviceKind::Sim => 0,
         };
@@ -173,11 +185,14 @@ impl Bench<'_> {
         row["lanes"] = lanes::to_json(&uses_of_lanes);
         row["schedule"] = values::name(schedule).into();
         row["uses"] = (*uses).into();
+        if *ahead {
+            row["ahead"] = true.into();
+        }
         self.rows.append_row(&names, row)?;
         let series = format!("{}, {device}", values::name(schedule));
         self.plot.add(&series, f64::from(log_n).exp2(), rate);
         if let Some(ms) = bound_ms {
-            self.plot.bound(&series, "bound", f64::from(log_n).exp2(), 1e3 * callers as f64 / ms);
+            self.plot.bound(&series, "bound", f64::from(log_n).exp2(), 1e3 * at_once as f64 / ms);
         }
         let mut cells = line(log_n, median, min, rate);
         cells.extend([values::name(schedule), device.to_string()]);

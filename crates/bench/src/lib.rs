@@ -16,6 +16,7 @@ mod png;
 mod poseidon;
 mod reduce;
 mod rows;
+mod serve;
 mod setup;
 mod sort;
 mod vector;
@@ -88,6 +89,10 @@ enum Bench {
                             tandem bench groth16 circuit.zkey witness.wtns --runs 10"
     )]
     Groth16(groth16::BenchGroth16),
+    /// A running service: proofs a second, what callers wait for, and what binds
+    #[command(after_help = "Examples:\n  tandem bench serve circuit.zkey witness.wtns -c 1,2,4,8\n  \
+                            tandem bench serve circuit.zkey witness.wtns --rate 20 --jobs 1000")]
+    Serve(serve::BenchServe),
     /// Test keys of circuits made up for the size, on the CPU
     #[command(after_help = "Examples:\n  tandem bench setup --log-n 14..16 --runs 1\n  \
                             tandem bench setup --log-n 20 --runs 1 --keep circuits")]
@@ -137,6 +142,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         Bench::Sort(args) => sort::run(session, args),
         Bench::Vector(args) => vector::run(session, args),
         Bench::Groth16(args) => groth16::run(session, args),
+        Bench::Serve(args) => serve::run(session, args),
         Bench::Setup { dense, keep, options } => setup::run(session, options, *dense, keep.as_deref()),
     }
 }
@@ -165,6 +171,10 @@ impl Command {
                 }
                 options.json.as_ref()
             }
+            Bench::Serve(a) => {
+                named.inputs.extend(a.files.iter().cloned());
+                a.json.as_ref()
+            }
             Bench::Ntt(a) => a.json.as_ref(),
             Bench::Msm(a) => a.options.json.as_ref(),
             Bench::Poseidon { options, .. } => options.json.as_ref(),
@@ -183,6 +193,7 @@ impl Command {
             Bench::Reduce(a) => &a.options.sweep.calls.plot,
             Bench::Ntt(a) => &a.plot,
             Bench::Sort(a) => &a.plot,
+            Bench::Serve(a) => &a.plot,
             Bench::Groth16(a) => &a.options.plot,
             Bench::Msm(a) => &a.options.plot,
             Bench::Vector(a) => &a.options.plot,

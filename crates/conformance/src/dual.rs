@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 use tandem_ops::{
-    reduce::ReducePlan, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData, Info,
-    Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
+    reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData,
+    Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
     Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows,
     Timeline, Unaligned, Wire,
 };
@@ -145,6 +145,19 @@ impl<L: Backend, R: Backend> Backend for Dual<L, R> {
             return Err(self.disagree(OP, left.len().min(right.len())));
         }
         left.into_iter().zip(right).map(|(l, r)| self.made(OP, Ok(l), Ok(r))).collect()
+    }
+
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<Self::Buf<T>>> {
+        const OP: &str = "upload_beside";
+        self.check_lane(OP, lane)?;
+        let (left, right) = (self.left.upload_beside(lane, src), self.right.upload_beside(lane, src));
+        let Pair(left, right) = self.both(OP, left, right)?;
+        Ok(Arriving::new(Pair(left.into_inner(), right.into_inner())))
+    }
+
+    fn arrived<T: Wire>(&self, arriving: Arriving<Self::Buf<T>>) -> Result<Self::Buf<T>> {
+        let Pair(left, right) = arriving.into_inner();
+        self.made("arrived", self.left.arrived(Arriving::new(left)), self.right.arrived(Arriving::new(right)))
     }
 
     fn copy<T: Wire>(&self, src: &Self::Buf<T>, range: Range<usize>, lane: Lane) -> Result<Self::Buf<T>> {

@@ -8,10 +8,10 @@ use tandem_ops::{
     reduce::ElementKind,
     reduce::ReducePlan,
     timeline::Recorder,
-    Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf, HostData, Info,
-    Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending, Poseidon,
-    PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey, SortOptions,
-    SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
+    HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
+    Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey,
+    SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -48,6 +48,8 @@ faults! {
         CopyShort,
         /// `upload_to_all` changes a bit for the last lane.
         UploadToAll,
+        /// `upload_beside` changes a bit.
+        UploadBeside,
         /// A past-the-end write is accepted and ignored.
         PastTheEnd,
         /// It is refused as if the device had failed.
@@ -236,6 +238,11 @@ impl Backend for Faulty {
         let mut bufs = self.cpu.upload_to_all(lanes, src, timeline)?;
         bufs.last_mut().map_or(Ok(()), |last| self.flip(Fault::UploadToAll, last))?;
         Ok(bufs)
+    }
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<cpu::Buf<T>>> {
+        let mut buf = self.cpu.upload_beside(lane, src)?.into_inner();
+        self.flip(Fault::UploadBeside, &mut buf)?;
+        Ok(Arriving::new(buf))
     }
     fn copy<T: Wire>(&self, src: &cpu::Buf<T>, range: Range<usize>, lane: Lane) -> Result<cpu::Buf<T>> {
         let lane = if self.fault == Fault::CopyLane { src.lane() } else { lane };

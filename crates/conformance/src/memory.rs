@@ -24,6 +24,7 @@ impl<B: Backend> Suite<'_, B> {
             self.round_trips(lane, &points)?;
         }
         self.uploads_to_all(&scalars)?;
+        self.uploads_beside(&scalars)?;
         self.order(&scalars)?;
         self.past_the_ends(&scalars)?;
         self.spans()
@@ -90,6 +91,28 @@ impl<B: Backend> Suite<'_, B> {
         }
         let none = self.backend.upload_to_all(&[], &Arc::new(self.backend.host_buf::<Mont>(9)?), &Timeline::none())?;
         self.that(none.is_empty(), "upload to no lane")
+    }
+
+    /// Uploads beside a lane's order, used in another order than they were begun in, and one that nobody takes.
+    fn uploads_beside(&mut self, values: &[Mont]) -> Outcome {
+        for lane in self.lanes() {
+            for n in SIZES {
+                let mut locked = self.backend.host_buf::<Mont>(n)?;
+                locked.copy_from_slice(&values[..n]);
+                let pageable = HostBuf::from(Zeroizing::new(values[..n].to_vec()));
+                let begun = [locked, pageable]
+                    .map(|source| self.backend.upload_beside(lane, &Arc::new(source)))
+                    .into_iter()
+                    .collect::<tandem_ops::Result<Vec<_>>>()?;
+                self.that(begun.iter().all(|buf| buf.lane::<Mont>() == lane), "upload beside: the buffers' lane")?;
+                drop(self.backend.upload_beside(lane, &Arc::new(self.backend.host_buf::<Mont>(n)?))?);
+                for arriving in begun.into_iter().rev() {
+                    let buf = self.backend.arrived(arriving)?;
+                    self.holds(&buf, &values[..n], format_args!("upload of {n} beside {lane:?}"))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Operations take effect in the order of the calls, and what was passed in may be reused at once.

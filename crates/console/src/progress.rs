@@ -5,12 +5,13 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tandem_engine::Progress;
+use tandem_engine::{Lane, Progress};
 
 /// A task shorter than this shows no bar.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 struct Task {
+    name: &'static str,
     bar: ProgressBar,
     begun: Instant,
     shown: bool,
@@ -69,12 +70,19 @@ impl Progress for Bars {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(task);
-        *lock(slot) = Some(Task { bar, begun: Instant::now(), shown: false });
+        *lock(slot) = Some(Task { name: task, bar, begun: Instant::now(), shown: false });
     }
 
     fn advance(&self, units: u64) {
         if let Some(task) = self.task.as_ref().and_then(|slot| lock(slot).as_ref().map(|t| t.bar.clone())) {
             task.inc(units);
+        }
+    }
+
+    /// On the CPU a stage is done when it is told of, so that this one is the latest. Other devices are through before a bar is shown.
+    fn enqueued(&self, stage: &'static str, _: Lane) {
+        if let Some(task) = self.task.as_ref().and_then(|slot| lock(slot).as_ref().map(|t| (t.bar.clone(), t.name))) {
+            task.0.set_message(format!("{}: {stage} done", task.1));
         }
     }
 
@@ -91,4 +99,21 @@ impl Drop for Bars {
 
 fn lock(task: &Mutex<Option<Task>>) -> std::sync::MutexGuard<'_, Option<Task>> {
     task.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_says_which_stage_is_done() {
+        let bars = Bars { task: Some(Arc::default()), _stop: None };
+        bars.enqueued("MSM A", Lane(0));
+        bars.start("prove", 0);
+        bars.enqueued("MSM B2", Lane(0));
+        let said = |bars: &Bars| lock(bars.task.as_ref().unwrap()).as_ref().map(|task| task.bar.message());
+        assert_eq!(said(&bars).unwrap(), "prove: MSM B2 done");
+        bars.clear();
+        assert!(said(&bars).is_none());
+    }
 }

@@ -76,6 +76,14 @@ impl Stream {
         self.call("synchronize stream", |raw| unsafe { ffi::tandem_cuda_stream_synchronize(raw) })
     }
 
+    /// The same until `end` at the most: whether all is done.
+    ///
+    /// # Errors
+    /// As for [`Stream::synchronize`].
+    pub fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        self.record()?.synchronize_until(end)
+    }
+
     /// Work that it is told after this starts when `event` has happened; the event may be of another device.
     ///
     /// # Errors
@@ -121,6 +129,11 @@ impl Drop for Stream {
         let _ = unsafe { ffi::tandem_cuda_stream_destroy(self.raw) };
     }
 }
+
+/// How long an event is asked again and again before its thread sleeps between looks: waking up takes longer than a small copy.
+const SPIN: Duration = Duration::from_millis(2);
+/// Between two looks.
+const LOOK: Duration = Duration::from_micros(50);
 
 /// A point in a stream that has been recorded.
 #[derive(Debug)]
@@ -171,6 +184,30 @@ impl Event {
             std::thread::yield_now();
         }
         self.synchronize()
+    }
+
+    /// The same until `end` at the most: whether the stream has got there.
+    ///
+    /// # Errors
+    /// As for [`Event::synchronize`].
+    pub fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        let begun = Instant::now();
+        loop {
+            // Before the look: what has come by then counts, also if this thread was held up itself.
+            let now = Instant::now();
+            if self.is_done()? {
+                return Ok(true);
+            }
+            if now >= end {
+                return Ok(false);
+            }
+            if now - begun < SPIN {
+                std::hint::spin_loop();
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(LOOK.min(end - now));
+            }
+        }
     }
 
     /// Milliseconds from this event to `later`; both must be timed, of one device, and done.

@@ -1,13 +1,15 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::owner::LOOK;
+use crate::system::{Groth16, Plonk, System};
 use crate::team::{DynProver, Order, Resident, Team, Uploaded};
 use crate::Progress;
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tandem_groth16::{Error, KeyView, Layout, Made, Witness};
+use tandem_groth16::{Error, KeyView, Layout, Witness};
 use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
+use tandem_proof::Made;
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
 pub(crate) struct ReplicatedProver {
@@ -73,21 +75,41 @@ impl<C: Curve> Team<C> for ReplicatedProver
 where
     dyn DynProver: Team<C>,
 {
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+    fn load(
+        &self,
+        view: &KeyView<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>> {
+        self.load_each(proofs, |team, proofs| Team::<C>::load(team, view, layout, proofs))
+    }
+
+    fn load_plonk(
+        &self,
+        view: &tandem_plonk::KeyView<'_, C>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
+        self.load_each(proofs, |team, proofs| Team::<C>::load_plonk(team, view, proofs))
+    }
+}
+
+impl ReplicatedProver {
+    /// Loads a key onto each of the teams, which share the proofs.
+    fn load_each<C: Curve, S: System<C>>(
+        &self,
+        proofs: u64,
+        load: impl Fn(&(dyn DynProver + 'static), u64) -> tandem_groth16::Result<Box<dyn Resident<C, S>>>,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, S>>> {
         let of_each = proofs.div_ceil(self.teams.len() as u64);
-        let keys = self
-            .teams
-            .iter()
-            .map(|team| Team::<C>::load(&**team, view, layout, of_each))
-            .collect::<tandem_groth16::Result<Vec<_>>>()?;
+        let keys = self.teams.iter().map(|team| load(&**team, of_each)).collect::<tandem_groth16::Result<Vec<_>>>()?;
         let idle = (0..keys.len()).rev().collect();
         Ok(Box::new(EachKey { keys, idle: Mutex::new(idle), freed: Condvar::new(), next: AtomicUsize::new(0) }))
     }
 }
 
 /// A key on each of the teams.
-struct EachKey<C: Curve> {
-    keys: Vec<Box<dyn Resident<C>>>,
+struct EachKey<C: Curve, S: System<C>> {
+    keys: Vec<Box<dyn Resident<C, S>>>,
     /// Those whose team makes no proof with this key. Who waits for one is in no pool whose work it could hold up ([`crate::owner`]).
     idle: Mutex<Vec<usize>>,
     freed: Condvar,
@@ -96,18 +118,18 @@ struct EachKey<C: Curve> {
 }
 
 /// A key's place that is given back when the proof is over, whatever became of it.
-struct Taken<'a, C: Curve> {
-    of: &'a EachKey<C>,
+struct Taken<'a, C: Curve, S: System<C>> {
+    of: &'a EachKey<C, S>,
     index: usize,
 }
 
-impl<C: Curve> EachKey<C> {
+impl<C: Curve, S: System<C>> EachKey<C, S> {
     fn idle(&self) -> MutexGuard<'_, Vec<usize>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a team that is idle, or for the one that has the witness; `None` where the caller asked to stop first.
-    fn take(&self, wanted: Option<usize>, progress: &dyn Progress) -> Option<Taken<'_, C>> {
+    fn take(&self, wanted: Option<usize>, progress: &dyn Progress) -> Option<Taken<'_, C, S>> {
         let mut idle = self.idle();
         loop {
             let found = match wanted {
@@ -125,7 +147,7 @@ impl<C: Curve> EachKey<C> {
     }
 }
 
-impl<C: Curve> Drop for Taken<'_, C> {
+impl<C: Curve, S: System<C>> Drop for Taken<'_, C, S> {
     fn drop(&mut self) {
         self.of.idle().push(self.index);
         // Who waits may want this very one.
@@ -133,13 +155,13 @@ impl<C: Curve> Drop for Taken<'_, C> {
     }
 }
 
-impl<C: Curve> Resident<C> for EachKey<C> {
-    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Uploaded> {
+impl<C: Curve, S: System<C>> Resident<C, S> for EachKey<C, S> {
+    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
         let team = self.next.fetch_add(1, Ordering::Relaxed) % self.keys.len();
-        Ok(Uploaded { team, ..self.keys[team].stage(witness, progress)? })
+        Ok(self.keys[team].stage(witness, progress)?.map(|uploaded| Uploaded { team, ..uploaded }))
     }
 
-    fn prove(&self, order: Order<'_, C>) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
+    fn prove(&self, order: Order<'_, C, S>) -> tandem_groth16::Result<(Made<S::Points>, Vec<Span>)> {
         let team = order.uploaded.as_ref().map(|uploaded| uploaded.team);
         let taken = self.take(team, order.progress).ok_or(Error::Interrupted)?;
         let (made, mut spans) = self.keys[taken.index].prove(order)?;

@@ -1,11 +1,13 @@
 //! Work on files that needs no device: the verification key, and test keys.
 
-use crate::key::stage;
+use crate::key::{self, stage};
+use crate::system::plonk_verifying;
 use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    output, zkey, Coef, Output, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter,
+    output, Coef, Output, PlonkFile, PlonkHeader, PlonkVerificationKey, PlonkZkey, Protocol, R1cs, R1csFile,
+    VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Shape, VerifyingKey, P1, P2};
@@ -17,9 +19,8 @@ use tandem_ops::{with_curve, Curve};
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
-    let file = ZkeyFile::open(zkey)?;
-    let bytes = file.read()?;
-    with_curve!(file.curve, C => export_on::<C>(&bytes, zkey))
+    let (protocol, curve, bytes) = key::read(zkey)?;
+    with_curve!(curve, C => export_as::<C>(protocol, &bytes, zkey))
 }
 
 /// The text of `verification_key.json` for the bytes of a `.zkey`.
@@ -28,8 +29,9 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
 /// [`Error::BadInput`] that names the place in them.
 pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
     tandem_ops::threads::ready()?;
-    let name = Path::new(crate::key::UNNAMED);
-    with_curve!(zkey::curve(zkey).map_err(|e| e.in_file(name))?, C => export_on::<C>(zkey, name))
+    let name = Path::new(key::UNNAMED);
+    let (protocol, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
+    with_curve!(curve, C => export_as::<C>(protocol, zkey, name))
 }
 
 /// Facts about a `.zkey` from its header; nothing else of it is read.
@@ -37,14 +39,48 @@ pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
 /// # Errors
 /// [`Error::BadInput`] for a file that is no key by its header.
 pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
-    let file = ZkeyFile::open(zkey)?;
-    Ok(KeyInfo {
-        curve: file.curve,
-        variables: file.n_vars as usize,
-        publics: file.n_public as usize,
-        domain: file.domain_size as usize,
-        file_bytes: file.file().len(),
+    let protocol = Protocol::of_file(zkey)?;
+    Ok(match protocol {
+        Protocol::Groth16 => {
+            let file = ZkeyFile::open(zkey)?;
+            KeyInfo {
+                protocol,
+                curve: file.curve,
+                variables: file.n_vars as usize,
+                publics: file.n_public as usize,
+                domain: file.domain_size as usize,
+                file_bytes: file.file().len(),
+            }
+        }
+        Protocol::Plonk => {
+            let file = PlonkFile::open(zkey)?;
+            KeyInfo {
+                protocol,
+                curve: file.curve,
+                variables: file.witness_values() as usize,
+                publics: file.n_public as usize,
+                domain: file.domain_size as usize,
+                file_bytes: file.file().len(),
+            }
+        }
     })
+}
+
+fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) -> Result<String> {
+    match protocol {
+        Protocol::Groth16 => export_on::<C>(file, path),
+        Protocol::Plonk => export_plonk::<C>(file, path),
+    }
+}
+
+fn export_plonk<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
+    let header = PlonkZkey::<C>::parse(file).map_err(|e| e.in_file(path))?.header;
+    let verifying = plonk_verifying(&header);
+    let prepared = tandem_plonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
+    let [k1, k2] = verifying.k.map(C::canonical);
+    let PlonkHeader { n_public, selectors, permutation, x_2, .. } = header;
+    let (power, w) = (header.domain_size.ilog2(), C::canonical(prepared.root()));
+    Ok(PlonkVerificationKey::<C> { n_public, power, k1, k2, selectors, permutation, x_2, w }.to_json())
 }
 
 fn export_on<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
@@ -67,9 +103,7 @@ pub fn setup(r1cs: &Path, zkey: &Path, options: &SetupOptions, progress: &dyn Pr
     progress.start("read circuit", 0);
     let bytes = R1csFile::open(r1cs)?.read()?;
     let circuit = R1cs::parse(&bytes).map_err(|e| e.in_file(r1cs))?;
-    if !circuit.custom_gates.is_empty() || circuit.custom_gate_uses != 0 {
-        return Err(Error::input(format!("{}: the circuit has custom gates, which Groth16 does not", r1cs.display())));
-    }
+    refuse_custom_gates(&circuit, r1cs)?;
     let read = stage("read circuit", started);
     let mut report = with_curve!(circuit.header.curve, C => setup_on::<C>(&circuit, r1cs, zkey, options, progress))?;
     report.stages.insert(0, read);
@@ -98,13 +132,27 @@ fn setup_on<C: Curve>(
     let made = stage("make key", started);
     let file_bytes = output.written();
     output::commit([output])?;
-    let key =
-        KeyInfo { curve: C::ID, variables: shape.variables, publics: shape.publics, domain: shape.domain, file_bytes };
-    Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, stages: vec![made] })
+    let key = KeyInfo {
+        protocol: Protocol::Groth16,
+        curve: C::ID,
+        variables: shape.variables,
+        publics: shape.publics,
+        domain: shape.domain,
+        file_bytes,
+    };
+    Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, gates: None, stages: vec![made] })
+}
+
+/// Fails for a circuit with custom gates: a key would leave out what they demand.
+pub(crate) fn refuse_custom_gates(circuit: &R1cs<'_>, path: &Path) -> Result<()> {
+    if !circuit.custom_gates.is_empty() || circuit.custom_gate_uses != 0 {
+        return Err(Error::input(format!("{}: the circuit has custom gates, which no key here has", path.display())));
+    }
+    Ok(())
 }
 
 /// A file's circuit.
-struct FileCircuit<'a>(&'a R1cs<'a>);
+pub(crate) struct FileCircuit<'a>(pub(crate) &'a R1cs<'a>);
 
 impl<C: Curve> Circuit<C> for FileCircuit<'_> {
     fn constraints(&self) -> usize {
@@ -168,7 +216,7 @@ impl<C: Curve> FileSink<C> {
     }
 }
 
-fn write_error(error: std::io::Error) -> tandem_groth16::Error {
+pub(crate) fn write_error(error: std::io::Error) -> tandem_groth16::Error {
     tandem_groth16::Error::Output(format!("cannot write: {error}"))
 }
 

@@ -2,19 +2,17 @@
 
 use crate::cache::Content;
 use crate::resident::{Call, OnDevice, StagedFor};
+use crate::system::{Groth16, Plonk, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
-use crate::{Error, KeyCheck, KeyInfo, Progress, Proof, Proved, Publics, Result, Stage, Witness};
+use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use tandem_formats::{zkey, Zkey, ZkeyFile};
-use tandem_groth16::check::check_points;
+use tandem_formats::{plonk, zkey, FileBytes, FormatError, PlonkFile, Protocol, RegularFile, ZkeyFile};
 use tandem_groth16::digits::ProofDigits;
-use tandem_groth16::{
-    Blinding, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, Proof as Points, Refusal, Shape, Witness as Values,
-};
-use tandem_ops::{with_curve, Curve, Info, Span};
+use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
+use tandem_ops::{with_curve, Curve, CurveId, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -49,15 +47,15 @@ pub(crate) trait AnyKey: Send + Sync {
     fn content(&self) -> Option<Content>;
 }
 
-/// A key of one curve.
-struct CurveKey<C: Curve> {
+/// A key of one proof system over one curve.
+struct CurveKey<C: Curve, S: System<C>> {
     source: Source<C>,
     path: PathBuf,
-    verifier: PreparedKey<C>,
+    verifier: S::Verifier,
     publics: usize,
-    on_device: OnDevice<C>,
+    on_device: OnDevice<C, S>,
     cpu: Option<Arc<dyn DynProver>>,
-    on_cpu: OnceLock<Box<dyn Resident<C>>>,
+    on_cpu: OnceLock<Box<dyn Resident<C, S>>>,
     auto: bool,
     wrong_proofs: Arc<AtomicU64>,
 }
@@ -76,50 +74,20 @@ pub(crate) enum Source<C: Curve> {
 
 impl<C: Curve> Source<C> {
     /// Calls `work` with the key as it lies; a file is read again.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<S: System<C>, T>(&self, work: impl FnOnce(&S::View<'_>) -> Result<T>) -> Result<T> {
         match self {
-            Source::Memory(key) => work(&key.view().map_err(|e| Error::prover(e, Path::new("")))?),
-            Source::Bytes(bytes) => with_view(bytes, Path::new(UNNAMED), work),
+            Source::Memory(key) => S::with_owned(key, work),
+            Source::Bytes(bytes) => S::with_view(bytes, Path::new(UNNAMED), work),
             Source::File { path, content } => {
-                let bytes = ZkeyFile::open(path)?.read()?;
+                let bytes = RegularFile::open(path)?.read()?;
                 if Content::of(&bytes) != *content {
                     let path = path.display();
                     return Err(Error::input(format!("{path}: the key changed since it was loaded; load it again")));
                 }
-                with_view(&bytes, path, work)
+                S::with_view(&bytes, path, work)
             }
         }
     }
-}
-
-/// Calls `work` with the key that the bytes of a file are.
-fn with_view<C: Curve, T>(bytes: &[u8], path: &Path, work: impl FnOnce(&KeyView<'_, C>) -> Result<T>) -> Result<T> {
-    let zkey = Zkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
-    let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
-    let header = zkey.header;
-    work(&KeyView {
-        shape: Shape {
-            variables: header.n_vars as usize,
-            publics: header.n_public as usize,
-            domain: header.domain_size as usize,
-        },
-        points: KeyPoints {
-            alpha1: header.alpha_1,
-            beta1: header.beta_1,
-            beta2: header.beta_2,
-            gamma2: header.gamma_2,
-            delta1: header.delta_1,
-            delta2: header.delta_2,
-        },
-        ic: zkey.ic,
-        matrix_a: &matrices.a,
-        matrix_b: &matrices.b,
-        a: zkey.a,
-        b1: zkey.b1,
-        b2: zkey.b2,
-        l: zkey.c,
-        h: zkey.h,
-    })
 }
 
 /// One stage of the host, from `started` to now.
@@ -131,12 +99,37 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
 pub(crate) fn open(loader: &KeyLoader, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     let started = Instant::now();
     progress.start("open key", 0);
-    let file = ZkeyFile::open(path)?;
-    with_curve!(file.curve, C => {
-        let bytes = file.read()?;
+    let (protocol, curve, bytes) = read(path)?;
+    with_curve!(curve, C => {
         let of_content = |content| Source::File { path: path.into(), content };
-        open_on::<C>(loader, (bytes, path), of_content, check, progress, started)
+        open_as::<C>(protocol, loader, (bytes, path), of_content, check, progress, started)
     })
+}
+
+/// What a key file is, and its bytes: by its header, before memory is taken for all of it.
+pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
+    let protocol = Protocol::of_file(path)?;
+    let (curve, bytes) = match protocol {
+        Protocol::Groth16 => {
+            let file = ZkeyFile::open(path)?;
+            (file.curve, file.read()?)
+        }
+        Protocol::Plonk => {
+            let file = PlonkFile::open(path)?;
+            (file.curve, file.read()?)
+        }
+    };
+    Ok((protocol, curve, bytes))
+}
+
+/// What the bytes of a key are.
+pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), FormatError> {
+    let protocol = Protocol::of(bytes)?;
+    let curve = match protocol {
+        Protocol::Groth16 => zkey::curve(bytes)?,
+        Protocol::Plonk => plonk::curve(bytes)?,
+    };
+    Ok((protocol, curve))
 }
 
 /// What messages call a key without a file.
@@ -152,12 +145,29 @@ pub(crate) fn open_bytes(
     tandem_ops::threads::ready()?;
     let (started, path) = (Instant::now(), Path::new(UNNAMED));
     progress.start("open key", 0);
-    with_curve!(zkey::curve(&bytes).map_err(|e| e.in_file(path))?, C => {
-        open_on::<C>(loader, (bytes.clone(), path), |_| Source::Bytes(bytes), check, progress, started)
+    let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(path))?;
+    with_curve!(curve, C => {
+        open_as::<C>(protocol, loader, (bytes.clone(), path), |_| Source::Bytes(bytes), check, progress, started)
     })
 }
 
-fn open_on<C: AnyCurve>(
+/// [`open_on`] of the proof system that the key is for.
+fn open_as<C: AnyCurve>(
+    protocol: Protocol,
+    loader: &KeyLoader,
+    file: (impl std::ops::Deref<Target = [u8]>, &Path),
+    source: impl FnOnce(Content) -> Source<C>,
+    check: KeyCheck,
+    progress: &dyn Progress,
+    started: Instant,
+) -> Result<Key> {
+    match protocol {
+        Protocol::Groth16 => open_on::<C, Groth16>(loader, file, source, check, progress, started),
+        Protocol::Plonk => open_on::<C, Plonk>(loader, file, source, check, progress, started),
+    }
+}
+
+fn open_on<C: AnyCurve, S: System<C>>(
     loader: &KeyLoader,
     (bytes, path): (impl std::ops::Deref<Target = [u8]>, &Path),
     source: impl FnOnce(Content) -> Source<C>,
@@ -166,17 +176,17 @@ fn open_on<C: AnyCurve>(
     started: Instant,
 ) -> Result<Key> {
     let mut stages = Vec::new();
-    let (loaded, content) = with_view::<C, _>(&bytes, path, |view| {
+    let (loaded, content) = S::with_view(&bytes, path, |view| {
         stages.push(stage("open key", started));
         let started = Instant::now();
         progress.start("hash key", 0);
         let content = Content::of(&bytes);
         if check == KeyCheck::Always || !content.is_known() {
-            check_points(view, progress).map_err(|e| Error::prover(e, path))?;
+            S::check(view, progress).map_err(|e| Error::prover(e, path))?;
             content.remember();
         }
         stages.push(stage("check key", started));
-        Ok((Loaded::of(loader, view, path, progress)?, content))
+        Ok((Loaded::<C, S>::of(loader, view, path, progress)?, content))
     })?;
     let file_bytes = bytes.len() as u64;
     drop(bytes);
@@ -191,38 +201,38 @@ pub(crate) fn load_owned<C: AnyCurve>(
     progress: &dyn Progress,
 ) -> Result<Key> {
     let source = Source::Memory(key);
-    let loaded = source.with(|view| Loaded::of(loader, view, Path::new(""), progress))?;
+    let loaded = source.with::<Groth16, _>(|view| Loaded::<C, Groth16>::of(loader, view, Path::new(""), progress))?;
     let stages = vec![loaded.stage.clone()];
     loaded.key(loader, source, stages, 0)
 }
 
 /// A key on a device.
-struct Loaded<C: Curve> {
-    on_device: OnDevice<C>,
+struct Loaded<C: Curve, S: System<C>> {
+    on_device: OnDevice<C, S>,
     note: Option<String>,
-    verifier: PreparedKey<C>,
-    shape: Shape,
+    verifier: S::Verifier,
+    sizes: Sizes,
     stage: Stage,
 }
 
-impl<C: AnyCurve> Loaded<C> {
-    fn of(loader: &KeyLoader, view: &KeyView<'_, C>, path: &Path, progress: &dyn Progress) -> Result<Self> {
+impl<C: AnyCurve, S: System<C>> Loaded<C, S> {
+    fn of(loader: &KeyLoader, view: &S::View<'_>, path: &Path, progress: &dyn Progress) -> Result<Self> {
         let prover_error = |e| Error::prover(e, path);
-        let verifier = PreparedKey::new(&view.verifying_key()).map_err(prover_error)?;
+        let verifier = S::verifier(view).map_err(prover_error)?;
         progress.start("load key", 0);
         let started = Instant::now();
         let (on_device, note) = OnDevice::load(loader, view, path, progress)?;
-        Ok(Self { on_device, note, verifier, shape: view.shape, stage: stage("load key", started) })
+        Ok(Self { on_device, note, verifier, sizes: S::sizes(view), stage: stage("load key", started) })
     }
 
     fn key(self, loader: &KeyLoader, source: Source<C>, stages: Vec<Stage>, file_bytes: u64) -> Result<Key> {
-        let Shape { variables, publics, domain } = self.shape;
+        let Sizes { variables, publics, domain } = self.sizes;
         let path = match &source {
             Source::File { path, .. } => path.clone(),
             Source::Bytes(_) => PathBuf::from(UNNAMED),
             Source::Memory(_) => PathBuf::new(),
         };
-        let inner = CurveKey {
+        let inner = CurveKey::<C, S> {
             source,
             path: path.clone(),
             verifier: self.verifier,
@@ -237,22 +247,22 @@ impl<C: AnyCurve> Loaded<C> {
             // What is wrong with the key is said here, and not with the first proof.
             inner.on_cpu()?;
         }
-        let info = KeyInfo { curve: C::ID, variables, publics, domain, file_bytes };
+        let info = KeyInfo { protocol: S::PROTOCOL, curve: C::ID, variables, publics, domain, file_bytes };
         Ok(Key { info, stages, note: self.note, path, inner: Box::new(inner) })
     }
 }
 
 /// A proof that was made, and what became of it.
-pub(crate) struct Attempt<C: Curve> {
+pub(crate) struct Attempt<C: Curve, S: System<C>> {
     /// When its verdict was known.
     ended: Instant,
-    proof: Points<C>,
+    proof: S::Points,
     pub(crate) verdict: std::result::Result<(), Refusal>,
     stages: Vec<Stage>,
     spans: Vec<Span>,
 }
 
-impl<C: AnyCurve> CurveKey<C> {
+impl<C: AnyCurve, S: System<C>> CurveKey<C, S> {
     /// The witness as one of the key's curve.
     fn values<'a>(&self, witness: &'a Witness) -> Result<&'a Values<C>> {
         C::values(&witness.values).ok_or_else(|| {
@@ -262,15 +272,15 @@ impl<C: AnyCurve> CurveKey<C> {
     }
 
     /// The key on the CPU, loaded when it is first asked for; `None` where the CPU is the device.
-    fn on_cpu(&self) -> Result<Option<&dyn Resident<C>>> {
+    fn on_cpu(&self) -> Result<Option<&dyn Resident<C, S>>> {
         let Some(cpu) = &self.cpu else { return Ok(None) };
         if self.on_cpu.get().is_none() {
             // On its own threads and in its turn: no two threads load it, and none waits for another's proof meanwhile.
             let mut done = Ok(());
             cpu.run(&mut || {
                 if self.on_cpu.get().is_none() {
-                    let loaded = self.source.with(|view| {
-                        C::team(&**cpu).load(view, Layout::Auto, 1).map_err(|e| Error::prover(e, &self.path))
+                    let loaded = self.source.with::<S, _>(|view| {
+                        S::load(C::team(&**cpu), view, Layout::Auto, 1).map_err(|e| Error::prover(e, &self.path))
                     });
                     done = loaded.map(|loaded| _ = self.on_cpu.set(loaded));
                 }
@@ -283,16 +293,16 @@ impl<C: AnyCurve> CurveKey<C> {
     /// A proof of another device than the first attempt's.
     fn again(
         &self,
-        resident: &dyn Resident<C>,
+        resident: &dyn Resident<C, S>,
         witness: &Values<C>,
         progress: &dyn Progress,
-    ) -> tandem_groth16::Result<Attempt<C>> {
-        let (verifier, blinding) = (&self.verifier, &Blinding::random()?);
+    ) -> tandem_groth16::Result<Attempt<C, S>> {
+        let (verifier, blinding) = (&self.verifier, &S::blinding()?);
         Attempt::of(resident, Order { verifier, witness, uploaded: None, blinding, progress })
     }
 
     /// What to do about a first attempt that came to nothing: the report of it, or the error to end with.
-    fn report(&self, first: &std::result::Result<Attempt<C>, tandem_ops::Error>) -> Result<Option<String>> {
+    fn report(&self, first: &std::result::Result<Attempt<C, S>, tandem_ops::Error>) -> Result<Option<String>> {
         let device = &self.on_device.name;
         let again = if self.cpu.is_none() { "made again" } else { "made again on the CPU" };
         match first {
@@ -309,9 +319,9 @@ impl<C: AnyCurve> CurveKey<C> {
     }
 }
 
-impl<C: Curve> Attempt<C> {
+impl<C: Curve, S: System<C>> Attempt<C, S> {
     /// One proof of `resident`.
-    pub(crate) fn of(resident: &dyn Resident<C>, order: Order<'_, C>) -> tandem_groth16::Result<Self> {
+    pub(crate) fn of(resident: &dyn Resident<C, S>, order: Order<'_, C, S>) -> tandem_groth16::Result<Self> {
         let (made, spans) = resident.prove(order)?;
         let mut stages = stages_of(&spans);
         stages.extend(made.host.iter().map(|span| Stage {
@@ -324,7 +334,7 @@ impl<C: Curve> Attempt<C> {
     }
 }
 
-impl<C: AnyCurve> AnyKey for CurveKey<C> {
+impl<C: AnyCurve, S: System<C>> AnyKey for CurveKey<C, S> {
     fn stage(&self, witness: &Witness, progress: &dyn Progress) -> Result<Option<StagedFor>> {
         self.on_device.stage(self.values(witness)?, progress, &witness.path)
     }
@@ -367,7 +377,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
         let mut stages = vec![Stage { name: "read witness", lane: None, begun: None, seconds: witness.seconds }];
         stages.extend(attempt.stages);
         Ok(Proved {
-            proof: Proof::of(&attempt.proof),
+            proof: S::proof(&attempt.proof),
             publics: Publics::of(C::ID, &values.values()[1..=self.publics]),
             stages,
             spans: attempt.spans,
@@ -387,8 +397,7 @@ impl<C: AnyCurve> AnyKey for CurveKey<C> {
 
     fn digits(&self, witness: &Witness) -> Result<ProofDigits> {
         let values = self.values(witness)?;
-        let count = |view: &KeyView<'_, C>| ProofDigits::count(view, values);
-        self.source.with(|view| count(view).map_err(|e| Error::prover(e, &witness.path)))
+        self.source.with::<S, _>(|view| S::digits(view, values).map_err(|e| Error::prover(e, &witness.path)))
     }
 }
 

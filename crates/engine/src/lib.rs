@@ -38,13 +38,16 @@ mod open;
 mod owner;
 mod poseidon;
 mod proof;
+mod ptau;
 mod recover;
 mod reduce;
 mod resident;
 mod satisfied;
+mod setup_plonk;
 mod sort;
 mod store;
 mod synthetic;
+mod system;
 mod team;
 mod verifier;
 mod witness;
@@ -56,11 +59,14 @@ pub use key::Key;
 pub use open::{Engine, Schedule};
 pub use poseidon::{check_leaves, Hasher, ELEMENT_BYTES};
 pub use proof::{Proof, Publics};
+pub use ptau::{test_ptau, TEST_POWERS};
 pub use reduce::{element_bytes, of_input, Reduced, Reducer, ToReduced};
 pub use satisfied::{check_witness, Satisfied};
+pub use setup_plonk::setup_plonk;
 pub use sort::Sorter;
 pub use store::{KeyStore, StoredKey};
 pub use synthetic::SyntheticKey;
+pub use tandem_formats::Protocol;
 pub use tandem_groth16::digits::{self, ProofDigits};
 pub use tandem_groth16::{Layout, Progress, Silent};
 pub use tandem_ops::{CurveId, DeviceKind, Direction, FieldId, Lane, Order, Span};
@@ -104,6 +110,8 @@ pub struct Stage {
 /// Facts about a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyInfo {
+    /// The proof system that it is for.
+    pub protocol: Protocol,
     /// Its curve.
     pub curve: CurveId,
     /// Number of wires of the circuit, the constant 1 among them.
@@ -151,6 +159,8 @@ pub struct SetupReport {
     pub key: KeyInfo,
     /// Constraints of the circuit.
     pub constraints: usize,
+    /// Gates of a PLONK key.
+    pub gates: Option<usize>,
     /// How long each part took.
     pub stages: Vec<Stage>,
 }

@@ -2,17 +2,18 @@
 
 use crate::key::{device_name, Attempt, KeyLoader, Source};
 use crate::recover::{sleep, Away, Next, Tried};
+use crate::system::System;
 use crate::team::{AnyCurve, DynProver, Order, Resident, Uploaded};
 use crate::{Error, Progress, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
-use tandem_groth16::{Blinding, KeyView, Layout, PreparedKey, Witness as Values};
+use tandem_groth16::{Layout, Witness as Values};
 use tandem_ops::{Curve, DeviceKind, Error as Fault};
 
 /// A key on a device.
-pub(crate) struct OnDevice<C: Curve> {
+pub(crate) struct OnDevice<C: Curve, S: System<C>> {
     /// The device, in words.
     pub(crate) name: String,
     pub(crate) kind: DeviceKind,
@@ -23,12 +24,12 @@ pub(crate) struct OnDevice<C: Curve> {
     patience: Duration,
     /// Read by each proof as long as it takes, written where the key is taken off the device or loaded onto it. Whoever holds it takes up
     /// no other work ([`crate::owner`]).
-    slot: RwLock<Slot<C>>,
+    slot: RwLock<Slot<C, S>>,
 }
 
-struct Slot<C: Curve> {
+struct Slot<C: Curve, S: System<C>> {
     /// `None` where the key has been taken off the device.
-    resident: Option<Box<dyn Resident<C>>>,
+    resident: Option<Box<dyn Resident<C, S>>>,
     generation: u64,
     /// Proofs that the key is loaded for: the fewer, the less memory it takes.
     proofs: u64,
@@ -36,9 +37,9 @@ struct Slot<C: Curve> {
 }
 
 /// A proof that is asked for.
-pub(crate) struct Call<'a, C: Curve> {
+pub(crate) struct Call<'a, C: Curve, S: System<C>> {
     pub(crate) source: &'a Source<C>,
-    pub(crate) verifier: &'a PreparedKey<C>,
+    pub(crate) verifier: &'a S::Verifier,
     pub(crate) witness: &'a Values<C>,
     /// The same witness where it is on the device already; the first attempt takes it.
     pub(crate) staged: Mutex<Option<StagedFor>>,
@@ -56,14 +57,14 @@ pub(crate) struct StagedFor {
 static LOADED: AtomicU64 = AtomicU64::new(0);
 
 /// What a device made of it, and what is to be said of the way there.
-type Outcome<C> = (std::result::Result<Attempt<C>, Fault>, Option<String>);
+type Outcome<C, S> = (std::result::Result<Attempt<C, S>, Fault>, Option<String>);
 
-impl<C: AnyCurve> OnDevice<C> {
+impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
     /// Loads a key onto the device of `place`. Where that fails and the CPU may take over, it is tried again with later proofs; the note
     /// says so.
     pub(crate) fn load(
         loader: &KeyLoader,
-        view: &KeyView<'_, C>,
+        view: &S::View<'_>,
         path: &Path,
         progress: &dyn Progress,
     ) -> Result<(Self, Option<String>)> {
@@ -72,7 +73,7 @@ impl<C: AnyCurve> OnDevice<C> {
         let generation = loader.team.generation();
         let mut slot = Slot { resident: None, generation, proofs: loader.proofs, away: None };
         let note = loop {
-            let fault = match C::team(&*loader.team).load(view, loader.layout, slot.proofs) {
+            let fault = match S::load(C::team(&*loader.team), view, loader.layout, slot.proofs) {
                 Ok(resident) => {
                     slot.resident = Some(resident);
                     break tried.told();
@@ -106,11 +107,11 @@ impl<C: AnyCurve> OnDevice<C> {
         Ok((OnDevice { name, kind: info.kind, id, team, layout, patience, slot }, note))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Slot<C>> {
+    fn read(&self) -> RwLockReadGuard<'_, Slot<C, S>> {
         self.slot.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Slot<C>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Slot<C, S>> {
         self.slot.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +125,7 @@ impl<C: AnyCurve> OnDevice<C> {
     pub(crate) fn stage(&self, values: &Values<C>, progress: &dyn Progress, file: &Path) -> Result<Option<StagedFor>> {
         let Slot { resident: Some(resident), generation, .. } = &*self.read() else { return Ok(None) };
         match resident.stage(values, progress) {
-            Ok(uploaded) => Ok(Some(StagedFor { key: self.id, generation: *generation, uploaded })),
+            Ok(uploaded) => Ok(uploaded.map(|uploaded| StagedFor { key: self.id, generation: *generation, uploaded })),
             Err(tandem_groth16::Error::Backend(_)) => Ok(None),
             Err(other) => Err(Error::prover(other, file)),
         }
@@ -132,7 +133,7 @@ impl<C: AnyCurve> OnDevice<C> {
 
     /// Makes a proof, as far as that takes with waiting, less memory and the device opened again. With `others`, another device can
     /// make it: one that was given up is left alone for a while. Errors that are not the device's are the caller's, about `file`.
-    pub(crate) fn prove(&self, call: &Call<'_, C>, others: bool, file: &Path) -> Result<Outcome<C>> {
+    pub(crate) fn prove(&self, call: &Call<'_, C, S>, others: bool, file: &Path) -> Result<Outcome<C, S>> {
         let was_away = match &self.read().away {
             Some(away) if others && !away.is_over(Instant::now()) => return Ok((Err(away.fault.clone()), None)),
             away => away.is_some(),
@@ -190,7 +191,7 @@ impl<C: AnyCurve> OnDevice<C> {
         _ = self.team.reopen(slot.generation);
     }
 
-    fn attempt(&self, call: &Call<'_, C>) -> tandem_groth16::Result<Attempt<C>> {
+    fn attempt(&self, call: &Call<'_, C, S>) -> tandem_groth16::Result<Attempt<C, S>> {
         loop {
             if let Slot { resident: Some(resident), generation, .. } = &*self.read() {
                 let staged = call.staged.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -201,7 +202,7 @@ impl<C: AnyCurve> OnDevice<C> {
                         verifier: call.verifier,
                         witness: call.witness,
                         uploaded: staged.filter(fits).map(|staged| staged.uploaded),
-                        blinding: &Blinding::random()?,
+                        blinding: &S::blinding()?,
                         progress: call.progress,
                     },
                 );
@@ -210,7 +211,7 @@ impl<C: AnyCurve> OnDevice<C> {
         }
     }
 
-    fn load_again(&self, call: &Call<'_, C>) -> tandem_groth16::Result<()> {
+    fn load_again(&self, call: &Call<'_, C, S>) -> tandem_groth16::Result<()> {
         let mut slot = self.write();
         if slot.resident.is_some() {
             return Ok(());
@@ -221,8 +222,8 @@ impl<C: AnyCurve> OnDevice<C> {
         // On the team's own threads: those of the caller's pool may all wait for this key.
         team.run(&mut || {
             let mut failed = None;
-            let done = call.source.with(|view| {
-                C::team(&**team).load(view, layout, proofs).map_err(|error| {
+            let done = call.source.with::<S, _>(|view| {
+                S::load(C::team(&**team), view, layout, proofs).map_err(|error| {
                     let told = Error::Device(error.to_string());
                     failed = Some(error);
                     told

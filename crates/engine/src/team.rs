@@ -2,15 +2,16 @@
 
 use crate::owner::Owner;
 use crate::recover;
+use crate::system::{Groth16, Plonk, System};
 use crate::witness::AnyValues;
 use crate::Progress;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{
-    prove_staged, prove_verified, stage, Blinding, Error, KeyView, Layout, Made, PreparedKey, ProvingKey, Request,
-    Staged, Witness,
+    prove_staged, prove_verified, stage, Error, KeyView, Layout, ProvingKey, Request, Staged, Witness,
 };
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span, Timeline};
+use tandem_proof::Made;
 
 /// A backend that proves on both curves.
 pub(crate) trait DynProver: Team<Bn254> + Team<Bls12_381> {
@@ -62,17 +63,28 @@ impl AnyCurve for Bls12_381 {
 
 /// A backend as one curve sees it.
 pub(crate) trait Team<C: Curve>: Send + Sync {
-    /// Loads a key to make so many proofs.
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>>;
+    /// Loads a Groth16 key to make so many proofs.
+    fn load(
+        &self,
+        view: &KeyView<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>>;
+    /// Loads a PLONK key to make so many proofs.
+    fn load_plonk(
+        &self,
+        view: &tandem_plonk::KeyView<'_, C>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>>;
 }
 
 /// A proof to be made.
-pub(crate) struct Order<'a, C: Curve> {
-    pub(crate) verifier: &'a PreparedKey<C>,
+pub(crate) struct Order<'a, C: Curve, S: System<C>> {
+    pub(crate) verifier: &'a S::Verifier,
     pub(crate) witness: &'a Witness<C>,
     /// The same witness where it is on the backend already.
     pub(crate) uploaded: Option<Uploaded>,
-    pub(crate) blinding: &'a Blinding<C>,
+    pub(crate) blinding: &'a S::Blinding,
     pub(crate) progress: &'a dyn Progress,
 }
 
@@ -86,11 +98,11 @@ pub(crate) struct Uploaded {
 }
 
 /// A key on a backend.
-pub(crate) trait Resident<C: Curve>: Send + Sync {
-    /// Uploads a witness for one proof, beside whatever the backend does meanwhile.
-    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Uploaded>;
+pub(crate) trait Resident<C: Curve, S: System<C>>: Send + Sync {
+    /// Uploads a witness for one proof, beside whatever the backend does meanwhile; `None` where a proof takes it from the host.
+    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>>;
     /// One proof, right or wrong, and what ran when.
-    fn prove(&self, order: Order<'_, C>) -> tandem_groth16::Result<(Made<C>, Vec<Span>)>;
+    fn prove(&self, order: Order<'_, C, S>) -> tandem_groth16::Result<(Made<S::Points>, Vec<Span>)>;
 }
 
 /// A backend that can be opened again when it has failed. It makes one proof at a time, for the sake of its memory and its threads;
@@ -155,27 +167,61 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> DynProver for SingleProve
 }
 
 impl<C: Curve, B: ProofBackend<C>> Team<C> for SingleProver<B> {
-    fn load(&self, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> tandem_groth16::Result<Box<dyn Resident<C>>> {
+    fn load(
+        &self,
+        view: &KeyView<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Groth16>>> {
         let backend = self.backend();
         let key = self.owner.run(|| ProvingKey::load(&*backend, view, layout, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
     }
+
+    fn load_plonk(
+        &self,
+        view: &tandem_plonk::KeyView<'_, C>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
+        let backend = self.backend();
+        let key = self.owner.run(|| tandem_plonk::ProvingKey::load(&*backend, view, proofs))??;
+        Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
+    }
 }
 
-struct OneKey<C: Curve, B: ProofBackend<C>> {
+/// A key `K` on a backend.
+struct OneKey<B, K> {
     backend: Arc<B>,
     owner: Arc<Owner>,
-    key: ProvingKey<C, B>,
+    key: K,
 }
 
-impl<C: Curve, B: ProofBackend<C>> Resident<C> for OneKey<C, B> {
-    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Uploaded> {
-        let request = Request::new(self.backend.timeline(), progress);
-        let staged = Box::new(stage(&*self.backend, &self.key, witness, &request)?);
-        Ok(Uploaded { team: 0, timeline: request.timeline, staged })
+impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk::ProvingKey<C, B>> {
+    /// The host works with the values of a witness itself.
+    fn stage(&self, _: &Witness<C>, _: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
+        Ok(None)
     }
 
-    fn prove(&self, order: Order<'_, C>) -> tandem_groth16::Result<(Made<C>, Vec<Span>)> {
+    fn prove(&self, order: Order<'_, C, Plonk>) -> tandem_groth16::Result<(tandem_plonk::Made<C>, Vec<Span>)> {
+        let Order { verifier, witness, blinding, progress, .. } = order;
+        let (backend, key) = (&*self.backend, &self.key);
+        let work = || {
+            let request = Request::new(backend.timeline(), progress);
+            let made = tandem_plonk::prove_verified(backend, key, verifier, witness, blinding, &request);
+            Ok((made?, request.timeline.take()?))
+        };
+        self.owner.run_unless_cancelled(progress, work)?.unwrap_or(Err(Error::Interrupted))
+    }
+}
+
+impl<C: Curve, B: ProofBackend<C>> Resident<C, Groth16> for OneKey<B, ProvingKey<C, B>> {
+    fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
+        let request = Request::new(self.backend.timeline(), progress);
+        let staged = Box::new(stage(&*self.backend, &self.key, witness, &request)?);
+        Ok(Some(Uploaded { team: 0, timeline: request.timeline, staged }))
+    }
+
+    fn prove(&self, order: Order<'_, C, Groth16>) -> tandem_groth16::Result<(tandem_groth16::Made<C>, Vec<Span>)> {
         let Order { verifier, witness, uploaded, blinding, progress } = order;
         let (backend, key) = (&*self.backend, &self.key);
         let work = || {

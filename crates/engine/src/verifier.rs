@@ -2,43 +2,36 @@
 
 use crate::{CurveId, Error, Proof, Publics, Result};
 use std::path::Path;
-use tandem_formats::{json, FormatError, VerificationKey};
+use tandem_formats::{json, FileKind, FormatError, OtherSystem, PlonkVerificationKey, Protocol, VerificationKey};
 use tandem_groth16::{PreparedKey, Refusal, VerifyingKey};
-use tandem_ops::{for_each_curve, with_curve};
+use tandem_ops::{with_curve, Curve};
 
-macro_rules! any_key {
-    (; $($curve:ident)*) => {
-        /// A key of one of the curves.
-        enum AnyKey {
-            $($curve(PreparedKey<tandem_ops::$curve>),)*
-        }
-
-        $(impl From<PreparedKey<tandem_ops::$curve>> for AnyKey {
-            fn from(key: PreparedKey<tandem_ops::$curve>) -> Self {
-                AnyKey::$curve(key)
-            }
-        })*
-
-        impl AnyKey {
-            /// What the key says; `None` for a proof or public values of another curve.
-            fn verify(&self, publics: &Publics, proof: &Proof) -> Option<std::result::Result<(), Refusal>> {
-                match self {
-                    $(AnyKey::$curve(key) => {
-                        let proof = proof.points::<tandem_ops::$curve>()?;
-                        (publics.curve() == CurveId::$curve).then(|| key.verify(publics.canonical(), &proof))
-                    })*
-                }
-            }
-        }
-    };
+/// A key of one proof system over one curve.
+trait AnyKey: Send + Sync {
+    /// What the key says; `None` for a proof of another system or curve, or public values of another curve.
+    fn verify(&self, publics: &Publics, proof: &Proof) -> Option<std::result::Result<(), Refusal>>;
 }
-for_each_curve!([any_key]);
+
+impl<C: Curve> AnyKey for PreparedKey<C> {
+    fn verify(&self, publics: &Publics, proof: &Proof) -> Option<std::result::Result<(), Refusal>> {
+        let proof = proof.points::<C>()?;
+        (publics.curve() == C::ID).then(|| self.verify(publics.canonical(), &proof))
+    }
+}
+
+impl<C: Curve> AnyKey for tandem_plonk::PreparedKey<C> {
+    fn verify(&self, publics: &Publics, proof: &Proof) -> Option<std::result::Result<(), Refusal>> {
+        let proof = proof.of_plonk::<C>()?;
+        (publics.curve() == C::ID).then(|| self.verify(publics.canonical(), &proof))
+    }
+}
 
 /// A verification key, read and made ready once, for any number of proofs.
 pub struct Verifier {
+    protocol: Protocol,
     curve: CurveId,
     publics: usize,
-    key: AnyKey,
+    key: Box<dyn AnyKey>,
 }
 
 impl Verifier {
@@ -52,6 +45,15 @@ impl Verifier {
 
     fn read(text: &[u8], path: &Path, place: impl Fn(FormatError) -> FormatError) -> Result<Verifier> {
         tandem_ops::threads::ready()?;
+        if FileKind::of(text) == Some(FileKind::VerificationKeyOf(OtherSystem::Plonk)) {
+            let curve = json::plonk_curve(text).map_err(&place)?;
+            return with_curve!(curve, C => {
+                let key = PlonkVerificationKey::<C>::parse(text).map_err(&place)?;
+                let publics = key.n_public as usize;
+                let key = plonk_key(&key, path)?;
+                Ok(Verifier { protocol: Protocol::Plonk, curve, publics, key: Box::new(key) })
+            });
+        }
         let curve = json::curve(text).map_err(&place)?;
         with_curve!(curve, C => {
             let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } =
@@ -59,8 +61,13 @@ impl Verifier {
             let publics = ic.len() - 1;
             let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
             let key = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, path))?;
-            Ok(Verifier { curve, publics, key: key.into() })
+            Ok(Verifier { protocol: Protocol::Groth16, curve, publics, key: Box::new(key) })
         })
+    }
+
+    /// The proof system.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// The curve of its points.
@@ -85,9 +92,11 @@ impl Verifier {
     fn verify_as(&self, publics: &Publics, proof: &Proof, name: &str) -> Result<()> {
         let verdict = self.key.verify(publics, proof).ok_or_else(|| {
             Error::input(format!(
-                "a proof for {} and public values for {}; the key is for {}",
+                "a {} proof for {} and public values for {}; the key is for {} over {}",
+                proof.protocol(),
                 proof.curve(),
                 publics.curve(),
+                self.protocol,
                 self.curve
             ))
         })?;
@@ -111,13 +120,29 @@ pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
     let publics = json::parse_public_of(&json::read_file(public)?, curve, expected);
     let publics = publics.map_err(|e| Error::of_element(e.in_file(public)));
     let text = json::read_file(proof)?;
-    let points = with_curve!(curve, C => json::Proof::<C>::parse(&text).map(|json::Proof { a, b, c }| {
-        Proof::of(&tandem_groth16::Proof::<C> { a, b, c })
-    }));
-    let points = points.map_err(|e| Error::of_element(e.in_file(proof)));
+    let points = Proof::parse(key.protocol, curve, &text).map_err(|e| Error::of_element(e.in_file(proof)));
     let (publics, points) = match (publics, points) {
         (Err(Error::InvalidProof(_)), Err(malformed @ Error::BadInput(_))) => return Err(malformed),
         (publics, points) => (publics?, points?),
     };
     key.verify_as(&Publics::of(curve, &publics), &points, &format!("{}: ", proof.display()))
+}
+
+/// A PLONK key made ready. What its text says of the domain's root is compared with the field's.
+fn plonk_key<C: Curve>(key: &PlonkVerificationKey<C>, path: &Path) -> Result<tandem_plonk::PreparedKey<C>> {
+    let bad = |why: &str| Error::input(format!("{}: {why}; make the file again", path.display()));
+    let element = |value| C::from_canonical(value).ok_or_else(|| bad("a number is not below the scalar modulus"));
+    let verifying = tandem_plonk::VerifyingKey {
+        publics: key.n_public as usize,
+        domain: 1usize << key.power,
+        k: [element(key.k1)?, element(key.k2)?],
+        selectors: key.selectors,
+        permutation: key.permutation,
+        x_2: key.x_2,
+    };
+    let prepared = tandem_plonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
+    if element(key.w)? != prepared.root() {
+        return Err(bad("w is not the root of unity of 2^power rows"));
+    }
+    Ok(prepared)
 }

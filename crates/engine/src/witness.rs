@@ -9,7 +9,8 @@ use tandem_groth16::Witness as Values;
 use tandem_ops::{Bls12_381, Bn254, Canonical, CurveId, HostBuf};
 use zeroize::Zeroizing;
 
-/// The values of a circuit's wires. A secret: wiped when dropped.
+/// The values of a circuit's wires. A secret: wiped when dropped. A clone is the same values, not a copy of them.
+#[derive(Clone)]
 pub struct Witness {
     pub(crate) values: AnyValues,
     pub(crate) path: PathBuf,
@@ -130,6 +131,7 @@ impl StagedWitness {
 }
 
 /// Values of either curve.
+#[derive(Clone)]
 pub(crate) enum AnyValues {
     Bn254(Values<Bn254>),
     Bls12_381(Values<Bls12_381>),

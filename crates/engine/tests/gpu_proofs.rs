@@ -1,6 +1,9 @@
 //! Whole proofs on real GPUs: the same bytes as the CPU's where the blinding is the same, and a thousand of random
 //! circuits that all verify. Where there is no GPU each test is passed over, or fails if `TANDEM_REQUIRE_GPU=1`.
 
+#[path = "../../plonk/tests/support/mod.rs"]
+mod plonk;
+
 use ark_ff::UniformRand;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,6 +15,7 @@ use tandem_groth16::{
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Backend, Bls12_381, Bn254, Curve, ProofBackend};
 use tandem_ops_cuda::Cuda;
+use tandem_plonk::PlonkBackend;
 use zeroize::Zeroizing;
 
 /// The first GPU alone and, where there are more, all of them.
@@ -183,4 +187,41 @@ fn nothing_is_waited_for_until_all_is_told() {
     });
     let least = shares.fold(1.0, f64::min);
     assert!(least < 0.5, "the host was busy telling for {least:.2} of a proof's time on {} GPUs", team.lanes());
+}
+
+fn gpus_make_the_plonk_proofs_of_the_cpu<C: Curve>()
+where
+    Cuda: PlonkBackend<C>,
+{
+    let teams = teams();
+    if teams.is_empty() {
+        return;
+    }
+    let cpu = Cpu::new(1);
+    for (constraints, publics, seed) in [(1, 0, 1), (2, 3, 2), (40, 5, 3), (300, 1, 4), (2000, 17, 5)] {
+        let circuit = plonk::Random::<C>::new(constraints, publics, seed);
+        let (key, witness, blinding) = (plonk::owned(&circuit), circuit.witness(), plonk::blinding());
+        let view = key.view().unwrap();
+        let verifier = tandem_plonk::PreparedKey::new(&view.verifying).unwrap();
+        let request = Request::silent();
+        let own = tandem_plonk::ProvingKey::load(&cpu, &view, 1).unwrap();
+        let expected = tandem_plonk::prove_verified(&cpu, &own, &verifier, &witness, &blinding, &request).unwrap();
+        for cuda in &teams {
+            let what = format!("{constraints} constraints on {} GPUs", cuda.lanes());
+            let own = tandem_plonk::ProvingKey::load(cuda, &view, 1).unwrap();
+            let made = tandem_plonk::prove_verified(cuda, &own, &verifier, &witness, &blinding, &request).unwrap();
+            assert_eq!(made.verdict, Ok(()), "{what}");
+            assert!(made.proof == expected.proof, "{what}");
+        }
+    }
+}
+
+#[test]
+fn plonk_on_bn254() {
+    gpus_make_the_plonk_proofs_of_the_cpu::<Bn254>();
+}
+
+#[test]
+fn plonk_on_bls12_381() {
+    gpus_make_the_plonk_proofs_of_the_cpu::<Bls12_381>();
 }

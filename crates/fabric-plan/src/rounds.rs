@@ -176,3 +176,30 @@ fn cheapest(net: &Net, from: &[usize], shape: Shape, price: impl Fn(usize, usize
     let targets = net.job.iter().filter(|v| !from.contains(v)).count();
     (ways.len() == targets).then_some(ways)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Budget;
+
+    /// More rounds give no slower plan: a round may spoil what those before it have, and the best of all is kept.
+    #[test]
+    fn more_rounds_are_no_slower() {
+        for name in ["dgx1-v100", "hgx-h200", "h100-mesh4", "a100-mesh4", "ring5"] {
+            let topology = Topology::preset(name).unwrap();
+            let gpus: Vec<usize> = (0..topology.gpus().len()).collect();
+            for operation in [Operation::Broadcast, Operation::AllGather, Operation::AllReduce, Operation::AllToAll] {
+                let request = Request::new(operation, &gpus);
+                let (job, ..) = request.devices(&topology).unwrap();
+                let clock = Budget::default().begin();
+                let net = Net::new(&topology, &job, &[], true, clock.clone());
+                // As many as give one round, two, and so on.
+                let sources = if operation == Operation::Broadcast { 1 } else { gpus.len() };
+                let rate = |count: usize| rounds(&topology, &request, &net, &clock, count * sources).unwrap().1;
+                let rates: Vec<Ratio> = (1..=12).map(rate).collect();
+                assert!(!rates[0].is_zero(), "{name}, {}", operation.name());
+                assert!(rates.windows(2).all(|w| w[0] <= w[1]), "{name}, {}: {rates:?}", operation.name());
+            }
+        }
+    }
+}

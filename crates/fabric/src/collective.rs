@@ -2,6 +2,8 @@
 
 mod apart;
 mod executor;
+#[cfg(test)]
+mod tests;
 
 use crate::exec::{gpu, Call, Combine, Kind, Number, Share, Tuning};
 use crate::plan::{Operation, Plan};

@@ -1,6 +1,7 @@
 //! What can be wrong with a topology, a job, or the use of a team.
 
 use crate::Fault;
+use std::time::Duration;
 
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -56,6 +57,18 @@ pub enum Error {
     /// A wait took too long, or an access went past the end. The team is unusable from then on.
     #[error("the team is unusable: {0}")]
     Fault(Box<Fault>),
+    /// A device has not done in time what the host waits for, which nothing else is in the way of.
+    #[error("{op}: {device} has not moved {bytes} bytes in {waited:.1?}; look whether it works (nvidia-smi) and what holds it up")]
+    Late {
+        /// The operation.
+        op: &'static str,
+        /// The device.
+        device: String,
+        /// Bytes that were to be copied or overwritten.
+        bytes: u64,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// A device failed.
     #[error(transparent)]
     Device(#[from] tandem_cuda::Error),

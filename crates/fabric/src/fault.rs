@@ -14,9 +14,10 @@ pub struct Fault {
     pub peer: Option<usize>,
     /// Where, in words: which byte of which allocation.
     pub place: String,
-    /// What the word was last; the last command that was done for [`FaultKind::Command`].
+    /// What the word was last; the last command that was done for [`FaultKind::Command`], milliseconds of waiting for
+    /// [`FaultKind::Copy`].
     pub seen: u64,
-    /// What was wanted; bytes for [`FaultKind::Bounds`].
+    /// What was wanted; bytes for [`FaultKind::Bounds`] and [`FaultKind::Copy`].
     pub wanted: u64,
 }
 
@@ -32,6 +33,10 @@ pub enum FaultKind {
     /// A PE's kernel that stays ([`crate::Collectives::now`]) did not do in time what the host told it. The place is where the
     /// waiter gets its part of the result.
     Command,
+    /// A copy that the host waits for was not done in time: between host memory and PEs ([`crate::HostLinks`]), where the peer is the PE
+    /// whose host link carries it, or by copy engines ([`crate::Collectives`]), where it is the PE whose queue or copies did not come. The
+    /// copy may still happen: memory of the fabric is given back behind it.
+    Copy,
 }
 
 impl fmt::Display for Fault {
@@ -51,6 +56,13 @@ impl fmt::Display for Fault {
                     f,
                     "PE {waiter} waited in vain for {peer}, which has not done command {wanted} of the host: it has done {seen}; \
                      the result was to be at {place}"
+                )
+            }
+            FaultKind::Copy => {
+                write!(
+                    f,
+                    "PE {waiter} waited in vain for {peer}, which has not copied its part of {wanted} bytes in {seen} ms: {place}; look \
+                     whether the device works (nvidia-smi) and what holds it up, or open the team with a longer Options::timeout"
                 )
             }
         }
@@ -75,6 +87,7 @@ impl Record {
             ffi::TANDEM_FAULT_BARRIER => FaultKind::Barrier,
             ffi::TANDEM_FAULT_BOUNDS => FaultKind::Bounds,
             ffi::TANDEM_FAULT_COMMAND => FaultKind::Command,
+            ffi::TANDEM_FAULT_COPY => FaultKind::Copy,
             _ => FaultKind::Wait,
         };
         let known = self.peer < ffi::TANDEM_FABRIC_MOST_PES as u32;

@@ -72,6 +72,9 @@ pub const TANDEM_FAULT_BOUNDS: i32 = 3;
 /// A kernel that stays (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
 pub const TANDEM_FAULT_COMMAND: i32 = 4;
 
+/// A copy between host memory and a PE, or by copy engines, was not done in time: `peer` did not come. The host records it.
+pub const TANDEM_FAULT_COPY: i32 = 5;
+
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -94,9 +97,10 @@ pub struct tandem_fault {
     pub pad: u32,
     /// The address that it waited for, in its own window, or that it accessed at the peer.
     pub place: u64,
-    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done.
+    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done;
+    /// for a copy how many milliseconds it was waited for.
     pub seen: u64,
-    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number.
+    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number, for a copy its bytes.
     pub wanted: u64,
 }
 

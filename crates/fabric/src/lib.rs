@@ -48,6 +48,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod bound;
 mod collective;
 #[allow(unsafe_code)]
 mod cuda;
@@ -56,12 +57,17 @@ pub mod exec;
 mod fault;
 mod heap;
 pub mod host;
+#[allow(unsafe_code)]
+pub mod kernels;
 mod machine;
+mod memory;
 mod onesided;
 mod op;
+mod pe;
 mod planner;
 pub mod probe;
 mod queue;
+mod rank;
 mod sim;
 mod symmetric;
 mod team;
@@ -74,15 +80,16 @@ pub mod ffi;
 
 pub use array::{Distribution, GlobalArray, Layout};
 pub use collective::{CollectiveGroup, Collectives};
-pub use cuda::kernels;
 pub use error::{Error, Result};
 pub use fault::{Fault, FaultKind};
 pub use host::HostLinks;
+pub use memory::Memory;
 pub use onesided::OneSided;
+pub use pe::Pe;
 pub use queue::{Event, Graph, Queue};
-pub use sim::Pe;
+pub use rank::MOST_PES;
 pub use symmetric::Symmetric;
 pub use tandem_fabric_plan::{self as plan, Ratio};
 pub use tandem_fabric_topology as topology;
-pub use team::{Memory, Options, Team, MOST_PES};
+pub use team::{Options, Team};
 pub use word::{Atomic, Compare, Signal, Word};

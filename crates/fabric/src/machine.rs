@@ -1,10 +1,16 @@
-//! What a world stands on: memory of every PE, and ordered queues of work.
+//! What a world stands on: memory of every PE, and ordered queues of work. GPUs ([`crate::cuda`]) and pretend PEs ([`crate::sim`])
+//! name this module, and it names neither them nor what stands on it.
 
 use crate::fault::Record;
 use crate::op::Op;
-use crate::team::TeamRank;
-use crate::{ffi, sim, Result};
+use crate::{ffi, Result};
+use std::any::Any;
+use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Instant;
+
+/// Regions that can be registered at a time.
+pub(crate) const MOST_REGIONS: usize = ffi::TANDEM_FABRIC_MOST_REGIONS as usize;
 
 /// Memory and queues of the PEs of a world. Addresses and offsets were checked by the caller.
 pub(crate) trait Machine: Send + Sync {
@@ -25,9 +31,9 @@ pub(crate) trait Machine: Send + Sync {
     /// Where a team of `size` PEs records its faults.
     fn faults(&self, size: usize) -> Result<Arc<dyn Faults>>;
     /// A queue of PE `pe`. One without a seat in a team takes no waits and no barriers.
-    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn CommandQueue>>;
+    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn CommandQueue>>;
     /// A queue of PE `pe` that is a stream of the caller's, of that PE's device.
-    fn lane_on(&self, _stream: Arc<tandem_cuda::Stream>, _seat: Arc<TeamRank>) -> Result<Arc<dyn CommandQueue>> {
+    fn lane_on(&self, _stream: Arc<tandem_cuda::Stream>, _seat: Arc<dyn Seat>) -> Result<Arc<dyn CommandQueue>> {
         Err(crate::Error::invalid("queue on a stream", "the PE is a pretend one"))
     }
     /// Tells the PEs which regions there are; `slots` is by region.
@@ -41,10 +47,6 @@ pub(crate) trait Machine: Send + Sync {
     fn ends(&self, _pe: usize) -> Option<u64> {
         None
     }
-    /// The pretend PEs' memory, if they are pretend.
-    fn sim(&self) -> Option<&Arc<sim::Memory>> {
-        None
-    }
     /// The GPU that PE `pe` is, if it is one.
     fn device(&self, _pe: usize) -> Option<tandem_cuda::Device> {
         None
@@ -53,6 +55,12 @@ pub(crate) trait Machine: Send + Sync {
     fn region_table(&self, _pe: usize) -> Option<u64> {
         None
     }
+}
+
+/// A PE's place in a team, as its queue needs it.
+pub(crate) trait Seat: Send + Sync {
+    /// The team as kernels of this PE get it; `None` for a pretend PE.
+    fn handle(&self) -> Option<ffi::tandem_team>;
 }
 
 /// The faults of a team.
@@ -72,11 +80,13 @@ pub(crate) trait CommandQueue: Send + Sync {
     /// Adds a step. While recording, it is only written down.
     fn push(&self, op: Op) -> Result<()>;
     /// A point that is reached when all steps so far are done; `None` while recording.
-    fn mark(&self) -> Result<Option<QueueEvent>>;
+    fn mark(&self) -> Result<Option<Arc<dyn Point>>>;
     /// Steps after this begin when the point is reached.
-    fn wait(&self, mark: &QueueEvent) -> Result<()>;
+    fn wait(&self, mark: &dyn Point) -> Result<()>;
     /// Blocks until all steps are done.
     fn synchronize(&self) -> Result<()>;
+    /// The same until `end` at the most: whether they are.
+    fn synchronize_until(&self, end: Instant) -> Result<bool>;
     /// From here on steps are written down and not done.
     fn begin(&self) -> Result<()>;
     /// Ends what `begin` began.
@@ -90,35 +100,51 @@ pub(crate) trait CommandQueue: Send + Sync {
 }
 
 /// A point in a queue.
-#[derive(Debug)]
-pub(crate) enum QueueEvent {
-    /// Of a pretend PE's.
-    Sim(sim::Ticket),
-    /// Of a stream.
-    Cuda(tandem_cuda::Event),
+pub(crate) trait Point: Any + Debug + Send + Sync {
+    /// Whether the queue has got there.
+    fn is_done(&self) -> Result<bool>;
+    /// Blocks until it has.
+    fn synchronize(&self) -> Result<()>;
+    /// The same until `end` at the most: whether it has.
+    fn synchronize_until(&self, end: Instant) -> Result<bool>;
 }
 
-impl QueueEvent {
-    pub(crate) fn is_done(&self) -> Result<bool> {
-        match self {
-            QueueEvent::Sim(ticket) => Ok(ticket.is_done()),
-            QueueEvent::Cuda(event) => Ok(event.is_done()?),
-        }
+/// Steps that were written down, as their kind of queue keeps them.
+pub(crate) type Recording = Box<dyn Any + Send + Sync>;
+
+/// What PEs cannot do with each other's memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Links {
+    /// By PE and peer: why it does not reach the peer's memory, if it does not.
+    apart: Vec<Vec<Option<String>>>,
+    /// By PE and peer: whether it reads and writes the peer's memory, but cannot change a word of it atomically.
+    without_atomics: Vec<Vec<bool>>,
+}
+
+impl Links {
+    /// Everyone reaches everyone.
+    pub(crate) fn all(pes: usize) -> Self {
+        Links { apart: vec![vec![None; pes]; pes], without_atomics: vec![vec![false; pes]; pes] }
     }
 
-    pub(crate) fn synchronize(&self) -> Result<()> {
-        match self {
-            QueueEvent::Sim(ticket) => ticket.synchronize(),
-            QueueEvent::Cuda(event) => return Ok(event.synchronize()?),
-        }
-        Ok(())
+    /// Why `from` does not reach the memory of `to`, if it does not.
+    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
+        self.apart[from][to].as_deref()
+    }
+
+    /// Whether `from` can change words of `to` atomically.
+    pub(crate) fn has_atomics(&self, from: usize, to: usize) -> bool {
+        !self.without_atomics[from][to]
+    }
+
+    pub(crate) fn part(&mut self, from: usize, to: usize, reason: String) {
+        self.apart[from][to] = Some(reason);
+    }
+
+    pub(crate) fn without_atomics(&mut self, from: usize, to: usize) {
+        self.without_atomics[from][to] = true;
     }
 }
 
-/// Steps that were written down.
-pub(crate) enum Recording {
-    /// For a pretend PE.
-    Sim(Vec<Op>),
-    /// An executable graph.
-    Cuda(tandem_cuda::Graph),
-}
+/// What keeps a region alive; taken out and dropped once no queue uses it any more.
+pub(crate) type RegionOwner = Box<dyn Any + Send>;

@@ -1,7 +1,7 @@
 //! The one-sided operations, the same on a queue and inside a program of a pretend PE.
 
 use crate::op::Op;
-use crate::team::TeamRank;
+use crate::rank::TeamRank;
 use crate::word::{Atomic, Compare, Signal, Word};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
@@ -259,13 +259,6 @@ fn one<T: Pod>(op: &'static str, place: &Symmetric<T>) -> Result<()> {
         1 => Ok(()),
         n => Err(Error::invalid(op, format!("{n} elements where one is needed"))),
     }
-}
-
-pub(crate) fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
-    if to.len() == from.len() {
-        return Ok(());
-    }
-    Err(Error::invalid(op, format!("{} elements to a place of {}", from.len(), to.len())))
 }
 
 /// One side of a strided copy: the memory, its address, and the stride in elements.

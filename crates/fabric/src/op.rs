@@ -1,12 +1,11 @@
 //! What queues are told, after all checks: plain addresses and numbers, which every machine interprets.
 
 use crate::ffi;
-use crate::sim::Pe;
 use crate::Result;
 use std::sync::Arc;
 
-/// A function that runs on a pretend PE.
-type Program = Arc<dyn Fn(&Pe) -> Result<()> + Send + Sync>;
+/// A function that runs on a pretend PE, which it knows.
+type Program = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// One step of a queue. Addresses are those that every PE of the process has.
 #[derive(Clone)]

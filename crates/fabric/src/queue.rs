@@ -1,16 +1,17 @@
 //! Ordered queues of work of a PE, and recordings of them.
 
-use crate::machine::{CommandQueue, QueueEvent, Recording};
+use crate::machine::{CommandQueue, Point, Recording};
 use crate::onesided::{sealed, OneSided};
 use crate::op::Op;
-use crate::sim::Pe;
-use crate::team::TeamRank;
+use crate::pe::Pe;
+use crate::rank::TeamRank;
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// An ordered queue of work of one PE: a CUDA stream, or a thread of a pretend PE. What it is told is done in order, and
 /// each step is complete, at the peer too, before the next begins: [`OneSided`] has most of the steps, and nothing like
@@ -29,7 +30,7 @@ pub(crate) type KeepAlive = Arc<dyn Any + Send + Sync>;
 
 /// A point in a queue.
 #[derive(Debug)]
-pub struct Event(QueueEvent);
+pub struct Event(pub(crate) Arc<dyn Point>);
 
 impl Event {
     /// Whether the queue has got there.
@@ -40,12 +41,20 @@ impl Event {
         self.0.is_done()
     }
 
-    /// Blocks until the queue has got there.
+    /// Blocks until the queue has got there: as long as what it was told before takes.
     ///
     /// # Errors
     /// The device failed.
     pub fn synchronize(&self) -> Result<()> {
         self.0.synchronize()
+    }
+
+    /// The same until `end` at the most: whether it has.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        self.0.synchronize_until(end)
     }
 }
 
@@ -76,14 +85,15 @@ impl Queue {
         Queue { seat, lane, kept: Mutex::new(None), busy: AtomicBool::new(false) }
     }
 
-    /// Blocks until all that it was told is done.
+    /// Blocks until all that it was told is done: as long as the caller's own kernels and programs run, and no longer than collectives
+    /// may take. Where one of these waits for a PE that does not come, that is the team's fault, and its copies may still be on their way.
     ///
     /// # Errors
     /// A fault of the team; the first error of a program; the device failed.
     pub fn synchronize(&self) -> Result<()> {
         // First, so that what another thread adds meanwhile counts.
         self.busy.store(false, Ordering::SeqCst);
-        let result = self.lane.synchronize();
+        let result = self.seat.core.watched(&*self.lane);
         if result.is_err() {
             self.busy.store(true, Ordering::SeqCst);
         }
@@ -109,7 +119,7 @@ impl Queue {
             return Err(Error::invalid("wait for an event", "the queue is recording a graph"));
         }
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.wait(&event.0)
+        self.lane.wait(&*event.0)
     }
 
     /// Runs a program on a pretend PE, as a kernel runs on a GPU.
@@ -118,10 +128,18 @@ impl Queue {
     /// The PE is a GPU; the team had a fault.
     pub fn run(&self, program: impl Fn(&Pe) -> Result<()> + Send + Sync + 'static) -> Result<()> {
         self.seat.core.check()?;
-        if self.stream().is_some() {
-            return Err(Error::invalid("run a program", "the PE is a GPU, which runs kernels: use Queue::call"));
-        }
-        self.issue(Op::Run(Arc::new(program)), &[])
+        self.program(program, &[])
+    }
+
+    /// The same; `keep` is what it works on.
+    pub(crate) fn program(
+        &self,
+        program: impl Fn(&Pe) -> Result<()> + Send + Sync + 'static,
+        keep: &[&Arc<Allocation>],
+    ) -> Result<()> {
+        let gpu = || Error::invalid("run a program", "the PE is a GPU, which runs kernels: use Queue::call");
+        let pe = Pe::at(&self.seat).ok_or_else(gpu)?;
+        self.issue(Op::Run(Arc::new(move || program(&pe))), keep)
     }
 
     /// Calls `f` to launch kernels on the queue's stream, with the team as they get it, and makes a `Result` of the
@@ -140,6 +158,11 @@ impl Queue {
             return Err(Error::invalid(op, "a pretend PE has no stream: use Queue::run"));
         };
         Ok(stream.call(op, |raw| f(raw, &team))?)
+    }
+
+    /// The queue without the team.
+    pub(crate) fn lane(&self) -> &dyn CommandQueue {
+        &*self.lane
     }
 
     /// The team as kernels of this PE get it; `None` for a pretend PE. It knows the memory and the regions that there
@@ -260,6 +283,9 @@ impl OneSided for Queue {
             kept.extend(keep.iter().map(|&memory| -> KeepAlive { memory.clone() }));
         }
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.push(op)
+        self.lane.push(match Pe::at(&self.seat) {
+            Some(pe) => pe.step(op),
+            None => op,
+        })
     }
 }

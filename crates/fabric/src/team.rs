@@ -2,213 +2,33 @@
 
 mod options;
 
-use crate::fault::{Fault, Record};
-use crate::machine::Faults;
-use crate::onesided::{atomic_args, same_length, wait_args};
+use crate::fault::Record;
+use crate::onesided::{atomic_args, wait_args};
 use crate::op::Op;
 use crate::queue::{Event, Queue};
+use crate::rank::{TeamRank, TeamState, FETCHED};
 use crate::word::{compares, width, Atomic, Compare, Word};
-use crate::world::{Allocation, World};
-use crate::{cuda, ffi, sim, Error, Result, Symmetric};
+use crate::world::World;
+use crate::{cuda, ffi, sim, Error, Memory, Result, Symmetric};
 use bytemuck::Pod;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tandem_cuda::{Device, DeviceBuffer, Stream};
 
 use options::shape;
 pub use options::Options;
 
-/// PEs that a world can have.
-pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
-
 /// The longest timeout; longer ones are cut to it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// Where behind a team's state the word is that the host fetches to.
-const FETCHED: u64 = size_of::<ffi::tandem_team_state>().next_multiple_of(8) as u64;
-
-/// What all PEs of a team have in common.
-pub(crate) struct TeamState {
-    pub(crate) world: Arc<World>,
-    /// By PE of the team: which PE of the world it is.
-    pub(crate) members: Vec<usize>,
-    /// The first PE that does not reach another one, and that one, if there are such.
-    refused: Option<(usize, usize)>,
-    /// A tandem_team_state on each PE, and behind it a word for what the host fetches.
-    state: Arc<Allocation>,
-    /// Held while that word is used.
-    fetching: Mutex<()>,
-    pub(crate) faults: Arc<dyn Faults>,
-    dead: OnceLock<Fault>,
-    pub(crate) timeout: Duration,
-}
-
-/// One PE's place in a team.
-pub struct TeamRank {
-    pub(crate) core: Arc<TeamState>,
-    pub(crate) me: usize,
-}
-
-impl TeamRank {
-    /// The address of `memory` on the team's PE `pe`, which this PE reaches.
-    pub(crate) fn place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
-        let core = &self.core;
-        core.check()?;
-        core.member(op, pe)?;
-        core.reach(self.me, pe)?;
-        core.address(op, memory, pe)
-    }
-
-    /// The step that copies to `to` from `from`, each of a PE of the team, one of which is this one. Where they do not reach each other it
-    /// goes through the host, if it may.
-    pub(crate) fn copy<T: Pod>(
-        &self,
-        op: &'static str,
-        (to, target): (&Symmetric<T>, usize),
-        (from, source): (&Symmetric<T>, usize),
-        may_cross: bool,
-    ) -> Result<Op> {
-        same_length(op, to, from)?;
-        let core = &self.core;
-        core.check()?;
-        [target, source].into_iter().try_for_each(|pe| core.member(op, pe))?;
-        let is_reached = [target, source].into_iter().try_for_each(|pe| core.reach(self.me, pe));
-        let (place, origin) = (core.address(op, to, target)?, core.address(op, from, source)?);
-        let bytes = to.bytes();
-        match is_reached {
-            Ok(()) => Ok(Op::Copy { to: place, from: origin, bytes }),
-            Err(_) if may_cross => Ok(Op::HostStagedCopy {
-                to: place,
-                from: origin,
-                bytes,
-                pes: (core.members[target], core.members[source]),
-            }),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The address of this PE's own part of `memory`.
-    pub(crate) fn own<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>) -> Result<u64> {
-        self.place(op, memory, self.me)
-    }
-}
-
-impl TeamState {
-    fn new(world: Arc<World>, members: Vec<usize>, timeout: Duration) -> Result<Arc<Self>> {
-        let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
-        let faults = world.machine.faults(members.len())?;
-        let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
-        let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
-        let (fetching, dead) = (Mutex::default(), OnceLock::new());
-        Ok(Arc::new(TeamState { world, members, refused, state, fetching, faults, dead, timeout }))
-    }
-
-    /// The error of the fault that the team has had, if it has.
-    pub(crate) fn check(&self) -> Result<()> {
-        let fault = match self.dead.get() {
-            Some(fault) => fault,
-            None => {
-                let Some(record) = (0..self.members.len()).find_map(|pe| self.faults.get(pe)) else { return Ok(()) };
-                self.dead.get_or_init(|| record.fault(|place| self.world.describe(place)))
-            }
-        };
-        Err(Error::Fault(Box::new(fault.clone())))
-    }
-
-    pub(crate) fn member(&self, op: &'static str, pe: usize) -> Result<()> {
-        if pe < self.members.len() {
-            return Ok(());
-        }
-        Err(Error::invalid(op, format!("there is no PE {pe}; the team has {}", self.members.len())))
-    }
-
-    /// Why the team's PE `from` does not reach the memory of `to`, if it does not.
-    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
-        self.world.links.apart(self.members[from], self.members[to])
-    }
-
-    /// Says with the reason if PE `from` does not reach the memory of PE `to`.
-    pub(crate) fn reach(&self, from: usize, to: usize) -> Result<()> {
-        match self.apart(from, to) {
-            None => Ok(()),
-            Some(reason) => Err(Error::NoPeer { from, to, reason: reason.into() }),
-        }
-    }
-
-    /// The same of all PEs of the team.
-    pub(crate) fn all_reach(&self) -> Result<()> {
-        self.refused.map_or(Ok(()), |(from, to)| self.reach(from, to))
-    }
-
-    /// The address of `memory` on the team's PE `pe`.
-    pub(crate) fn address<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
-        if !Arc::ptr_eq(&memory.memory().world, &self.world) {
-            return Err(Error::invalid(op, "the memory belongs to the PEs of another world"));
-        }
-        let missing = || Error::invalid(op, format!("PE {pe} has no part of this registered memory"));
-        memory.address(self.members[pe]).ok_or_else(missing)
-    }
-
-    /// The address of the state of PE `pe`.
-    pub(crate) fn state(&self, pe: usize) -> u64 {
-        // Memory of the heap is on every PE.
-        self.state.address(self.members[pe]).unwrap_or(0)
-    }
-
-    pub(crate) fn handle(&self, me: usize) -> Option<ffi::tandem_team> {
-        let world = &self.world;
-        let mut members = [0; MOST_PES];
-        for (to, &from) in members.iter_mut().zip(&self.members) {
-            *to = from as u8;
-        }
-        let apart = (0..self.members.len()).filter(|&pe| self.apart(me, pe).is_some());
-        let (regions, region_count) = (world.machine.region_table(self.members[me])?, world.region_count() as u32);
-        Some(ffi::tandem_team {
-            heap: world.machine.heap(),
-            window: world.window,
-            own: world.machine.heap() + self.members[me] as u64 * world.window,
-            mapped: world.mapped(),
-            state: self.state.offset().unwrap_or(0),
-            timeout_ns: u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX),
-            fault: self.faults.address(me) as *mut ffi::tandem_fault,
-            regions: regions as *const ffi::tandem_region,
-            ends: world.machine.ends(self.members[me]).unwrap_or(0) as *const u64,
-            region_count,
-            me: me as u32,
-            size: self.members.len() as u32,
-            apart: apart.fold(0, |mask, pe| mask | 1 << pe),
-            world: members,
-        })
-    }
-
-    /// Records a fault of a wait of the host, and ends the waits of all PEs.
-    pub(crate) fn give_up(&self, pe: usize, record: Record) -> Result<()> {
-        self.faults.put(pe, record);
-        let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
-        for other in 0..self.members.len() {
-            // The fault stands and is what is reported; on a device that has failed nothing waits.
-            let _ = self.world.machine.write(self.members[other], self.state(other) + poisoned, &1u32.to_ne_bytes());
-        }
-        self.check()
-    }
-}
-
 /// A set of PEs that share memory: GPUs of this machine, or pretend PEs, which are threads and host memory. The PEs are
-/// numbered from 0. A handle: clones are the same team. A team is unusable after a [`Fault`]; others go on.
+/// numbered from 0. A handle: clones are the same team. A team is unusable after a [`Fault`](crate::Fault); others go on.
 #[derive(Clone)]
 pub struct Team(Arc<Inner>);
 
 struct Inner {
     core: Arc<TeamState>,
     queues: Vec<Queue>,
-}
-
-/// A user's own memory, to be registered: a buffer of a GPU, or elements for a pretend PE.
-pub enum Memory<T: Pod> {
-    /// On a GPU. Its pool is opened to the GPUs of the team.
-    Device(DeviceBuffer<T>),
-    /// For a pretend PE.
-    Host(Vec<T>),
 }
 
 impl Team {
@@ -218,8 +38,10 @@ impl Team {
     /// None or more than [`MOST_PES`]; options that name other PEs; memory.
     pub fn sim(pes: usize, options: Options) -> Result<Self> {
         let (window, caps, links) = shape(pes, &options, 16 << 30)?;
-        let world = World::new(Box::new(sim::Machine::new(window)), window, caps, links, options.initial)?;
-        Self::of(Self::open(world, &options)?)
+        let machine = Arc::new(sim::Machine::new(window));
+        let memory = machine.memory().clone();
+        let world = World::new(machine, window, caps, links, options.initial)?;
+        Self::of(Self::open(world, Some(memory), &options)?)
     }
 
     /// A team of GPUs, one PE each in this order.
@@ -249,12 +71,12 @@ impl Team {
         let (window, caps, mut links) = shape(devices.len(), options, 256 << 30)?;
         let machine = cuda::Machine::new(devices, window, options.checks, &mut links)?;
         let window = machine.window();
-        Self::open(World::new(Box::new(machine), window, caps, links, options.initial)?, options)
+        Self::open(World::new(Arc::new(machine), window, caps, links, options.initial)?, None, options)
     }
 
-    fn open(world: Arc<World>, options: &Options) -> Result<Arc<TeamState>> {
+    fn open(world: Arc<World>, pretend: Option<Arc<sim::Memory>>, options: &Options) -> Result<Arc<TeamState>> {
         let members = (0..world.pes()).collect();
-        TeamState::new(world, members, options.timeout.min(LONGEST_TIMEOUT))
+        TeamState::new(world, pretend, members, options.timeout.min(LONGEST_TIMEOUT))
     }
 
     fn of(core: Arc<TeamState>) -> Result<Self> {
@@ -281,7 +103,7 @@ impl Team {
             }
         }
         let members = pes.iter().map(|&pe| core.members[pe]).collect();
-        Self::of(TeamState::new(core.world.clone(), members, core.timeout)?)
+        Self::of(TeamState::new(core.world.clone(), core.pretend.clone(), members, core.timeout)?)
     }
 
     pub(crate) fn core(&self) -> &Arc<TeamState> {
@@ -305,7 +127,7 @@ impl Team {
 
     /// Whether the PEs are GPUs.
     pub fn is_cuda(&self) -> bool {
-        self.core().world.machine.sim().is_none()
+        self.core().pretend.is_none()
     }
 
     /// Whether PE `from` reaches the memory of PE `to`.
@@ -365,9 +187,9 @@ impl Team {
         }
         let bytes = len as u64 * size_of::<T>() as u64;
         let core = self.core();
-        let (at, held) = match core.world.machine.sim() {
+        let (at, held) = match &core.pretend {
             Some(memory) => sim::register(memory, &core.members, buffers)?,
-            None => cuda::register(&core.world, &core.members, buffers)?,
+            None => cuda::register(&*core.world.machine, &core.world.links, &core.members, buffers)?,
         };
         Ok(Symmetric::new(core.world.register(bytes, at, held)?, len))
     }
@@ -456,8 +278,9 @@ impl Team {
         let world = &self.core().world;
         let _alone = self.core().fetching.lock().unwrap_or_else(PoisonError::into_inner);
         let service = world.service(self.members()[pe]);
+        let place = args.word;
         service.push(Op::Atomic(args))?;
-        service.synchronize()?;
+        self.core().settle(&**service, pe, place, size_of::<T>() as u64)?;
         let mut out = [T::zeroed()];
         world.machine.read(self.members()[pe], old, bytemuck::cast_slice_mut(&mut out))?;
         Ok(out[0])
@@ -586,27 +409,5 @@ impl Team {
     /// The fault that it has had.
     pub fn check(&self) -> Result<()> {
         self.core().check()
-    }
-}
-
-impl<T: Pod> Memory<T> {
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        match self {
-            Memory::Device(buffer) => buffer.len(),
-            Memory::Host(elements) => elements.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl<T: Pod> std::fmt::Debug for Memory<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // What is in it may be secret.
-        write!(f, "{} elements of {} bytes", self.len(), size_of::<T>())
     }
 }

@@ -1,20 +1,19 @@
 //! The symmetric memory that all teams over one set of PEs share.
 
+use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::{Fit, Heap, ALIGN};
-use crate::machine::{CommandQueue, Faults, Machine, QueueEvent};
+use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MOST_REGIONS};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 use tandem_cuda::Pinned;
-
-/// Regions that can be registered at a time.
-pub(crate) const MOST_REGIONS: usize = ffi::TANDEM_FABRIC_MOST_REGIONS as usize;
 
 const NO_REGION: ffi::tandem_region = ffi::tandem_region { bytes: 0, at: [0; 32] };
 
 /// The PEs of a process that share memory, and that memory.
 pub(crate) struct World {
-    pub(crate) machine: Box<dyn Machine>,
+    pub(crate) machine: Arc<dyn Machine>,
     /// Bytes from one PE's window to the next.
     pub(crate) window: u64,
     /// By PE: bytes that its heap may have.
@@ -26,46 +25,14 @@ pub(crate) struct World {
     janitor: Vec<Arc<dyn CommandQueue>>,
     heap: Mutex<Heap>,
     /// What is free once all these points are reached.
-    leaving: Mutex<Vec<(PendingFree, Vec<Arc<QueueEvent>>)>>,
+    leaving: Mutex<Vec<Leaving>>,
     /// The ends of queues that are gone and may still be at work, and where their faults go.
     departed: Mutex<Vec<RetiredQueue>>,
     regions: Mutex<Vec<ffi::tandem_region>>,
     /// Every queue that was made, as long as it lives.
     lanes: Mutex<Vec<Weak<dyn CommandQueue>>>,
-}
-
-/// What PEs cannot do with each other's memory.
-#[derive(Debug, Clone)]
-pub(crate) struct Links {
-    /// By PE and peer: why it does not reach the peer's memory, if it does not.
-    apart: Vec<Vec<Option<String>>>,
-    /// By PE and peer: whether it reads and writes the peer's memory, but cannot change a word of it atomically.
-    without_atomics: Vec<Vec<bool>>,
-}
-
-impl Links {
-    /// Everyone reaches everyone.
-    pub(crate) fn all(pes: usize) -> Self {
-        Links { apart: vec![vec![None; pes]; pes], without_atomics: vec![vec![false; pes]; pes] }
-    }
-
-    /// Why `from` does not reach the memory of `to`, if it does not.
-    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
-        self.apart[from][to].as_deref()
-    }
-
-    /// Whether `from` can change words of `to` atomically.
-    pub(crate) fn has_atomics(&self, from: usize, to: usize) -> bool {
-        !self.without_atomics[from][to]
-    }
-
-    pub(crate) fn part(&mut self, from: usize, to: usize, reason: String) {
-        self.apart[from][to] = Some(reason);
-    }
-
-    pub(crate) fn without_atomics(&mut self, from: usize, to: usize) {
-        self.without_atomics[from][to] = true;
-    }
+    /// How long it waits for its queues when it goes.
+    patience: Duration,
 }
 
 /// Memory on every PE of a world. It is given back when the last handle to it is gone and all queues have got to where
@@ -82,8 +49,11 @@ enum Kind {
     Region { slot: usize, bytes: u64, at: Box<[u64; 32]>, held: Mutex<Option<RegionOwner>> },
 }
 
+/// What is free once all these points are reached.
+type Leaving = (PendingFree, Vec<Arc<dyn Point>>);
+
 /// The end of a queue that is gone, and where its team's faults go.
-type RetiredQueue = (Arc<QueueEvent>, Arc<dyn Faults>);
+type RetiredQueue = (Arc<dyn Point>, Arc<dyn Faults>);
 
 enum PendingFree {
     /// The allocation at this offset.
@@ -94,9 +64,6 @@ enum PendingFree {
     PinnedLoan(Pinned),
 }
 
-/// What keeps a region alive; taken out and dropped once no queue uses it any more.
-pub(crate) type RegionOwner = Box<dyn std::any::Any + Send>;
-
 /// A mutex that a panicking thread has left is used all the same: what it guards is changed in one step.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -104,7 +71,7 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl World {
     pub(crate) fn new(
-        machine: Box<dyn Machine>,
+        machine: Arc<dyn Machine>,
         window: u64,
         caps: Vec<u64>,
         links: Links,
@@ -125,6 +92,7 @@ impl World {
             departed: Mutex::default(),
             regions: Mutex::new(vec![NO_REGION; MOST_REGIONS]),
             lanes: Mutex::new(lanes),
+            patience: PATIENCE,
         };
         if initial > 0 {
             world.grow(&mut lock(&world.heap), initial)?;
@@ -170,10 +138,10 @@ impl World {
     }
 
     /// Remembers the end of a queue that goes away: nothing is freed that it may still use.
-    pub(crate) fn depart(&self, end: QueueEvent, faults: Arc<dyn Faults>) {
+    pub(crate) fn depart(&self, end: Arc<dyn Point>, faults: Arc<dyn Faults>) {
         let mut departed = lock(&self.departed);
         departed.retain(|(mark, _)| !mark.is_done().unwrap_or(true));
-        departed.push((Arc::new(end), faults));
+        departed.push((end, faults));
     }
 
     /// `bytes` bytes of zeros at one offset of every window.
@@ -300,7 +268,7 @@ impl World {
 
     /// Blocks until all queues have done what they were told.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let departed: Vec<Arc<QueueEvent>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
+        let departed: Vec<Arc<dyn Point>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
         departed.iter().try_for_each(|mark| mark.synchronize())?;
         let lanes: Vec<Arc<dyn CommandQueue>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
         lanes.iter().try_for_each(|lane| lane.synchronize())
@@ -309,19 +277,19 @@ impl World {
     /// Frees what `what` says after all that queues have been told so far; memory of the heap is overwritten first.
     fn retire(&self, what: PendingFree, bytes: u64) -> Result<()> {
         let lanes: Vec<Arc<dyn CommandQueue>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
-        let mut marks: Vec<Arc<QueueEvent>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
+        let mut marks: Vec<Arc<dyn Point>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
         for lane in &lanes {
-            marks.extend(lane.mark()?.map(Arc::new));
+            marks.extend(lane.mark()?);
         }
         if let PendingFree::Heap(offset) = what {
             let mut wiped = Vec::new();
             for (pe, janitor) in self.janitor.iter().enumerate() {
                 for mark in &marks {
-                    janitor.wait(mark)?;
+                    janitor.wait(&**mark)?;
                 }
                 let to = self.window_of(pe) + offset;
                 janitor.push(Op::Fill { to, bytes: bytes.next_multiple_of(ALIGN), value: 0 })?;
-                wiped.extend(janitor.mark()?.map(Arc::new));
+                wiped.extend(janitor.mark()?);
             }
             marks = wiped;
         }
@@ -412,6 +380,11 @@ impl PinnedLoan {
         self.memory.as_ref().map_or(0, Pinned::len)
     }
 
+    /// The bytes; no copy from or to them may be queued.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], Pinned::bytes)
+    }
+
     pub(crate) fn address(&self) -> u64 {
         self.memory.as_ref().map_or(0, |memory| memory.address() as u64)
     }
@@ -424,24 +397,81 @@ impl Drop for PinnedLoan {
     }
 }
 
+/// What of a world queues may still use.
+struct Remains {
+    lanes: Vec<Arc<dyn CommandQueue>>,
+    departed: Vec<RetiredQueue>,
+    leaving: Vec<Leaving>,
+    _machine: Arc<dyn Machine>,
+}
+
+impl Remains {
+    fn marks(&self) -> impl Iterator<Item = &Arc<dyn Point>> {
+        self.departed.iter().map(|(mark, _)| mark).chain(self.leaving.iter().flat_map(|(_, marks)| marks))
+    }
+
+    /// Whether no queue uses any of it, once that is so and until `end` at the most. A failed device uses nothing.
+    fn is_free_by(&self, end: Instant) -> bool {
+        self.marks().all(|mark| mark.synchronize_until(end).unwrap_or(true))
+            && self.lanes.iter().all(|lane| lane.synchronize_until(end).unwrap_or(true))
+    }
+
+    fn wait(&self) {
+        self.marks().for_each(|mark| _ = mark.synchronize());
+        self.lanes.iter().for_each(|lane| _ = lane.synchronize());
+    }
+}
+
 impl Drop for World {
     fn drop(&mut self) {
-        // Memory must not go away under a kernel. A failed device runs none.
-        for (mark, _) in lock(&self.departed).drain(..) {
-            let _ = mark.synchronize();
+        // Memory must not go away under a kernel. What is registered goes back to its owner when no queue uses it any more.
+        let remains = Remains {
+            lanes: self.service.drain(..).chain(self.janitor.drain(..)).collect(),
+            departed: std::mem::take(&mut *lock(&self.departed)),
+            leaving: std::mem::take(&mut *lock(&self.leaving)),
+            _machine: self.machine.clone(),
+        };
+        let bytes = lock(&self.heap).mapped().saturating_mul(self.caps.len() as u64);
+        if !remains.is_free_by(Instant::now() + bound(self.patience, bytes)) {
+            drop_after(remains, Remains::wait);
         }
-        for lane in self.service.iter().chain(&self.janitor) {
-            let _ = lane.synchronize();
-        }
-        // What is registered goes back to its owner when no queue uses it any more.
-        let heap = self.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut heap = std::mem::take(heap);
-        let _ = self.reclaim(&mut heap, true);
     }
 }
 
 impl std::fmt::Debug for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} bytes of symmetric memory", self.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bound::tests::Held;
+
+    /// Who drops a world waits for its queues for a while; its memory goes when they are done, however late.
+    #[test]
+    fn a_world_whose_queues_do_not_end_is_left_to_them() {
+        for is_held in [false, true] {
+            let machine = Arc::new(crate::sim::Machine::new(2 << 20));
+            let memory = Arc::downgrade(&machine);
+            let mut world = World::new(machine, 2 << 20, vec![2 << 20], Links::all(1), 0).unwrap();
+            Arc::get_mut(&mut world).unwrap().patience = Duration::from_millis(200);
+            let held = Arc::new(Held::default());
+            if !is_held {
+                held.let_go();
+            }
+            world.depart(held.clone(), world.machine.faults(1).unwrap());
+            let begun = Instant::now();
+            drop(world);
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(5) && (took >= Duration::from_millis(200)) == is_held, "{took:?}");
+            assert_eq!(memory.upgrade().is_some(), is_held);
+            held.let_go();
+            while memory.upgrade().is_some() {
+                assert!(begun.elapsed() < Duration::from_secs(60), "its memory stays");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
     }
 }

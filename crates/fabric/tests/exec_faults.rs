@@ -92,7 +92,7 @@ fn expect_refused(c: &Collectives, memory: &[Symmetric<u32>; 2], found: &Fault) 
 
 /// A team of the same PEs that is opened now does what it is told, in every way.
 fn expect_works(team: &Team) {
-    for tuning in [Tuning::default(), messages(), fused(), rings()] {
+    for tuning in [Tuning::default(), messages(), fused(), rings(), engines()] {
         let c = collectives(team, tuning);
         let (from, to) = (team.alloc::<u32>(1000).unwrap(), team.alloc::<u32>(1000).unwrap());
         for c in [c.now(), c.clone(), c.now()] {
@@ -119,6 +119,11 @@ fn fused() -> Tuning {
 /// Fused kernels by a plan.
 fn rings() -> Tuning {
     Tuning { direct: 0, direct_pair: 0, lanes: 4, chunk: 1024, slots: 2, ..fused() }
+}
+
+/// Copy engines.
+fn engines() -> Tuning {
+    Tuning { engines: 0, resident: 0, ..Tuning::default() }
 }
 
 /// A word that work of a team waits for, until [`Hold::release`] or the team's timeout.
@@ -199,6 +204,39 @@ fn a_queue_that_is_held_up_while_the_host_waits() {
         expect_works(&make(Options::default()));
         drop((c, memory, team, hold));
         assert!(begun.elapsed() < MOST, "{:?}", begun.elapsed());
+    });
+}
+
+/// What goes by copy engines, which end no wait by themselves: the host does, where it waits for the copies or for a queue behind them.
+#[test]
+fn a_queue_that_is_held_up_before_copy_engines() {
+    each_cuda(|make| {
+        for (away, is_now) in [(0, true), (1, true), (0, false), (1, false)] {
+            let begun = Instant::now();
+            let team = make(options(TIMEOUT));
+            let c = collectives(&team, engines());
+            let memory = [(); 2].map(|()| team.alloc::<u32>(1 << 20).unwrap());
+            c.now().all_reduce(Combine::Sum, &memory[0], &memory[1]).unwrap();
+            let hold = Hold::new(make(options(LONGEST_HOLD)), away);
+            let held = hold.team.queue(away).record().unwrap();
+            team.queue(away).wait(&held).unwrap();
+            let asked = Instant::now();
+            let error = match is_now {
+                true => c.now().all_reduce(Combine::Sum, &memory[0], &memory[1]).unwrap_err(),
+                false => {
+                    c.all_reduce(Combine::Sum, &memory[0], &memory[1]).unwrap();
+                    team.synchronize().unwrap_err()
+                }
+            };
+            let (found, took) = (fault(error), asked.elapsed());
+            assert!(took >= TIMEOUT && took < LONGEST_HOLD / 2 && !held.is_done().unwrap(), "{took:?}");
+            expect_named(&found, FaultKind::Copy, 1 - away, away);
+            expect_refused(&c, &memory, &found);
+            hold.release();
+            drop((c, memory, team));
+            expect_works(&make(Options::default()));
+            assert!(begun.elapsed() < MOST, "{:?}", begun.elapsed());
+        }
     });
 }
 

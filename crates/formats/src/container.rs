@@ -10,7 +10,7 @@
 
 use crate::error::{FormatError, Place, Result};
 use crate::file::RegularFile;
-use crate::kind::FileKind;
+use crate::kind::{FileKind, OtherSystem};
 use crate::limits;
 use std::io::{self, Write};
 use tandem_ops::CurveId;
@@ -18,7 +18,7 @@ use tandem_ops::CurveId;
 impl FileKind {
     fn magic(self) -> Option<&'static [u8; 4]> {
         match self {
-            FileKind::Zkey => Some(b"zkey"),
+            FileKind::Zkey | FileKind::ZkeyOf(_) => Some(b"zkey"),
             FileKind::Wtns => Some(b"wtns"),
             FileKind::R1cs => Some(b"r1cs"),
             FileKind::Ptau => Some(b"ptau"),
@@ -29,7 +29,7 @@ impl FileKind {
     /// Newest version of the container that snarkjs 0.7.6 reads.
     fn version_max(self) -> u32 {
         match self {
-            FileKind::Zkey | FileKind::Wtns => 2,
+            FileKind::Zkey | FileKind::ZkeyOf(_) | FileKind::Wtns => 2,
             _ => 1,
         }
     }
@@ -49,6 +49,22 @@ impl FileKind {
                 "H points",
                 "contributions",
             ],
+            FileKind::ZkeyOf(OtherSystem::Plonk) => &[
+                "protocol",
+                "PLONK header",
+                "additions",
+                "A signals",
+                "B signals",
+                "C signals",
+                "Qm",
+                "Ql",
+                "Qr",
+                "Qo",
+                "Qc",
+                "permutation",
+                "Lagrange polynomials",
+                "powers of tau",
+            ],
             FileKind::Wtns => &["header", "values"],
             FileKind::R1cs => &["header", "constraints", "wire to label map", "custom gates", "custom gate uses"],
             FileKind::Ptau => {
@@ -64,6 +80,8 @@ impl FileKind {
 pub(crate) fn expect_kind(bytes: &[u8], expected: FileKind) -> Result<()> {
     match FileKind::of(bytes) {
         Some(kind) if kind == expected => Ok(()),
+        // Which system a key is for stands in a section that may come last.
+        Some(FileKind::Zkey) if matches!(expected, FileKind::ZkeyOf(_)) => Ok(()),
         found => Err(FileKind::refuse(found, expected.describe())),
     }
 }
@@ -179,10 +197,22 @@ impl Heads {
     /// # Errors
     /// As for [`Container::parse`]; the file cannot be read.
     pub(crate) fn read(file: &RegularFile, kind: FileKind) -> Result<Self> {
+        Self::with(file, kind, kind == FileKind::Zkey)
+    }
+
+    /// The same, of the list of contributions no more than of other sections.
+    ///
+    /// # Errors
+    /// As for [`Heads::read`].
+    pub(crate) fn starts(file: &RegularFile, kind: FileKind) -> Result<Self> {
+        Self::with(file, kind, false)
+    }
+
+    fn with(file: &RegularFile, kind: FileKind, has_list: bool) -> Result<Self> {
         let (version, sections) = table(file, kind)?;
         let bytes = sections.iter().enumerate().map(|(i, section)| {
             // The list of contributions is shown whole.
-            let is_list = kind == FileKind::Zkey && section.id == 10 && sections[..i].iter().all(|s| s.id != 10);
+            let is_list = has_list && section.id == 10 && sections[..i].iter().all(|s| s.id != 10);
             let most = if is_list { limits::CONTRIBUTIONS_BYTES_MAX } else { limits::HEAD_BYTES };
             let mut bytes = vec![0; section.len.min(most)];
             file.read_at(&mut bytes, section.offset as u64)?;

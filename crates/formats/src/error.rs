@@ -120,6 +120,12 @@ impl FormatError {
         self
     }
 
+    /// The same about a number of a key, which is no proof's fault.
+    pub(crate) fn into_damage(mut self) -> Self {
+        self.0.is_no_element = false;
+        self
+    }
+
     /// Whether the file is formed well and only a number in it is not below the modulus.
     pub fn is_no_element(&self) -> bool {
         self.0.is_no_element

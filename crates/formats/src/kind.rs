@@ -51,7 +51,7 @@ pub enum FileKind {
     Empty,
 }
 
-/// A proof system that snarkjs has and Tandem does not.
+/// A proof system of snarkjs beside Groth16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherSystem {
     /// PLONK.
@@ -120,9 +120,14 @@ impl FileKind {
     /// What to do with such a file where another kind is expected.
     fn advice(self) -> &'static str {
         match self {
-            FileKind::ZkeyOf(_) | FileKind::VerificationKeyOf(_) | FileKind::ProofOf(_) => {
-                "Tandem proves Groth16: make the key with tandem setup or snarkjs groth16 setup"
+            FileKind::ZkeyOf(OtherSystem::Fflonk)
+            | FileKind::VerificationKeyOf(OtherSystem::Fflonk)
+            | FileKind::ProofOf(OtherSystem::Fflonk) => {
+                "Tandem proves Groth16 and PLONK: make the key with tandem setup or snarkjs"
             }
+            FileKind::ZkeyOf(OtherSystem::Plonk)
+            | FileKind::VerificationKeyOf(OtherSystem::Plonk)
+            | FileKind::ProofOf(OtherSystem::Plonk) => "use files of one proof system",
             FileKind::Circom => "compile it first: circom circuit.circom --r1cs --wasm --sym --O2",
             FileKind::Graph => "a graph computes witnesses: tandem witness GRAPH input.json witness.wtns",
             FileKind::GitLfsPointer => "run git lfs pull",

@@ -3,12 +3,13 @@
 //! | file | reading | writing |
 //! |---|---|---|
 //! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
+//! | `.zkey` (PLONK) | [`PlonkZkey::parse`] | [`PlonkWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
 //! | `.sym` | [`sym::names_of`] | |
-//! | `.ptau` (header) | [`PtauHeader::parse`] | |
-//! | `verification_key.json` | [`VerificationKey::parse`] | [`VerificationKey::to_json`] |
-//! | `proof.json` | [`Proof::parse`] | [`Proof::to_json`] |
+//! | `.ptau` | [`PtauHeader::parse`], [`PtauFile`] | [`PtauWriter`] |
+//! | `verification_key.json` | [`VerificationKey::parse`], [`PlonkVerificationKey::parse`] | [`VerificationKey::to_json`], [`PlonkVerificationKey::to_json`] |
+//! | `proof.json` | [`Proof::parse`], [`PlonkProof::parse`] | [`Proof::to_json`], [`PlonkProof::to_json`] |
 //! | `public.json` | [`json::parse_public`] | [`json::public_to_json`] |
 //!
 //! [`RegularFile`] brings a file into memory, [`output`] makes files appear whole or not at all. What a large file is, without reading
@@ -29,7 +30,8 @@ mod modulus;
 pub mod output;
 mod part;
 pub mod place;
-mod ptau;
+pub mod plonk;
+pub mod ptau;
 mod r1cs;
 pub mod sym;
 mod system;
@@ -38,15 +40,16 @@ pub mod zkey;
 
 pub use error::{FormatError, Place, Result};
 pub use file::{FileBytes, RegularFile};
-pub use json::{Proof, VerificationKey};
+pub use json::{PlonkProof, PlonkVerificationKey, Proof, VerificationKey};
 pub use kind::{FileKind, OtherSystem};
 pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};
-pub use ptau::PtauHeader;
+pub use plonk::{PlonkFile, PlonkHeader, PlonkWriter, PlonkZkey};
+pub use ptau::{PtauFile, PtauHeader, PtauWriter};
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
 pub use system::on_abort;
 pub use wtns::{Wtns, WtnsHeader};
-pub use zkey::{Coef, Coefs, Matrices, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter};
+pub use zkey::{Coef, Coefs, Matrices, Protocol, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter};
 
 /// The example of the README is a test.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! The head of a powers of tau file: enough to say what it is.
+//! Powers of tau files: their head, and the points that a set-up takes.
 //!
 //! ```text
 //! 1 header         u32 n8 | p | u32 power | u32 power of the whole ceremony
@@ -7,13 +7,18 @@
 //! 12 to 15         Lagrange bases, where the file is prepared for phase 2
 //! ```
 
+mod write;
+
+pub use write::{PtauSection, PtauWriter};
+
 use crate::container::{Container, Heads};
-use crate::error::{InFile, Result};
+use crate::error::{FormatError, InFile, Place, Result, MORE_MEMORY};
 use crate::file::RegularFile;
 use crate::kind::FileKind;
+use crate::zkey::{coordinate_not_below, G1Point, G2Point};
 use crate::{limits, modulus};
 use std::path::Path;
-use tandem_ops::CurveId;
+use tandem_ops::{Curve, CurveId, Wire};
 
 /// What a powers of tau file says of itself. Its points are not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,5 +78,77 @@ impl PtauHeader {
         }
         let n_contributions = if file.has(7) { Some(file.section(7)?.u32("number of contributions")?) } else { None };
         Ok(Self { curve, power, ceremony_power, is_prepared: file.has(12), n_contributions })
+    }
+}
+
+/// A powers of tau file, of which points are read as they are asked for.
+#[derive(Debug)]
+pub struct PtauFile {
+    file: RegularFile,
+    /// What the file says of itself.
+    pub header: PtauHeader,
+    /// Offsets of the powers in G1 and in G2.
+    offsets: [u64; 2],
+}
+
+impl PtauFile {
+    /// Opens a file and looks at its header.
+    ///
+    /// # Errors
+    /// As for [`PtauHeader::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = RegularFile::open(&path)?;
+        let look = |heads: Heads| {
+            let container = heads.container();
+            let header = PtauHeader::of(&container)?;
+            let offset = |id| container.section(id).map(|section| section.offset() as u64);
+            Ok((header, [offset(2)?, offset(3)?]))
+        };
+        let looked = Heads::read(&file, FileKind::Ptau).and_then(look);
+        let (header, offsets) = looked.in_file(file.path())?;
+        Ok(Self { file, header, offsets })
+    }
+
+    /// The first `count` powers of tau in G1, with coordinates below the modulus. Whether they are points of the group is not checked.
+    ///
+    /// # Errors
+    /// The file has fewer, or cannot be read; a coordinate is not below the modulus.
+    pub fn powers_g1<C: Curve>(&self, count: usize) -> Result<Vec<G1Point<C>>> {
+        self.points::<C, _>((2, "tau G1"), self.offsets[0], (2u64 << self.header.power) - 1, count)
+    }
+
+    /// The first `count` powers of tau in G2, likewise.
+    ///
+    /// # Errors
+    /// As for [`PtauFile::powers_g1`].
+    pub fn powers_g2<C: Curve>(&self, count: usize) -> Result<Vec<G2Point<C>>> {
+        self.points::<C, _>((3, "tau G2"), self.offsets[1], 1 << self.header.power, count)
+    }
+
+    fn points<C: Curve, P: Wire>(
+        &self,
+        section: (u32, &'static str),
+        start: u64,
+        has: u64,
+        count: usize,
+    ) -> Result<Vec<P>> {
+        let place = |offset| Place { section: Some(section), offset: Some(offset), ..Place::default() };
+        let problem = |offset, problem: String| FormatError::at(place(offset), problem).in_file(self.file.path());
+        if self.header.curve != C::ID {
+            let problem = format!("expected powers of tau for {}, found those for {}", C::ID, self.header.curve);
+            return Err(FormatError::whole(problem, Some("use files made for one curve")).in_file(self.file.path()));
+        }
+        if count as u64 > has {
+            return Err(problem(start, format!("expected {count} points or more, found {has}")));
+        }
+        let mut points = tandem_ops::memory::filled("read powers of tau", count, P::zeroed())
+            .map_err(|e| FormatError::whole(e.to_string(), Some(MORE_MEMORY)).in_file(self.file.path()))?;
+        self.file.read_at(bytemuck::cast_slice_mut(&mut points), start).in_file(self.file.path())?;
+        if let Some(at) = coordinate_not_below::<C>(bytemuck::cast_slice(&points)) {
+            let width = modulus::base(C::ID).len() as u64 * 8;
+            let found = "expected coordinates below the base field modulus, found a larger one".to_string();
+            return Err(problem(start + at as u64 * width, found));
+        }
+        Ok(points)
     }
 }

@@ -1,8 +1,8 @@
 //! The random scalars of a proof.
 
-use crate::{Error, KeyPoints, Result};
-use ark_ff::PrimeField;
-use tandem_ops::{Canonical, Curve, Group};
+use crate::{KeyPoints, Result};
+use tandem_ops::{Curve, Group};
+use tandem_proof::random_scalar;
 use zeroize::Zeroizing;
 
 /// The two random scalars that keep a proof from telling anything of its witness. Wiped when dropped.
@@ -15,7 +15,7 @@ impl<C: Curve> Blinding<C> {
     /// Draws both from the operating system.
     ///
     /// # Errors
-    /// [`Error::Random`].
+    /// [`crate::Error::Random`].
     pub fn random() -> Result<Self> {
         Ok(Self { r: random_scalar::<C>()?, s: random_scalar::<C>()? })
     }
@@ -51,23 +51,10 @@ pub(crate) struct Terms<C: Curve> {
     pub(crate) c: <C::G1 as Group>::Ark,
 }
 
-/// A scalar of which all values are equally likely: bits of the modulus's length are drawn until they are below it.
-fn random_scalar<C: Curve>() -> Result<Zeroizing<C::Fr>> {
-    let bits = C::Fr::MODULUS_BIT_SIZE;
-    let mut limbs = Zeroizing::new([0u64; 4]);
-    loop {
-        getrandom::fill(bytemuck::bytes_of_mut(&mut *limbs)).map_err(|e| Error::Random(e.to_string()))?;
-        limbs[3] &= u64::MAX >> (256 - bits);
-        if let Some(scalar) = C::from_canonical(Canonical(*limbs)) {
-            return Ok(Zeroizing::new(scalar));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ark_ff::{AdditiveGroup, BigInteger};
+    use ark_ff::{AdditiveGroup, BigInteger, PrimeField};
     use std::collections::HashSet;
     use tandem_ops::{Bls12_381, Bn254};
 

@@ -2,32 +2,10 @@
 //! and verifies it part by part as the parts come in.
 
 use crate::blinding::Terms;
-use crate::{Blinding, PreparedKey, Proof, Refusal, Request, Result, P1};
+use crate::{Blinding, HostSpan, PreparedKey, Proof, Refusal, Request, Result, P1};
 use ark_ec::CurveGroup;
 use std::sync::OnceLock;
-use std::time::Instant;
 use tandem_ops::{Canonical, Curve, Group, Pending, ProofBackend};
-
-/// What the host did when, for a trace.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HostSpan {
-    /// What it was.
-    pub name: &'static str,
-    /// When it began.
-    pub begun: Instant,
-    /// How long it took.
-    pub seconds: f64,
-}
-
-impl HostSpan {
-    /// Runs `work` and notes when.
-    pub(crate) fn of<T>(spans: &mut Vec<HostSpan>, name: &'static str, work: impl FnOnce() -> T) -> T {
-        let begun = Instant::now();
-        let result = work();
-        spans.push(HostSpan { name, begun, seconds: begun.elapsed().as_secs_f64() });
-        result
-    }
-}
 
 /// The lanes' parts of the sums, on their way. That over H only ever occurs with that over L: `c` is both.
 pub(crate) struct Sums<C: Curve> {

@@ -10,32 +10,23 @@
 mod blinding;
 pub mod check;
 pub mod digits;
-mod error;
 mod finish;
-mod fixed_base;
 mod key;
 mod owned;
 pub mod plan;
-mod progress;
 mod prove;
-mod request;
 pub mod setup;
 pub mod synthetic;
 mod tuning;
 mod verify;
-mod witness;
 
 pub use blinding::Blinding;
-pub use error::{Error, Result};
-pub use finish::HostSpan;
 pub use key::{KeyPoints, KeyView, ProvingKey, VerifyingKey};
 pub use owned::OwnedKey;
 pub use plan::{Layout, Shape};
-pub use progress::{Progress, Silent};
 pub use prove::{prove, prove_staged, prove_verified, stage, Made, Proof, Staged};
-pub use request::Request;
-pub use verify::{PreparedKey, Refusal};
-pub use witness::Witness;
+pub use tandem_proof::{Error, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
+pub use verify::PreparedKey;
 
 use tandem_ops::{Curve, Group};
 

@@ -1,16 +1,18 @@
 //! The proof.
 
 use crate::blinding::Terms;
-use crate::finish::{HostSpan, Sums};
+use crate::finish::Sums;
 use crate::plan::{TransformPlacement, WitnessQuery};
-use crate::{Blinding, Error, PreparedKey, ProvingKey, Refusal, Request, Result, Witness, P1, P2};
+use crate::{Blinding, Error, HostSpan, PreparedKey, ProvingKey, Request, Result, Witness, P1, P2};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Backend, Buffer, Canonical, Coset, Curve, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order, ProofBackend,
-    ScalarRecoding, Scalars,
+    Arriving, Backend, Buffer, Canonical, Coset, Curve, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order,
+    ProofBackend, ScalarRecoding, Scalars,
 };
+use tandem_proof::settled;
 
 /// A proof.
 #[derive(Debug, Clone, Copy)]
@@ -47,16 +49,22 @@ impl<C: Curve> PartialEq for Proof<C> {
     }
 }
 
-/// A witness in the memory of a key's lanes, or on its way there, for one proof. Wiped when dropped.
-pub struct Staged<C: Curve, B: ProofBackend<C>> {
+/// A witness on buffers of a key's lanes.
+struct Uploaded<C: Curve, W> {
     witness: Witness<C>,
-    wires: Vec<B::Buf<Canonical>>,
+    wires: Vec<W>,
     host: Vec<HostSpan>,
 }
 
-/// Uploads a witness for a proof that comes later: other proofs with the key may be under way meanwhile, and their spans are
-/// not this one's. Each lane takes all of it over its own link. An exchange of pieces between lanes, enqueued beside a proof, could come in
-/// another order on one lane than on another, so that each would wait for the other.
+/// What a proof works with.
+type Wires<C, B> = Uploaded<C, <B as Backend>::Buf<Canonical>>;
+
+/// A witness on its way to a key's lanes, for one proof. Wiped when dropped.
+pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, Arriving<B::Buf<Canonical>>>);
+
+/// Uploads a witness for a proof that comes later. Other proofs with the key may be under way meanwhile: the upload runs beside them, and
+/// their spans are not this one's. Each lane takes all of it over its own link. An exchange of pieces between lanes, enqueued beside a
+/// proof, could come in another order on one lane than on another, so that each would wait for the other.
 ///
 /// # Errors
 /// [`Error::Witness`] for one of another length; [`Error::Backend`]; [`Error::Interrupted`].
@@ -66,20 +74,20 @@ pub fn stage<C: Curve, B: ProofBackend<C>>(
     witness: &Witness<C>,
     request: &Request<'_>,
 ) -> Result<Staged<C, B>> {
-    uploaded(key, witness, request, |lanes, values| {
-        let to_lane = |&lane: &Lane| backend.upload_to_all(&[lane], values, &request.timeline);
-        let bufs: Vec<Vec<_>> = lanes.iter().map(to_lane).collect::<tandem_ops::Result<_>>()?;
-        Ok(bufs.into_iter().flatten().collect())
-    })
+    let beside = |lanes: &[Lane], values: &Arc<HostBuf<Canonical>>| {
+        lanes.iter().map(|&lane| backend.upload_beside(lane, values)).collect()
+    };
+    uploaded(key, witness, request, UPLOADS, beside).map(Staged)
 }
 
-/// The witness as `upload` brings it to the lanes that want all of it.
-fn uploaded<C: Curve, B: ProofBackend<C>>(
+/// The witness as `upload` brings it to the lanes that want all of it, in one of their queues.
+fn uploaded<C: Curve, B: ProofBackend<C>, W>(
     key: &ProvingKey<C, B>,
     witness: &Witness<C>,
     request: &Request<'_>,
-    upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<B::Buf<Canonical>>>,
-) -> Result<Staged<C, B>> {
+    queue: usize,
+    upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<W>>,
+) -> Result<Uploaded<C, W>> {
     let (has, expected) = (witness.values().len(), key.shape.variables);
     if has != expected {
         return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {expected} wires")));
@@ -87,13 +95,13 @@ fn uploaded<C: Curve, B: ProofBackend<C>>(
     request.check()?;
     let (lanes, mut host) = (&key.schedule.whole, Vec::new());
     let wires = HostSpan::of(&mut host, UPLOAD, || {
-        let spans: Vec<_> = lanes.iter().map(|&lane| request.timeline.begin(lane, UPLOAD)).collect();
+        let spans: Vec<_> = lanes.iter().map(|&lane| request.timeline.begin_in(lane, queue, UPLOAD)).collect();
         let wires = upload(lanes, witness.shared());
         spans.into_iter().for_each(|span| request.timeline.end(span));
         wires
     })?;
     lanes.iter().for_each(|&lane| request.progress.enqueued(UPLOAD, lane));
-    Ok(Staged { witness: witness.clone(), wires, host })
+    Ok(Uploaded { witness: witness.clone(), wires, host })
 }
 
 /// Uploads the witness of a proof that begins with it, over all links at once.
@@ -102,8 +110,8 @@ fn upload<C: Curve, B: ProofBackend<C>>(
     key: &ProvingKey<C, B>,
     witness: &Witness<C>,
     request: &Request<'_>,
-) -> Result<Staged<C, B>> {
-    uploaded(key, witness, request, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
+) -> Result<Wires<C, B>> {
+    uploaded(key, witness, request, 0, |lanes, values| backend.upload_to_all(lanes, values, &request.timeline))
 }
 
 const UPLOAD: &str = "upload witness";
@@ -131,17 +139,7 @@ pub fn prove<C: Curve, B: ProofBackend<C>>(
 }
 
 /// A proof that has been verified, and how the host's time was spent.
-#[derive(Debug)]
-pub struct Made<C: Curve> {
-    /// The proof, right or wrong.
-    pub proof: Proof<C>,
-    /// What the verifier says of it, as [`PreparedKey::verify`] would.
-    pub verdict: std::result::Result<(), Refusal>,
-    /// When that was known.
-    pub ended: Instant,
-    /// What the host did when.
-    pub host: Vec<HostSpan>,
-}
+pub type Made<C> = tandem_proof::Made<Proof<C>>;
 
 /// Makes a proof and verifies it, for the most part while the lanes still work on it. `verifier` is of the same key. A request that
 /// is cancelled ends within one primitive; the backend and the key serve the next one as if it had not been made.
@@ -171,11 +169,16 @@ pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
     blinding: &Blinding<C>,
     request: &Request<'_>,
 ) -> Result<Made<C>> {
+    let Staged(staged) = staged;
     let lanes = staged.wires.iter().map(|buf| buf.lane());
     if staged.witness.values().len() != key.shape.variables || !lanes.eq(key.schedule.whole.iter().copied()) {
         return Err(tandem_ops::Error::invalid("prove", "the witness was staged for another key").into());
     }
-    make(backend, key, verifier, blinding, request, || Ok(staged))
+    make(backend, key, verifier, blinding, request, || {
+        let Uploaded { witness, wires, host } = staged;
+        let wires = wires.into_iter().map(|buf| backend.arrived(buf)).collect::<tandem_ops::Result<_>>()?;
+        Ok(Uploaded { witness, wires, host })
+    })
 }
 
 fn make<C: Curve, B: ProofBackend<C>>(
@@ -184,25 +187,16 @@ fn make<C: Curve, B: ProofBackend<C>>(
     verifier: &PreparedKey<C>,
     blinding: &Blinding<C>,
     request: &Request<'_>,
-    staged: impl FnOnce() -> Result<Staged<C, B>>,
+    wires: impl FnOnce() -> Result<Wires<C, B>>,
 ) -> Result<Made<C>> {
     let made = || {
-        let Begun { sums, terms, witness, mut host } = begin(backend, key, blinding, request, staged)?;
+        let Begun { sums, terms, witness, mut host } = begin(backend, key, blinding, request, wires)?;
         let publics = &witness.values()[1..=key.shape.publics];
         let (proof, verdict) =
             sums.finish_verified(backend, terms, (verifier, publics), blinding, request, &mut host)?;
         Ok(Made { proof, verdict, ended: Instant::now(), host })
     };
     settled(backend, made())
-}
-
-/// After a cancelled request nothing of it is left on the lanes, and what was uploaded is overwritten.
-fn settled<B: Backend, T>(backend: &B, made: Result<T>) -> Result<T> {
-    if let Err(Error::Interrupted) = &made {
-        // A device that failed meanwhile says so with the next request.
-        _ = backend.synchronize();
-    }
-    made
 }
 
 /// A proof of which everything is enqueued.
@@ -220,12 +214,12 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     key: &ProvingKey<C, B>,
     blinding: &Blinding<C>,
     request: &Request<'_>,
-    staged: impl FnOnce() -> Result<Staged<C, B>>,
+    wires: impl FnOnce() -> Result<Wires<C, B>>,
 ) -> Result<Begun<C>> {
     let terms = OnceLock::new();
     let (sums, witness, host) = rayon::in_place_scope(|scope| {
         scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
-        let Staged { witness, wires, mut host } = staged()?;
+        let Uploaded { witness, wires, mut host } = wires()?;
         let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, request))?;
         Result::Ok((sums, witness, host))
     })?;

@@ -4,7 +4,6 @@
 //! wire alone on its left side; gamma is 1; H is the Lagrange basis of the doubled domain at its odd points, over
 //! delta. delta is drawn here, as the first contribution of a ceremony would.
 
-use crate::fixed_base::Table;
 use crate::{Error, KeyPoints, Progress, Result, Shape, P1, P2};
 use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{AdditiveGroup, FftField, Field, PrimeField, UniformRand};
@@ -12,39 +11,13 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use tandem_ops::{memory, Curve, Group, Mont2};
+use tandem_proof::fixed_base::Table;
+
+pub use tandem_proof::circuit::{Circuit, Constraint, Terms};
 use zeroize::Zeroizing;
 
 /// What memory is taken for, in messages.
 pub(crate) const OP: &str = "setup";
-
-/// A linear combination of wires.
-pub type Terms<C> = Vec<(u32, <C as Curve>::Fr)>;
-
-/// One constraint: the product of `a` and `b` is `c`.
-#[derive(Debug, Clone)]
-pub struct Constraint<C: Curve> {
-    /// Left factor.
-    pub a: Terms<C>,
-    /// Right factor.
-    pub b: Terms<C>,
-    /// Product.
-    pub c: Terms<C>,
-}
-
-/// A circuit that can be walked through, row by row, more than once.
-pub trait Circuit<C: Curve> {
-    /// Number of constraints.
-    fn constraints(&self) -> usize;
-    /// Number of wires, the constant 1 among them.
-    fn variables(&self) -> usize;
-    /// Number of public outputs and inputs: wires 1 to this.
-    fn publics(&self) -> usize;
-    /// Calls `row` with each constraint in order. The walk ends at the first error, which it returns.
-    ///
-    /// # Errors
-    /// [`Error::Circuit`] where the circuit cannot be read; those of `row`.
-    fn walk(&self, row: &mut dyn FnMut(&Constraint<C>) -> Result<()>) -> Result<()>;
-}
 
 /// An entry of matrix A (0) or B (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

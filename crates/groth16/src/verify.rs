@@ -1,12 +1,13 @@
 //! Verification of proofs.
 
-use crate::check::{check_curve, check_finite, check_point, Fault};
 use crate::{Error, Proof, Result, VerifyingKey, P1, P2};
 use ark_ec::pairing::{MillerLoopOutput, Pairing, PairingOutput};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, PrimeField};
 use rayon::prelude::*;
 use tandem_ops::{Canonical, Curve, Group};
+use tandem_proof::points::{check_curve, check_finite, check_point, Fault};
+use tandem_proof::Refusal;
 
 type G2Prepared<C> = <<C as Curve>::Pairing as Pairing>::G2Prepared;
 
@@ -21,33 +22,6 @@ pub struct PreparedKey<C: Curve> {
     minus_gamma: G2Prepared<C>,
     minus_delta: G2Prepared<C>,
     ic: Vec<Affine<C>>,
-}
-
-/// Why a proof is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Another number of public values than the key's.
-    #[error("{has} public values; the verification key has {expected}")]
-    PublicCount {
-        /// How many came.
-        has: usize,
-        /// How many the key has.
-        expected: usize,
-    },
-    /// A public value that is not below the modulus: it would stand for another one.
-    #[error("public value {0} is not below the modulus")]
-    PublicRange(usize),
-    /// A point that is none of its group.
-    #[error("point {name} of the proof {fault}")]
-    Point {
-        /// `pi_a`, `pi_b` or `pi_c`.
-        name: &'static str,
-        /// What is wrong with it.
-        fault: Fault,
-    },
-    /// The pairing equation does not hold.
-    #[error("the pairing equation does not hold")]
-    Equation,
 }
 
 /// A factor of the equation's left side before the final exponentiation, or why there is none.

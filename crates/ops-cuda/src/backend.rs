@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tandem_cuda::{Device, DeviceBuffer, DevicePtr, PinnedBlock, PinnedPool, Source, Upload};
 use tandem_ops::{
-    Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info, Lane, Pending, Result, Timeline, Wire,
+    Arriving, Backend, Buffer, DeviceKind, Error, HostBuf, HostMemory, Info, Lane, Pending, Result, Timeline, Wire,
 };
 
 /// Page-locked host memory that is kept when nobody uses it: four witnesses of 2^24 values.
@@ -248,6 +248,26 @@ impl Backend for Cuda {
         }
         bufs.iter_mut().for_each(|buf| buf.truncate(src.len()));
         Ok(bufs.into_iter().zip(lanes).map(|(memory, &lane)| CudaBuf { memory, lane }).collect())
+    }
+
+    /// On a stream of its own, in memory that no kernel in hand has used: the copy waits for nothing, and the lane for it only once it has
+    /// arrived.
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<CudaBuf<T>>> {
+        const OP: &str = "upload";
+        let ctx = self.lane(OP, lane)?;
+        let mut memory = ctx.alloc_on_upload_stream(OP, src.len())?;
+        let source: Arc<dyn Source> = Arc::new(Kept(src.clone()));
+        let bytes = 0..source.bytes().len();
+        if !ctx.queue_upload(OP, (&mut memory, 0), &source, bytes)? {
+            ctx.upload(OP, &mut memory, 0, src[..].into())?;
+        }
+        Ok(Arriving::new(CudaBuf { memory, lane }))
+    }
+
+    fn arrived<T: Wire>(&self, arriving: Arriving<CudaBuf<T>>) -> Result<CudaBuf<T>> {
+        let mut buf = arriving.into_inner();
+        self.lane("upload", buf.lane)?.move_to_stream("upload", &mut buf.memory)?;
+        Ok(buf)
     }
 
     fn copy<T: Wire>(&self, src: &CudaBuf<T>, range: Range<usize>, lane: Lane) -> Result<CudaBuf<T>> {

@@ -18,8 +18,8 @@ const SLOT_BYTES: usize = 1 << 20;
 /// Threads that fill slots: more fill them no faster.
 const MOST_FILLERS: usize = 16;
 
-/// One GPU of the team, with a memory pool of its own and three streams: one for work in order, one for reductions, which leave most of
-/// the GPU idle, and one for what nobody waits for.
+/// One GPU of the team, with a memory pool of its own and four streams: one for work in order, one for reductions, which leave most of
+/// the GPU idle, one for what is uploaded beside both, and one for what nobody waits for.
 pub(crate) struct LaneCtx {
     pub(crate) lane: Lane,
     pub(crate) device: Device,
@@ -31,6 +31,8 @@ pub(crate) struct LaneCtx {
     stream: Arc<Stream>,
     /// Its kernels start before those of `stream` that wait, and so run beside them.
     reduce_stream: Arc<Stream>,
+    /// Its copies wait for no kernel.
+    upload_stream: Arc<Stream>,
     /// Its kernels start where those of the others leave room.
     cleanup_stream: Arc<Stream>,
     pool: Arc<Pool>,
@@ -51,6 +53,7 @@ impl LaneCtx {
             properties,
             stream: Arc::new(Stream::with_raised_priority(device)?),
             reduce_stream: Arc::new(Stream::with_high_priority(device)?),
+            upload_stream: Arc::new(Stream::new(device)?),
             cleanup_stream: Arc::new(Stream::new(device)?),
             pool: Arc::new(Pool::new(device)?),
             staging: Staging::new(SLOTS, SLOT_BYTES, on_threads),
@@ -77,6 +80,11 @@ impl LaneCtx {
         &self.reduce_stream
     }
 
+    /// The stream of uploads beside the rest.
+    pub(crate) fn upload_stream(&self) -> &Arc<Stream> {
+        &self.upload_stream
+    }
+
     /// Bytes of memory that could still be handed out.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.pool.free_bytes().unwrap_or(0)
@@ -90,6 +98,16 @@ impl LaneCtx {
     /// As [`LaneCtx::alloc`], for what is used on the reduce stream alone.
     pub(crate) fn alloc_on_reduce_stream<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
         self.alloc_on(op, &self.reduce_stream, len, true)
+    }
+
+    /// As [`LaneCtx::alloc`], for what is written on the upload stream before [`LaneCtx::move_to_stream`].
+    pub(crate) fn alloc_on_upload_stream<T: Wire>(&self, op: &'static str, len: usize) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(op, &self.upload_stream, len, true)
+    }
+
+    /// All that is done with a buffer from here on is done in the lane's order, which waits for what was done with it before.
+    pub(crate) fn move_to_stream<T: Wire>(&self, op: &'static str, buffer: &mut DeviceBuffer<T>) -> Result<()> {
+        buffer.follow(&self.stream).map_err(|e| self.error(op, e))
     }
 
     /// All that is done with a buffer from here on is done on the reduce stream, after what was enqueued on the lane before.
@@ -186,8 +204,11 @@ impl LaneCtx {
 
     /// Blocks until the lane has done all that it was told, and overwrites what was uploaded.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let done =
-            self.stream.synchronize().and(self.reduce_stream.synchronize()).and(self.cleanup_stream.synchronize());
+        // Every stream is waited for, even where one has failed.
+        let done = [&self.stream, &self.reduce_stream, &self.upload_stream, &self.cleanup_stream]
+            .map(|stream| stream.synchronize())
+            .into_iter()
+            .collect::<tandem_cuda::Result<()>>();
         let done = done.map_err(|e| self.error("synchronize", e));
         self.staging.wipe();
         done
@@ -259,7 +280,7 @@ fn fabric_error(
     match error {
         E::Device(error) => of_device(error),
         E::OutOfMemory { wanted, device, .. } => Error::OutOfMemory { op, device, wanted, free: free() },
-        E::Fault(_) | E::NoPeer { .. } | E::NotResident(_) | E::Plan(_) | E::WrongSchedule(_) => {
+        E::Fault(_) | E::Late { .. } | E::NoPeer { .. } | E::NotResident(_) | E::Plan(_) | E::WrongSchedule(_) => {
             Error::Device { op, device, code: FABRIC_FAILED, code_name: "fabric".into(), text }
         }
         E::Topology(_) | E::Job(_) | E::Invalid { .. } => Error::invalid(op, text),
@@ -366,6 +387,9 @@ mod tests {
         assert_eq!(kept(E::Device(device)).to_string(), "gather on GPU failed: cudaErrorX (700), why");
         let wait = kept(E::NotResident("the kernel needs 200 blocks, 132 fit".into()));
         assert!(matches!(&wait, Error::Device { code: FABRIC_FAILED, text, .. } if text.contains("132 fit")), "{wait}");
+        let late = E::Late { op: "read", device: "GPU 1".into(), bytes: 9, waited: std::time::Duration::from_secs(11) };
+        let late = kept(late);
+        assert!(matches!(&late, Error::Device { code: FABRIC_FAILED, text, .. } if text.contains("11.0s")), "{late}");
         let full = E::OutOfMemory { pe: 1, device: "GPU 1".into(), wanted: 9, reason: "full".into() };
         assert!(matches!(kept(full), Error::OutOfMemory { wanted: 9, free: 7, .. }));
         let wrong = kept(E::Invalid { op: "gather", problem: "3 buffers for 2 PEs".into() });

@@ -4,7 +4,7 @@ use crate::lane::LaneCtx;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_cuda::{Event, Stream};
-use tandem_ops::timeline::Recorder;
+use tandem_ops::timeline::{Recorder, UPLOADS};
 use tandem_ops::{Lane, Result, Span, SpanId};
 
 /// The queue of what runs beside a lane's own order.
@@ -72,6 +72,7 @@ const OP: &str = "span";
 fn stream(lane: &LaneCtx, queue: usize) -> &Stream {
     match queue {
         0 => lane.stream(),
+        UPLOADS => lane.upload_stream(),
         _ => lane.reduce_stream(),
     }
 }

@@ -6,6 +6,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Instant;
 use tandem_ops::cpu::Cpu;
+use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
     Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Direction, Error, Group, Lane, Mont, Msm, MsmRequest,
     MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, Timeline, VecOps,
@@ -265,6 +266,43 @@ where
 fn transforms_with_half_a_table() {
     halves_of_tables::<Bn254>();
     halves_of_tables::<Bls12_381>();
+}
+
+/// The upload begins after eight transforms were enqueued, and ends before them. What is uploaded is there for what comes then.
+#[test]
+fn an_upload_beside_a_lanes_order_does_not_wait_for_it() {
+    const LOG_N: usize = 22;
+    let Some(cuda) = cuda() else { return };
+    let (lane, n) = (Lane(0), 1 << LOG_N);
+    let (values, other) = (wire::<Bn254>(&random::<Bn254>(n, 1)), wire::<Bn254>(&random::<Bn254>(1 << 16, 2)));
+    let op =
+        NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::Natural };
+    let mut busy = cuda.upload(lane, &values).unwrap();
+    let mut source = cuda.host_buf::<Mont>(other.len()).unwrap();
+    source.copy_from_slice(&other);
+    let source = std::sync::Arc::new(source);
+    // The first of everything opens and grows what later calls find.
+    for is_first in [true, false] {
+        let timeline = cuda.timeline();
+        let work = timeline.begin(lane, "transforms");
+        for _ in 0..8 {
+            Ntt::<Bn254>::ntt(&cuda, &mut busy, op).unwrap();
+        }
+        timeline.end(work);
+        let upload = timeline.begin_in(lane, UPLOADS, "upload");
+        let arriving = cuda.upload_beside(lane, &source).unwrap();
+        timeline.end(upload);
+        let arrived = cuda.arrived(arriving).unwrap();
+        let copied = cuda.copy(&arrived, 0..other.len(), lane).unwrap();
+        drop(arrived);
+        assert_eq!(cuda.download(&copied).unwrap().wait().unwrap(), other);
+        let spans = timeline.take().unwrap();
+        let ended = |name| {
+            let span = spans.iter().find(|span| span.name == name).unwrap();
+            span.start_us + span.duration_us
+        };
+        assert!(is_first || ended("upload") < ended("transforms"), "{spans:?}");
+    }
 }
 
 /// The sums of a batch are waited for while those of the next are made: a device is told of all batches in much less

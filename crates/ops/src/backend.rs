@@ -42,6 +42,32 @@ pub trait Buffer<T: Wire>: Send + Sync {
     fn lane(&self) -> Lane;
 }
 
+/// A buffer whose contents may still be on their way, beside what its lane does. [`Backend::arrived`] makes it one to work with.
+#[derive(Debug)]
+pub struct Arriving<B>(B);
+
+impl<B> Arriving<B> {
+    /// For implementations of [`Backend::upload_beside`].
+    pub fn new(buf: B) -> Self {
+        Arriving(buf)
+    }
+
+    /// For implementations of [`Backend::arrived`]: nothing else waits for the contents.
+    pub fn into_inner(self) -> B {
+        self.0
+    }
+}
+
+impl<B> Arriving<B> {
+    /// Lane that it comes to.
+    pub fn lane<T: Wire>(&self) -> Lane
+    where
+        B: Buffer<T>,
+    {
+        self.0.lane()
+    }
+}
+
 /// Who computes: memory, queues and time. The primitives are traits of their own on top of it.
 ///
 /// Operations take effect in the order in which they are called, lane by lane; an operation that reads a buffer
@@ -108,6 +134,22 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<Vec<Self::Buf<T>>> {
         let _ = timeline;
         lanes.iter().map(|&lane| self.upload(lane, src)).collect()
+    }
+
+    /// A buffer with the contents of `src`, uploaded beside what `lane` does: neither waits for the other. `src` is kept until it has been copied.
+    ///
+    /// # Errors
+    /// As [`Backend::alloc`].
+    fn upload_beside<T: Wire>(&self, lane: Lane, src: &Arc<HostBuf<T>>) -> Result<Arriving<Self::Buf<T>>> {
+        self.upload(lane, src).map(Arriving::new)
+    }
+
+    /// The buffer, for what its lane is told from here on: the lane waits for the contents, the caller does not.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn arrived<T: Wire>(&self, arriving: Arriving<Self::Buf<T>>) -> Result<Self::Buf<T>> {
+        Ok(arriving.into_inner())
     }
 
     /// A copy of `src[range]` on `lane`, which may be another lane than the one that holds `src`.

@@ -7,6 +7,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId(pub u64);
 
+/// The queue of uploads that run beside a lane's own order.
+pub const UPLOADS: usize = 2;
+
 /// One finished span of work on a lane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
@@ -72,7 +75,8 @@ impl Timeline {
         self.begin_in(lane, 0, name)
     }
 
-    /// Marks the start of a span in a queue of `lane`: 0 is the lane's own order, others run beside it.
+    /// Marks the start of a span in a queue of `lane`: 0 is the lane's own order, [`UPLOADS`] those of
+    /// [`crate::Backend::upload_beside`]; others run beside it too.
     pub fn begin_in(&self, lane: Lane, queue: usize, name: &'static str) -> SpanId {
         self.0.as_ref().map_or(SpanId(u64::MAX), |recorder| recorder.begin(lane, queue, name))
     }

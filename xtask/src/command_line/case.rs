@@ -101,6 +101,18 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
         add("verify v.json u.json p.json --json", &proof);
         add("setup c.r1cs new.zkey --seed x", std::slice::from_ref(&r1cs));
         add("export-vkey k.zkey v.json", std::slice::from_ref(&key));
+        // The same of PLONK.
+        let curve = if stem == "mul_bls" { "bls12-381" } else { "bn128" };
+        let ptau = ("t.ptau", format!("{formats}/{curve}.prepared.ptau"));
+        let plonk = ("k.zkey", file("plonk.zkey"));
+        add("setup --protocol plonk --ptau t.ptau c.r1cs new.zkey", &[r1cs.clone(), ptau]);
+        add("prove k.zkey w.wtns p.json u.json --check-key", &[plonk.clone(), wtns.clone()]);
+        add("export-vkey k.zkey v.json", std::slice::from_ref(&plonk));
+        add("inspect k.zkey --json", &[plonk]);
+        if stem != "nopub" {
+            let files = [("v.json", "plonk.vkey.json"), ("u.json", "public.json"), ("p.json", "plonk.proof.json")];
+            add("verify v.json u.json p.json", &files.map(|(name, end)| (name, file(end))));
+        }
         for (name, path) in [key, wtns, r1cs] {
             add(&format!("inspect {name} --json"), &[(name, path)]);
         }
@@ -137,6 +149,7 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
         add(args, std::slice::from_ref(&data));
     }
     add("topo --preset dgx1-v100", &[]);
+    add("ptau --test 2 t.ptau --seed x", &[]);
     add("doctor", &[]);
     add("cache clear --json", &[]);
     add("completions bash", &[]);

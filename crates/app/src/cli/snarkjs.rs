@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tandem_console::failure::{Failure, Outcome};
+use tandem_console::options::Json;
 use tandem_console::report;
 
 /// What snarkjs and rapidsnark call their commands.
@@ -42,7 +43,10 @@ pub(crate) enum Snarkjs {
     },
     /// snarkjs plonk
     #[command(hide = true)]
-    Plonk(Words),
+    Plonk {
+        #[command(subcommand)]
+        what: Plonk,
+    },
     /// snarkjs fflonk
     #[command(hide = true)]
     Fflonk(Words),
@@ -50,14 +54,17 @@ pub(crate) enum Snarkjs {
     #[command(hide = true)]
     Powersoftau(Words),
     /// snarkjs groth16 prove
-    #[command(hide = true)]
+    #[command(hide = true, alias = "pkp")]
     G16p(Prove),
     /// snarkjs groth16 fullprove
-    #[command(hide = true)]
+    #[command(hide = true, alias = "pkf")]
     G16f(Fullprove),
     /// snarkjs groth16 verify
-    #[command(hide = true)]
+    #[command(hide = true, alias = "pkv")]
     G16v(Verify),
+    /// snarkjs plonk setup
+    #[command(hide = true)]
+    Pks(Setup),
     /// snarkjs groth16 setup
     #[command(hide = true)]
     G16s(Setup),
@@ -102,6 +109,19 @@ pub(crate) struct Setup {
     ptau: PathBuf,
     /// Where to write the key
     zkey: PathBuf,
+}
+
+/// snarkjs plonk
+#[derive(Subcommand)]
+pub(crate) enum Plonk {
+    /// As tandem setup --protocol plonk
+    Setup(Setup),
+    /// As tandem prove
+    Prove(Prove),
+    /// As tandem fullprove
+    Fullprove(Fullprove),
+    /// As tandem verify
+    Verify(Verify),
 }
 
 /// snarkjs zkey
@@ -175,6 +195,10 @@ impl Snarkjs {
             Snarkjs::Groth16 { what: Groth16::Verify(a) } | Snarkjs::G16v(a) | Snarkjs::Verifier(a) => {
                 Command::Verify(a)
             }
+            Snarkjs::Plonk { what: Plonk::Prove(a) } => Command::Prove(a),
+            Snarkjs::Plonk { what: Plonk::Fullprove(a) } => Command::Fullprove(a),
+            Snarkjs::Plonk { what: Plonk::Verify(a) } => Command::Verify(a),
+            Snarkjs::Plonk { what: Plonk::Setup(a) } | Snarkjs::Pks(a) => Command::Setup(a.of_plonk()),
             Snarkjs::Groth16 { what: Groth16::Setup(a) } | Snarkjs::G16s(a) => return Err(a.answer()),
             Snarkjs::Zkey { what: Zkey::Export { what: Export::Verificationkey(a) } } | Snarkjs::Zkev(a) => {
                 Command::ExportVkey(a)
@@ -193,7 +217,6 @@ impl Snarkjs {
             }
             Snarkjs::R1cs { what: Info::Other(words) } => return Err(other("r1cs", &words)),
             Snarkjs::File { what: Info::Other(words) } => return Err(other("file", &words)),
-            Snarkjs::Plonk(words) => return Err(other_system("plonk", &words.words)),
             Snarkjs::Fflonk(words) => return Err(other_system("fflonk", &words.words)),
             Snarkjs::Powersoftau(words) => return Err(other("powersoftau", &words.words)),
         })
@@ -201,6 +224,12 @@ impl Snarkjs {
 }
 
 impl Setup {
+    /// As tandem setup --protocol plonk.
+    fn of_plonk(self) -> super::Setup {
+        let (protocol, json) = (super::Protocol::Plonk, Json { json: false });
+        super::Setup { r1cs: self.r1cs, zkey: self.zkey, protocol, ptau: Some(self.ptau), seed: None, json }
+    }
+
     fn answer(&self) -> Failure {
         let [r1cs, ptau, zkey] = [&self.r1cs, &self.ptau, &self.zkey].map(|path| quoted(path.as_os_str()));
         Failure::input(format!(
@@ -216,7 +245,10 @@ fn other(group: &str, words: &[OsString]) -> Failure {
 
 fn other_system(system: &str, words: &[OsString]) -> Failure {
     let upper = system.to_uppercase();
-    Failure::input(format!("tandem proves Groth16 and no {upper}; snarkjs does: npx snarkjs {system}{}", joined(words)))
+    Failure::input(format!(
+        "tandem proves Groth16 and PLONK and no {upper}; snarkjs does: npx snarkjs {system}{}",
+        joined(words)
+    ))
 }
 
 /// Of `zkey verify [r1cs|init] FILE PTAU ZKEY`.
@@ -254,7 +286,7 @@ fn quoted(word: &std::ffi::OsStr) -> String {
 }
 
 /// Words of theirs, and ours.
-pub(crate) const TABLE: [(&str, &str); 15] = [
+pub(crate) const TABLE: [(&str, &str); 17] = [
     ("groth16 prove ZKEY WTNS PROOF PUBLIC", "prove ZKEY WTNS PROOF PUBLIC"),
     ("groth16 fullprove INPUT WASM ZKEY PROOF PUBLIC", "fullprove INPUT WASM ZKEY PROOF PUBLIC"),
     ("groth16 verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
@@ -267,7 +299,9 @@ pub(crate) const TABLE: [(&str, &str); 15] = [
     ("wtns export json WTNS JSON", "none: values are secret *"),
     ("r1cs info R1CS", "inspect R1CS"),
     ("file info FILE", "inspect FILE"),
-    ("plonk, fflonk", "none *"),
+    ("plonk setup R1CS PTAU ZKEY", "setup --protocol plonk --ptau PTAU R1CS ZKEY"),
+    ("plonk prove, plonk fullprove, plonk verify", "prove, fullprove, verify"),
+    ("fflonk", "none *"),
     ("prover ZKEY WTNS PROOF PUBLIC (rapidsnark)", "prove ZKEY WTNS PROOF PUBLIC"),
     ("verifier VKEY PUBLIC PROOF (rapidsnark)", "verify VKEY PUBLIC PROOF"),
 ];
@@ -275,7 +309,7 @@ pub(crate) const TABLE: [(&str, &str); 15] = [
 /// The table, for `tandem help snarkjs`.
 pub(crate) fn help() -> String {
     let mut text = "Commands of snarkjs and rapidsnark, after 'tandem'. They do what ours do, the\n\
-                    short ones (g16p, g16f, g16v, zkev, wc, wchk, ri) too; those with * are answered\n\
+                    short ones (g16p, pkp, pks, zkev, wc, wchk, ri and so on) too; those with * are answered\n\
                     with what to type.\n\n"
         .to_string();
     for (theirs, ours) in TABLE {

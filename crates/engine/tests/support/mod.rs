@@ -7,17 +7,18 @@ use tandem_engine::{
     export_vkey, setup, verify, CurveId, Engine, Key, KeyCheck, Proved, SetupOptions, Silent, Synthetic, Witness,
 };
 
+/// Sets a cache folder of this process alone: every test of a program sets the same.
+pub(crate) fn cache() {
+    std::env::set_var("TANDEM_CACHE_DIR", std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())));
+}
+
 /// A folder with a small circuit's key and witness.
 pub(crate) struct Files(tempfile::TempDir);
 
 impl Files {
     pub(crate) fn new(log_size: u32) -> Self {
         let files = Self(tempfile::tempdir().unwrap());
-        // Of this process alone: every test of a program sets the same.
-        std::env::set_var(
-            "TANDEM_CACHE_DIR",
-            std::env::temp_dir().join(format!("tandem-tests-{}", std::process::id())),
-        );
+        cache();
         let circuit = Synthetic { curve: CurveId::Bn254, log_size, dense: 0.5 };
         circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();
         let options = SetupOptions { seed: Some("a test".into()) };

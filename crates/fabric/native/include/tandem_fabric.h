@@ -62,6 +62,8 @@ extern "C" {
 #define TANDEM_FAULT_BOUNDS 3
 /// A kernel that stays (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
 #define TANDEM_FAULT_COMMAND 4
+/// A copy between host memory and a PE, or by copy engines, was not done in time: `peer` did not come. The host records it.
+#define TANDEM_FAULT_COPY 5
 
 /// A user's memory that was registered: one buffer on each PE of the world, all of one length.
 typedef struct tandem_region {
@@ -81,9 +83,10 @@ typedef struct tandem_fault {
     uint32_t pad;
     /// The address that it waited for, in its own window, or that it accessed at the peer.
     uint64_t place;
-    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done.
+    /// The value that the word had last; for a barrier the round of the peer, for a command the last that the peer has done;
+    /// for a copy how many milliseconds it was waited for.
     uint64_t seen;
-    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number.
+    /// The value that was wanted; for TANDEM_FAULT_BOUNDS the number of bytes, for a command its number, for a copy its bytes.
     uint64_t wanted;
 } tandem_fault;
 

@@ -4,7 +4,6 @@ use crate::exec::lane::{carry_out, Lane, Words};
 use crate::exec::sim::{Bound, Bytes, Run};
 use crate::exec::{gpu, mail, predict_each, Schedule, Shape};
 use crate::onesided::OneSided;
-use crate::op::Op;
 use crate::planner::{Algorithm, Item, Planner, HOST_SLOTS};
 use crate::world::Allocation;
 use crate::{HostLinks, Pe, Result, Symmetric};
@@ -95,7 +94,7 @@ impl Executor {
                 let done = run.pe(pe.me(), pe, timeout, || pe.is_over(), seed);
                 done.map_err(|stuck| pe.late(stuck.peer as u32, 0, stuck.seen, stuck.wanted))
             };
-            planner.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
+            planner.team.queue(pe).program(program, &keep)?;
         }
         Ok(())
     }
@@ -117,7 +116,7 @@ impl Executor {
                 let done = carry_out(lanes, pe, timeout, || pe.is_over(), seed);
                 done.map_err(|missing| pe.late(missing.peer as u32, missing.place, missing.seen, missing.wanted))
             };
-            planner.team.queue(pe).issue(Op::Run(Arc::new(program)), &keep)?;
+            planner.team.queue(pe).program(program, &keep)?;
         }
         Ok(())
     }

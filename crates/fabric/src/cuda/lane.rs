@@ -1,26 +1,29 @@
 //! A queue that is a stream.
 
-use crate::machine::{self, QueueEvent, Recording};
+use crate::machine::{self, Point, Recording, Seat};
 use crate::op::Op;
-use crate::team::TeamState;
 use crate::{ffi, Error, Result};
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
-use tandem_cuda::Stream;
+use std::time::Instant;
+use tandem_cuda::{Device, Event, Graph, Stream};
 
 pub(super) struct StreamQueue {
     stream: Arc<Stream>,
-    /// The team and the PE in it; `None` for what the host does.
-    seat: Option<(Arc<TeamState>, usize)>,
+    /// The PE's place in its team; `None` for what the host does.
+    seat: Option<Arc<dyn Seat>>,
+    /// By PE of the world.
+    devices: Arc<[Device]>,
     recording: Mutex<bool>,
 }
 
 impl StreamQueue {
-    pub(super) fn new(stream: Arc<Stream>, seat: Option<(Arc<TeamState>, usize)>) -> Self {
-        StreamQueue { stream, seat, recording: Mutex::new(false) }
+    pub(super) fn new(stream: Arc<Stream>, seat: Option<Arc<dyn Seat>>, devices: &Arc<[Device]>) -> Self {
+        StreamQueue { stream, seat, devices: devices.clone(), recording: Mutex::new(false) }
     }
 
     fn handle(&self) -> Result<ffi::tandem_team> {
-        let handle = self.seat.as_ref().and_then(|(core, me)| core.handle(*me));
+        let handle = self.seat.as_ref().and_then(|seat| seat.handle());
         handle.ok_or_else(|| Error::invalid("queue of the host", "it is of no team, and takes no waits"))
     }
 
@@ -43,10 +46,7 @@ impl machine::CommandQueue for StreamQueue {
                 }
             }),
             Op::HostStagedCopy { to, from, bytes, pes } => {
-                let device = |pe: usize| self.seat.as_ref().and_then(|(core, _)| core.world.machine.device(pe));
-                let (Some(there), Some(here)) = (device(pes.0), device(pes.1)) else {
-                    return Err(Error::invalid("copy across", "the queue is of no team of GPUs"));
-                };
+                let [there, here] = [pes.0, pes.1].map(|pe| self.devices[pe]);
                 let (there, here) = (there.index() as i32, here.index() as i32);
                 self.stream.call("copy through the host", |raw| {
                     // SAFETY: as above.
@@ -87,19 +87,17 @@ impl machine::CommandQueue for StreamQueue {
         Ok(done?)
     }
 
-    fn mark(&self) -> Result<Option<QueueEvent>> {
+    fn mark(&self) -> Result<Option<Arc<dyn Point>>> {
         if self.is_recording() {
             return Ok(None);
         }
-        Ok(Some(QueueEvent::Cuda(self.stream.record()?)))
+        Ok(Some(Arc::new(self.stream.record()?)))
     }
 
-    fn wait(&self, mark: &QueueEvent) -> Result<()> {
-        match mark {
-            QueueEvent::Cuda(event) => Ok(self.stream.wait(event)?),
-            QueueEvent::Sim(_) => {
-                Err(Error::invalid("wait for an event", "the event is of a pretend PE, the queue of a GPU"))
-            }
+    fn wait(&self, mark: &dyn Point) -> Result<()> {
+        match (mark as &dyn Any).downcast_ref::<Event>() {
+            Some(event) => Ok(self.stream.wait(event)?),
+            None => Err(Error::invalid("wait for an event", "the event is of a pretend PE, the queue of a GPU")),
         }
     }
 
@@ -108,6 +106,13 @@ impl machine::CommandQueue for StreamQueue {
             return Err(Error::invalid("synchronize a queue", "it is recording a graph"));
         }
         Ok(self.stream.synchronize()?)
+    }
+
+    fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        if self.is_recording() {
+            return Err(Error::invalid("synchronize a queue", "it is recording a graph"));
+        }
+        Ok(self.stream.synchronize_until(end)?)
     }
 
     fn begin(&self) -> Result<()> {
@@ -120,19 +125,31 @@ impl machine::CommandQueue for StreamQueue {
     fn end(&self) -> Result<Recording> {
         let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         *recording = false;
-        Ok(Recording::Cuda(self.stream.end_capture()?))
+        Ok(Box::new(self.stream.end_capture()?))
     }
 
     fn replay(&self, recording: &Recording) -> Result<()> {
-        match recording {
-            Recording::Cuda(graph) => Ok(graph.launch(&self.stream)?),
-            Recording::Sim(_) => {
-                Err(Error::invalid("launch a graph", "the graph is of a pretend PE, the queue of a GPU"))
-            }
+        match recording.downcast_ref::<Graph>() {
+            Some(graph) => Ok(graph.launch(&self.stream)?),
+            None => Err(Error::invalid("launch a graph", "the graph is of a pretend PE, the queue of a GPU")),
         }
     }
 
     fn stream(&self) -> Option<&Arc<Stream>> {
         Some(&self.stream)
+    }
+}
+
+impl Point for Event {
+    fn is_done(&self) -> Result<bool> {
+        Ok(Event::is_done(self)?)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(Event::synchronize(self)?)
+    }
+
+    fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        Ok(Event::synchronize_until(self, end)?)
     }
 }

@@ -1,18 +1,16 @@
 //! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
 
-pub mod kernels;
 mod lane;
-mod launch;
 
+use crate::bound::{bound, drop_after, PATIENCE};
 use crate::fault::Record;
 use crate::heap::ALIGN;
-use crate::machine;
-use crate::team::TeamRank;
-use crate::world::{Links, RegionOwner, World};
+use crate::machine::{self, Links, RegionOwner, Seat, MOST_REGIONS};
 use crate::{ffi, Error, Memory, Result};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tandem_cuda::{Device, Pinned, Reserved, Stream};
 
 /// Pieces that the host's reads and writes go in.
@@ -22,11 +20,11 @@ const LEAST_GROWTH: u64 = 32 << 20;
 /// Bytes of an address.
 const WORD: u64 = size_of::<u64>() as u64;
 /// Bytes of a table of regions, rounded to what addresses are aligned to.
-const TABLE: u64 = (size_of::<ffi::tandem_region>() * crate::world::MOST_REGIONS) as u64;
+const TABLE: u64 = (size_of::<ffi::tandem_region>() * MOST_REGIONS) as u64;
 
 /// GPUs and their windows.
 pub(crate) struct Machine {
-    devices: Vec<Device>,
+    devices: Arc<[Device]>,
     window: u64,
     granule: u64,
     /// By PE: the devices that reach its memory, itself among them.
@@ -52,7 +50,36 @@ struct Ends {
 /// A stream that nothing else uses, and page-locked memory to go through.
 struct HostPath {
     stream: Stream,
-    slot: Pinned,
+    /// `None` once a copy was late, which may still use it.
+    slot: Option<Pinned>,
+}
+
+impl HostPath {
+    /// Waits for what was told to the stream, `bytes` bytes, as long as that may take. After that the path is of no use.
+    fn settle(&mut self, op: &'static str, bytes: u64) -> Result<()> {
+        let begun = Instant::now();
+        let end = self.stream.record()?;
+        if end.synchronize_until(begun + bound(PATIENCE, bytes))? {
+            return Ok(());
+        }
+        drop_after((end, self.slot.take()), |(end, _)| _ = end.synchronize());
+        Err(self.late(op, bytes, begun))
+    }
+
+    fn late(&self, op: &'static str, bytes: u64, begun: Instant) -> Error {
+        Error::Late { op, device: self.stream.device().to_string(), bytes, waited: begun.elapsed() }
+    }
+
+    /// What went through may be secret.
+    fn wipe(&mut self, bytes: usize) {
+        self.slot.iter_mut().for_each(|slot| slot.bytes()[..bytes.min(STAGING)].fill(0));
+    }
+
+    /// The memory to go through.
+    fn slot(&mut self, op: &'static str, bytes: usize) -> Result<(&Stream, &mut Pinned)> {
+        let late = self.late(op, bytes as u64, Instant::now());
+        self.slot.as_mut().map(|slot| (&self.stream, slot)).ok_or(late)
+    }
 }
 
 impl Machine {
@@ -84,28 +111,30 @@ impl Machine {
             let at = pes * window + pe as u64 * table;
             reserved.map(at..at + table, device, &[device])?;
             tables.push(reserved.address() + at);
-            host.push(Mutex::new(HostPath { stream: Stream::new(device)?, slot: Pinned::new(device, STAGING)? }));
+            host.push(Mutex::new(HostPath { stream: Stream::new(device)?, slot: Some(Pinned::new(device, STAGING)?) }));
         }
         let users = (0..devices.len()).map(users).collect();
         let mapped = devices.iter().map(|_| Mutex::new(0)).collect();
         let ends = checks.then_some(Ends { at: pes * (window + table), step, mapped });
-        Ok(Machine { devices: devices.to_vec(), window, granule, users, reserved, host, tables, ends })
+        Ok(Machine { devices: devices.into(), window, granule, users, reserved, host, tables, ends })
     }
 
     /// Memory, all zero, at these places of what is reserved.
     fn zeroed(&self, pe: usize, range: std::ops::Range<u64>, users: &[Device]) -> Result<()> {
         self.reserved.map(range.clone(), self.devices[pe], users)?;
-        let path = self.path(pe);
+        let mut path = self.path(pe);
+        path.slot("fill memory", 0)?;
         let zeroed = path.stream.call("fill memory", |raw| {
             let at = (self.reserved.address() + range.start) as *mut u8;
             // SAFETY: the bytes have just been mapped and nobody else knows of them.
             unsafe { tandem_cuda::ffi::tandem_cuda_memset(at, 0, (range.end - range.start) as usize, raw) }
         });
-        let zeroed = zeroed.and_then(|()| path.stream.synchronize());
-        if zeroed.is_err() {
+        let zeroed = zeroed.map_err(Error::from).and_then(|()| path.settle("fill memory", range.end - range.start));
+        // What is still written to stays mapped.
+        if zeroed.as_ref().is_err_and(|error| !matches!(error, Error::Late { .. })) {
             let _ = self.reserved.unmap(range);
         }
-        Ok(zeroed?)
+        zeroed
     }
 
     /// Gives the words for the first `heap` bytes of a window memory. What is there stays when the heap shrinks again.
@@ -202,8 +231,8 @@ impl machine::Machine for Machine {
 
     fn write(&self, pe: usize, to: u64, from: &[u8]) -> Result<()> {
         let mut path = self.path(pe);
-        let HostPath { stream, slot } = &mut *path;
         for (i, piece) in from.chunks(STAGING).enumerate() {
+            let (stream, slot) = path.slot("copy to device", piece.len())?;
             slot.bytes()[..piece.len()].copy_from_slice(piece);
             let (at, memory) = ((to as usize + i * STAGING) as *mut u8, slot.address());
             // SAFETY: the caller has checked the range; the slot is as long as a piece, and is not touched before the
@@ -211,26 +240,27 @@ impl machine::Machine for Machine {
             stream.call("copy to device", |raw| unsafe {
                 tandem_cuda::ffi::tandem_cuda_copy_to_device(at, memory, piece.len(), raw)
             })?;
-            stream.synchronize()?;
+            path.settle("copy to device", piece.len() as u64)?;
         }
-        wipe(slot, from.len());
+        path.wipe(from.len());
         Ok(())
     }
 
     fn read(&self, pe: usize, from: u64, to: &mut [u8]) -> Result<()> {
         let mut path = self.path(pe);
-        let HostPath { stream, slot } = &mut *path;
-        let bytes = to.len();
+        let (op, bytes) = ("copy to host", to.len());
         for (i, piece) in to.chunks_mut(STAGING).enumerate() {
+            let (stream, slot) = path.slot(op, piece.len())?;
             let (at, memory) = ((from as usize + i * STAGING) as *const u8, slot.address());
-            // SAFETY: as in `write`.
-            stream.call("copy to host", |raw| unsafe {
-                tandem_cuda::ffi::tandem_cuda_copy_to_host(memory, at, piece.len(), raw)
-            })?;
-            stream.synchronize()?;
-            piece.copy_from_slice(&slot.bytes()[..piece.len()]);
+            let copy = |raw| {
+                // SAFETY: as in `write`.
+                unsafe { tandem_cuda::ffi::tandem_cuda_copy_to_host(memory, at, piece.len(), raw) }
+            };
+            stream.call(op, copy)?;
+            path.settle(op, piece.len() as u64)?;
+            piece.copy_from_slice(&path.slot(op, piece.len())?.1.bytes()[..piece.len()]);
         }
-        wipe(slot, bytes);
+        path.wipe(bytes);
         Ok(())
     }
 
@@ -239,13 +269,13 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults { memory, size }))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn machine::CommandQueue>> {
+    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let stream = Arc::new(Stream::new(self.devices[pe])?);
-        Ok(Arc::new(lane::StreamQueue::new(stream, seat.map(|seat| (seat.core.clone(), seat.me)))))
+        Ok(Arc::new(lane::StreamQueue::new(stream, seat, &self.devices)))
     }
 
-    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<TeamRank>) -> Result<Arc<dyn machine::CommandQueue>> {
-        Ok(Arc::new(lane::StreamQueue::new(stream, Some((seat.core.clone(), seat.me)))))
+    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<dyn Seat>) -> Result<Arc<dyn machine::CommandQueue>> {
+        Ok(Arc::new(lane::StreamQueue::new(stream, Some(seat), &self.devices)))
     }
 
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {
@@ -277,11 +307,6 @@ impl machine::Machine for Machine {
     fn ends(&self, pe: usize) -> Option<u64> {
         self.ends.as_ref().map(|ends| self.reserved.address() + ends.at + pe as u64 * ends.step)
     }
-}
-
-/// What went through may be secret.
-fn wipe(slot: &mut Pinned, bytes: usize) {
-    slot.bytes()[..bytes.min(STAGING)].fill(0);
 }
 
 /// Records in page-locked memory, one a PE, written by kernels.
@@ -346,7 +371,8 @@ impl machine::Faults for Faults {
 
 /// The addresses of a user's buffers, each on its PE's device and open to all of the team.
 pub(crate) fn register<T: Pod>(
-    world: &World,
+    machine: &dyn machine::Machine,
+    links: &Links,
     members: &[usize],
     buffers: Vec<Memory<T>>,
 ) -> Result<([u64; 32], RegionOwner)> {
@@ -358,14 +384,11 @@ pub(crate) fn register<T: Pod>(
             return Err(Error::invalid(op, format!("host memory for PE {pe}, which is a GPU")));
         };
         let here = buffer.stream().device();
-        if world.machine.device(pe) != Some(here) {
-            return Err(Error::invalid(
-                op,
-                format!("memory of {here} for PE {pe}, which is {}", world.machine.name(pe)),
-            ));
+        if machine.device(pe) != Some(here) {
+            return Err(Error::invalid(op, format!("memory of {here} for PE {pe}, which is {}", machine.name(pe))));
         }
-        for &other in members.iter().filter(|&&other| other != pe && world.links.apart(other, pe).is_none()) {
-            if let Some(device) = world.machine.device(other) {
+        for &other in members.iter().filter(|&&other| other != pe && links.apart(other, pe).is_none()) {
+            if let Some(device) = machine.device(other) {
                 buffer.pool().share(device)?;
             }
         }

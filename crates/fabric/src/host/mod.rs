@@ -9,6 +9,8 @@
 //! takes over what others have left. Pretend PEs take the same way, with a part of their window for a page-locked slot.
 
 mod claims;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use crate::plan::{plan, Operation, Request, Step};
@@ -123,8 +125,11 @@ impl HostLinks {
     /// Copies `from` to PE `pe`'s elements. Done when it returns, and in no order with what queues do meanwhile.
     ///
     /// # Errors
-    /// The lengths differ; the team does not have the PE, or had a fault; no memory for rings; a device failed. Then part of the data
-    /// may have been copied, and nothing is copied any more.
+    /// The lengths differ; the team does not have the PE, or had a fault; no memory for rings; a device failed. A chunk that takes longer
+    /// than the team's timeout and a nanosecond for each byte on its link is a fault ([`crate::FaultKind::Copy`]) that names the PE whose
+    /// link it is. After an error part of the data may have been copied, and no device uses the host memory any more: where it is
+    /// page-locked, which a device accesses itself, the call stays until the device has let go of it. Other threads and the team's
+    /// kernels know of the fault before.
     pub fn upload<T: Pod>(&self, pe: usize, to: &Symmetric<T>, from: &[T]) -> Result<Moved> {
         self.check("upload", pe, to.len(), from.len())?;
         let bytes: &[u8] = bytemuck::cast_slice(from);
@@ -176,7 +181,9 @@ impl HostLinks {
         let mut team: Vec<&mut Worker> = workers.iter_mut().filter(|w| links.contains(&w.via)).collect();
         team.sort_by_key(|w| (w.number, w.via != pe));
         team.truncate(chunks);
-        let job = worker::Job { team: &self.team, pe, there, host, chunk, claims: &claims, links: &links };
+        // Two slots each.
+        let in_flight = (2 * per_link * chunk) as u64;
+        let job = worker::Job { team: &self.team, pe, there, host, chunk, claims: &claims, links: &links, in_flight };
         let results: Vec<(usize, Result<u64>)> = std::thread::scope(|scope| {
             let mut others = team.into_iter();
             let first = others.next();
@@ -186,6 +193,10 @@ impl HostLinks {
             results.extend(others.into_iter().map(|(via, t)| (via, t.join().unwrap_or_else(|_| panicked()))));
             results
         });
+        if results.iter().any(|(_, result)| result.is_err()) {
+            // Their copies may still be on their way.
+            workers.clear();
+        }
         for (via, result) in results {
             moved.through[via] += result?;
         }

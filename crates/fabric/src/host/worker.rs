@@ -3,14 +3,13 @@
 
 use super::claims::Claims;
 use super::{PAGEABLE_CHUNK, PINNED_CHUNK};
+use crate::bound::{bound, Late};
 use crate::op::Op;
+use crate::world::PinnedLoan;
 use crate::{Error, Event, OneSided, Queue, Result, Symmetric, Team};
 use std::marker::PhantomData;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tandem_cuda::{ffi, Pinned};
-
-/// How long an event is asked again and again before its thread goes to sleep for it: waking up costs more than a chunk.
-const SPIN: Duration = Duration::from_millis(2);
 
 /// The caller's memory, in parts that several threads use at once, each its own.
 #[derive(Clone, Copy)]
@@ -52,14 +51,16 @@ pub(super) struct Job<'a> {
     pub(super) claims: &'a Claims,
     /// The PEs whose links take part, as the claims count them.
     pub(super) links: &'a [usize],
+    /// Bytes that may be on their way over a link at the same time.
+    pub(super) in_flight: u64,
 }
 
 /// Memory between the caller's and the device's.
 enum Block {
     /// The device copies from and to the caller's memory itself.
     None,
-    /// Page-locked.
-    Pinned(Pinned),
+    /// Page-locked; what a device may still use when it goes is freed later.
+    Pinned(PinnedLoan),
     /// Of a pretend PE's window.
     Window(Symmetric<u8>),
 }
@@ -78,7 +79,7 @@ pub(super) struct Worker {
     pub(super) via: usize,
     /// Among those of this link.
     pub(super) number: usize,
-    queue: Queue,
+    pub(super) queue: Queue,
     slots: [Slot; 2],
     bytes: usize,
 }
@@ -91,7 +92,9 @@ impl Worker {
         let slot = || -> Result<Slot> {
             let block = match queue.stream() {
                 Some(_) if is_pinned => Block::None,
-                Some(stream) => Block::Pinned(Pinned::new(stream.device(), bytes)?),
+                Some(stream) => {
+                    Block::Pinned(PinnedLoan::new(&team.core().world, Pinned::new(stream.device(), bytes)?))
+                }
                 None => Block::Window(team.alloc(bytes)?),
             };
             Ok(Slot { block, ring: None, busy: None })
@@ -100,34 +103,38 @@ impl Worker {
         Ok(Worker { via, number, queue, slots, bytes })
     }
 
-    /// Copies chunks until none is left. Returns the number of bytes. Nothing is in flight when it returns, whatever happened.
+    /// Copies chunks until none is left. Returns the number of bytes. The caller's memory is in no copy any more when it returns, whatever
+    /// happened; after an error the worker's own may be, and the worker is of no use.
     pub(super) fn run(&mut self, job: &Job<'_>) -> Result<u64> {
-        let mut moved = 0;
-        let mut done = self.copy(job, &mut moved);
+        let done = self.copy(job);
         if done.is_err() {
             job.claims.stop();
-            // The caller's memory is the caller's again when this returns.
-            let _ = self.queue.synchronize();
+            self.release();
         }
-        for slot in 0..self.slots.len() {
-            let finished = self.finish(slot, job);
-            done = done.and(finished);
-        }
-        done.map(|()| moved)
+        done
     }
 
-    fn copy(&mut self, job: &Job<'_>, moved: &mut u64) -> Result<()> {
+    fn copy(&mut self, job: &Job<'_>) -> Result<u64> {
         let link = job.links.iter().position(|&via| via == self.via).unwrap_or(0);
-        for turn in 0.. {
-            let slot = turn % self.slots.len();
+        let mut moved = 0;
+        for slot in (0..self.slots.len()).cycle() {
             self.finish(slot, job)?;
-            let Some(chunk) = job.claims.next(link) else { return Ok(()) };
+            let Some(chunk) = job.claims.next(link) else { break };
             let start = chunk * job.chunk;
             let len = job.chunk.min(job.there.len() - start);
             self.start(slot, start, len, job)?;
-            *moved += len as u64;
+            moved += len as u64;
         }
-        Ok(())
+        (0..self.slots.len()).try_for_each(|slot| self.finish(slot, job))?;
+        Ok(moved)
+    }
+
+    /// Waits until no device uses the caller's memory: one that copies from it and to it itself cannot be stopped, and the memory is the
+    /// caller's again when the transfer returns. A failed device uses none.
+    fn release(&self) {
+        if self.slots.iter().any(|slot| matches!(slot.block, Block::None)) {
+            let _ = self.queue.lane().synchronize();
+        }
     }
 
     /// Queues a chunk.
@@ -167,7 +174,8 @@ impl Worker {
     fn finish(&mut self, index: usize, job: &Job<'_>) -> Result<()> {
         let slot = &mut self.slots[index];
         let Some((start, len, event)) = slot.busy.take() else { return Ok(()) };
-        wait(&event)?;
+        self.await_event(&event, start, len, job)?;
+        let slot = &mut self.slots[index];
         if job.host.is_upload {
             return Ok(());
         }
@@ -179,6 +187,18 @@ impl Worker {
             Block::Window(block) => caller().copy_from_slice(&job.team.read(self.via, &block.slice(0..len)?)?),
         }
         Ok(())
+    }
+
+    /// Waits for a chunk as long as it may take. That it takes longer is a fault of the team: this link's PE has not done it.
+    fn await_event(&self, event: &Event, start: usize, len: usize, job: &Job<'_>) -> Result<()> {
+        let core = job.team.core();
+        let begun = Instant::now();
+        if event.synchronize_until(begun + bound(core.timeout, job.in_flight))? {
+            return Ok(());
+        }
+        let place = core.address("copy of host memory", &job.there.slice(start..start + len)?, job.pe)?;
+        let (peer, waiter, bytes) = (self.via, job.pe, len as u64);
+        core.give_up_copy(Late { peer, waiter, place, waited: begun.elapsed(), bytes })
     }
 
     /// Overwrites slots and rings. Nothing is in flight.
@@ -194,7 +214,8 @@ impl Worker {
                 self.queue.issue(Op::Fill { to, bytes: ring.bytes(), value: 0 }, &[ring.memory()])?;
             }
         }
-        self.queue.synchronize()
+        let bytes = (self.slots.len() * self.bytes) as u64;
+        team.core().settle(self.queue.lane(), self.via, 0, bytes)
     }
 }
 
@@ -212,7 +233,7 @@ fn host_copy(
             let block = block.slice(0..near.len())?;
             return if is_upload { queue.put(near, &block, via) } else { queue.put(&block, near, via) };
         }
-        Block::Pinned(block) => block.address(),
+        Block::Pinned(block) => block.address() as *mut u8,
         Block::None => caller,
     };
     let Some(stream) = queue.stream() else {
@@ -229,19 +250,4 @@ fn host_copy(
         }
     })?;
     Ok(())
-}
-
-/// Waits for an event without going to sleep at once.
-fn wait(event: &Event) -> Result<()> {
-    let begun = Instant::now();
-    while begun.elapsed() < SPIN {
-        for _ in 0..64 {
-            if event.is_done()? {
-                return Ok(());
-            }
-            std::hint::spin_loop();
-        }
-        std::thread::yield_now();
-    }
-    event.synchronize()
 }

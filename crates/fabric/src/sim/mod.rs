@@ -1,24 +1,23 @@
 //! Pretend PEs: threads for queues, host memory for windows. Every operation does what it does on GPUs; no GPU is needed.
 
+mod access;
 mod memory;
 #[cfg(test)]
 mod model;
-mod pe;
 
-pub use pe::Pe;
-
-pub(crate) use memory::Memory;
+pub(crate) use access::{access, change};
+pub(crate) use memory::{settle, Memory, Unmapped, Word};
 
 use crate::fault::Record;
-use crate::machine::{self, QueueEvent, Recording};
+use crate::machine::{self, Point, Recording, RegionOwner, Seat};
 use crate::op::Op;
-use crate::team::TeamRank;
-use crate::world::RegionOwner;
 use crate::{ffi, Error, Result};
 use bytemuck::Pod;
 use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Where windows begin. No address of a pretend PE is one of this process.
 const HEAP: u64 = 1 << 50;
@@ -40,6 +39,11 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(window: u64) -> Self {
         Machine { window, memory: Arc::default() }
+    }
+
+    /// The memory itself.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
     fn window_of(&self, pe: usize) -> u64 {
@@ -89,9 +93,9 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults(Mutex::new(vec![None; size]))))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<TeamRank>>) -> Result<Arc<dyn machine::CommandQueue>> {
+    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let shared = Arc::new(Shared::default());
-        let worker = pe::Worker { memory: self.memory.clone(), seat };
+        let worker = Worker { memory: self.memory.clone(), _seat: seat };
         let (mine, name) = (shared.clone(), self.name(pe));
         let failed = |e: std::io::Error| Error::invalid("make a queue", format!("{name}: no thread: {e}"));
         std::thread::Builder::new().name(name.clone()).spawn(move || mine.work(&worker)).map_err(failed)?;
@@ -100,10 +104,6 @@ impl machine::Machine for Machine {
 
     fn regions(&self, _slots: &[ffi::tandem_region]) -> Result<()> {
         Ok(())
-    }
-
-    fn sim(&self) -> Option<&Arc<Memory>> {
-        Some(&self.memory)
     }
 }
 
@@ -152,6 +152,26 @@ enum Job {
     Wait(Ticket),
 }
 
+/// Who does what a queue says.
+struct Worker {
+    memory: Arc<Memory>,
+    /// Kept until the queue is done: with it goes what the jobs work on.
+    _seat: Option<Arc<dyn Seat>>,
+}
+
+impl Worker {
+    fn run(&self, op: &Op) -> Result<()> {
+        match op {
+            Op::Run(program) => catch_unwind(AssertUnwindSafe(|| program()))
+                .unwrap_or_else(|_| Err(Error::invalid("run a program", "it panicked"))),
+            Op::Wait(_) | Op::Barrier => {
+                Err(Error::invalid("queue of the host", "it is of no team, and takes no waits"))
+            }
+            op => access(&self.memory, op).map_err(outside),
+        }
+    }
+}
+
 /// A point in a queue: so many jobs are done.
 #[derive(Clone)]
 pub(crate) struct Ticket {
@@ -166,14 +186,32 @@ impl std::fmt::Debug for Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn is_done(&self) -> bool {
-        lock(&self.queue.state).done >= self.number
-    }
-
-    pub(crate) fn synchronize(&self) {
+    fn wait(&self) {
         let state = lock(&self.queue.state);
         let waiting = self.queue.changed.wait_while(state, |state| state.done < self.number);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn wait_until(&self, end: Instant) -> bool {
+        let state = lock(&self.queue.state);
+        let left = end.saturating_duration_since(Instant::now());
+        let waiting = self.queue.changed.wait_timeout_while(state, left, |state| state.done < self.number);
+        !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+impl Point for Ticket {
+    fn is_done(&self) -> Result<bool> {
+        Ok(lock(&self.queue.state).done >= self.number)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.wait();
+        Ok(())
+    }
+
+    fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        Ok(self.wait_until(end))
     }
 }
 
@@ -187,7 +225,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn work(&self, worker: &pe::Worker) {
+    fn work(&self, worker: &Worker) {
         loop {
             let job = {
                 let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;
@@ -200,7 +238,7 @@ impl Shared {
             let result = match &job {
                 Job::Op(op) => worker.run(op),
                 Job::Wait(ticket) => {
-                    ticket.synchronize();
+                    ticket.wait();
                     Ok(())
                 }
             };
@@ -228,16 +266,16 @@ impl machine::CommandQueue for ThreadQueue {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<QueueEvent>> {
+    fn mark(&self) -> Result<Option<Arc<dyn Point>>> {
         if lock(&self.recording).is_some() {
             return Ok(None);
         }
         let number = lock(&self.shared.state).added;
-        Ok(Some(QueueEvent::Sim(Ticket { queue: self.shared.clone(), number })))
+        Ok(Some(Arc::new(Ticket { queue: self.shared.clone(), number })))
     }
 
-    fn wait(&self, mark: &QueueEvent) -> Result<()> {
-        let QueueEvent::Sim(ticket) = mark else {
+    fn wait(&self, mark: &dyn Point) -> Result<()> {
+        let Some(ticket) = (mark as &dyn Any).downcast_ref::<Ticket>() else {
             return Err(Error::invalid("wait for an event", "the event is of a GPU, the queue of a pretend PE"));
         };
         self.shared.add([Job::Wait(ticket.clone())]);
@@ -246,11 +284,14 @@ impl machine::CommandQueue for ThreadQueue {
 
     fn synchronize(&self) -> Result<()> {
         let number = lock(&self.shared.state).added;
-        Ticket { queue: self.shared.clone(), number }.synchronize();
-        match lock(&self.shared.state).failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        Ticket { queue: self.shared.clone(), number }.wait();
+        self.failed()
+    }
+
+    fn synchronize_until(&self, end: Instant) -> Result<bool> {
+        let number = lock(&self.shared.state).added;
+        let is_done = Ticket { queue: self.shared.clone(), number }.wait_until(end);
+        self.failed().map(|()| is_done)
     }
 
     fn begin(&self) -> Result<()> {
@@ -259,11 +300,11 @@ impl machine::CommandQueue for ThreadQueue {
     }
 
     fn end(&self) -> Result<Recording> {
-        Ok(Recording::Sim(lock(&self.recording).take().unwrap_or_default()))
+        Ok(Box::new(lock(&self.recording).take().unwrap_or_default()))
     }
 
     fn replay(&self, recording: &Recording) -> Result<()> {
-        let Recording::Sim(steps) = recording else {
+        let Some(steps) = recording.downcast_ref::<Vec<Op>>() else {
             return Err(Error::invalid("launch a graph", "the graph is of a GPU, the queue of a pretend PE"));
         };
         match &mut *lock(&self.recording) {
@@ -271,6 +312,13 @@ impl machine::CommandQueue for ThreadQueue {
             None => self.shared.add(steps.iter().cloned().map(Job::Op)),
         }
         Ok(())
+    }
+}
+
+impl ThreadQueue {
+    /// The first error of a program since the last time.
+    fn failed(&self) -> Result<()> {
+        lock(&self.shared.state).failed.take().map_or(Ok(()), Err)
     }
 }
 

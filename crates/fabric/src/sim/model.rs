@@ -4,8 +4,8 @@
 #[path = "../../tests/modelled/mod.rs"]
 mod modelled;
 
+use super::access::access;
 use super::memory::Memory;
-use super::pe::access;
 use crate::exec::protocol::Word;
 use crate::ffi;
 use crate::op::Op;

@@ -1,7 +1,7 @@
 //! How a team is opened, and what that means for its world.
 
-use super::MOST_PES;
-use crate::world::Links;
+use crate::machine::Links;
+use crate::rank::MOST_PES;
 use crate::{Error, Result};
 use std::time::Duration;
 

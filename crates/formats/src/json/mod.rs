@@ -5,6 +5,7 @@
 //! they lie on the curve is not checked here.
 
 mod number;
+mod plonk;
 mod print;
 mod text;
 
@@ -24,6 +25,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 use tandem_ops::{Canonical, Curve, CurveId, Wire};
 use text::{G1Text, G2Text, IcText, PublicText, Publics};
+
+pub use plonk::{curve as plonk_curve, PlonkProof, PlonkVerificationKey};
 
 /// The target group of a pairing, as the field that it lies in.
 pub type TargetField<C> = <<C as Curve>::Pairing as Pairing>::TargetField;

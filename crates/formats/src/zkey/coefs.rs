@@ -357,3 +357,69 @@ impl Hasher for Fold {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use tandem_ops::{threads, CurveId};
+
+    const ENTRIES: u32 = 300_000;
+
+    /// As many entries, of different values, in or out of the order of rows.
+    fn matrices(is_sorted: bool) -> Result<()> {
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(ENTRIES as usize * ENTRY).is_err() || threads::ready().is_err() {
+            println!("nothing tried");
+            return Ok(());
+        }
+        for i in 0..ENTRIES {
+            let constraint = if is_sorted { i } else { ENTRIES - 1 - i };
+            let value = Mont2([i.into(), 1, 2, 3]);
+            bytes.extend(Coef { matrix: i % 2, constraint, signal: i % 7, value }.to_bytes());
+        }
+        let coefs = Coefs {
+            bytes: &bytes,
+            place: Place::default(),
+            domain_size: ENTRIES,
+            n_vars: 7,
+            modulus: modulus::scalar(CurveId::Bn254),
+        };
+        let found = coefs.matrices()?;
+        assert_eq!((found.a.column.len() + found.b.column.len(), found.a.values.len()), (bytes.len() / ENTRY, 300_000));
+        Ok(())
+    }
+
+    /// Runs this test once more under limits, and again in a child: an allocation that nobody guards ends the process there.
+    #[test]
+    fn too_little_memory_is_an_error() {
+        const NAME: &str = "TANDEM_TEST_LIMITED_COEFFICIENTS";
+        if let Ok(order) = std::env::var(NAME) {
+            match matrices(order == "sorted") {
+                Ok(()) => println!("made"),
+                Err(error) if error.to_string().contains("memory") => println!("refused"),
+                Err(other) => panic!("{other}"),
+            }
+            return;
+        }
+        for order in ["sorted", "unsorted"] {
+            let (mut made, mut refused) = (0, 0);
+            for mib in (16..120).step_by(4).chain([1000]) {
+                let mut limited = Command::new("sh");
+                limited.args(["-c", &format!("ulimit -d {}; exec \"$@\"", mib << 10), "sh"]);
+                limited.arg(std::env::current_exe().unwrap());
+                limited.args(["--exact", "zkey::coefs::tests::too_little_memory_is_an_error", "--nocapture"]);
+                limited.args(["--test-threads", "1"]).env(NAME, order);
+                // Small stacks: they count as data, too.
+                limited.env("RAYON_NUM_THREADS", "2").env("RUST_MIN_STACK", "1048576").env("MALLOC_ARENA_MAX", "1");
+                let output = limited.output().unwrap();
+                let said = String::from_utf8_lossy(&output.stdout);
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{order}, {mib} MiB: {said}{errors}");
+                made += usize::from(said.contains("made"));
+                refused += usize::from(said.contains("refused"));
+            }
+            assert!(made > 0 && refused > 3, "{order}: {made} made, {refused} refused");
+        }
+    }
+}

@@ -24,11 +24,13 @@ pub use contributions::{Contribution, ContributionKind, Contributions};
 pub use file::ZkeyFile;
 pub use write::{ZkeySection, ZkeyWriter};
 
-use crate::container::{Container, Reader};
-use crate::error::{FormatError, Place, Result};
+use crate::container::{Container, Heads, Reader};
+use crate::error::{FormatError, InFile, Place, Result};
+use crate::file::RegularFile;
 use crate::kind::{FileKind, OtherSystem};
 use crate::{limits, modulus};
 use rayon::prelude::*;
+use std::path::Path;
 use tandem_ops::{Curve, CurveId, Group, Unaligned, Wire};
 
 /// A point of G1 of a curve, on the wire.
@@ -104,23 +106,96 @@ pub fn curve(bytes: &[u8]) -> Result<CurveId> {
     header_of(&Container::parse(bytes, FileKind::Zkey)?).map(|(curve, _)| curve)
 }
 
-fn other_key(system: OtherSystem) -> FormatError {
-    FileKind::refuse(Some(FileKind::ZkeyOf(system)), FileKind::Zkey.describe())
+/// A proof system that keys are read of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Groth16.
+    Groth16,
+    /// PLONK.
+    Plonk,
+}
+
+impl std::fmt::Display for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Protocol::Groth16 => "Groth16",
+            Protocol::Plonk => "PLONK",
+        })
+    }
+}
+
+impl Protocol {
+    /// The number in a key's first section.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Protocol::Groth16 => GROTH16,
+            Protocol::Plonk => PLONK,
+        }
+    }
+
+    fn kind(self) -> FileKind {
+        match self {
+            Protocol::Groth16 => FileKind::Zkey,
+            Protocol::Plonk => FileKind::ZkeyOf(OtherSystem::Plonk),
+        }
+    }
+
+    /// The proof system that a key's bytes are for.
+    ///
+    /// # Errors
+    /// The file is no zkey, or for another system.
+    pub fn of(bytes: &[u8]) -> Result<Self> {
+        Self::of_container(&Container::parse(bytes, of_any(bytes))?)
+    }
+
+    /// The same of a file, of which no more than the beginnings of its sections are read.
+    ///
+    /// # Errors
+    /// As for [`Protocol::of`]; the file cannot be read.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<Self> {
+        let file = RegularFile::open(&path)?;
+        let mut start = vec![0; usize::try_from(file.len()).map_or(limits::HEAD_BYTES, |n| n.min(limits::HEAD_BYTES))];
+        let heads = file.read_at(&mut start, 0).and_then(|()| Heads::starts(&file, of_any(&start)));
+        heads.and_then(|heads| Self::of_container(&heads.container())).in_file(file.path())
+    }
+
+    fn of_container(file: &Container<'_>) -> Result<Self> {
+        let mut section = file.section(1)?;
+        match section.u32("protocol")? {
+            GROTH16 => Ok(Protocol::Groth16),
+            PLONK => Ok(Protocol::Plonk),
+            FFLONK => {
+                Err(FileKind::refuse(Some(FileKind::ZkeyOf(OtherSystem::Fflonk)), "a Groth16 or PLONK zkey file"))
+            }
+            other => {
+                let problem = format!("expected a Groth16 key (protocol 1) or a PLONK key (2), found protocol {other}");
+                Err(section.error_before(4, problem).advise("make the key with tandem setup or snarkjs"))
+            }
+        }
+    }
+}
+
+/// A zkey of whichever system its first bytes say.
+fn of_any(start: &[u8]) -> FileKind {
+    match FileKind::of(start) {
+        Some(kind @ FileKind::ZkeyOf(_)) => kind,
+        _ => FileKind::Zkey,
+    }
 }
 
 /// The curve, and the header's bytes behind the moduli.
 fn header_of<'a>(file: &Container<'a>) -> Result<(CurveId, Reader<'a>)> {
-    let mut section = file.section(1)?;
-    let protocol = section.u32("protocol")?;
-    match protocol {
-        GROTH16 => {}
-        PLONK => return Err(other_key(OtherSystem::Plonk)),
-        FFLONK => return Err(other_key(OtherSystem::Fflonk)),
-        other => {
-            let problem = format!("expected a Groth16 key (protocol 1), found protocol {other}");
-            return Err(section.error_before(4, problem).advise("make the key with snarkjs groth16 setup"));
-        }
+    header_for(file, Protocol::Groth16)
+}
+
+/// The same of a key for `expected`.
+pub(crate) fn header_for<'a>(file: &Container<'a>, expected: Protocol) -> Result<(CurveId, Reader<'a>)> {
+    let found = Protocol::of_container(file)?;
+    if found != expected {
+        return Err(FileKind::refuse(Some(found.kind()), expected.kind().describe()));
     }
+    let mut section = file.section(1)?;
+    section.u32("protocol")?;
     section.end()?;
     let mut section = file.section(2)?;
     let curve = section.modulus("base field modulus", modulus::curve_of_base)?;
@@ -236,7 +311,7 @@ fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<ZkeyHeader<C>> {
 }
 
 /// The next point, with coordinates below the modulus.
-fn point<C: Curve, P: Wire>(section: &mut Reader<'_>, name: &str) -> Result<P> {
+pub(crate) fn point<C: Curve, P: Wire>(section: &mut Reader<'_>, name: &str) -> Result<P> {
     let bytes = section.take(size_of::<P>(), name)?;
     match coordinate_not_below::<C>(bytes) {
         Some(_) => Err(section.error_before(size_of::<P>(), format!("{name}: {NOT_BELOW}"))),
@@ -256,7 +331,7 @@ pub fn coordinate_not_below<C: Curve>(bytes: &[u8]) -> Option<usize> {
 }
 
 /// A section as an array of points, with coordinates below the modulus.
-fn points<C: Curve, P: Wire>(mut section: Reader<'_>) -> Result<Unaligned<'_, P>> {
+pub(crate) fn points<C: Curve, P: Wire>(mut section: Reader<'_>) -> Result<Unaligned<'_, P>> {
     /// Bytes that one task checks: large enough to be worth a task, small enough to share the work out.
     const TASK_BYTES: usize = 1 << 20;
     let start = section.place();

@@ -4,12 +4,15 @@ use super::super::check::Run;
 use super::super::schedule::{Endpoint, Place, Shape, Transfer};
 use super::super::sim::Bound;
 use super::numbered;
+use crate::bound::{bound, Watch};
+use crate::machine::Point;
 use crate::plan::Operation;
 use crate::planner::{Algorithm, Item, Planner, HOST_SLOTS};
 use crate::world::PinnedLoan;
 use crate::{ffi, Error, Result, Symmetric};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 use tandem_cuda::{Device, Event, Pinned, Stream};
 
 /// Streams of each PE: as many transfers go on at the same time.
@@ -20,8 +23,8 @@ pub(super) struct Engines {
     streams: Vec<Vec<Arc<Stream>>>,
     /// Rings in host memory; made when they are first needed.
     host: Option<PinnedLoan>,
-    /// The ends of the call that used them last: its PEs may be others than those of the next.
-    host_ends: Vec<Event>,
+    /// The ends of the call that used them last, by PE: these may be others than those of the next.
+    host_ends: Vec<(usize, Arc<Event>)>,
     device: Option<Device>,
     /// The copies whose times say whether that is right.
     measured: Option<Measured>,
@@ -44,6 +47,11 @@ impl Engines {
             device: devices.first().copied(),
             measured: None,
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn streams_of(&self, pe: usize) -> &[Arc<Stream>] {
+        &self.streams[pe]
     }
 
     /// Tables of large chunks; copies from one PE to another also go through host memory. With them comes the memory of their rings on the
@@ -91,7 +99,8 @@ impl Engines {
     }
 
     /// Puts all steps on streams. They wait for the queues of all PEs that take part, and those for them; where the host waits, it
-    /// does so here, and queues that are idle are left out.
+    /// does so here, and queues that are idle are left out. Copies that take too long are a fault of the team, here or when somebody
+    /// waits for a queue behind them: no copy engine ends a wait by itself.
     pub(super) fn run(&mut self, shared: &Planner, bounds: &[Bound], is_now: bool) -> Result<()> {
         let team = shared.team();
         let mut pes: Vec<usize> = bounds.iter().flat_map(Bound::workers).collect();
@@ -99,30 +108,37 @@ impl Engines {
         pes.dedup();
         let mut begun = Vec::new();
         for &pe in pes.iter().filter(|&&pe| !is_now || !team.queue(pe).is_idle()) {
-            begun.push(stream(team, pe)?.record()?);
+            begun.push((pe, Arc::new(stream(team, pe)?.record()?)));
         }
+        let is_there = begun.len() < pes.len();
         let is_ringed = bounds.iter().any(|bound| bound.schedule.staging[bound.schedule.host()] > 0);
         if is_ringed {
             begun.append(&mut self.host_ends);
         }
         let mut used: HashMap<(usize, usize), Arc<Stream>> = HashMap::new();
-        let mut enqueue = Enqueue { engines: self, begun: &begun, used: &mut used, ends: Vec::new() };
+        let mut enqueue =
+            Enqueue { engines: self, begun: &begun, used: &mut used, ends: Vec::new(), steps: Vec::new() };
         let put = bounds.iter().try_for_each(|bound| enqueue.bound(bound));
-        let ends = std::mem::take(&mut enqueue.ends);
-        if is_now {
-            // All of them, so that nothing runs on after an error.
-            let waited: Vec<tandem_cuda::Result<()>> = used.values().map(|stream| stream.synchronize()).collect();
-            waited.into_iter().collect::<tandem_cuda::Result<()>>()?;
-        } else {
-            let done = used.values().map(|s| s.record()).collect::<tandem_cuda::Result<Vec<_>>>()?;
+        let (ends, mut steps) = (std::mem::take(&mut enqueue.ends), std::mem::take(&mut enqueue.steps));
+        let end = |((pe, _), stream): (&(usize, usize), &Arc<Stream>)| Ok((*pe, Arc::new(stream.record()?)));
+        let done = used.iter().map(end).collect::<tandem_cuda::Result<Vec<_>>>()?;
+        steps.extend(done.iter().cloned());
+        let watch = watch(team, bounds, begun, steps, is_there);
+        let waited = match is_now {
+            true => team.core().settle_copies(watch),
+            false => team.core().watch(watch),
+        };
+        if !is_now || waited.is_err() {
+            // Also after an error: what copies may still write is freed behind the queues.
             for &pe in &pes {
                 let queue = stream(team, pe)?;
-                done.iter().try_for_each(|event| queue.wait(event))?;
+                done.iter().try_for_each(|(_, event)| queue.wait(event))?;
             }
             if is_ringed {
                 self.host_ends = done;
             }
         }
+        waited?;
         put?;
         if let (None, [bound]) = (&self.measured, bounds) {
             self.measured = measured(bound, ends);
@@ -133,6 +149,30 @@ impl Engines {
 
 fn stream(team: &crate::Team, pe: usize) -> Result<&Arc<Stream>> {
     team.queue(pe).stream().ok_or_else(|| Error::invalid("collective", "the PE is not a GPU"))
+}
+
+/// What the host looks at while it waits for the copies of a call. `is_there` if some PE has come already.
+fn watch(
+    team: &crate::Team,
+    bounds: &[Bound],
+    begun: Vec<(usize, Arc<Event>)>,
+    steps: Vec<(usize, Arc<Event>)>,
+    is_there: bool,
+) -> Watch {
+    let bytes = bounds.iter().flat_map(|bound| &bound.schedule.transfers).map(|transfer| transfer.bytes).sum();
+    let points = |events: Vec<(usize, Arc<Event>)>| {
+        events.into_iter().map(|(pe, event)| (pe, event as Arc<dyn Point>)).collect::<Vec<_>>()
+    };
+    let place = |bound: &Bound, node: usize| bound.output.get(node).copied().unwrap_or(0);
+    let pes = bounds.iter().flat_map(|b| b.workers().enumerate().map(|(node, pe)| (pe, place(b, node)))).collect();
+    Watch {
+        begun: points(begun),
+        steps: points(steps),
+        bound: bound(team.core().timeout, bytes),
+        since: is_there.then(Instant::now),
+        pes,
+        bytes,
+    }
 }
 
 /// Begin and end of a transfer: whether it has to do with host memory, and its events.
@@ -162,17 +202,19 @@ fn measured(bound: &Bound, ends: Vec<Span>) -> Option<Measured> {
 struct Enqueue<'a> {
     engines: &'a Engines,
     /// The points of all queues before this.
-    begun: &'a [Event],
+    begun: &'a [(usize, Arc<Event>)],
     /// Streams that have something to do, by PE and number.
     used: &'a mut HashMap<(usize, usize), Arc<Stream>>,
     ends: Vec<Span>,
+    /// What other streams wait for, by PE: each step behind all that it waits for itself.
+    steps: Vec<(usize, Arc<Event>)>,
 }
 
 impl Enqueue<'_> {
     fn stream(&mut self, pe: usize, number: usize) -> Result<Arc<Stream>> {
         let stream = &self.engines.streams[pe][number];
         if let std::collections::hash_map::Entry::Vacant(entry) = self.used.entry((pe, number)) {
-            self.begun.iter().try_for_each(|event| stream.wait(event))?;
+            self.begun.iter().try_for_each(|(_, event)| stream.wait(event))?;
             entry.insert(stream.clone());
         }
         Ok(stream.clone())
@@ -244,11 +286,14 @@ impl Enqueue<'_> {
                 // After the copies: where nothing is summed, it is they that read the ring. `local` is this stream then.
                 for spot in &transfer.sources {
                     if let Place::Ring(ch) = spot.place {
-                        read.insert((ch, c), Arc::new(sums.record()?));
+                        let event = Arc::new(sums.record()?);
+                        self.steps.push((pe, event.clone()));
+                        read.insert((ch, c), event);
                     }
                 }
                 if transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]) {
                     let event = Arc::new(stream.record()?);
+                    self.steps.push((pe, event.clone()));
                     for ch in transfer.targets.iter().filter_map(|s| s.channel) {
                         there.insert((ch, c), event.clone());
                     }

@@ -4,7 +4,7 @@ use super::super::schedule::{Endpoint, Place, Shape};
 use super::super::sim::Bound;
 use super::super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
 use crate::planner::{lock, Item, Planner};
-use crate::team::MOST_PES;
+use crate::rank::MOST_PES;
 use crate::world::PinnedLoan;
 use crate::{ffi, Error, Result, Symmetric};
 use std::sync::{Arc, Mutex};

@@ -68,6 +68,12 @@ impl Gpus {
         engines.run(shared, &bounds, is_now)
     }
 
+    /// Has the copies of a PE wait.
+    #[cfg(test)]
+    pub(crate) fn hold_up(&self, pe: usize, event: &tandem_cuda::Event) -> tandem_cuda::Result<()> {
+        lock(&self.engines).streams_of(pe).iter().try_for_each(|stream| stream.wait(event))
+    }
+
     /// Lets resident kernels end.
     pub(crate) fn leave(&self) {
         lock(&self.resident).leave();

@@ -7,10 +7,11 @@ use super::super::share::Share;
 use super::super::tables::numbers;
 use super::super::tuning::{way_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
 use super::numbered;
+use crate::bound::{drop_after, PATIENCE};
 use crate::fault::Record;
 use crate::plan::Operation;
 use crate::planner::{Item, Planner};
-use crate::team::MOST_PES;
+use crate::rank::MOST_PES;
 use crate::{ffi, Error, Result, Symmetric, Team};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -174,7 +175,7 @@ impl Lane {
         }
         self.launched += 1;
         let (mailbox, before, count) = (self.mailbox.address().cast(), self.last - 1, self.launched);
-        // SAFETY: mailbox and relay live as long as this value, whose drop waits for the stream; one kernel at a time runs on it.
+        // SAFETY: mailbox and relay live as long as the stream is at work (Resident::drop); one kernel at a time runs on it.
         self.stream.call("resident kernel", |raw| unsafe {
             ffi::tandem_exec_resident(mailbox, relay as *mut u8, before, count, linger_ns, timeout_ns, raw)
         })?;
@@ -182,10 +183,15 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for Resident {
     fn drop(&mut self) {
-        // It ends by itself soon.
-        let _ = self.stream.synchronize();
+        // The kernels end by themselves soon, where they could begin at all.
+        let end = Instant::now() + PATIENCE;
+        if self.lanes.iter().all(|lane| lane.stream.synchronize_until(end).unwrap_or(true)) {
+            return;
+        }
+        let kept = (std::mem::take(&mut self.lanes), self.ring.take(), self.relay.clone());
+        drop_after(kept, |(lanes, ..)| lanes.iter().for_each(|lane| _ = lane.stream.synchronize()));
     }
 }
 

@@ -1,89 +1,24 @@
-//! What a pretend PE does with each operation.
+//! A pretend PE inside a program, and what it does with each step of its queue.
 
-use super::memory::{self, Memory, Unmapped, Word};
-use crate::exec::protocol;
 use crate::fault::Record;
 use crate::onesided::{atomic_args, sealed, wait_args, OneSided};
 use crate::op::Op;
-use crate::team::TeamRank;
+use crate::rank::TeamRank;
+use crate::sim::{access, change, settle, Memory, Unmapped, Word};
 use crate::word::{compares, width, Atomic, Compare, Word as Integer};
 use crate::world::Allocation;
 use crate::{ffi, Error, Result, Symmetric};
 use bytemuck::Pod;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Who does what a queue says.
-pub(super) struct Worker {
-    pub(super) memory: Arc<Memory>,
-    /// `None` for what the host does.
-    pub(super) seat: Option<Arc<TeamRank>>,
-}
-
 /// A pretend PE inside a program ([`crate::Queue::run`]): [`OneSided`] operations happen when they are called, as
 /// in a kernel.
+#[derive(Clone)]
 pub struct Pe {
     memory: Arc<Memory>,
     seat: Arc<TeamRank>,
-}
-
-impl Worker {
-    pub(super) fn run(&self, op: &Op) -> Result<()> {
-        let pe = self.seat.as_ref().map(|seat| Pe { memory: self.memory.clone(), seat: seat.clone() });
-        match (op, pe) {
-            (Op::Run(program), Some(pe)) => catch_unwind(AssertUnwindSafe(|| program(&pe)))
-                .unwrap_or_else(|_| Err(Error::invalid("run a program", "it panicked"))),
-            (Op::Wait(args), Some(pe)) => pe.wait(args).map(|_| ()),
-            (Op::Barrier, Some(pe)) => pe.meet(),
-            (Op::Run(_) | Op::Wait(_) | Op::Barrier, None) => {
-                Err(Error::invalid("queue of the host", "it is of no team, and takes no waits"))
-            }
-            (_, pe) => match (access(&self.memory, op), pe) {
-                (Err(at), Some(pe)) => Err(pe.unmapped(at)),
-                (result, _) => result.map_err(super::outside),
-            },
-        }
-    }
-}
-
-/// Operations that wait for nothing.
-pub(super) fn access<W: protocol::Word + Default>(memory: &Memory<W>, op: &Op) -> std::result::Result<(), Unmapped> {
-    match op {
-        Op::Copy { to, from, bytes } | Op::HostStagedCopy { to, from, bytes, .. } => memory.copy(*to, *from, *bytes)?,
-        Op::Fill { to, bytes, value } => memory.fill(*to, *bytes, *value)?,
-        Op::Strided(args) => {
-            for i in 0..args.count {
-                let to = args.to + i * args.to_stride * args.element;
-                let from = args.from + i * args.from_stride * args.element;
-                memory.copy(to, from, args.element)?;
-            }
-        }
-        Op::Store(args) => {
-            let value: [u8; 16] = bytemuck::cast(args.value);
-            memory.write(args.to, &value[..args.bytes as usize])?;
-        }
-        Op::Atomic(args) => {
-            change(memory, args)?;
-        }
-        Op::Wait(_) | Op::Barrier | Op::Run(_) => {}
-    }
-    W::settle();
-    Ok(())
-}
-
-/// Changes a word after everything before, and returns what it was.
-fn change<W: protocol::Word + Default>(
-    memory: &Memory<W>,
-    args: &ffi::tandem_fabric_atomic_args,
-) -> std::result::Result<u64, Unmapped> {
-    W::settle();
-    let old = memory.word(args.word, args.kind)?.change(args.op, args.value, args.expected);
-    if args.fetched != 0 {
-        memory.write(args.fetched, &old.to_le_bytes()[..width(args.kind) as usize])?;
-    }
-    Ok(old)
 }
 
 /// How a wait ended.
@@ -95,6 +30,28 @@ enum Ended {
 }
 
 impl Pe {
+    /// The one that sits there; `None` for a GPU.
+    pub(crate) fn at(seat: &Arc<TeamRank>) -> Option<Self> {
+        Some(Pe { memory: seat.core.pretend.clone()?, seat: seat.clone() })
+    }
+
+    /// A step of its queue.
+    pub(crate) fn step(self, op: Op) -> Op {
+        match op {
+            Op::Run(program) => Op::Run(program),
+            op => Op::Run(Arc::new(move || self.perform(&op))),
+        }
+    }
+
+    fn perform(&self, op: &Op) -> Result<()> {
+        match op {
+            Op::Run(program) => program(),
+            Op::Wait(args) => self.wait(args).map(drop),
+            Op::Barrier => self.meet(),
+            op => access(&self.memory, op).map_err(|at| self.unmapped(at)),
+        }
+    }
+
     /// The caller's own elements.
     ///
     /// # Errors
@@ -139,7 +96,7 @@ impl Pe {
     pub fn fetch<T: Integer>(&self, word: &Symmetric<T>, atomic: Atomic<T>, pe: usize) -> Result<T> {
         let args = atomic_args(&self.seat, "fetch", word, atomic, pe, 0)?;
         let old = change(&self.memory, &args).map_err(|at| self.unmapped(at))?;
-        memory::settle();
+        settle();
         // A little-endian word of 32 bits is the first half of one of 64.
         Ok(bytemuck::pod_read_unaligned(&old.to_le_bytes()[..size_of::<T>()]))
     }
@@ -176,12 +133,12 @@ impl Pe {
 
     /// What the caller did before is seen by every PE before what it does after.
     pub fn fence(&self) {
-        memory::settle();
+        settle();
     }
 
     /// What the caller did before is complete.
     pub fn quiet(&self) {
-        memory::settle();
+        settle();
     }
 
     /// Waits as told, and returns the indices of the words that compare as wanted: one for TANDEM_WAIT_ANY.
@@ -235,7 +192,7 @@ impl Pe {
         };
         let word = |at: u64| self.memory.word(at, ffi::TANDEM_WORD_U64).map_err(|at| self.unmapped(at));
         let me = self.seat.me;
-        memory::settle();
+        settle();
         let round = word(core.state(me) + std::mem::offset_of!(State, round) as u64)?;
         let round = round.change(ffi::TANDEM_AMO_INC, 0, 0) + 1;
         for pe in 0..core.members.len() {
@@ -252,7 +209,7 @@ impl Pe {
                 }
             }
         }
-        memory::settle();
+        settle();
         Ok(())
     }
 
@@ -264,7 +221,7 @@ impl Pe {
         let mut rounds = 0u32;
         loop {
             if ready() {
-                memory::settle();
+                settle();
                 return Ended::Ready;
             }
             rounds = rounds.saturating_add(1);
@@ -354,6 +311,6 @@ impl OneSided for Pe {
     }
 
     fn issue(&self, op: Op, _keep: &[&Arc<Allocation>]) -> Result<()> {
-        Worker { memory: self.memory.clone(), seat: Some(self.seat.clone()) }.run(&op)
+        self.perform(&op)
     }
 }

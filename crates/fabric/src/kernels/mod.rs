@@ -1,4 +1,6 @@
-//! Kernels that measure the device API. All need GPUs; lengths are checked here.
+//! Kernels that measure the device API, and the launch of kernels that wait for each other. All need GPUs; lengths are checked here.
+
+mod launch;
 
 use crate::{ffi, Error, OneSided, Queue, Result, Symmetric, Team};
 use bytemuck::Pod;

@@ -4,12 +4,14 @@
 //! so a product is one addition a window. The additions are affine and share their inversions over a block of
 //! products: six multiplications each where a mixed addition takes eleven.
 
-use crate::setup::OP;
 use crate::{Progress, Result};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field, PrimeField};
 use rayon::prelude::*;
 use tandem_ops::{memory, Curve, Group};
+
+/// What memory is taken for, in messages.
+const OP: &str = "setup";
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
 type Fr<G> = <<G as Group>::Curve as Curve>::Fr;
@@ -18,7 +20,7 @@ type Fr<G> = <<G as Group>::Curve as Curve>::Fr;
 const BLOCK: usize = 1024;
 
 /// The multiples of a point.
-pub(crate) struct Table<G: Group> {
+pub struct Table<G: Group> {
     bits: u32,
     /// `windows[w][d - 1]` = d * 2^(bits * w) * point, for d from 1 to 2^(bits - 1).
     windows: Vec<Vec<(Base<G>, Base<G>)>>,
@@ -37,14 +39,17 @@ fn window(count: usize, scalar_bits: u32) -> u32 {
 
 impl<G: Group> Table<G> {
     /// The bytes of a table for about `count` products.
-    pub(crate) fn bytes(count: usize) -> u64 {
+    pub fn bytes(count: usize) -> u64 {
         let scalar_bits = Fr::<G>::MODULUS_BIT_SIZE;
         let bits = window(count, scalar_bits);
         (u64::from(digits(scalar_bits, bits)) * size_of::<(Base<G>, Base<G>)>() as u64) << (bits - 1)
     }
 
     /// A table of the multiples of `point`, which is not infinity, for about `count` products.
-    pub(crate) fn new(point: G::Ark, count: usize) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn new(point: G::Ark, count: usize) -> Result<Self> {
         let scalar_bits = Fr::<G>::MODULUS_BIT_SIZE;
         let bits = window(count, scalar_bits);
         let mut bases = vec![point];
@@ -79,7 +84,10 @@ impl<G: Group> Table<G> {
     }
 
     /// The products of the point with `scalars`, handed on in order and in pieces of bounded size.
-    pub(crate) fn multiply(
+    ///
+    /// # Errors
+    /// Those of `out`; [`crate::Error::Interrupted`].
+    pub fn multiply(
         &self,
         scalars: &[Fr<G>],
         progress: &dyn Progress,

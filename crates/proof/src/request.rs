@@ -25,7 +25,10 @@ impl<'a> Request<'a> {
     }
 
     /// Fails if it was cancelled.
-    pub(crate) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn check(&self) -> Result<()> {
         match self.progress.cancelled() {
             true => Err(Error::Interrupted),
             false => Ok(()),
@@ -33,7 +36,10 @@ impl<'a> Request<'a> {
     }
 
     /// Enqueues one primitive on `lane` within a span, unless the request was cancelled.
-    pub(crate) fn enqueue<T>(
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; those of the primitive.
+    pub fn enqueue<T>(
         &self,
         lane: Lane,
         stage: &'static str,
@@ -49,7 +55,10 @@ impl<'a> Request<'a> {
     }
 
     /// A copy, with a span where it goes from lane to lane.
-    pub(crate) fn copied<B: Backend, T: Wire>(
+    ///
+    /// # Errors
+    /// As [`Request::enqueue`].
+    pub fn copied<B: Backend, T: Wire>(
         &self,
         backend: &B,
         from: &B::Buf<T>,
@@ -62,4 +71,16 @@ impl<'a> Request<'a> {
         }
         self.enqueue(from.lane(), "copy to lane", || backend.copy(from, range, lane))
     }
+}
+
+/// After a cancelled request nothing of it is left on the lanes, and what was uploaded is overwritten.
+///
+/// # Errors
+/// That of `made`.
+pub fn settled<B: Backend, T>(backend: &B, made: Result<T>) -> Result<T> {
+    if let Err(Error::Interrupted) = &made {
+        // A device that failed meanwhile says so with the next request.
+        _ = backend.synchronize();
+    }
+    made
 }

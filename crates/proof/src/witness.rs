@@ -43,7 +43,7 @@ impl<C: Curve> Witness<C> {
     }
 
     /// The values as they are uploaded.
-    pub(crate) fn shared(&self) -> &Arc<HostBuf<Canonical>> {
+    pub fn shared(&self) -> &Arc<HostBuf<Canonical>> {
         &self.values
     }
 }

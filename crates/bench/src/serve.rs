@@ -1,0 +1,382 @@
+//! `tandem bench serve`: drives a running service, and says what its callers wait for.
+
+use crate::plot::{Plot, PlotFile};
+use crate::rows::Rows;
+use clap::Args;
+use serde_json::{json, Value};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tandem_console::failure::{Failure, Outcome};
+use tandem_console::session::Session;
+use tandem_console::{interrupt, report, values};
+use tandem_engine::{CurveId, Proof, Publics, Verifier};
+use tandem_service::client::{CallError, Client, Content, Method};
+
+#[derive(Args)]
+pub(crate) struct BenchServe {
+    /// Proving keys and witnesses in turn; jobs take the pairs one after the other
+    #[arg(required = true, num_args = 2.., value_names = ["ZKEY", "WITNESS"], value_parser = values::input())]
+    pub(crate) files: Vec<PathBuf>,
+    /// Address of the service
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "http://127.0.0.1:8555",
+        env = "TANDEM_SERVER",
+        hide_env_values = true
+    )]
+    server: String,
+    /// Callers, each of which submits a job, waits for its proof and submits the next; several numbers are measured one after the other
+    #[arg(short = 'c', long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    clients: Vec<u32>,
+    /// Submit so many jobs a second at random times instead, whatever is done; latency counts from the time at which a job was due
+    #[arg(long, value_name = "JOBS", conflicts_with = "clients", value_parser = rate)]
+    rate: Option<f64>,
+    /// Jobs to measure, after one for each key to warm up
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    jobs: u32,
+    /// Append one JSON row for each measurement to this file, or print it on stdout for -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotFile,
+}
+
+/// A service that is not asked for so many is no load.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| (0.001..=1e5).contains(rate));
+    rate.ok_or_else(|| "expected jobs a second, from 0.001 to 100000".into())
+}
+
+/// Most jobs at random times that are under way at once: each has a thread.
+const MOST_OPEN: usize = 512;
+
+/// Seconds that one request waits for a job.
+const WAIT: u32 = 5;
+
+/// A key of the service with a witness.
+struct Work<'a> {
+    name: String,
+    witness: &'a Path,
+    curve: CurveId,
+    verifier: Verifier,
+}
+
+/// A job that was done.
+struct Done {
+    /// From when it was due to when its caller knew that it is done.
+    latency: f64,
+    /// In the queue.
+    queued: f64,
+    /// With a worker.
+    worked: f64,
+    /// In the proof alone.
+    proved: f64,
+    worker: String,
+    device: String,
+}
+
+pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
+    let rows = Rows::open(session, args.json.as_deref())?;
+    let mut plot = Plot::open(&args.plot, "callers", "proofs/s")?;
+    let client = Client::new(&args.server).map_err(|e| Failure::input(format!("--server {e}")))?;
+    let (pairs, []) = args.files.as_chunks::<2>() else {
+        return Err(Failure::input("expected a witness after each key"));
+    };
+    let works = pairs.iter().map(|[key, witness]| work(session, &client, key, witness)).collect::<Outcome<Vec<_>>>()?;
+    // Loads the keys onto the devices.
+    for work in &works {
+        one(&client, work, Instant::now())?;
+    }
+    let names: Vec<_> = works.iter().map(|work| work.name.as_str()).collect();
+    let mut table = vec![["callers", "proofs/s", "p50 ms", "p90 ms", "p99 ms", "worker idle", "service ms"]
+        .map(String::from)
+        .to_vec()];
+    let mut binds = String::new();
+    let loads: Vec<Load> = match args.rate {
+        Some(rate) => vec![Load::Open(rate)],
+        None => args.clients.iter().map(|clients| Load::Closed(*clients)).collect(),
+    };
+    for load in loads {
+        let begun = Instant::now();
+        let done = match load {
+            Load::Closed(clients) => closed(&client, &works, clients as usize, args.jobs as usize)?,
+            Load::Open(rate) => open(&client, &works, rate, args.jobs as usize)?,
+        };
+        let seen = Seen::of(&done, begun.elapsed().as_secs_f64());
+        let callers = match load {
+            Load::Closed(clients) => clients.to_string(),
+            Load::Open(rate) => format!("{rate}/s"),
+        };
+        table.push(seen.cells(&callers));
+        binds += &format!("{callers}: {}\n", seen.binds());
+        let mut row = seen.row();
+        match load {
+            Load::Closed(clients) => row["clients"] = clients.into(),
+            Load::Open(rate) => row["rate"] = rate.into(),
+        }
+        row["keys"] = names.iter().map(|name| Value::from(*name)).collect();
+        rows.append_row(done.first().map_or("", |done| &done.device), row)?;
+        if let Load::Closed(clients) = load {
+            plot.add("proofs/s", f64::from(clients), seen.rate);
+        }
+    }
+    rows.table(&table, &binds);
+    plot.write("Proofs of a service")
+}
+
+/// How jobs come.
+#[derive(Clone, Copy)]
+enum Load {
+    /// So many callers, one job each at a time.
+    Closed(u32),
+    /// So many a second at random times.
+    Open(f64),
+}
+
+/// Sees to it that the service has the key.
+fn work<'a>(session: &Session, client: &Client, key: &Path, witness: &'a Path) -> Outcome<Work<'a>> {
+    let name = tandem_service::hash_file(key).map_err(|e| Failure::file(key, format!("cannot read: {e}")))?;
+    let path = format!("/v1/keys/{name}");
+    match client.get(&path) {
+        Ok(_) => {}
+        Err(CallError::Refused { status: 404, .. }) => {
+            session.note(&format!("{}: uploading the key, once", key.display()));
+            client.call(Method::PUT, &path, &[], Content::File(key)).map_err(failed)?;
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    let verifier = Verifier::from_json(tandem_engine::export_vkey(key)?.as_bytes())?;
+    Ok(Work { name, witness, curve: verifier.curve(), verifier })
+}
+
+fn failed(error: CallError) -> Failure {
+    match &error {
+        CallError::Refused { status, .. } if *status < 500 => Failure::input(error.to_string()),
+        CallError::File(_) => Failure::input(error.to_string()),
+        CallError::Refused { .. } | CallError::Unreachable(_) => Failure::device(error.to_string()),
+    }
+}
+
+/// One job that was due at a time, from its submission to its proof, which is verified once more after the clock has stopped.
+fn one(client: &Client, work: &Work<'_>, due: Instant) -> Outcome<Done> {
+    interrupt::check()?;
+    let path = format!("/v1/jobs?key={}", work.name);
+    let mut job = client.call(Method::POST, &path, &[], Content::File(work.witness)).map_err(failed)?;
+    let id = job["id"].as_str().unwrap_or_default().to_string();
+    while !["done", "failed", "cancelled"].iter().any(|state| job["state"] == *state) {
+        interrupt::check()?;
+        job = client.get(&format!("/v1/jobs/{id}?wait={WAIT}")).map_err(failed)?;
+    }
+    let latency = due.elapsed().as_secs_f64();
+    if job["state"] != "done" {
+        return Err(Failure::device(format!(
+            "nothing to measure: the job {id} ended as {}: {}",
+            job["state"], job["error"]
+        )));
+    }
+    let result = client.get(&format!("/v1/jobs/{id}/result")).map_err(failed)?;
+    let proof = Proof::from_json(work.curve, result["proof"].to_string().as_bytes())?;
+    let publics = Publics::from_json(work.curve, result["public"].to_string().as_bytes())?;
+    work.verifier.verify(&publics, &proof)?;
+    let last = job["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().unwrap_or_default();
+    let ms = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    Ok(Done {
+        latency,
+        queued: (ms(&last["begun_ms"]) - ms(&job["created_ms"])).max(0.0) / 1e3,
+        worked: (ms(&last["ended_ms"]) - ms(&last["begun_ms"])) / 1e3,
+        proved: ms(&result["seconds"]),
+        worker: text(&last["worker"]),
+        device: text(&result["device"]),
+    })
+}
+
+fn closed(client: &Client, works: &[Work<'_>], clients: usize, jobs: usize) -> Outcome<Vec<Done>> {
+    let next = AtomicUsize::new(0);
+    let caller = || -> Outcome<Vec<Done>> {
+        let mut done = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= jobs {
+                return Ok(done);
+            }
+            done.push(one(client, &works[i % works.len()], Instant::now())?);
+        }
+    };
+    std::thread::scope(|scope| {
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, caller);
+        let threads = (0..clients).map(spawn).collect::<std::io::Result<Vec<_>>>();
+        let threads = threads.map_err(|e| Failure::device(format!("cannot start {clients} threads: {e}")))?;
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+        Ok(ended.collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
+    })
+}
+
+/// Jobs at the times of a Poisson process: the gaps are exponential.
+fn open(client: &Client, works: &[Work<'_>], rate: f64, jobs: usize) -> Outcome<Vec<Done>> {
+    let (done, under_way) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let mut due = Duration::ZERO;
+        for i in 0..jobs {
+            // Of the hash of its number: the same times in every run.
+            let word = blake3::hash(&i.to_le_bytes());
+            let uniform =
+                f64::from(u32::from_le_bytes(word.as_bytes()[..4].try_into().unwrap_or_default())) / 2f64.powi(32);
+            due += Duration::from_secs_f64(-(1.0 - uniform).ln() / rate);
+            std::thread::sleep(due.saturating_sub(started.elapsed()));
+            interrupt::check()?;
+            if under_way.fetch_add(1, Ordering::SeqCst) >= MOST_OPEN {
+                return Err(Failure::device(format!(
+                    "{MOST_OPEN} jobs are under way, and {rate} more come each second: the service makes fewer; lower --rate"
+                )));
+            }
+            let (done, under_way) = (&done, &under_way);
+            let work = &works[i % works.len()];
+            let job = move || {
+                let ended = one(client, work, started + due);
+                under_way.fetch_sub(1, Ordering::SeqCst);
+                done.lock().unwrap_or_else(|p| p.into_inner()).push(ended);
+            };
+            let begun = std::thread::Builder::new().spawn_scoped(scope, job);
+            begun.map_err(|e| Failure::device(format!("cannot start a thread: {e}")))?;
+        }
+        Ok(())
+    })?;
+    done.into_inner().unwrap_or_else(|p| p.into_inner()).into_iter().collect()
+}
+
+/// What was seen of some jobs.
+struct Seen {
+    rate: f64,
+    jobs: usize,
+    /// Least to greatest.
+    latencies: Vec<f64>,
+    /// The middle of what the service adds to a proof, waiting in the queue aside.
+    added: f64,
+    /// Shares of the time in which workers had no job, and of what they had, no proof under way.
+    idle: f64,
+    beside_proofs: f64,
+    workers: usize,
+}
+
+impl Seen {
+    fn of(done: &[Done], seconds: f64) -> Self {
+        let sorted = |of: &dyn Fn(&Done) -> f64| {
+            let mut values: Vec<f64> = done.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let mut workers: HashMap<&str, f64> = HashMap::new();
+        for done in done {
+            *workers.entry(&done.worker).or_default() += done.worked;
+        }
+        let worked: f64 = workers.values().sum();
+        let proved: f64 = done.iter().map(|done| done.proved).sum();
+        Seen {
+            rate: done.len() as f64 / seconds,
+            jobs: done.len(),
+            latencies: sorted(&|done| done.latency),
+            added: percentile(&sorted(&|done| done.latency - done.queued - done.proved), 50),
+            idle: (1.0 - worked / (seconds * workers.len().max(1) as f64)).max(0.0),
+            beside_proofs: (1.0 - proved / worked).max(0.0),
+            workers: workers.len(),
+        }
+    }
+
+    fn cells(&self, callers: &str) -> Vec<String> {
+        let ms = |share| format!("{:.1}", percentile(&self.latencies, share) * 1e3);
+        let idle = format!("{:.1} %", self.idle * 100.0);
+        vec![
+            callers.into(),
+            format!("{:.2}", self.rate),
+            ms(50),
+            ms(90),
+            ms(99),
+            idle,
+            format!("{:.1}", self.added * 1e3),
+        ]
+    }
+
+    /// What more proofs a second would take.
+    fn binds(&self) -> String {
+        let workers = match self.workers {
+            1 => "the worker".into(),
+            n => format!("the {n} workers"),
+        };
+        if self.idle > 0.1 {
+            return format!("callers bind: {workers} had no job for {:.0} % of the time", self.idle * 100.0);
+        }
+        let beside = self.beside_proofs * 100.0;
+        if beside > 10.0 {
+            return format!(
+                "{workers} bind, {beside:.0} % of whose time is not in proofs: witnesses are read, results stored"
+            );
+        }
+        format!("{workers} bind: proofs take all but {beside:.0} % of their time")
+    }
+
+    fn row(&self) -> Value {
+        let ms = |share| report::round(percentile(&self.latencies, share) * 1e3);
+        json!({
+            "what": "serve", "runs": self.jobs, "proofs_per_s": report::round(self.rate), "workers": self.workers,
+            "ms_median": ms(50), "ms_p90": ms(90), "ms_p99": ms(99), "ms_max": ms(100),
+            "idle": report::round(self.idle), "beside_proofs": report::round(self.beside_proofs),
+            "ms_added": report::round(self.added * 1e3),
+        })
+    }
+}
+
+/// The value that `share` of a hundred values do not exceed, of values from the least to the greatest.
+fn percentile(sorted: &[f64], share: usize) -> f64 {
+    match (sorted.len() * share).div_ceil(100) {
+        0 => sorted.first().copied().unwrap_or(f64::NAN),
+        rank => sorted[rank - 1],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_seen() {
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!([0, 50, 51, 90, 99, 100].map(|share| percentile(&values, share)), [1.0, 5.0, 6.0, 9.0, 10.0, 10.0]);
+        assert!(percentile(&[], 50).is_nan());
+    }
+
+    #[test]
+    fn what_binds_is_named() {
+        let done = |latency: f64, queued: f64, worked: f64, proved: f64| Done {
+            latency,
+            queued,
+            worked,
+            proved,
+            worker: "cpu-0".into(),
+            device: "CPU".into(),
+        };
+        let seen = Seen::of(&[done(1.2, 0.1, 1.0, 0.9), done(1.3, 0.1, 1.0, 0.9)], 4.0);
+        assert_eq!((seen.rate, seen.workers, (seen.idle * 100.0).round()), (0.5, 1, 50.0));
+        assert!((seen.added - 0.2).abs() < 1e-9);
+        assert!(seen.binds().starts_with("callers bind"));
+        let busy = [done(1.2, 0.1, 1.0, 0.6), done(1.3, 0.1, 1.0, 0.6)];
+        assert!(Seen::of(&busy, 2.0).binds().contains("40 % of whose time is not in proofs"));
+        assert!(Seen::of(&[done(1.2, 0.1, 1.0, 0.98)], 1.0)
+            .binds()
+            .starts_with("the worker bind: proofs take all but 2 %"));
+        assert_eq!(Seen::of(&busy, 2.0).cells("2").len(), 7);
+    }
+
+    #[test]
+    fn rates_are_those_of_a_load() {
+        assert_eq!(rate("2.5"), Ok(2.5));
+        for wrong in ["0", "-1", "nan", "inf", "x", ""] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+}

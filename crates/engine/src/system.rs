@@ -1,0 +1,211 @@
+//! The proof systems, as far as keys of all of them are opened, checked, loaded and proved with in one way.
+
+use crate::key::UNNAMED;
+use crate::team::{Resident, Team};
+use crate::{Error, Proof, Result};
+use std::path::Path;
+use tandem_formats::plonk::Polynomial;
+use tandem_formats::{PlonkZkey, Protocol, Zkey};
+use tandem_groth16::digits::ProofDigits;
+use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
+use tandem_ops::{Curve, Mont, Unaligned};
+
+/// Sizes that a key has in every system.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Values of a witness.
+    pub(crate) variables: usize,
+    pub(crate) publics: usize,
+    pub(crate) domain: usize,
+}
+
+/// What an operation of a prover gives.
+pub(crate) type Of<T> = tandem_groth16::Result<T>;
+
+/// A proof system over one curve.
+pub(crate) trait System<C: Curve>: Sized + 'static {
+    /// Its name.
+    const PROTOCOL: Protocol;
+    /// A key where it lies.
+    type View<'a>;
+    /// What verifies a key's proofs.
+    type Verifier: Send + Sync;
+    /// The random scalars of a proof.
+    type Blinding: Send + Sync;
+    /// A proof.
+    type Points: Send;
+
+    /// Calls `work` with the key that the bytes of a file are.
+    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
+    /// Calls `work` with a key that was made in memory.
+    fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
+    /// The sizes of a key.
+    fn sizes(view: &Self::View<'_>) -> Sizes;
+    /// Checks all points of a key.
+    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()>;
+    /// What verifies its proofs.
+    fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier>;
+    /// Loads a key to make so many proofs.
+    fn load(team: &dyn Team<C>, view: &Self::View<'_>, layout: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>>;
+    /// Draws the random scalars of a proof.
+    fn blinding() -> Of<Self::Blinding>;
+    /// A proof as a value.
+    fn proof(points: &Self::Points) -> Proof;
+    /// The digits of the sums of a proof.
+    fn digits(view: &Self::View<'_>, witness: &Witness<C>) -> Of<ProofDigits>;
+}
+
+/// Groth16.
+pub(crate) enum Groth16 {}
+
+impl<C: Curve> System<C> for Groth16 {
+    const PROTOCOL: Protocol = Protocol::Groth16;
+    type View<'a> = tandem_groth16::KeyView<'a, C>;
+    type Verifier = tandem_groth16::PreparedKey<C>;
+    type Blinding = tandem_groth16::Blinding<C>;
+    type Points = tandem_groth16::Proof<C>;
+
+    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        let zkey = Zkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
+        let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
+        let header = zkey.header;
+        work(&tandem_groth16::KeyView {
+            shape: tandem_groth16::Shape {
+                variables: header.n_vars as usize,
+                publics: header.n_public as usize,
+                domain: header.domain_size as usize,
+            },
+            points: tandem_groth16::KeyPoints {
+                alpha1: header.alpha_1,
+                beta1: header.beta_1,
+                beta2: header.beta_2,
+                gamma2: header.gamma_2,
+                delta1: header.delta_1,
+                delta2: header.delta_2,
+            },
+            ic: zkey.ic,
+            matrix_a: &matrices.a,
+            matrix_b: &matrices.b,
+            a: zkey.a,
+            b1: zkey.b1,
+            b2: zkey.b2,
+            l: zkey.c,
+            h: zkey.h,
+        })
+    }
+
+    fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        work(&key.view().map_err(|e| Error::prover(e, Path::new("")))?)
+    }
+
+    fn sizes(view: &Self::View<'_>) -> Sizes {
+        let tandem_groth16::Shape { variables, publics, domain } = view.shape;
+        Sizes { variables, publics, domain }
+    }
+
+    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        tandem_groth16::check::check_points(view, progress)
+    }
+
+    fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
+        tandem_groth16::PreparedKey::new(&view.verifying_key())
+    }
+
+    fn load(team: &dyn Team<C>, view: &Self::View<'_>, layout: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>> {
+        team.load(view, layout, proofs)
+    }
+
+    fn blinding() -> Of<Self::Blinding> {
+        tandem_groth16::Blinding::random()
+    }
+
+    fn proof(points: &Self::Points) -> Proof {
+        Proof::groth16(points)
+    }
+
+    fn digits(view: &Self::View<'_>, witness: &Witness<C>) -> Of<ProofDigits> {
+        ProofDigits::count(view, witness)
+    }
+}
+
+/// PLONK.
+pub(crate) enum Plonk {}
+
+/// The verification key that the header of a PLONK key holds.
+pub(crate) fn plonk_verifying<C: Curve>(header: &tandem_formats::PlonkHeader<C>) -> tandem_plonk::VerifyingKey<C> {
+    tandem_plonk::VerifyingKey {
+        publics: header.n_public as usize,
+        domain: header.domain_size as usize,
+        k: [C::from_mont(header.k1), C::from_mont(header.k2)],
+        selectors: header.selectors,
+        permutation: header.permutation,
+        x_2: header.x_2,
+    }
+}
+
+impl<C: Curve> System<C> for Plonk {
+    const PROTOCOL: Protocol = Protocol::Plonk;
+    type View<'a> = tandem_plonk::KeyView<'a, C>;
+    type Verifier = tandem_plonk::PreparedKey<C>;
+    type Blinding = tandem_plonk::Blinding<C>;
+    type Points = tandem_plonk::Proof<C>;
+
+    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        let zkey = PlonkZkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
+        let header = zkey.header;
+        let verifying = plonk_verifying(&header);
+        let additions = Unaligned::new(zkey.additions.as_bytes())
+            .ok_or_else(|| Error::Internal("additions of a key are no whole ones".into()))?;
+        fn coefficients(polynomial: Polynomial<'_>) -> Unaligned<'_, Mont> {
+            polynomial.coefficients
+        }
+        work(&tandem_plonk::KeyView {
+            shape: tandem_plonk::Shape {
+                variables: (header.n_vars - header.n_additions) as usize,
+                additions: header.n_additions as usize,
+                publics: header.n_public as usize,
+                gates: header.n_constraints as usize,
+                domain: header.domain_size as usize,
+            },
+            verifying,
+            additions,
+            maps: zkey.maps,
+            selectors: zkey.selectors.map(coefficients),
+            permutation: zkey.permutation.map(coefficients),
+            powers: zkey.powers,
+        })
+    }
+
+    fn with_owned<T>(_: &OwnedKey<C>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        Err(Error::Internal(format!("{UNNAMED} in memory is one for Groth16")))
+    }
+
+    fn sizes(view: &Self::View<'_>) -> Sizes {
+        let tandem_plonk::Shape { variables, publics, domain, .. } = view.shape;
+        Sizes { variables, publics, domain }
+    }
+
+    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        tandem_plonk::check::check_powers::<C>(view.powers, &view.verifying.x_2, view.shape.domain, progress)
+    }
+
+    fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
+        tandem_plonk::PreparedKey::new(&view.verifying)
+    }
+
+    fn load(team: &dyn Team<C>, view: &Self::View<'_>, _: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>> {
+        team.load_plonk(view, proofs)
+    }
+
+    fn blinding() -> Of<Self::Blinding> {
+        tandem_plonk::Blinding::random()
+    }
+
+    fn proof(points: &Self::Points) -> Proof {
+        Proof::plonk(points)
+    }
+
+    fn digits(_: &Self::View<'_>, _: &Witness<C>) -> Of<ProofDigits> {
+        Err(tandem_groth16::Error::Key("digits are counted of Groth16 keys alone".into()))
+    }
+}

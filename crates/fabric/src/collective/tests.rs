@@ -1,0 +1,64 @@
+//! Copy engines that do not come, on the GPUs that there are: also on a single one.
+
+use super::*;
+use crate::{Compare, Error, FaultKind, OneSided, Options};
+use std::time::{Duration, Instant};
+
+/// Of the team that has the fault.
+const TIMEOUT: Duration = Duration::from_millis(300);
+/// Whatever a test does, what is held up is let go then.
+const LONGEST_HOLD: Duration = Duration::from_secs(4);
+const LEN: usize = 1 << 20;
+
+/// A PE whose copies are held up is named in time, where the host waits for them and where it waits for a queue behind them.
+#[test]
+fn copies_that_do_not_come() {
+    let gpus = tandem_cuda::testing::at_least(1);
+    if gpus.is_empty() {
+        return;
+    }
+    let gpus = &gpus[..gpus.len().min(2)];
+    let machine = Topology::preset("h200-pair").unwrap();
+    let tuning = Tuning { engines: 0, resident: 0, through_host: false, ..Tuning::default() };
+    let open = |timeout| Team::cuda(gpus, Options { timeout, ..Options::default() }).unwrap();
+    let collectives =
+        |team: &Team| Collectives::of(team, &machine, &(0..gpus.len()).collect::<Vec<_>>(), tuning).unwrap();
+    for is_now in [true, false] {
+        let team = open(TIMEOUT);
+        let c = collectives(&team);
+        let (from, to) = (team.alloc::<u32>(LEN).unwrap(), team.alloc::<u32>(LEN).unwrap());
+        // PE 0 sends, so its streams carry all.
+        c.now().broadcast(0, &from, &to).unwrap();
+        let other = open(LONGEST_HOLD);
+        let word = other.alloc::<u64>(1).unwrap();
+        other.queue(0).wait_until(&word, Compare::Eq, 1, None).unwrap();
+        let held = other.queue(0).stream().unwrap().record().unwrap();
+        c.executor.gpus.as_ref().unwrap().hold_up(0, &held).unwrap();
+        let asked = Instant::now();
+        let error = match is_now {
+            true => c.now().broadcast(0, &from, &to).unwrap_err(),
+            false => {
+                c.broadcast(0, &from, &to).unwrap();
+                team.queue(gpus.len() - 1).synchronize().unwrap_err()
+            }
+        };
+        let took = asked.elapsed();
+        assert!(took >= TIMEOUT && took < LONGEST_HOLD / 2 && !held.is_done().unwrap(), "{took:?}");
+        let Error::Fault(fault) = error else { panic!("{error} is no fault") };
+        assert_eq!((fault.kind, fault.peer, fault.waiter), (FaultKind::Copy, Some(0), gpus.len() - 1), "{fault}");
+        assert!(fault.seen >= TIMEOUT.as_millis() as u64 && fault.wanted >= 4 * LEN as u64, "{fault}");
+        assert!(team.check().is_err() && c.now().broadcast(0, &from, &to).is_err());
+        // Everything goes while copies are held up; their memory is freed behind them.
+        drop((c, from, to));
+        other.write(0, &word, &[1]).unwrap();
+        other.synchronize().unwrap();
+        drop(team);
+        let team = open(Options::default().timeout);
+        let c = collectives(&team);
+        let (from, to) = (team.alloc::<u32>(LEN).unwrap(), team.alloc::<u32>(LEN).unwrap());
+        let data: Vec<u32> = (0..LEN as u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+        team.write(0, &from, &data).unwrap();
+        c.now().broadcast(0, &from, &to).unwrap();
+        assert!((0..gpus.len()).all(|pe| team.read(pe, &to).unwrap() == data));
+    }
+}

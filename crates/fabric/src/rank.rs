@@ -1,0 +1,290 @@
+//! What all PEs of a team have in common, and one PE's place in it.
+
+use crate::bound::{self, Late, Watch};
+use crate::fault::{Fault, Record};
+use crate::machine::{CommandQueue, Faults, Seat};
+use crate::op::Op;
+use crate::world::{Allocation, World};
+use crate::{ffi, sim, Error, Result, Symmetric};
+use bytemuck::Pod;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// PEs that a world can have.
+pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
+
+/// How long copies are asked again and again before their thread sleeps between looks.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// Between looks at copies, while a queue is waited for.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Where behind a team's state the word is that the host fetches to.
+pub(crate) const FETCHED: u64 = size_of::<ffi::tandem_team_state>().next_multiple_of(8) as u64;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What all PEs of a team have in common.
+pub(crate) struct TeamState {
+    pub(crate) world: Arc<World>,
+    /// The PEs' memory, if they are pretend ones.
+    pub(crate) pretend: Option<Arc<sim::Memory>>,
+    /// By PE of the team: which PE of the world it is.
+    pub(crate) members: Vec<usize>,
+    /// The first PE that does not reach another one, and that one, if there are such.
+    refused: Option<(usize, usize)>,
+    /// A tandem_team_state on each PE, and behind it a word for what the host fetches.
+    state: Arc<Allocation>,
+    /// Held while that word is used.
+    pub(crate) fetching: Mutex<()>,
+    pub(crate) faults: Arc<dyn Faults>,
+    dead: OnceLock<Fault>,
+    /// Copies that queues wait for, and that nothing on a device ends.
+    watches: Mutex<Vec<Watch>>,
+    pub(crate) timeout: Duration,
+}
+
+/// One PE's place in a team.
+pub struct TeamRank {
+    pub(crate) core: Arc<TeamState>,
+    pub(crate) me: usize,
+}
+
+impl TeamRank {
+    /// The address of `memory` on the team's PE `pe`, which this PE reaches.
+    pub(crate) fn place<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+        let core = &self.core;
+        core.check()?;
+        core.member(op, pe)?;
+        core.reach(self.me, pe)?;
+        core.address(op, memory, pe)
+    }
+
+    /// The step that copies to `to` from `from`, each of a PE of the team, one of which is this one. Where they do not reach each other it
+    /// goes through the host, if it may.
+    pub(crate) fn copy<T: Pod>(
+        &self,
+        op: &'static str,
+        (to, target): (&Symmetric<T>, usize),
+        (from, source): (&Symmetric<T>, usize),
+        may_cross: bool,
+    ) -> Result<Op> {
+        same_length(op, to, from)?;
+        let core = &self.core;
+        core.check()?;
+        [target, source].into_iter().try_for_each(|pe| core.member(op, pe))?;
+        let is_reached = [target, source].into_iter().try_for_each(|pe| core.reach(self.me, pe));
+        let (place, origin) = (core.address(op, to, target)?, core.address(op, from, source)?);
+        let bytes = to.bytes();
+        match is_reached {
+            Ok(()) => Ok(Op::Copy { to: place, from: origin, bytes }),
+            Err(_) if may_cross => Ok(Op::HostStagedCopy {
+                to: place,
+                from: origin,
+                bytes,
+                pes: (core.members[target], core.members[source]),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The address of this PE's own part of `memory`.
+    pub(crate) fn own<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>) -> Result<u64> {
+        self.place(op, memory, self.me)
+    }
+}
+
+impl Seat for TeamRank {
+    fn handle(&self) -> Option<ffi::tandem_team> {
+        self.core.handle(self.me)
+    }
+}
+
+pub(crate) fn same_length<T: Pod>(op: &'static str, to: &Symmetric<T>, from: &Symmetric<T>) -> Result<()> {
+    if to.len() == from.len() {
+        return Ok(());
+    }
+    Err(Error::invalid(op, format!("{} elements to a place of {}", from.len(), to.len())))
+}
+
+impl TeamState {
+    pub(crate) fn new(
+        world: Arc<World>,
+        pretend: Option<Arc<sim::Memory>>,
+        members: Vec<usize>,
+        timeout: Duration,
+    ) -> Result<Arc<Self>> {
+        let state = world.alloc(FETCHED + size_of::<u64>() as u64)?;
+        let faults = world.machine.faults(members.len())?;
+        let mut pairs = (0..members.len()).flat_map(|from| (0..members.len()).map(move |to| (from, to)));
+        let refused = pairs.find(|&(from, to)| world.links.apart(members[from], members[to]).is_some());
+        let (fetching, dead, watches) = (Mutex::default(), OnceLock::new(), Mutex::default());
+        Ok(Arc::new(TeamState { world, pretend, members, refused, state, fetching, faults, dead, watches, timeout }))
+    }
+
+    /// The error of the fault that the team has had, if it has.
+    pub(crate) fn check(&self) -> Result<()> {
+        let fault = match self.dead.get() {
+            Some(fault) => fault,
+            None => {
+                let Some(record) = (0..self.members.len()).find_map(|pe| self.faults.get(pe)) else { return Ok(()) };
+                self.dead.get_or_init(|| record.fault(|place| self.world.describe(place)))
+            }
+        };
+        Err(Error::Fault(Box::new(fault.clone())))
+    }
+
+    pub(crate) fn member(&self, op: &'static str, pe: usize) -> Result<()> {
+        if pe < self.members.len() {
+            return Ok(());
+        }
+        Err(Error::invalid(op, format!("there is no PE {pe}; the team has {}", self.members.len())))
+    }
+
+    /// Why the team's PE `from` does not reach the memory of `to`, if it does not.
+    pub(crate) fn apart(&self, from: usize, to: usize) -> Option<&str> {
+        self.world.links.apart(self.members[from], self.members[to])
+    }
+
+    /// Says with the reason if PE `from` does not reach the memory of PE `to`.
+    pub(crate) fn reach(&self, from: usize, to: usize) -> Result<()> {
+        match self.apart(from, to) {
+            None => Ok(()),
+            Some(reason) => Err(Error::NoPeer { from, to, reason: reason.into() }),
+        }
+    }
+
+    /// The same of all PEs of the team.
+    pub(crate) fn all_reach(&self) -> Result<()> {
+        self.refused.map_or(Ok(()), |(from, to)| self.reach(from, to))
+    }
+
+    /// The address of `memory` on the team's PE `pe`.
+    pub(crate) fn address<T: Pod>(&self, op: &'static str, memory: &Symmetric<T>, pe: usize) -> Result<u64> {
+        if !Arc::ptr_eq(&memory.memory().world, &self.world) {
+            return Err(Error::invalid(op, "the memory belongs to the PEs of another world"));
+        }
+        let missing = || Error::invalid(op, format!("PE {pe} has no part of this registered memory"));
+        memory.address(self.members[pe]).ok_or_else(missing)
+    }
+
+    /// The address of the state of PE `pe`.
+    pub(crate) fn state(&self, pe: usize) -> u64 {
+        // Memory of the heap is on every PE.
+        self.state.address(self.members[pe]).unwrap_or(0)
+    }
+
+    pub(crate) fn handle(&self, me: usize) -> Option<ffi::tandem_team> {
+        let world = &self.world;
+        let mut members = [0; MOST_PES];
+        for (to, &from) in members.iter_mut().zip(&self.members) {
+            *to = from as u8;
+        }
+        let apart = (0..self.members.len()).filter(|&pe| self.apart(me, pe).is_some());
+        let (regions, region_count) = (world.machine.region_table(self.members[me])?, world.region_count() as u32);
+        Some(ffi::tandem_team {
+            heap: world.machine.heap(),
+            window: world.window,
+            own: world.machine.heap() + self.members[me] as u64 * world.window,
+            mapped: world.mapped(),
+            state: self.state.offset().unwrap_or(0),
+            timeout_ns: u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX),
+            fault: self.faults.address(me) as *mut ffi::tandem_fault,
+            regions: regions as *const ffi::tandem_region,
+            ends: world.machine.ends(self.members[me]).unwrap_or(0) as *const u64,
+            region_count,
+            me: me as u32,
+            size: self.members.len() as u32,
+            apart: apart.fold(0, |mask, pe| mask | 1 << pe),
+            world: members,
+        })
+    }
+
+    /// Records a fault of a wait of the host, and ends the waits of all PEs.
+    pub(crate) fn give_up(&self, pe: usize, record: Record) -> Result<()> {
+        self.faults.put(pe, record);
+        let poisoned = std::mem::offset_of!(ffi::tandem_team_state, poisoned) as u64;
+        for other in 0..self.members.len() {
+            // The fault stands and is what is reported; on a device that has failed nothing waits.
+            let _ = self.world.machine.write(self.members[other], self.state(other) + poisoned, &1u32.to_ne_bytes());
+        }
+        self.check()
+    }
+
+    /// Records that a copy was not done in time, and ends the waits of all PEs.
+    pub(crate) fn give_up_copy(&self, late: Late) -> Result<()> {
+        let record = Record {
+            what: ffi::TANDEM_FAULT_COPY as u32,
+            waiter: late.waiter as u32,
+            peer: late.peer as u32,
+            place: late.place,
+            seen: late.waited.as_millis() as u64,
+            wanted: late.bytes,
+        };
+        self.give_up(late.waiter, record)
+    }
+
+    /// Remembers copies that the host will wait for.
+    pub(crate) fn watch(&self, watch: Watch) -> Result<()> {
+        self.look(None, Instant::now())?;
+        lock(&self.watches).push(watch);
+        Ok(())
+    }
+
+    /// Looks at what is remembered and at `newest`, if that is done; copies that take too long are a fault of the team.
+    fn look(&self, newest: Option<&mut Watch>, now: Instant) -> Result<bool> {
+        let (late, is_done) = bound::look(&mut lock(&self.watches), newest, now)?;
+        late.map_or(Ok(is_done), |late| self.give_up_copy(late).map(|()| is_done))
+    }
+
+    /// Waits for copies as long as they may take.
+    pub(crate) fn settle_copies(&self, mut watch: Watch) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let now = Instant::now();
+            if self.look(Some(&mut watch), now)? {
+                return Ok(());
+            }
+            // Large copies take milliseconds: a look costs them nothing.
+            if now - begun < SPIN {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+
+    /// Waits until a queue has done all that it was told, or copies that it may wait for are late.
+    pub(crate) fn watched(&self, queue: &dyn CommandQueue) -> Result<()> {
+        let is_watched = !lock(&self.watches).is_empty();
+        if let Some(end) = is_watched.then(|| queue.mark()).transpose()?.flatten() {
+            loop {
+                let now = Instant::now();
+                if end.synchronize_until(now + LOOK)? {
+                    break;
+                }
+                self.look(None, now)?;
+            }
+            // What is done is forgotten.
+            self.look(None, Instant::now())?;
+        }
+        queue.synchronize()
+    }
+
+    /// Calls that are remembered.
+    #[cfg(test)]
+    pub(crate) fn watched_calls(&self) -> usize {
+        lock(&self.watches).len()
+    }
+
+    /// Waits for what the host has told a queue of PE `pe`, which waits for no other: `bytes` bytes that go to or come from `place`.
+    pub(crate) fn settle(&self, queue: &dyn CommandQueue, pe: usize, place: u64, bytes: u64) -> Result<()> {
+        let begun = Instant::now();
+        if queue.synchronize_until(begun + bound::bound(self.timeout, bytes))? {
+            return Ok(());
+        }
+        self.give_up_copy(Late { peer: pe, waiter: pe, place, waited: begun.elapsed(), bytes })
+    }
+}

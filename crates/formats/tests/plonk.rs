@@ -1,0 +1,309 @@
+//! PLONK's files: written as snarkjs writes them, and refused where they are damaged.
+
+use std::fs;
+use tandem_formats::container::Container;
+use tandem_formats::plonk::{PlonkSection, Polynomial};
+use tandem_formats::*;
+use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId, Wire};
+
+macro_rules! data {
+    ($name:literal) => {
+        include_bytes!(concat!("data/", $name)).as_slice()
+    };
+}
+
+const KIND: FileKind = FileKind::ZkeyOf(OtherSystem::Plonk);
+const BN254: &[u8] = data!("mul.plonk.zkey");
+const BLS12_381: &[u8] = data!("mul_bls.plonk.zkey");
+const NO_PUBLIC: &[u8] = data!("nopub.plonk.zkey");
+
+/// A copy with `new` at `at` of a section.
+fn with(bytes: &[u8], id: u32, at: usize, new: &[u8]) -> Vec<u8> {
+    let file = Container::parse(bytes, KIND).unwrap();
+    let section = file.sections.iter().find(|s| s.id == id).unwrap();
+    assert!(at + new.len() <= section.len);
+    let mut bytes = bytes.to_vec();
+    bytes[section.offset + at..][..new.len()].copy_from_slice(new);
+    bytes
+}
+
+fn len_of(bytes: &[u8], id: u32) -> usize {
+    Container::parse(bytes, KIND).unwrap().sections.iter().find(|s| s.id == id).unwrap().len
+}
+
+#[track_caller]
+fn refused<C: Curve>(bytes: &[u8], parts: &[&str]) {
+    let Err(error) = PlonkZkey::<C>::parse(bytes) else { panic!("was accepted: {parts:?}") };
+    let message = error.to_string();
+    assert!(!message.contains('\n') && message.len() < 400, "{message}");
+    for part in parts {
+        assert!(message.contains(part), "expected {part:?} in: {message}");
+    }
+}
+
+fn written<C: Curve>(bytes: &[u8]) -> Vec<u8> {
+    let key = PlonkZkey::<C>::parse(bytes).unwrap();
+    let h = &key.header;
+    let mut writer =
+        PlonkWriter::<_, C>::new(Vec::new(), h.n_public, h.domain_size, h.n_additions, h.n_constraints).unwrap();
+    let mut section = |id, parts: &[&[u8]]| {
+        writer.section(id).unwrap();
+        parts.iter().for_each(|part| writer.bytes(part).unwrap());
+    };
+    fn parts<'a>(all: &[Polynomial<'a>]) -> Vec<&'a [u8]> {
+        all.iter().flat_map(|p| [p.coefficients.as_bytes(), p.values.as_bytes()]).collect()
+    }
+    section(PlonkSection::Additions, &[key.additions.as_bytes()]);
+    for (column, map) in key.maps.iter().enumerate() {
+        section(PlonkSection::Map(column), &[map.as_bytes()]);
+    }
+    for (number, selector) in key.selectors.iter().enumerate() {
+        section(PlonkSection::Selector(number), &parts(&[*selector]));
+    }
+    section(PlonkSection::Permutation, &parts(&key.permutation));
+    section(PlonkSection::Lagrange, &parts(&key.lagrange));
+    section(PlonkSection::Powers, &[key.powers.as_bytes()]);
+    writer.finish(h).unwrap()
+}
+
+#[test]
+fn what_is_read_is_written_as_snarkjs_does() {
+    assert!(written::<Bn254>(BN254) == BN254);
+    assert!(written::<Bn254>(NO_PUBLIC) == NO_PUBLIC);
+    assert!(written::<Bls12_381>(BLS12_381) == BLS12_381);
+    let key = PlonkZkey::<Bn254>::parse(BN254).unwrap();
+    let h = &key.header;
+    assert_eq!((h.n_vars, h.n_public, h.domain_size, h.n_additions, h.n_constraints), (8, 2, 8, 2, 6));
+    assert_eq!(key.lagrange.len(), 2);
+    let none = PlonkZkey::<Bn254>::parse(NO_PUBLIC).unwrap();
+    assert_eq!((none.header.n_public, none.lagrange.len()), (0, 1));
+    assert!(Bn254::from_mont(h.k1) == 2u64.into() && Bn254::from_mont(h.k2) == 3u64.into());
+}
+
+#[test]
+fn a_file_says_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, curve) in [("a", BN254, CurveId::Bn254), ("b", BLS12_381, CurveId::Bls12_381)] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(Protocol::of_file(&path).unwrap(), Protocol::Plonk);
+        assert_eq!((Protocol::of(bytes).unwrap(), plonk::curve(bytes).unwrap()), (Protocol::Plonk, curve));
+        let file = PlonkFile::open(&path).unwrap();
+        assert_eq!((file.curve, file.n_public, file.domain_size, file.witness_values()), (curve, 2, 8, 6));
+        assert!(ZkeyFile::open(&path).unwrap_err().to_string().contains("this is a PLONK zkey file"));
+    }
+    let path = folder.path().join("g");
+    fs::write(&path, data!("mul.zkey")).unwrap();
+    assert_eq!(Protocol::of_file(&path).unwrap(), Protocol::Groth16);
+    assert!(PlonkFile::open(&path).unwrap_err().to_string().contains("expected a PLONK zkey file"));
+    let fflonk = with(BN254, 1, 0, &[10]);
+    assert!(Protocol::of(&fflonk).unwrap_err().to_string().contains("this is an FFLONK zkey file"));
+    // The section that says it may come first, too.
+    let mut sections = Container::parse(BN254, KIND).unwrap().sections;
+    sections.sort_by_key(|s| s.id);
+    let parts = sections.iter().map(|s| &BN254[s.offset - 12..s.offset + s.len]);
+    let sorted = parts.fold(BN254[..12].to_vec(), |mut all, part| {
+        all.extend(part);
+        all
+    });
+    assert_eq!(FileKind::of(&sorted), Some(KIND));
+    assert_eq!(Protocol::of(&sorted).unwrap(), Protocol::Plonk);
+    assert!(written::<Bn254>(&sorted) == BN254);
+}
+
+#[test]
+fn counts_that_lie() {
+    for (bytes, p, parse) in
+        [(BN254, 32, refused::<Bn254> as fn(&[u8], &[&str])), (BLS12_381, 48, refused::<Bls12_381>)]
+    {
+        let sizes = 8 + p + 32;
+        let word = |at: usize, value: u32, parts: &[&str]| parse(&with(bytes, 2, at, &value.to_le_bytes()), parts);
+        for value in [0, 1, 2] {
+            word(sizes, value, &["section 2 (PLONK header)", "fewer public signals than"]);
+        }
+        for value in [6, 7, 8, u32::MAX] {
+            word(sizes + 4, value, &["fewer public signals than"]);
+        }
+        for value in [0, 1, 2, 4, 7, 9, 1 << 30, 1 << 31, u32::MAX] {
+            word(sizes + 8, value, &["a domain size that is a power of two from 8"]);
+        }
+        for value in [8, u32::MAX] {
+            word(sizes + 12, value, &["fewer additions than"]);
+        }
+        word(sizes + 12, 6, &["fewer public signals than the 2 signals of the circuit"]);
+        for value in [0, 1, 9, u32::MAX] {
+            word(sizes + 16, value, &["expected 2 to 8 constraints"]);
+        }
+        // Other sizes that would do fit no section.
+        word(sizes + 4, 1, &["section 13 (Lagrange polynomials)", "expected 40 elements"]);
+        word(sizes + 8, 16, &["section 7 (Qm)", "expected 80 elements"]);
+        word(sizes + 12, 1, &["section 3 (additions)", "expected 1 additions"]);
+        word(sizes + 16, 7, &["section 4 (A signals)", "expected 7 signals"]);
+    }
+}
+
+#[test]
+fn signals_out_of_range() {
+    for id in 4..=6 {
+        for (index, value) in [(0, 8u32), (5, 8), (3, u32::MAX)] {
+            let damaged = with(BN254, id, 4 * index, &value.to_le_bytes());
+            let name = format!("section {id} ");
+            refused::<Bn254>(&damaged, &[&name, &format!("gate {index}"), "a signal below 8"]);
+        }
+        // The last there is.
+        PlonkZkey::<Bn254>::parse(&with(BN254, id, 4, &7u32.to_le_bytes())).unwrap();
+    }
+}
+
+#[test]
+fn additions_refer_back() {
+    // Signals 6 and 7 are those of the additions.
+    for (index, operand, value) in [(0, 0, 6u32), (0, 1, 6), (0, 0, u32::MAX), (1, 0, 7), (1, 1, 8)] {
+        let damaged = with(BN254, 3, 72 * index + 4 * operand, &value.to_le_bytes());
+        let bound = format!("expected signals below {}, found {value}", 6 + index);
+        refused::<Bn254>(&damaged, &["section 3 (additions)", &format!("addition {index}"), &bound]);
+    }
+    PlonkZkey::<Bn254>::parse(&with(BN254, 3, 72, &6u32.to_le_bytes())).unwrap();
+}
+
+#[test]
+fn numbers_not_below_their_modulus() {
+    fn check<C: Curve>(bytes: &[u8], p: usize) {
+        let header = Container::parse(bytes, KIND).unwrap().sections.iter().find(|s| s.id == 2).unwrap().offset;
+        let (modulus, r) = (&bytes[header + 4..][..p], &bytes[header + 8 + p..][..32]);
+        for (id, size, start) in [(3, 72, 8), (3, 72, 40)].into_iter().chain((7..=13).map(|id| (id, 32, 0))) {
+            let last = len_of(bytes, id) / size - 1;
+            for index in [0, last / 2, last] {
+                let damaged = with(bytes, id, index * size + start, r);
+                let what = if id == 3 { "addition" } else { "element" };
+                let place = [format!("section {id} "), format!("{what} {index}")];
+                refused::<C>(&damaged, &[&place[0], &place[1], "below the scalar field modulus"]);
+            }
+        }
+        let sizes = 8 + p + 32 + 20;
+        for (at, name) in [(sizes, "k1"), (sizes + 32, "k2")] {
+            refused::<C>(&with(bytes, 2, at, r), &["section 2", name, "below the scalar field modulus"]);
+        }
+        for at in (sizes + 64..len_of(bytes, 2)).step_by(p) {
+            refused::<C>(&with(bytes, 2, at, modulus), &["section 2", "below the base field modulus"]);
+        }
+        for index in 0..14 {
+            let damaged = with(bytes, 14, 2 * p * index, modulus);
+            refused::<C>(&damaged, &["section 14", &format!("point {index}"), "below the base field modulus"]);
+        }
+    }
+    check::<Bn254>(BN254, 32);
+    check::<Bls12_381>(BLS12_381, 48);
+    refused::<Bls12_381>(BN254, &["expected a key for bls12-381, found one for bn254"]);
+}
+
+#[test]
+fn keys_and_proofs_are_written_as_snarkjs_does() {
+    fn check<C: Curve>(vkey: &[u8], proof: Option<&[u8]>) {
+        let key = PlonkVerificationKey::<C>::parse(vkey).unwrap();
+        assert_eq!(key.to_json().as_bytes(), vkey);
+        if let Some(proof) = proof {
+            assert_eq!(PlonkProof::<C>::parse(proof).unwrap().to_json().as_bytes(), proof);
+        }
+    }
+    check::<Bn254>(data!("mul.plonk.vkey.json"), Some(data!("mul.plonk.proof.json")));
+    check::<Bn254>(data!("nopub.plonk.vkey.json"), None);
+    check::<Bls12_381>(data!("mul_bls.plonk.vkey.json"), Some(data!("mul_bls.plonk.proof.json")));
+    assert_eq!(json::plonk_curve(data!("mul_bls.plonk.vkey.json")).unwrap(), CurveId::Bls12_381);
+}
+
+const R: &str = "21888242871839275222246405745257275088548364400416034343698204186575808495617";
+
+#[test]
+fn texts_that_are_refused() {
+    let changed = |text: &[u8], from: &str, to: &str| {
+        let text = std::str::from_utf8(text).unwrap();
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1).into_bytes()
+    };
+    let proof = data!("mul.plonk.proof.json");
+    let value = {
+        let text = std::str::from_utf8(proof).unwrap();
+        text.split("\"eval_b\": \"").nth(1).unwrap().split('"').next().unwrap()
+    };
+    for (from, to, is_element, part) in [
+        ("\"plonk\"", "\"groth16\"", false, "protocol"),
+        ("\"bn128\"", "\"bls12381\"", false, "curve"),
+        ("\"Wxiw\"", "\"Wxi2\"", false, "Wxiw"),
+        ("\"eval_zw\"", "\"eval_z\"", false, "eval_zw"),
+        (value, R, true, "eval_b: expected a value below"),
+        (value, "-1", false, "whole number"),
+    ] {
+        let error = PlonkProof::<Bn254>::parse(&changed(proof, from, to)).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!(error.is_no_element(), is_element, "{error}");
+    }
+    let key = data!("mul.plonk.vkey.json");
+    for (from, to, part) in [
+        ("\"plonk\"", "\"groth16\"", "protocol"),
+        ("\"bn128\"", "\"bls12381\"", "curve"),
+        ("\"power\": 3", "\"power\": 29", "power: expected at most 28"),
+        ("\"nPublic\": 2", "\"nPublic\": 9", "nPublic: expected no more public values than the 2^3 rows"),
+        ("\"nPublic\": 2", "\"nPublic\": 4294967296", "4294967296"),
+        ("\"X_2\"", "\"X_3\"", "X_2"),
+        ("\"k1\": \"2\"", &format!("\"k1\": \"{R}\""), "k1: expected a value below"),
+    ] {
+        let error = PlonkVerificationKey::<Bn254>::parse(&changed(key, from, to)).unwrap_err();
+        assert!(error.to_string().contains(part), "{part}: {error}");
+        // Of a key it is damage, not a proof that is not valid.
+        assert!(!error.is_no_element(), "{error}");
+    }
+    let groth16 = PlonkProof::<Bn254>::parse(data!("mul.proof.json")).unwrap_err().to_string();
+    assert!(groth16.contains("this is a proof (JSON), expected a PLONK proof (JSON)"), "{groth16}");
+    let other = Proof::<Bn254>::parse(proof).unwrap_err().to_string();
+    assert!(other.contains("this is a PLONK proof (JSON), expected a proof (JSON)"), "{other}");
+}
+
+#[test]
+fn powers_of_tau_are_read_as_far_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pot.ptau");
+    for (bytes, key, curve) in [
+        (data!("bn128.prepared.ptau"), BN254, CurveId::Bn254),
+        (data!("bls12-381.prepared.ptau"), BLS12_381, CurveId::Bls12_381),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let file = PtauFile::open(&path).unwrap();
+        assert_eq!((file.header.power, file.header.curve, file.header.is_prepared), (3, curve, true));
+        with_curve!(curve, C => {
+            let key = PlonkZkey::<C>::parse(key).unwrap();
+            let g1 = file.powers_g1::<C>(14).unwrap();
+            assert!(g1.iter().copied().eq(key.powers.iter()));
+            assert_eq!(file.powers_g2::<C>(2).unwrap()[1], key.header.x_2);
+            assert_eq!(file.powers_g1::<C>(15).unwrap().len(), 15);
+            assert_eq!(file.powers_g1::<C>(0).unwrap().len(), 0);
+            let refused = |message: String, part: &str| assert!(message.contains(part), "{message}");
+            refused(file.powers_g1::<C>(16).unwrap_err().to_string(), "expected 16 points or more, found 15");
+            refused(file.powers_g2::<C>(9).unwrap_err().to_string(), "section 3 (tau G2)");
+            // The modulus as a coordinate.
+            let offset = Container::parse(bytes, FileKind::Ptau).unwrap().sections[1].offset;
+            let width = g1[0].bytes().len() / 2;
+            let mut damaged = bytes.to_vec();
+            let p = bytes[12 + 12 + 4..][..width].to_vec();
+            damaged[offset + 5 * width..][..width].copy_from_slice(&p);
+            fs::write(&path, damaged).unwrap();
+            let file = PtauFile::open(&path).unwrap();
+            refused(file.powers_g1::<C>(14).unwrap_err().to_string(), &format!("byte {}", offset + 5 * width));
+            file.powers_g1::<C>(2).unwrap();
+        });
+    }
+    fs::write(&path, data!("bn128.prepared.ptau")).unwrap();
+    let other = PtauFile::open(&path).unwrap().powers_g1::<Bls12_381>(1).unwrap_err().to_string();
+    assert!(other.contains("expected powers of tau for bls12-381, found those for bn254"), "{other}");
+}
+
+/// The bytes of a value.
+trait Bytes {
+    fn bytes(&self) -> Vec<u8>;
+}
+
+impl<T: Wire> Bytes for T {
+    fn bytes(&self) -> Vec<u8> {
+        bytemuck::bytes_of(self).to_vec()
+    }
+}

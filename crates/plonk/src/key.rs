@@ -1,0 +1,181 @@
+//! Keys: as a file holds them, and resident on a backend.
+
+use crate::check::check_single_points;
+use crate::coset::{cosets, CosetKey};
+use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
+use crate::{Error, PlonkBackend, Result, P1, P2};
+use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
+
+/// What a verifier needs.
+#[derive(Debug, Clone)]
+pub struct VerifyingKey<C: Curve> {
+    /// Public values of a proof.
+    pub publics: usize,
+    /// Rows of the domain, a power of two.
+    pub domain: usize,
+    /// What takes the domain to the cosets of the second and the third column.
+    pub k: [C::Fr; 2],
+    /// Commitments to Qm, Ql, Qr, Qo and Qc.
+    pub selectors: [P1<C>; 5],
+    /// Commitments to S1, S2 and S3.
+    pub permutation: [P1<C>; 3],
+    /// tau in G2.
+    pub x_2: P2<C>,
+}
+
+/// A proving key where it lies, in a file or in memory.
+#[derive(Clone)]
+pub struct KeyView<'a, C: Curve> {
+    /// Its sizes.
+    pub shape: Shape,
+    /// What verifies its proofs.
+    pub verifying: VerifyingKey<C>,
+    /// How to make the signals that the circuit does not have.
+    pub additions: Unaligned<'a, Addition>,
+    /// The signal in each gate's columns.
+    pub maps: [Unaligned<'a, u32>; 3],
+    /// Coefficients of Qm, Ql, Qr, Qo and Qc.
+    pub selectors: [Unaligned<'a, Mont>; 5],
+    /// Coefficients of S1, S2 and S3.
+    pub permutation: [Unaligned<'a, Mont>; 3],
+    /// Powers of tau in G1: six more than the domain has rows.
+    pub powers: Unaligned<'a, P1<C>>,
+}
+
+impl<C: Curve> KeyView<'_, C> {
+    /// Checks that the parts have the sizes that the shape says, and that signals are in range.
+    ///
+    /// # Errors
+    /// [`Error::Key`] that names the first part that has not.
+    pub fn check_sizes(&self) -> Result<()> {
+        let shape @ Shape { variables, publics, gates, domain, .. } = self.shape;
+        let most = log_domain_max::<C>();
+        if !domain.is_power_of_two() || domain < DOMAIN_MIN || domain.ilog2() > most {
+            let problem = format!("domain of {domain} rows; expected a power of two from {DOMAIN_MIN} to 2^{most}");
+            return Err(Error::Key(problem));
+        }
+        if publics >= variables || gates < publics || gates > domain || u32::try_from(shape.signals()).is_err() {
+            return Err(Error::Key(format!("{publics} public signals, {variables} signals and {gates} gates")));
+        }
+        if self.verifying.publics != publics || self.verifying.domain != domain {
+            return Err(Error::Key("the verification key is of another shape".into()));
+        }
+        let polynomials = self.selectors.iter().chain(&self.permutation).map(|p| ("a polynomial", p.len(), domain));
+        let maps = self.maps.iter().map(|map| ("a column", map.len(), gates));
+        let others = [
+            ("additions", self.additions.len(), shape.additions),
+            ("powers of tau", self.powers.len(), shape.powers()),
+        ];
+        for (name, has, expected) in polynomials.chain(maps).chain(others) {
+            if has != expected {
+                return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
+            }
+        }
+        let signals = shape.signals() as u32;
+        if self.maps.iter().any(|map| map.iter().any(|signal| signal >= signals)) {
+            return Err(Error::Key(format!("a gate names a signal above the {signals} that there are")));
+        }
+        let is_early =
+            |(i, addition): (usize, Addition)| addition.signals.iter().all(|&s| (s as usize) < variables + i);
+        if !self.additions.iter().enumerate().all(is_early) {
+            return Err(Error::Key("an addition names a signal that comes after it".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A proving key in the memory of a backend's lanes, and what of it the host works with.
+pub struct ProvingKey<C: Curve, B: PlonkBackend<C>> {
+    pub(crate) shape: Shape,
+    pub(crate) verifying: VerifyingKey<C>,
+    pub(crate) additions: Vec<Addition>,
+    pub(crate) maps: [Vec<u32>; 3],
+    /// Values of S1, S2 and S3 on the domain.
+    pub(crate) sigma: [Vec<C::Fr>; 3],
+    /// Coefficients of S1 and S2.
+    pub(crate) permutation: [Vec<C::Fr>; 2],
+    /// The powers of tau, split over the lanes.
+    pub(crate) sums: SplitMsm<C::G1, B>,
+    /// Coefficients of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3 on the first lane.
+    pub(crate) polynomials: Vec<B::Buf<Mont>>,
+    /// What the quotient takes, coset by coset.
+    pub(crate) cosets: Vec<CosetKey<C, B>>,
+}
+
+pub(crate) const NATURAL: (Order, Order) = (Order::Natural, Order::Natural);
+
+/// A transform from natural order to natural order.
+pub(crate) fn op(direction: Direction, coset: Coset) -> NttOp {
+    NttOp { direction, coset, input: NATURAL.0, output: NATURAL.1 }
+}
+
+/// Elements as arkworks has them.
+pub(crate) fn elements<C: Curve>(of: Unaligned<'_, Mont>) -> Result<Vec<C::Fr>> {
+    let mut elements = memory::reserve("load key", of.len())?;
+    elements.extend(of.iter().map(C::from_mont));
+    Ok(elements)
+}
+
+fn copied<T: tandem_ops::Wire>(of: Unaligned<'_, T>) -> Result<Vec<T>> {
+    let mut values = memory::reserve("load key", of.len())?;
+    values.extend(of.iter());
+    Ok(values)
+}
+
+impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
+    /// Loads a key onto the lanes of `backend` to make so many `proofs`: the more, the larger the tables of multiples that pay for
+    /// themselves. The powers of tau are taken to be good ([`crate::check::check_powers`]).
+    ///
+    /// The sums are split over all lanes. The quotient is computed on four cosets, which the lanes share.
+    ///
+    /// # Errors
+    /// [`Error::Key`] if the parts do not fit together, or a commitment is no good; [`Error::Backend`] if the key does not fit into memory.
+    pub fn load(backend: &B, view: &KeyView<'_, C>, proofs: u64) -> Result<Self> {
+        view.check_sizes()?;
+        check_single_points(&view.verifying)?;
+        let shape = view.shape;
+        let lane = Lane(0);
+        let upload = |coefficients: &Unaligned<'_, Mont>| match coefficients.aligned() {
+            Some(values) => backend.upload(lane, values),
+            None => backend.upload(lane, &copied_ops(*coefficients)?),
+        };
+        let polynomials: Vec<B::Buf<Mont>> =
+            view.selectors.iter().chain(&view.permutation).map(upload).collect::<tandem_ops::Result<_>>()?;
+        let sigma = |number: usize| -> Result<Vec<C::Fr>> {
+            let mut values = backend.copy(&polynomials[5 + number], 0..shape.domain, lane)?;
+            Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Subgroup))?;
+            let values = backend.download(&values)?.wait()?;
+            elements::<C>(values.as_slice().into())
+        };
+        let sigma = [sigma(0)?, sigma(1)?, sigma(2)?];
+        let cosets = cosets(backend, shape.domain, &polynomials)?;
+        // What is left of the memory may go to tables of multiples.
+        backend.synchronize()?;
+        // Each proof takes nine sums.
+        let lanes = Msm::<C::G1>::msm_lanes(backend, shape.powers());
+        let sums = SplitMsm::load(backend, lanes, view.powers, proofs.saturating_mul(9))?;
+        backend.synchronize()?;
+        Ok(Self {
+            shape,
+            verifying: view.verifying.clone(),
+            additions: copied(view.additions)?,
+            maps: [copied(view.maps[0])?, copied(view.maps[1])?, copied(view.maps[2])?],
+            sigma,
+            permutation: [elements::<C>(view.permutation[0])?, elements::<C>(view.permutation[1])?],
+            sums,
+            polynomials,
+            cosets,
+        })
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+fn copied_ops(of: Unaligned<'_, Mont>) -> tandem_ops::Result<Vec<Mont>> {
+    let mut values = memory::reserve("load key", of.len())?;
+    values.extend(of.iter());
+    Ok(values)
+}

@@ -1,0 +1,43 @@
+//! PLONK as snarkjs has it, as a schedule over any [`tandem_ops::Backend`].
+//!
+//! [`Gates`] are made of a circuit, [`setup::setup`] makes a key of them and of powers of tau, which needs no secret. The key is a
+//! [`KeyView`] where it lies and a [`ProvingKey`] on a backend; [`prove_verified`] makes a [`Proof`] of a [`Witness`] and checks it,
+//! [`PreparedKey::verify`] checks one. Transcript, polynomials and blinding are those of snarkjs 0.7.6, so that either verifies the
+//! other's proofs.
+#![forbid(unsafe_code)]
+
+mod blinding;
+pub mod check;
+mod coset;
+mod gates;
+mod key;
+mod polynomial;
+mod prove;
+mod rounds;
+pub mod setup;
+mod transcript;
+mod verify;
+
+pub use blinding::Blinding;
+pub use gates::{Addition, Gates, Shape};
+pub use key::{KeyView, ProvingKey, VerifyingKey};
+pub use prove::{prove_verified, Made, Proof};
+pub use tandem_proof::{Error, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
+pub use verify::PreparedKey;
+
+use tandem_ops::{Backend, Curve, Group, Msm, Ntt, VecOps};
+
+/// A point of G1 on the wire.
+pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
+/// A point of G2 on the wire.
+pub type P2<C> = <<C as Curve>::G2 as Group>::Point;
+
+/// Everything that a PLONK proof over `C` asks of a backend.
+pub trait PlonkBackend<C: Curve>: Backend + Ntt<C> + VecOps<C> + Msm<C::G1> {}
+
+impl<C: Curve, B> PlonkBackend<C> for B where B: Backend + Ntt<C> + VecOps<C> + Msm<C::G1> {}
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,272 @@
+//! Keys, of gates and powers of tau. There is no secret and no randomness: the same input gives the same key, that of snarkjs.
+
+use crate::check::check_powers;
+use crate::gates::{Addition, Gates, Shape};
+use crate::key::{op, KeyView, VerifyingKey};
+use crate::polynomial::powers;
+use crate::{Error, PlonkBackend, Progress, Result, P1, P2};
+use ark_ec::CurveGroup;
+use ark_ff::Field;
+use rayon::prelude::*;
+use tandem_ops::{memory, Canonical, Coset, Curve, Direction, Group, Lane, Mont, Ntt, SplitMsm};
+
+/// Parts of a key, in the order in which they are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// [`Addition`]s.
+    Additions,
+    /// The signals in a column, by its number: `u32`.
+    Map(usize),
+    /// A selector, by its number: n coefficients, then 4n values on the domain of 4n rows, as [`Mont`].
+    Selector(usize),
+    /// S1, S2 and S3 likewise.
+    Permutation,
+    /// Lagrange polynomials likewise, one for each public signal, at least one.
+    Lagrange,
+    /// Powers of tau in G1.
+    Powers,
+}
+
+/// Where a key goes, piece by piece.
+pub trait KeySink<C: Curve> {
+    /// The sizes. Comes first.
+    ///
+    /// # Errors
+    /// [`Error::Output`], here and below.
+    fn shape(&mut self, shape: Shape) -> Result<()>;
+    /// The pieces that follow belong to `part`.
+    ///
+    /// # Errors
+    /// As above.
+    fn begin(&mut self, part: Part) -> Result<()>;
+    /// Values of a part, in order, as bytes.
+    ///
+    /// # Errors
+    /// As above.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()>;
+    /// The commitments. Comes last.
+    ///
+    /// # Errors
+    /// As above.
+    fn verifying(&mut self, key: &VerifyingKey<C>) -> Result<()>;
+}
+
+/// k1 and k2 of snarkjs.
+const COSETS: [u64; 2] = [2, 3];
+
+struct Setup<'a, C: Curve, B: PlonkBackend<C>> {
+    backend: &'a B,
+    sums: SplitMsm<C::G1, B>,
+    shape: Shape,
+    sink: &'a mut dyn KeySink<C>,
+    progress: &'a dyn Progress,
+}
+
+impl<C: Curve, B: PlonkBackend<C>> Setup<'_, C, B> {
+    /// Writes the polynomial with these values on the domain; returns its coefficients.
+    fn polynomial(&mut self, values: &[Mont]) -> Result<Vec<Mont>> {
+        if self.progress.cancelled() {
+            return Err(Error::Interrupted);
+        }
+        let (backend, lane, n) = (self.backend, Lane(0), self.shape.domain);
+        let mut of_domain = backend.upload(lane, values)?;
+        Ntt::<C>::ntt(backend, &mut of_domain, op(Direction::Inverse, Coset::Subgroup))?;
+        let coefficients = backend.download(&of_domain)?.wait()?;
+        drop(of_domain);
+        let mut of_larger = backend.alloc::<Mont>(lane, 4 * n)?;
+        backend.write(&mut of_larger, 0, &coefficients)?;
+        Ntt::<C>::ntt(backend, &mut of_larger, op(Direction::Forward, Coset::Subgroup))?;
+        self.sink.bytes(bytemuck::cast_slice(&coefficients))?;
+        self.sink.bytes(bytemuck::cast_slice(&backend.download(&of_larger)?.wait()?))?;
+        self.progress.advance(1);
+        Ok(coefficients)
+    }
+
+    fn commit(&self, coefficients: &[Mont]) -> Result<P1<C>> {
+        let mut scalars = memory::filled("setup", self.shape.powers(), Canonical::default())?;
+        scalars.par_iter_mut().with_min_len(1 << 10).zip(coefficients).for_each(|(to, c)| {
+            *to = C::canonical(C::from_mont(*c));
+        });
+        let scalars = self.sums.upload(self.backend, &scalars)?;
+        let sum = self.sums.sum(self.backend, &scalars)?.wait()?;
+        Ok(C::G1::from_ark(&sum.into_affine()))
+    }
+}
+
+/// Makes the key of `gates` and hands it to `sink`. `tau` are the powers of tau in G1, six more than the domain has rows, and tau in G2; they
+/// are checked. Holds some 500 bytes for each row beside the gates.
+///
+/// # Errors
+/// [`Error::Key`] where the powers of tau are no good; [`Error::Output`]; [`Error::Interrupted`]; [`Error::Backend`].
+pub fn setup<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    gates: &Gates<C>,
+    (tau, x_2): (&[P1<C>], &P2<C>),
+    sink: &mut dyn KeySink<C>,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let shape = gates.shape;
+    if tau.len() != shape.powers() {
+        return Err(Error::Key(format!("{} powers of tau; expected {}", tau.len(), shape.powers())));
+    }
+    check_powers::<C>(tau.into(), x_2, shape.domain, progress)?;
+    progress.start("polynomials", 8 + shape.publics.max(1) as u64);
+    let sums = SplitMsm::load(backend, 1, tau.into(), 8)?;
+    let mut setup = Setup { backend, sums, shape, sink, progress };
+    setup.sink.shape(shape)?;
+    setup.sink.begin(Part::Additions)?;
+    setup.sink.bytes(bytemuck::cast_slice(&gates.additions))?;
+    for column in 0..3 {
+        setup.sink.begin(Part::Map(column))?;
+        let signals: Vec<u32> = gates.gates.iter().map(|gate| gate.signals[column]).collect();
+        setup.sink.bytes(bytemuck::cast_slice(&signals))?;
+    }
+    let mut selectors = [bytemuck::Zeroable::zeroed(); 5];
+    let mut values = memory::filled("setup", shape.domain, Mont::default())?;
+    for (number, commitment) in selectors.iter_mut().enumerate() {
+        setup.sink.begin(Part::Selector(number))?;
+        values.iter_mut().zip(&gates.gates).for_each(|(value, gate)| *value = C::mont(gate.selectors[number]));
+        let coefficients = setup.polynomial(&values)?;
+        *commitment = setup.commit(&coefficients)?;
+    }
+    setup.sink.begin(Part::Permutation)?;
+    let sigma = sigma(gates)?;
+    let mut permutation = [bytemuck::Zeroable::zeroed(); 3];
+    for (values, commitment) in sigma.chunks(shape.domain).zip(&mut permutation) {
+        let coefficients = setup.polynomial(values)?;
+        *commitment = setup.commit(&coefficients)?;
+    }
+    drop(sigma);
+    setup.sink.begin(Part::Lagrange)?;
+    for row in 0..shape.publics.max(1) {
+        values.iter_mut().for_each(|value| *value = Mont::default());
+        values[row] = C::mont(C::Fr::ONE);
+        setup.polynomial(&values)?;
+    }
+    setup.sink.begin(Part::Powers)?;
+    setup.sink.bytes(bytemuck::cast_slice(tau))?;
+    let k = COSETS.map(C::Fr::from);
+    let key = VerifyingKey { publics: shape.publics, domain: shape.domain, k, selectors, permutation, x_2: *x_2 };
+    setup.sink.verifying(&key)
+}
+
+/// The permutation, S1, S2 and S3 one behind the other: each place has the one before it that holds the same signal, the first the last.
+/// Places are taken row by row; rows without a gate hold signal 0.
+fn sigma<C: Curve>(gates: &Gates<C>) -> Result<Vec<Mont>> {
+    let Shape { domain, .. } = gates.shape;
+    let rows = powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain);
+    let columns = [C::Fr::ONE, C::Fr::from(COSETS[0]), C::Fr::from(COSETS[1])];
+    /// No place yet.
+    const NONE: u32 = u32::MAX;
+    let mut sigma = memory::filled("setup", 3 * domain, Mont::default())?;
+    let mut ends = memory::filled("setup", gates.shape.signals(), [NONE; 2])?;
+    // A key has at most 2^29 rows, so that places are of 32 bits.
+    let value = |place: u32| C::mont(columns[place as usize / domain] * rows[place as usize % domain]);
+    for row in 0..domain {
+        let signals = gates.gates.get(row).map_or([0; 3], |gate| gate.signals);
+        for (column, signal) in signals.into_iter().enumerate() {
+            let place = (column * domain + row) as u32;
+            let [first, last] = &mut ends[signal as usize];
+            match *last {
+                NONE => *first = place,
+                before => sigma[place as usize] = value(before),
+            }
+            *last = place;
+        }
+    }
+    for [first, last] in ends {
+        if first != NONE {
+            sigma[first as usize] = value(last);
+        }
+    }
+    Ok(sigma)
+}
+
+/// A key that [`setup`] made, in host memory and not in a file.
+pub struct OwnedKey<C: Curve> {
+    shape: Option<Shape>,
+    part: Option<Part>,
+    additions: Vec<Addition>,
+    maps: [Vec<u32>; 3],
+    selectors: [Vec<Mont>; 5],
+    permutation: [Vec<Mont>; 3],
+    powers: Vec<P1<C>>,
+    verifying: Option<VerifyingKey<C>>,
+    /// Polynomials of the part begun last that are whole, and elements of the next one.
+    elements: usize,
+}
+
+impl<C: Curve> Default for OwnedKey<C> {
+    fn default() -> Self {
+        Self {
+            shape: None,
+            part: None,
+            additions: Vec::new(),
+            maps: Default::default(),
+            selectors: Default::default(),
+            permutation: Default::default(),
+            powers: Vec::new(),
+            verifying: None,
+            elements: 0,
+        }
+    }
+}
+
+impl<C: Curve> OwnedKey<C> {
+    /// The key as a view.
+    ///
+    /// # Errors
+    /// [`Error::Key`] before setup has run.
+    pub fn view(&self) -> Result<KeyView<'_, C>> {
+        let missing = || Error::Key("the key is not made yet".into());
+        Ok(KeyView {
+            shape: self.shape.ok_or_else(missing)?,
+            verifying: self.verifying.clone().ok_or_else(missing)?,
+            additions: self.additions.as_slice().into(),
+            maps: [0, 1, 2].map(|i| self.maps[i].as_slice().into()),
+            selectors: [0, 1, 2, 3, 4].map(|i| self.selectors[i].as_slice().into()),
+            permutation: [0, 1, 2].map(|i| self.permutation[i].as_slice().into()),
+            powers: self.powers.as_slice().into(),
+        })
+    }
+}
+
+impl<C: Curve> KeySink<C> for OwnedKey<C> {
+    fn shape(&mut self, shape: Shape) -> Result<()> {
+        self.shape = Some(shape);
+        Ok(())
+    }
+
+    fn begin(&mut self, part: Part) -> Result<()> {
+        (self.part, self.elements) = (Some(part), 0);
+        Ok(())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let domain = self.shape.map_or(0, |shape| shape.domain);
+        match self.part {
+            Some(Part::Additions) => self.additions.extend(bytemuck::pod_collect_to_vec::<u8, Addition>(bytes)),
+            Some(Part::Map(column)) => self.maps[column].extend(bytemuck::pod_collect_to_vec::<u8, u32>(bytes)),
+            Some(Part::Powers) => self.powers.extend(bytemuck::pod_collect_to_vec::<u8, P1<C>>(bytes)),
+            Some(part @ (Part::Selector(_) | Part::Permutation)) => {
+                // Coefficients come first; values are not kept.
+                let values: Vec<Mont> = bytemuck::pod_collect_to_vec(bytes);
+                let (number, at) = (self.elements / (5 * domain), self.elements % (5 * domain));
+                self.elements += values.len();
+                if at < domain {
+                    match part {
+                        Part::Selector(selector) => self.selectors[selector].extend(values),
+                        _ => self.permutation[number].extend(values),
+                    }
+                }
+            }
+            Some(Part::Lagrange) | None => {}
+        }
+        Ok(())
+    }
+
+    fn verifying(&mut self, key: &VerifyingKey<C>) -> Result<()> {
+        self.verifying = Some(key.clone());
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! What the proof systems share: a [`Request`] for a proof with its [`Progress`], the [`Witness`], the [`circuit`] that a key is made of,
+//! blinding, and [`Error`]. A proof system's own crate has its key, its setup, its schedule and its verifier.
+#![forbid(unsafe_code)]
+
+pub mod circuit;
+mod error;
+pub mod fixed_base;
+mod made;
+pub mod points;
+mod progress;
+mod random;
+mod request;
+mod span;
+mod witness;
+
+pub use error::{Error, Result};
+pub use made::{Made, Refusal};
+pub use progress::{Progress, Silent};
+pub use random::random_scalar;
+pub use request::{settled, Request};
+pub use span::HostSpan;
+pub use witness::Witness;
