@@ -84,7 +84,7 @@ pub struct tandem_scan_args {
     pub exclusive: u32,
 }
 
-/// to[i] = from[map[i]] for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
+/// `to[i] = from[map[i]]` for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_gather_args {

@@ -118,7 +118,7 @@ TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_scan_apply, tandem_scan_args);
 
 // ---- gather: elements picked by a map of indices
 
-/// to[i] = from[map[i]] for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
+/// `to[i] = from[map[i]]` for i below n, of elements of a multiple of 4 bytes. Indices are taken as they are.
 typedef struct tandem_gather_args {
     const uint8_t* from;
     uint8_t* to;

@@ -441,7 +441,7 @@ impl Data<'_> {
     }
 }
 
-/// A transform that is spread over lanes: the passes of [`super::seam`], with twiddles, coset and 1/n as on one lane.
+/// A transform that is spread over lanes: the passes of [`super::distributed`], with twiddles, coset and 1/n as on one lane.
 fn spread_over<F: Small>(shards: &mut Shards<'_, F::Element>, op: &NttOp<F::Element>) -> Result<()> {
     let Spread { log_n, log_shards } = shards.spread;
     let inverse = op.direction == Direction::Inverse;

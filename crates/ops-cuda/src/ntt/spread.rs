@@ -1,4 +1,4 @@
-//! A transform that is spread over lanes: the passes of [`super::seam`], each on all shards.
+//! A transform that is spread over lanes: the passes of [`super::distributed`], each on all shards.
 //!
 //! Lanes meet at the exchange alone: a shard is sent to when its lane has the memory for it, and is worked on again when
 //! all others have sent. Both waits are the devices'; the host only enqueues.
