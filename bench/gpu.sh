@@ -49,6 +49,8 @@ done
 timeout 60 "$here/tandem" -q --device cuda:0 bench poseidon --arity 11 --log-n 22 --json "$rows" >"$out/bench-poseidon.txt" 2>&1 &&
     timeout 60 "$here/tandem" -q --device cuda:0 bench poseidon --tree --log-n 24 --json "$rows" >>"$out/bench-poseidon.txt" 2>&1 ||
     { echo "bench poseidon failed:"; tail -3 "$out/bench-poseidon.txt"; failures=$((failures + 1)); }
+timeout 60 "$here/tandem" -q --device cuda:0 bench vector --log-n 20..22 --runs 10 --json "$rows" >"$out/bench-vector.txt" 2>&1 ||
+    { echo "bench vector failed:"; tail -3 "$out/bench-vector.txt"; failures=$((failures + 1)); }
 python3 "$here/compare.py" "$rows" || failures=$((failures + 1))
 echo "$failures failed"
 [ "$failures" -eq 0 ]

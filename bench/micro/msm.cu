@@ -223,13 +223,13 @@ struct Case {
         s.window_bits = window_bits;
         s.windows = (ScalarParams::BITS - 1) / window_bits + 1;
         s.step_bits = anywhere ? 1 : window_bits;
-        s.places = (ScalarParams::BITS - 1) / s.step_bits + 1;
-        s.levels = (s.places + bucket_sets - 1) / bucket_sets;
-        s.bucket_sets = (s.places + s.levels - 1) / s.levels;
-        s.levels *= powers;
-        s.powers = powers;
-        s.uncarried = s.bucket_sets == 1 && !anywhere ? std::min(uncarried, s.places - 1) : 0;
-        if (powers == 1) s.levels += s.uncarried;
+        s.window_positions = (ScalarParams::BITS - 1) / s.step_bits + 1;
+        s.table_levels = (s.window_positions + bucket_sets - 1) / bucket_sets;
+        s.bucket_sets = (s.window_positions + s.table_levels - 1) / s.table_levels;
+        s.table_levels *= powers;
+        s.levels_per_window = powers;
+        s.carry_free_windows = s.bucket_sets == 1 && !anywhere ? std::min(uncarried, s.window_positions - 1) : 0;
+        if (powers == 1) s.table_levels += s.carry_free_windows;
         while (uint64_t(1) << s.index_bits < scalars) s.index_bits++;
         return s;
     }
@@ -257,7 +257,7 @@ static Point finish(const tandem_msm_shape& shape, const std::vector<Sum>& sums)
         result = result.dbl();
         size_t before = 0;
         for (bool second : {false, true}) {
-            const msm::Part part = msm::bucket_part(shape, second);
+            const msm::BucketRange part = msm::bucket_range(shape, second);
             for (uint32_t j = 0; j < part.sets; j++, before += part.bits + 1) {
                 const uint32_t least = shape.step_bits * j + part.shift,
                                b = weight - least - part.odd;  // wraps to a large number
@@ -278,10 +278,10 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
     size_t sum_count = 0;
     const size_t dot_count = 132 * 1024;
     for (bool second : {false, true}) {
-        const msm::Part part = msm::bucket_part(shape, second);
+        const msm::BucketRange part = msm::bucket_range(shape, second);
         sum_count += part.sets * (part.bits + 1);
     }
-    DeviceArray<Point> table(c.points * shape.levels);
+    DeviceArray<Point> table(c.points * shape.table_levels);
     DeviceArray<Scalar> scalars(c.scalars), dots(dot_count);
     DeviceArray<uint32_t> entries(c.scalars * shape.windows), offsets(buckets + 1);
     DeviceArray<Sum> sums(sum_count);
@@ -341,8 +341,8 @@ static int run(const Case& c, const std::vector<Scalars>& kinds, int runs) {
         if (!right || runs)
             printf("%-12s 2^%-5.2f c %2u%c windows %2u sets %2u levels %3u powers %u uncarried %u rounds %u  %-10s %s",
                    NAME, log2(double(c.scalars)), shape.window_bits, c.anywhere ? '+' : ' ', shape.windows,
-                   shape.bucket_sets, shape.levels, shape.powers, shape.uncarried, c.rounds, KIND[kind],
-                   right ? "ok" : "WRONG\n");
+                   shape.bucket_sets, shape.table_levels, shape.levels_per_window, shape.carry_free_windows, c.rounds,
+                   KIND[kind], right ? "ok" : "WRONG\n");
         if (!right || !runs) continue;
 
         const float digits = median_ms(runs, [&] { DIGITS(&digits_args, scratch.data, most, nullptr); });

@@ -53,7 +53,7 @@ const TIERS: [Tier; 8] = [
         name: "binary",
         needs: "nvcc",
         files: "bad_input builds check exit_status fabric generators hash headers hostile_keys newcomer outputs pictures program prove reduce sort \
-                service",
+                service vector",
         runs: Runs::Cargo { more: "", then: "cargo xtask bindgen --check" },
     },
     Tier { name: "e2e", needs: "node", files: "e2e", runs: Runs::Cargo { more: "", then: "" } },

@@ -19,6 +19,7 @@ mod rows;
 mod serve;
 mod setup;
 mod sort;
+mod vector;
 
 use crate::plot::PlotFile;
 use clap::{Args, Subcommand};
@@ -78,6 +79,10 @@ enum Bench {
     #[command(after_help = "Examples:\n  tandem bench sort --log-n 24..26\n  \
                             tandem bench sort --key u32 --pairs --keys zipf,heavy --log-n 24")]
     Sort(sort::BenchSort),
+    /// Inverses, prefix products, values, quotients and picks of scalars that lie on the first device
+    #[command(after_help = "Examples:\n  tandem bench vector --log-n 16..20\n  \
+                            tandem bench vector --op batch-inverse,divide --curve bls12-381 --log-n 22")]
+    Vector(vector::VectorBench),
     /// Whole proofs: of circuits made up for the size, or of a key and a witness
     #[command(
         after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
@@ -135,6 +140,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         }
         Bench::Reduce(args) => reduce::run(session, args),
         Bench::Sort(args) => sort::run(session, args),
+        Bench::Vector(args) => vector::run(session, args),
         Bench::Groth16(args) => groth16::run(session, args),
         Bench::Serve(args) => serve::run(session, args),
         Bench::Setup { dense, keep, options } => setup::run(session, options, *dense, keep.as_deref()),
@@ -173,6 +179,7 @@ impl Command {
             Bench::Msm(a) => a.options.json.as_ref(),
             Bench::Poseidon { options, .. } => options.json.as_ref(),
             Bench::Sort(a) => a.json.as_ref(),
+            Bench::Vector(a) => a.options.json.as_ref(),
         };
         named.outputs.extend(self.plot().map(PathBuf::from));
         named.outputs.extend(rows.filter(|file| file.as_path() != Path::new(rows::STDOUT)).cloned());
@@ -189,6 +196,7 @@ impl Command {
             Bench::Serve(a) => &a.plot,
             Bench::Groth16(a) => &a.options.plot,
             Bench::Msm(a) => &a.options.plot,
+            Bench::Vector(a) => &a.options.plot,
             Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,
         };
         plot.file.as_deref()

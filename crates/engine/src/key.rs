@@ -1,6 +1,7 @@
 //! Keys: opened, checked, loaded, and proved with.
 
 use crate::cache::Content;
+use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
 use crate::system::{Groth16, Plonk, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
@@ -274,20 +275,13 @@ impl<C: AnyCurve, S: System<C>> CurveKey<C, S> {
     /// The key on the CPU, loaded when it is first asked for; `None` where the CPU is the device.
     fn on_cpu(&self) -> Result<Option<&dyn Resident<C, S>>> {
         let Some(cpu) = &self.cpu else { return Ok(None) };
-        if self.on_cpu.get().is_none() {
-            // On its own threads and in its turn: no two threads load it, and none waits for another's proof meanwhile.
-            let mut done = Ok(());
-            cpu.run(&mut || {
-                if self.on_cpu.get().is_none() {
-                    let loaded = self.source.with::<S, _>(|view| {
-                        S::load(C::team(&**cpu), view, Layout::Auto, 1).map_err(|e| Error::prover(e, &self.path))
-                    });
-                    done = loaded.map(|loaded| _ = self.on_cpu.set(loaded));
-                }
-            })?;
-            done?;
-        }
-        Ok(self.on_cpu.get().map(|loaded| &**loaded))
+        // On its own threads and in its turn: no two threads load it, and none waits for another's proof meanwhile.
+        let load = || {
+            self.source.with::<S, _>(|view| {
+                S::load(C::team(&**cpu), view, Layout::Auto, 1).map_err(|e| Error::prover(e, &self.path))
+            })
+        };
+        once(&self.on_cpu, |work| cpu.run(work), load).map(|loaded| Some(&**loaded))
     }
 
     /// A proof of another device than the first attempt's.

@@ -55,6 +55,28 @@ impl Owner {
     }
 }
 
+/// What `cell` holds, made by whoever asks first: `run` lets one caller at a time do so.
+///
+/// # Errors
+/// Those of `run` and of `make`; the next caller tries again.
+pub(crate) fn once<T: Send + Sync, E: From<tandem_ops::Error> + Send>(
+    cell: &OnceLock<T>,
+    run: impl FnOnce(&mut (dyn FnMut() + Send)) -> Result<()>,
+    make: impl FnOnce() -> std::result::Result<T, E> + Send,
+) -> std::result::Result<&T, E> {
+    if cell.get().is_none() {
+        let (mut make, mut done) = (Some(make), Ok(()));
+        run(&mut || {
+            // Another one may have made it before this one's turn came.
+            if let Some(make) = make.take().filter(|_| cell.get().is_none()) {
+                done = make().map(|made| _ = cell.set(made));
+            }
+        })?;
+        done?;
+    }
+    Ok(cell.get().unwrap_or_else(|| unreachable!("it was made, or there was an error")))
+}
+
 /// Whose turn it is.
 #[derive(Default)]
 struct Turn {
@@ -124,6 +146,62 @@ mod tests {
         std::thread::scope(|scope| (0..64).for_each(|_| _ = scope.spawn(|| owner.run(work).unwrap())));
         assert_eq!(done.load(Ordering::SeqCst), 128);
         assert_eq!(owner.run(|| owner.run(rayon::current_num_threads).unwrap()).unwrap(), 2);
+    }
+
+    /// Where the team has no thread of its own, the process's pool works; where that has none either, it is an error and no panic.
+    #[test]
+    fn without_threads_of_its_own_the_pool_of_the_process_works() {
+        const NAME: &str = "TANDEM_TEST_NO_THREADS";
+        let without = || Owner { threads: 2, pool: OnceLock::from(None), turn: Turn::default() };
+        let sum = || (0..1000u64).into_par_iter().sum::<u64>();
+        if std::env::var_os(NAME).is_some() {
+            // Nothing has made the process's pool yet, and no thread can be started.
+            for owner in [without(), Owner::new(2)] {
+                let refused = owner.run(sum);
+                assert!(matches!(refused, Err(tandem_ops::Error::Threads { .. })), "{refused:?}");
+            }
+            return;
+        }
+        assert_eq!(without().run(sum).unwrap(), 499_500);
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "owner::tests::without_threads_of_its_own_the_pool_of_the_process_works"]);
+        // No thread can have a stack like this.
+        child.args(["--test-threads", "1"]).env(NAME, "1").env("RUST_MIN_STACK", (1u64 << 47).to_string());
+        let output = child.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    /// Of many who ask at once one makes it, in its turn; who comes later takes what there is.
+    #[test]
+    fn what_is_needed_once_is_made_once() {
+        let (owner, made, cell) = (Owner::new(1), AtomicUsize::new(0), OnceLock::new());
+        let all = std::sync::Barrier::new(8);
+        let get = || {
+            all.wait();
+            let run = |work: &mut (dyn FnMut() + Send)| owner.run(work);
+            let make = || {
+                // All the others have found nothing by now, and wait.
+                std::thread::sleep(Duration::from_millis(100));
+                made.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, tandem_ops::Error>(7)
+            };
+            once(&cell, run, make).copied()
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(get)).collect();
+            threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap().unwrap(), 7));
+        });
+        assert_eq!(made.load(Ordering::SeqCst), 1);
+        // An error is everybody's own, and the next one tries again.
+        let (cell, run) = (OnceLock::new(), |work: &mut (dyn FnMut() + Send)| owner.run(work));
+        let refused = || Err::<u8, _>(tandem_ops::Error::invalid("make", "a test"));
+        assert!(once(&cell, run, refused).is_err());
+        assert_eq!(once(&cell, run, || Ok::<_, tandem_ops::Error>(3)).unwrap(), &3);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::{CurveId, DeviceChoice, DeviceReport, Error, Result};
 use ark_ff::{BigInt, PrimeField};
 use tandem_ops::poseidon;
 use tandem_ops::{
-    Bls12_381, Bn254, Canonical, Curve, HostBuf, MerkleTree, Poseidon, PoseidonParams, Unaligned, VecOps,
+    with_curve, Bls12_381, Bn254, Canonical, Curve, HostBuf, MerkleTree, Poseidon, PoseidonParams, Unaligned, VecOps,
 };
 
 /// Bytes of an element: an integer below the modulus, least significant byte first.
@@ -37,10 +37,7 @@ impl Hasher {
     {
         let info = backend.info();
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
-        let on: Box<dyn Hashing> = match curve {
-            CurveId::Bn254 => Box::new(OnBackend::<Bn254, B>::new(backend, params)?),
-            CurveId::Bls12_381 => Box::new(OnBackend::<Bls12_381, B>::new(backend, params)?),
-        };
+        let on: Box<dyn Hashing> = with_curve!(curve, C => Box::new(OnBackend::<C, B>::new(backend, params)?));
         Ok(Hasher { on, curve, params, report })
     }
 
@@ -56,10 +53,7 @@ impl Hasher {
 
     /// The index of the first element of `elements` that is not below the modulus.
     pub fn first_too_large(&self, elements: Unaligned<'_, Canonical>) -> Option<usize> {
-        let modulus = match self.curve {
-            CurveId::Bn254 => <Bn254 as Curve>::Fr::MODULUS,
-            CurveId::Bls12_381 => <Bls12_381 as Curve>::Fr::MODULUS,
-        };
+        let modulus = with_curve!(self.curve, C => <C as Curve>::Fr::MODULUS);
         elements.iter().position(|x| BigInt(x.0) >= modulus)
     }
 

@@ -6,7 +6,7 @@ use ark_ff::BigInt;
 use std::fmt;
 use tandem_ops::reduce::Scalar;
 use tandem_ops::{
-    Backend, Bls12_381, Bn254, Canonical, CurveId, Element, ElementKind, HostBuf, HostData, Reduce, ReduceOp,
+    with_curve, Backend, Bls12_381, Bn254, Canonical, Element, ElementKind, HostBuf, HostData, Reduce, ReduceOp,
 };
 
 /// A device that reduces.
@@ -144,8 +144,7 @@ fn host_of<B: Reduce>(kind: ElementKind, backend: &B, op: ReduceOp, data: HostDa
         ElementKind::U64 => host::<u64, B>(backend, op, data),
         ElementKind::F32 => host::<f32, B>(backend, op, data),
         ElementKind::F64 => host::<f64, B>(backend, op, data),
-        ElementKind::Scalar(CurveId::Bn254) => host::<Scalar<Bn254>, B>(backend, op, data),
-        ElementKind::Scalar(CurveId::Bls12_381) => host::<Scalar<Bls12_381>, B>(backend, op, data),
+        ElementKind::Scalar(curve) => with_curve!(curve, C => host::<Scalar<C>, B>(backend, op, data)),
     }
 }
 

@@ -24,16 +24,25 @@ pub(crate) struct OnDevice<C: Curve, S: System<C>> {
     patience: Duration,
     /// Read by each proof as long as it takes, written where the key is taken off the device or loaded onto it. Whoever holds it takes up
     /// no other work ([`crate::owner`]).
-    slot: RwLock<Slot<C, S>>,
+    slot: RwLock<Slot<Box<dyn Resident<C, S>>>>,
 }
 
-struct Slot<C: Curve, S: System<C>> {
-    /// `None` where the key has been taken off the device.
-    resident: Option<Box<dyn Resident<C, S>>>,
+struct Slot<R> {
+    /// The key there; `None` where it has been taken off the device.
+    resident: Option<R>,
     generation: u64,
     /// Proofs that the key is loaded for: the fewer, the less memory it takes.
     proofs: u64,
     away: Option<Away>,
+}
+
+impl<R> Slot<R> {
+    /// Takes the key off the device, to be loaded again for one proof. One that is loaded for one stays: another thread has done it.
+    fn make_smaller(&mut self) {
+        if self.proofs > 1 {
+            (self.resident, self.proofs) = (None, 1);
+        }
+    }
 }
 
 /// A proof that is asked for.
@@ -107,11 +116,11 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
         Ok((OnDevice { name, kind: info.kind, id, team, layout, patience, slot }, note))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Slot<C, S>> {
+    fn read(&self) -> RwLockReadGuard<'_, Slot<Box<dyn Resident<C, S>>>> {
         self.slot.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Slot<C, S>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Slot<Box<dyn Resident<C, S>>>> {
         self.slot.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,12 +171,7 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
                     sleep(time, call.progress)?;
                     call.progress.start("prove", 0);
                 }
-                Next::Smaller => {
-                    let mut slot = self.write();
-                    if slot.proofs > 1 {
-                        (slot.resident, slot.proofs) = (None, 1);
-                    }
-                }
+                Next::Smaller => self.write().make_smaller(),
                 Next::Reopen => self.reopen(seen),
                 Next::GiveUp => {
                     if others {
@@ -236,5 +240,21 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
             slot.generation = generation;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key that several threads find too large is loaded once more, and not once for each.
+    #[test]
+    fn a_key_is_made_smaller_once() {
+        let mut slot = Slot { resident: Some("large"), generation: 0, proofs: 9, away: None };
+        slot.make_smaller();
+        assert_eq!((slot.resident, slot.proofs), (None, 1));
+        slot.resident = Some("small");
+        slot.make_smaller();
+        assert_eq!((slot.resident, slot.proofs), (Some("small"), 1));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tandem_formats::{output, Output, R1csHeader, R1csWriter, Wtns};
 use tandem_groth16::setup::{self, Circuit, Secret, Terms};
 use tandem_groth16::{synthetic, OwnedKey};
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, CurveId};
+use tandem_ops::{with_curve, Bls12_381, Bn254, Canonical, Curve, CurveId};
 use zeroize::Zeroizing;
 
 /// Sizes of synthetic circuits.
@@ -32,10 +32,7 @@ impl Synthetic {
     /// # Errors
     /// The size is out of range; a file cannot be written.
     pub fn write(self, r1cs: &Path, wtns: &Path) -> Result<()> {
-        match self.curve {
-            CurveId::Bn254 => write::<Bn254>(&self.circuit()?, r1cs, wtns),
-            CurveId::Bls12_381 => write::<Bls12_381>(&self.circuit()?, r1cs, wtns),
-        }
+        with_curve!(self.curve, C => write::<C>(&self.circuit()?, r1cs, wtns))
     }
 }
 

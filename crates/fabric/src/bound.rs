@@ -2,6 +2,7 @@
 
 use crate::machine::Point;
 use crate::Result;
+use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,7 +33,7 @@ pub(crate) struct Watch {
     /// The points of queues before which nothing begins, by PE of the team.
     pub(crate) begun: Vec<(usize, Arc<dyn Point>)>,
     /// The ends of copies, by PE: each behind all that it waits for.
-    pub(crate) steps: Vec<(usize, Arc<dyn Point>)>,
+    pub(crate) steps: VecDeque<(usize, Arc<dyn Point>)>,
     /// How long they may take from when the first PE has come.
     pub(crate) bound: Duration,
     /// When that was seen; some PE is there from the start if not all have a point in `begun`.
@@ -63,9 +64,13 @@ impl Watch {
         if self.begun.len() < before || before == 0 {
             self.since.get_or_insert(now);
         }
-        keep_open(&mut self.steps)?;
-        // Whoever waits for another comes behind it, so the first waits for nobody.
-        let Some(peer) = self.begun.first().or(self.steps.first()).map(|(pe, _)| *pe) else { return Ok(None) };
+        // There may be many: as whoever waits for another comes behind it, the first that is not done waits for nobody, and those behind
+        // need no look before.
+        while self.steps.front().is_some_and(|(_, point)| point.is_done().unwrap_or(false)) {
+            self.steps.pop_front();
+        }
+        self.steps.front().map_or(Ok(true), |(_, point)| point.is_done())?;
+        let Some(peer) = self.begun.first().or(self.steps.front()).map(|(pe, _)| *pe) else { return Ok(None) };
         let waited = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         let other = self.pes.iter().copied().filter(|(pe, _)| *pe != peer).max_by_key(|(_, place)| *place != 0);
         let (waiter, place) = other.unwrap_or((peer, 0));
@@ -160,7 +165,7 @@ pub(crate) mod tests {
     const BOUND: Duration = Duration::from_millis(100);
 
     fn watch(begun: Vec<(usize, Arc<dyn Point>)>, steps: Vec<(usize, Arc<dyn Point>)>) -> Watch {
-        Watch { begun, steps, bound: BOUND, since: None, pes: vec![(0, 0), (1, 8), (2, 0)], bytes: 77 }
+        Watch { begun, steps: steps.into(), bound: BOUND, since: None, pes: vec![(0, 0), (1, 8), (2, 0)], bytes: 77 }
     }
 
     #[test]

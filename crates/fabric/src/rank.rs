@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
 
 /// How long copies are asked again and again before their thread sleeps between looks.
-const SPIN: Duration = Duration::from_millis(2);
+const SPIN: Duration = Duration::from_millis(20);
 
 /// Between looks at copies, while a queue is waited for.
 const LOOK: Duration = Duration::from_millis(5);
@@ -247,7 +247,7 @@ impl TeamState {
             if self.look(Some(&mut watch), now)? {
                 return Ok(());
             }
-            // Large copies take milliseconds: a look costs them nothing.
+            // To sleep would end the wait some 0.1 ms late, which is much of a copy of a few milliseconds.
             if now - begun < SPIN {
                 std::thread::yield_now();
             } else {

@@ -98,7 +98,7 @@ pub struct tandem_gather_args {
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct tandem_ntt_factor {
+pub struct tandem_ntt_twiddle {
     pub limb: [u64; 8],
 }
 
@@ -106,7 +106,7 @@ pub struct tandem_ntt_factor {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_powers_args {
-    pub powers: *mut tandem_ntt_factor,
+    pub powers: *mut tandem_ntt_twiddle,
     pub first: tandem_scalar,
     pub base: tandem_scalar,
     pub split: u32,
@@ -117,29 +117,29 @@ pub const TANDEM_NTT_MIN_LOG_ROWS: i32 = 3;
 
 pub const TANDEM_NTT_MAX_LOG_ROWS: i32 = 9;
 
-/// Number of the factors inside of passes.
-pub const TANDEM_NTT_STAGE_FACTORS: i32 = 384;
+/// Number of the twiddles inside of passes.
+pub const TANDEM_NTT_STAGE_TWIDDLES: i32 = 384;
 
-/// The factors inside of passes, TANDEM_NTT_STAGE_FACTORS of them, of the root of unity of order 2^order_bits whose powers are given,
+/// The twiddles inside of passes, TANDEM_NTT_STAGE_TWIDDLES of them, of the root of unity of order 2^order_bits whose powers are given,
 /// or of its inverse.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_stages_args {
-    pub stages: *mut tandem_ntt_factor,
-    pub powers: *const tandem_ntt_factor,
+    pub stages: *mut tandem_ntt_twiddle,
+    pub powers: *const tandem_ntt_twiddle,
     pub order_bits: u32,
     pub split: u32,
     pub inverse: u32,
 }
 
-/// The 2^bits factors before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
+/// The 2^bits twiddles before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
 /// log_n - low. Where the pass is over a shard, the places of all elements have `known_bits` more: `known`, above the
 /// 2^bits, or below them if the pass is reversed.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct tandem_ntt_factors_args {
-    pub factors: *mut tandem_ntt_factor,
-    pub powers: *const tandem_ntt_factor,
+pub struct tandem_ntt_twiddles_args {
+    pub twiddles: *mut tandem_ntt_twiddle,
+    pub powers: *const tandem_ntt_twiddle,
     pub scale: tandem_scalar,
     pub order_bits: u32,
     pub split: u32,
@@ -161,10 +161,10 @@ pub struct tandem_ntt_factors_args {
 pub struct tandem_ntt_pass_args {
     pub input: *const tandem_scalar,
     pub output: *mut tandem_scalar,
-    pub stages: *const tandem_ntt_factor,
-    /// What tandem_ntt_factors_* made for this pass, or null to compute them from the powers.
-    pub factors: *const tandem_ntt_factor,
-    pub powers: *const tandem_ntt_factor,
+    pub stages: *const tandem_ntt_twiddle,
+    /// What tandem_ntt_twiddles_* made for this pass, or null to compute them from the powers.
+    pub twiddles: *const tandem_ntt_twiddle,
+    pub powers: *const tandem_ntt_twiddle,
     pub order_bits: u32,
     pub split: u32,
     pub log_n: u32,
@@ -173,7 +173,7 @@ pub struct tandem_ntt_pass_args {
     pub reversed: u32,
     pub odd: u32,
     pub inverse: u32,
-    /// Whether there are factors before this pass.
+    /// Whether there are twiddles before this pass.
     pub multiply: u32,
     pub reorder: u32,
     pub last: u32,
@@ -255,7 +255,7 @@ pub struct tandem_ntt_tiny_spread_args {
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_scale_args {
     pub data: *mut tandem_scalar,
-    pub powers: *const tandem_ntt_factor,
+    pub powers: *const tandem_ntt_twiddle,
     pub split: u32,
     pub log_n: u32,
     pub reversed: u32,
@@ -276,11 +276,11 @@ pub const TANDEM_NTT_SMALL_MIN_LOG_ROWS: i32 = 4;
 
 pub const TANDEM_NTT_SMALL_MAX_LOG_ROWS: i32 = 9;
 
-/// The 2^bits factors before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
+/// The 2^bits twiddles before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
 /// log_n - low.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct tandem_ntt_small_factors_args {
+pub struct tandem_ntt_small_twiddles_args {
     pub out: *mut u32,
     pub powers: *const u32,
     pub order_bits: u32,
@@ -300,15 +300,15 @@ pub struct tandem_ntt_small_pass_args {
     pub output: *mut u32,
     /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
     pub powers: *const u32,
-    /// The factors between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
+    /// The twiddles between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
     /// the row (native/src/ntt/small.cuh says over how many): w^(bitrev(upper bits) * lower bits) at the place of which those are the
     /// lower bits, for the root w of order 2^log_rows or its inverse.
     pub stages: *const u32,
-    /// What tandem_ntt_small_factors_* made for this pass, or null to compute the factors before it from the powers.
-    pub factors: *const u32,
+    /// What tandem_ntt_small_twiddles_* made for this pass, or null to compute the twiddles before it from the powers.
+    pub twiddles: *const u32,
     /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
     pub coset: *const u32,
-    /// All elements are multiplied by it, if `multiply` and there is no table of factors.
+    /// All elements are multiplied by it, if `multiply` and there is no table of twiddles.
     pub scale: u64,
     pub count: u64,
     pub order_bits: u32,
@@ -318,7 +318,7 @@ pub struct tandem_ntt_small_pass_args {
     pub log_rows: u32,
     pub reversed: u32,
     pub inverse: u32,
-    /// Whether there are factors before this pass: it is not the first, or there is a coset or a scale.
+    /// Whether there are twiddles before this pass: it is not the first, or there is a coset or a scale.
     pub multiply: u32,
     pub reorder: u32,
     pub last: u32,
@@ -453,12 +453,12 @@ pub struct tandem_reduce_args {
     pub op: u32,
 }
 
-/// Places, below one that would take a carry alone, of which a digit may do without (tandem_msm_shape.uncarried).
-pub const TANDEM_MSM_UNCARRIED: i32 = 3;
+/// Places, below one that would take a carry alone, of which a digit may do without (tandem_msm_shape.carry_free_windows).
+pub const TANDEM_MSM_CARRY_FREE_WINDOWS: i32 = 3;
 
 /// How scalars are taken apart and how points are held. A window of `window_bits` bits at place j, which is bit step_bits * j, belongs to
-/// bucket set j % bucket_sets and to level powers * (j / bucket_sets) of a table of points, whose level powers * k + v, v < powers, holds
-/// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other.
+/// bucket set j % bucket_sets and to level d * (j / bucket_sets) of a table of points, whose level d * k + v, v < d, holds
+/// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other; d is levels_per_window.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_msm_shape {
@@ -471,16 +471,16 @@ pub struct tandem_msm_shape {
     /// Bits from one place where a window may begin to the next: window_bits, or 1 for windows that begin anywhere.
     pub step_bits: u32,
     /// Those places: enough for the scalar field's bits.
-    pub places: u32,
+    pub window_positions: u32,
     pub bucket_sets: u32,
-    pub levels: u32,
+    pub table_levels: u32,
     /// Levels of a place: 1, or up to window_bits - 2 for windows that follow one another in one bucket set. With more than 1 a digit
-    /// 2^v * odd with v < powers takes level v of its place and the bucket of its odd part.
-    pub powers: u32,
-    /// At so many places below the last one, up to TANDEM_MSM_UNCARRIED and in one bucket set, an even digit above half its range may stay, so
-    /// that nothing is carried to the last place: half of it goes to the level of 2P. With more powers than 1 there is one; with 1 each of
+    /// 2^v * odd with v below them takes level v of its place and the bucket of its odd part.
+    pub levels_per_window: u32,
+    /// At so many places below the last one, up to TANDEM_MSM_CARRY_FREE_WINDOWS and in one bucket set, an even digit above half its range may stay, so
+    /// that nothing is carried to the last place: half of it goes to the level of 2P. With more levels per window than 1 there is one; with 1 each of
     /// these places has two levels, of P and of 2P, behind those of the places below and before that of the last place.
-    pub uncarried: u32,
+    pub carry_free_windows: u32,
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
     pub index_bits: u32,
 }
@@ -511,7 +511,7 @@ pub struct tandem_msm_table_args {
 pub const TANDEM_MSM_ROUNDS: i32 = 8;
 
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
-/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others:
+/// more than the numbers of its buckets have bits, or with more levels per window than 1 those of odd digits first and then the others:
 /// first tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory,
 /// for which much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it
 /// needs no entries, offsets and points any more.
@@ -633,8 +633,8 @@ tandem_cuda::native! {
     pub fn tandem_ntt_powers_bls12_381(args: *const tandem_ntt_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bn254(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_stages_bls12_381(args: *const tandem_ntt_stages_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_factors_bn254(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_factors_bls12_381(args: *const tandem_ntt_factors_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_twiddles_bn254(args: *const tandem_ntt_twiddles_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_twiddles_bls12_381(args: *const tandem_ntt_twiddles_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bn254(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_pass_bls12_381(args: *const tandem_ntt_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_spread_bn254(args: *const tandem_ntt_spread_args, stream: tandem_stream) -> i32;
@@ -649,11 +649,14 @@ tandem_cuda::native! {
     pub fn tandem_ntt_scale_bls12_381(args: *const tandem_ntt_scale_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_powers_goldilocks(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_powers_baby_bear(args: *const tandem_ntt_small_powers_args, stream: tandem_stream) -> i32;
-    pub fn tandem_ntt_small_factors_goldilocks(
-        args: *const tandem_ntt_small_factors_args,
+    pub fn tandem_ntt_small_twiddles_goldilocks(
+        args: *const tandem_ntt_small_twiddles_args,
         stream: tandem_stream,
     ) -> i32;
-    pub fn tandem_ntt_small_factors_baby_bear(args: *const tandem_ntt_small_factors_args, stream: tandem_stream) -> i32;
+    pub fn tandem_ntt_small_twiddles_baby_bear(
+        args: *const tandem_ntt_small_twiddles_args,
+        stream: tandem_stream,
+    ) -> i32;
     pub fn tandem_ntt_small_pass_goldilocks(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_pass_baby_bear(args: *const tandem_ntt_small_pass_args, stream: tandem_stream) -> i32;
     pub fn tandem_ntt_small_spread_goldilocks(args: *const tandem_ntt_small_spread_args, stream: tandem_stream) -> i32;
@@ -866,8 +869,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_factor>() == 64);
-    assert!(core::mem::offset_of!(tandem_ntt_factor, limb) == 0);
+    assert!(size_of::<tandem_ntt_twiddle>() == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddle, limb) == 0);
 };
 
 const _: () = {
@@ -888,19 +891,19 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_factors_args>() == 88);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, factors) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, powers) == 8);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, scale) == 16);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, order_bits) == 48);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, split) == 52);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, bits) == 56);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, log_rows) == 60);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, reversed) == 64);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, odd) == 68);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, inverse) == 72);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known_bits) == 76);
-    assert!(core::mem::offset_of!(tandem_ntt_factors_args, known) == 80);
+    assert!(size_of::<tandem_ntt_twiddles_args>() == 88);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, twiddles) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, scale) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, order_bits) == 48);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, split) == 52);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, bits) == 56);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, log_rows) == 60);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, reversed) == 64);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, odd) == 68);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, inverse) == 72);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, known_bits) == 76);
+    assert!(core::mem::offset_of!(tandem_ntt_twiddles_args, known) == 80);
 };
 
 const _: () = {
@@ -908,7 +911,7 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, input) == 0);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, output) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, stages) == 16);
-    assert!(core::mem::offset_of!(tandem_ntt_pass_args, factors) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_pass_args, twiddles) == 24);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, powers) == 32);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, order_bits) == 40);
     assert!(core::mem::offset_of!(tandem_ntt_pass_args, split) == 44);
@@ -983,15 +986,15 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_ntt_small_factors_args>() == 40);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, out) == 0);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, powers) == 8);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, order_bits) == 16);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, split) == 20);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, bits) == 24);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, log_rows) == 28);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, reversed) == 32);
-    assert!(core::mem::offset_of!(tandem_ntt_small_factors_args, inverse) == 36);
+    assert!(size_of::<tandem_ntt_small_twiddles_args>() == 40);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, powers) == 8);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, order_bits) == 16);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, split) == 20);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, bits) == 24);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, log_rows) == 28);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, reversed) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_twiddles_args, inverse) == 36);
 };
 
 const _: () = {
@@ -1000,7 +1003,7 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, output) == 8);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, powers) == 16);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, stages) == 24);
-    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, factors) == 32);
+    assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, twiddles) == 32);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, coset) == 40);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, scale) == 48);
     assert!(core::mem::offset_of!(tandem_ntt_small_pass_args, count) == 56);
@@ -1110,11 +1113,11 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_msm_shape, window_bits) == 8);
     assert!(core::mem::offset_of!(tandem_msm_shape, windows) == 12);
     assert!(core::mem::offset_of!(tandem_msm_shape, step_bits) == 16);
-    assert!(core::mem::offset_of!(tandem_msm_shape, places) == 20);
+    assert!(core::mem::offset_of!(tandem_msm_shape, window_positions) == 20);
     assert!(core::mem::offset_of!(tandem_msm_shape, bucket_sets) == 24);
-    assert!(core::mem::offset_of!(tandem_msm_shape, levels) == 28);
-    assert!(core::mem::offset_of!(tandem_msm_shape, powers) == 32);
-    assert!(core::mem::offset_of!(tandem_msm_shape, uncarried) == 36);
+    assert!(core::mem::offset_of!(tandem_msm_shape, table_levels) == 28);
+    assert!(core::mem::offset_of!(tandem_msm_shape, levels_per_window) == 32);
+    assert!(core::mem::offset_of!(tandem_msm_shape, carry_free_windows) == 36);
     assert!(core::mem::offset_of!(tandem_msm_shape, index_bits) == 40);
 };
 

@@ -32,7 +32,7 @@ impl<T: Wire> HostBuf<T> {
         const OP: &str = "host memory";
         let wanted = (len as u64).saturating_mul(size_of::<T>() as u64);
         memory::check(OP, wanted)?;
-        let pages = usize::try_from(wanted).ok().and_then(Pages::new).ok_or_else(|| memory::refused(OP, wanted))?;
+        let pages = usize::try_from(wanted).ok().and_then(pages).ok_or_else(|| memory::refused(OP, wanted))?;
         Ok(HostBuf { memory: Box::new(pages), len, of: PhantomData })
     }
 
@@ -71,21 +71,20 @@ impl<T: Wire> std::fmt::Debug for HostBuf<T> {
     }
 }
 
-/// Pages of the system.
-struct Pages(MmapMut);
+/// Bytes that are overwritten before they are given back.
+struct Wiped<M: DerefMut<Target = [u8]>>(M);
 
-impl Pages {
-    fn new(bytes: usize) -> Option<Self> {
-        // Whole words, at least one, so that they are aligned and overwritten as such.
-        let map = MmapMut::map_anon(bytes.max(1).checked_next_multiple_of(size_of::<u64>())?).ok()?;
-        // Neither is promised: secrets are wiped all the same.
-        _ = map.advise(Advice::DontDump);
-        _ = map.lock();
-        Some(Pages(map))
-    }
+/// Pages of the system.
+fn pages(bytes: usize) -> Option<Wiped<MmapMut>> {
+    // Whole words, at least one, so that they are aligned and overwritten as such.
+    let map = MmapMut::map_anon(bytes.max(1).checked_next_multiple_of(size_of::<u64>())?).ok()?;
+    // Neither is promised: secrets are wiped all the same.
+    _ = map.advise(Advice::DontDump);
+    _ = map.lock();
+    Some(Wiped(map))
 }
 
-impl HostMemory for Pages {
+impl<M: DerefMut<Target = [u8]> + Send + Sync> HostMemory for Wiped<M> {
     fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -101,9 +100,9 @@ fn wipe(bytes: &mut [u8]) {
     after.zeroize();
 }
 
-impl Drop for Pages {
+impl<M: DerefMut<Target = [u8]>> Drop for Wiped<M> {
     fn drop(&mut self) {
-        wipe(self.bytes_mut());
+        wipe(&mut self.0);
     }
 }
 
@@ -183,6 +182,48 @@ mod tests {
     fn memory_at_no_address_for_its_elements_is_refused() {
         assert!(HostBuf::<u64>::new(Box::new(Odd(vec![0; 3])), 2).is_none());
         assert_eq!(HostBuf::<u8>::new(Box::new(Odd(vec![0; 3])), 23).unwrap().len(), 23);
+    }
+
+    /// Bytes that say what is left of them.
+    struct Left(Vec<u8>, Arc<Mutex<Vec<u8>>>);
+
+    impl Deref for Left {
+        type Target = [u8];
+        fn deref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    impl DerefMut for Left {
+        fn deref_mut(&mut self) -> &mut [u8] {
+            &mut self.0
+        }
+    }
+
+    impl Drop for Left {
+        fn drop(&mut self) {
+            *self.1.lock().unwrap() = std::mem::take(&mut self.0);
+        }
+    }
+
+    #[test]
+    fn pages_are_wiped_before_they_are_given_back() {
+        let left = Arc::new(Mutex::new(Vec::new()));
+        let memory = Box::new(Wiped(Left(vec![7; 100], left.clone())));
+        let mut buf = HostBuf::<u8>::new(memory, 90).unwrap();
+        buf[3] = 9;
+        drop(buf);
+        assert_eq!(*left.lock().unwrap(), [0; 100]);
+    }
+
+    /// The system promises more than it has: what is free is looked at before.
+    #[test]
+    fn pages_are_compared_with_what_is_free() {
+        memory::with_free(7999, || {
+            let error = HostBuf::<u64>::zeros(1000).unwrap_err();
+            assert!(matches!(error, crate::Error::OutOfMemory { wanted: 8000, .. }), "{error}");
+        });
+        memory::with_free(8000, || HostBuf::<u64>::zeros(1000).unwrap());
     }
 
     #[test]

@@ -46,10 +46,29 @@ pub fn refused(op: &'static str, bytes: u64) -> Error {
 /// # Errors
 /// [`Error::OutOfMemory`].
 pub fn check(op: &'static str, bytes: u64) -> Result<()> {
+    #[cfg(test)]
+    if let Some(free) = FREE.get() {
+        return if bytes > free { Err(refused(op, bytes)) } else { Ok(()) };
+    }
     if bytes >= CHECKED_BYTES && bytes > host().free {
         return Err(refused(op, bytes));
     }
     Ok(())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What [`check`] takes for free on this thread, of requests of any size.
+    static FREE: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Calls `f` where `free` bytes are free.
+#[cfg(test)]
+pub(crate) fn with_free<T>(free: u64, f: impl FnOnce() -> T) -> T {
+    FREE.set(Some(free));
+    let done = f();
+    FREE.set(None);
+    done
 }
 
 /// A vector that can grow to `len` elements without asking for memory again.

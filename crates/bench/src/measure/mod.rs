@@ -8,3 +8,4 @@ pub(crate) mod poseidon;
 mod random;
 pub(crate) mod reduce;
 pub(crate) mod sort;
+pub(crate) mod vector;

@@ -390,7 +390,7 @@ mod tests {
         Ok(())
     }
 
-    /// Runs this test once more under limits, and again in a child: an allocation that nobody guards ends the process there.
+    /// Runs itself again with less and more memory: there an allocation that nobody guards ends the process.
     #[test]
     fn too_little_memory_is_an_error() {
         const NAME: &str = "TANDEM_TEST_LIMITED_COEFFICIENTS";

@@ -132,13 +132,13 @@ int32_t tandem_gather(const tandem_gather_args* args, tandem_stream stream);
 // ---- ntt: number-theoretic transforms
 
 /// An element w of a scalar field as an integer, then the limbs of floor(w * 2^256 / modulus).
-typedef struct tandem_ntt_factor {
+typedef struct tandem_ntt_twiddle {
     uint64_t limb[8];
-} tandem_ntt_factor;
+} tandem_ntt_twiddle;
 
 /// powers[i] = first * base^i for i < 2^split, powers[2^split + i] = base^(i * 2^split); split is at most 16.
 typedef struct tandem_ntt_powers_args {
-    tandem_ntt_factor* powers;
+    tandem_ntt_twiddle* powers;
     tandem_scalar first;
     tandem_scalar base;
     uint32_t split;
@@ -147,25 +147,25 @@ typedef struct tandem_ntt_powers_args {
 /// Fewest and most bits that a pass goes over.
 #define TANDEM_NTT_MIN_LOG_ROWS 3
 #define TANDEM_NTT_MAX_LOG_ROWS 9
-/// Number of the factors inside of passes.
-#define TANDEM_NTT_STAGE_FACTORS 384
+/// Number of the twiddles inside of passes.
+#define TANDEM_NTT_STAGE_TWIDDLES 384
 
-/// The factors inside of passes, TANDEM_NTT_STAGE_FACTORS of them, of the root of unity of order 2^order_bits whose powers are given,
+/// The twiddles inside of passes, TANDEM_NTT_STAGE_TWIDDLES of them, of the root of unity of order 2^order_bits whose powers are given,
 /// or of its inverse.
 typedef struct tandem_ntt_stages_args {
-    tandem_ntt_factor* stages;
-    const tandem_ntt_factor* powers;
+    tandem_ntt_twiddle* stages;
+    const tandem_ntt_twiddle* powers;
     uint32_t order_bits;
     uint32_t split;
     uint32_t inverse;
 } tandem_ntt_stages_args;
 
-/// The 2^bits factors before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
+/// The 2^bits twiddles before a pass, times `scale`. Bits is low + log_rows of the pass if it is reversed, else
 /// log_n - low. Where the pass is over a shard, the places of all elements have `known_bits` more: `known`, above the
 /// 2^bits, or below them if the pass is reversed.
-typedef struct tandem_ntt_factors_args {
-    tandem_ntt_factor* factors;
-    const tandem_ntt_factor* powers;
+typedef struct tandem_ntt_twiddles_args {
+    tandem_ntt_twiddle* twiddles;
+    const tandem_ntt_twiddle* powers;
     tandem_scalar scale;
     uint32_t order_bits;
     uint32_t split;
@@ -176,7 +176,7 @@ typedef struct tandem_ntt_factors_args {
     uint32_t inverse;
     uint32_t known_bits;
     uint32_t known;
-} tandem_ntt_factors_args;
+} tandem_ntt_twiddles_args;
 
 /// A pass over the bits low .. low + log_rows of the places of 2^log_n elements. Passes go from the
 /// upper bits to the lower ones, or, reversed, the other way; the input is in natural order, or, reversed, in
@@ -185,10 +185,10 @@ typedef struct tandem_ntt_factors_args {
 typedef struct tandem_ntt_pass_args {
     const tandem_scalar* input;
     tandem_scalar* output;
-    const tandem_ntt_factor* stages;
-    /// What tandem_ntt_factors_* made for this pass, or null to compute them from the powers.
-    const tandem_ntt_factor* factors;
-    const tandem_ntt_factor* powers;
+    const tandem_ntt_twiddle* stages;
+    /// What tandem_ntt_twiddles_* made for this pass, or null to compute them from the powers.
+    const tandem_ntt_twiddle* twiddles;
+    const tandem_ntt_twiddle* powers;
     uint32_t order_bits;
     uint32_t split;
     uint32_t log_n;
@@ -197,7 +197,7 @@ typedef struct tandem_ntt_pass_args {
     uint32_t reversed;
     uint32_t odd;
     uint32_t inverse;
-    /// Whether there are factors before this pass.
+    /// Whether there are twiddles before this pass.
     uint32_t multiply;
     uint32_t reorder;
     uint32_t last;
@@ -267,7 +267,7 @@ typedef struct tandem_ntt_tiny_spread_args {
 /// Element i of 2^log_n times first * base^i, by the powers of base with 2 * split >= log_n.
 typedef struct tandem_ntt_scale_args {
     tandem_scalar* data;
-    const tandem_ntt_factor* powers;
+    const tandem_ntt_twiddle* powers;
     uint32_t split;
     uint32_t log_n;
     uint32_t reversed;
@@ -275,7 +275,7 @@ typedef struct tandem_ntt_scale_args {
 
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_powers, tandem_ntt_powers_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_stages, tandem_ntt_stages_args);
-TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_factors, tandem_ntt_factors_args);
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_twiddles, tandem_ntt_twiddles_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_pass, tandem_ntt_pass_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_spread, tandem_ntt_spread_args);
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_ntt_product, tandem_ntt_product_args);
@@ -298,9 +298,9 @@ typedef struct tandem_ntt_small_powers_args {
 #define TANDEM_NTT_SMALL_MIN_LOG_ROWS 4
 #define TANDEM_NTT_SMALL_MAX_LOG_ROWS 9
 
-/// The 2^bits factors before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
+/// The 2^bits twiddles before a pass, in the order of the places: bits is low + log_rows of the pass if it is reversed, else
 /// log_n - low.
-typedef struct tandem_ntt_small_factors_args {
+typedef struct tandem_ntt_small_twiddles_args {
     uint32_t* out;
     const uint32_t* powers;
     uint32_t order_bits;
@@ -309,7 +309,7 @@ typedef struct tandem_ntt_small_factors_args {
     uint32_t log_rows;
     uint32_t reversed;
     uint32_t inverse;
-} tandem_ntt_small_factors_args;
+} tandem_ntt_small_twiddles_args;
 
 /// A pass over the bits low .. low + log_rows of the places of the 2^log_n elements of each of `count` vectors, as in
 /// tandem_ntt_pass_args.
@@ -318,15 +318,15 @@ typedef struct tandem_ntt_small_pass_args {
     uint32_t* output;
     /// The first 2^split powers of the root of unity of order 2^order_bits, then its 2^split-th powers, as many.
     const uint32_t* powers;
-    /// The factors between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
+    /// The twiddles between the two rounds of a pass of this log_rows and direction, of which the first is over the upper bits of
     /// the row (native/src/ntt/small.cuh says over how many): w^(bitrev(upper bits) * lower bits) at the place of which those are the
     /// lower bits, for the root w of order 2^log_rows or its inverse.
     const uint32_t* stages;
-    /// What tandem_ntt_small_factors_* made for this pass, or null to compute the factors before it from the powers.
-    const uint32_t* factors;
+    /// What tandem_ntt_small_twiddles_* made for this pass, or null to compute the twiddles before it from the powers.
+    const uint32_t* twiddles;
     /// Null, or the 2^log_rows powers g^(row * 2^(bits of the index below the row)) for a forward transform over g times the subgroup.
     const uint32_t* coset;
-    /// All elements are multiplied by it, if `multiply` and there is no table of factors.
+    /// All elements are multiplied by it, if `multiply` and there is no table of twiddles.
     uint64_t scale;
     uint64_t count;
     uint32_t order_bits;
@@ -336,7 +336,7 @@ typedef struct tandem_ntt_small_pass_args {
     uint32_t log_rows;
     uint32_t reversed;
     uint32_t inverse;
-    /// Whether there are factors before this pass: it is not the first, or there is a coset or a scale.
+    /// Whether there are twiddles before this pass: it is not the first, or there is a coset or a scale.
     uint32_t multiply;
     uint32_t reorder;
     uint32_t last;
@@ -397,7 +397,7 @@ typedef struct tandem_ntt_small_scale_args {
 } tandem_ntt_small_scale_args;
 
 TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_powers, tandem_ntt_small_powers_args);
-TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_factors, tandem_ntt_small_factors_args);
+TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_twiddles, tandem_ntt_small_twiddles_args);
 TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_pass, tandem_ntt_small_pass_args);
 TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_spread, tandem_ntt_small_spread_args);
 TANDEM_EACH_SMALL_FIELD(TANDEM_LAUNCHER, tandem_ntt_small_tiny, tandem_ntt_small_tiny_args);
@@ -484,12 +484,12 @@ TANDEM_EACH_CURVE(TANDEM_SCRATCH, tandem_reduce, tandem_reduce_args);
 
 // ---- msm: multi-scalar multiplication
 
-/// Places, below one that would take a carry alone, of which a digit may do without (tandem_msm_shape.uncarried).
-#define TANDEM_MSM_UNCARRIED 3
+/// Places, below one that would take a carry alone, of which a digit may do without (tandem_msm_shape.carry_free_windows).
+#define TANDEM_MSM_CARRY_FREE_WINDOWS 3
 
 /// How scalars are taken apart and how points are held. A window of `window_bits` bits at place j, which is bit step_bits * j, belongs to
-/// bucket set j % bucket_sets and to level powers * (j / bucket_sets) of a table of points, whose level powers * k + v, v < powers, holds
-/// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other.
+/// bucket set j % bucket_sets and to level d * (j / bucket_sets) of a table of points, whose level d * k + v, v < d, holds
+/// 2^(step_bits * bucket_sets * k + v) times the points, one level after the other; d is levels_per_window.
 typedef struct tandem_msm_shape {
     /// Scalars of a vector.
     uint64_t scalars;
@@ -500,16 +500,16 @@ typedef struct tandem_msm_shape {
     /// Bits from one place where a window may begin to the next: window_bits, or 1 for windows that begin anywhere.
     uint32_t step_bits;
     /// Those places: enough for the scalar field's bits.
-    uint32_t places;
+    uint32_t window_positions;
     uint32_t bucket_sets;
-    uint32_t levels;
+    uint32_t table_levels;
     /// Levels of a place: 1, or up to window_bits - 2 for windows that follow one another in one bucket set. With more than 1 a digit
-    /// 2^v * odd with v < powers takes level v of its place and the bucket of its odd part.
-    uint32_t powers;
-    /// At so many places below the last one, up to TANDEM_MSM_UNCARRIED and in one bucket set, an even digit above half its range may stay, so
-    /// that nothing is carried to the last place: half of it goes to the level of 2P. With more powers than 1 there is one; with 1 each of
+    /// 2^v * odd with v below them takes level v of its place and the bucket of its odd part.
+    uint32_t levels_per_window;
+    /// At so many places below the last one, up to TANDEM_MSM_CARRY_FREE_WINDOWS and in one bucket set, an even digit above half its range may stay, so
+    /// that nothing is carried to the last place: half of it goes to the level of 2P. With more levels per window than 1 there is one; with 1 each of
     /// these places has two levels, of P and of 2P, behind those of the places below and before that of the last place.
-    uint32_t uncarried;
+    uint32_t carry_free_windows;
     /// Bits of an entry that hold the index of a scalar; those between them and the sign hold the level.
     uint32_t index_bits;
 } tandem_msm_shape;
@@ -536,7 +536,7 @@ typedef struct tandem_msm_table_args {
 #define TANDEM_MSM_ROUNDS 8
 
 /// The sum over points of which number i belongs to scalar first + i, as partial sums, of which each bucket set has one
-/// more than the numbers of its buckets have bits, or with more powers than 1 those of odd digits first and then the others:
+/// more than the numbers of its buckets have bits, or with more levels per window than 1 those of odd digits first and then the others:
 /// first tandem_msm_accumulate_*, which takes all entries to buckets, then tandem_msm_reduce_* with the same scratch memory,
 /// for which much of a GPU has no use: it may go to another stream, which waits for the first. Only it writes `sums`, and it
 /// needs no entries, offsets and points any more.

@@ -34,8 +34,8 @@ static_assert(offsetof(tandem_gather_args, map) == 16, "tandem_gather_args.map")
 static_assert(offsetof(tandem_gather_args, n) == 24, "tandem_gather_args.n");
 static_assert(offsetof(tandem_gather_args, element_bytes) == 32, "tandem_gather_args.element_bytes");
 
-static_assert(sizeof(tandem_ntt_factor) == 64, "size of tandem_ntt_factor");
-static_assert(offsetof(tandem_ntt_factor, limb) == 0, "tandem_ntt_factor.limb");
+static_assert(sizeof(tandem_ntt_twiddle) == 64, "size of tandem_ntt_twiddle");
+static_assert(offsetof(tandem_ntt_twiddle, limb) == 0, "tandem_ntt_twiddle.limb");
 
 static_assert(sizeof(tandem_ntt_powers_args) == 80, "size of tandem_ntt_powers_args");
 static_assert(offsetof(tandem_ntt_powers_args, powers) == 0, "tandem_ntt_powers_args.powers");
@@ -50,25 +50,25 @@ static_assert(offsetof(tandem_ntt_stages_args, order_bits) == 16, "tandem_ntt_st
 static_assert(offsetof(tandem_ntt_stages_args, split) == 20, "tandem_ntt_stages_args.split");
 static_assert(offsetof(tandem_ntt_stages_args, inverse) == 24, "tandem_ntt_stages_args.inverse");
 
-static_assert(sizeof(tandem_ntt_factors_args) == 88, "size of tandem_ntt_factors_args");
-static_assert(offsetof(tandem_ntt_factors_args, factors) == 0, "tandem_ntt_factors_args.factors");
-static_assert(offsetof(tandem_ntt_factors_args, powers) == 8, "tandem_ntt_factors_args.powers");
-static_assert(offsetof(tandem_ntt_factors_args, scale) == 16, "tandem_ntt_factors_args.scale");
-static_assert(offsetof(tandem_ntt_factors_args, order_bits) == 48, "tandem_ntt_factors_args.order_bits");
-static_assert(offsetof(tandem_ntt_factors_args, split) == 52, "tandem_ntt_factors_args.split");
-static_assert(offsetof(tandem_ntt_factors_args, bits) == 56, "tandem_ntt_factors_args.bits");
-static_assert(offsetof(tandem_ntt_factors_args, log_rows) == 60, "tandem_ntt_factors_args.log_rows");
-static_assert(offsetof(tandem_ntt_factors_args, reversed) == 64, "tandem_ntt_factors_args.reversed");
-static_assert(offsetof(tandem_ntt_factors_args, odd) == 68, "tandem_ntt_factors_args.odd");
-static_assert(offsetof(tandem_ntt_factors_args, inverse) == 72, "tandem_ntt_factors_args.inverse");
-static_assert(offsetof(tandem_ntt_factors_args, known_bits) == 76, "tandem_ntt_factors_args.known_bits");
-static_assert(offsetof(tandem_ntt_factors_args, known) == 80, "tandem_ntt_factors_args.known");
+static_assert(sizeof(tandem_ntt_twiddles_args) == 88, "size of tandem_ntt_twiddles_args");
+static_assert(offsetof(tandem_ntt_twiddles_args, twiddles) == 0, "tandem_ntt_twiddles_args.twiddles");
+static_assert(offsetof(tandem_ntt_twiddles_args, powers) == 8, "tandem_ntt_twiddles_args.powers");
+static_assert(offsetof(tandem_ntt_twiddles_args, scale) == 16, "tandem_ntt_twiddles_args.scale");
+static_assert(offsetof(tandem_ntt_twiddles_args, order_bits) == 48, "tandem_ntt_twiddles_args.order_bits");
+static_assert(offsetof(tandem_ntt_twiddles_args, split) == 52, "tandem_ntt_twiddles_args.split");
+static_assert(offsetof(tandem_ntt_twiddles_args, bits) == 56, "tandem_ntt_twiddles_args.bits");
+static_assert(offsetof(tandem_ntt_twiddles_args, log_rows) == 60, "tandem_ntt_twiddles_args.log_rows");
+static_assert(offsetof(tandem_ntt_twiddles_args, reversed) == 64, "tandem_ntt_twiddles_args.reversed");
+static_assert(offsetof(tandem_ntt_twiddles_args, odd) == 68, "tandem_ntt_twiddles_args.odd");
+static_assert(offsetof(tandem_ntt_twiddles_args, inverse) == 72, "tandem_ntt_twiddles_args.inverse");
+static_assert(offsetof(tandem_ntt_twiddles_args, known_bits) == 76, "tandem_ntt_twiddles_args.known_bits");
+static_assert(offsetof(tandem_ntt_twiddles_args, known) == 80, "tandem_ntt_twiddles_args.known");
 
 static_assert(sizeof(tandem_ntt_pass_args) == 88, "size of tandem_ntt_pass_args");
 static_assert(offsetof(tandem_ntt_pass_args, input) == 0, "tandem_ntt_pass_args.input");
 static_assert(offsetof(tandem_ntt_pass_args, output) == 8, "tandem_ntt_pass_args.output");
 static_assert(offsetof(tandem_ntt_pass_args, stages) == 16, "tandem_ntt_pass_args.stages");
-static_assert(offsetof(tandem_ntt_pass_args, factors) == 24, "tandem_ntt_pass_args.factors");
+static_assert(offsetof(tandem_ntt_pass_args, twiddles) == 24, "tandem_ntt_pass_args.twiddles");
 static_assert(offsetof(tandem_ntt_pass_args, powers) == 32, "tandem_ntt_pass_args.powers");
 static_assert(offsetof(tandem_ntt_pass_args, order_bits) == 40, "tandem_ntt_pass_args.order_bits");
 static_assert(offsetof(tandem_ntt_pass_args, split) == 44, "tandem_ntt_pass_args.split");
@@ -129,22 +129,22 @@ static_assert(offsetof(tandem_ntt_small_powers_args, base) == 8, "tandem_ntt_sma
 static_assert(offsetof(tandem_ntt_small_powers_args, step) == 16, "tandem_ntt_small_powers_args.step");
 static_assert(offsetof(tandem_ntt_small_powers_args, count) == 24, "tandem_ntt_small_powers_args.count");
 
-static_assert(sizeof(tandem_ntt_small_factors_args) == 40, "size of tandem_ntt_small_factors_args");
-static_assert(offsetof(tandem_ntt_small_factors_args, out) == 0, "tandem_ntt_small_factors_args.out");
-static_assert(offsetof(tandem_ntt_small_factors_args, powers) == 8, "tandem_ntt_small_factors_args.powers");
-static_assert(offsetof(tandem_ntt_small_factors_args, order_bits) == 16, "tandem_ntt_small_factors_args.order_bits");
-static_assert(offsetof(tandem_ntt_small_factors_args, split) == 20, "tandem_ntt_small_factors_args.split");
-static_assert(offsetof(tandem_ntt_small_factors_args, bits) == 24, "tandem_ntt_small_factors_args.bits");
-static_assert(offsetof(tandem_ntt_small_factors_args, log_rows) == 28, "tandem_ntt_small_factors_args.log_rows");
-static_assert(offsetof(tandem_ntt_small_factors_args, reversed) == 32, "tandem_ntt_small_factors_args.reversed");
-static_assert(offsetof(tandem_ntt_small_factors_args, inverse) == 36, "tandem_ntt_small_factors_args.inverse");
+static_assert(sizeof(tandem_ntt_small_twiddles_args) == 40, "size of tandem_ntt_small_twiddles_args");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, out) == 0, "tandem_ntt_small_twiddles_args.out");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, powers) == 8, "tandem_ntt_small_twiddles_args.powers");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, order_bits) == 16, "tandem_ntt_small_twiddles_args.order_bits");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, split) == 20, "tandem_ntt_small_twiddles_args.split");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, bits) == 24, "tandem_ntt_small_twiddles_args.bits");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, log_rows) == 28, "tandem_ntt_small_twiddles_args.log_rows");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, reversed) == 32, "tandem_ntt_small_twiddles_args.reversed");
+static_assert(offsetof(tandem_ntt_small_twiddles_args, inverse) == 36, "tandem_ntt_small_twiddles_args.inverse");
 
 static_assert(sizeof(tandem_ntt_small_pass_args) == 112, "size of tandem_ntt_small_pass_args");
 static_assert(offsetof(tandem_ntt_small_pass_args, input) == 0, "tandem_ntt_small_pass_args.input");
 static_assert(offsetof(tandem_ntt_small_pass_args, output) == 8, "tandem_ntt_small_pass_args.output");
 static_assert(offsetof(tandem_ntt_small_pass_args, powers) == 16, "tandem_ntt_small_pass_args.powers");
 static_assert(offsetof(tandem_ntt_small_pass_args, stages) == 24, "tandem_ntt_small_pass_args.stages");
-static_assert(offsetof(tandem_ntt_small_pass_args, factors) == 32, "tandem_ntt_small_pass_args.factors");
+static_assert(offsetof(tandem_ntt_small_pass_args, twiddles) == 32, "tandem_ntt_small_pass_args.twiddles");
 static_assert(offsetof(tandem_ntt_small_pass_args, coset) == 40, "tandem_ntt_small_pass_args.coset");
 static_assert(offsetof(tandem_ntt_small_pass_args, scale) == 48, "tandem_ntt_small_pass_args.scale");
 static_assert(offsetof(tandem_ntt_small_pass_args, count) == 56, "tandem_ntt_small_pass_args.count");
@@ -238,11 +238,11 @@ static_assert(offsetof(tandem_msm_shape, scalars) == 0, "tandem_msm_shape.scalar
 static_assert(offsetof(tandem_msm_shape, window_bits) == 8, "tandem_msm_shape.window_bits");
 static_assert(offsetof(tandem_msm_shape, windows) == 12, "tandem_msm_shape.windows");
 static_assert(offsetof(tandem_msm_shape, step_bits) == 16, "tandem_msm_shape.step_bits");
-static_assert(offsetof(tandem_msm_shape, places) == 20, "tandem_msm_shape.places");
+static_assert(offsetof(tandem_msm_shape, window_positions) == 20, "tandem_msm_shape.window_positions");
 static_assert(offsetof(tandem_msm_shape, bucket_sets) == 24, "tandem_msm_shape.bucket_sets");
-static_assert(offsetof(tandem_msm_shape, levels) == 28, "tandem_msm_shape.levels");
-static_assert(offsetof(tandem_msm_shape, powers) == 32, "tandem_msm_shape.powers");
-static_assert(offsetof(tandem_msm_shape, uncarried) == 36, "tandem_msm_shape.uncarried");
+static_assert(offsetof(tandem_msm_shape, table_levels) == 28, "tandem_msm_shape.table_levels");
+static_assert(offsetof(tandem_msm_shape, levels_per_window) == 32, "tandem_msm_shape.levels_per_window");
+static_assert(offsetof(tandem_msm_shape, carry_free_windows) == 36, "tandem_msm_shape.carry_free_windows");
 static_assert(offsetof(tandem_msm_shape, index_bits) == 40, "tandem_msm_shape.index_bits");
 
 static_assert(sizeof(tandem_msm_digits_args) == 80, "size of tandem_msm_digits_args");

@@ -74,11 +74,11 @@ mod tests {
                 window_bits,
                 windows: places,
                 step_bits,
-                places,
+                window_positions: places,
                 bucket_sets,
-                levels,
-                powers,
-                uncarried: 0,
+                table_levels: levels,
+                levels_per_window: powers,
+                carry_free_windows: 0,
                 index_bits: 0,
             };
             let mut expected = C::Fr::from(0u64);

@@ -144,7 +144,8 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
         // One number of powers of two for each width of windows.
         let shapes = plan::shapes(request, Field::of::<C>())?.into_iter();
         let shapes = shapes.filter(|shape| {
-            shape.powers == 1 || shape.powers == (2 + shape.window_bits % 3).min(shape.window_bits - 2)
+            shape.levels_per_window == 1
+                || shape.levels_per_window == (2 + shape.window_bits % 3).min(shape.window_bits - 2)
         });
         let shapes = shapes.chain(plan::shapes_between(request, Field::of::<C>())?);
         for shape in shapes.filter(|shape| shape.buckets() <= 1 << log_most.min(u64::BITS - 1)) {
@@ -243,7 +244,7 @@ impl<G: Group> Msm<G> for Cuda {
             return Err(Error::invalid(OP, reason));
         }
         let ctx = self.lane(OP, lane)?;
-        let levels = plan.shape.map_or(0, |shape| shape.levels as usize);
+        let levels = plan.shape.map_or(0, |shape| shape.table_levels as usize);
         let len = of.points.checked_mul(levels).ok_or_else(|| Error::invalid(OP, "too many points"))?;
         let mut table = ctx.alloc_public::<G::Point>(OP, len)?;
         if let (Some(shape), 1..) = (plan.shape, of.points) {

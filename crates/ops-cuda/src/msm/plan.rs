@@ -14,7 +14,7 @@ const MAX_BUCKET_SETS: u32 = 128;
 const MAX_WINDOWS: u32 = 128;
 const MAX_PLACES: u32 = 256;
 const MAX_ENTRIES: u64 = 0xffff_0000;
-const MAX_UNCARRIED: u32 = ffi::TANDEM_MSM_UNCARRIED as u32;
+const MAX_CARRY_FREE: u32 = ffi::TANDEM_MSM_CARRY_FREE_WINDOWS as u32;
 /// An entry has 31 bits for the level and the index.
 const ENTRY_BITS: u32 = 31;
 
@@ -45,21 +45,22 @@ impl Field {
 }
 
 /// The windows of a scalar, and where each of them goes: one at place j, which is bit j * `step_bits` of the scalar, to
-/// bucket set j % `bucket_sets` and level `powers` * (j / `bucket_sets`) of the table of points. Windows follow one another
-/// (`step_bits` = `window_bits`), or begin at the lowest bit that is left (`step_bits` = 1). With more `powers` than one, a table has
-/// levels of P, 2P, 4P and so on for each place, and a digit 2^v * odd, v < `powers`, goes to the bucket of its odd part. At the `uncarried`
-/// places below the last one a digit above half its range may stay if it is even: half of it goes to the level of 2P.
+/// bucket set j % `bucket_sets` and level `levels_per_window` * (j / `bucket_sets`) of the table of points. Windows follow one another
+/// (`step_bits` = `window_bits`), or begin at the lowest bit that is left (`step_bits` = 1). With more `levels_per_window` than one, a
+/// table has levels of P, 2P, 4P and so on for each place, and a digit 2^v * odd, v < `levels_per_window`, goes to the bucket of its odd
+/// part. At the `carry_free_windows` places below the last one a digit above half its range may stay if it is even: half of it goes to the
+/// level of 2P.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) scalars: u64,
     pub(crate) window_bits: u32,
     pub(crate) windows: u32,
     pub(crate) step_bits: u32,
-    pub(crate) places: u32,
+    pub(crate) window_positions: u32,
     pub(crate) bucket_sets: u32,
-    pub(crate) levels: u32,
-    pub(crate) powers: u32,
-    pub(crate) uncarried: u32,
+    pub(crate) table_levels: u32,
+    pub(crate) levels_per_window: u32,
+    pub(crate) carry_free_windows: u32,
     pub(crate) index_bits: u32,
 }
 
@@ -89,11 +90,11 @@ impl Shape {
             window_bits,
             windows,
             step_bits,
-            places,
+            window_positions: places,
             bucket_sets,
-            levels,
-            powers: 1,
-            uncarried: 0,
+            table_levels: levels,
+            levels_per_window: 1,
+            carry_free_windows: 0,
             index_bits,
         }
     }
@@ -102,9 +103,15 @@ impl Shape {
     /// below it need not be carried.
     fn with_powers(self, bits: u32, powers: u32) -> Option<Self> {
         let can_be = !self.is_odd() && self.bucket_sets == 1 && (powers == 1 || powers + 2 <= self.window_bits);
-        let uncarried = if bits.is_multiple_of(self.window_bits) { MAX_UNCARRIED.min(self.places - 1) } else { 0 };
-        let of_doubles = if powers == 1 { uncarried } else { 0 };
-        let with = Shape { levels: self.places * powers + of_doubles, powers, uncarried, ..self };
+        let carry_free =
+            if bits.is_multiple_of(self.window_bits) { MAX_CARRY_FREE.min(self.window_positions - 1) } else { 0 };
+        let of_doubles = if powers == 1 { carry_free } else { 0 };
+        let with = Shape {
+            table_levels: self.window_positions * powers + of_doubles,
+            levels_per_window: powers,
+            carry_free_windows: carry_free,
+            ..self
+        };
         (can_be && with != self).then_some(with)
     }
 
@@ -124,7 +131,7 @@ impl Shape {
         // nothing is carried: what is carried still are half as many for each place, and what 2^powers divides (docs/design/msm.md).
         let last = bits - self.window_bits * (self.windows - 1);
         let half = |times: u32| f64::from(times).exp2().recip();
-        let left = match (self.uncarried, self.powers) {
+        let left = match (self.carry_free_windows, self.levels_per_window) {
             (places, 1) => half(places),
             (0, _) => 1.0,
             (places, powers) => half(places) + half(powers - 1),
@@ -135,12 +142,12 @@ impl Shape {
     fn is_possible(&self) -> bool {
         self.bucket_sets <= MAX_BUCKET_SETS
             && self.windows <= MAX_WINDOWS
-            && self.places <= MAX_PLACES
+            && self.window_positions <= MAX_PLACES
             && self.parts().all(|part| part.bits > 0)
             && self.buckets() <= MAX_BUCKETS
             && self.index_bits < ENTRY_BITS
-            && u64::from(self.levels) <= 1 << (ENTRY_BITS - self.index_bits)
-            && u64::from(self.levels).checked_mul(self.scalars).is_some_and(|rows| rows < 1 << ENTRY_BITS)
+            && u64::from(self.table_levels) <= 1 << (ENTRY_BITS - self.index_bits)
+            && u64::from(self.table_levels).checked_mul(self.scalars).is_some_and(|rows| rows < 1 << ENTRY_BITS)
             && self.entries().is_some_and(|entries| entries < MAX_ENTRIES)
     }
 
@@ -155,7 +162,7 @@ impl Shape {
         let sets = self.bucket_sets;
         let part = |bits, is_odd, shift| Part { sets, bits, is_odd, shift };
         let (c, odd) = (self.window_bits, self.is_odd());
-        let [first, second] = match self.powers {
+        let [first, second] = match self.levels_per_window {
             1 => [Some(part(c - 1 - u32::from(odd), odd, 0)), None],
             powers => [Some(part(c - 2, true, 0)), Some(part(c - 1 - powers, false, powers))],
         };
@@ -177,11 +184,11 @@ impl Shape {
             window_bits: self.window_bits,
             windows: self.windows,
             step_bits: self.step_bits,
-            places: self.places,
+            window_positions: self.window_positions,
             bucket_sets: self.bucket_sets,
-            levels: self.levels,
-            powers: self.powers,
-            uncarried: self.uncarried,
+            table_levels: self.table_levels,
+            levels_per_window: self.levels_per_window,
+            carry_free_windows: self.carry_free_windows,
             index_bits: self.index_bits,
         }
     }
@@ -208,7 +215,7 @@ pub(crate) fn shapes(request: &MsmRequest, field: Field) -> Result<Vec<Shape>> {
         let without = Shape::new(scalars, field.bits, c, step, 1);
         let powers = (1..=tuning::MOST_POWERS).filter_map(move |powers| most.with_powers(field.bits, powers));
         let tables = [Some(most), (without != most).then_some(without)].into_iter().flatten();
-        tables.chain(powers.filter(move |shape| shape.levels <= levels))
+        tables.chain(powers.filter(move |shape| shape.table_levels <= levels))
     };
     let windows = (2..=MAX_WINDOW_BITS).flat_map(|c| [(c, c), (c, 1)]);
     Ok(windows.flat_map(of_window).filter(Shape::is_possible).collect())
@@ -221,9 +228,9 @@ pub(crate) fn shapes_between(request: &MsmRequest, field: Field) -> Result<Vec<S
     let mut shapes = Vec::new();
     for (c, step) in [3, 8, 13, 15].into_iter().flat_map(|c| [(c, c), (c, 1)]) {
         let new = |levels| Shape::new(request.scalars as u64, field.bits, c, step, levels);
-        let all = new(most).levels;
+        let all = new(most).table_levels;
         for shape in [2, 3, all / 3, all / 2, all.saturating_sub(1)].map(new) {
-            if (2..all).contains(&shape.levels) && shape.is_possible() && !shapes.contains(&shape) {
+            if (2..all).contains(&shape.table_levels) && shape.is_possible() && !shapes.contains(&shape) {
                 shapes.push(shape);
             }
         }
@@ -277,9 +284,11 @@ fn too_many(scalars: u64) -> Error {
 /// Expected time of a sum over each set in mixed additions of G1, with its share of making the tables.
 fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
     let digits = shape.digits(field.bits);
-    let more_levels = f64::from(shape.levels - 1);
+    let more_levels = f64::from(shape.table_levels - 1);
     let doublings = f64::from(
-        (shape.places.div_ceil(shape.bucket_sets) - 1) * shape.step_bits * shape.bucket_sets + shape.powers - 1,
+        (shape.window_positions.div_ceil(shape.bucket_sets) - 1) * shape.step_bits * shape.bucket_sets
+            + shape.levels_per_window
+            - 1,
     );
     let table = doublings * tuning::DOUBLING_COST + more_levels * tuning::LEVEL_COST;
     let of_point = table / request.uses.max(1) as f64;
@@ -291,7 +300,7 @@ fn cost(shape: &Shape, field: Field, request: &MsmRequest) -> f64 {
             weight * set.points as f64 * of_point + additions(shape, field, request, set).1
         })
         .sum();
-    let look_ahead = if shape.uncarried > 0 { tuning::look_ahead_cost(field.curve) } else { 0.0 };
+    let look_ahead = if shape.carry_free_windows > 0 { tuning::look_ahead_cost(field.curve) } else { 0.0 };
     let of_scalar = digits * tuning::entry_cost(field.curve, shape.buckets()) + look_ahead;
     sums + shape.scalars as f64 * of_scalar
 }
@@ -372,7 +381,7 @@ pub(super) mod tests {
                     if digit > 1 << (c - 1) {
                         assert!(!rest.add_with_carry(&1u64.into()));
                     }
-                    assert!(place < shape.places);
+                    assert!(place < shape.window_positions);
                     place += c;
                     digits += 1;
                 }
@@ -389,20 +398,20 @@ pub(super) mod tests {
         odd_windows_hold_every_scalar::<Bls12_381>();
     }
 
-    /// The digits that are not 0 of random scalars, taken apart with every choice that the even ones at uncarried places have: the one that
+    /// The digits that are not 0 of random scalars, taken apart with every choice that the even ones at carry-free places have: the one that
     /// leaves the last place without a digit, where there is one.
     fn digits_of_random_scalars(shape: &Shape) -> f64 {
         use ark_ff::UniformRand;
         use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
-        let (c, places, mut rng) = (shape.window_bits, shape.places as usize, ChaCha8Rng::seed_from_u64(1));
+        let (c, places, mut rng) = (shape.window_bits, shape.window_positions as usize, ChaCha8Rng::seed_from_u64(1));
         const SCALARS: usize = 4000;
         let digits_with = |windows: &[u64], choices: usize| {
             let (mut carry, mut digits) = (0, 0);
             for (j, window) in windows.iter().enumerate() {
                 let digit = window + carry;
                 carry = u64::from(digit > 1 << (c - 1));
-                let chosen = (j + 1 + shape.uncarried as usize).checked_sub(places).filter(|_| j + 1 < places);
-                if digit % 2 == 0 && (shape.powers == 1 || digit % (1 << shape.powers) != 0) {
+                let chosen = (j + 1 + shape.carry_free_windows as usize).checked_sub(places).filter(|_| j + 1 < places);
+                if digit % 2 == 0 && (shape.levels_per_window == 1 || digit % (1 << shape.levels_per_window) != 0) {
                     carry = chosen.map_or(carry, |i| (choices >> i & 1) as u64);
                 }
                 digits += usize::from(digit != carry << c);
@@ -414,7 +423,7 @@ pub(super) mod tests {
             let mut rest = std::cmp::min(scalar.into_bigint(), (-scalar).into_bigint());
             let mut window = |_| (rest.0[0] & ((1 << c) - 1), rest >>= c).0;
             let windows: Vec<u64> = (0..places).map(&mut window).collect();
-            (0..1 << shape.uncarried).map(|choices| digits_with(&windows, choices)).min().unwrap()
+            (0..1 << shape.carry_free_windows).map(|choices| digits_with(&windows, choices)).min().unwrap()
         };
         (0..SCALARS).map(of_one).sum::<usize>() as f64 / SCALARS as f64
     }
@@ -434,11 +443,11 @@ pub(super) mod tests {
     fn every_window_has_one_place() {
         for (levels, step) in (1..=20).flat_map(|levels| [(levels, 16), (levels, 1), (levels * 13, 1)]) {
             let shape = Shape::new(1000, 253, 16, step, levels);
-            assert!(shape.levels <= levels);
+            assert!(shape.table_levels <= levels);
             let places: std::collections::HashSet<_> =
-                (0..shape.places).map(|j| (j % shape.bucket_sets, j / shape.bucket_sets)).collect();
-            assert_eq!(places.len(), shape.places as usize);
-            assert!(places.iter().all(|&(_, level)| level < shape.levels));
+                (0..shape.window_positions).map(|j| (j % shape.bucket_sets, j / shape.bucket_sets)).collect();
+            assert_eq!(places.len(), shape.window_positions as usize);
+            assert!(places.iter().all(|&(_, level)| level < shape.table_levels));
         }
     }
 
@@ -460,7 +469,9 @@ pub(super) mod tests {
                         assert_eq!(scalars, 0);
                         continue;
                     };
-                    assert!(shape.is_possible() && u64::from(shape.levels) * once <= request.memory_bytes.max(once));
+                    assert!(
+                        shape.is_possible() && u64::from(shape.table_levels) * once <= request.memory_bytes.max(once)
+                    );
                     assert!(shape.windows * shape.window_bits > field.bits);
                 }
             }
@@ -475,8 +486,8 @@ pub(super) mod tests {
         for c in 2..=MAX_WINDOW_BITS {
             for step in [c, 1] {
                 let levels: Vec<u32> =
-                    all.iter().filter(|s| (s.window_bits, s.step_bits) == (c, step)).map(|s| s.levels).collect();
-                let places = Shape::new(70, 253, c, step, 1).places;
+                    all.iter().filter(|s| (s.window_bits, s.step_bits) == (c, step)).map(|s| s.table_levels).collect();
+                let places = Shape::new(70, 253, c, step, 1).window_positions;
                 // With some powers of two of each place, as far as an entry has bits for the level.
                 let powers =
                     (2..=tuning::MOST_POWERS.min(c - 2)).map(|powers| places * powers).filter(|&levels| levels <= 256);
@@ -503,14 +514,14 @@ pub(super) mod tests {
             let (all, between) = (shapes(&request, field).unwrap(), shapes_between(&request, field).unwrap());
             for (i, shape) in between.iter().enumerate() {
                 assert!(shape.is_possible() && !all.contains(shape) && !between[..i].contains(shape), "{shape:?}");
-                assert!(shape.levels > 1 && shape.bucket_sets > 1, "{shape:?}");
+                assert!(shape.table_levels > 1 && shape.bucket_sets > 1, "{shape:?}");
             }
             for c in [3, 8, 13, 15] {
                 for step in [c, 1] {
                     let levels: Vec<u32> = between
                         .iter()
                         .filter(|s| (s.window_bits, s.step_bits) == (c, step))
-                        .map(|s| s.levels)
+                        .map(|s| s.table_levels)
                         .collect();
                     assert!(
                         levels.len() >= 3 && levels.starts_with(&[2, 3]),
@@ -527,7 +538,7 @@ pub(super) mod tests {
     #[test]
     fn more_memory_means_fewer_bucket_sets() {
         let shape = |times| plan(&one_set(1 << 20, (64u64 << 20) * times), BN254).unwrap().unwrap();
-        assert_eq!(shape(1).levels, 1);
+        assert_eq!(shape(1).table_levels, 1);
         assert!(shape(4).bucket_sets < shape(1).bucket_sets);
         assert_eq!(shape(255).bucket_sets, 1);
     }
@@ -547,7 +558,7 @@ pub(super) mod tests {
             let request =
                 MsmRequest { scalars: 1 << log_n, sets, memory_bytes: 105 << 30, uses: 1_000_000, pipelined: false };
             let shape = plan(&request, field).unwrap().unwrap();
-            (shape.window_bits, shape.step_bits == 1, shape.powers)
+            (shape.window_bits, shape.step_bits == 1, shape.levels_per_window)
         };
         let of_g1 = |sizes: &[u32], field| sizes.iter().map(|&n| bits(false, n, field)).collect::<Vec<_>>();
         let odd = |bits| (bits, true, 1);
@@ -563,19 +574,22 @@ pub(super) mod tests {
     #[test]
     fn tables_are_made_for_those_who_use_them() {
         let shape = |uses| plan(&MsmRequest { uses, ..one_set(1 << 20, 70 << 30) }, BN254).unwrap().unwrap();
-        assert_eq!(shape(1).levels, 1);
+        assert_eq!(shape(1).table_levels, 1);
         let some = shape(100);
-        assert!((10..20).contains(&some.places) && some.powers > 1 && some.bucket_sets == 1, "{some:?}");
-        assert_eq!((shape(10_000).levels, shape(10_000).step_bits), (254, 1));
+        assert!(
+            (10..20).contains(&some.window_positions) && some.levels_per_window > 1 && some.bucket_sets == 1,
+            "{some:?}"
+        );
+        assert_eq!((shape(10_000).table_levels, shape(10_000).step_bits), (254, 1));
     }
 
     #[test]
     fn tables_stay_within_reach() {
         let reach = tuning::GroupId { curve: CurveId::Bn254, g2: false }.measured().table_reach;
         let shape = plan(&one_set(1 << 24, u64::MAX), BN254).unwrap().unwrap();
-        assert!(u64::from(shape.levels) * (64 << 24) <= reach && shape.bucket_sets == 1, "{shape:?}");
+        assert!(u64::from(shape.table_levels) * (64 << 24) <= reach && shape.bucket_sets == 1, "{shape:?}");
         let shape = plan(&one_set(1 << 23, u64::MAX), BN254).unwrap().unwrap();
-        assert!(u64::from(shape.levels) * (64 << 23) <= reach, "{shape:?}");
+        assert!(u64::from(shape.table_levels) * (64 << 23) <= reach, "{shape:?}");
     }
 
     #[test]
@@ -600,7 +614,7 @@ pub(super) mod tests {
         for scalars in [1 << 26, 1 << 27, 1 << 28, 1 << 29, (1 << 30) - 1] {
             for shape in shapes(&few(scalars), BN254).unwrap() {
                 let (entries, rows) =
-                    (shape.scalars * u64::from(shape.windows), u64::from(shape.levels) * shape.scalars);
+                    (shape.scalars * u64::from(shape.windows), u64::from(shape.table_levels) * shape.scalars);
                 assert!(entries < 0xffff_0000 && rows < 1 << 31, "{shape:?}");
             }
         }

@@ -11,7 +11,7 @@
 //! - From bit-reversed order the first pass sends: its rows' lowest bits tell the shard. The number of the sender
 //!   becomes the upper bits of the place, and the passes after it are those of a vector of its own.
 
-use super::plan::{factors_of, Pass, Shape};
+use super::plan::{twiddles_of, Pass, Shape};
 use tandem_ops::ntt::MAX_SHARDS;
 use tandem_ops::Order;
 
@@ -33,7 +33,7 @@ pub(crate) struct ShardPass {
     pub(crate) target: Target,
     /// The element of a place is read from the section of the place's lowest bits, where its place is without them.
     pub(crate) sections_in: bool,
-    /// Whether the exchange was before: the factors depend on the shard.
+    /// Whether the exchange was before: the twiddles depend on the shard.
     pub(crate) exchanged: bool,
 }
 
@@ -140,8 +140,8 @@ pub(crate) fn distributed_plan(of: Bits, shape: &Shape, log_shards: u32, memory:
             (true, false) => Target::ByHighBits,
             (true, true) => Target::ByLowBits,
         };
-        let factors = factors_of(shape, i, count, bits, memory);
-        let pass = Pass { low, log_rows, factors };
+        let twiddles = twiddles_of(shape, i, count, bits, memory);
+        let pass = Pass { low, log_rows, twiddles };
         passes.push(ShardPass { pass, target, sections_in: !reversed && exchanged, exchanged });
     }
     Some(DistributedNttPlan { reversed, reorder: shape.input == shape.output, passes })
@@ -149,7 +149,7 @@ pub(crate) fn distributed_plan(of: Bits, shape: &Shape, log_shards: u32, memory:
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Factors, BITS};
+    use super::super::plan::{Twiddles, BITS};
     use super::*;
     use crate::tuning::ntt::SHARD_BITS;
     use ark_ff::{AdditiveGroup, Field, UniformRand};
@@ -178,20 +178,20 @@ mod tests {
     }
 
     impl Shards<'_> {
-        /// The factor before a pass of the element at a place of a shard.
-        fn factor(&self, step: &ShardPass, shard: usize, place: usize) -> Fr {
-            let Pass { low, log_rows, factors } = step.pass;
+        /// The twiddle before a pass of the element at a place of a shard.
+        fn twiddle(&self, step: &ShardPass, shard: usize, place: usize) -> Fr {
+            let Pass { low, log_rows, twiddles } = step.pass;
             let Shape { odd, log_n, .. } = *self.shape;
             let shard_bits = log_n - self.spread.log_shards;
             let local = if self.seam.reversed { low + log_rows } else { shard_bits - low };
-            let scaled = match factors {
-                Factors::None => return Fr::ONE,
-                Factors::Table { bits, scaled } => {
+            let scaled = match twiddles {
+                Twiddles::None => return Fr::ONE,
+                Twiddles::Table { bits, scaled } => {
                     assert_eq!(bits, local);
                     scaled
                 }
-                Factors::Powers => false,
-                Factors::Half { .. } => panic!("a shard's pass is not halved"),
+                Twiddles::Powers => false,
+                Twiddles::Half { .. } => panic!("a shard's pass is not halved"),
             };
             let mut bits = local;
             let mut index = if self.seam.reversed { place & ((1 << bits) - 1) } else { place >> low };
@@ -248,7 +248,7 @@ mod tests {
                             true => (place & (self.spread.shards() - 1)) << section | place >> log_shards,
                             false => place,
                         };
-                        rows_in[naive::place(order, row, log_rows)] = shard[from] * self.factor(step, s, place);
+                        rows_in[naive::place(order, row, log_rows)] = shard[from] * self.twiddle(step, s, place);
                     }
                     for k in 0..rows {
                         let sum: Fr = (0..rows).map(|j| rows_in[j] * powers[j * k % rows]).sum();
@@ -348,12 +348,12 @@ mod tests {
                 assert_eq!(seam.passes.iter().filter(|step| sends(step)).count(), 1, "{shape:?}");
                 assert!(seam.passes.last().is_some_and(|last| !sends(last) && last.exchanged), "{shape:?}");
                 for step in &seam.passes {
-                    let Pass { low, log_rows, factors } = step.pass;
+                    let Pass { low, log_rows, twiddles } = step.pass;
                     assert!((of.least..=of.most).contains(&log_rows) && low + log_rows <= shard_bits, "{shape:?}");
                     if step.target == Target::ByLowBits || step.sections_in {
                         assert!(low == 0 && log_rows >= log_shards, "{shape:?}");
                     }
-                    if let Factors::Table { bits, .. } = factors {
+                    if let Twiddles::Table { bits, .. } = twiddles {
                         assert!(64u64 << bits <= super::super::plan::tables_bytes(H200), "{shape:?}");
                     }
                 }

@@ -1,7 +1,7 @@
 //! The number-theoretic transform.
 //!
 //! A transform is two to four passes over memory (native/src/ntt/pass.cuh); [`plan`] says which, [`tables`] keeps the
-//! factors between them. Subgroups and, forward, the odd coset need nothing else; other cosets take a scaling of the
+//! twiddles between them. Subgroups and, forward, the odd coset need nothing else; other cosets take a scaling of the
 //! coefficients by powers of the shift.
 
 mod distributed;
@@ -15,7 +15,7 @@ use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::lane::LaneCtx;
 use ark_ff::{AdditiveGroup, Field};
-use plan::{Factors, Pass, Plan, Shape, ShardTwiddleOffset};
+use plan::{Pass, Plan, Shape, ShardTwiddleOffset, Twiddles};
 use std::sync::PoisonError;
 use tables::{address, order, scalar, Order2, Tables};
 use tandem_cuda::ffi::tandem_stream;
@@ -62,7 +62,7 @@ struct Products {
     last: Option<[*const ffi::tandem_scalar; 2]>,
 }
 
-/// What the factors of all passes of a transform have in common.
+/// What the twiddles of all passes of a transform have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     reversed: bool,
@@ -106,13 +106,13 @@ fn pass_args<C: Curve>(
     let Order2 { bits: order_bits, split } = order::<C>();
     let tables = ctx.cache.of::<Tables>();
     let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-    let factors = tables.factors::<C>(ctx, pass, log_n, kind, known)?;
+    let twiddles = tables.twiddles::<C>(ctx, pass, log_n, kind, known)?;
     let (powers, stages) = tables.field::<C>(ctx, kind.inverse)?;
     Ok(ffi::tandem_ntt_pass_args {
         input: std::ptr::null(),
         output: std::ptr::null_mut(),
         stages: address(stages),
-        factors: factors.unwrap_or(std::ptr::null_mut()),
+        twiddles: twiddles.unwrap_or(std::ptr::null_mut()),
         powers: address(powers),
         order_bits,
         split,
@@ -122,7 +122,7 @@ fn pass_args<C: Curve>(
         reversed: kind.reversed.into(),
         odd: kind.odd.into(),
         inverse: kind.inverse.into(),
-        multiply: (pass.factors != Factors::None).into(),
+        multiply: (pass.twiddles != Twiddles::None).into(),
         reorder: 0,
         last: 0,
     })
@@ -175,7 +175,7 @@ impl Data<'_> {
         };
         let other_at = other.as_ref().map_or(self.at, |other| other.ptr().cast().raw());
         for (i, pass) in plan.passes.iter().enumerate() {
-            if matches!(pass.factors, Factors::Half { .. }) {
+            if matches!(pass.twiddles, Twiddles::Half { .. }) {
                 self.halves::<C>(pass, kind)?;
                 continue;
             }
@@ -198,7 +198,7 @@ impl Data<'_> {
             let [a, b] = less_than.unwrap_or([std::ptr::null(); 2]);
             let times = first.map_or(std::ptr::null(), |[_, times]| times);
             let args = ffi::tandem_ntt_product_args { pass: args, times, a, b };
-            // SAFETY: as above; the factors hold as many elements, and none of them is written to.
+            // SAFETY: as above; the twiddles hold as many elements, and none of them is written to.
             self.ctx.launch(OP, |stream| unsafe { with_products(&args, stream) })?;
         }
         Ok(())
@@ -211,14 +211,14 @@ impl Data<'_> {
             CurveId::Bn254 => (ffi::tandem_ntt_pass_bn254 as Launcher<_>, ffi::tandem_ntt_spread_bn254 as Launcher<_>),
             CurveId::Bls12_381 => (ffi::tandem_ntt_pass_bls12_381 as _, ffi::tandem_ntt_spread_bls12_381 as _),
         };
-        for (value, factors) in [(0, pass.factors), (1, Factors::Powers)] {
+        for (value, twiddles) in [(0, pass.twiddles), (1, Twiddles::Powers)] {
             let known = ShardTwiddleOffset { bits: 1, value };
-            let mut args = pass_args::<C>(self.ctx, &Pass { factors, ..*pass }, kind, self.log_n, known)?;
+            let mut args = pass_args::<C>(self.ctx, &Pass { twiddles, ..*pass }, kind, self.log_n, known)?;
             let at = self.at.wrapping_add((value as usize) << bits);
             (args.input, args.output) = (at.cast_const(), at);
             args.log_n = bits;
             args.last = 1;
-            if !args.factors.is_null() {
+            if !args.twiddles.is_null() {
                 // SAFETY: as below.
                 self.ctx.launch(OP, |stream| unsafe { with_table(&args, stream) })?;
                 continue;

@@ -20,9 +20,9 @@ pub(crate) struct Shape {
     pub(crate) output: Order,
 }
 
-/// Where the factors of a pass come from.
+/// Where the twiddles of a pass come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Factors {
+pub(crate) enum Twiddles {
     /// There are none.
     None,
     /// A table of 2^bits of them.
@@ -31,7 +31,7 @@ pub(crate) enum Factors {
         /// Whether they hold the 1/n of an inverse transform.
         scaled: bool,
     },
-    /// The last pass in two halves of the places: a table of 2^bits factors for the first, if there is room for it beside all other
+    /// The last pass in two halves of the places: a table of 2^bits twiddles for the first, if there is room for it beside all other
     /// tables, and powers for the second.
     Half { bits: u32 },
     /// From the powers of the root, at the cost of a second product.
@@ -43,10 +43,10 @@ pub(crate) enum Factors {
 pub(crate) struct Pass {
     pub(crate) low: u32,
     pub(crate) log_rows: u32,
-    pub(crate) factors: Factors,
+    pub(crate) twiddles: Twiddles,
 }
 
-/// What tells a shard of a transform that is spread over lanes, once it is part of the factors.
+/// What tells a shard of a transform that is spread over lanes, once it is part of the twiddles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ShardTwiddleOffset {
     /// How many bits; none before they are known, and where there are no shards.
@@ -86,28 +86,28 @@ pub(crate) fn plan(shape: &Shape, memory: u64, least: u32) -> Option<Plan> {
         let log_rows = log_n / count + u32::from(i < log_n % count);
         let low = if reversed { done } else { log_n - done - log_rows };
         done += log_rows;
-        let mut factors = factors_of(shape, i, count, done, memory);
+        let mut twiddles = twiddles_of(shape, i, count, done, memory);
         // From natural order the places of the last pass lie as its columns do, and unless it moves elements each half is a pass of its own.
         // The second half's kernel loses with rows of the most bits what the first half's table saves (docs/design/ntt.md).
         let halves = i > 0 && done == log_n && !reversed && output != input && log_rows < MAX_BITS;
-        if halves && factors == Factors::Powers && 32u64 << log_n <= tables_bytes(memory) {
-            factors = Factors::Half { bits: log_n - 1 };
+        if halves && twiddles == Twiddles::Powers && 32u64 << log_n <= tables_bytes(memory) {
+            twiddles = Twiddles::Half { bits: log_n - 1 };
         }
-        passes.push(Pass { low, log_rows, factors });
+        passes.push(Pass { low, log_rows, twiddles });
     }
     Some(Plan { reversed, reorder: input == output, passes })
 }
 
-/// The factors before pass `i` of `count`, which depend on `bits` bits of the places: those of the passes up to this one.
-pub(super) fn factors_of(shape: &Shape, i: u32, count: u32, bits: u32, memory: u64) -> Factors {
-    // The second pass has factors in any case, and its table is small unless it is the last.
+/// The twiddles before pass `i` of `count`, which depend on `bits` bits of the places: those of the passes up to this one.
+pub(super) fn twiddles_of(shape: &Shape, i: u32, count: u32, bits: u32, memory: u64) -> Twiddles {
+    // The second pass has twiddles in any case, and its table is small unless it is the last.
     let scaled = shape.direction == Direction::Inverse && i == 1.min(count - 1);
     if i == 0 && !shape.odd && !scaled {
-        Factors::None
+        Twiddles::None
     } else if scaled || 64u64 << bits <= tables_bytes(memory) / TABLE_SHARE {
-        Factors::Table { bits, scaled }
+        Twiddles::Table { bits, scaled }
     } else {
-        Factors::Powers
+        Twiddles::Powers
     }
 }
 
@@ -154,24 +154,24 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_where_they_must_be_and_an_inverse_is_scaled_once() {
+    fn twiddles_are_where_they_must_be_and_an_inverse_is_scaled_once() {
         for (memory, least) in [(4 << 30, 1), (24 << 30, 1), (H200, 1), (H200, 3), (H200, 4)] {
             for shape in shapes() {
                 let Some(plan) = plan(&shape, memory, least) else { continue };
                 let mut done = 0;
                 for (i, pass) in plan.passes.iter().enumerate() {
                     done += pass.log_rows;
-                    match pass.factors {
-                        Factors::None => assert!(i == 0 && !shape.odd, "{shape:?}"),
-                        Factors::Table { bits, .. } => assert_eq!(bits, done, "{shape:?}"),
-                        Factors::Half { bits } => {
+                    match pass.twiddles {
+                        Twiddles::None => assert!(i == 0 && !shape.odd, "{shape:?}"),
+                        Twiddles::Table { bits, .. } => assert_eq!(bits, done, "{shape:?}"),
+                        Twiddles::Half { bits } => {
                             assert!(bits + 1 == done && done == shape.log_n && pass.low == 0, "{shape:?}");
                             assert!(pass.log_rows < MAX_BITS.min(done) && !plan.reversed && !plan.reorder, "{shape:?}");
                         }
-                        Factors::Powers => assert!(i > 0, "{shape:?}"),
+                        Twiddles::Powers => assert!(i > 0, "{shape:?}"),
                     }
                 }
-                let scaled = plan.passes.iter().filter(|p| matches!(p.factors, Factors::Table { scaled: true, .. }));
+                let scaled = plan.passes.iter().filter(|p| matches!(p.twiddles, Twiddles::Table { scaled: true, .. }));
                 assert_eq!(scaled.count(), usize::from(shape.direction == Direction::Inverse), "{shape:?}");
             }
         }
@@ -182,7 +182,7 @@ mod tests {
         for memory in [4 << 30, 24 << 30, H200] {
             for shape in shapes() {
                 for pass in plan(&shape, memory, 1).into_iter().flat_map(|p| p.passes) {
-                    if let Factors::Table { bits, .. } | Factors::Half { bits } = pass.factors {
+                    if let Twiddles::Table { bits, .. } | Twiddles::Half { bits } = pass.twiddles {
                         assert!(64u64 << bits <= tables_bytes(memory), "{shape:?} on {memory} bytes");
                     }
                 }
@@ -194,16 +194,16 @@ mod tests {
     fn half_a_table_where_a_whole_one_is_too_large() {
         let last = |log_n, direction, input, output| {
             let plan = plan(&Shape { log_n, direction, odd: false, input, output }, H200, 1)?;
-            plan.passes.last().map(|pass| pass.factors)
+            plan.passes.last().map(|pass| pass.twiddles)
         };
         let (natural, reversed) = (Order::Natural, Order::BitReversed);
         for direction in [Direction::Forward, Direction::Inverse] {
             let of = |log_n| last(log_n, direction, natural, reversed);
-            assert_eq!(of(25), Some(Factors::Table { bits: 25, scaled: false }));
-            assert_eq!([26, 28].map(of), [25, 27].map(|bits| Some(Factors::Half { bits })));
-            assert_eq!([27, 29, 32].map(of), [Some(Factors::Powers); 3]);
+            assert_eq!(of(25), Some(Twiddles::Table { bits: 25, scaled: false }));
+            assert_eq!([26, 28].map(of), [25, 27].map(|bits| Some(Twiddles::Half { bits })));
+            assert_eq!([27, 29, 32].map(of), [Some(Twiddles::Powers); 3]);
             for (input, output) in [(natural, natural), (reversed, natural), (reversed, reversed)] {
-                assert_eq!(last(28, direction, input, output), Some(Factors::Powers));
+                assert_eq!(last(28, direction, input, output), Some(Twiddles::Powers));
             }
         }
     }
@@ -217,8 +217,8 @@ mod tests {
             input: Order::BitReversed,
             output: Order::Natural,
         };
-        let last = |memory| plan(&shape, memory, 1).and_then(|p| p.passes.last().map(|p| p.factors));
-        assert_eq!(last(H200), Some(Factors::Table { bits: 24, scaled: false }));
-        assert_eq!(last(8 << 30), Some(Factors::Powers));
+        let last = |memory| plan(&shape, memory, 1).and_then(|p| p.passes.last().map(|p| p.twiddles));
+        assert_eq!(last(H200), Some(Twiddles::Table { bits: 24, scaled: false }));
+        assert_eq!(last(8 << 30), Some(Twiddles::Powers));
     }
 }

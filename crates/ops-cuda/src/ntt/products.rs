@@ -1,7 +1,7 @@
 //! Transforms that begin or end with a pointwise product: the first pass multiplies what it reads, or the last one what it
 //! writes, and neither takes a way over memory of its own.
 
-use super::plan::{plan, Factors, Plan, Shape};
+use super::plan::{plan, Plan, Shape, Twiddles};
 use super::{Data, Products, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
@@ -21,7 +21,7 @@ fn whole(op: NttOp, log_n: u32, (memory, least): (u64, u32)) -> Option<(Shape, P
 
 /// Whether the last pass is one and not two.
 fn ends_at_once(plan: &Plan) -> bool {
-    !matches!(plan.passes.last().map(|pass| pass.factors), Some(Factors::Half { .. }))
+    !matches!(plan.passes.last().map(|pass| pass.twiddles), Some(Twiddles::Half { .. }))
 }
 
 fn alike(a: &CudaBuf<Mont>, b: &CudaBuf<Mont>) -> Result<()> {

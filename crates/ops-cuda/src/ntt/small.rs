@@ -1,10 +1,10 @@
 //! Transforms over small fields, of batches.
 //!
-//! A transform is one to four passes over memory (native/src/ntt/small.cuh). Factors between passes are computed on the
+//! A transform is one to four passes over memory (native/src/ntt/small.cuh). Twiddles between passes are computed on the
 //! way; a coset's are among them where the transform is forward. Over a coset the inverse takes one pass more.
 
 use super::distributed::{distributed_plan, lanes_for, Bits, DistributedNttPlan, Target};
-use super::plan::{Factors, Pass, ShardTwiddleOffset};
+use super::plan::{Pass, ShardTwiddleOffset, Twiddles};
 use super::spread::{lanes_in_reach, scatter, Shards};
 use super::{Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
@@ -80,8 +80,8 @@ fn passes(log_n: u32, reversed: bool, least: u32) -> Vec<Pass> {
     let pass = |i| {
         let log_rows = log_n / count + u32::from(i < log_n % count);
         done += log_rows;
-        let factors = if i == 0 { Factors::None } else { Factors::Powers };
-        Pass { low: if reversed { done - log_rows } else { log_n - done }, log_rows, factors }
+        let twiddles = if i == 0 { Twiddles::None } else { Twiddles::Powers };
+        Pass { low: if reversed { done - log_rows } else { log_n - done }, log_rows, twiddles }
     };
     (0..count).map(pass).collect()
 }
@@ -103,14 +103,14 @@ struct SmallTables(HashMap<FieldId, FieldTables>);
 struct FieldTables {
     /// Powers of the root of unity of the highest order: the first 2^split, then every 2^split-th.
     powers: DeviceBuffer<u32>,
-    /// The factors between the rounds of passes, of forward and inverse transforms; those of a pass of r bits from 2^r on.
+    /// The twiddles between the rounds of passes, of forward and inverse transforms; those of a pass of r bits from 2^r on.
     stages: [DeviceBuffer<u32>; 2],
-    /// The factors before passes, as far as they are in tables: few and small enough to be kept for good.
-    factors: HashMap<FactorsKey, DeviceBuffer<u32>>,
+    /// The twiddles before passes, as far as they are in tables: few and small enough to be kept for good.
+    twiddles: HashMap<TwiddlesKey, DeviceBuffer<u32>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct FactorsKey {
+struct TwiddlesKey {
     bits: u32,
     log_rows: u32,
     reversed: bool,
@@ -127,7 +127,7 @@ fn words<F: NttField>() -> usize {
     size_of::<F::Element>() / size_of::<u32>()
 }
 
-/// The factors between the rounds of all passes.
+/// The twiddles between the rounds of all passes.
 fn stages<F: NttField>(inverse: bool) -> Option<Vec<F::Element>> {
     let mut table = vec![F::Element::default(); 2 << MAX_BITS];
     for log_rows in MIN_BITS..=MAX_BITS {
@@ -136,10 +136,10 @@ fn stages<F: NttField>(inverse: bool) -> Option<Vec<F::Element>> {
         let first = first_round(log_rows);
         for upper in 0..1usize << first {
             let step = root.pow([(upper as u64).reverse_bits() >> (u64::BITS - first)]);
-            let mut factor = F::Ark::ONE;
+            let mut twiddle = F::Ark::ONE;
             for lower in 0..1usize << (log_rows - first) {
-                table[1 << log_rows | lower << first | upper] = F::element(factor);
-                factor *= step;
+                table[1 << log_rows | lower << first | upper] = F::element(twiddle);
+                twiddle *= step;
             }
         }
     }
@@ -157,16 +157,16 @@ impl FieldTables {
             ctx.upload(OP, &mut on_device, 0, Unaligned::from(bytemuck::cast_slice::<_, u32>(&table)))?;
             Ok(on_device)
         };
-        Ok(FieldTables { powers, stages: [upload(false)?, upload(true)?], factors: HashMap::new() })
+        Ok(FieldTables { powers, stages: [upload(false)?, upload(true)?], twiddles: HashMap::new() })
     }
 
-    /// The table of the factors before a pass.
-    fn factors<F: Small>(&mut self, ctx: &LaneCtx, key: FactorsKey) -> Result<*const u32> {
-        let table = match self.factors.entry(key) {
+    /// The table of the twiddles before a pass.
+    fn twiddles<F: Small>(&mut self, ctx: &LaneCtx, key: TwiddlesKey) -> Result<*const u32> {
+        let table = match self.twiddles.entry(key) {
             Entry::Occupied(known) => return Ok(known.get().ptr().raw()),
             Entry::Vacant(new) => new.insert(ctx.alloc_public::<u32>(OP, words::<F>() << key.bits)?),
         };
-        let args = ffi::tandem_ntt_small_factors_args {
+        let args = ffi::tandem_ntt_small_twiddles_args {
             out: table.ptr().raw(),
             powers: self.powers.ptr().raw(),
             order_bits: F::Ark::TWO_ADICITY,
@@ -177,8 +177,8 @@ impl FieldTables {
             inverse: key.inverse.into(),
         };
         let launcher = match F::FIELD {
-            FieldId::Goldilocks => ffi::tandem_ntt_small_factors_goldilocks,
-            _ => ffi::tandem_ntt_small_factors_baby_bear,
+            FieldId::Goldilocks => ffi::tandem_ntt_small_twiddles_goldilocks,
+            _ => ffi::tandem_ntt_small_twiddles_baby_bear,
         };
         // SAFETY: the table has 2^bits elements, the powers are those of the root of order 2^order_bits.
         ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
@@ -248,7 +248,7 @@ impl<F: Small> Work<'_, F> {
         last: bool,
         known: ShardTwiddleOffset,
     ) -> Result<ffi::tandem_ntt_small_pass_args> {
-        let &Pass { low, log_rows, factors } = pass;
+        let &Pass { low, log_rows, twiddles } = pass;
         let tables = self.ctx.cache.of::<SmallTables>();
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
         let tables = match tables.0.entry(F::FIELD) {
@@ -258,9 +258,9 @@ impl<F: Small> Work<'_, F> {
         let scale = if last { self.scale } else { F::Ark::ONE };
         let bits = if self.reversed { low + log_rows } else { self.log_n - low };
         let plain = self.coset.is_none() && scale == F::Ark::ONE;
-        let key = FactorsKey { bits, log_rows, reversed: self.reversed, inverse: self.inverse };
-        let table = match plain && factors != Factors::None && known.bits == 0 && bits <= SMALL_TABLE_BITS {
-            true => tables.factors::<F>(self.ctx, key)?,
+        let key = TwiddlesKey { bits, log_rows, reversed: self.reversed, inverse: self.inverse };
+        let table = match plain && twiddles != Twiddles::None && known.bits == 0 && bits <= SMALL_TABLE_BITS {
+            true => tables.twiddles::<F>(self.ctx, key)?,
             false => std::ptr::null(),
         };
         let coset = self.coset.as_ref().map(|all| all.ptr().offset((i << MAX_BITS) * words::<F>()).raw().cast_const());
@@ -270,7 +270,7 @@ impl<F: Small> Work<'_, F> {
             output: std::ptr::null_mut(),
             powers: tables.powers.ptr().raw(),
             stages: stages.ptr().offset(words::<F>() << log_rows).raw(),
-            factors: table,
+            twiddles: table,
             coset: coset.unwrap_or(std::ptr::null()),
             scale: F::word(F::element(scale)),
             count: self.count,
@@ -281,7 +281,7 @@ impl<F: Small> Work<'_, F> {
             log_rows,
             reversed: self.reversed.into(),
             inverse: self.inverse.into(),
-            multiply: (factors != Factors::None || !plain).into(),
+            multiply: (twiddles != Twiddles::None || !plain).into(),
             reorder: 0,
             last: last.into(),
             follows: 0,
@@ -441,7 +441,7 @@ impl Data<'_> {
     }
 }
 
-/// A transform that is spread over lanes: the passes of [`super::seam`], with factors, coset and 1/n as on one lane.
+/// A transform that is spread over lanes: the passes of [`super::seam`], with twiddles, coset and 1/n as on one lane.
 fn spread_over<F: Small>(shards: &mut Shards<'_, F::Element>, op: &NttOp<F::Element>) -> Result<()> {
     let Spread { log_n, log_shards } = shards.spread;
     let inverse = op.direction == Direction::Inverse;
@@ -571,7 +571,7 @@ mod tests {
             for (reversed, least) in [(false, 1), (true, 1), (false, 3), (true, 3), (false, 4), (true, 4)] {
                 let mut passes = passes(log_n, reversed, least);
                 assert!(passes.len() as u32 >= least.min(log_n / MIN_BITS), "2^{log_n}");
-                assert!(passes.iter().enumerate().all(|(i, pass)| (pass.factors == Factors::None) == (i == 0)));
+                assert!(passes.iter().enumerate().all(|(i, pass)| (pass.twiddles == Twiddles::None) == (i == 0)));
                 assert!(passes.iter().all(|pass| (MIN_BITS..=MAX_BITS).contains(&pass.log_rows)), "2^{log_n}");
                 if !reversed {
                     passes.reverse();

@@ -4,7 +4,7 @@
 //! all others have sent. Both waits are the devices'; the host only enqueues.
 
 use super::distributed::{distributed_plan, lanes_for, Bits, DistributedNttPlan, ShardPass, Target};
-use super::plan::{Factors, ShardTwiddleOffset, BITS};
+use super::plan::{ShardTwiddleOffset, Twiddles, BITS};
 use super::{pass_args, shift_of, Data, Kind, Shape, OP};
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
@@ -285,7 +285,7 @@ impl Shards<'_, Mont> {
         };
         if step.target == Target::Stay
             && !step.sections_in
-            && (!args.factors.is_null() || step.pass.factors == Factors::None)
+            && (!args.twiddles.is_null() || step.pass.twiddles == Twiddles::None)
         {
             let launcher = match C::ID {
                 CurveId::Bn254 => ffi::tandem_ntt_pass_bn254,

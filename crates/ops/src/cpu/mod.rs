@@ -166,6 +166,47 @@ mod tests {
         }
     }
 
+    /// What an operation takes in all is compared with what is free before it takes the first of it.
+    #[test]
+    fn all_that_an_operation_takes_has_to_be_free() {
+        use crate::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, Sort, SortOptions, Unaligned};
+        use memory::with_free;
+        type G = <crate::Bn254 as crate::Curve>::G1;
+        const N: u64 = 1000;
+        let mut unchecked = Vec::new();
+        let mut expect = |what, result: Result<()>, free: u64| {
+            if !matches!(result, Err(Error::OutOfMemory { wanted, .. }) if wanted > free) {
+                unchecked.push(what);
+            }
+        };
+        let cpu = Cpu::new(1);
+        let values: Vec<crate::Canonical> = (0..N).map(|i| crate::Canonical([i + 2, i, 3, 4])).collect();
+        let scalars = cpu.upload(Lane(0), &values).unwrap();
+        let sets = vec![MsmSet { g2: false, first: 0, points: N as usize }];
+        let request = MsmRequest { scalars: N as usize, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
+        let plan = ScalarRecoding::<crate::Bn254>::plan(&cpu, Lane(0), &request).unwrap();
+        let recode = || ScalarRecoding::<crate::Bn254>::recode(&cpu, &plan, Scalars::Canonical(&scalars));
+        // Each vector by itself has room.
+        let free = 40 * N;
+        expect("digits", with_free(free, || recode().map(drop)), free);
+        let digits = with_free(100 * N, recode).unwrap();
+        let one = <G as crate::Group>::from_ark(&<<G as crate::Group>::Ark as ark_ec::PrimeGroup>::generator().into());
+        let points = vec![one; N as usize];
+        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(&points[..])).unwrap();
+        let sum = || Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).map(drop);
+        expect("sum", with_free(free, sum), free);
+        with_free(u64::MAX, sum).unwrap();
+        let keys: Vec<u64> = (0..N).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let sort = |free| {
+            let [mut keys, mut values] = [(); 2].map(|()| cpu.upload(Lane(0), &keys).unwrap());
+            with_free(free, || Sort::sort_pairs(&cpu, &mut [&mut keys], &mut [&mut values], SortOptions::default()))
+        };
+        // The pairs once, and not half as much again.
+        expect("sort", sort(16 * N), 16 * N);
+        sort(24 * N).unwrap();
+        assert!(unchecked.is_empty(), "{unchecked:?}");
+    }
+
     /// The allocator keeps what is freed for the next one, and so would what it holds be there to read.
     #[test]
     fn buffers_are_wiped_when_they_are_dropped() {

@@ -167,7 +167,7 @@ fn watch(
     let pes = bounds.iter().flat_map(|b| b.workers().enumerate().map(|(node, pe)| (pe, place(b, node)))).collect();
     Watch {
         begun: points(begun),
-        steps: points(steps),
+        steps: points(steps).into(),
         bound: bound(team.core().timeout, bytes),
         since: is_there.then(Instant::now),
         pes,

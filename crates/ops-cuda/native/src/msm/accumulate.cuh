@@ -51,7 +51,7 @@ template <class Field> struct Operand {
 };
 
 /// A row of the table and the sign of its point, or a slot.
-struct Picked {
+struct RowRef {
     uint32_t row_and_sign;
 
     static constexpr uint32_t NONE = 0xffffffffu;  // no row: `valid` allows less than 2^31 of them
@@ -61,18 +61,18 @@ struct Picked {
 };
 
 /// What an entry picks; nothing if its point is not in the set.
-__device__ __forceinline__ Picked pick_row(const tandem_msm_sum_args& a, uint32_t entry, bool there = true) {
+__device__ __forceinline__ RowRef pick_row(const tandem_msm_sum_args& a, uint32_t entry, bool there = true) {
     const uint64_t index =
         uint64_t(entry & ((1u << a.shape.index_bits) - 1)) - a.first;  // wraps to a large number below `first`
     const uint32_t level = (entry & ~ENTRY_NEGATIVE) >> a.shape.index_bits;
-    if (!there || index >= a.points) return {Picked::NONE};
+    if (!there || index >= a.points) return {RowRef::NONE};
     return {(level * uint32_t(a.points) + uint32_t(index)) << 1 | entry >> 31};
 }
 
 /// Where an entry's point is; null if it is not in the set.
 template <class Field>
 __device__ __forceinline__ Operand<Field> operand(const tandem_msm_sum_args& a, uint32_t entry) {
-    const Picked p = pick_row(a, entry);
+    const RowRef p = pick_row(a, entry);
     if (p.none()) return {nullptr, nullptr, false};
     const Affine<Field>* at = reinterpret_cast<const Affine<Field>*>(a.table) + p.row();
     return {&at->x, &at->y, p.negative()};
@@ -104,7 +104,7 @@ __device__ __forceinline__ uint32_t find_bucket(const uint32_t* offsets, uint32_
 }
 
 /// What is added up: entries of a chunk, one by one.
-template <class Field> struct OfEntries {
+template <class Field> struct EntrySource {
     tandem_msm_sum_args a;
     uint32_t buckets, size, number, single;
 

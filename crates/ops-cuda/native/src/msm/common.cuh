@@ -9,12 +9,12 @@
 // in the bucket |digit| - 1 of its set, or (|digit| - 1) / 2 where digits are odd. Entries of one bucket lie side by
 // side, and offsets[k] is where those of bucket k begin.
 //
-// Where the table has `powers` levels for a place, of P, 2P, 4P and so on, a digit 2^v * odd with v < powers needs no bucket of its own: it
-// goes to that of its odd part, with the point of level v. What 2^powers divides has the buckets behind those. That is half the buckets
-// and one more in 2^powers, with which windows can be wider (docs/design/msm.md).
+// Where the table has d = `levels_per_window` levels for a place, of P, 2P, 4P and so on, a digit 2^v * odd with v < d needs no bucket: it
+// goes to that of its odd part, with the point of level v. What 2^d divides has the buckets behind those. That is half the buckets
+// and one more in 2^d, with which windows can be wider (docs/design/msm.md).
 //
-// Where the last place has no bits of the scalar and would take a carry alone, an even digit above half its range at one of the `uncarried`
-// places below it may stay as it is: half of it goes to the level of 2P, and most scalars have a digit less.
+// Where the last place has no bits of the scalar and would take a carry alone, an even digit above half its range at one of the
+// `carry_free_windows` places below it may stay as it is: half of it goes to the level of 2P, and most scalars have a digit less.
 #include "tandem/curve.cuh"
 #include "tandem_ops.h"
 
@@ -30,20 +30,20 @@ TANDEM_HD uint32_t odd_digits(const tandem_msm_shape& s) { return s.step_bits ==
 
 /// Buckets whose digits follow one rule: 2^bits in each of so many sets. Bucket k of a set has the digit (2k + 1) * 2^shift if they are
 /// odd, or (k + 1) * 2^shift.
-struct Part {
+struct BucketRange {
     uint32_t sets, bits, odd, shift;
 
     TANDEM_HD uint32_t buckets() const { return sets << bits; }
 };
 /// First or second part of the buckets; the second one has no sets where there is one part.
-TANDEM_HD Part bucket_part(const tandem_msm_shape& s, bool second) {
-    if (s.powers == 1)
+TANDEM_HD BucketRange bucket_range(const tandem_msm_shape& s, bool second) {
+    if (s.levels_per_window == 1)
         return {second ? 0 : s.bucket_sets, second ? 0 : s.window_bits - 1 - odd_digits(s), odd_digits(s), 0};
-    return second ? Part{s.bucket_sets, s.window_bits - 1 - s.powers, 0, s.powers}
-                  : Part{s.bucket_sets, s.window_bits - 2, 1, 0};
+    return second ? BucketRange{s.bucket_sets, s.window_bits - 1 - s.levels_per_window, 0, s.levels_per_window}
+                  : BucketRange{s.bucket_sets, s.window_bits - 2, 1, 0};
 }
 inline uint32_t bucket_count(const tandem_msm_shape& s) {
-    return bucket_part(s, false).buckets() + bucket_part(s, true).buckets();
+    return bucket_range(s, false).buckets() + bucket_range(s, true).buckets();
 }
 
 /// Bounds within which no index of the kernels overflows.
@@ -51,19 +51,21 @@ inline bool valid(const tandem_msm_shape& s) {
     if (s.step_bits != s.window_bits && s.step_bits != 1) return false;
     if (s.window_bits < 2 + odd_digits(s) || s.window_bits > 24 || s.bucket_sets < 1 || s.bucket_sets > 128)
         return false;
-    if (s.powers < 1 || (s.powers > 1 && (odd_digits(s) || s.bucket_sets > 1 || s.powers + 2 > s.window_bits)))
+    if (s.levels_per_window < 1 ||
+        (s.levels_per_window > 1 && (odd_digits(s) || s.bucket_sets > 1 || s.levels_per_window + 2 > s.window_bits)))
         return false;
-    if (s.uncarried > TANDEM_MSM_UNCARRIED ||
-        (s.uncarried && (odd_digits(s) || s.bucket_sets > 1 || s.uncarried >= s.places)))
+    if (s.carry_free_windows > TANDEM_MSM_CARRY_FREE_WINDOWS ||
+        (s.carry_free_windows && (odd_digits(s) || s.bucket_sets > 1 || s.carry_free_windows >= s.window_positions)))
         return false;
-    if (s.windows < 1 || s.windows > 128 || s.places < s.windows || s.places > 256) return false;
+    if (s.windows < 1 || s.windows > 128 || s.window_positions < s.windows || s.window_positions > 256) return false;
     if (s.scalars < 1 || s.index_bits > 30 || s.scalars > uint64_t(1) << s.index_bits) return false;
     // An entry has 31 bits for level and index, a digit 8 for the level (digits.cuh); rounds need a row's number that stands for none (pairs.cuh).
-    if (s.levels > 256 || s.levels > 1u << (31 - s.index_bits) || s.levels * s.scalars >= uint64_t(1) << 31)
+    if (s.table_levels > 256 || s.table_levels > 1u << (31 - s.index_bits) ||
+        s.table_levels * s.scalars >= uint64_t(1) << 31)
         return false;
-    const uint32_t of_doubles = s.powers == 1 ? s.uncarried : 0;
-    if (s.levels <= of_doubles || s.levels % s.powers) return false;
-    return uint64_t((s.levels - of_doubles) / s.powers) * s.bucket_sets >= s.places &&
+    const uint32_t of_doubles = s.levels_per_window == 1 ? s.carry_free_windows : 0;
+    if (s.table_levels <= of_doubles || s.table_levels % s.levels_per_window) return false;
+    return uint64_t((s.table_levels - of_doubles) / s.levels_per_window) * s.bucket_sets >= s.window_positions &&
            s.scalars * s.windows < 0xffff0000u &&
            uint64_t(s.bucket_sets) << (s.window_bits - 1 - odd_digits(s)) <= uint64_t(1) << 24;
 }
@@ -199,13 +201,13 @@ template <class Kernel> cudaError_t wave(Kernel kernel, uint32_t block, size_t s
 
 /// One block on each multiprocessor, of `groups` groups of `threads` threads. The warps of a block take turns; of several blocks
 /// the oldest goes first, and the last one runs alone in the end (docs/design/msm.md).
-struct OneEach {
+struct OneBlockPerSm {
     uint32_t multiprocessors = 0, groups = 0, threads = 0;
 
     uint32_t block() const { return groups * threads; }
     uint32_t all() const { return multiprocessors * block(); }
     /// No more groups than `useful` threads need.
-    OneEach for_threads(uint64_t useful) const {
+    OneBlockPerSm for_threads(uint64_t useful) const {
         const uint64_t needed = (useful + threads - 1) / threads,
                        each = (needed + multiprocessors - 1) / multiprocessors;
         if (each >= groups) return *this;
@@ -215,7 +217,7 @@ struct OneEach {
 
 /// As many groups as fit, up to `most`, each with `shared` bytes of shared memory.
 template <class Kernel>
-cudaError_t one_each(Kernel kernel, uint32_t threads, uint32_t most, size_t shared, OneEach* to) {
+cudaError_t one_block_per_sm(Kernel kernel, uint32_t threads, uint32_t most, size_t shared, OneBlockPerSm* to) {
     uint32_t multiprocessors, fit;
     const cudaError_t status = room(kernel, threads, shared, &multiprocessors, &fit);
     *to = {multiprocessors, fit < most ? fit : most, threads};

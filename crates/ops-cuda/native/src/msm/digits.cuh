@@ -132,10 +132,10 @@ template <class P, Windows W> class Digits {
 #pragma unroll
         for (int k = 0; k < 8; k++) own_[k * stride_] = x.limb[k];
         own_[8 * stride_] = 0;
-        if (!ODD && a.shape.uncarried) look_ahead(a.shape);
+        if (!ODD && a.shape.carry_free_windows) look_ahead(a.shape);
     }
     /// Whether there may be more.
-    __device__ __forceinline__ bool more(const tandem_msm_shape& s) const { return place_ < s.places; }
+    __device__ __forceinline__ bool more(const tandem_msm_shape& s) const { return place_ < s.window_positions; }
 
     /// Goes on by a window, or by some zeros. Without a branch, so that several are on their way at once.
     __device__ __forceinline__ Digit next(const tandem_msm_shape& s, uint32_t by_sets) {
@@ -155,23 +155,24 @@ template <class P, Windows W> class Digits {
         bool above = digit > half;
         if (!ODD) {
             // Where that keeps the last place from a carry, an even digit does otherwise.
-            const uint32_t below = s.places - 2 - place_;
-            if (below < s.uncarried && carries(s, digit) == 3 && !(allowed_ >> (2 * below + above) & 1)) above = !above;
+            const uint32_t below = s.window_positions - 2 - place_;
+            if (below < s.carry_free_windows && carries(s, digit) == 3 && !(allowed_ >> (2 * below + above) & 1))
+                above = !above;
         }
         if (above) digit = (half << 1) - digit;
         uint32_t level, bucket;
         if (W == Windows::WITH_POWERS) {
             // Of the odd part, or behind all of those.
             const uint32_t zeros = uint32_t(__ffs(int(digit | 0x80000000u))) - 1;
-            const bool by_power = zeros < s.powers;
-            level = place_ * s.powers + (by_power ? zeros : 0);
-            bucket = by_power ? digit >> zeros >> 1 : half / 2 - 1 + (digit >> s.powers);
+            const bool by_power = zeros < s.levels_per_window;
+            level = place_ * s.levels_per_window + (by_power ? zeros : 0);
+            bucket = by_power ? digit >> zeros >> 1 : half / 2 - 1 + (digit >> s.levels_per_window);
         } else {
             level = place_ * by_sets >> 16;
             bucket = ((place_ - level * s.bucket_sets) << (c - 1 - ODD)) + ((digit - 1) >> ODD);
-            if (!ODD && s.uncarried) {
+            if (!ODD && s.carry_free_windows) {
                 // Behind the levels of places below, of which these have two.
-                const uint32_t first = s.places - 1 - s.uncarried, twice = digit > half;
+                const uint32_t first = s.window_positions - 1 - s.carry_free_windows, twice = digit > half;
                 level += (place_ > first ? place_ - first : 0) + twice;
                 bucket = (digit >> twice) - 1;
             }
@@ -196,17 +197,18 @@ template <class P, Windows W> class Digits {
         const uint32_t* at = own_ + bit / 32 * stride_;
         return __funnelshift_r(at[0], at[stride_], bit);
     }
-    /// Which carries a digit with its own carry may have at a place that is uncarried: bit 0 for none, bit 1 for one.
+    /// Which carries a digit with its own carry may have at a place that is carry-free: bit 0 for none, bit 1 for one.
     __device__ __forceinline__ static uint32_t carries(const tandem_msm_shape& s, uint32_t digit) {
-        const bool halves = !(digit & 1) && (W != Windows::WITH_POWERS || digit & ((1u << s.powers) - 1));
+        const bool halves = !(digit & 1) && (W != Windows::WITH_POWERS || digit & ((1u << s.levels_per_window) - 1));
         return halves ? 3 : 1u << (digit > 1u << (s.window_bits - 1));
     }
     /// From the uppermost place down: which carries into it it can take.
     __device__ __forceinline__ void look_ahead(const tandem_msm_shape& s) {
         uint32_t allowed = 1;
         allowed_ = allowed;
-        for (uint32_t below = 1; below < s.uncarried; below++) {
-            const uint32_t digit = bits_from((s.places - 1 - below) * s.window_bits) & ((1u << s.window_bits) - 1);
+        for (uint32_t below = 1; below < s.carry_free_windows; below++) {
+            const uint32_t digit =
+                bits_from((s.window_positions - 1 - below) * s.window_bits) & ((1u << s.window_bits) - 1);
             allowed = uint32_t((carries(s, digit) & allowed) != 0) | uint32_t((carries(s, digit + 1) & allowed) != 0)
                                                                          << 1;
             allowed_ |= allowed << 2 * below;
@@ -215,10 +217,10 @@ template <class P, Windows W> class Digits {
 };
 
 /// Numbers 0..count that are a thread's of a block: as many as its neighbours', one after the other.
-struct Own {
+struct ThreadRange {
     uint32_t begin, end;
 
-    __device__ __forceinline__ explicit Own(uint32_t count) {
+    __device__ __forceinline__ explicit ThreadRange(uint32_t count) {
         const uint32_t each = (count + blockDim.x - 1) / blockDim.x;
         begin = min(threadIdx.x * each, count);
         end = min(begin + each, count);
@@ -227,7 +229,7 @@ struct Own {
 
 /// Exclusive sums of get(0..count) by one block; put(k, sum) takes them, from the thread whose own k is. Returns the sum of all.
 template <class Get, class Put> __device__ __forceinline__ uint32_t block_scan(uint32_t count, Get get, Put put) {
-    const Own own(count);
+    const ThreadRange own(count);
     uint32_t total, all = 0;
     for (uint32_t k = own.begin; k < own.end; k++) all += get(k);
     uint32_t sum = block_exclusive_sum(all, &total);
@@ -513,8 +515,8 @@ int32_t digits(const tandem_msm_digits_args* args, void* scratch, size_t scratch
     if (int32_t status = digits_scratch(args, &needed)) return status;
     if (!scratch || scratch_bytes < needed) return TANDEM_SCRATCH_TOO_SMALL;
     if (odd_digits(args->shape)) return digits<P, Windows::ANYWHERE>(args, scratch, stream);
-    return args->shape.powers > 1 ? digits<P, Windows::WITH_POWERS>(args, scratch, stream)
-                                  : digits<P, Windows::FOLLOWING>(args, scratch, stream);
+    return args->shape.levels_per_window > 1 ? digits<P, Windows::WITH_POWERS>(args, scratch, stream)
+                                             : digits<P, Windows::FOLLOWING>(args, scratch, stream);
 }
 
 }  // namespace msm

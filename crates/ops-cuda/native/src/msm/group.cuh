@@ -39,7 +39,7 @@ int32_t table(const tandem_msm_table_args* args, void* scratch, size_t scratch_b
     const TableScratch<F> s(arena, args->points);
     Affine<F>* points = reinterpret_cast<Affine<F>*>(args->table);
     const tandem_msm_shape& shape = args->shape;
-    for (uint32_t level = 1; level < shape.levels; level++) {
+    for (uint32_t level = 1; level < shape.table_levels; level++) {
         const uint32_t doublings = doublings_to(shape, level);
         for (uint64_t at = 0; at < args->points; at += TABLE_CHUNK) {
             const Affine<F>* in = points + (level - 1) * args->points + at;
@@ -56,7 +56,7 @@ constexpr int EARLY_START = 9;
 
 /// How `accumulate` is launched, alone and beside the first round, how the rounds are, and threads of a full wave of `sum_chunks`.
 struct Launches {
-    OneEach accumulate, single, rounds;
+    OneBlockPerSm accumulate, single, rounds;
     uint32_t reduce = 0;
 };
 
@@ -65,7 +65,7 @@ template <class F> struct SumPlan {
     static constexpr uint32_t POINTS = BLOCK_OF_POINTS<F>;
     using Field = typename AccumulateTuning<F>::Sum::Field;
     uint32_t buckets = 0;
-    OneEach accumulate, single, each_round;
+    OneBlockPerSm accumulate, single, each_round;
     /// Where `rounds.rounds` is not 0: chunks, each with stretches of its own for the threads of `accumulate`.
     Rounds<Field> rounds{};
     uint32_t chunks = 1;
@@ -131,24 +131,26 @@ template <class F> int32_t find_launches(Launches* to) {
     using T = AccumulateTuning<F>;
     constexpr size_t shared = T::Sum::BYTES;
     using R = RoundTuning<F>;
-    TANDEM_TRY(allow_shared(accumulate<F, OfSlots<Field>>, shared * T::GROUPS));
+    TANDEM_TRY(allow_shared(accumulate<F, PartialPointSource<Field>>, shared * T::GROUPS));
     TANDEM_TRY(allow_shared(multiply_denominators<F, true>, R::template SHARED<true, false> * R::GROUPS));
     TANDEM_TRY(allow_shared(multiply_denominators<F, false>, R::template SHARED<false, false> * R::GROUPS));
     TANDEM_TRY(allow_shared(add_pairs<F, true>, R::template SHARED<true, true> * R::GROUPS));
     TANDEM_TRY(allow_shared(add_pairs<F, false>, R::template SHARED<false, true> * R::GROUPS));
     // All four as the one that takes most, since up and down go over the same slots.
     static_assert(R::template COUNT<true, true> >= R::template COUNT<true, false>);
-    TANDEM_TRY(one_each(add_pairs<F, true>, R::THREADS, R::GROUPS, R::template SHARED<true, true>, &to->rounds));
-    TANDEM_TRY(allow_shared(accumulate<F, OfEntries<Field>>, shared * T::GROUPS));
-    TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::GROUPS, shared, &to->accumulate));
+    TANDEM_TRY(
+        one_block_per_sm(add_pairs<F, true>, R::THREADS, R::GROUPS, R::template SHARED<true, true>, &to->rounds));
+    TANDEM_TRY(allow_shared(accumulate<F, EntrySource<Field>>, shared * T::GROUPS));
+    TANDEM_TRY(one_block_per_sm(accumulate<F, EntrySource<Field>>, T::THREADS, T::GROUPS, shared, &to->accumulate));
     int device = 0, generation = 0;
     TANDEM_TRY(cudaGetDevice(&device));
     TANDEM_TRY(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device));
     if (T::SINGLE > 0 && generation >= EARLY_START) {
-        TANDEM_TRY(one_each(accumulate<F, OfEntries<Field>>, T::THREADS, T::SINGLE_GROUPS, shared, &to->single));
-        // What runs beside the other must find the multiprocessor so divided that it can.
         TANDEM_TRY(
-            cudaFuncSetAttribute(accumulate<F, OfEntries<Field>>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+            one_block_per_sm(accumulate<F, EntrySource<Field>>, T::THREADS, T::SINGLE_GROUPS, shared, &to->single));
+        // What runs beside the other must find the multiprocessor so divided that it can.
+        TANDEM_TRY(cudaFuncSetAttribute(accumulate<F, EntrySource<Field>>,
+                                        cudaFuncAttributePreferredSharedMemoryCarveout, 100));
         TANDEM_TRY(
             cudaFuncSetAttribute(multiply_denominators<F, true>, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
     }
@@ -200,7 +202,7 @@ int32_t with_plan(const tandem_msm_sum_args* args, void* scratch, size_t scratch
 
 /// To buckets and to partial sums of them, from number `before` on.
 template <class F, class Source>
-int32_t start_accumulate(const SumPlan<F>& p, const OneEach& each, const Source& source, size_t before,
+int32_t start_accumulate(const SumPlan<F>& p, const OneBlockPerSm& each, const Source& source, size_t before,
                          tandem_stream stream) {
     accumulate<F><<<each.multiprocessors, each.block(), each.groups * AccumulateTuning<F>::Sum::BYTES, stream>>>(
         source, p.bucket, p.partial_key[0] + before, p.partial[0] + before);
@@ -212,10 +214,10 @@ template <class F>
 int32_t start_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, uint32_t chunk, tandem_stream stream) {
     using T = RoundTuning<F>;
     using Field = typename SumPlan<F>::Field;
-    const OneEach& each = p.each_round;
+    const OneBlockPerSm& each = p.each_round;
     const bool both = p.single_share() > 0;
     if (both) {
-        const OfEntries<Field> source{*args, p.buckets, p.rounds.chunk, chunk, p.single_share()};
+        const EntrySource<Field> source{*args, p.buckets, p.rounds.chunk, chunk, p.single_share()};
         if (int32_t status = start_accumulate(p, p.single, source, chunk * p.partials_of_chunk(), stream))
             return status;
     }
@@ -242,7 +244,7 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
     using T = RoundTuning<F>;
     using Field = typename SumPlan<F>::Field;
     const Rounds<Field>& r = p.rounds;
-    const OneEach& each = p.each_round;
+    const OneBlockPerSm& each = p.each_round;
     TANDEM_TRY(cudaMemsetAsync(r.part, 0, (r.rounds + 1) * PLACE_BLOCKS * sizeof(uint32_t), stream));
     TANDEM_TRY(cudaMemsetAsync(r.alone, 0, size_t(r.rounds) * r.words * sizeof(uint2), stream));
     count_slots<<<PLACE_BLOCKS, 1024, 0, stream>>>(args->offsets, p.buckets, r.chunk, chunk, p.single_share(), r.rounds,
@@ -258,7 +260,7 @@ int32_t accumulate_chunk(const SumPlan<F>& p, const tandem_msm_sum_args* args, u
         add_pairs<F, false><<<blocks, threads, each.groups * T::template SHARED<false, true>, stream>>>(*args, r, k);
     }
     const size_t before = chunk * p.partials_of_chunk() + size_t(2) * p.single.all();
-    return start_accumulate(p, p.accumulate, OfSlots<Field>{r}, before, stream);
+    return start_accumulate(p, p.accumulate, PartialPointSource<Field>{r}, before, stream);
 }
 
 /// All entries to buckets and to partial sums of them.
@@ -266,7 +268,7 @@ template <class F>
 int32_t accumulate_all(const SumPlan<F>& p, const tandem_msm_sum_args* args, tandem_stream stream) {
     clear_empty<F><<<div_up(p.buckets, 256), 256, 0, stream>>>(args->offsets, p.buckets, p.bucket);
     if (!args->rounds) {
-        const OfEntries<typename SumPlan<F>::Field> all{*args, p.buckets, 0xffffffffu, 0, Chunk::ALL};
+        const EntrySource<typename SumPlan<F>::Field> all{*args, p.buckets, 0xffffffffu, 0, Chunk::ALL};
         return start_accumulate(p, p.accumulate, all, 0, stream);
     }
     for (uint32_t chunk = 0; chunk < p.chunks; chunk++)

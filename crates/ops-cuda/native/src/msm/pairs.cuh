@@ -7,11 +7,11 @@ namespace tandem {
 namespace msm {
 
 /// The slots of a thread: turn by turn, each turn's next to those of its neighbours. BACKWARD: the last turn first.
-template <bool BACKWARD> struct Share {
+template <bool BACKWARD> struct ThreadSlots {
     uint32_t slots, thread, threads, turns;
 
     /// Of a thread of a block of so many. `turns` is the same for all lanes of a warp.
-    __device__ __forceinline__ Share(uint32_t count, uint32_t block, uint32_t blocks)
+    __device__ __forceinline__ ThreadSlots(uint32_t count, uint32_t block, uint32_t blocks)
         : slots(count), thread(block * blockDim.x + threadIdx.x), threads(blocks * blockDim.x) {
         const uint32_t first = thread / 32 * 32;
         turns = first < slots ? (slots - 1 - first) / threads + 1 : 0;
@@ -26,17 +26,17 @@ template <bool BACKWARD> struct Share {
 };
 
 /// A slot of the round before, as if it were a row.
-__device__ __forceinline__ Picked pick_slot(uint32_t slot, bool there) { return {there ? slot << 1 : Picked::NONE}; }
+__device__ __forceinline__ RowRef pick_slot(uint32_t slot, bool there) { return {there ? slot << 1 : RowRef::NONE}; }
 
 /// Fetches PIECES of 16 bytes of the row that each lane of a warp picked, in the background. Rows are ROW bytes apart; `to` is the
 /// place of the warp's first lane.
 template <class S, uint32_t PIECES, uint32_t ROW>
-__device__ __forceinline__ void fetch(const void* rows, Picked picked, uint32_t to) {
+__device__ __forceinline__ void fetch(const void* rows, RowRef picked, uint32_t to) {
     const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
     for (uint32_t step = 0; step < PIECES; step++) {
         const uint32_t item = step * 32 + lane, of = item / PIECES, piece = item % PIECES;
-        const Picked other{__shfl_sync(0xffffffffu, picked.row_and_sign, int(of))};
+        const RowRef other{__shfl_sync(0xffffffffu, picked.row_and_sign, int(of))};
         if (!other.none())
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + of * 16 + piece * S::PIECE_STRIDE),
                          "l"(static_cast<const char*>(rows) + (uint64_t(other.row()) * ROW + piece * 16))
@@ -45,7 +45,7 @@ __device__ __forceinline__ void fetch(const void* rows, Picked picked, uint32_t 
 }
 
 /// Points whose x and y lie apart: half of the additions' work needs x only.
-template <class Field> struct Columns {
+template <class Field> struct AffineSoA {
     Field *x, *y;
 };
 
@@ -53,7 +53,7 @@ template <class Field> struct Columns {
 template <class Field> struct Sources {
     const tandem_msm_sum_args& a;
     const uint32_t* entries;
-    Columns<Field> in;
+    AffineSoA<Field> in;
     const uint2* alone;
 };
 
@@ -67,7 +67,7 @@ template <class S, class Field, bool FIRST, bool BACKWARD> class Pairs {
     static constexpr uint32_t SLOTS = FETCHED ? 4 : 0;
 
     /// `own` is where the thread's first slot is.
-    __device__ __forceinline__ Pairs(const Sources<Field>& from, const Share<BACKWARD>& share, uint32_t own)
+    __device__ __forceinline__ Pairs(const Sources<Field>& from, const ThreadSlots<BACKWARD>& share, uint32_t own)
         : from_(from), share_(share), own_(own) {
         look(0);
         pick();
@@ -93,15 +93,15 @@ template <class S, class Field, bool FIRST, bool BACKWARD> class Pairs {
     __device__ __forceinline__ Field qy() const { return y(q_); }
 
   private:
-    static constexpr uint32_t NO_SLOT = Share<BACKWARD>::NO_SLOT;
+    static constexpr uint32_t NO_SLOT = ThreadSlots<BACKWARD>::NO_SLOT;
 
     __device__ __forceinline__ const Affine<Field>* table() const {
         return reinterpret_cast<const Affine<Field>*>(from_.a.table);
     }
-    __device__ __forceinline__ Field x(Picked p) const {
+    __device__ __forceinline__ Field x(RowRef p) const {
         return load16_readonly(FIRST ? &table()[p.row()].x : &from_.in.x[p.row()]);
     }
-    __device__ __forceinline__ Field y(Picked p) const {
+    __device__ __forceinline__ Field y(RowRef p) const {
         const Field y = load16_readonly(FIRST ? &table()[p.row()].y : &from_.in.y[p.row()]);
         return FIRST && p.negative() ? y.neg() : y;
     }
@@ -134,12 +134,12 @@ template <class S, class Field, bool FIRST, bool BACKWARD> class Pairs {
     }
 
     const Sources<Field>& from_;
-    const Share<BACKWARD>& share_;
+    const ThreadSlots<BACKWARD>& share_;
     /// `set_`: of the current pair, and where the next one goes when it is asked for.
     uint32_t own_, set_ = 0, turn_ = 0, slot_, source_p_ = 0, source_q_ = 0;
     uint2 word_{};
     bool some_ = false, two_ = false;
-    Picked next_p_{}, next_q_{}, p_{}, q_{};
+    RowRef next_p_{}, next_q_{}, p_{}, q_{};
 };
 
 }  // namespace msm

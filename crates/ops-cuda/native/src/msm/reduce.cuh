@@ -21,7 +21,7 @@ struct ReducePart {
     ReduceCounts before;
 
     /// `threads` is what fills the device once; about three times as many even out. Groups of chunks fit `block`.
-    ReducePart(const Part& part, const ReduceCounts& before, uint32_t threads, uint32_t block)
+    ReducePart(const BucketRange& part, const ReduceCounts& before, uint32_t threads, uint32_t block)
         : sets(part.sets), q(part.bits), before(before) {
         l = (q + 1) / 2;
         h = q - l;
@@ -41,7 +41,7 @@ struct Reduce {
     ReduceCounts all;
 
     Reduce(const tandem_msm_shape& s, uint32_t threads, uint32_t block)
-        : part{{bucket_part(s, false), {}, threads, block}, {bucket_part(s, true), part[0].up_to(), threads, block}},
+        : part{{bucket_range(s, false), {}, threads, block}, {bucket_range(s, true), part[0].up_to(), threads, block}},
           all(part[1].up_to()) {}
 };
 

@@ -41,11 +41,11 @@ template <class Field> struct Rounds {
     /// Where the slots of a bucket begin in the last round.
     uint32_t* offsets;
     /// The slots of odd and of even rounds.
-    Columns<Field> slots[2];
+    AffineSoA<Field> slots[2];
     /// For each slot of a round the product of its thread's denominators before it; for each thread that of all.
     Field *before, *product;
 
-    __device__ __forceinline__ Columns<Field> round(uint32_t k) const { return k % 2 ? slots[0] : slots[1]; }
+    __device__ __forceinline__ AffineSoA<Field> round(uint32_t k) const { return k % 2 ? slots[0] : slots[1]; }
     /// Of round k of a chunk.
     __device__ __forceinline__ Sources<Field> sources(const tandem_msm_sum_args& a, uint32_t k) const {
         return {a, a.entries + placed->begin, round(k - 1), alone + size_t(k - 1) * words};
@@ -53,7 +53,7 @@ template <class Field> struct Rounds {
 };
 
 /// What is left to be added up: the slots of the last round.
-template <class Field> struct OfSlots {
+template <class Field> struct PartialPointSource {
     Rounds<Field> r;
 
     __device__ __forceinline__ const uint32_t* offsets() const { return r.offsets; }
@@ -64,7 +64,7 @@ template <class Field> struct OfSlots {
     __device__ __forceinline__ uint32_t idle_key() const { return range().y ? end_bucket() - 1 : NO_BUCKET; }
     __device__ __forceinline__ uint32_t name(uint32_t i) const { return i; }
     __device__ __forceinline__ Operand<Field> point(uint32_t i) const {
-        const Columns<Field> in = r.round(r.rounds);
+        const AffineSoA<Field> in = r.round(r.rounds);
         return {&in.x[i], &in.y[i], false};
     }
 };
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
     for (uint32_t block = blockIdx.x; block < blocks; block += gridDim.x) {
         // No slot may be overwritten that other lanes still read.
         __syncwarp();
-        const Share<false> share(r.placed->slots[k], block, blocks);
+        const ThreadSlots<false> share(r.placed->slots[k], block, blocks);
         typename T::template PairsOf<FIRST, false> pairs(from, share, behind);
         S::store(U, Field::one());
         for (uint32_t turn = 0; turn < share.turns; turn++) {
@@ -266,12 +266,12 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
     // For factors from registers, where products are functions: a place of their own, or that of y, which waits until then.
     constexpr bool OWN_PLACE = AccumulateTuning<F>::SLOTS == 6, Y_WAITS = S::CALLED && !OWN_PLACE;
     const uint32_t A = OWN_PLACE ? Y + S::STRIDE : Y;
-    const Share<true> share(r.placed->slots[k], blockIdx.x, gridDim.x);
+    const ThreadSlots<true> share(r.placed->slots[k], blockIdx.x, gridDim.x);
     invert_all<S>(own, T::template COUNT<FIRST, true> * S::STRIDE, load16(&r.product[share.thread]));
     if (share.turns == 0) return;
     const Sources<Field> from = r.sources(a, k);
     typename T::template PairsOf<FIRST, true> pairs(from, share, own);
-    const Columns<Field> out = r.round(k);
+    const AffineSoA<Field> out = r.round(k);
     const auto put = [&](uint32_t i, Affine<Field> p) {
         store16(&out.x[i], p.x);
         store16(&out.y[i], p.y);

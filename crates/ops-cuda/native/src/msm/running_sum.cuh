@@ -4,7 +4,7 @@
 // places of their factors: what is passed by value is moved from register to register, which keeps the multiplier's pipe
 // busy for a tenth of the time.
 // The functions are few and small, so that the instruction cache holds them.
-#include "called.cuh"
+#include "outlined_field_ops.cuh"
 
 namespace tandem {
 namespace msm {

@@ -12,10 +12,10 @@ constexpr uint32_t TABLE_CHUNK = 1u << 19;
 
 /// Doublings from the level before to this one.
 inline uint32_t doublings_to(const tandem_msm_shape& s, uint32_t level) {
-    uint32_t of_place = s.powers, before = level;
+    uint32_t of_place = s.levels_per_window, before = level;
     // The first levels are of one place each, then come those of P and 2P, and that of the last place.
-    const uint32_t single = s.places - 1 - s.uncarried;
-    if (s.powers == 1 && s.uncarried && level > single) {
+    const uint32_t single = s.window_positions - 1 - s.carry_free_windows;
+    if (s.levels_per_window == 1 && s.carry_free_windows && level > single) {
         of_place = 2;
         before = level - single;
     }

@@ -12,7 +12,7 @@ inline uint32_t blocks(uint64_t threads, uint32_t block) { return uint32_t((thre
 inline int32_t status() { return int32_t(cudaGetLastError()); }
 
 /// `bits` index bits below a root of order 2^order_bits whose powers are split in two tables.
-inline bool valid_powers(const tandem_ntt_factor* powers, uint32_t order_bits, uint32_t split, uint32_t bits) {
+inline bool valid_powers(const tandem_ntt_twiddle* powers, uint32_t order_bits, uint32_t split, uint32_t bits) {
     return powers && split <= 16 && order_bits <= 2 * split && bits <= order_bits;
 }
 
@@ -47,7 +47,8 @@ template <class P, class Args> int32_t pass(const Args* args, tandem_stream stre
     if (a.reorder && a.input == a.output && a.log_rows < a.log_n) return TANDEM_INVALID;
     if (a.reorder && a.low != (a.reversed ? a.log_n - a.log_rows : 0)) return TANDEM_INVALID;
     const uint32_t bits = (a.reversed ? a.low + a.log_rows : a.log_n - a.low) + known_bits(*args);
-    if (a.multiply && !a.factors && !valid_powers(a.powers, a.order_bits, a.split, bits + a.odd)) return TANDEM_INVALID;
+    if (a.multiply && !a.twiddles && !valid_powers(a.powers, a.order_bits, a.split, bits + a.odd))
+        return TANDEM_INVALID;
     // A block of fewer elements than the usual where there are not that many.
     const uint32_t log_elements = a.log_n < LOG_BLOCK + LOG_HELD ? a.log_n : LOG_BLOCK + LOG_HELD;
     pass_kernel<P, Args>
@@ -68,12 +69,13 @@ template <class P> int32_t stages(const tandem_ntt_stages_args* args, tandem_str
     return status();
 }
 
-template <class P> int32_t factors(const tandem_ntt_factors_args* args, tandem_stream stream) {
-    const tandem_ntt_factors_args& a = *args;
-    if (!a.factors || a.bits > MAX_LOG_N || a.log_rows > a.bits || a.known_bits > MAX_LOG_SHARDS) return TANDEM_INVALID;
+template <class P> int32_t twiddles(const tandem_ntt_twiddles_args* args, tandem_stream stream) {
+    const tandem_ntt_twiddles_args& a = *args;
+    if (!a.twiddles || a.bits > MAX_LOG_N || a.log_rows > a.bits || a.known_bits > MAX_LOG_SHARDS)
+        return TANDEM_INVALID;
     if (a.known >> a.known_bits) return TANDEM_INVALID;
     if (!valid_powers(a.powers, a.order_bits, a.split, a.bits + a.known_bits + a.odd)) return TANDEM_INVALID;
-    factors_kernel<P><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
+    twiddles_kernel<P><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
     return status();
 }
 
@@ -115,8 +117,8 @@ template <class P> int32_t scale(const tandem_ntt_scale_args* args, tandem_strea
     int32_t tandem_ntt_stages_##curve(const tandem_ntt_stages_args* args, tandem_stream stream) {           \
         return tandem::ntt::stages<tandem::field>(args, stream);                                            \
     }                                                                                                       \
-    int32_t tandem_ntt_factors_##curve(const tandem_ntt_factors_args* args, tandem_stream stream) {         \
-        return tandem::ntt::factors<tandem::field>(args, stream);                                           \
+    int32_t tandem_ntt_twiddles_##curve(const tandem_ntt_twiddles_args* args, tandem_stream stream) {       \
+        return tandem::ntt::twiddles<tandem::field>(args, stream);                                          \
     }                                                                                                       \
     int32_t tandem_ntt_pass_##curve(const tandem_ntt_pass_args* args, tandem_stream stream) {               \
         return tandem::ntt::pass<tandem::field>(args, stream);                                              \

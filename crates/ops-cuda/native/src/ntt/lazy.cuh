@@ -1,7 +1,7 @@
 #pragma once
-// Products with known factors, and values that are reduced only where they must be.
+// Products with known factors, which are twiddles, and values that are reduced only where they must be.
 //
-// A factor w < p is kept together with q' = floor(w * 2^256 / p). For any x < 2^256 the quotient
+// A twiddle w < p is kept together with q' = floor(w * 2^256 / p). For any x < 2^256 the quotient
 // q = floor(x * q' / 2^256) makes x * w - q * p a number below 2p that is congruent to x * w (V. Shoup's method, as in
 // NTL). Only the upper half of x * q' and the lower halves of x * w and q * p are needed: 43 + 28 + 21 wide
 // multiplications for BN254 and 43 + 28 + 15 for BLS12-381, where a Montgomery product takes 128.
@@ -40,17 +40,17 @@ template <class P> TANDEM_HD constexpr Limbs<8> bound() {
 }
 
 /// w as an integer, and floor(w * 2^256 / p).
-template <class P> struct alignas(16) Factor {
+template <class P> struct alignas(16) Twiddle {
     uint32_t w[8];
     uint32_t quotient[8];
 };
 
-/// The factor for w, given in Montgomery form v = w * 2^256 mod p: w * 2^256 - v is a multiple of p, so the quotient
+/// The twiddle for w, given in Montgomery form v = w * 2^256 mod p: w * 2^256 - v is a multiple of p, so the quotient
 /// is -v / p mod 2^256.
-template <class P> __device__ inline Factor<P> make_factor(Fp<P> v) {
+template <class P> __device__ inline Twiddle<P> make_twiddle(Fp<P> v) {
     constexpr Limbs<8> p = P::modulus();
     Fp<P> w = v.to_canonical();
-    Factor<P> f;
+    Twiddle<P> f;
     // Limb by limb: add the multiple of p that makes the lowest limb left zero.
 #pragma unroll
     for (int i = 0; i < 8; i++) {
@@ -193,7 +193,7 @@ template <class P> __device__ __forceinline__ Fp<P> reduce(Fp<P> x) {
 
 /// x * w below BOUND, for any x < 2^256 of which x < 2 * BOUND if BOUND is 2p: the result is below
 /// p * (1 + x / 2^256 + 2^-28), and 4p / 2^256 < 0.8 for BN254.
-template <class P> __device__ __forceinline__ Fp<P> multiply(Fp<P> x, Factor<P> f) {
+template <class P> __device__ __forceinline__ Fp<P> multiply(Fp<P> x, Twiddle<P> f) {
     using namespace limbs_device;
     constexpr int SHIFT = LowLimbs<P>::SHIFT, SKIP = LowLimbs<P>::SKIP;
     constexpr Limbs<8> k = negative_k<P>();

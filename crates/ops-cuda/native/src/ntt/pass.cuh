@@ -3,7 +3,7 @@
 // low .. low + log_rows of the elements' places.
 //
 // A block takes 4 elements a thread, as columns of 2^log_rows rows each: it copies them to shared memory, multiplies
-// them by the factors that lie between this pass and the one before, and goes through rounds of up to two stages, in
+// them by the twiddles that lie between this pass and the one before, and goes through rounds of up to two stages, in
 // which every thread holds 4 elements in registers. A stage at bit b maps the elements (x, y) whose rows differ in
 // bit b alone to (x + z y, x - z y), where z depends on the row's bits above b: rows go in in natural order and come
 // out in bit-reversed order. Where a pass is to go the other way, its rows are copied in and out in bit-reversed order.
@@ -25,10 +25,10 @@ constexpr uint32_t LOG_BLOCK = 7, MAX_LOG_ROWS = LOG_BLOCK + LOG_HELD, MIN_LOG_N
 static_assert(MAX_LOG_ROWS == TANDEM_NTT_MAX_LOG_ROWS && MIN_LOG_N == TANDEM_NTT_MIN_LOG_ROWS, "as the header says");
 /// Blocks that share a multiprocessor, which leaves 96 registers a thread; measured beside 4 and 6.
 constexpr uint32_t BLOCKS = 5;
-/// Stage factors: node n of 3, of the heap of 1 and 2 that a round of two stages uses, for each setting of the bits
+/// Stage twiddles: node n of 3, of the heap of 1 and 2 that a round of two stages uses, for each setting of the bits
 /// above, in quarters of 16 bytes so that neighbouring threads read neighbouring quarters.
 constexpr uint32_t STAGE_NODES = HELD - 1, STAGE_BLOCKS = 1u << (MAX_LOG_ROWS - LOG_HELD);
-static_assert(STAGE_NODES * STAGE_BLOCKS == TANDEM_NTT_STAGE_FACTORS, "as the header says");
+static_assert(STAGE_NODES * STAGE_BLOCKS == TANDEM_NTT_STAGE_TWIDDLES, "as the header says");
 
 #if defined(__CUDACC__)
 /// Where the elements of a block stand in memory.
@@ -68,8 +68,8 @@ template <class P> __device__ __forceinline__ void keep(uint4* shared, uint32_t 
 }
 
 template <class P>
-__device__ __forceinline__ Factor<P> stage_factor(const uint4* stages, uint32_t node, uint32_t block) {
-    Factor<P> f;
+__device__ __forceinline__ Twiddle<P> stage_twiddle(const uint4* stages, uint32_t node, uint32_t block) {
+    Twiddle<P> f;
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) {
         const uint4 v = __ldg(stages + ((node - 1) * 4 + i) * STAGE_BLOCKS + block);
@@ -83,7 +83,7 @@ template <class P, uint32_t DISTANCE>
 __device__ __forceinline__ void stage(Fp<P> (&x)[HELD], const uint4* stages, uint32_t block, bool first_round) {
 #pragma unroll
     for (uint32_t j = 0; j < HELD / 2 / DISTANCE; j++) {
-        // In the first round the first block's factor is 1.
+        // In the first round the first block's twiddle is 1.
         if (j == 0 && first_round) {
 #pragma unroll
             for (uint32_t k = 0; k < DISTANCE; k++) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void stage(Fp<P> (&x)[HELD], const uint4* stages, uin
             }
             continue;
         }
-        const Factor<P> f = stage_factor<P>(stages, HELD / 2 / DISTANCE + j, block);
+        const Twiddle<P> f = stage_twiddle<P>(stages, HELD / 2 / DISTANCE + j, block);
 #pragma unroll
         for (uint32_t k = 2 * j * DISTANCE; k < (2 * j + 1) * DISTANCE; k++) {
             x[k + DISTANCE] = multiply(x[k + DISTANCE], f);
@@ -103,27 +103,27 @@ __device__ __forceinline__ void stage(Fp<P> (&x)[HELD], const uint4* stages, uin
 
 /// Multiplies by a power of the root of order 2^order_bits, from its first and its 2^split-th powers.
 template <class P>
-__device__ __forceinline__ Fp<P> multiply_power(Fp<P> x, const Factor<P>* powers, uint32_t split, uint64_t exponent) {
+__device__ __forceinline__ Fp<P> multiply_power(Fp<P> x, const Twiddle<P>* powers, uint32_t split, uint64_t exponent) {
     const uint64_t mask = (uint64_t(1) << split) - 1;
     x = multiply(x, load16_readonly(powers + (exponent & mask)));
     return multiply(x, load16_readonly(powers + (uint64_t(1) << split) + (exponent >> split & mask)));
 }
 
-/// Multiplies the element from `place` by its factor before the pass.
+/// Multiplies the element from `place` by its twiddle before the pass.
 template <class P, class Args>
 __device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const Args& all, uint64_t place) {
     const tandem_ntt_pass_args& args = pass_of(all);
     uint32_t bits = args.reversed ? args.low + args.log_rows : args.log_n - args.low;
     uint64_t index = args.reversed ? place & ((uint64_t(1) << bits) - 1) : place >> args.low;
-    if (args.factors) return multiply(x, load16_readonly(reinterpret_cast<const Factor<P>*>(args.factors) + index));
+    if (args.twiddles) return multiply(x, load16_readonly(reinterpret_cast<const Twiddle<P>*>(args.twiddles) + index));
     if constexpr (is_spread<Args>) {
         index = with_known(index, bits, args.reversed, all.known_bits, all.known);
         bits += all.known_bits;
     }
-    uint64_t exponent = factor_exponent(index, bits, args.log_rows, args.reversed, args.odd)
+    uint64_t exponent = twiddle_exponent(index, bits, args.log_rows, args.reversed, args.odd)
                         << (args.order_bits - bits - args.odd);
     if (args.inverse) exponent = 0 - exponent;
-    return multiply_power(x, reinterpret_cast<const Factor<P>*>(args.powers), args.split, exponent);
+    return multiply_power(x, reinterpret_cast<const Twiddle<P>*>(args.powers), args.split, exponent);
 }
 
 /// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard, or tandem_ntt_product_args.

@@ -3,8 +3,8 @@
 //
 // A pass does the transforms of the columns: the 2^log_rows elements whose places differ in the bits low .. low +
 // log_rows. Before it the element of row r is multiplied by w^(known * r), where `known` are the bits of the point that
-// earlier passes have found and w is the root of unity of order 2^(bits of the row and known). That factor is a power
-// of the row for each column, and rows that a thread holds are in arithmetic progression: factors are computed, unless
+// earlier passes have found and w is the root of unity of order 2^(bits of the row and known). That twiddle is a power
+// of the row for each column, and rows that a thread holds are in arithmetic progression: twiddles are computed, unless
 // there is a table of them.
 //
 // A block takes 16 columns, a line of memory or half of one. A thread holds 16 elements of one column, or 32, and does up to
@@ -131,7 +131,7 @@ template <class T> __device__ __forceinline__ T* target(const tandem_ntt_small_s
     return reinterpret_cast<T*>(all.targets[place >> section_bits]) + (place & ((uint64_t(1) << section_bits) - 1));
 }
 
-/// The factors before a pass of the rows of a thread, where they are computed.
+/// The twiddles before a pass of the rows of a thread, where they are computed.
 template <class F, int LOG_ROWS, class Args>
 __device__ __forceinline__ void multiply_powers(typename F::Held* x, const typename F::Stored* y, const Args& all,
                                                 uint64_t place, uint32_t unit) {
@@ -149,7 +149,7 @@ __device__ __forceinline__ void multiply_powers(typename F::Held* x, const typen
     if (!args.reversed) known = reverse_bits(uint32_t(known), bits);
     const uint64_t one = known << (args.order_bits - bits - LOG_ROWS);
     const Stored* coset = reinterpret_cast<const Stored*>(args.coset);
-    // Factor k is that of the first row times the k-th power of the step.
+    // Twiddle k is that of the first row times the k-th power of the step.
     Stored by = power<F>(args, one << BELOW);
     if (coset) by = F::product(by, __ldg(coset + ((1u << BELOW) % S::R)));
     const Stored square = F::product(by, by);
@@ -204,8 +204,9 @@ __global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROW
     bool present = first + column < columns;
     uint64_t place = from.column(first + column);
     const uint64_t in_vector = place & ((uint64_t(1) << log_n) - 1);
-    const Stored* factors = reinterpret_cast<const Stored*>(args.factors);
-    if (factors) factors += reversed ? in_vector & ((uint64_t(1) << (args.low + LOG_ROWS)) - 1) : in_vector >> args.low;
+    const Stored* twiddles = reinterpret_cast<const Stored*>(args.twiddles);
+    if (twiddles)
+        twiddles += reversed ? in_vector & ((uint64_t(1) << (args.low + LOG_ROWS)) - 1) : in_vector >> args.low;
     // The pass before may still be at its end: nothing that it writes is touched until then.
     wait_for_pass_before();
 
@@ -243,14 +244,14 @@ __global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROW
                 for (uint32_t i = 0; i < HELD; i++) y[i] = read(at, base, row_of(i));
             }
         }
-        if (factors) {
+        if (twiddles) {
             if (reversed) {
-                const Stored* at = step(factors, bytes, reverse_bits(unit, LOG_ROWS));
+                const Stored* at = step(twiddles, bytes, reverse_bits(unit, LOG_ROWS));
 #pragma unroll
                 for (uint32_t i = 0; i < HELD; i++)
                     x[i] = F::multiply(y[i], __ldg(step(at, bytes, reversed_bits(row_of(i), LOG_ROWS))));
             } else {
-                const Stored* at = factors + unit;
+                const Stored* at = twiddles + unit;
 #pragma unroll
                 for (uint32_t i = 0; i < HELD; i++) x[i] = F::multiply(y[i], __ldg(at + row_of(i)));
             }

@@ -21,10 +21,10 @@ template <class F> __global__ void powers_kernel(const tandem_ntt_small_powers_a
     if (i < args.count) elements<F>(args.out)[i] = F::reduce(power<F>(typename F::Stored(args.base), i * args.step));
 }
 
-template <class F> __global__ void factors_kernel(const tandem_ntt_small_factors_args args) {
+template <class F> __global__ void twiddles_kernel(const tandem_ntt_small_twiddles_args args) {
     const uint64_t place = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x;
     if (place >> args.bits) return;
-    uint64_t exponent = ntt::factor_exponent(place, args.bits, args.log_rows, args.reversed, false)
+    uint64_t exponent = ntt::twiddle_exponent(place, args.bits, args.log_rows, args.reversed, false)
                         << (args.order_bits - args.bits);
     if (args.inverse) exponent = 0 - exponent;
     const auto* powers = reinterpret_cast<const typename F::Stored*>(args.powers);
@@ -109,7 +109,7 @@ inline bool valid_spread(const tandem_ntt_small_spread_args& a) {
     if (a.known >> a.known_bits || a.scatter > TANDEM_NTT_BY_LOW_BITS || p.log_n + a.known_bits > p.order_bits)
         return false;
     // A table is of a vector that is on one lane.
-    if (p.factors && a.known_bits) return false;
+    if (p.twiddles && a.known_bits) return false;
     if (a.sections_in && (p.reversed || (p.input == p.output && p.log_rows < p.log_n))) return false;
     if (a.scatter == TANDEM_NTT_STAY) return true;
     for (uint32_t i = 0; i < 1u << a.log_shards; i++)
@@ -163,11 +163,11 @@ template <class F, class Args> int32_t pass(const Args* args, tandem_stream stre
     }
 }
 
-template <class F> int32_t factors(const tandem_ntt_small_factors_args* args, tandem_stream stream) {
-    const tandem_ntt_small_factors_args& a = *args;
+template <class F> int32_t twiddles(const tandem_ntt_small_twiddles_args* args, tandem_stream stream) {
+    const tandem_ntt_small_twiddles_args& a = *args;
     if (!a.out || a.bits > MAX_LOG_N || a.log_rows > a.bits) return TANDEM_INVALID;
     if (!valid_powers(a.powers, a.order_bits, a.split, a.bits)) return TANDEM_INVALID;
-    factors_kernel<F><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
+    twiddles_kernel<F><<<blocks(uint64_t(1) << a.bits, 128), 128, 0, stream>>>(a);
     return status();
 }
 
@@ -214,8 +214,8 @@ template <class F> int32_t scale(const tandem_ntt_small_scale_args* args, tandem
     int32_t tandem_ntt_small_powers_##name(const tandem_ntt_small_powers_args* args, tandem_stream stream) {           \
         return tandem::ntt_small::powers<tandem::field>(args, stream);                                                 \
     }                                                                                                                  \
-    int32_t tandem_ntt_small_factors_##name(const tandem_ntt_small_factors_args* args, tandem_stream stream) {         \
-        return tandem::ntt_small::factors<tandem::field>(args, stream);                                                \
+    int32_t tandem_ntt_small_twiddles_##name(const tandem_ntt_small_twiddles_args* args, tandem_stream stream) {       \
+        return tandem::ntt_small::twiddles<tandem::field>(args, stream);                                               \
     }                                                                                                                  \
     int32_t tandem_ntt_small_pass_##name(const tandem_ntt_small_pass_args* args, tandem_stream stream) {               \
         return tandem::ntt_small::pass<tandem::field>(args, stream);                                                   \

@@ -11,7 +11,7 @@
 //   receives from each other one section, which the last pass reads as the lowest bits of its rows.
 // - From bit-reversed order it is the first pass. The output's shard is that of the m lowest bits, which are its rows'.
 //   The number of the lane that they come from becomes the upper bits of their places, and all later passes are those
-//   of a vector of 2^(n - m) elements, but for the factors, which depend on the shard.
+//   of a vector of 2^(n - m) elements, but for the twiddles, which depend on the shard.
 #include "tandem/host_device.cuh"
 #include "tandem_ops.h"
 
@@ -60,7 +60,7 @@ TANDEM_HD uint32_t reverse_bits(uint32_t x, uint32_t bits) {
 /// element at `place` is multiplied before a pass. The place has the row's bits and those of all passes before, which
 /// are above the row, or below it if the passes go upwards (`reversed`). The passes before have made their bits the
 /// point's, low ones first; the row is still the coefficient's.
-TANDEM_HD uint64_t factor_exponent(uint64_t place, uint32_t bits, uint32_t log_rows, bool reversed, bool odd) {
+TANDEM_HD uint64_t twiddle_exponent(uint64_t place, uint32_t bits, uint32_t log_rows, bool reversed, bool odd) {
     const uint32_t known_bits = bits - log_rows;
     uint32_t row, known;
     if (reversed) {

@@ -1,5 +1,5 @@
 #pragma once
-// The tables of factors, made on the device from a root of unity; transforms of no more than two stages; scaling.
+// The tables of twiddles, made on the device from a root of unity; transforms of no more than two stages; scaling.
 #include "pass.cuh"
 
 namespace tandem {
@@ -29,13 +29,13 @@ template <class P> __global__ void powers_kernel(const tandem_ntt_powers_args ar
     const uint64_t exponent = i < count ? i : (i - count) << args.split;
     Fp<P> x = power(scalar<P>(args.base), exponent);
     if (i < count) x = x * scalar<P>(args.first);
-    reinterpret_cast<Factor<P>*>(args.powers)[i] = make_factor(x);
+    reinterpret_cast<Twiddle<P>*>(args.powers)[i] = make_twiddle(x);
 }
 
 /// A power of the root of order 2^order_bits in Montgomery form.
 template <class P>
-__device__ inline Fp<P> root_power(const tandem_ntt_factor* powers, uint32_t split, uint64_t exponent) {
-    return reduce(multiply_power(Fp<P>::one(), reinterpret_cast<const Factor<P>*>(powers), split, exponent));
+__device__ inline Fp<P> root_power(const tandem_ntt_twiddle* powers, uint32_t split, uint64_t exponent) {
+    return reduce(multiply_power(Fp<P>::one(), reinterpret_cast<const Twiddle<P>*>(powers), split, exponent));
 }
 
 template <class P> __global__ void stages_kernel(const tandem_ntt_stages_args args) {
@@ -46,23 +46,23 @@ template <class P> __global__ void stages_kernel(const tandem_ntt_stages_args ar
     const uint32_t number = block << level | (node - (1u << level));
     uint64_t exponent = uint64_t(reverse_bits(number, MAX_LOG_ROWS - 1)) << (args.order_bits - MAX_LOG_ROWS);
     if (args.inverse) exponent = 0 - exponent;
-    const Factor<P> f = make_factor(root_power<P>(args.powers, args.split, exponent));
+    const Twiddle<P> f = make_twiddle(root_power<P>(args.powers, args.split, exponent));
     uint4* stages = reinterpret_cast<uint4*>(args.stages);
 #pragma unroll
     for (uint32_t k = 0; k < 4; k++)
         stages[((node - 1) * 4 + k) * STAGE_BLOCKS + block] = reinterpret_cast<const uint4*>(&f)[k];
 }
 
-template <class P> __global__ void factors_kernel(const tandem_ntt_factors_args args) {
+template <class P> __global__ void twiddles_kernel(const tandem_ntt_twiddles_args args) {
     const uint64_t place = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x;
     if (place >> args.bits) return;
     const uint32_t bits = args.bits + args.known_bits;
     const uint64_t whole = with_known(place, args.bits, args.reversed, args.known_bits, args.known);
-    uint64_t exponent = factor_exponent(whole, bits, args.log_rows, args.reversed, args.odd)
+    uint64_t exponent = twiddle_exponent(whole, bits, args.log_rows, args.reversed, args.odd)
                         << (args.order_bits - bits - args.odd);
     if (args.inverse) exponent = 0 - exponent;
     const Fp<P> w = root_power<P>(args.powers, args.split, exponent) * scalar<P>(args.scale);
-    store16(reinterpret_cast<Factor<P>*>(args.factors) + place, make_factor(w));
+    store16(reinterpret_cast<Twiddle<P>*>(args.twiddles) + place, make_twiddle(w));
 }
 
 /// The definition, for up to 4 elements.
@@ -100,7 +100,7 @@ template <class P> __global__ void scale_kernel(const tandem_ntt_scale_args args
     if (place >> args.log_n) return;
     const uint64_t i = args.reversed ? reverse_bits(uint32_t(place), args.log_n) : place;
     Fp<P>* at = reinterpret_cast<Fp<P>*>(args.data) + place;
-    Fp<P> x = multiply_power(load16(at), reinterpret_cast<const Factor<P>*>(args.powers), args.split, i);
+    Fp<P> x = multiply_power(load16(at), reinterpret_cast<const Twiddle<P>*>(args.powers), args.split, i);
     store16(at, reduce(x));
 }
 
