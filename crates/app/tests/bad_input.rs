@@ -388,7 +388,11 @@ fn plonk_files_that_are_damaged_or_do_not_belong_together() {
     refused_key(patched(&key, 9, 32, &BN254_R), &["bad: section 9 (Qr)", "element 1"]);
     refused_key(patched(&key, 14, 64 * 3, &[1]), &["bad: the power 3 of tau is not on the curve"]);
     refused_key(patched(&key, 1, 0, &[10]), &["this is an FFLONK zkey file, expected a Groth16 or PLONK zkey file"]);
-    refused_key(patched(&key, 2, 4 + 32 + 4 + 32 + 20, &element(1)), &["k1 and k2 do not keep the columns apart"]);
+    // k1 as k2, which lies behind it.
+    let k1 = 4 + 32 + 4 + 32 + 20;
+    let header = sections(&key).into_iter().find(|s| s.0 == 2).unwrap().2;
+    let k2 = key[header + k1 + 32..][..32].to_vec();
+    refused_key(patched(&key, 2, k1, &k2), &["k1 and k2 do not keep the columns apart"]);
     place.prove_refused("mul.plonk.zkey", "good.wtns", &["good.wtns"]);
     let refused_setup = |ptau: &str, r1cs: &str, parts: &[&str]| {
         place.refused(&[&setup[..], &[ptau, r1cs, "new.zkey"]].concat(), parts);

@@ -309,8 +309,8 @@ pub(crate) const TABLE: [(&str, &str); 17] = [
 /// The table, for `tandem help snarkjs`.
 pub(crate) fn help() -> String {
     let mut text = "Commands of snarkjs and rapidsnark, after 'tandem'. They do what ours do, the\n\
-                    short ones (g16p, pkp, pks, zkev, wc, wchk, ri and so on) too; those with * are answered\n\
-                    with what to type.\n\n"
+                    short ones (g16p, pkp, pks, zkev, wc, wchk, ri ..) too; those with * are\n\
+                    answered with what to type.\n\n"
         .to_string();
     for (theirs, ours) in TABLE {
         text += &report::row(46, theirs, ours);
