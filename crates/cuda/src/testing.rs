@@ -3,7 +3,7 @@
 use crate::{probe, Device};
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many usable GPUs `TANDEM_REQUIRE_GPU` says that there must be; none where it is not set.
 ///
@@ -47,6 +47,13 @@ pub fn at_least(wanted: usize) -> Vec<Device> {
         _ => skipped(&format!("{found} of {wanted} GPUs")),
     }
     Vec::new()
+}
+
+/// Held by a test whose kernels wait for the host: whatever another one allocates, frees or loads meanwhile may wait for them too, and
+/// they for it.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Says on stderr, once for each test, that the test or a part of it was passed over: `skipped: PROGRAM::TEST: REASON`. It is

@@ -1,7 +1,6 @@
 //! Collectives in which one PE does not come: the fault names it and who waited, the team is unusable and says so, the process and
 //! other teams live. On pretend PEs, and on the first two GPUs in each way of carrying out.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tandem_fabric::exec::{Combine, Tuning};
 use tandem_fabric::topology::Topology;
@@ -41,9 +40,8 @@ fn each(test: impl Fn(&dyn Fn(Options) -> Team)) {
 }
 
 fn each_cuda(test: impl Fn(&dyn Fn(Options) -> Team)) {
-    static ALONE: Mutex<()> = Mutex::new(());
     let gpus = tandem_cuda::testing::at_least(2);
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = tandem_cuda::testing::alone();
     if gpus.len() > 1 {
         test(&|options| Team::cuda(&gpus[..2], options).unwrap());
     }
@@ -252,6 +250,7 @@ struct Full {
 
 impl Full {
     fn new(make: &dyn Fn(Options) -> Team, gpu: usize) -> Self {
+        let begun = Instant::now();
         let (team, pe) = (make(options(LONGEST_HOLD)), 1 - gpu);
         let tuning = Tuning { lanes: 1024, through_host: false, ..fused() };
         // Nothing may be allocated or loaded once kernels wait, as that may wait for them.
@@ -264,11 +263,14 @@ impl Full {
             send(c);
             c.team().synchronize().unwrap();
         }
+        let filled = Instant::now();
         for c in &parts {
             c.team().queue(pe).wait_until(&word, Compare::Eq, 1, None).unwrap();
             send(c);
         }
         std::thread::sleep(Duration::from_millis(50));
+        // It would be empty again.
+        assert!(filled.elapsed() < LONGEST_HOLD / 2, "filled in {:?} of {:?}", filled.elapsed(), begun.elapsed());
         Full { team, parts, word, pe, _memory: memory }
     }
 

@@ -10,7 +10,7 @@
 
 mod claims;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod worker;
 
 use crate::plan::{plan, Operation, Request, Step};

@@ -344,10 +344,12 @@ impl Resident {
         let begin = || Share::new(way_share(call.part), WAY_SHARES.0, WAY_SHARES.1);
         let share = self.shares.entry((ends.0, ends.1, size)).or_insert_with(begin).value();
         // Whole vectors, so that both parts can be moved as such.
-        let first = (call.part as f64 * (1.0 - share)) as u64 / 4096 * 4096;
+        let first = |share: f64| (call.part as f64 * (1.0 - share)) as u64 / 4096 * 4096;
+        let (first, most) = (first(share), call.part - first(WAY_SHARES.1));
         let bytes = call.part - first;
         shared.goes_through_host(bytes as f64 / call.part as f64);
-        let len = usize::try_from(bytes).map_err(|_| Error::invalid("staging", "too large"))?;
+        // For the largest share: to lock memory waits for kernels of others.
+        let len = usize::try_from(most).map_err(|_| Error::invalid("staging", "too large"))?;
         if self.ring.as_ref().is_none_or(|ring| ring.len() < len) {
             let queue = shared.team().queue(ends.0);
             let device = queue.stream().ok_or_else(|| Error::invalid("collective", "the PE is not a GPU"))?.device();
