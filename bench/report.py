@@ -24,6 +24,7 @@ MACHINES = {
     "h200x1": "one NVIDIA H200, 16 host cores, driver 580.159.04, CUDA 13.0",
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
     "h100x1": "one NVIDIA H100 80GB HBM3, CUDA 13.0",
+    "h100x2": "two NVIDIA H100 80GB HBM3 of one host (NVLink), 32 host cores, driver 580.159.04, CUDA 13.0",
     "cpu2": "two cores of an AMD EPYC",
 }
 FIELDS = {
@@ -471,6 +472,7 @@ def one_h100(rows):
                 words = f"{'MSM G1' if order is None else 'NTT'} {name} 2^{n}"
                 lines.append([words, ms(row), ms(peer), ratio(peer and peer["ms"], row and row["ms_median"])])
     made_up = [r for r in of if r["what"] == "groth16" and ".zkey" not in r["command"] and r["schedule"] == "auto"]
+    made_up = [r for r in made_up if not r.get("ahead")]
     made = latest(made_up, lambda r: (field(r), r["log_n"]))
     proved = [
         [f"{name} 2^{n}", ms(row), f"{row['ms_median'] / row['bound_ms']:.1f}"]

@@ -175,8 +175,8 @@ parts() {
         if [ "$tool" = racecheck ]; then
             for one in $(listed backend); do echo "16 $tool backend-$one 8 0/1 all tests/backend --test-threads 1 --exact $one"; done
         else
-            # Its test of a rate is none under a tool.
-            echo "8 $tool backend 8 0/1 all tests/backend --test-threads 1 --skip take_their_link"
+            # Its tests of time are none under a tool.
+            echo "8 $tool backend 8 0/1 all tests/backend --test-threads 1 --skip take_their_link --skip does_not_wait_for_it"
         fi
         for program in "$here"/micro/msm-*; do
             name=$(basename "$program")
@@ -210,9 +210,9 @@ batch_inverse 8 6 one 1 8
 scan 8 6 one 1 8
 gather 8 6 all 1 8'
 
-# listed <program>: its tests, those of a rate left out.
+# listed <program>: its tests, those of time left out.
 listed() {
-    "$here/tests/$1" --list 2>>"$out/list.log" | sed -n 's/: test$//p' | grep -v take_their_link
+    "$here/tests/$1" --list 2>>"$out/list.log" | sed -n 's/: test$//p' | grep -vE 'take_their_link|does_not_wait_for_it'
 }
 
 # Every test of the suite on GPUs belongs to a part.
