@@ -24,7 +24,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 24] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -47,6 +47,8 @@ const OTHERS: [&str; 22] = [
     "TANDEM_TEST_CHILD",
     "TANDEM_TEST_FOLDER",
     "TANDEM_TEST_LIMITED",
+    "TANDEM_TEST_LIMITED_COEFFICIENTS",
+    "TANDEM_TEST_NO_THREADS",
 ];
 
 /// Takes away variables that are empty, as if they were not set. To be called before there are other threads.
