@@ -63,8 +63,18 @@ fn json(digits: &[u8], before: &str, after: &str) -> String {
     json
 }
 
+/// Where a library calls another for the first time, the loader saves all vector registers on the stack, and with them what was copied
+/// last. So the test runs in a process of its own whose libraries are bound before it begins.
 #[test]
 fn no_secret_stays() {
+    const BOUND: &str = "LD_BIND_NOW";
+    if std::env::var_os(BOUND).is_none() {
+        let mut own = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = own.args(["--exact", "no_secret_stays", "--nocapture"]).env(BOUND, "1").output().unwrap();
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(output.status.success() && said[0].contains("1 passed"), "{said:?}");
+        return;
+    }
     // Its decimal digits, and its limbs as they lie in the module and on the interpreter's stack.
     let low = SECRET.to_le_bytes().to_vec();
     let zeros = [MASK; 4];
