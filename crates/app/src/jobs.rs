@@ -154,10 +154,9 @@ impl Service {
 }
 
 fn failure(error: CallError) -> Failure {
-    match &error {
-        CallError::Refused { status, .. } if *status < 500 => Failure::input(error.to_string()),
-        CallError::File(_) => Failure::input(error.to_string()),
-        _ => Failure::device(error.to_string()),
+    match error.is_callers() {
+        true => Failure::input(error.to_string()),
+        false => Failure::device(error.to_string()),
     }
 }
 
@@ -198,17 +197,8 @@ fn key(session: &Session, client: &Client, key: &Path) -> Outcome<String> {
             _ => Err(Failure::file(key, "no such file, and this can be no name of a key")),
         };
     }
-    let hash = tandem_service::hash_file(key).map_err(|e| Failure::file(key, format!("cannot read: {e}")))?;
-    let path = format!("/v1/keys/{hash}");
-    match client.get(&path) {
-        Ok(_) => {}
-        Err(CallError::Refused { status: 404, .. }) => {
-            session.note(&format!("{}: uploading the key, once", key.display()));
-            client.call(Method::PUT, &path, &[], Content::File(key)).map_err(failure)?;
-        }
-        Err(error) => return Err(failure(error)),
-    }
-    Ok(hash)
+    let told = || session.note(&format!("{}: uploading the key, once", key.display()));
+    client.give_key(key, told).map_err(failure)
 }
 
 /// A key's name as it fits into a table of 80 columns; `--json` has all of it.

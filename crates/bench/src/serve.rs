@@ -139,25 +139,16 @@ enum Load {
 
 /// Sees to it that the service has the key.
 fn work<'a>(session: &Session, client: &Client, key: &Path, witness: &'a Path) -> Outcome<Work<'a>> {
-    let name = tandem_service::hash_file(key).map_err(|e| Failure::file(key, format!("cannot read: {e}")))?;
-    let path = format!("/v1/keys/{name}");
-    match client.get(&path) {
-        Ok(_) => {}
-        Err(CallError::Refused { status: 404, .. }) => {
-            session.note(&format!("{}: uploading the key, once", key.display()));
-            client.call(Method::PUT, &path, &[], Content::File(key)).map_err(failed)?;
-        }
-        Err(error) => return Err(failed(error)),
-    }
+    let told = || session.note(&format!("{}: uploading the key, once", key.display()));
+    let name = client.give_key(key, told).map_err(failed)?;
     let verifier = Verifier::from_json(tandem_engine::export_vkey(key)?.as_bytes())?;
     Ok(Work { name, witness, curve: verifier.curve(), verifier })
 }
 
 fn failed(error: CallError) -> Failure {
-    match &error {
-        CallError::Refused { status, .. } if *status < 500 => Failure::input(error.to_string()),
-        CallError::File(_) => Failure::input(error.to_string()),
-        CallError::Refused { .. } | CallError::Unreachable(_) => Failure::device(error.to_string()),
+    match error.is_callers() {
+        true => Failure::input(error.to_string()),
+        false => Failure::device(error.to_string()),
     }
 }
 

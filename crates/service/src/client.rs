@@ -48,6 +48,17 @@ pub enum CallError {
     File(String),
 }
 
+impl CallError {
+    /// Whether the caller has to change something; else the service is at fault, or away.
+    pub fn is_callers(&self) -> bool {
+        match self {
+            CallError::Refused { status, .. } => *status < 500,
+            CallError::File(_) => true,
+            CallError::Unreachable(_) => false,
+        }
+    }
+}
+
 /// What is sent with a request.
 pub enum Content<'a> {
     /// Nothing.
@@ -88,6 +99,25 @@ impl Client {
     /// Nobody answers, or the service refuses.
     pub fn get(&self, path: &str) -> Result<Value, CallError> {
         self.call(Method::GET, path, &[], Content::Empty)
+    }
+
+    /// Sees to it that the service has a key, and gives its name there, which is that of its content. `uploading` hears of a file that is
+    /// sent.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub fn give_key(&self, file: &Path, uploading: impl FnOnce()) -> Result<String, CallError> {
+        let hash =
+            crate::hash_file(file).map_err(|e| CallError::File(format!("{}: cannot read: {e}", file.display())))?;
+        let path = format!("/v1/keys/{hash}");
+        match self.get(&path) {
+            Err(CallError::Refused { status: 404, .. }) => {
+                uploading();
+                self.call(Method::PUT, &path, &[], Content::File(file))
+            }
+            known => known,
+        }
+        .map(|_| hash)
     }
 
     /// Calls the service; `method` is one of HTTP's.
