@@ -295,9 +295,9 @@ impl Seen {
 
     /// What more proofs a second would take.
     fn binds(&self) -> String {
-        let workers = match self.workers {
-            1 => "the worker".into(),
-            n => format!("the {n} workers"),
+        let (workers, bind) = match self.workers {
+            1 => ("the worker".into(), "binds"),
+            n => (format!("the {n} workers"), "bind"),
         };
         if self.idle > 0.1 {
             return format!("callers bind: {workers} had no job for {:.0} % of the time", self.idle * 100.0);
@@ -305,10 +305,10 @@ impl Seen {
         let beside = self.beside_proofs * 100.0;
         if beside > 10.0 {
             return format!(
-                "{workers} bind, {beside:.0} % of whose time is not in proofs: witnesses are read, results stored"
+                "{workers} {bind}, {beside:.0} % of whose time is not in proofs: witnesses are read, results stored"
             );
         }
-        format!("{workers} bind: proofs take all but {beside:.0} % of their time")
+        format!("{workers} {bind}: proofs take all but {beside:.0} % of their time")
     }
 
     fn row(&self) -> Value {
@@ -359,7 +359,7 @@ mod tests {
         assert!(Seen::of(&busy, 2.0).binds().contains("40 % of whose time is not in proofs"));
         assert!(Seen::of(&[done(1.2, 0.1, 1.0, 0.98)], 1.0)
             .binds()
-            .starts_with("the worker bind: proofs take all but 2 %"));
+            .starts_with("the worker binds: proofs take all but 2 %"));
         assert_eq!(Seen::of(&busy, 2.0).cells("2").len(), 7);
     }
 
