@@ -166,3 +166,58 @@ pub fn is_pinned(bytes: &[u8]) -> bool {
         status == ffi::TANDEM_OK && locked == 1
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where there is no GPU this is passed over.
+    #[test]
+    fn pools_keep_so_many_bytes_and_so_many_blocks() {
+        let Some(&device) = crate::testing::gpus().first() else { return };
+        for (most_bytes, taken, kept) in [(3 * LEAST_BLOCK, 5, 3), (usize::MAX, KEPT_BLOCKS + 2, KEPT_BLOCKS)] {
+            let pool = Arc::new(PinnedPool::new(most_bytes));
+            let blocks: Vec<_> = (0..taken).map(|_| pool.take(device, LEAST_BLOCK).unwrap()).collect();
+            drop(blocks);
+            assert_eq!(pool.idle().len(), kept);
+        }
+    }
+
+    /// The runtime gives small pieces of memory again as they were left. Where there is no GPU this is passed over.
+    #[test]
+    fn memory_is_zero_when_it_comes_and_when_it_goes() {
+        let Some(&device) = crate::testing::gpus().first() else { return };
+        device.make_current().unwrap();
+        let raw = |len: usize| {
+            let mut memory = std::ptr::null_mut();
+            // SAFETY: `memory` is valid to write to.
+            check("a test", Some(device), unsafe { ffi::tandem_cuda_host_alloc(len, &mut memory) }).unwrap();
+            memory
+        };
+        let (mut come, mut gone) = (0, 0);
+        for round in 0..64 {
+            let len = 64 << (round % 8);
+            let dirty = raw(len);
+            // SAFETY: so many bytes have just been allocated there; they are freed once.
+            unsafe {
+                dirty.write_bytes(0xa5, len);
+                assert_eq!(ffi::tandem_cuda_host_free(dirty), ffi::TANDEM_OK);
+            }
+            let mut pinned = Pinned::new(device, len).unwrap();
+            come += usize::from(pinned.address() == dirty);
+            assert!(pinned.as_slice().iter().all(|byte| *byte == 0), "{len} bytes");
+            pinned.bytes().fill(0x5a);
+            let address = pinned.address();
+            drop(pinned);
+            let next = raw(len);
+            if next == address {
+                gone += 1;
+                // SAFETY: so many bytes were allocated there, and written before: by this test, or by the drop that it is about.
+                assert!(unsafe { std::slice::from_raw_parts(next, len) }.iter().all(|byte| *byte == 0), "{len} bytes");
+            }
+            // SAFETY: allocated above, freed once.
+            assert_eq!(unsafe { ffi::tandem_cuda_host_free(next) }, ffi::TANDEM_OK);
+        }
+        assert!(come > 0 && gone > 0, "the same memory came {come} and {gone} times, or this test shows nothing");
+    }
+}

@@ -155,6 +155,13 @@ impl Staging {
     }
 }
 
+impl Staging {
+    /// Whether no slot holds what was uploaded: [`Staging::wipe`] has overwritten all of it. For tests of who calls it.
+    pub fn is_wiped(&self) -> bool {
+        self.slots.iter().all(|slot| lock(slot).dirty == 0)
+    }
+}
+
 impl Upload<'_> {
     /// Makes all these copies, side by side: their sources may be reused when this returns. Page-locked sources are copied
     /// as they are, others through the rings' slots, which several threads fill and which may have to be waited for.
@@ -519,5 +526,39 @@ impl<T: Pod> Drop for Download<T> {
             // A failed device copies no more.
             let _ = event.synchronize();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pool;
+
+    const SLOT: usize = 1 << 12;
+
+    /// A short upload after a long one: what the long one has left is overwritten, too. Where there is no GPU this is passed over.
+    #[test]
+    fn nothing_stays_in_slots() {
+        let Some(&device) = crate::testing::gpus().first() else { return };
+        let (stream, pool) = (Arc::new(Stream::new(device).unwrap()), Arc::new(Pool::new(device).unwrap()));
+        let ring = Staging::new(2, SLOT, |work| work());
+        let mut buffer = pool.alloc::<u8>(&stream, 2 * SLOT, true).unwrap();
+        for bytes in [2 * SLOT, SLOT + 1, 3] {
+            Upload::run(&[ring.upload(&mut buffer, 0, &vec![0xa5; bytes]).unwrap()]).unwrap();
+        }
+        stream.synchronize().unwrap();
+        assert!(!ring.is_wiped());
+        let left = || {
+            let in_slot = |slot: &Mutex<Slot>| lock(slot).memory.as_ref().map_or(0, |m| count(m.as_slice()));
+            ring.slots.iter().map(in_slot).sum::<usize>()
+        };
+        assert_eq!(left(), 2 * SLOT, "every slot was full once");
+        ring.wipe();
+        assert_eq!(left(), 0);
+        assert!(ring.is_wiped());
+    }
+
+    fn count(bytes: &[u8]) -> usize {
+        bytes.iter().filter(|byte| **byte != 0).count()
     }
 }

@@ -4,10 +4,10 @@
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tandem_cuda::{
-    is_pinned, testing, Device, DeviceBuffer, Downloads, Pinned, PinnedBlock, PinnedPool, Pool, Source, Staging,
-    Stream, Upload,
+    is_pinned, testing, Device, DeviceBuffer, Downloads, Pinned, PinnedBlock, PinnedPool, Pool, Reserved, Source,
+    Staging, Stream, Upload,
 };
 
 const SLOT: usize = 1 << 16;
@@ -44,6 +44,12 @@ impl Gpu {
 
     fn download(&self, buffer: &DeviceBuffer<u8>) -> Vec<u8> {
         self.downloads.start(buffer).unwrap().wait().unwrap()
+    }
+
+    /// Work of some ten milliseconds for `stream`, so that what is enqueued behind it is still to be done when the host goes on.
+    fn keep_busy(&self, stream: &Arc<Stream>) {
+        let mut buffer: DeviceBuffer<u8> = self.pool.alloc(stream, 1 << 28, false).unwrap();
+        (0..100).for_each(|value| buffer.fill(0..1 << 28, value).unwrap());
     }
 }
 
@@ -84,6 +90,24 @@ fn the_source_may_be_reused_at_once() {
     assert!(gpu.download(&buffer) == expected);
 }
 
+/// Copies that wait behind other work: slots keep what they hold until it has been copied, whoever wipes or uploads meanwhile.
+#[test]
+fn slots_on_their_way_are_left_alone() {
+    let Some(gpu) = gpu() else { return };
+    for (first, second) in [(2 * SLOT + 5, 3 * SLOT), (10 * SLOT + 7, 1), (1, 7 * SLOT)] {
+        let bytes = [random(first, 21), random(second, 22)];
+        let mut buffers = bytes.each_ref().map(|bytes| gpu.pool.alloc(&gpu.stream, bytes.len(), true).unwrap());
+        gpu.keep_busy(&gpu.stream);
+        for (buffer, bytes) in buffers.iter_mut().zip(&bytes) {
+            Upload::run(&[gpu.staging.upload(buffer, 0, bytes).unwrap()]).unwrap();
+            gpu.staging.wipe();
+        }
+        for (buffer, bytes) in buffers.iter().zip(&bytes) {
+            assert!(gpu.download(buffer) == *bytes, "{first} bytes, then {second}");
+        }
+    }
+}
+
 #[test]
 fn page_locked_sources_are_copied_as_they_are_and_others_beside_them() {
     let Some(gpu) = gpu() else { return };
@@ -91,6 +115,7 @@ fn page_locked_sources_are_copied_as_they_are_and_others_beside_them() {
     locked.bytes().copy_from_slice(&random(5 * SLOT + 3, 5));
     let expected = [locked.bytes().to_vec(), random(7 * SLOT + 1, 6), random(1, 7)];
     let mut buffers = expected.each_ref().map(|bytes| gpu.pool.alloc(&gpu.stream, bytes.len(), true).unwrap());
+    gpu.keep_busy(&gpu.stream);
     {
         let [a, b, c] = &mut buffers;
         let sources: [&[u8]; 3] = [locked.bytes(), &expected[1], &expected[2]];
@@ -123,7 +148,8 @@ fn secrets_are_overwritten_before_the_memory_is_used_again() {
 #[test]
 fn too_much_memory_is_an_error_that_passes() {
     let Some(gpu) = gpu() else { return };
-    for len in [1 << 50, usize::MAX] {
+    // 2^61 words are no bytes at all, modulo 2^64.
+    for len in [1 << 50, 1 << 61, usize::MAX] {
         let error = gpu.pool.alloc::<u64>(&gpu.stream, len, true).unwrap_err();
         assert!(error.is_out_of_memory(), "{error}");
         assert!(error.to_string().contains("cudaErrorMemoryAllocation"), "{error}");
@@ -132,9 +158,13 @@ fn too_much_memory_is_an_error_that_passes() {
     assert!(gpu.download(&gpu.upload(&bytes, true)) == bytes);
 }
 
+/// Held by tests that need most of the GPU's memory.
+static MEMORY: Mutex<()> = Mutex::new(());
+
 #[test]
 fn freed_memory_can_be_had_in_another_shape() {
     let Some(gpu) = gpu() else { return };
+    let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let free = gpu.pool.free_bytes().unwrap() as usize;
     let many: Vec<DeviceBuffer<u8>> = (0..6).map(|_| gpu.pool.alloc(&gpu.stream, free / 10, false).unwrap()).collect();
     assert!(gpu.pool.info().unwrap().used >= (free / 10 * 6) as u64);
@@ -142,6 +172,7 @@ fn freed_memory_can_be_had_in_another_shape() {
     gpu.stream.synchronize().unwrap();
     assert_eq!(gpu.pool.info().unwrap().used, 0);
     assert!(gpu.pool.info().unwrap().reserved >= (free / 10 * 6) as u64, "the pool keeps it");
+    assert!(gpu.pool.free_bytes().unwrap() >= (free / 10 * 6) as u64, "what it keeps is free");
     let one: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, free / 10 * 8, false).unwrap();
     drop(one);
 }
@@ -154,6 +185,8 @@ fn copies_between_streams_keep_their_order() {
         let bytes = random(5 * SLOT + round, round as u64);
         let source = gpu.upload(&bytes, true);
         let mut target: DeviceBuffer<u8> = gpu.pool.alloc(&other, bytes.len() + 2, true).unwrap();
+        // The target's stream is late in every other round, the source's in the others.
+        gpu.keep_busy(if round % 2 == 0 { &other } else { &gpu.stream });
         target.fill(0..bytes.len() + 2, 0x5a).unwrap();
         target.copy_from(1, &source, 0..bytes.len()).unwrap();
         // Wiped and given to the next one, in the order of its stream: after the copy.
@@ -186,7 +219,12 @@ fn downloads_may_be_abandoned_and_overlap() {
     let Some(gpu) = gpu() else { return };
     let many: Vec<Vec<u8>> = (0..8).map(|i| random(SLOT + i, i as u64)).collect();
     let buffers: Vec<_> = many.iter().map(|bytes| gpu.upload(bytes, true)).collect();
-    drop(gpu.downloads.start(&buffers[0]).unwrap());
+    gpu.keep_busy(&gpu.stream);
+    let abandoned = gpu.downloads.start(&buffers[0]).unwrap();
+    let copied = gpu.stream.record().unwrap();
+    assert!(!copied.is_done().unwrap(), "it is abandoned on its way, or this test shows nothing");
+    drop(abandoned);
+    assert!(copied.is_done().unwrap(), "its block is used by a copy as long as that takes");
     let started: Vec<_> = buffers.iter().map(|buffer| gpu.downloads.start(buffer).unwrap()).collect();
     drop(buffers);
     for (download, bytes) in started.into_iter().zip(&many) {
@@ -242,6 +280,8 @@ fn page_locked_blocks_are_used_again_and_are_zero() {
     let other = pool.take(gpu.device, 3 << 20).unwrap();
     assert_ne!(other.address(), address, "two at a time");
     assert!(pool.take(gpu.device, 0).unwrap().as_slice().is_empty());
+    drop(pool.take(gpu.device, 9).unwrap());
+    assert_eq!(pool.take(gpu.device, 1 << 20).unwrap().as_slice().len(), 1 << 20, "a small block serves no large use");
     assert!(pool.take(gpu.device, usize::MAX).is_err());
 }
 
@@ -277,12 +317,15 @@ fn queued_copies_keep_their_source() {
     let source: Arc<dyn Source> = Arc::new(Noted(block, gone.clone()));
     let mut buffer: DeviceBuffer<u8> = gpu.pool.alloc(&gpu.stream, bytes.len() + 3, true).unwrap();
     buffer.zero(0..bytes.len() + 3).unwrap();
+    gpu.keep_busy(&gpu.stream);
     assert!(gpu.staging.queue(&mut buffer, 0, &source, 5..bytes.len()).unwrap());
     assert!(gpu.staging.queue(&mut buffer, bytes.len() - 5, &source, 0..5).unwrap());
     for (at, range) in [(4, 0..bytes.len()), (0, 1..bytes.len() + 1), (usize::MAX, 0..2)] {
         assert!(gpu.staging.queue(&mut buffer, at, &source, range).is_err());
     }
     drop(source);
+    gpu.staging.wipe();
+    assert!(!gone.load(Ordering::Relaxed), "the copies have not begun");
     let expected = [&bytes[5..], &bytes[..5], &[0; 3]].concat();
     assert!(gpu.download(&buffer) == expected);
     gpu.staging.wipe();
@@ -291,6 +334,66 @@ fn queued_copies_keep_their_source() {
     let pageable: Arc<dyn Source> = Arc::new(Noted(bytes, gone));
     assert!(!gpu.staging.queue(&mut buffer, 0, &pageable, 0..9).unwrap());
     assert!(gpu.download(&buffer) == expected, "nothing was copied");
+}
+
+/// What a ring has queued is copied before its sources go, also where the ring goes first.
+#[test]
+fn a_ring_that_goes_waits_for_its_copies() {
+    let Some(gpu) = gpu() else { return };
+    let pool = Arc::new(PinnedPool::new(64 << 20));
+    let gone = Arc::new(AtomicBool::new(false));
+    let (bytes, staged) = (random(4 << 20, 12), random(3 * SLOT, 13));
+    let mut block = pool.take(gpu.device, bytes.len()).unwrap();
+    block.bytes().copy_from_slice(&bytes);
+    let source: Arc<dyn Source> = Arc::new(Noted(block, gone.clone()));
+    let mut buffers = [&bytes, &staged].map(|b| gpu.pool.alloc::<u8>(&gpu.stream, b.len(), true).unwrap());
+    let ring = Staging::new(3, SLOT, four_threads);
+    gpu.keep_busy(&gpu.stream);
+    assert!(ring.queue(&mut buffers[0], 0, &source, 0..bytes.len()).unwrap());
+    Upload::run(&[ring.upload(&mut buffers[1], 0, &staged).unwrap()]).unwrap();
+    drop(source);
+    drop(ring);
+    assert!(gone.load(Ordering::Relaxed));
+    assert!(gpu.download(&buffers[0]) == bytes && gpu.download(&buffers[1]) == staged);
+}
+
+#[test]
+fn reserved_addresses_take_memory_once() {
+    let Some(gpu) = gpu() else { return };
+    let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    let (device, unit) = (gpu.device, gpu.device.map_granularity().unwrap());
+    let users = [device];
+    let reserved = Reserved::new(8 * unit).unwrap();
+    assert_eq!(reserved.address() % unit, 0);
+    reserved.map(2 * unit..4 * unit, device, &users).unwrap();
+    let wrong = |range: std::ops::Range<u64>| {
+        let error = reserved.map(range.clone(), device, &users).unwrap_err();
+        assert_eq!(error.code, tandem_cuda::ffi::TANDEM_INVALID, "{range:?}: {error}");
+    };
+    for range in [2..4, 3..4, 3..5, 1..3, 0..8, 0..9, 8..9, 5..5] {
+        wrong(range.start * unit..range.end * unit);
+    }
+    wrong(std::ops::Range { start: 6 * unit, end: 5 * unit });
+    let many = [device; tandem_cuda::MOST_USERS + 1];
+    assert_eq!(reserved.map(4 * unit..5 * unit, device, &many).unwrap_err().code, tandem_cuda::ffi::TANDEM_INVALID);
+    for range in [2..3, 3..4, 1..4, 2..5, 4..5] {
+        let error = reserved.unmap(range.start * unit..range.end * unit).unwrap_err();
+        assert_eq!(error.code, tandem_cuda::ffi::TANDEM_INVALID, "{range:?}: {error}");
+    }
+    reserved.unmap(2 * unit..4 * unit).unwrap();
+    assert!(reserved.unmap(2 * unit..4 * unit).is_err(), "once");
+    // What was taken away can be put there again, in another shape.
+    reserved.map(3 * unit..8 * unit, device, &users).unwrap();
+    drop(reserved);
+    // Three times what the GPU has, and eight times what it can address: neither memory nor addresses are kept.
+    let part = (device.memory_info().unwrap().0 / 4).next_multiple_of(unit);
+    for _ in 0..12 {
+        let reserved = Reserved::new(part).unwrap();
+        reserved.map(0..part, device, &users).unwrap();
+    }
+    for _ in 0..64 {
+        drop(Reserved::new(1 << 44).unwrap());
+    }
 }
 
 #[test]

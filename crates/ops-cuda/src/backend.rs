@@ -76,6 +76,12 @@ impl<T: Wire> CudaBuf<T> {
     }
 }
 
+/// A page-locked block as memory for `len` elements, or ordinary memory where there is none.
+fn locked_or_ordinary<T: Wire>(block: tandem_cuda::Result<PinnedBlock>, len: usize) -> Result<HostBuf<T>> {
+    let buf = block.ok().and_then(|block| HostBuf::new(Box::new(Locked(block)), len));
+    buf.map_or_else(|| HostBuf::zeros(len), Ok)
+}
+
 impl Cuda {
     /// The team of `devices`, in this order.
     ///
@@ -194,9 +200,7 @@ impl Backend for Cuda {
     fn host_buf<T: Wire>(&self, len: usize) -> Result<HostBuf<T>> {
         let bytes =
             len.checked_mul(size_of::<T>()).ok_or_else(|| Error::invalid("host memory", "too many elements"))?;
-        let locked = self.host_blocks.take(self.lanes[0].device, bytes);
-        let buf = locked.ok().and_then(|block| HostBuf::new(Box::new(Locked(block)), len));
-        buf.map_or_else(|| HostBuf::zeros(len), Ok)
+        locked_or_ordinary(self.host_blocks.take(self.lanes[0].device, bytes), len)
     }
 
     /// Opens the fabric between them.
@@ -293,5 +297,36 @@ impl Backend for Cuda {
 
     fn timeline(&self) -> Timeline {
         Timeline::new(Recorded::new(&self.lanes, &self.clock))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_memory_stands_in_where_the_system_locks_no_more() {
+        let failed = tandem_cuda::Error::new("allocate page-locked memory", None, 2);
+        let mut buf = locked_or_ordinary::<u64>(Err(failed), 7).unwrap();
+        buf.fill(9);
+        assert_eq!(buf[..], [9; 7]);
+    }
+
+    /// Where there is no GPU this is passed over.
+    #[test]
+    fn every_lane_is_synchronized() {
+        let gpus = tandem_cuda::testing::gpus();
+        if gpus.is_empty() {
+            return;
+        }
+        let cuda = Cuda::open(&gpus).unwrap();
+        for lane in &cuda.lanes {
+            let mut busy = lane.alloc::<u8>("test", 1 << 28).unwrap();
+            (0..100).for_each(|value| busy.fill(0..1 << 28, value).unwrap());
+            let done = lane.stream().record().unwrap();
+            assert!(!done.is_done().unwrap());
+            cuda.synchronize().unwrap();
+            assert!(done.is_done().unwrap());
+        }
     }
 }

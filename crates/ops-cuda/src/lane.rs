@@ -396,11 +396,121 @@ mod tests {
         assert!(matches!(&wrong, Error::Invalid { reason, .. } if reason.contains("3 buffers")), "{wrong}");
     }
 
-    /// Where there is no GPU this is passed over.
+    /// The context of the first GPU. Where there is none the test is passed over.
+    fn ctx() -> Option<Arc<LaneCtx>> {
+        let &device = tandem_cuda::testing::gpus().first()?;
+        Some(Arc::new(LaneCtx::new(Lane(0), device).unwrap()))
+    }
+
+    #[test]
+    fn errors_of_the_device_keep_their_kind() {
+        let Some(ctx) = ctx() else { return };
+        let error = |code| tandem_cuda::Error::new("copy", Some(ctx.device), code);
+        let full = tandem_cuda::ffi::TANDEM_CUDA_OUT_OF_MEMORY;
+        assert!(matches!(ctx.error_of("x", error(full), 9), Error::OutOfMemory { wanted: 9, free, .. } if free > 0));
+        // What asked for no memory of the GPU did not find too little of it.
+        assert!(matches!(ctx.error("x", error(full)), Error::Device { code, .. } if code == full));
+        let invalid = ctx.error("x", error(tandem_cuda::ffi::TANDEM_INVALID));
+        assert!(matches!(&invalid, Error::Invalid { reason, .. } if reason.contains("copy")), "{invalid}");
+        let all = ctx.alloc::<u64>("x", usize::MAX).unwrap_err();
+        assert!(matches!(all, Error::OutOfMemory { wanted: u64::MAX, .. }), "{all}");
+        // More than the GPU has is refused before its memory is looked through for it.
+        let wanted = ctx.properties.memory_bytes + 1;
+        let kept = ctx.alloc::<u8>("x", 1 << 30).map(drop).and_then(|()| ctx.synchronize());
+        assert!(kept.is_ok());
+        let reserved = ctx.pool.info().unwrap().reserved;
+        let more = ctx.alloc::<u8>("x", wanted as usize).unwrap_err();
+        assert!(matches!(more, Error::OutOfMemory { .. }), "{more}");
+        assert_eq!(ctx.pool.info().unwrap().reserved, reserved, "the pool was emptied in vain");
+    }
+
+    /// Work of some ten milliseconds, and an event that happens after it.
+    fn busy(ctx: &LaneCtx, stream: &Arc<Stream>) -> tandem_cuda::Event {
+        let mut buffer = ctx.pool.alloc::<u8>(stream, 1 << 28, false).unwrap();
+        (0..100).for_each(|value| buffer.fill(0..1 << 28, value).unwrap());
+        stream.record().unwrap()
+    }
+
+    #[test]
+    fn every_stream_is_waited_for() {
+        let Some(ctx) = ctx() else { return };
+        for stream in [&ctx.stream, &ctx.reduce_stream, &ctx.upload_stream, &ctx.cleanup_stream] {
+            let done = busy(&ctx, stream);
+            assert!(!done.is_done().unwrap(), "it is synchronized meanwhile, or this test shows nothing");
+            ctx.synchronize().unwrap();
+            assert!(done.is_done().unwrap());
+        }
+    }
+
+    #[test]
+    fn moved_buffers_wait_for_what_came_before() {
+        let Some(ctx) = ctx() else { return };
+        for to_reduce in [false, true] {
+            let len = 1 << 20;
+            let from = if to_reduce { &ctx.stream } else { &ctx.upload_stream };
+            let mut buffer = ctx.pool.alloc::<u8>(from, len, true).unwrap();
+            busy(&ctx, from);
+            buffer.fill(0..len, 7).unwrap();
+            match to_reduce {
+                false => ctx.move_to_stream("test", &mut buffer).unwrap(),
+                true => ctx.move_to_reduce_stream("test", &mut buffer).unwrap(),
+            }
+            assert!(Arc::ptr_eq(buffer.stream(), if to_reduce { &ctx.reduce_stream } else { &ctx.stream }));
+            assert!(ctx.download("test", &buffer).unwrap().wait().unwrap().iter().all(|byte| *byte == 7));
+        }
+    }
+
+    #[test]
+    fn what_is_uploaded_does_not_stay_in_slots() {
+        let Some(ctx) = ctx() else { return };
+        for by_download in [false, true] {
+            let secret = vec![0xa5_u8; 3 * SLOT_BYTES / 2];
+            let mut buffer = ctx.alloc::<u8>("test", secret.len()).unwrap();
+            ctx.upload("test", &mut buffer, 0, secret[..].into()).unwrap();
+            assert!(!ctx.staging.is_wiped());
+            ctx.stream.synchronize().unwrap();
+            match by_download {
+                true => assert!(ctx.download("test", &buffer).unwrap().wait().unwrap() == secret),
+                false => ctx.synchronize().unwrap(),
+            }
+            assert!(ctx.staging.is_wiped());
+        }
+    }
+
+    /// The pool gives the same memory again, as it was left.
+    #[test]
+    fn secrets_are_overwritten_whichever_stream_has_them() {
+        let Some(ctx) = ctx() else { return };
+        let len = 1 << 20;
+        for (name, stream) in
+            [("lane", &ctx.stream), ("reductions", &ctx.reduce_stream), ("uploads", &ctx.upload_stream)]
+        {
+            let mut found = 0;
+            for _ in 0..8 {
+                let mut secret = match name {
+                    "lane" => ctx.alloc::<u8>("test", len).unwrap(),
+                    "reductions" => ctx.alloc_on_reduce_stream("test", len).unwrap(),
+                    _ => ctx.alloc_on_upload_stream("test", len).unwrap(),
+                };
+                assert!(Arc::ptr_eq(secret.stream(), stream), "{name}");
+                let place = secret.ptr().raw();
+                secret.fill(0..len, 0xa5).unwrap();
+                drop(secret);
+                ctx.synchronize().unwrap();
+                let next = ctx.pool.alloc::<u8>(stream, len, false).unwrap();
+                if next.ptr().raw() == place {
+                    found += 1;
+                    let left = ctx.download("test", &next).unwrap().wait().unwrap();
+                    assert!(left.iter().all(|byte| *byte == 0), "{name}");
+                }
+            }
+            assert!(found > 0, "{name}: never the same memory again");
+        }
+    }
+
     #[test]
     fn what_is_dropped_last_is_overwritten_and_freed() {
-        let Some(&device) = tandem_cuda::testing::gpus().first() else { return };
-        let ctx = Arc::new(LaneCtx::new(Lane(0), device).unwrap());
+        let Some(ctx) = ctx() else { return };
         let mut found = 0;
         for round in 0..8 {
             let mut secret = ctx.alloc::<u64>("test", (8 << 20) + round).unwrap();

@@ -144,3 +144,87 @@ impl Recorder for Recorded {
         Ok(spans)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// The lane of the first GPU. Where there is none the test is passed over.
+    fn lanes() -> Option<Vec<Arc<LaneCtx>>> {
+        let &device = tandem_cuda::testing::gpus().first()?;
+        Some(vec![Arc::new(LaneCtx::new(Lane(0), device).unwrap())])
+    }
+
+    fn span(of: &Recorded, queue: usize, name: &'static str) {
+        of.end(of.begin(Lane(0), queue, name));
+    }
+
+    /// A base that is a second old is replaced by a later one, and times go on from where they were.
+    #[test]
+    fn times_go_on_over_many_bases() {
+        let Some(lanes) = lanes() else { return };
+        let clock = Arc::new(Clock::new(&lanes).unwrap());
+        let mut last = 0.0;
+        // Two of one time: the one that is taken later brings a base that is no later.
+        let mut old = Recorded::new(&lanes, &clock);
+        for second in 0..3_u32 {
+            std::thread::sleep(Duration::from_millis(1050));
+            let new = Recorded::new(&lanes, &clock);
+            for recorded in [&old, &new] {
+                span(recorded, 0, "x");
+            }
+            for recorded in [&new, &old] {
+                let spans = recorded.take().unwrap();
+                let start = spans[0].start_us;
+                assert!(start >= f64::from(second + 1) * 1.05e6 && start < last + 2e6, "{start} us after {last} us");
+                let base = clock.bases()[0].1;
+                assert!(base >= f64::from(second + 1) * 1.05e6, "base {base}");
+            }
+            last = clock.bases()[0].1;
+            old = new;
+        }
+    }
+
+    #[test]
+    fn spans_are_of_their_own_streams() {
+        let Some(lanes) = lanes() else { return };
+        let recorded = Recorded::new(&lanes, &Arc::new(Clock::new(&lanes).unwrap()));
+        let mut busy = lanes[0].alloc::<u8>("test", 1 << 28).unwrap();
+        let work = recorded.begin(Lane(0), 0, "work");
+        (0..100).for_each(|value| busy.fill(0..1 << 28, value).unwrap());
+        recorded.end(work);
+        span(&recorded, ASIDE, "aside");
+        span(&recorded, UPLOADS, "upload");
+        let spans = recorded.take().unwrap();
+        let ended = |name| spans.iter().find(|s| s.name == name).map(|s| s.start_us + s.duration_us).unwrap();
+        assert!(ended("aside") < ended("work") && ended("upload") < ended("work"), "{spans:?}");
+        assert!(recorded.take().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_lane_that_is_not_there_has_no_spans() {
+        let Some(lanes) = lanes() else { return };
+        let recorded = Recorded::new(&lanes, &Arc::new(Clock::new(&lanes).unwrap()));
+        let open = recorded.begin(Lane(0), 0, "open");
+        recorded.end(recorded.begin(Lane(1), 0, "nowhere"));
+        assert!(recorded.take().unwrap().is_empty());
+        recorded.end(open);
+        recorded.end(open);
+        assert_eq!(recorded.take().unwrap().len(), 1);
+    }
+
+    /// `begin` and `end` return no error: `take` does, and once.
+    #[test]
+    fn a_failure_is_told_when_spans_are_taken() {
+        let Some(lanes) = lanes() else { return };
+        let recorded = Recorded::new(&lanes, &Arc::new(Clock::new(&lanes).unwrap()));
+        span(&recorded, 0, "x");
+        for what in ["first", "second"] {
+            recorded.spans().fail(tandem_ops::Error::invalid(OP, what));
+        }
+        let error = recorded.take().unwrap_err().to_string();
+        assert!(error.contains("first"), "{error}");
+        assert!(recorded.take().unwrap().is_empty());
+    }
+}

@@ -20,6 +20,11 @@ fn cuda() -> Option<Cuda> {
     (!devices.is_empty()).then(|| Cuda::open(&devices[..1]).unwrap())
 }
 
+/// Whether a tool watches every access, which takes seconds for a small sum: the suite is asked for small sizes then.
+fn is_watched() -> bool {
+    tandem_conformance::largest() < 14
+}
+
 fn random<C: Curve>(len: usize, seed: u64) -> Vec<C::Fr> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..len).map(|_| ark_ff::UniformRand::rand(&mut rng)).collect()
@@ -231,7 +236,7 @@ where
 {
     let devices = tandem_cuda::testing::gpus();
     // Two passes, and three.
-    for log_n in [10, 11, 14, 17, 19, 20] {
+    for log_n in [10, 11, 14, 17, 19, 20].into_iter().filter(|&log_n| log_n <= 11 || !is_watched()) {
         let Some(first) = devices.first() else { return };
         // Half a table and all smaller ones have room; a whole one would take more than its share.
         let cuda = Cuda::with_memory(&[*first], 16 * (32 << log_n) * 7).unwrap();
@@ -305,16 +310,37 @@ fn an_upload_beside_a_lanes_order_does_not_wait_for_it() {
     }
 }
 
+/// Kernels of the lane's order find what was uploaded beside it, however long that takes.
+#[test]
+fn what_arrived_is_there_for_kernels() {
+    const LOG_N: usize = 22;
+    let Some(cuda) = cuda() else { return };
+    let (n, part) = (1 << if is_watched() { 8 } else { LOG_N }, 1 << 8);
+    let values = random::<Bn254>(part, 3);
+    let doubled = wire::<Bn254>(&values.iter().map(|x| *x + x).collect::<Vec<_>>());
+    let mut source = cuda.host_buf::<Mont>(n).unwrap();
+    source.chunks_mut(part).for_each(|chunk| chunk.copy_from_slice(&wire::<Bn254>(&values)));
+    let source = std::sync::Arc::new(source);
+    for _ in 0..4 {
+        let arriving = cuda.upload_beside(Lane(0), &source).unwrap();
+        let mut sum = cuda.arrived(arriving).unwrap();
+        let two = <Bn254 as Curve>::Fr::from(2u64);
+        VecOps::<Bn254>::scale(&cuda, &mut sum, Bn254::mont(two)).unwrap();
+        let sum = cuda.download(&sum).unwrap().wait().unwrap();
+        assert!(sum.chunks(part).all(|chunk| chunk == doubled));
+    }
+}
+
 /// The sums of a batch are waited for while those of the next are made: a device is told of all batches in much less
 /// time than it takes for them. Large ones, so that a host that is busy with other programs tells of them soon enough, too.
 #[test]
 fn batches_of_sums_do_not_wait_for_each_other() {
-    const N: usize = 1 << 20;
     const BATCHES: usize = 8;
     let Some(cuda) = cuda() else { return };
-    let (plan, bases) = multiples(&cuda, N);
+    let n = if is_watched() { 1 << 8 } else { 1 << 20 };
+    let (plan, bases) = multiples(&cuda, n);
     let scalars: Vec<_> =
-        (0..2).map(|seed| cuda.upload(Lane(0), &wire::<Bn254>(&random::<Bn254>(N, seed))).unwrap()).collect();
+        (0..2).map(|seed| cuda.upload(Lane(0), &wire::<Bn254>(&random::<Bn254>(n, seed))).unwrap()).collect();
     let sum = |batch: usize| {
         let digits = ScalarRecoding::<Bn254>::recode(&cuda, &plan, Scalars::Mont(&scalars[batch % 2])).unwrap();
         Msm::<G1>::msm(&cuda, &bases, &digits, &Timeline::none()).unwrap()
@@ -333,5 +359,5 @@ fn batches_of_sums_do_not_wait_for_each_other() {
         told.as_secs_f64() / start.elapsed().as_secs_f64()
     });
     let least = shares.fold(1.0, f64::min);
-    assert!(least < 0.5, "the host was busy telling for {least:.2} of the time");
+    assert!(least < 0.5 || is_watched(), "the host was busy telling for {least:.2} of the time");
 }
