@@ -90,7 +90,10 @@ impl<B: Backend> Suite<'_, B> {
             }
         }
         let none = self.backend.upload_to_all(&[], &Arc::new(self.backend.host_buf::<Mont>(9)?), &Timeline::none())?;
-        self.that(none.is_empty(), "upload to no lane")
+        self.that(none.is_empty(), "upload to no lane")?;
+        let source = Arc::new(self.backend.host_buf::<Mont>(9)?);
+        let twice = self.backend.upload_to_all(&[Lane(0), Lane(0)], &source, &Timeline::none());
+        self.refused(twice, "upload to a lane twice")
     }
 
     /// Uploads beside a lane's order, used in another order than they were begun in, and one that nobody takes.

@@ -435,10 +435,15 @@ mod tests {
     fn every_stream_is_waited_for() {
         let Some(ctx) = ctx() else { return };
         for stream in [&ctx.stream, &ctx.reduce_stream, &ctx.upload_stream, &ctx.cleanup_stream] {
-            let done = busy(&ctx, stream);
-            assert!(!done.is_done().unwrap(), "it is synchronized meanwhile, or this test shows nothing");
-            ctx.synchronize().unwrap();
-            assert!(done.is_done().unwrap());
+            // A host that is late finds the work done, and sees nothing: it tries again.
+            let is_awaited = || {
+                let done = busy(&ctx, stream);
+                let is_early = !done.is_done().unwrap();
+                ctx.synchronize().unwrap();
+                assert!(done.is_done().unwrap());
+                is_early
+            };
+            assert!(std::iter::repeat_with(is_awaited).take(50).any(|early| early), "the work was always done");
         }
     }
 

@@ -4,12 +4,14 @@
 use ark_ec::{CurveGroup, PrimeGroup};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tandem_ops::cpu::Cpu;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Direction, Error, Group, Lane, Mont, Msm, MsmRequest,
-    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, Timeline, VecOps,
+    Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Direction, Error, Family, Group, Lane, Mont, Msm,
+    MsmRequest, MsmSet, Ntt, NttOp, NttSpread, Order, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
+    ScalarRecoding, Scalars, Timeline, VecOps,
 };
 use tandem_ops_cuda::Cuda;
 
@@ -93,6 +95,8 @@ fn misuse_is_an_error() {
     for (i, error) in errors.iter().enumerate() {
         assert!(matches!(error, Some(Error::Invalid { .. })), "case {i}: {error:?}");
     }
+    let past = cuda.write(&mut buf, 1, &[value; 4]).unwrap_err().to_string();
+    assert!(past.contains("4 elements at 1 of a buffer of 4"), "{past}");
     match cuda.alloc::<Mont>(Lane(0), 1 << 45).err() {
         Some(Error::OutOfMemory { wanted, free, device, .. }) => {
             assert_eq!(wanted, 32 << 45);
@@ -273,11 +277,107 @@ fn transforms_with_half_a_table() {
     halves_of_tables::<Bls12_381>();
 }
 
+/// A plan says how digits lie in memory, which differs from curve to curve.
+#[test]
+fn a_plan_of_another_curve_is_refused() {
+    type Other = <Bls12_381 as Curve>::G1;
+    let Some(cuda) = cuda() else { return };
+    let (plan, _) = multiples(&cuda, 16);
+    let scalars = cuda.upload(Lane(0), &wire::<Bls12_381>(&random::<Bls12_381>(16, 1))).unwrap();
+    let digits = ScalarRecoding::<Bls12_381>::recode(&cuda, &plan, Scalars::Mont(&scalars)).map(drop);
+    let points = vec![Other::from_ark(&<Other as Group>::Ark::generator().into_affine()); 16];
+    let bases = Msm::<Other>::load(&cuda, Lane(0), &plan, 0, points.as_slice().into()).map(drop);
+    for refused in [digits, bases] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("a plan for") && error.contains("used for"), "{error}");
+    }
+}
+
+/// Two GPUs that reach each other's memory, and one of which is late with what it was told.
+fn late() -> Option<Cuda> {
+    let gpus = tandem_cuda::testing::at_least(2);
+    let [first, second, ..] = &gpus[..] else { return None };
+    if !first.can_access(*second).unwrap() || !second.can_access(*first).unwrap() {
+        tandem_cuda::testing::skipped("the first two GPUs do not reach each other");
+        return None;
+    }
+    Some(Cuda::open(&[*first, *second]).unwrap())
+}
+
+/// Work of some milliseconds for a lane.
+fn keep_busy(cuda: &Cuda, lane: Lane) {
+    let op =
+        NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::Natural };
+    let mut busy = cuda.alloc::<Mont>(lane, 1 << 22).unwrap();
+    (0..8).for_each(|_| Ntt::<Bn254>::ntt(cuda, &mut busy, op).unwrap());
+}
+
+/// What one lane reads of another is what that lane has been told to put there, however late that is.
+#[test]
+fn reductions_wait_for_who_holds_the_elements() {
+    let Some(cuda) = late() else { return };
+    let n = 1 << 16;
+    let values: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let sum = values.iter().fold(0u64, |sum, value| sum.wrapping_add(*value));
+    for lane in [Lane(0), Lane(1)] {
+        let mut part = cuda.alloc::<u64>(lane, n).unwrap();
+        let source = cuda.upload(lane, &values).unwrap();
+        cuda.synchronize().unwrap();
+        keep_busy(&cuda, lane);
+        part = {
+            let late = cuda.copy(&source, 0..n, lane).unwrap();
+            drop(part);
+            late
+        };
+        let got = cuda.reduce::<u64>(ReduceOp::Sum, &[&part], Some(ReduceWay::Peer)).unwrap();
+        assert_eq!(got.wait().unwrap(), sum, "{lane:?}");
+    }
+}
+
+/// Shards send to memory that a late lane still uses for something else: not before it has done that.
+#[test]
+fn spread_transforms_wait_for_late_lanes() {
+    const LOG_SHARD: u32 = 16;
+    let Some(cuda) = late() else { return };
+    let n = 1 << LOG_SHARD;
+    let op =
+        NttOp { direction: Direction::Forward, coset: Coset::Subgroup, input: Order::Natural, output: Order::Natural };
+    let values = wire::<Bn254>(&random::<Bn254>(n, 4));
+    for lane in [Lane(0), Lane(1)] {
+        let mut shards = [Lane(0), Lane(1)].map(|lane| cuda.upload(lane, &values).unwrap());
+        let used = cuda.upload(lane, &values).unwrap();
+        cuda.synchronize().unwrap();
+        keep_busy(&cuda, lane);
+        let copied = cuda.copy(&used, 0..n, lane).unwrap();
+        // The lane's next allocation of this size takes its memory, once the copy has been made.
+        drop(used);
+        let [a, b] = &mut shards;
+        NttSpread::<Bn254>::ntt_spread(&cuda, &mut [a, b], op).unwrap();
+        assert!(cuda.download(&copied).unwrap().wait().unwrap() == values, "{lane:?}");
+    }
+}
+
+#[test]
+fn a_hasher_serves_the_lanes_that_it_was_made_for() {
+    let Some(cuda) = late() else { return };
+    let params = PoseidonParams::new(Family::Circomlib, 2).unwrap();
+    let alone = Cuda::open(&tandem_cuda::testing::gpus()[..1]).unwrap();
+    let hasher = Poseidon::<Bn254>::hasher(&alone, params).unwrap();
+    let input = cuda.upload(Lane(1), &wire::<Bn254>(&random::<Bn254>(2, 1))).unwrap();
+    let mut out = cuda.alloc::<Mont>(Lane(1), 1).unwrap();
+    let error = Poseidon::<Bn254>::poseidon(&cuda, &hasher, &input, &mut out).unwrap_err().to_string();
+    assert!(error.contains("lane 1; the hasher is for 1"), "{error}");
+}
+
+/// Held by tests that time copies, or make many: there is one engine for them.
+static COPIES: Mutex<()> = Mutex::new(());
+
 /// The upload begins after eight transforms were enqueued, and ends before them. What is uploaded is there for what comes then.
 #[test]
 fn an_upload_beside_a_lanes_order_does_not_wait_for_it() {
     const LOG_N: usize = 22;
     let Some(cuda) = cuda() else { return };
+    let _alone = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
     let (lane, n) = (Lane(0), 1 << LOG_N);
     let (values, other) = (wire::<Bn254>(&random::<Bn254>(n, 1)), wire::<Bn254>(&random::<Bn254>(1 << 16, 2)));
     let op =
@@ -315,6 +415,7 @@ fn an_upload_beside_a_lanes_order_does_not_wait_for_it() {
 fn what_arrived_is_there_for_kernels() {
     const LOG_N: usize = 22;
     let Some(cuda) = cuda() else { return };
+    let _alone = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
     let (n, part) = (1 << if is_watched() { 8 } else { LOG_N }, 1 << 8);
     let values = random::<Bn254>(part, 3);
     let doubled = wire::<Bn254>(&values.iter().map(|x| *x + x).collect::<Vec<_>>());

@@ -1,6 +1,6 @@
 //! Memory and ordered queues of work.
 
-use crate::{HostBuf, Pending, Result, Timeline, Wire};
+use crate::{Error, HostBuf, Pending, Result, Timeline, Wire};
 use std::sync::Arc;
 
 /// One ordered queue of work with memory of its own: a GPU of a team, or a share of the CPU. What is enqueued on
@@ -68,6 +68,17 @@ impl<B> Arriving<B> {
     }
 }
 
+/// Fails where a lane is named twice.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn check_lanes_differ(op: &'static str, lanes: &[Lane]) -> Result<()> {
+    match lanes.iter().enumerate().find(|(i, lane)| lanes[..*i].contains(lane)) {
+        Some((_, lane)) => Err(Error::invalid(op, format!("lane {} is named twice", lane.0))),
+        None => Ok(()),
+    }
+}
+
 /// Who computes: memory, queues and time. The primitives are traits of their own on top of it.
 ///
 /// Operations take effect in the order in which they are called, lane by lane; an operation that reads a buffer
@@ -125,7 +136,7 @@ pub trait Backend: Send + Sync + 'static {
     /// pieces, `timeline` gets spans of that.
     ///
     /// # Errors
-    /// As [`Backend::alloc`].
+    /// A lane is named twice; as [`Backend::alloc`].
     fn upload_to_all<T: Wire>(
         &self,
         lanes: &[Lane],
@@ -133,6 +144,7 @@ pub trait Backend: Send + Sync + 'static {
         timeline: &Timeline,
     ) -> Result<Vec<Self::Buf<T>>> {
         let _ = timeline;
+        check_lanes_differ("upload", lanes)?;
         lanes.iter().map(|&lane| self.upload(lane, src)).collect()
     }
 

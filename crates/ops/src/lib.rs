@@ -31,7 +31,7 @@ pub mod timeline;
 pub mod vector;
 pub mod wire;
 
-pub use backend::{Arriving, Backend, Buffer, DeviceKind, Info, Lane};
+pub use backend::{check_lanes_differ, Arriving, Backend, Buffer, DeviceKind, Info, Lane};
 pub use batch_inverse::BatchInverse;
 pub use curve::{Bls12_381, Bn254, Curve, CurveId, Group, G1, G2};
 pub use error::{Error, Result};

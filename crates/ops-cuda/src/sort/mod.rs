@@ -67,6 +67,18 @@ fn piece<K: SortKey>(keys: &CudaBuf<K>, values: Option<&CudaBuf<K>>) -> Piece<K>
     Piece { lane: keys.lane(), length: keys.len(), keys: keys.ptr(), values: values.map(CudaBuf::ptr) }
 }
 
+/// Takes samples until one spreads the keys: `attempt(seed)` returns what the first lane that failed says, or 0.
+fn until_spread(mut attempt: impl FnMut(u64) -> Result<u32>) -> Result<()> {
+    for seed in 1..=ATTEMPTS {
+        match attempt(seed)?.cast_signed() {
+            0 => return Ok(()),
+            ffi::TANDEM_SORT_CROWDED => {}
+            _ => return Err(Error::invalid(OP, "keys were left unsorted: the lists of segments were too short")),
+        }
+    }
+    Err(Error::invalid(OP, format!("{ATTEMPTS} samples could not spread the keys over the lanes")))
+}
+
 impl Cuda {
     fn way<K: SortKey>(&self, pieces: &[Piece<K>], options: SortOptions) -> Result<SortWay> {
         if pieces.len() > LANES {
@@ -103,19 +115,14 @@ impl Cuda {
         if pieces.iter().all(|p| p.length == 0) {
             return Ok(());
         }
-        for seed in 1..=ATTEMPTS {
+        until_spread(|seed| {
             let done = self.attempt(pieces, descending, seed);
             // Other lanes may still write to memory that a failure is about to free.
             if done.is_err() {
                 self.synchronize()?;
             }
-            match done?.cast_signed() {
-                0 => return Ok(()),
-                ffi::TANDEM_SORT_CROWDED => {}
-                _ => return Err(Error::invalid(OP, "keys were left unsorted: the lists of segments were too short")),
-            }
-        }
-        Err(Error::invalid(OP, format!("{ATTEMPTS} samples could not spread the keys over the lanes")))
+            done
+        })
     }
 
     /// The sort with one sample; returns what the first lane that failed says, or 0.
@@ -188,6 +195,24 @@ impl Cuda {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_are_taken_until_one_spreads_the_keys() {
+        let crowded = ffi::TANDEM_SORT_CROWDED.cast_unsigned();
+        let run = |says: &dyn Fn(u64) -> u32| {
+            let mut taken = 0;
+            let done = until_spread(|seed| {
+                taken = seed;
+                Ok(says(seed))
+            });
+            (done, taken)
+        };
+        assert!(matches!(run(&|_| 0), (Ok(()), 1)));
+        assert!(matches!(run(&|seed| if seed < 3 { crowded } else { 0 }), (Ok(()), 3)));
+        assert!(matches!(run(&|_| crowded), (Err(Error::Invalid { .. }), ATTEMPTS)));
+        assert!(matches!(run(&|_| crowded + 1), (Err(Error::Invalid { .. }), 1)));
+        assert!(until_spread(|_| Err(Error::invalid(OP, "lost"))).is_err());
+    }
     use tandem_ops::sort::scratch_bytes;
 
     /// Bytes that a launcher asks for on one of `lanes` lanes with `share` keys each.
