@@ -155,14 +155,14 @@ part() {
 # between GPUs has all of them. The suite's half that compares every operation with the CPU is left out. Sizes for memcheck and for
 # racecheck, which takes far longer and far more memory: there long ones come in shares, so that each ends in two minutes.
 parts() {
-    local filter memory race gpus shares gb number=0 tool size share of gpu name program i one
+    local filter memory race gpus on shares gb number=0 tool size share of gpu name program i one
     while read -r filter memory race gpus shares gb; do
         for tool in $tools; do
-            size=$memory of=1
-            [ "$tool" = racecheck ] && size=$race of=$shares
+            size=$memory of=1 on=${gpus%,*}
+            [ "$tool" = racecheck ] && size=$race of=$shares on=${gpus#*,}
             for ((share = 0; share < of; share++)); do
                 number=$((number + 1))
-                [ "$gpus" = one ] && gpu=$((number % TANDEM_REQUIRE_GPU)) || gpu=all
+                [ "$on" = one ] && gpu=$((number % TANDEM_REQUIRE_GPU)) || gpu=all
                 name=conformance-${filter//::/-}
                 [ "$of" -eq 1 ] || name+=-$share
                 echo "$([ "$tool" = racecheck ] && echo "$gb" || echo 4) $tool $name $size $share/$of $gpu" \
@@ -186,7 +186,7 @@ parts() {
     done
 }
 
-# filter, log2 of sizes for memcheck and racecheck, GPUs, shares and GB under racecheck
+# filter, log2 of sizes for memcheck and racecheck, GPUs (or those for memcheck, then those for racecheck), shares and GB under racecheck
 filters='msm::Bls12_381 8 4 one 12 64
 msm::Bn254 8 4 one 12 64
 ntt_spread::Bls12_381 6 4 all 1 8
@@ -202,7 +202,7 @@ ntt::Goldilocks 8 6 one 1 8
 ntt::BabyBear 8 6 one 1 8
 poseidon::Bls12_381 6 4 one 1 8
 poseidon::Bn254 6 4 one 1 8
-sort 8 6 all 4 16
+sort 8 6 all,one 4 16
 memory 8 6 all 1 8
 spmv 8 6 one 1 8
 vector 8 6 one 1 8

@@ -186,6 +186,22 @@ mod tests {
         }
     }
 
+    /// Times that are taken in another order than they were measured in do not put an older base in a later one's place.
+    #[test]
+    fn a_base_is_never_older_than_the_one_before() {
+        let Some(lanes) = lanes() else { return };
+        let clock = Arc::new(Clock::new(&lanes).unwrap());
+        let (first, second) = (Recorded::new(&lanes, &clock), Recorded::new(&lanes, &clock));
+        for recorded in [&first, &second] {
+            std::thread::sleep(Duration::from_millis(1050));
+            span(recorded, 0, "x");
+        }
+        let later = second.take().unwrap()[0].start_us;
+        let earlier = first.take().unwrap()[0].start_us;
+        assert!(1.05e6 <= earlier && earlier + 1.05e6 <= later, "{earlier} and {later} us");
+        assert_eq!(clock.bases()[0].1, later);
+    }
+
     #[test]
     fn spans_are_of_their_own_streams() {
         let Some(lanes) = lanes() else { return };
