@@ -18,6 +18,11 @@ const jobs = {
     write(publics, result.publicSignals);
     return null;
   },
+  async groth16Setup(r1cs, ptau, zkey) {
+    const refused = await snarkjs.zKey.newZKey(r1cs, ptau, zkey);
+    if (refused === -1) throw new Error("snarkjs made no key");
+    return null;
+  },
   async plonkSetup(r1cs, ptau, zkey) {
     const refused = await snarkjs.plonk.setup(r1cs, ptau, zkey);
     if (refused === -1) throw new Error("snarkjs made no key");

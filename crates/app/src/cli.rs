@@ -61,12 +61,13 @@ pub(crate) enum Command {
     #[command(after_help = "Names come from the file that circom --sym writes. No value of the witness is shown.\n\n\
         Example:\n  tandem check circuit.r1cs witness.wtns --sym circuit.sym")]
     Check(Check),
-    /// Make a key for a circuit: for Groth16 a test key, NOT for production; for PLONK of powers of tau
+    /// Make a key for a circuit: a test key, NOT for production, or of powers of tau
     #[command(
-        after_help = "Groth16: whoever makes such a key can know the secret behind it and forge proofs. Use it for tests and benches;\n\
-        use a ceremony (snarkjs groth16 setup, zkey contribute) for a key that must be trusted.\n\
-        PLONK: the key is that of snarkjs, byte for byte. It needs no ceremony of its own and is as good as the powers of tau.\n\n\
+        after_help = "A test key: whoever makes it can know the secret behind it and forge proofs. Use it for tests and benches.\n\
+        With --ptau the key is that of snarkjs, byte for byte. A Groth16 one is the first of a ceremony: go on with\n\
+        snarkjs zkey contribute. A PLONK one needs no ceremony of its own and is as good as the powers of tau.\n\n\
         Examples:\n  tandem setup circuit.r1cs circuit.zkey\n  \
+        tandem setup --ptau pot.ptau circuit.r1cs circuit_0000.zkey\n  \
         tandem setup --protocol plonk --ptau pot.ptau circuit.r1cs circuit.zkey"
     )]
     Setup(Setup),
@@ -325,10 +326,10 @@ pub(crate) struct Setup {
     /// The proof system
     #[arg(long, value_enum, default_value = "groth16")]
     pub(crate) protocol: Protocol,
-    /// The powers of tau, for PLONK
+    /// The powers of tau, prepared for phase 2: for PLONK, and for the first key of a Groth16 ceremony
     #[arg(long, value_name = "PTAU", value_parser = input(), required_if_eq("protocol", "plonk"))]
     pub(crate) ptau: Option<PathBuf>,
-    /// Draw the secret of a Groth16 key from this text, so that the same text gives the same key
+    /// Draw the secret of a test key from this text, so that the same text gives the same key
     #[arg(long, value_name = "TEXT")]
     pub(crate) seed: Option<String>,
     #[command(flatten)]

@@ -201,7 +201,7 @@ fn trust(contributions: Option<&Contributions>) -> Option<&'static str> {
              use it for tests, never in production",
         ),
         Some(_) => Some(
-            "NO CONTRIBUTIONS: fresh from snarkjs groth16 setup; anybody can forge proofs for it; \
+            "NO CONTRIBUTIONS: a ceremony's first key; anybody can forge proofs for it; \
              run snarkjs zkey contribute before you use it",
         ),
     }

@@ -13,18 +13,17 @@ pub(crate) fn run(session: &Session, args: &cli::Setup) -> Outcome {
             let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
             session.trace.step("setup", || tandem_engine::setup(&args.r1cs, &args.zkey, &options, &session.bars))?
         }
-        (Protocol::Groth16, Some(_), _) => return Err(Failure::input(
-            "--ptau is for PLONK: a Groth16 test key takes no powers of tau, and one to be trusted needs a ceremony, \
-                 which npx snarkjs groth16 setup begins; add --protocol plonk, or leave --ptau out",
-        )),
-        (Protocol::Plonk, _, Some(_)) => {
-            return Err(Failure::input("--seed is for Groth16: a PLONK key has no secret of its own; leave it out"))
+        (_, Some(_), Some(_)) => {
+            return Err(Failure::input("--seed is for test keys: a key of powers of tau draws nothing; leave it out"))
         }
+        (Protocol::Groth16, Some(ptau), None) => session
+            .trace
+            .step("setup", || tandem_engine::setup_ceremony(&args.r1cs, ptau, &args.zkey, &session.bars))?,
         (Protocol::Plonk, Some(ptau), None) => {
             session.trace.step("setup", || tandem_engine::setup_plonk(&args.r1cs, ptau, &args.zkey, &session.bars))?
         }
         // The command line asks for it.
-        (Protocol::Plonk, None, None) => return Err(Failure::input("--protocol plonk needs --ptau")),
+        (Protocol::Plonk, None, _) => return Err(Failure::input("--protocol plonk needs --ptau")),
     };
     session.trace.stages(&made.stages);
     session.bars.clear();
@@ -33,7 +32,12 @@ pub(crate) fn run(session: &Session, args: &cli::Setup) -> Outcome {
 }
 
 fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
-    let (key, is_test) = (&made.key, args.protocol == Protocol::Groth16);
+    let key = &made.key;
+    let kind = match (args.protocol, &args.ptau) {
+        (Protocol::Plonk, _) => "PLONK",
+        (Protocol::Groth16, Some(_)) => "ceremony's first",
+        (Protocol::Groth16, None) => "TEST",
+    };
     if args.json.json {
         let mut facts = json!({
             "protocol": key.protocol.to_string(),
@@ -55,9 +59,8 @@ fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
     }
     let gates = made.gates.map_or(String::new(), |gates| format!(", {gates} gates"));
     session.note(&format!(
-        "{}: a {} key ({}, {} constraints{gates}, domain 2^{}, {})",
+        "{}: a {kind} key ({}, {} constraints{gates}, domain 2^{}, {})",
         args.zkey.display(),
-        if is_test { "TEST" } else { "PLONK" },
         key.curve,
         made.constraints,
         key.domain.trailing_zeros(),
@@ -66,9 +69,16 @@ fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
     if session.verbose {
         session.note(report::stages(&made.stages).trim_end());
     }
-    if is_test {
-        // Said even with --quiet.
-        report::warn("not for production: whoever ran this can know the key's secret and forge proofs");
+    // Said even with --quiet.
+    match (args.protocol, &args.ptau) {
+        (Protocol::Plonk, _) => {}
+        (Protocol::Groth16, Some(_)) => report::warn(
+            "not for production yet: proofs for this key can be forged until somebody contributes to it; \
+             npx snarkjs zkey contribute",
+        ),
+        (Protocol::Groth16, None) => {
+            report::warn("not for production: whoever ran this can know the key's secret and forge proofs");
+        }
     }
 }
 

@@ -355,6 +355,68 @@ fn snarkjs(name: &str) -> Vec<u8> {
     fs::read(root().join("crates/formats/tests/data").join(name)).unwrap()
 }
 
+/// A file without these sections.
+fn without(file: &[u8], ids: &[u32]) -> Vec<u8> {
+    let mut rest = file[..12].to_vec();
+    let kept: Vec<_> = sections(file).into_iter().filter(|(id, ..)| !ids.contains(id)).collect();
+    rest[8..].copy_from_slice(&(kept.len() as u32).to_le_bytes());
+    kept.iter().for_each(|(_, head, start, length)| rest.extend(&file[*head..start + length]));
+    rest
+}
+
+/// A point of a section.
+fn point(file: &[u8], section: u32, size: usize, number: usize) -> Vec<u8> {
+    let (_, _, start, _) = sections(file).into_iter().find(|s| s.0 == section).unwrap();
+    file[start + number * size..][..size].to_vec()
+}
+
+/// What the first key of a ceremony is made of.
+#[test]
+fn powers_of_tau_that_no_ceremony_can_go_on_with() {
+    let place = Place::new();
+    for name in ["mul.r1cs", "bn128.prepared.ptau", "bls12-381.prepared.ptau", "bn128.ptau"] {
+        place.write(name, &snarkjs(name));
+    }
+    let ptau = snarkjs("bn128.prepared.ptau");
+    let setup = |ptau: &str, more: &[&str], parts: &[&str]| {
+        place.refused(&[&["setup", "--ptau", ptau, "mul.r1cs", "new.zkey"][..], more].concat(), parts);
+    };
+    setup("bn128.prepared.ptau", &["--seed", "x"], &["--seed is for test keys"]);
+    setup("bls12-381.prepared.ptau", &[], &["powers of tau for bls12-381, expected those for bn254"]);
+    setup("mul.r1cs", &[], &["mul.r1cs: "]);
+    place.write("unprepared", &without(&ptau, &[12, 13, 14, 15]));
+    setup("unprepared", &[], &["unprepared: ", "not prepared for phase 2", "powersoftau prepare phase2"]);
+    for (_, head, start, length) in sections(&ptau) {
+        for cut in [head, head + 4, start, start + length / 2, (start + length).saturating_sub(1)] {
+            place.write("cut", &ptau[..cut]);
+            setup("cut", &[], &["cut: "]);
+        }
+    }
+    // Points of their group, at the wrong place: the circuit has eight rows, whose bases follow those of one to four. Of sections 4 and 5 the
+    // first point is used.
+    const ROWS: usize = 8;
+    let [one, tau] = [0, 1].map(|i| [point(&ptau, 2, 64, i), point(&ptau, 3, 128, i)]);
+    for (section, at, bytes, what) in [
+        (2, 64 * 6, &one[0], "the powers of tau are not those of one tau"),
+        (3, 128, &one[1], "the powers of tau are not those of one tau"),
+        (4, 0, &tau[0], "Lagrange basis times alpha"),
+        (5, 0, &tau[0], "beta is not the same"),
+        (6, 0, &tau[1], "beta is not the same"),
+        (12, 64 * (ROWS - 1), &tau[0], "Lagrange basis in G1"),
+        (12, 64 * (2 * ROWS), &tau[0], "Lagrange basis of the doubled domain"),
+        (13, 128 * (2 * ROWS - 2), &tau[1], "Lagrange basis in G2"),
+        (14, 64 * ROWS, &tau[0], "Lagrange basis times alpha"),
+        (15, 64 * ROWS, &tau[0], "Lagrange basis times beta"),
+    ] {
+        place.write("bad", &patched(&ptau, section, at, bytes));
+        setup("bad", &[], &["bad: ", what]);
+    }
+    // The modulus as a coordinate.
+    let p = ptau[12 + 12 + 4..][..32].to_vec();
+    place.write("bad", &patched(&ptau, 13, 128 * ROWS, &p));
+    setup("bad", &[], &["bad: section 13 (Lagrange basis in G2)", "below the base field modulus"]);
+}
+
 #[test]
 fn plonk_files_that_are_damaged_or_do_not_belong_together() {
     let place = Place::new();
@@ -402,8 +464,8 @@ fn plonk_files_that_are_damaged_or_do_not_belong_together() {
     place.write("bad", &patched(&ptau, 2, 64 * 5, &[1]));
     refused_setup("bad", "mul.r1cs", &["bad: the power 5 of tau is not on the curve"]);
     place.refused(&["setup", "--protocol", "plonk", "mul.r1cs", "new.zkey"], &["--ptau"]);
-    place.refused(&["setup", "--ptau", "bn128.ptau", "mul.r1cs", "new.zkey"], &["--ptau is for PLONK"]);
-    place.refused(&[&setup[..], &["bn128.ptau", "mul.r1cs", "k", "--seed", "x"]].concat(), &["--seed is for Groth16"]);
+    place
+        .refused(&[&setup[..], &["bn128.ptau", "mul.r1cs", "k", "--seed", "x"]].concat(), &["--seed is for test keys"]);
     place.refused(&[&setup[..], &["bn128.ptau", "mul.r1cs", "bn128.ptau"]].concat(), &["replace the input"]);
     place.refused(&["ptau", "4", "new.ptau"], &["--test"]);
     for power in ["0", "28", "-1", "x"] {

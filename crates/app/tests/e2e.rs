@@ -3,6 +3,8 @@
 //!
 //! Needs node and the packages of tests/e2e (`npm ci --prefix tests/e2e --ignore-scripts`). Without them it fails.
 
+#[path = "e2e/ceremony.rs"]
+mod ceremony;
 #[path = "e2e/plonk.rs"]
 mod plonk;
 mod support;

@@ -289,9 +289,6 @@ fn words_of_snarkjs_work() {
 fn other_words_of_snarkjs_are_answered_with_what_to_type() {
     let folder = place();
     let refused = |args: &[&str], parts: &[&str]| refused_in(folder.path(), args, parts);
-    let setup = ["tandem setup my.r1cs 'my key.zkey'", "npx snarkjs groth16 setup my.r1cs my.ptau 'my key.zkey'"];
-    refused(&["groth16", "setup", "my.r1cs", "my.ptau", "my key.zkey"], &setup);
-    refused(&["g16s", "my.r1cs", "my.ptau", "my key.zkey"], &setup);
     let verify = ["npx snarkjs zkey verify my.r1cs my.ptau my.zkey", "tandem inspect my.zkey"];
     refused(&["zkey", "verify", "my.r1cs", "my.ptau", "my.zkey"], &verify);
     let values = ["npx snarkjs wtns export json my.wtns my.json", "tandem inspect my.wtns"];

@@ -126,9 +126,9 @@ fn setup_on<C: Curve>(
         Some(seed) => Secret::<C>::from_seed(blake3::derive_key("tandem setup seed", seed.as_bytes())),
         None => Secret::random().map_err(prover_error)?,
     };
-    let mut sink = FileSink::<C> { output: Some(Output::create(zkey)?), writer: None };
+    let mut sink = FileSink::<C>::new(Output::create(zkey)?);
     let shape = setup::setup(&FileCircuit(r1cs), &secret, &mut sink, progress).map_err(prover_error)?;
-    let output = sink.finish().map_err(prover_error)?;
+    let output = sink.finish(&[0; 64]).map_err(prover_error)?;
     let made = stage("make key", started);
     let file_bytes = output.written();
     output::commit([output])?;
@@ -188,7 +188,7 @@ impl<C: Curve> Circuit<C> for FileCircuit<'_> {
 }
 
 /// A key on its way into a file, sections in snarkjs's order for a new key.
-struct FileSink<C: Curve> {
+pub(crate) struct FileSink<C: Curve> {
     /// Until the header is there.
     output: Option<Output>,
     writer: Option<ZkeyWriter<Output, C>>,
@@ -198,6 +198,10 @@ struct FileSink<C: Curve> {
 const SECTIONS: u32 = 10;
 
 impl<C: Curve> FileSink<C> {
+    pub(crate) fn new(output: Output) -> Self {
+        Self { output: Some(output), writer: None }
+    }
+
     fn write(
         &mut self,
         work: impl FnOnce(&mut ZkeyWriter<Output, C>) -> std::io::Result<()>,
@@ -208,9 +212,9 @@ impl<C: Curve> FileSink<C> {
         }
     }
 
-    /// A key made here has no hash of a ceremony: it stays zero, and no contribution is claimed.
-    fn finish(mut self) -> tandem_groth16::Result<Output> {
-        self.write(|writer| writer.no_contributions(&[0; 64]))?;
+    /// A key that nobody has contributed to. That of no ceremony has a circuit hash of zeros.
+    pub(crate) fn finish(mut self, circuit_hash: &[u8; 64]) -> tandem_groth16::Result<Output> {
+        self.write(|writer| writer.no_contributions(circuit_hash))?;
         let writer = self.writer.take().ok_or_else(|| tandem_groth16::Error::Output("the key is empty".into()))?;
         writer.finish().map_err(write_error)
     }

@@ -1,12 +1,13 @@
 //! PLONK keys, of a circuit and powers of tau.
 
-use crate::files::{refuse_custom_gates, write_error, FileCircuit};
+use crate::files::{write_error, FileCircuit};
 use crate::key::stage;
+use crate::powers::Files;
 use crate::{Error, KeyInfo, Progress, Result, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::plonk::PlonkSection;
-use tandem_formats::{output, Output, PlonkHeader, PlonkWriter, Protocol, PtauFile, R1cs, R1csFile};
+use tandem_formats::{output, Output, PlonkHeader, PlonkWriter, Protocol, PtauFile, R1cs};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{with_curve, Curve};
 use tandem_plonk::setup::{self, KeySink, Part};
@@ -19,33 +20,11 @@ use tandem_plonk::{Gates, Shape, VerifyingKey};
 /// [`Error::BadInput`] for files that are no good or do not belong together, powers of tau that are too few, or a key that cannot be
 /// written.
 pub fn setup_plonk(r1cs: &Path, ptau: &Path, zkey: &Path, progress: &dyn Progress) -> Result<SetupReport> {
-    tandem_ops::threads::ready()?;
-    let started = Instant::now();
-    progress.start("read circuit", 0);
-    let powers = PtauFile::open(ptau)?;
-    let bytes = R1csFile::open(r1cs)?.read()?;
-    let circuit = R1cs::parse(&bytes).map_err(|e| e.in_file(r1cs))?;
-    refuse_custom_gates(&circuit, r1cs)?;
-    let curve = circuit.header.curve;
-    if powers.header.curve != curve {
-        return Err(Error::input(format!(
-            "{}: powers of tau for {}, expected those for {curve} as {} is; use files made for one curve",
-            ptau.display(),
-            powers.header.curve,
-            r1cs.display()
-        )));
-    }
-    let read = stage("read circuit", started);
     let files = Files { r1cs, ptau, zkey };
-    let mut report = with_curve!(curve, C => setup_on::<C>(&circuit, &powers, &files, progress))?;
-    report.stages.insert(0, read);
-    Ok(report)
-}
-
-struct Files<'a> {
-    r1cs: &'a Path,
-    ptau: &'a Path,
-    zkey: &'a Path,
+    files.set_up(
+        progress,
+        |circuit, powers| with_curve!(circuit.header.curve, C => setup_on::<C>(circuit, powers, &files, progress)),
+    )
 }
 
 fn setup_on<C: Curve>(
@@ -54,13 +33,7 @@ fn setup_on<C: Curve>(
     files: &Files<'_>,
     progress: &dyn Progress,
 ) -> Result<SetupReport> {
-    use tandem_groth16::Error as E;
-    let failed = |e| match e {
-        E::Output(why) => Error::input(format!("{}: {why}", files.zkey.display())),
-        // The powers of tau are all that a set-up checks.
-        E::Key(_) => Error::prover(e, files.ptau),
-        other => Error::prover(other, files.r1cs),
-    };
+    let failed = |error| files.failed(error);
     let started = Instant::now();
     let gates = Gates::<C>::of(&FileCircuit(r1cs), progress).map_err(failed)?;
     let made = stage("gates", started);
@@ -68,12 +41,8 @@ fn setup_on<C: Curve>(
     let shape = gates.shape();
     let needed = shape.domain.ilog2();
     if ptau.header.power < needed {
-        return Err(Error::input(format!(
-            "{}: powers of tau for 2^{} rows; the circuit has {} gates and needs 2^{needed}: use a file of power {needed} or more",
-            files.ptau.display(),
-            ptau.header.power,
-            shape.gates,
-        )));
+        let needs = format!("the circuit has {} gates and needs", shape.gates);
+        return Err(files.too_few(ptau, &needs, needed));
     }
     let tau = ptau.powers_g1::<C>(shape.powers())?;
     let [_, x_2] = ptau.powers_g2::<C>(2)?[..] else {

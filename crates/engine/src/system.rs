@@ -186,7 +186,7 @@ impl<C: Curve> System<C> for Plonk {
     }
 
     fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
-        tandem_plonk::check::check_powers::<C>(view.powers, &view.verifying.x_2, view.shape.domain, progress)
+        tandem_proof::powers::check_powers::<C>(view.powers, &view.verifying.x_2, view.shape.domain, progress)
     }
 
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {

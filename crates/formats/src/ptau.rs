@@ -87,9 +87,22 @@ pub struct PtauFile {
     file: RegularFile,
     /// What the file says of itself.
     pub header: PtauHeader,
-    /// Offsets of the powers in G1 and in G2.
-    offsets: [u64; 2],
+    /// Sections of points that are there: number, offset and bytes.
+    sections: Vec<(u32, u64, u64)>,
 }
+
+/// Sections of points, by number.
+const SECTIONS: [(u32, &str); 9] = [
+    (2, "tau G1"),
+    (3, "tau G2"),
+    (4, "alpha tau G1"),
+    (5, "beta tau G1"),
+    (6, "beta G2"),
+    (12, "Lagrange basis in G1"),
+    (13, "Lagrange basis in G2"),
+    (14, "Lagrange basis times alpha"),
+    (15, "Lagrange basis times beta"),
+];
 
 impl PtauFile {
     /// Opens a file and looks at its header.
@@ -101,48 +114,109 @@ impl PtauFile {
         let look = |heads: Heads| {
             let container = heads.container();
             let header = PtauHeader::of(&container)?;
-            let offset = |id| container.section(id).map(|section| section.offset() as u64);
-            Ok((header, [offset(2)?, offset(3)?]))
+            let there = SECTIONS.into_iter().filter(|(id, _)| container.has(*id));
+            let section = |(id, _)| container.section(id).map(|s| (id, s.offset() as u64, s.rest() as u64));
+            Ok((header, there.map(section).collect::<Result<_>>()?))
         };
         let looked = Heads::read(&file, FileKind::Ptau).and_then(look);
-        let (header, offsets) = looked.in_file(file.path())?;
-        Ok(Self { file, header, offsets })
+        let (header, sections) = looked.in_file(file.path())?;
+        Ok(Self { file, header, sections })
     }
 
-    /// The first `count` powers of tau in G1, with coordinates below the modulus. Whether they are points of the group is not checked.
+    /// The first `count` powers of tau in G1, with coordinates below the modulus. Whether they are points of the group is not checked, here
+    /// and below.
     ///
     /// # Errors
-    /// The file has fewer, or cannot be read; a coordinate is not below the modulus.
+    /// The file has fewer, is for another curve, or cannot be read; a coordinate is not below the modulus. Here and below.
     pub fn powers_g1<C: Curve>(&self, count: usize) -> Result<Vec<G1Point<C>>> {
-        self.points::<C, _>((2, "tau G1"), self.offsets[0], (2u64 << self.header.power) - 1, count)
+        self.points::<C, _>(2, 0, count)
     }
 
     /// The first `count` powers of tau in G2, likewise.
     ///
     /// # Errors
-    /// As for [`PtauFile::powers_g1`].
+    /// As above.
     pub fn powers_g2<C: Curve>(&self, count: usize) -> Result<Vec<G2Point<C>>> {
-        self.points::<C, _>((3, "tau G2"), self.offsets[1], 1 << self.header.power, count)
+        self.points::<C, _>(3, 0, count)
     }
 
-    fn points<C: Curve, P: Wire>(
-        &self,
-        section: (u32, &'static str),
-        start: u64,
-        has: u64,
-        count: usize,
-    ) -> Result<Vec<P>> {
-        let place = |offset| Place { section: Some(section), offset: Some(offset), ..Place::default() };
-        let problem = |offset, problem: String| FormatError::at(place(offset), problem).in_file(self.file.path());
+    /// alpha and beta in G1.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn alpha_beta_g1<C: Curve>(&self) -> Result<[G1Point<C>; 2]> {
+        let first = |id| self.points::<C, G1Point<C>>(id, 0, 1).map(|points| points[0]);
+        Ok([first(4)?, first(5)?])
+    }
+
+    /// beta in G2.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn beta_g2<C: Curve>(&self) -> Result<G2Point<C>> {
+        Ok(self.points::<C, G2Point<C>>(6, 0, 1)?[0])
+    }
+
+    /// A Lagrange basis of `rows` rows in G1, `rows` being a power of two. That of twice as many rows as the file serves lacks the highest
+    /// power of tau.
+    ///
+    /// # Errors
+    /// As above; the file is not prepared for phase 2.
+    pub fn lagrange_g1<C: Curve>(&self, basis: LagrangeBasis, rows: usize) -> Result<Vec<G1Point<C>>> {
+        let id = match basis {
+            LagrangeBasis::Powers => 12,
+            LagrangeBasis::Alpha => 14,
+            LagrangeBasis::Beta => 15,
+        };
+        // Bases of fewer rows come before.
+        self.points::<C, _>(id, rows as u64 - 1, rows)
+    }
+
+    /// The Lagrange basis of `rows` rows in G2.
+    ///
+    /// # Errors
+    /// As for [`PtauFile::lagrange_g1`].
+    pub fn lagrange_g2<C: Curve>(&self, rows: usize) -> Result<Vec<G2Point<C>>> {
+        self.points::<C, _>(13, rows as u64 - 1, rows)
+    }
+
+    /// The bytes of a point behind the first `count` powers of tau in G1, whatever they are; `None` where the file ends before.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn behind_powers_g1<C: Curve>(&self, count: usize) -> Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; size_of::<G1Point<C>>()];
+        let Some((_, start, _)) = self.sections.iter().find(|(id, ..)| *id == 2) else { return Ok(None) };
+        let at = start + count as u64 * bytes.len() as u64;
+        if at + bytes.len() as u64 > self.file.len() {
+            return Ok(None);
+        }
+        self.file.read_at(&mut bytes, at).in_file(self.file.path())?;
+        Ok(Some(bytes))
+    }
+
+    /// `count` points of a section from the `from`-th on.
+    fn points<C: Curve, P: Wire>(&self, id: u32, from: u64, count: usize) -> Result<Vec<P>> {
+        let name = SECTIONS.iter().find(|(other, _)| *other == id).map_or("points", |(_, name)| name);
+        let whole = |problem: String, remedy| FormatError::whole(problem, Some(remedy)).in_file(self.file.path());
         if self.header.curve != C::ID {
             let problem = format!("expected powers of tau for {}, found those for {}", C::ID, self.header.curve);
-            return Err(FormatError::whole(problem, Some("use files made for one curve")).in_file(self.file.path()));
+            return Err(whole(problem, "use files made for one curve"));
         }
-        if count as u64 > has {
-            return Err(problem(start, format!("expected {count} points or more, found {has}")));
+        let Some(&(_, start, bytes)) = self.sections.iter().find(|(other, ..)| *other == id) else {
+            let problem = format!("no {name} in section {id}: the powers of tau are not prepared for phase 2");
+            return Err(whole(problem, "prepare them with npx snarkjs powersoftau prepare phase2"));
+        };
+        let place = |offset| Place { section: Some((id, name)), offset: Some(offset), ..Place::default() };
+        let problem = |offset, problem: String| FormatError::at(place(offset), problem).in_file(self.file.path());
+        let has = bytes / size_of::<P>() as u64;
+        if from + count as u64 > has {
+            let wanted = from + count as u64;
+            return Err(problem(start, format!("expected {wanted} points or more, found {has}")));
         }
+        let start = start + from * size_of::<P>() as u64;
         let mut points = tandem_ops::memory::filled("read powers of tau", count, P::zeroed())
-            .map_err(|e| FormatError::whole(e.to_string(), Some(MORE_MEMORY)).in_file(self.file.path()))?;
+            .map_err(|e| whole(e.to_string(), MORE_MEMORY))?;
         self.file.read_at(bytemuck::cast_slice_mut(&mut points), start).in_file(self.file.path())?;
         if let Some(at) = coordinate_not_below::<C>(bytemuck::cast_slice(&points)) {
             let width = modulus::base(C::ID).len() as u64 * 8;
@@ -151,4 +225,15 @@ impl PtauFile {
         }
         Ok(points)
     }
+}
+
+/// What a Lagrange basis in G1 is multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LagrangeBasis {
+    /// By 1: that of the powers of tau.
+    Powers,
+    /// By alpha.
+    Alpha,
+    /// By beta.
+    Beta,
 }

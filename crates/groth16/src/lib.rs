@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod blinding;
+pub mod ceremony;
 pub mod check;
 pub mod digits;
 mod finish;

@@ -267,7 +267,7 @@ fn evaluate<C: Curve>(
 }
 
 /// Reports rows in steps that cost nothing, and asks whether to stop.
-fn tick(row: usize, progress: &dyn Progress) -> Result<()> {
+pub(crate) fn tick(row: usize, progress: &dyn Progress) -> Result<()> {
     const STEP: usize = 1 << 14;
     if row.is_multiple_of(STEP) {
         progress.advance(STEP as u64);
@@ -278,7 +278,7 @@ fn tick(row: usize, progress: &dyn Progress) -> Result<()> {
     Ok(())
 }
 
-fn write_entries<C: Curve>(
+pub(crate) fn write_entries<C: Curve>(
     circuit: &dyn Circuit<C>,
     publics: usize,
     count: u32,

@@ -4,15 +4,9 @@
 //! Z_H is zero, and a commitment would show the value of a row. It also takes the powers to be those of one tau, the one in G2; else a
 //! key could leave the blinding out of what it commits to.
 
-use crate::{Error, Progress, Result, VerifyingKey, P1, P2};
-use ark_ec::pairing::Pairing;
-use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field, Zero};
-use rand_chacha::rand_core::{RngCore, SeedableRng};
-use rand_chacha::ChaCha12Rng;
-use rayon::prelude::*;
-use tandem_ops::cpu::Cpu;
-use tandem_ops::{memory, Canonical, Curve, Group, SplitMsm, Unaligned};
+use crate::{Error, Result, VerifyingKey};
+use ark_ff::{Field, Zero};
+use tandem_ops::Curve;
 use tandem_proof::points::{check_finite, check_point};
 
 /// Checks the points of a verification key, that tau is no infinity in G2, and that the cosets of the columns have no row in common.
@@ -35,73 +29,4 @@ pub(crate) fn check_single_points<C: Curve>(key: &VerifyingKey<C>) -> Result<()>
         return Err(Error::Key("k1 and k2 do not keep the columns apart; make the key again".into()));
     }
     Ok(())
-}
-
-/// Checks powers of tau: that each is a point of its group, that the first is the generator, that they are the powers of the tau in G2,
-/// by sums with random factors of 128 bits, and that tau is no row of the domain. There are more powers than the domain has rows.
-///
-/// # Errors
-/// [`Error::Key`] that names the point; [`Error::Interrupted`]; [`Error::Backend`] where there is not enough memory.
-pub fn check_powers<C: Curve>(
-    powers: Unaligned<'_, P1<C>>,
-    x_2: &P2<C>,
-    domain: usize,
-    progress: &dyn Progress,
-) -> Result<()> {
-    /// Points between two looks at whether the caller wants to stop.
-    const CHUNK: usize = 1 << 12;
-    let count = powers.len();
-    progress.start("check points", count as u64);
-    check_finite::<C::G2>(x_2).map_err(|fault| Error::Key(format!("the power 1 of tau in G2 {fault}")))?;
-    if count <= domain || count < 2 {
-        return Err(Error::Key(format!("{count} powers of tau for a domain of {domain} rows")));
-    }
-    let check = |chunk: usize| {
-        if progress.cancelled() {
-            return Err(Error::Interrupted);
-        }
-        let range = chunk * CHUNK..count.min((chunk + 1) * CHUNK);
-        for i in range.clone() {
-            check_finite::<C::G1>(&powers.get(i))
-                .map_err(|fault| Error::Key(format!("the power {i} of tau {fault}")))?;
-        }
-        progress.advance(range.len() as u64);
-        Ok(())
-    };
-    let chunks: Vec<Result<()>> = (0..count.div_ceil(CHUNK)).into_par_iter().map(check).collect();
-    chunks.into_iter().collect::<Result<()>>()?;
-    let generator = <C::G1 as Group>::Ark::generator();
-    if C::G1::to_ark(&powers.get(0)).into_group() != generator {
-        return Err(Error::Key("the power 0 of tau is not the generator of the group".into()));
-    }
-    if powers.get(domain) == powers.get(0) {
-        return Err(Error::Key("tau is a row of the domain: proofs would show values of their witness".into()));
-    }
-    let sums = combinations::<C>(powers)?;
-    let g2 = <C::G2 as Group>::Ark::generator().into_affine();
-    // sum r_i tau^(i+1) in G1 and tau times sum r_i tau^i
-    let product =
-        C::Pairing::multi_pairing([(-sums[1]).into_affine(), sums[0].into_affine()], [g2, C::G2::to_ark(x_2)]);
-    if !product.is_zero() {
-        return Err(Error::Key("the powers of tau are not those of one tau, the one in G2".into()));
-    }
-    Ok(())
-}
-
-/// Sums of all powers but the last and of all but the first, with the same random factors.
-fn combinations<C: Curve>(powers: Unaligned<'_, P1<C>>) -> Result<[<C::G1 as Group>::Ark; 2]> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
-    let mut rng = ChaCha12Rng::from_seed(seed);
-    let count = powers.len() - 1;
-    let mut factors = memory::reserve("check points", count)?;
-    factors.extend((0..count).map(|_| Canonical([rng.next_u64(), rng.next_u64(), 0, 0])));
-    let cpu = Cpu::new(1);
-    let mut sums = [<C::G1 as Group>::Ark::ZERO; 2];
-    for (sum, range) in sums.iter_mut().zip([0..count, 1..count + 1]) {
-        let split = SplitMsm::<C::G1, _>::load(&cpu, 1, powers.slice(range), 1)?;
-        let factors = split.upload(&cpu, &factors)?;
-        *sum = split.sum(&cpu, &factors)?.wait()?;
-    }
-    Ok(sums)
 }

@@ -124,7 +124,7 @@ fn copied<T: tandem_ops::Wire>(of: Unaligned<'_, T>) -> Result<Vec<T>> {
 
 impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
     /// Loads a key onto the lanes of `backend` to make so many `proofs`: the more, the larger the tables of multiples that pay for
-    /// themselves. The powers of tau are taken to be good ([`crate::check::check_powers`]).
+    /// themselves. The powers of tau are taken to be good ([`tandem_proof::powers::check_powers`]).
     ///
     /// The sums are split over all lanes. The quotient is computed on four cosets, which the lanes share.
     ///

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod blinding;
-pub mod check;
+mod check;
 mod coset;
 mod gates;
 mod key;

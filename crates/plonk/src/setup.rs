@@ -1,6 +1,5 @@
 //! Keys, of gates and powers of tau. There is no secret and no randomness: the same input gives the same key, that of snarkjs.
 
-use crate::check::check_powers;
 use crate::gates::{Addition, Gates, Shape};
 use crate::key::{op, KeyView, VerifyingKey};
 use crate::polynomial::powers;
@@ -9,6 +8,7 @@ use ark_ec::CurveGroup;
 use ark_ff::Field;
 use rayon::prelude::*;
 use tandem_ops::{memory, Canonical, Coset, Curve, Direction, Group, Lane, Mont, Ntt, SplitMsm};
+use tandem_proof::powers::check_powers;
 
 /// Parts of a key, in the order in which they are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use support::{blinding, owned, powers, Random};
 use tandem_formats::{json, PlonkProof, PlonkVerificationKey};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, Group, NttField};
-use tandem_plonk::check::check_powers;
 use tandem_plonk::setup::setup;
 use tandem_plonk::*;
+use tandem_proof::powers::check_powers;
 use zeroize::Zeroizing;
 
 /// Circuits of many shapes, at the borders of domains too: each proof verifies, and is the same on any number of lanes.

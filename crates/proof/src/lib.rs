@@ -7,6 +7,7 @@ mod error;
 pub mod fixed_base;
 mod made;
 pub mod points;
+pub mod powers;
 mod progress;
 mod random;
 mod request;

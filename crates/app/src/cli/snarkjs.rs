@@ -1,6 +1,6 @@
 //! Words of snarkjs and rapidsnark: they do what ours do, or are answered with what to type.
 
-use super::{Check, Cli, Command, ExportVkey, Fullprove, Inspect, Prove, Verify, Witness};
+use super::{Check, Cli, Command, ExportVkey, Fullprove, Inspect, Protocol, Prove, Verify, Witness};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -91,7 +91,7 @@ pub(crate) enum Snarkjs {
 /// snarkjs groth16
 #[derive(Subcommand)]
 pub(crate) enum Groth16 {
-    /// As tandem setup, and a powers of tau file
+    /// As tandem setup --ptau
     Setup(Setup),
     /// As tandem prove
     Prove(Prove),
@@ -198,8 +198,8 @@ impl Snarkjs {
             Snarkjs::Plonk { what: Plonk::Prove(a) } => Command::Prove(a),
             Snarkjs::Plonk { what: Plonk::Fullprove(a) } => Command::Fullprove(a),
             Snarkjs::Plonk { what: Plonk::Verify(a) } => Command::Verify(a),
-            Snarkjs::Plonk { what: Plonk::Setup(a) } | Snarkjs::Pks(a) => Command::Setup(a.of_plonk()),
-            Snarkjs::Groth16 { what: Groth16::Setup(a) } | Snarkjs::G16s(a) => return Err(a.answer()),
+            Snarkjs::Plonk { what: Plonk::Setup(a) } | Snarkjs::Pks(a) => Command::Setup(a.of(Protocol::Plonk)),
+            Snarkjs::Groth16 { what: Groth16::Setup(a) } | Snarkjs::G16s(a) => Command::Setup(a.of(Protocol::Groth16)),
             Snarkjs::Zkey { what: Zkey::Export { what: Export::Verificationkey(a) } } | Snarkjs::Zkev(a) => {
                 Command::ExportVkey(a)
             }
@@ -224,18 +224,10 @@ impl Snarkjs {
 }
 
 impl Setup {
-    /// As tandem setup --protocol plonk.
-    fn of_plonk(self) -> super::Setup {
-        let (protocol, json) = (super::Protocol::Plonk, Json { json: false });
+    /// As tandem setup --protocol ... --ptau.
+    fn of(self, protocol: Protocol) -> super::Setup {
+        let json = Json { json: false };
         super::Setup { r1cs: self.r1cs, zkey: self.zkey, protocol, ptau: Some(self.ptau), seed: None, json }
-    }
-
-    fn answer(&self) -> Failure {
-        let [r1cs, ptau, zkey] = [&self.r1cs, &self.ptau, &self.zkey].map(|path| quoted(path.as_os_str()));
-        Failure::input(format!(
-            "tandem makes test keys, without powers of tau; type: tandem setup {r1cs} {zkey}; \
-             for a key to be trusted: npx snarkjs groth16 setup {r1cs} {ptau} {zkey}, then npx snarkjs zkey contribute"
-        ))
     }
 }
 
@@ -290,7 +282,7 @@ pub(crate) const TABLE: [(&str, &str); 17] = [
     ("groth16 prove ZKEY WTNS PROOF PUBLIC", "prove ZKEY WTNS PROOF PUBLIC"),
     ("groth16 fullprove INPUT WASM ZKEY PROOF PUBLIC", "fullprove INPUT WASM ZKEY PROOF PUBLIC"),
     ("groth16 verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
-    ("groth16 setup R1CS PTAU ZKEY", "setup R1CS ZKEY, for tests alone *"),
+    ("groth16 setup R1CS PTAU ZKEY", "setup --ptau PTAU R1CS ZKEY"),
     ("zkey export verificationkey ZKEY VKEY", "export-vkey ZKEY VKEY"),
     ("zkey verify R1CS PTAU ZKEY", "inspect ZKEY says who took part *"),
     ("zkey contribute, zkey beacon, powersoftau", "none *"),

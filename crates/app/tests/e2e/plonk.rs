@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Powers of tau whose secret is known, made once for each curve.
-fn powers(curve: &str, power: u32) -> PathBuf {
+pub(crate) fn powers(curve: &str, power: u32) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{curve}.{power}.ptau"));
     if !file.is_file() {
         let (_, stderr) = run(0, &["ptau", "--test", &power.to_string(), text(&file), "--curve", curve]);
