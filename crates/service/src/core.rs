@@ -4,7 +4,7 @@ use crate::blobs::Blobs;
 use crate::config::{is_name, Config, NAME};
 use crate::log::log;
 use crate::metrics::Metrics;
-use crate::store::{Cancelled, Claim, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
+use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
 use crate::worker::Slot;
 use std::path::Path;
 use std::process::Command;
@@ -18,6 +18,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// How many ends of jobs a waiting request may be behind before it looks for itself.
 const ENDS: usize = 1024;
+
+/// The code of an attempt that was not begun when another worker could begin it, or when the service was stopped.
+pub(crate) const GIVEN_BACK: &str = "given_back";
 
 /// Makes the command that runs a worker on a device.
 pub(crate) type WorkerCommand = Box<dyn Fn(&str) -> Command + Send + Sync>;
@@ -64,10 +67,11 @@ impl Core {
     /// No job is accepted or begun any more.
     pub(crate) fn drain(&self) {
         self.drains.store(true, Ordering::SeqCst);
+        self.slots.iter().for_each(Slot::look);
     }
 
     pub(crate) fn wake(&self) {
-        self.slots.iter().for_each(Slot::wake);
+        self.slots.iter().for_each(|slot| slot.wake(self.config.in_hand));
     }
 
     /// Writes down the result of an attempt, again and again while the database fails.
@@ -87,12 +91,14 @@ impl Core {
     }
 
     /// Writes down that an attempt gave nothing, again and again while the database fails.
-    pub(crate) fn attempt_failed(&self, lease: &Lease, code: &str, reason: &str, again: Option<i64>) -> Failed {
-        let write = || self.store.fail(lease, code, reason, again, self.config.attempts, now_ms());
-        let written = self.insist(write);
+    pub(crate) fn attempt_failed(&self, lease: &Lease, ending: &Ending) -> Failed {
+        let written = self.insist(|| self.store.fail(lease, ending, self.config.attempts, now_ms()));
         match &written {
             Failed::Again => {
-                self.metrics.add("tandem_retries_total", &[("code", code)], 1.0);
+                match ending.code.as_str() {
+                    GIVEN_BACK => self.metrics.add("tandem_given_back_total", &[], 1.0),
+                    code => self.metrics.add("tandem_retries_total", &[("code", code)], 1.0),
+                }
                 self.wake();
             }
             Failed::Over(blob) => self.ended(&lease.job, "failed", Some(blob)),

@@ -16,7 +16,7 @@ pub mod store;
 mod worker;
 
 pub use config::{Config, SETTINGS};
-pub use worker::{work, work_watched};
+pub use worker::{work, work_watched, KeyRoom};
 
 use crate::core::Core;
 use crate::log::log;

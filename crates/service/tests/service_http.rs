@@ -15,7 +15,7 @@ fn child() {
 }
 
 /// A worker of no use, so that jobs stay where they are.
-const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600";
+const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600\nin_hand = 1";
 
 fn idle(more: &str) -> Service {
     let service = Service::start(&format!("{IDLE}\n{more}"));

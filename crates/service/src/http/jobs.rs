@@ -5,6 +5,7 @@ use super::{blocking, json, Refusal, Reply};
 use crate::blobs::random_name;
 use crate::core::{now_ms, Core};
 use crate::store::{Attempt, Cancelled, Job, KeyRow, NewJob, State, StoreError};
+use crate::worker::SlotStatus;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde_json::{json, Value};
@@ -174,7 +175,7 @@ pub(super) async fn result(core: &Arc<Core>, id: String) -> Result<Reply, Refusa
         let parsed = |text: &str| serde_json::from_str::<Value>(text).map_err(damaged);
         Ok(json!({
             "id": id, "proof": parsed(&result.proof)?, "public": parsed(&result.publics)?,
-            "seconds": result.seconds, "device": result.device, "remark": result.remark,
+            "seconds": result.seconds, "times": result.times, "device": result.device, "remark": result.remark,
         }))
     })
     .await?;
@@ -210,8 +211,9 @@ fn view(core: &Core, id: &str) -> Result<Value, Refusal> {
     };
     let mut value = summary(&job);
     value["attempts"] = attempts.iter().map(attempt).collect();
-    let running = core.slots.iter().map(|slot| slot.status()).find(|s| s.lease.as_ref().is_some_and(|l| l.job == id));
-    value["stage"] = running.and_then(|status| status.beat?.stage).into();
+    let has = |status: &SlotStatus| status.leases.iter().any(|lease| lease.job == id);
+    let running = core.slots.iter().map(|slot| slot.status()).find(has);
+    value["stage"] = running.and_then(|status| status.stage(id).map(String::from)).into();
     Ok(value)
 }
 

@@ -58,6 +58,23 @@ pub struct Claim {
     pub deadline_ms: Option<i64>,
     /// When it was accepted.
     pub created_ms: i64,
+    /// Whether its worker is to have no other job in hand.
+    pub is_alone: bool,
+}
+
+/// How an attempt ended without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// Why, as a word.
+    pub code: String,
+    /// Why, as a sentence.
+    pub reason: String,
+    /// How many milliseconds the job waits for the next attempt; `None` where there is none.
+    pub again: Option<i64>,
+    /// Whether it counts against the job.
+    pub counts: bool,
+    /// Whether later attempts are made with no other job in the worker's hand: what befell this one may be another's fault.
+    pub is_alone: bool,
 }
 
 /// What came of a result.
@@ -91,8 +108,8 @@ pub enum Cancelled {
     Unknown,
 }
 
-/// An attempt that did not fail by itself does not count against the job.
-pub(crate) const SERVER_STOPPED: &str = "server_stopped";
+/// The code of attempts that the service's own end cut off.
+const SERVER_STOPPED: &str = "server_stopped";
 
 impl Store {
     /// Accepts a job, unless the caller's id stands for one already. `ageing_ms` is what one step of priority is worth: so much longer a
@@ -141,21 +158,21 @@ impl Store {
     }
 
     /// Gives a worker the next job, if there is one. A worker on which the job failed gets it only after `elsewhere_ms` without another
-    /// taking it.
+    /// taking it. One with others in hand (`is_beside`) gets nothing while the next job is to be alone: it is given when they are done.
     ///
     /// # Errors
     /// The database failed.
-    pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64) -> Result<Option<Claim>> {
+    pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64, is_beside: bool) -> Result<Option<Claim>> {
         self.write_unsynced(|db| {
-            let next: Option<String> = db
+            let next: Option<(String, bool)> = db
                 .prepare_cached(
-                    "SELECT id FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
+                    "SELECT id, alone FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
                      AND (avoid IS NOT ?2 OR not_before_ms + ?3 <= ?1) AND (deadline_ms IS NULL OR deadline_ms > ?1) \
                      ORDER BY rank, rowid LIMIT 1",
                 )?
-                .query_row((now, worker, elsewhere_ms), |row| row.get(0))
+                .query_row((now, worker, elsewhere_ms), |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            let Some(id) = next else { return Ok(None) };
+            let Some((id, is_alone)) = next.filter(|(_, is_alone)| !(*is_alone && is_beside)) else { return Ok(None) };
             db.execute("UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id = ?1", [&id])?;
             let claim = db.query_row("SELECT * FROM jobs WHERE id = ?1", [&id], |row| {
                 let lease = Lease { job: id.clone(), attempt: row.get("attempt")? };
@@ -175,7 +192,7 @@ impl Store {
                 "INSERT INTO attempts (job, attempt, worker, begun_ms) VALUES (?1, ?2, ?3, ?4)",
                 params![lease.job, lease.attempt, worker, now],
             )?;
-            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms }))
+            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms, is_alone }))
         })
     }
 
@@ -187,7 +204,8 @@ impl Store {
         self.write(|db| {
             let Some(blob) = end(db, lease, State::Done, None, now)? else { return Ok(Finished::Stale) };
             db.execute(
-                "INSERT INTO results VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO results (job, attempt, proof, publics, seconds, device, remark, times) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 params![
                     lease.job,
                     lease.attempt,
@@ -195,40 +213,32 @@ impl Store {
                     result.publics,
                     result.seconds,
                     result.device,
-                    result.remark
+                    result.remark,
+                    result.times.and_then(|times| serde_json::to_string(&times).ok())
                 ],
             )?;
             Ok(Finished::Done(blob))
         })
     }
 
-    /// Ends an attempt without a result. With `again`, the job waits so many milliseconds for the next one, unless it has failed `limit`
-    /// times.
+    /// Ends an attempt without a result. Unless there is to be another one, or where it has failed `limit` times, the job has failed.
     ///
     /// # Errors
     /// The database failed: it is to be told again.
-    pub fn fail(
-        &self,
-        lease: &Lease,
-        code: &str,
-        reason: &str,
-        again: Option<i64>,
-        limit: i64,
-        now: i64,
-    ) -> Result<Failed> {
+    pub fn fail(&self, lease: &Lease, ending: &Ending, limit: i64, now: i64) -> Result<Failed> {
+        let Ending { code, reason, counts, is_alone, .. } = ending;
         self.write(|db| {
             let Some(failures) = fenced(db, lease)? else { return Ok(Failed::Stale) };
-            let counts = code != SERVER_STOPPED;
-            let wait = again.filter(|_| !counts || failures + 1 < limit);
-            let Some(wait) = wait else {
+            let Some(wait) = ending.again.filter(|_| !counts || failures + 1 < limit) else {
                 let over = end(db, lease, State::Failed, Some((code, reason)), now)?;
                 return Ok(over.map_or(Failed::Stale, Failed::Over));
             };
             close(db, lease, code, Some(reason), now)?;
             db.execute(
-                "UPDATE jobs SET state = 'pending', failures = failures + ?2, not_before_ms = ?3, \
-                 avoid = (SELECT worker FROM attempts WHERE job = id AND attempts.attempt = jobs.attempt) WHERE id = ?1",
-                params![lease.job, counts, now.saturating_add(wait)],
+                "UPDATE jobs SET state = 'pending', failures = failures + ?2, not_before_ms = ?3, alone = alone OR ?4, \
+                 avoid = CASE WHEN ?2 THEN (SELECT worker FROM attempts WHERE job = id AND attempts.attempt = jobs.attempt) \
+                 ELSE avoid END WHERE id = ?1",
+                params![lease.job, counts, now.saturating_add(wait), is_alone],
             )?;
             Ok(Failed::Again)
         })

@@ -6,9 +6,9 @@ mod jobs;
 mod keys;
 mod read;
 
-pub use jobs::{Cancelled, Claim, Failed, Finished, Lease, NewJob, Submitted};
+pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, NewJob, Submitted};
 pub use keys::KeyRow;
-pub use read::{Attempt, Counts, Job, JobResult, State};
+pub use read::{Attempt, Counts, Job, JobResult, State, Times};
 
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
 /// transaction.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema2.sql")];
 
 /// What marks the file as ours, in its header: "TNDM".
 const APPLICATION: i64 = 0x544e_444d;
@@ -147,14 +147,36 @@ mod tests {
         drop(Store::open(&path).unwrap());
         let mut db = Connection::open(&path).unwrap();
         db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();
-        let later = [MIGRATIONS[0], "ALTER TABLE keys ADD COLUMN note TEXT"];
+        let later = [MIGRATIONS[0], MIGRATIONS[1], "ALTER TABLE keys ADD COLUMN note TEXT"];
         migrate(&mut db, &later, &path).unwrap();
         let kept: (String, Option<String>) =
             db.query_row("SELECT name, note FROM keys", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         assert_eq!(kept, ("k".into(), None));
         drop(db);
         let refused = Store::open(&path).err().unwrap().to_string();
-        assert!(refused.contains("version 2, this program knows 1; run a later tandem"), "{refused}");
+        assert!(refused.contains("version 3, this program knows 2; run a later tandem"), "{refused}");
+    }
+
+    /// What a service of version 1 left goes on under this one.
+    #[test]
+    fn a_file_of_version_1_is_taken_forwards() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        let mut db = Connection::open(&path).unwrap();
+        migrate(&mut db, &MIGRATIONS[..1], &path).unwrap();
+        db.execute_batch(
+            "INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5);
+             INSERT INTO jobs (id, digest, key, witness, witness_bytes, priority, rank, state, created_ms) VALUES
+             ('waits', 'd', 'k', 'w', 7, 0, 1, 'pending', 1), ('done', 'd', 'k', 'w', 7, 0, 0, 'done', 0);
+             INSERT INTO results VALUES ('done', 1, '{}', '[]', 1.5, 'CPU', NULL)",
+        )
+        .unwrap();
+        drop(db);
+        let store = Store::open(&path).unwrap();
+        let result = store.result("done").unwrap().unwrap();
+        assert_eq!((result.seconds, result.times), (1.5, None));
+        let claim = store.claim("0", 9, 0, false).unwrap().unwrap();
+        assert_eq!((claim.lease.job.as_str(), claim.is_alone), ("waits", false));
     }
 
     #[test]
@@ -162,7 +184,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let mut db = Connection::open(&path).unwrap();
-        let broken = [MIGRATIONS[0], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
+        let broken = [MIGRATIONS[0], MIGRATIONS[1], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
         assert!(migrate(&mut db, &broken, &path).is_err());
         drop(db);
         let store = Store::open(&path).unwrap();
