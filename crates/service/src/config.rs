@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 20] = [
+pub const SETTINGS: [(&str, &str, &str); 21] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -26,6 +26,11 @@ pub const SETTINGS: [(&str, &str, &str); 20] = [
         "in_hand",
         "TANDEM_SERVE_IN_HAND",
         "jobs that a worker has at a time: one is proved, the next are read and uploaded",
+    ),
+    (
+        "survives",
+        "TANDEM_SERVE_SURVIVES",
+        "what accepted jobs and results outlive: \"power_loss\", or \"kill\", the end of any process, which syncs nothing",
     ),
     ("attempts", "TANDEM_SERVE_ATTEMPTS", "how often a job may fail for reasons that may pass"),
     ("queue", "TANDEM_SERVE_QUEUE", "jobs that may wait"),
@@ -50,6 +55,22 @@ pub const SETTINGS: [(&str, &str, &str); 20] = [
     ("drain_seconds", "TANDEM_SERVE_DRAIN_SECONDS", "how long running jobs may take to end after SIGTERM"),
 ];
 
+/// What accepted jobs and finished results outlive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Survives {
+    /// The loss of the machine's power, and what `Kill` names.
+    PowerLoss,
+    /// The end of any process, at any moment.
+    Kill,
+}
+
+impl Survives {
+    pub(crate) fn syncs(self) -> bool {
+        self == Survives::PowerLoss
+    }
+}
+
 /// What the service is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -69,6 +90,8 @@ pub struct Config {
     pub key_proofs: u64,
     /// Jobs that a worker has in hand at a time.
     pub in_hand: usize,
+    /// What accepted jobs and results outlive.
+    pub survives: Survives,
     /// How often a job may fail for reasons that may pass.
     pub attempts: i64,
     /// Jobs that may wait.
@@ -109,6 +132,7 @@ impl Default for Config {
             key_memory_mib: 16 << 10,
             key_proofs: 1,
             in_hand: 2,
+            survives: Survives::PowerLoss,
             attempts: 3,
             queue: 100_000,
             max_key_mib: 64 << 10,
@@ -287,6 +311,8 @@ mod tests {
             (Some("queue = 'many'"), &[], &["tandem.toml: line 1", "expected u64"]),
             (Some("data = 'd'\nqueue = 0"), &[], &["queue: 0; expected 1 to"]),
             (Some("data = 'd'\nattempts = 1000"), &[], &["attempts: 1000; expected 1 to 100"]),
+            (Some("data = 'd'\nsurvives = 'all'"), &[], &["tandem.toml: line 2", "power_loss", "kill"]),
+            (Some("data = 'd'\nin_hand = 0"), &[], &["in_hand: 0; expected 1 to 64"]),
             (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
             (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),
             (None, &env("TANDEM_SERVE_QUEUE", "many"), &["TANDEM_SERVE_QUEUE", "expected u64"]),

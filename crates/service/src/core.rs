@@ -8,7 +8,8 @@ use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow
 use crate::worker::Slot;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tandem_engine::CurveId;
 use tokio::sync::broadcast;
@@ -38,6 +39,16 @@ pub(crate) struct Core {
     /// Names of jobs as they end.
     pub(crate) ends: broadcast::Sender<String>,
     drains: AtomicBool,
+    results: Sender<Made>,
+    /// Results that were made and are not written down.
+    unwritten: AtomicUsize,
+}
+
+/// A proof of a worker's.
+pub(crate) struct Made {
+    pub(crate) worker: String,
+    pub(crate) claim: Claim,
+    pub(crate) result: JobResult,
 }
 
 /// Milliseconds since 1970 by the machine's clock. Deadlines and ages are by it; whether a worker lives is not.
@@ -53,11 +64,14 @@ impl Core {
         [witnesses, keys]: [Blobs; 2],
         secret: [u8; 32],
         worker: WorkerCommand,
-    ) -> Core {
+    ) -> (Core, Receiver<Made>) {
         let slots = config.workers.iter().enumerate().map(|(number, device)| Slot::new(number, device)).collect();
         let (ends, _) = broadcast::channel(ENDS);
         let (metrics, drains) = (Metrics::default(), AtomicBool::new(false));
-        Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains }
+        let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
+        let core =
+            Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains, results, unwritten };
+        (core, inbox)
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -74,9 +88,33 @@ impl Core {
         self.slots.iter().for_each(|slot| slot.wake(self.config.in_hand));
     }
 
-    /// Writes down the result of an attempt, again and again while the database fails.
-    pub(crate) fn finished(&self, worker: &str, claim: &Claim, result: &JobResult) {
-        let written = self.insist(|| self.store.finish(&claim.lease, result, now_ms()));
+    /// Has the result of an attempt written down, again and again while the database fails. It does not wait for that.
+    pub(crate) fn finished(&self, made: Made) {
+        self.unwritten.fetch_add(1, Ordering::SeqCst);
+        let _ = self.results.send(made);
+    }
+
+    /// Whether results are still to be written down.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.unwritten.load(Ordering::SeqCst) > 0
+    }
+
+    /// Writes down the results of all workers as they come: those that come at once share a sync of the disk.
+    pub(crate) fn write_results(&self, inbox: &Receiver<Made>) {
+        while let Ok(first) = inbox.recv() {
+            let batch: Vec<_> = std::iter::once(first).chain(inbox.try_iter()).collect();
+            let begin = |of: &Made| self.store.begin_finish(&of.claim.lease, &of.result, now_ms());
+            let begun: Vec<_> = batch.iter().map(begin).collect();
+            for (of, pending) in batch.iter().zip(begun) {
+                let mut pending = Some(pending);
+                let written = self.insist(|| pending.take().unwrap_or_else(|| begin(of)).wait());
+                self.written(&of.worker, &of.claim, &of.result, written);
+                self.unwritten.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn written(&self, worker: &str, claim: &Claim, result: &JobResult, written: Finished) {
         match written {
             Finished::Done(blob) => {
                 self.ended(&claim.lease.job, "done", Some(&blob));
@@ -112,7 +150,7 @@ impl Core {
         log("stale_write", &[("job", &lease.job), ("attempt", &lease.attempt.to_string())]);
     }
 
-    fn insist<T>(&self, write: impl Fn() -> Result<T, StoreError>) -> T {
+    fn insist<T>(&self, mut write: impl FnMut() -> Result<T, StoreError>) -> T {
         loop {
             match write() {
                 Ok(value) => return value,

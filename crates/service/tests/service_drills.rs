@@ -85,7 +85,7 @@ fn two_hundred_jobs_survive_kills() {
     }
     service.stop();
     assert!(service.witnesses().is_empty(), "{:?}", service.witnesses());
-    let store = Store::open(&service.at("data/jobs.db")).unwrap();
+    let store = Store::open(&service.at("data/jobs.db"), true).unwrap();
     assert_eq!(store.jobs(None, 1000).unwrap().len(), JOBS);
     let mut again = 0;
     for id in &ids {
@@ -271,7 +271,7 @@ fn a_stop_ends_what_runs_and_keeps_what_waits() {
     std::fs::remove_file(service.at("fault")).unwrap();
     service.stop();
     {
-        let store = Store::open(&service.at("data/jobs.db")).unwrap();
+        let store = Store::open(&service.at("data/jobs.db"), true).unwrap();
         let state = |id: &str| store.job(id).unwrap().unwrap().state;
         assert_eq!((state(&running), state(&waiting)), (State::Done, State::Pending));
     }

@@ -60,6 +60,25 @@ fn the_next_job_is_read_and_uploaded_beside_the_proof() {
     assert!(times.iter().all(|time| *time >= 0.0) && result["seconds"] == result["times"]["proof"], "{result}");
 }
 
+/// What is not synced outlives the end of the process all the same.
+#[test]
+fn without_a_sync_a_kill_loses_nothing() {
+    let mut service = Service::start("workers = ['cpu']\nsurvives = 'kill'");
+    let done = submit(&service);
+    assert_eq!(codes(&service.ended(&done)), ["done"]);
+    let first = paused(&service, "");
+    let others: Vec<String> = (0..20).map(|_| submit(&service)).collect();
+    service.kill();
+    std::fs::remove_file(service.at("fault")).unwrap();
+    service.restart();
+    assert_eq!(codes(&service.ended(&first)), ["server_stopped", "done"]);
+    let verifier = service.verifier();
+    for id in others.iter().chain([&done, &first]) {
+        assert_eq!(codes(&service.ended(id)).last(), Some(&"done"));
+        service.verify(&verifier, id);
+    }
+}
+
 /// Which of the two ended the worker is not known: it counts against neither (either would fail at its first failure), and each is
 /// tried again with no other beside it.
 #[test]

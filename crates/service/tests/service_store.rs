@@ -9,7 +9,7 @@ const AGEING: i64 = 1000;
 
 fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("jobs.db")).unwrap();
+    let store = Store::open(&folder.path().join("jobs.db"), true).unwrap();
     let key = KeyRow {
         name: "k".into(),
         path: "/k.zkey".into(),
@@ -172,7 +172,7 @@ fn a_start_gives_running_jobs_back_and_counts_no_failure() {
     submit(&store, &job("a", 0), 0);
     for round in 0..5 {
         let before = claim(&store, "0", round).unwrap();
-        let again = Store::open(&folder.path().join("jobs.db")).unwrap();
+        let again = Store::open(&folder.path().join("jobs.db"), true).unwrap();
         assert_eq!(again.recover(round).unwrap(), 1);
         assert_eq!(again.finish(&before.lease, &result(), round).unwrap(), Finished::Stale);
     }

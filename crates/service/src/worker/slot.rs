@@ -2,7 +2,7 @@
 
 use super::hands::{Hand, Hands};
 use super::protocol::{receive, send, Beat, FromWorker, Made, Order, ToWorker};
-use crate::core::{now_ms, Core, GIVEN_BACK};
+use crate::core::{self, now_ms, Core, GIVEN_BACK};
 use crate::log::log;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
 use std::os::fd::OwnedFd;
@@ -325,7 +325,7 @@ impl Slot {
                 if !core.is_draining() && !made.is_wrong_device {
                     self.fill(core, process, hands)?;
                 }
-                let done = if hand.let_go.is_none() { self.done(core, &hand.claim, made) } else { Ok(()) };
+                let done = if hand.let_go.is_none() { self.done(core, hand.claim, made) } else { Ok(()) };
                 self.after_end(process, hands);
                 done?;
             }
@@ -426,7 +426,7 @@ impl Slot {
         Ok(())
     }
 
-    fn done(&self, core: &Core, claim: &Claim, made: Made) -> Result<(), Trouble> {
+    fn done(&self, core: &Core, claim: Claim, made: Made) -> Result<(), Trouble> {
         let is_wrong_device = made.is_wrong_device;
         let result = JobResult {
             proof: made.proof,
@@ -436,7 +436,7 @@ impl Slot {
             device: made.device,
             remark: made.remark,
         };
-        core.finished(&self.name, claim, &result);
+        core.finished(core::Made { worker: self.name.clone(), claim, result });
         if is_wrong_device {
             core.metrics.add("tandem_wrong_proofs_total", &[("worker", &self.name)], 1.0);
             return Err(Trouble::told("the device made a wrong proof, which was made again on the CPU"));
