@@ -184,7 +184,8 @@ impl Progress for Watch<'_> {
         self.stage(task);
     }
     fn turn(&self) {
-        *lock(&self.turn) = Some(Instant::now());
+        // A device that was opened again turns to it once more.
+        lock(&self.turn).get_or_insert_with(Instant::now);
         let (job, attempt) = (self.order.job.clone(), self.order.attempt);
         self.worker.shared.tell(&FromWorker::Begun { job, attempt });
         self.stage("turn");
