@@ -196,6 +196,10 @@ impl Client {
                 None => continue,
             };
             let reply = runtime.block_on(async {
+                if !is_new {
+                    // Nobody has looked at the connection since: whether it was closed is known after this.
+                    tokio::task::yield_now().await;
+                }
                 let reply = match sender.try_send_request(request).await {
                     Ok(reply) => reply,
                     Err(mut error) => return Err((error.take_message(), self.away(error.error()))),

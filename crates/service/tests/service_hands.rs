@@ -144,6 +144,20 @@ fn a_job_that_hangs_beside_a_proof_is_ended_in_its_time() {
     assert_eq!(codes(&job), ["worker_hung", "done"], "{job}");
 }
 
+/// Waiting behind another one is none of its time.
+#[test]
+fn the_time_of_a_job_does_not_run_while_another_is_proved() {
+    let service = Service::start("workers = ['cpu']\nproof_seconds = 6");
+    let first = paused(&service, "slow,beside turn,1");
+    let second = submit(&service);
+    wait_for("the one beside it", || stage(&service, &second) == "prove");
+    std::thread::sleep(Duration::from_secs(4));
+    go(&service);
+    for id in [&first, &second] {
+        assert_eq!(codes(&service.ended(id)), ["done"]);
+    }
+}
+
 /// At once for the caller, and without the end of the worker.
 #[test]
 fn a_job_beside_a_proof_is_cancelled_and_ends_at_its_deadline() {
@@ -173,11 +187,23 @@ fn a_job_beside_a_proof_is_cancelled_and_ends_at_its_deadline() {
 fn a_job_beside_a_proof_goes_to_a_worker_that_is_idle() {
     let service = Service::start("workers = ['cpu', 'sim:2']");
     wait_for("both workers", || service.client().get("/ready").is_ok_and(|ready| ready["workers"] == 2));
-    // While a worker is idle, none has a second job.
-    service.fault("pause,turn,1");
-    let running = [submit(&service), submit(&service)];
-    wait_for("both proofs", || running.iter().all(|id| stage(&service, id) == "turn"));
-    assert!(hands(&service).iter().all(|hands| hands.len() == 1));
+    // While a worker is idle, none has a second job, and nothing has to be given back.
+    let two = || {
+        service.fault("pause,turn,1");
+        let running = [submit(&service), submit(&service)];
+        wait_for("both proofs", || running.iter().all(|id| stage(&service, id) == "turn"));
+        assert!(hands(&service).iter().all(|hands| hands.len() == 1));
+        running
+    };
+    for _ in 0..6 {
+        let running = two();
+        go(&service);
+        for id in &running {
+            assert_eq!(codes(&service.ended(id)), ["done"]);
+        }
+        std::fs::remove_file(service.at("go")).unwrap();
+    }
+    let running = two();
     let beside = submit(&service);
     wait_for("the one beside one of them", || stage(&service, &beside) == "prove");
     let with = hands(&service).into_iter().position(|hands| hands.contains(&beside)).unwrap();

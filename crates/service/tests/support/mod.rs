@@ -69,6 +69,7 @@ fn work(device: &str, folder: &Path) {
         match words[0] {
             "kill" => kill(own, Signal::SIGKILL).unwrap(),
             "freeze" => kill(own, Signal::SIGSTOP).unwrap(),
+            "slow" => std::thread::sleep(Duration::from_secs(4)),
             "hang" => std::thread::sleep(Duration::from_secs(3600)),
             "panic" => panic!("as the test wants it"),
             "pause" => {
