@@ -173,13 +173,13 @@ impl Core {
         Ok(cancelled)
     }
 
-    /// Removes the witness, and tells who waits.
+    /// Tells who waits, and removes the witness, which takes milliseconds where it is large.
     fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
         self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
+        let _ = self.ends.send(id.into());
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }
-        let _ = self.ends.send(id.into());
     }
 
     /// Fails what is late and forgets what is old.
