@@ -24,7 +24,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 25] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -34,6 +34,7 @@ const OTHERS: [&str; 24] = [
     "TANDEM_CONFORMANCE_SHARE",
     "TANDEM_CUDA_ARCHS",
     "TANDEM_CUDA_ARCHS_BUILT",
+    "TANDEM_DRILL_JOBS",
     "TANDEM_EDIT",
     "TANDEM_EDITS_SECONDS",
     "TANDEM_FABRIC_CHECKS",

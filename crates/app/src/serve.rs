@@ -43,6 +43,9 @@ pub(crate) struct Worker {
     /// MiB of keys on the device
     #[arg(long, value_name = "MIB")]
     key_memory_mib: u64,
+    /// Proofs that each is taken to make
+    #[arg(long, value_name = "PROOFS", default_value_t = 1)]
+    key_proofs: u64,
 }
 
 impl Serve {
@@ -80,12 +83,13 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
         return Ok(());
     }
     let (device, schedule) = (session.device.to_string(), tandem_console::values::name(&session.schedule));
-    let (threads, memory) = (tandem_ops::threads::count().to_string(), config.key_memory_mib.to_string());
+    let threads = tandem_ops::threads::count().to_string();
+    let (memory, proofs) = (config.key_memory_mib.to_string(), config.key_proofs.to_string());
     let worker = move |of: &str| {
         let of = if of == "auto" { &device } else { of };
         let mut command = Command::new(SELF);
         command.arg0("tandem").args(["serve-worker", "--device", of, "--schedule", &schedule, "--threads", &threads]);
-        command.args(["--key-memory-mib", &memory]);
+        command.args(["--key-memory-mib", &memory, "--key-proofs", &proofs]);
         command
     };
     interrupt::drain();
@@ -95,5 +99,6 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
 
 pub(crate) fn worker(session: &Session, args: &Worker) -> Outcome {
     let open = || tandem_engine::Engine::open_as(&session.device, session.schedule.into());
-    tandem_service::work(open, args.key_memory_mib << 20).map_err(Failure::device)
+    let room = tandem_service::KeyRoom { bytes: args.key_memory_mib << 20, proofs: args.key_proofs };
+    tandem_service::work(open, room).map_err(Failure::device)
 }

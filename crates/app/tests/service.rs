@@ -84,7 +84,10 @@ fn a_bench_drives_a_service() {
     let files = [text(&zkey), text(&wtns), "--json", text(&rows)];
     let closed = ["-c", "1,2", "--jobs", "3", "--plot", text(&plot)];
     let (table, _) = server.run(0, &[&["bench", "serve"], &files[..], &closed].concat());
-    assert!(table.contains("p99 ms") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(
+        table.contains("p99 ms") && table.contains("upload") && table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
     server.run(0, &[&["bench", "serve"], &files[..], &["--rate", "50", "--jobs", "4"]].concat());
     let rows = std::fs::read_to_string(rows).unwrap();
     let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
@@ -96,6 +99,10 @@ fn a_bench_drives_a_service() {
         assert!(number("ms_median") > 0.0 && number("ms_median") <= number("ms_max"), "{row}");
         assert!(number("ms_added") > 0.0 && number("ms_added") < number("ms_max"), "{row}");
         assert!((0.0..1.0).contains(&number("idle")) && number("proofs_per_s") > 0.0, "{row}");
+        assert!((0.0..1.0).contains(&number("no_proof")), "{row}");
+        let stages = row["ms_stages"].as_object().unwrap();
+        assert!(stages.len() == 8 && stages["proof"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(stages.values().all(|ms| ms.as_f64().unwrap() >= 0.0), "{row}");
     }
     assert!(std::fs::read_to_string(plot).unwrap().contains("callers"));
     // A witness of another circuit ends it, and one that is missing.

@@ -65,18 +65,30 @@ struct Work<'a> {
     verifier: Verifier,
 }
 
+/// Where the time of a job goes, one stage after the other.
+const STAGES: [&str; 8] = ["submit", "queue", "key", "read", "upload", "turn", "proof", "end"];
+
+/// The stages that [`Seen`] asks for by name, as places in [`STAGES`].
+const QUEUE: usize = 1;
+const READ: usize = 3;
+const UPLOAD: usize = 4;
+const TURN: usize = 5;
+const PROOF: usize = 6;
+
 /// A job that was done.
 struct Done {
     /// From when it was due to when its caller knew that it is done.
     latency: f64,
-    /// In the queue.
-    queued: f64,
-    /// With a worker.
-    worked: f64,
-    /// In the proof alone.
-    proved: f64,
+    /// Seconds of each of [`STAGES`].
+    stages: [f64; 8],
+    /// When its worker had it, in milliseconds since 1970.
+    with_worker: (f64, f64),
     worker: String,
     device: String,
+    /// Its number among the pairs of key and witness, and what it gave.
+    work: usize,
+    proof: Proof,
+    publics: Publics,
 }
 
 pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
@@ -88,14 +100,14 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
     };
     let works = pairs.iter().map(|[key, witness]| work(session, &client, key, witness)).collect::<Outcome<Vec<_>>>()?;
     // Loads the keys onto the devices.
-    for work in &works {
-        one(&client, work, Instant::now())?;
+    for number in 0..works.len() {
+        verify(&works, &[one(&client, &works, number, Instant::now())?])?;
     }
     let names: Vec<_> = works.iter().map(|work| work.name.as_str()).collect();
-    let mut table = vec![["callers", "proofs/s", "p50 ms", "p90 ms", "p99 ms", "worker idle", "service ms"]
-        .map(String::from)
-        .to_vec()];
-    let mut binds = String::new();
+    let head = ["callers", "proofs/s", "p50 ms", "p90 ms", "p99 ms", "no job", "no proof", "added ms"];
+    let mut table = vec![head.map(String::from).to_vec()];
+    let of_stages = std::iter::once("callers").chain(STAGES).map(String::from);
+    let (mut stages, mut binds) = (vec![of_stages.collect::<Vec<_>>()], String::new());
     let loads: Vec<Load> = match args.rate {
         Some(rate) => vec![Load::Open(rate)],
         None => args.clients.iter().map(|clients| Load::Closed(*clients)).collect(),
@@ -111,7 +123,9 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
             Load::Closed(clients) => clients.to_string(),
             Load::Open(rate) => format!("{rate}/s"),
         };
+        verify(&works, &done)?;
         table.push(seen.cells(&callers));
+        stages.push(seen.stage_cells(&callers));
         binds += &format!("{callers}: {}\n", seen.binds());
         let mut row = seen.row();
         match load {
@@ -124,7 +138,8 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
             plot.add("proofs/s", f64::from(clients), seen.rate);
         }
     }
-    rows.table(&table, &binds);
+    let stages = report::table(&stages);
+    rows.table(&table, &format!("of a job, the middle in ms:\n{stages}\n{binds}"));
     plot.write("Proofs of a service")
 }
 
@@ -152,17 +167,20 @@ fn failed(error: CallError) -> Failure {
     }
 }
 
-/// One job that was due at a time, from its submission to its proof, which is verified once more after the clock has stopped.
-fn one(client: &Client, work: &Work<'_>, due: Instant) -> Outcome<Done> {
+/// One job that was due at a time, from its submission to its proof.
+fn one(client: &Client, works: &[Work<'_>], number: usize, due: Instant) -> Outcome<Done> {
     interrupt::check()?;
+    let work = &works[number];
     let path = format!("/v1/jobs?key={}", work.name);
+    let sent = Instant::now();
     let mut job = client.call(Method::POST, &path, &[], Content::File(work.witness)).map_err(failed)?;
+    let submit = sent.elapsed().as_secs_f64();
     let id = job["id"].as_str().unwrap_or_default().to_string();
     while !["done", "failed", "cancelled"].iter().any(|state| job["state"] == *state) {
         interrupt::check()?;
         job = client.get(&format!("/v1/jobs/{id}?wait={WAIT}")).map_err(failed)?;
     }
-    let latency = due.elapsed().as_secs_f64();
+    let (latency, took) = (due.elapsed().as_secs_f64(), sent.elapsed().as_secs_f64());
     if job["state"] != "done" {
         return Err(Failure::device(format!(
             "nothing to measure: the job {id} ended as {}: {}",
@@ -172,18 +190,28 @@ fn one(client: &Client, work: &Work<'_>, due: Instant) -> Outcome<Done> {
     let result = client.get(&format!("/v1/jobs/{id}/result")).map_err(failed)?;
     let proof = Proof::from_json(work.curve, result["proof"].to_string().as_bytes())?;
     let publics = Publics::from_json(work.curve, result["public"].to_string().as_bytes())?;
-    work.verifier.verify(&publics, &proof)?;
     let last = job["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().unwrap_or_default();
-    let ms = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let number_of = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    Ok(Done {
-        latency,
-        queued: (ms(&last["begun_ms"]) - ms(&job["created_ms"])).max(0.0) / 1e3,
-        worked: (ms(&last["ended_ms"]) - ms(&last["begun_ms"])) / 1e3,
-        proved: ms(&result["seconds"]),
-        worker: text(&last["worker"]),
-        device: text(&result["device"]),
-    })
+    let with_worker = (number_of(&last["begun_ms"]), number_of(&last["ended_ms"]));
+    let queue = (with_worker.0 - number_of(&job["created_ms"])).max(0.0) / 1e3;
+    let mut stages = [submit, queue, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    for (stage, name) in STAGES.iter().enumerate().filter(|(stage, _)| (QUEUE + 1..=PROOF).contains(stage)) {
+        stages[stage] = number_of(&result["times"][*name]);
+    }
+    // What is left: orders to the worker, the result written down, the caller told.
+    stages[PROOF + 1] = (took - stages.iter().sum::<f64>()).max(0.0);
+    let (worker, device) = (text(&last["worker"]), text(&result["device"]));
+    Ok(Done { latency, stages, with_worker, worker, device, work: number, proof, publics })
+}
+
+/// Verifies every proof once more, when the clock has stopped.
+fn verify(works: &[Work<'_>], done: &[Done]) -> Outcome {
+    for done in done {
+        interrupt::check()?;
+        works[done.work].verifier.verify(&done.publics, &done.proof)?;
+    }
+    Ok(())
 }
 
 fn closed(client: &Client, works: &[Work<'_>], clients: usize, jobs: usize) -> Outcome<Vec<Done>> {
@@ -195,7 +223,7 @@ fn closed(client: &Client, works: &[Work<'_>], clients: usize, jobs: usize) -> O
             if i >= jobs {
                 return Ok(done);
             }
-            done.push(one(client, &works[i % works.len()], Instant::now())?);
+            done.push(one(client, works, i % works.len(), Instant::now())?);
         }
     };
     std::thread::scope(|scope| {
@@ -227,9 +255,8 @@ fn open(client: &Client, works: &[Work<'_>], rate: f64, jobs: usize) -> Outcome<
                 )));
             }
             let (done, under_way) = (&done, &under_way);
-            let work = &works[i % works.len()];
             let job = move || {
-                let ended = one(client, work, started + due);
+                let ended = one(client, works, i % works.len(), started + due);
                 under_way.fetch_sub(1, Ordering::SeqCst);
                 done.lock().unwrap_or_else(|p| p.into_inner()).push(ended);
             };
@@ -247,11 +274,13 @@ struct Seen {
     jobs: usize,
     /// Least to greatest.
     latencies: Vec<f64>,
-    /// The middle of what the service adds to a proof, waiting in the queue aside.
+    /// The middle of what the service adds to a proof, waiting for others aside.
     added: f64,
-    /// Shares of the time in which workers had no job, and of what they had, no proof under way.
-    idle: f64,
-    beside_proofs: f64,
+    /// The middle of each of [`STAGES`].
+    stages: [f64; 8],
+    /// Shares of the time in which workers had no job, and made no proof.
+    no_job: f64,
+    no_proof: f64,
     workers: usize,
 }
 
@@ -262,64 +291,85 @@ impl Seen {
             values.sort_by(f64::total_cmp);
             values
         };
-        let mut workers: HashMap<&str, f64> = HashMap::new();
+        let mut workers: HashMap<&str, Vec<(f64, f64)>> = HashMap::new();
         for done in done {
-            *workers.entry(&done.worker).or_default() += done.worked;
+            workers.entry(&done.worker).or_default().push(done.with_worker);
         }
-        let worked: f64 = workers.values().sum();
-        let proved: f64 = done.iter().map(|done| done.proved).sum();
+        let all = seconds * workers.len().max(1) as f64;
+        let worked: f64 = workers.values_mut().map(|spans| covered(spans)).sum::<f64>() / 1e3;
+        let proved: f64 = done.iter().map(|done| done.stages[PROOF]).sum();
+        let added =
+            |done: &Done| done.latency - [QUEUE, TURN, PROOF].map(|stage| done.stages[stage]).iter().sum::<f64>();
         Seen {
             rate: done.len() as f64 / seconds,
             jobs: done.len(),
             latencies: sorted(&|done| done.latency),
-            added: percentile(&sorted(&|done| done.latency - done.queued - done.proved), 50),
-            idle: (1.0 - worked / (seconds * workers.len().max(1) as f64)).max(0.0),
-            beside_proofs: (1.0 - proved / worked).max(0.0),
+            added: percentile(&sorted(&added), 50),
+            stages: std::array::from_fn(|stage| percentile(&sorted(&|done| done.stages[stage]), 50)),
+            no_job: (1.0 - worked / all).max(0.0),
+            no_proof: (1.0 - proved / all).max(0.0),
             workers: workers.len(),
         }
     }
 
     fn cells(&self, callers: &str) -> Vec<String> {
         let ms = |share| format!("{:.1}", percentile(&self.latencies, share) * 1e3);
-        let idle = format!("{:.1} %", self.idle * 100.0);
-        vec![
-            callers.into(),
-            format!("{:.2}", self.rate),
-            ms(50),
-            ms(90),
-            ms(99),
-            idle,
-            format!("{:.1}", self.added * 1e3),
-        ]
+        let share = |of: f64| format!("{:.1} %", of * 100.0);
+        let rate = format!("{:.2}", self.rate);
+        let added = format!("{:.1}", self.added * 1e3);
+        vec![callers.into(), rate, ms(50), ms(90), ms(99), share(self.no_job), share(self.no_proof), added]
+    }
+
+    fn stage_cells(&self, callers: &str) -> Vec<String> {
+        let ms = self.stages.iter().map(|seconds| format!("{:.2}", seconds * 1e3));
+        std::iter::once(callers.to_string()).chain(ms).collect()
     }
 
     /// What more proofs a second would take.
     fn binds(&self) -> String {
-        let (workers, bind) = match self.workers {
-            1 => ("the worker".into(), "binds"),
-            n => (format!("the {n} workers"), "bind"),
+        let workers = match self.workers {
+            1 => "the worker".into(),
+            n => format!("the {n} workers"),
         };
-        if self.idle > 0.1 {
-            return format!("callers bind: {workers} had no job for {:.0} % of the time", self.idle * 100.0);
-        }
-        let beside = self.beside_proofs * 100.0;
-        if beside > 10.0 {
+        if self.no_job > 0.1 {
+            let submit = self.stages[0] * 1e3;
             return format!(
-                "{workers} {bind}, {beside:.0} % of whose time is not in proofs: witnesses are read, results stored"
+                "callers bind: {workers} had no job for {:.0} % of the time; to submit one takes {submit:.1} ms",
+                self.no_job * 100.0
             );
         }
-        format!("{workers} {bind}: proofs take all but {beside:.0} % of their time")
+        let idle = self.no_proof * 100.0;
+        let beside = (self.stages[READ] + self.stages[UPLOAD]) * 1e3;
+        match idle > 5.0 {
+            true if beside > self.stages[PROOF] * 1e3 => format!(
+                "witnesses bind: {workers} made no proof for {idle:.0} % of the time; to read and upload one takes {beside:.1} ms"
+            ),
+            true => format!("what is between proofs binds: {workers} had jobs, and made no proof for {idle:.0} % of the time"),
+            false => format!("proofs bind: they take all but {idle:.0} % of the time of {workers}"),
+        }
     }
 
     fn row(&self) -> Value {
         let ms = |share| report::round(percentile(&self.latencies, share) * 1e3);
+        let stages = STAGES.iter().zip(self.stages).map(|(name, seconds)| (*name, report::round(seconds * 1e3)));
         json!({
             "what": "serve", "runs": self.jobs, "proofs_per_s": report::round(self.rate), "workers": self.workers,
             "ms_median": ms(50), "ms_p90": ms(90), "ms_p99": ms(99), "ms_max": ms(100),
-            "idle": report::round(self.idle), "beside_proofs": report::round(self.beside_proofs),
-            "ms_added": report::round(self.added * 1e3),
+            "idle": report::round(self.no_job), "no_proof": report::round(self.no_proof),
+            "ms_added": report::round(self.added * 1e3), "ms_stages": stages.collect::<HashMap<_, _>>(),
         })
     }
+}
+
+/// How much of the line some spans cover together.
+fn covered(spans: &mut [(f64, f64)]) -> f64 {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sum, mut end) = (0.0, f64::NEG_INFINITY);
+    for &mut (from, to) in spans {
+        sum += (to - from.max(end)).max(0.0);
+        end = end.max(to);
+    }
+    sum
 }
 
 /// The value that `share` of a hundred values do not exceed, of values from the least to the greatest.
@@ -342,25 +392,42 @@ mod tests {
     }
 
     #[test]
-    fn what_binds_is_named() {
-        let done = |latency: f64, queued: f64, worked: f64, proved: f64| Done {
-            latency,
-            queued,
-            worked,
-            proved,
+    fn spans_that_overlap_count_once() {
+        assert_eq!(covered(&mut []), 0.0);
+        assert_eq!(covered(&mut [(4.0, 6.0), (0.0, 2.0), (1.0, 3.0), (1.5, 1.75), (6.0, 7.0)]), 6.0);
+    }
+
+    /// Two jobs with a worker from `begun` to `ended`.
+    fn seen(spans: [(f64, f64); 2], read: f64, proof: f64, seconds: f64) -> Seen {
+        let publics = Publics::from_json(CurveId::Bn254, b"[]").unwrap();
+        let proof_of_zeros = Proof::from_bytes(CurveId::Bn254, &[0; 256]).unwrap();
+        let done = spans.map(|(begun, ended)| Done {
+            latency: 1.5,
+            stages: [0.1, 0.2, 0.0, read, 0.0, 0.3, proof, 0.1],
+            with_worker: (begun * 1e3, ended * 1e3),
             worker: "cpu-0".into(),
             device: "CPU".into(),
-        };
-        let seen = Seen::of(&[done(1.2, 0.1, 1.0, 0.9), done(1.3, 0.1, 1.0, 0.9)], 4.0);
-        assert_eq!((seen.rate, seen.workers, (seen.idle * 100.0).round()), (0.5, 1, 50.0));
-        assert!((seen.added - 0.2).abs() < 1e-9);
-        assert!(seen.binds().starts_with("callers bind"));
-        let busy = [done(1.2, 0.1, 1.0, 0.6), done(1.3, 0.1, 1.0, 0.6)];
-        assert!(Seen::of(&busy, 2.0).binds().contains("40 % of whose time is not in proofs"));
-        assert!(Seen::of(&[done(1.2, 0.1, 1.0, 0.98)], 1.0)
-            .binds()
-            .starts_with("the worker binds: proofs take all but 2 %"));
-        assert_eq!(Seen::of(&busy, 2.0).cells("2").len(), 7);
+            work: 0,
+            proof: proof_of_zeros.clone(),
+            publics: publics.clone(),
+        });
+        Seen::of(&done, seconds)
+    }
+
+    #[test]
+    fn what_binds_is_named() {
+        let callers = seen([(0.0, 1.0), (2.0, 3.0)], 0.1, 0.9, 4.0);
+        assert_eq!((callers.rate, callers.workers, (callers.no_job * 100.0).round()), (0.5, 1, 50.0));
+        assert!((callers.added - 0.1).abs() < 1e-9 && (callers.stages[PROOF] - 0.9).abs() < 1e-9);
+        assert!(callers.binds().starts_with("callers bind") && callers.binds().ends_with("100.0 ms"));
+        // Both with the worker all the time: they overlap.
+        let both = [(0.0, 2.0), (0.0, 2.0)];
+        let witnesses = seen(both, 0.9, 0.6, 2.0);
+        assert!(witnesses.no_job < 1e-9 && (witnesses.no_proof - 0.4).abs() < 1e-9);
+        assert!(witnesses.binds().starts_with("witnesses bind") && witnesses.binds().contains("40 %"));
+        assert!(seen(both, 0.1, 0.6, 2.0).binds().starts_with("what is between proofs binds"));
+        assert!(seen(both, 0.1, 0.98, 2.0).binds().starts_with("proofs bind: they take all but 2 %"));
+        assert_eq!((callers.cells("2").len(), callers.stage_cells("2").len()), (8, 1 + STAGES.len()));
     }
 
     #[test]

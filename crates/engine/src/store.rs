@@ -34,6 +34,8 @@ pub struct KeyStore {
     /// What the files of keys held when they were loaded first.
     contents: Mutex<HashMap<String, Content>>,
     cache: Cache<Key, Error>,
+    /// Bytes that a key counts with at least.
+    least_bytes: u64,
 }
 
 /// Where a key is loaded from.
@@ -57,7 +59,15 @@ impl KeyStore {
     /// No keys yet, on the device of `engine`, of which they may take so many bytes together.
     pub fn new(engine: Engine, budget_bytes: u64) -> KeyStore {
         let (known, contents, cache) = (Mutex::default(), Mutex::default(), Cache::new(budget_bytes));
-        KeyStore { engine: engine.for_proofs(1), known, contents, cache }
+        KeyStore { engine: engine.for_proofs(1), known, contents, cache, least_bytes: 0 }
+    }
+
+    /// The same store for keys that make so many proofs each while they are on the device: with tables of multiples, which take up to
+    /// nearly all of its memory. Such a key counts as the whole budget, so that one is there at a time. For one proof, nothing changes.
+    #[must_use]
+    pub fn for_proofs(self, proofs: u64) -> KeyStore {
+        let least_bytes = if proofs > 1 { self.cache.budget() } else { 0 };
+        KeyStore { engine: self.engine.for_proofs(proofs.max(1)), least_bytes, ..self }
     }
 
     /// The engine that proves with the keys.
@@ -120,6 +130,7 @@ impl KeyStore {
             Known::File(path) => key_info(path)?.file_bytes,
             Known::Bytes(bytes) => bytes.len() as u64,
         };
+        let bytes = bytes.max(self.least_bytes);
         let load = || match &known {
             Known::File(path) => {
                 self.engine.load_key(path, KeyCheck::Once, progress).and_then(|key| self.first(name, path, key))

@@ -206,6 +206,7 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk
         let Order { verifier, witness, blinding, progress, .. } = order;
         let (backend, key) = (&*self.backend, &self.key);
         let work = || {
+            progress.turn();
             let request = Request::new(backend.timeline(), progress);
             let made = tandem_plonk::prove_verified(backend, key, verifier, witness, blinding, &request);
             Ok((made?, request.timeline.take()?))
@@ -225,6 +226,7 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C, Groth16> for OneKey<B, ProvingKey
         let Order { verifier, witness, uploaded, blinding, progress } = order;
         let (backend, key) = (&*self.backend, &self.key);
         let work = || {
+            progress.turn();
             let uploaded = uploaded.and_then(|Uploaded { timeline, staged, .. }| {
                 Some((timeline, staged.downcast::<Staged<C, B>>().ok()?))
             });

@@ -52,6 +52,16 @@ fn keys_come_and_go_within_the_budget() {
     assert!(store.evict("0"));
     drop(prove(2));
 
+    // With tables of multiples one is there at a time, whatever its file takes.
+    let large = KeyStore::new(engine(), 1 << 30).for_proofs(1000);
+    for (i, files) in files.iter().enumerate() {
+        large.add_file(&i.to_string(), &files.at("zkey")).unwrap();
+        let key = large.get(&i.to_string(), &Silent).unwrap();
+        files.check(&large.engine().prove(&key, &files.witness(), &Silent).unwrap(), "proof");
+        drop(key);
+        assert_eq!((large.resident(), large.used_bytes()), (vec![i.to_string()], 1 << 30));
+    }
+
     let small = KeyStore::new(engine(), sizes[0] - 1);
     small.add_file("0", &files[0].at("zkey")).unwrap();
     let error = small.get("0", &Silent).err().unwrap();

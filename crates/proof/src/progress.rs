@@ -9,6 +9,9 @@ pub trait Progress: Sync {
         let _ = (task, total);
     }
 
+    /// The backend, which makes one proof at a time, turns to this one: what came before was waiting.
+    fn turn(&self) {}
+
     /// `units` more are done.
     fn advance(&self, units: u64) {
         let _ = units;

@@ -12,6 +12,8 @@ const PART: &str = ".part";
 /// A folder of such files, for this user alone.
 pub(crate) struct Blobs {
     folder: PathBuf,
+    /// Whether files outlive a loss of power.
+    syncs: bool,
 }
 
 /// A file that is being written. It is removed unless it is kept.
@@ -21,6 +23,7 @@ pub(crate) struct Part {
     file: File,
     hasher: blake3::Hasher,
     bytes: u64,
+    syncs: bool,
     is_kept: bool,
 }
 
@@ -38,9 +41,9 @@ pub(crate) fn random_name() -> io::Result<String> {
 }
 
 impl Blobs {
-    pub(crate) fn open(folder: PathBuf) -> io::Result<Blobs> {
+    pub(crate) fn open(folder: PathBuf, syncs: bool) -> io::Result<Blobs> {
         private_folder(&folder)?;
-        Ok(Blobs { folder })
+        Ok(Blobs { folder, syncs })
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -51,7 +54,7 @@ impl Blobs {
     pub(crate) fn create(&self, hasher: blake3::Hasher) -> io::Result<Part> {
         let path = self.folder.join(random_name()? + PART);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Part { folder: self.folder.clone(), path, file, hasher, bytes: 0, is_kept: false })
+        Ok(Part { folder: self.folder.clone(), path, file, hasher, bytes: 0, syncs: self.syncs, is_kept: false })
     }
 
     /// Removes a file. That it is gone already is no error.
@@ -98,10 +101,15 @@ impl Part {
 
     /// Gives the file its name, when it is on the disk.
     pub(crate) fn keep(mut self, name: &str) -> io::Result<()> {
-        self.file.sync_data()?;
+        if self.syncs {
+            self.file.sync_data()?;
+        }
         fs::rename(&self.path, self.folder.join(name))?;
         self.is_kept = true;
-        File::open(&self.folder)?.sync_all()
+        match self.syncs {
+            true => File::open(&self.folder)?.sync_all(),
+            false => Ok(()),
+        }
     }
 }
 
@@ -135,7 +143,7 @@ mod tests {
         let at = folder.path().join("blobs");
         fs::create_dir(&at).unwrap();
         fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
-        let blobs = Blobs::open(at.clone()).unwrap();
+        let blobs = Blobs::open(at.clone(), true).unwrap();
         assert_eq!(mode(&at), 0o700);
         let mut part = blobs.create(blake3::Hasher::new()).unwrap();
         part.write(b"half").unwrap();
@@ -155,7 +163,7 @@ mod tests {
     #[test]
     fn a_start_sweeps_what_nobody_needs() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(folder.path().into()).unwrap();
+        let blobs = Blobs::open(folder.path().into(), true).unwrap();
         for name in ["needed", "orphan", "half.part"] {
             fs::write(folder.path().join(name), name).unwrap();
         }

@@ -1,9 +1,9 @@
-//! The other side: calls a service, a connection for each request, and sends files piece by piece.
+//! The other side: calls a service, over connections that stay for the next request, and sends files piece by piece.
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::Request;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::fs::File;
@@ -12,9 +12,11 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 
 pub use hyper::Method;
 
@@ -69,11 +71,25 @@ pub enum Content<'a> {
     File(&'a Path),
 }
 
-/// A service to be called.
-#[derive(Debug, Clone)]
+/// How long a connection may be idle and still be used: not so long that the service may just be closing it.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// Idle connections that are kept.
+const KEPT: usize = 64;
+
+/// A service to be called, from any thread.
+#[derive(Clone)]
 pub struct Client {
     host: String,
     address: SocketAddr,
+    idle: Arc<Mutex<Vec<Connection>>>,
+}
+
+/// A connection, and what drives it.
+struct Connection {
+    runtime: Runtime,
+    sender: SendRequest<Outgoing>,
+    used: Instant,
 }
 
 impl Client {
@@ -90,7 +106,7 @@ impl Client {
                 "'{server}': expected an address of this machine, such as http://127.0.0.1:8555; there is no TLS yet"
             )
         })?;
-        Ok(Client { host: host.into(), address })
+        Ok(Client { host: host.into(), address, idle: Arc::default() })
     }
 
     /// Reads a value.
@@ -149,9 +165,7 @@ impl Client {
             }
         };
         let request = request.body(body).map_err(|e| CallError::Unreachable(format!("no request can be made: {e}")))?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| CallError::Unreachable(format!("cannot start: {e}")))?;
-        let (status, text) = runtime.block_on(self.exchange(request))?;
+        let (status, text) = self.exchange(request)?;
         let value = serde_json::from_slice::<Value>(&text).unwrap_or(Value::Null);
         if (200..300).contains(&status) {
             return Ok(value);
@@ -161,23 +175,74 @@ impl Client {
         Err(CallError::Refused { status, code: said("code").unwrap_or_default(), message })
     }
 
-    async fn exchange(&self, request: Request<Outgoing>) -> Result<(u16, Vec<u8>), CallError> {
-        let away = |e: &dyn std::fmt::Display| {
-            CallError::Unreachable(format!("no service answers at {}: {e}; is tandem serve running there?", self.host))
-        };
-        let stream = tokio::time::timeout(CONNECT, TcpStream::connect(self.address)).await;
-        let stream = stream.map_err(|e| away(&e))?.map_err(|e| away(&e))?;
-        let _ = stream.set_nodelay(true);
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| away(&e))?;
-        tokio::spawn(connection);
-        let reply = sender.send_request(request).await.map_err(|e| away(&e))?;
+    fn away(&self, why: &dyn std::fmt::Display) -> CallError {
+        let host = &self.host;
+        CallError::Unreachable(format!("no service answers at {host}: {why}; is tandem serve running there?"))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exchange(&self, mut request: Request<Outgoing>) -> Result<(u16, Vec<u8>), CallError> {
+        loop {
+            let known = self.idle().pop();
+            let is_new = known.is_none();
+            let connection = known.filter(|known| known.used.elapsed() < IDLE);
+            let Connection { runtime, mut sender, .. } = match connection {
+                Some(connection) => connection,
+                None if is_new => self.connect()?,
+                // It is closed with the others that are as old.
+                None => continue,
+            };
+            let reply = runtime.block_on(async {
+                if !is_new {
+                    // Nobody has looked at the connection since: whether it was closed is known after this.
+                    tokio::task::yield_now().await;
+                }
+                let reply = match sender.try_send_request(request).await {
+                    Ok(reply) => reply,
+                    Err(mut error) => return Err((error.take_message(), self.away(error.error()))),
+                };
+                self.read(reply).await.map_err(|error| (None, error))
+            });
+            match reply {
+                Ok(reply) => {
+                    let mut idle = self.idle();
+                    if idle.len() < KEPT && !sender.is_closed() {
+                        idle.push(Connection { runtime, sender, used: Instant::now() });
+                    }
+                    return Ok(reply);
+                }
+                // The service closed a connection that was kept, and nothing was sent.
+                Err((Some(unsent), _)) if !is_new => request = unsent,
+                Err((_, error)) => return Err(error),
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<Connection, CallError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| CallError::Unreachable(format!("cannot start: {e}")))?;
+        let sender = runtime.block_on(async {
+            let stream = tokio::time::timeout(CONNECT, TcpStream::connect(self.address)).await;
+            let stream = stream.map_err(|e| self.away(&e))?.map_err(|e| self.away(&e))?;
+            let _ = stream.set_nodelay(true);
+            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| self.away(&e))?;
+            tokio::spawn(connection);
+            Ok::<_, CallError>(sender)
+        })?;
+        Ok(Connection { runtime, sender, used: Instant::now() })
+    }
+
+    async fn read(&self, reply: Response<Incoming>) -> Result<(u16, Vec<u8>), CallError> {
         let status = reply.status().as_u16();
         let mut body: Incoming = reply.into_body();
         let mut text = Vec::new();
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-            let Ok(piece) = frame.map_err(|e| away(&e))?.into_data() else { continue };
+            let Ok(piece) = frame.map_err(|e| self.away(&e))?.into_data() else { continue };
             if text.len() + piece.len() > REPLY_MAX {
-                return Err(away(&format!("the reply has more than {REPLY_MAX} bytes")));
+                return Err(self.away(&format!("the reply has more than {REPLY_MAX} bytes")));
             }
             text.extend_from_slice(&piece);
         }
@@ -225,12 +290,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_connection_serves_the_next_request_and_a_closed_one_is_replaced() {
+        use std::io::Write;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = Client::new(&listener.local_addr().unwrap().to_string()).unwrap();
+        let server = std::thread::spawn(move || {
+            // Two on the first connection, which is closed then.
+            for requests in [2, 1] {
+                let (mut stream, _) = listener.accept().unwrap();
+                for _ in 0..requests {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        let mut byte = [0];
+                        stream.read_exact(&mut byte).unwrap();
+                        head.push(byte[0]);
+                    }
+                    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n{\"a\":1}").unwrap();
+                }
+            }
+        });
+        for request in 0..3 {
+            if request == 2 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            assert_eq!(client.call(Method::POST, "/", &[], Content::Empty).unwrap()["a"], 1);
+        }
+        server.join().unwrap();
+    }
+
+    #[test]
     fn addresses_of_this_machine_are_taken() {
         for server in ["http://127.0.0.1:1", "localhost:1", "http://[::1]:1/", "127.0.0.1:1"] {
             assert!(Client::new(server).is_ok(), "{server}");
         }
         for server in ["https://127.0.0.1:1", "example.org:1", "10.0.0.1:1", "127.0.0.1", ""] {
-            assert!(Client::new(server).unwrap_err().contains("expected an address of this machine"), "{server}");
+            assert!(Client::new(server).err().unwrap().contains("expected an address of this machine"), "{server}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 18] = [
+pub const SETTINGS: [(&str, &str, &str); 21] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -17,12 +17,31 @@ pub const SETTINGS: [(&str, &str, &str); 18] = [
     ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
     ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
     ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),
+    (
+        "key_proofs",
+        "TANDEM_SERVE_KEY_PROOFS",
+        "proofs that a key makes while it is on a device; with more than 1 one key is there at a time",
+    ),
+    (
+        "in_hand",
+        "TANDEM_SERVE_IN_HAND",
+        "jobs that a worker has at a time: one is proved, the next are read and uploaded",
+    ),
+    (
+        "survives",
+        "TANDEM_SERVE_SURVIVES",
+        "what accepted jobs and results outlive: \"power_loss\", or \"kill\", the end of any process, which syncs nothing",
+    ),
     ("attempts", "TANDEM_SERVE_ATTEMPTS", "how often a job may fail for reasons that may pass"),
     ("queue", "TANDEM_SERVE_QUEUE", "jobs that may wait"),
     ("max_key_mib", "TANDEM_SERVE_MAX_KEY_MIB", "MiB of a key that is uploaded"),
     ("keep_seconds", "TANDEM_SERVE_KEEP_SECONDS", "how long a job that ended is kept, with its result"),
     ("ageing_seconds", "TANDEM_SERVE_AGEING_SECONDS", "what one step of priority is worth in waiting"),
-    ("proof_seconds", "TANDEM_SERVE_PROOF_SECONDS", "how long an attempt may take, loading the key included"),
+    (
+        "proof_seconds",
+        "TANDEM_SERVE_PROOF_SECONDS",
+        "how long an attempt may take, loading the key included, the proof before it not",
+    ),
     ("beat_seconds", "TANDEM_SERVE_BEAT_SECONDS", "how long a worker may be silent"),
     ("connections", "TANDEM_SERVE_CONNECTIONS", "connections at a time"),
     ("header_seconds", "TANDEM_SERVE_HEADER_SECONDS", "how long the head of a request may take"),
@@ -35,6 +54,22 @@ pub const SETTINGS: [(&str, &str, &str); 18] = [
     ),
     ("drain_seconds", "TANDEM_SERVE_DRAIN_SECONDS", "how long running jobs may take to end after SIGTERM"),
 ];
+
+/// What accepted jobs and finished results outlive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Survives {
+    /// The loss of the machine's power, and what `Kill` names.
+    PowerLoss,
+    /// The end of any process, at any moment.
+    Kill,
+}
+
+impl Survives {
+    pub(crate) fn syncs(self) -> bool {
+        self == Survives::PowerLoss
+    }
+}
 
 /// What the service is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +86,12 @@ pub struct Config {
     pub workers: Vec<String>,
     /// MiB of keys that a worker keeps on its device.
     pub key_memory_mib: u64,
+    /// Proofs that a key is taken to make while it is on a device.
+    pub key_proofs: u64,
+    /// Jobs that a worker has in hand at a time.
+    pub in_hand: usize,
+    /// What accepted jobs and results outlive.
+    pub survives: Survives,
     /// How often a job may fail for reasons that may pass.
     pub attempts: i64,
     /// Jobs that may wait.
@@ -89,6 +130,9 @@ impl Default for Config {
             key_folder: None,
             workers: vec!["auto".into()],
             key_memory_mib: 16 << 10,
+            key_proofs: 1,
+            in_hand: 2,
+            survives: Survives::PowerLoss,
             attempts: 3,
             queue: 100_000,
             max_key_mib: 64 << 10,
@@ -165,6 +209,8 @@ impl Config {
             ("queue", i64::try_from(self.queue).unwrap_or(i64::MAX), 10_000_000),
             ("connections", i64::try_from(self.connections).unwrap_or(i64::MAX), 10_000),
             ("key_memory_mib", i64::try_from(self.key_memory_mib).unwrap_or(i64::MAX), 1 << 24),
+            ("key_proofs", i64::try_from(self.key_proofs).unwrap_or(i64::MAX), 1 << 40),
+            ("in_hand", i64::try_from(self.in_hand).unwrap_or(i64::MAX), 64),
             ("max_key_mib", i64::try_from(self.max_key_mib).unwrap_or(i64::MAX), 1 << 24),
             ("workers", self.workers.len() as i64, 64),
         ];
@@ -265,6 +311,8 @@ mod tests {
             (Some("queue = 'many'"), &[], &["tandem.toml: line 1", "expected u64"]),
             (Some("data = 'd'\nqueue = 0"), &[], &["queue: 0; expected 1 to"]),
             (Some("data = 'd'\nattempts = 1000"), &[], &["attempts: 1000; expected 1 to 100"]),
+            (Some("data = 'd'\nsurvives = 'all'"), &[], &["tandem.toml: line 2", "power_loss", "kill"]),
+            (Some("data = 'd'\nin_hand = 0"), &[], &["in_hand: 0; expected 1 to 64"]),
             (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
             (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),
             (None, &env("TANDEM_SERVE_QUEUE", "many"), &["TANDEM_SERVE_QUEUE", "expected u64"]),

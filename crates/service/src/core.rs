@@ -4,11 +4,12 @@ use crate::blobs::Blobs;
 use crate::config::{is_name, Config, NAME};
 use crate::log::log;
 use crate::metrics::Metrics;
-use crate::store::{Cancelled, Claim, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
+use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
 use crate::worker::Slot;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tandem_engine::CurveId;
 use tokio::sync::broadcast;
@@ -18,6 +19,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// How many ends of jobs a waiting request may be behind before it looks for itself.
 const ENDS: usize = 1024;
+
+/// The code of an attempt that was not begun when another worker could begin it, or when the service was stopped.
+pub(crate) const GIVEN_BACK: &str = "given_back";
 
 /// Makes the command that runs a worker on a device.
 pub(crate) type WorkerCommand = Box<dyn Fn(&str) -> Command + Send + Sync>;
@@ -35,6 +39,16 @@ pub(crate) struct Core {
     /// Names of jobs as they end.
     pub(crate) ends: broadcast::Sender<String>,
     drains: AtomicBool,
+    results: Sender<Made>,
+    /// Results that were made and are not written down.
+    unwritten: AtomicUsize,
+}
+
+/// A proof of a worker's.
+pub(crate) struct Made {
+    pub(crate) worker: String,
+    pub(crate) claim: Claim,
+    pub(crate) result: JobResult,
 }
 
 /// Milliseconds since 1970 by the machine's clock. Deadlines and ages are by it; whether a worker lives is not.
@@ -50,11 +64,14 @@ impl Core {
         [witnesses, keys]: [Blobs; 2],
         secret: [u8; 32],
         worker: WorkerCommand,
-    ) -> Core {
+    ) -> (Core, Receiver<Made>) {
         let slots = config.workers.iter().enumerate().map(|(number, device)| Slot::new(number, device)).collect();
         let (ends, _) = broadcast::channel(ENDS);
         let (metrics, drains) = (Metrics::default(), AtomicBool::new(false));
-        Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains }
+        let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
+        let core =
+            Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains, results, unwritten };
+        (core, inbox)
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -64,15 +81,40 @@ impl Core {
     /// No job is accepted or begun any more.
     pub(crate) fn drain(&self) {
         self.drains.store(true, Ordering::SeqCst);
+        self.slots.iter().for_each(Slot::look);
     }
 
     pub(crate) fn wake(&self) {
-        self.slots.iter().for_each(Slot::wake);
+        self.slots.iter().for_each(|slot| slot.wake(self.config.in_hand));
     }
 
-    /// Writes down the result of an attempt, again and again while the database fails.
-    pub(crate) fn finished(&self, worker: &str, claim: &Claim, result: &JobResult) {
-        let written = self.insist(|| self.store.finish(&claim.lease, result, now_ms()));
+    /// Has the result of an attempt written down, again and again while the database fails. It does not wait for that.
+    pub(crate) fn finished(&self, made: Made) {
+        self.unwritten.fetch_add(1, Ordering::SeqCst);
+        let _ = self.results.send(made);
+    }
+
+    /// Whether results are still to be written down.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.unwritten.load(Ordering::SeqCst) > 0
+    }
+
+    /// Writes down the results of all workers as they come: those that come at once share a sync of the disk.
+    pub(crate) fn write_results(&self, inbox: &Receiver<Made>) {
+        while let Ok(first) = inbox.recv() {
+            let batch: Vec<_> = std::iter::once(first).chain(inbox.try_iter()).collect();
+            let begin = |of: &Made| self.store.begin_finish(&of.claim.lease, &of.result, now_ms());
+            let begun: Vec<_> = batch.iter().map(begin).collect();
+            for (of, pending) in batch.iter().zip(begun) {
+                let mut pending = Some(pending);
+                let written = self.insist(|| pending.take().unwrap_or_else(|| begin(of)).wait());
+                self.written(&of.worker, &of.claim, &of.result, written);
+                self.unwritten.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn written(&self, worker: &str, claim: &Claim, result: &JobResult, written: Finished) {
         match written {
             Finished::Done(blob) => {
                 self.ended(&claim.lease.job, "done", Some(&blob));
@@ -87,12 +129,14 @@ impl Core {
     }
 
     /// Writes down that an attempt gave nothing, again and again while the database fails.
-    pub(crate) fn attempt_failed(&self, lease: &Lease, code: &str, reason: &str, again: Option<i64>) -> Failed {
-        let write = || self.store.fail(lease, code, reason, again, self.config.attempts, now_ms());
-        let written = self.insist(write);
+    pub(crate) fn attempt_failed(&self, lease: &Lease, ending: &Ending) -> Failed {
+        let written = self.insist(|| self.store.fail(lease, ending, self.config.attempts, now_ms()));
         match &written {
             Failed::Again => {
-                self.metrics.add("tandem_retries_total", &[("code", code)], 1.0);
+                match ending.code.as_str() {
+                    GIVEN_BACK => self.metrics.add("tandem_given_back_total", &[], 1.0),
+                    code => self.metrics.add("tandem_retries_total", &[("code", code)], 1.0),
+                }
                 self.wake();
             }
             Failed::Over(blob) => self.ended(&lease.job, "failed", Some(blob)),
@@ -106,7 +150,7 @@ impl Core {
         log("stale_write", &[("job", &lease.job), ("attempt", &lease.attempt.to_string())]);
     }
 
-    fn insist<T>(&self, write: impl Fn() -> Result<T, StoreError>) -> T {
+    fn insist<T>(&self, mut write: impl FnMut() -> Result<T, StoreError>) -> T {
         loop {
             match write() {
                 Ok(value) => return value,
@@ -129,13 +173,13 @@ impl Core {
         Ok(cancelled)
     }
 
-    /// Removes the witness, and tells who waits.
+    /// Tells who waits, and removes the witness, which takes milliseconds where it is large.
     fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
         self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
+        let _ = self.ends.send(id.into());
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }
-        let _ = self.ends.send(id.into());
     }
 
     /// Fails what is late and forgets what is old.

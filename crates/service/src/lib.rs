@@ -15,8 +15,8 @@ mod metrics;
 pub mod store;
 mod worker;
 
-pub use config::{Config, SETTINGS};
-pub use worker::{work, work_watched};
+pub use config::{Config, Survives, SETTINGS};
+pub use worker::{work, work_watched, KeyRoom};
 
 use crate::core::Core;
 use crate::log::log;
@@ -59,12 +59,14 @@ pub fn serve(
     let _lock = lock(&data)?;
     let database = data.join("jobs.db");
     own_file(&database).map_err(|e| cannot(&database, "open", &e))?;
-    let store = Store::open(&database).map_err(|e| cannot(&database, "open", &e))?;
-    let folder = |name: &str| Blobs::open(data.join(name)).map_err(|e| cannot(&data.join(name), "open", &e));
+    let store = Store::open(&database, config.survives.syncs()).map_err(|e| cannot(&database, "open", &e))?;
+    let syncs = config.survives.syncs();
+    let folder = |name: &str| Blobs::open(data.join(name), syncs).map_err(|e| cannot(&data.join(name), "open", &e));
     let (witnesses, keys) = (folder("witnesses")?, folder("keys")?);
     let secret = secret(&data.join("secret")).map_err(|e| cannot(&data.join("secret"), "read", &e))?;
     let address = config.listen;
-    let core = Arc::new(Core::new(config, store, [witnesses, keys], secret, Box::new(worker)));
+    let (core, results) = Core::new(config, store, [witnesses, keys], secret, Box::new(worker));
+    let core = Arc::new(core);
     recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
     for (name, path) in &core.config.keys {
         let path = path.canonicalize().map_err(|e| format!("keys.{name}: {}: {e}", path.display()))?;
@@ -83,6 +85,9 @@ pub fn serve(
         let thread = std::thread::Builder::new().name(format!("slot {number}")).spawn(run);
         thread.map_err(|e| format!("no thread can be started: {e}"))?;
     }
+    let written = core.clone();
+    let results = std::thread::Builder::new().name("results".into()).spawn(move || written.write_results(&results));
+    results.map_err(|e| format!("no thread can be started: {e}"))?;
     let tidied = core.clone();
     std::thread::spawn(move || loop {
         tidied.tidy();
@@ -94,7 +99,7 @@ pub fn serve(
             core.drain();
             log("draining", &[]);
         }
-        core.is_draining() && busy.load(Ordering::SeqCst) == 0
+        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && !core.has_unwritten()
     };
     http::run(&core, listener, || ready(address), until)?;
     log("stopped", &[]);

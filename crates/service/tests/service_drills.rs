@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{codes, refused, wait_for, Service};
+use support::{codes, refused, stage, wait_for, Service};
 use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::store::{State, Store};
 
@@ -85,7 +85,7 @@ fn two_hundred_jobs_survive_kills() {
     }
     service.stop();
     assert!(service.witnesses().is_empty(), "{:?}", service.witnesses());
-    let store = Store::open(&service.at("data/jobs.db")).unwrap();
+    let store = Store::open(&service.at("data/jobs.db"), true).unwrap();
     assert_eq!(store.jobs(None, 1000).unwrap().len(), JOBS);
     let mut again = 0;
     for id in &ids {
@@ -227,7 +227,7 @@ fn a_full_disk_loses_nothing() {
 
 #[test]
 fn jobs_are_cancelled_and_end_at_their_deadline() {
-    let service = Service::start("workers = ['cpu']");
+    let service = Service::start("workers = ['cpu']\nin_hand = 1");
     service.fault("pause,prove,1");
     let running = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
     wait_for("the worker", || service.at("paused").exists());
@@ -253,13 +253,16 @@ fn jobs_are_cancelled_and_end_at_their_deadline() {
 #[test]
 fn a_stop_ends_what_runs_and_keeps_what_waits() {
     let mut service = Service::start("workers = ['cpu']");
-    service.fault("pause,prove,1");
+    service.fault("pause,turn,1");
     let running = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
     wait_for("the worker", || service.at("paused").exists());
     let waiting = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
+    wait_for("the one beside it", || stage(&service, &waiting) == "prove");
     std::fs::write(service.at("stop"), "").unwrap();
     wait_for("draining", || service.client().get("/ready").is_err());
     assert_eq!(refused(service.submit(None)), (503, "draining".into()));
+    let state = || service.client().get(&format!("/v1/jobs/{waiting}")).unwrap()["state"].clone();
+    wait_for("the one that is not begun", || state() == "pending");
     // A second one stays off the folder meanwhile.
     let lock = service.at("data/lock");
     assert!(nix::fcntl::Flock::lock(std::fs::File::open(lock).unwrap(), nix::fcntl::FlockArg::LockExclusiveNonblock)
@@ -268,7 +271,7 @@ fn a_stop_ends_what_runs_and_keeps_what_waits() {
     std::fs::remove_file(service.at("fault")).unwrap();
     service.stop();
     {
-        let store = Store::open(&service.at("data/jobs.db")).unwrap();
+        let store = Store::open(&service.at("data/jobs.db"), true).unwrap();
         let state = |id: &str| store.job(id).unwrap().unwrap().state;
         assert_eq!((state(&running), state(&waiting)), (State::Done, State::Pending));
     }
@@ -277,7 +280,8 @@ fn a_stop_ends_what_runs_and_keeps_what_waits() {
         std::fs::write(service.at("data").join(name), "left").unwrap();
     }
     service.restart();
-    assert_eq!(codes(&service.ended(&waiting)), ["done"]);
+    // It was in the worker's hand, and not begun.
+    assert_eq!(codes(&service.ended(&waiting)), ["given_back", "done"]);
     assert!(
         service.witnesses().iter().all(|name| !name.starts_with("0f1e")) && !service.at("data/keys/0f1e.part").exists()
     );

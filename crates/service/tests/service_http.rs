@@ -15,7 +15,7 @@ fn child() {
 }
 
 /// A worker of no use, so that jobs stay where they are.
-const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600";
+const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600\nin_hand = 1";
 
 fn idle(more: &str) -> Service {
     let service = Service::start(&format!("{IDLE}\n{more}"));
@@ -80,6 +80,10 @@ fn lengths_are_refused_before_anything_is_read() {
     let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     let reply = service.raw(head.as_bytes(), patience);
     assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 431 "), "{reply}");
+    // One that is taken in is too long all the same.
+    let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(17 << 10));
+    let reply = service.raw(head.as_bytes(), patience);
+    assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
     let lines = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "a: b\r\n".repeat(100));
     let reply = service.raw(lines.as_bytes(), patience);
     assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");

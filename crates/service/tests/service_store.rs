@@ -1,13 +1,15 @@
 //! The store's rules: fences, the first final state, order, recovery.
 
-use tandem_service::store::{Cancelled, Claim, Failed, Finished, JobResult, KeyRow, NewJob, State, Store, StoreError};
+use tandem_service::store::{
+    Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, NewJob, State, Store, StoreError,
+};
 
 /// What a step of priority is worth here.
 const AGEING: i64 = 1000;
 
 fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("jobs.db")).unwrap();
+    let store = Store::open(&folder.path().join("jobs.db"), true).unwrap();
     let key = KeyRow {
         name: "k".into(),
         path: "/k.zkey".into(),
@@ -41,11 +43,22 @@ fn submit(store: &Store, job: &NewJob, now: i64) {
 }
 
 fn claim(store: &Store, worker: &str, now: i64) -> Option<Claim> {
-    store.claim(worker, now, 50).unwrap()
+    store.claim(worker, now, 50, false).unwrap()
+}
+
+fn ending(code: &str, again: Option<i64>) -> Ending {
+    Ending { code: code.into(), reason: "broken".into(), again, counts: true, is_alone: false }
 }
 
 fn result() -> JobResult {
-    JobResult { proof: "{}".into(), publics: "[]".into(), seconds: 1.0, device: "CPU".into(), remark: None }
+    JobResult {
+        proof: "{}".into(),
+        publics: "[]".into(),
+        seconds: 1.0,
+        times: None,
+        device: "CPU".into(),
+        remark: None,
+    }
 }
 
 #[test]
@@ -53,19 +66,19 @@ fn only_the_attempt_that_runs_may_end_a_job() {
     let (_folder, store) = store();
     submit(&store, &job("a", 0), 0);
     let first = claim(&store, "0", 1).unwrap();
-    assert_eq!(store.fail(&first.lease, "worker_hung", "silent", Some(0), 3, 2).unwrap(), Failed::Again);
+    assert_eq!(store.fail(&first.lease, &ending("worker_hung", Some(0)), 3, 2).unwrap(), Failed::Again);
     // Between two attempts the old one is over too.
     assert_eq!(store.finish(&first.lease, &result(), 3).unwrap(), Finished::Stale);
     let second = claim(&store, "1", 4).unwrap();
     assert_eq!((second.lease.attempt, first.lease.attempt), (2, 1));
     assert_eq!(store.finish(&first.lease, &result(), 5).unwrap(), Finished::Stale);
-    assert_eq!(store.fail(&first.lease, "device", "late", None, 3, 5).unwrap(), Failed::Stale);
+    assert_eq!(store.fail(&first.lease, &ending("device", None), 3, 5).unwrap(), Failed::Stale);
     assert_eq!(store.job("a").unwrap().unwrap().state, State::Running);
     assert!(store.result("a").unwrap().is_none());
     assert_eq!(store.finish(&second.lease, &result(), 6).unwrap(), Finished::Done("a.wtns".into()));
     // The first final state stays.
     assert_eq!(store.finish(&second.lease, &result(), 7).unwrap(), Finished::Stale);
-    assert_eq!(store.fail(&second.lease, "device", "late", None, 3, 7).unwrap(), Failed::Stale);
+    assert_eq!(store.fail(&second.lease, &ending("device", None), 3, 7).unwrap(), Failed::Stale);
     assert_eq!(store.cancel("a", 7).unwrap(), Cancelled::Ended(State::Done));
     let codes: Vec<_> = store.attempts("a").unwrap().into_iter().map(|attempt| attempt.code.unwrap()).collect();
     assert_eq!(codes, ["worker_hung", "done"]);
@@ -91,7 +104,7 @@ fn attempts_are_limited_and_fatal_errors_are_not_tried_again() {
     for attempt in 1..=3 {
         let now = attempt * 1000;
         let claim = claim(&store, "0", now).unwrap();
-        let failed = store.fail(&claim.lease, "device", "broken", Some(10), 3, now).unwrap();
+        let failed = store.fail(&claim.lease, &ending("device", Some(10)), 3, now).unwrap();
         assert_eq!(failed == Failed::Again, attempt < 3);
         // Not before its pause is over.
         assert!(self::claim(&store, "1", now + 9).is_none());
@@ -99,7 +112,7 @@ fn attempts_are_limited_and_fatal_errors_are_not_tried_again() {
     assert_eq!(store.job("a").unwrap().unwrap().reason.as_deref(), Some("broken"));
     submit(&store, &job("b", 0), 0);
     let claim = claim(&store, "0", 10_000).unwrap();
-    assert_eq!(store.fail(&claim.lease, "bad_input", "no", None, 3, 1).unwrap(), Failed::Over("b.wtns".into()));
+    assert_eq!(store.fail(&claim.lease, &ending("bad_input", None), 3, 1).unwrap(), Failed::Over("b.wtns".into()));
 }
 
 #[test]
@@ -107,14 +120,38 @@ fn a_job_that_failed_goes_to_another_worker_first() {
     let (_folder, store) = store();
     submit(&store, &job("a", 0), 0);
     let failed = claim(&store, "0", 1).unwrap();
-    store.fail(&failed.lease, "device", "broken", Some(0), 3, 10).unwrap();
+    store.fail(&failed.lease, &ending("device", Some(0)), 3, 10).unwrap();
     assert!(claim(&store, "0", 59).is_none());
     assert!(claim(&store, "1", 59).is_some());
     // Where nobody else takes it, the same one does.
     submit(&store, &job("b", 0), 0);
     let failed = claim(&store, "0", 100).unwrap();
-    store.fail(&failed.lease, "device", "broken", Some(0), 3, 110).unwrap();
+    store.fail(&failed.lease, &ending("device", Some(0)), 3, 110).unwrap();
     assert!(claim(&store, "0", 160).is_some());
+}
+
+#[test]
+fn a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others() {
+    let (_folder, store) = store();
+    submit(&store, &job("a", 0), 0);
+    submit(&store, &job("b", 0), 5);
+    let first = claim(&store, "0", 10).unwrap();
+    assert!(!first.is_alone);
+    let ending = Ending { counts: false, is_alone: true, ..ending("worker_died", Some(10)) };
+    // It counts for nothing, as often as it comes.
+    for _ in 0..9 {
+        let lease = store.job("a").unwrap().map(|job| (job.id, job.attempt)).unwrap();
+        let lease = tandem_service::store::Lease { job: lease.0, attempt: lease.1 };
+        assert_eq!(store.fail(&lease, &ending, 1, 10).unwrap(), Failed::Again);
+        assert_eq!(store.claim("0", 15, 0, true).unwrap().unwrap().lease.job, "b");
+        let back = Ending { is_alone: false, ..ending.clone() };
+        let lease = tandem_service::store::Lease { job: "b".into(), attempt: store.job("b").unwrap().unwrap().attempt };
+        store.fail(&lease, &Ending { again: Some(0), ..back }, 1, 15).unwrap();
+        // Its turn has come: no hand with another job gets it, or what comes after it.
+        assert!(store.claim("0", 30, 0, true).unwrap().is_none());
+        let again = store.claim("0", 30, 0, false).unwrap().unwrap();
+        assert!(again.is_alone && again.lease.job == "a");
+    }
 }
 
 #[test]
@@ -135,12 +172,12 @@ fn a_start_gives_running_jobs_back_and_counts_no_failure() {
     submit(&store, &job("a", 0), 0);
     for round in 0..5 {
         let before = claim(&store, "0", round).unwrap();
-        let again = Store::open(&folder.path().join("jobs.db")).unwrap();
+        let again = Store::open(&folder.path().join("jobs.db"), true).unwrap();
         assert_eq!(again.recover(round).unwrap(), 1);
         assert_eq!(again.finish(&before.lease, &result(), round).unwrap(), Finished::Stale);
     }
     let last = claim(&store, "0", 9).unwrap();
-    assert_eq!(store.fail(&last.lease, "device", "broken", Some(0), 2, 9).unwrap(), Failed::Again);
+    assert_eq!(store.fail(&last.lease, &ending("device", Some(0)), 2, 9).unwrap(), Failed::Again);
     assert_eq!(store.attempts("a").unwrap().len(), 6);
 }
 

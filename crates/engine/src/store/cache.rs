@@ -62,6 +62,11 @@ impl<V, E: Clone> Cache<V, E> {
         Cache { budget, state: Mutex::new(state), loaded: Condvar::new() }
     }
 
+    /// Bytes that all may take.
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget
+    }
+
     /// The value of this name, which takes `bytes`. One caller loads it, others who ask meanwhile wait for that and get what came of it,
     /// an error that is `shared` too. After one that is not, the next of them loads it.
     pub(crate) fn get(

@@ -11,9 +11,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 /// Bytes a second that a body comes with at least, once the time to stall is over.
 const RATE: u64 = 16 << 10;
+
+/// Bytes of a body that are written at once, without a thread that writes while more comes.
+const AT_ONCE: usize = 64 << 10;
 
 /// Pieces of a body that wait to be written.
 const PIECES: usize = 4;
@@ -111,9 +115,16 @@ impl Reader {
 
     /// Writes the body into a file while it comes.
     pub(crate) async fn into_part(mut self, part: Part) -> Result<Part, Refusal> {
+        let mut start = Vec::new();
+        while start.len() < AT_ONCE {
+            let Some(piece) = self.next().await? else {
+                return written(tokio::task::spawn_blocking(move || at_once(part, &start)).await);
+            };
+            start.extend_from_slice(&piece);
+        }
         let (pieces, mut inbox) = mpsc::channel::<Bytes>(PIECES);
         let writer = tokio::task::spawn_blocking(move || {
-            let mut part = part;
+            let mut part = at_once(part, &start)?;
             while let Some(piece) = inbox.blocking_recv() {
                 part.write(&piece)?;
             }
@@ -130,10 +141,19 @@ impl Reader {
             Ok(())
         };
         let read: Result<(), Refusal> = read.await;
-        let written = writer.await.unwrap_or_else(|_| Err(std::io::Error::other("a defect of tandem")));
+        let part = written(writer.await);
         read?;
-        written.map_err(|error| storage(&error))
+        part
     }
+}
+
+fn at_once(mut part: Part, bytes: &[u8]) -> std::io::Result<Part> {
+    part.write(bytes).map(|()| part)
+}
+
+fn written(done: Result<std::io::Result<Part>, JoinError>) -> Result<Part, Refusal> {
+    let done = done.unwrap_or_else(|_| Err(std::io::Error::other("a defect of tandem")));
+    done.map_err(|error| storage(&error))
 }
 
 /// What a failure to write means to the caller.

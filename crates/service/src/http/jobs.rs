@@ -5,6 +5,7 @@ use super::{blocking, json, Refusal, Reply};
 use crate::blobs::random_name;
 use crate::core::{now_ms, Core};
 use crate::store::{Attempt, Cancelled, Job, KeyRow, NewJob, State, StoreError};
+use crate::worker::SlotStatus;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde_json::{json, Value};
@@ -73,48 +74,49 @@ pub(super) async fn submit(core: Arc<Core>, request: Request<Incoming>) -> Resul
             Some(id.ok_or_else(|| Refusal::bad(expected))?.to_string())
         }
     };
-    let key = blocking(&core, move |core| core.store.key(&key)?.ok_or_else(|| StoreError::NoKey(key).into())).await?;
-    let limit = key.variables.saturating_mul(VALUE).saturating_add(WITNESS_HEAD);
-    let reader = Reader::new(request, "a witness of this key", limit, core.config.stall_seconds)?;
-    let hasher = hasher(&core, &key);
-    let part = blocking(&core, move |core| core.witnesses.create(hasher).map_err(|e| storage(&e))).await?;
+    let (reader, key, part) = blocking(&core, move |core| {
+        let key = core.store.key(&key)?.ok_or(StoreError::NoKey(key))?;
+        let limit = key.variables.saturating_mul(VALUE).saturating_add(WITNESS_HEAD);
+        let reader = Reader::new(request, "a witness of this key", limit, core.config.stall_seconds)?;
+        let part = core.witnesses.create(hasher(core, &key)).map_err(|e| storage(&e))?;
+        Ok((reader, key, part))
+    })
+    .await?;
     let part = reader.into_part(part).await?;
     if part.bytes() == 0 {
         return Err(Refusal::bad("the witness is missing: the body is the .wtns file"));
     }
-    let submitted = blocking(&core, move |core| {
+    blocking(&core, move |core| {
         let id = random_name().map_err(|e| storage(&e))?;
+        let (digest, bytes) = (part.hash().to_hex().to_string(), part.bytes());
+        // First the witness, then the job: a job without its witness would be lost.
+        part.keep(&id).map_err(|e| storage(&e))?;
         let now = now_ms();
         let job = NewJob {
             id: id.clone(),
             request: caller,
-            digest: part.hash().to_hex().to_string(),
+            digest,
             key: key.name,
             witness: id.clone(),
-            witness_bytes: part.bytes(),
+            witness_bytes: bytes,
             priority,
             deadline_ms: deadline.map(|seconds| now + seconds * 1000),
         };
-        // First the witness, then the job: a job without its witness would be lost.
-        part.keep(&job.witness).map_err(|e| storage(&e))?;
         let ageing = i64::from(core.config.ageing_seconds) * 1000;
         let submitted = core.store.submit(&job, now, ageing, core.config.queue);
         if !submitted.as_ref().is_ok_and(|submitted| submitted.is_new) {
             // Should it stay, the next start sweeps it.
             let _ = core.witnesses.remove(&job.witness);
         }
-        Ok(submitted?)
+        let submitted = submitted?;
+        let (kind, status) = if submitted.is_new { ("new", StatusCode::CREATED) } else { ("again", StatusCode::OK) };
+        core.metrics.add("tandem_jobs_submitted_total", &[("kind", kind)], 1.0);
+        if submitted.is_new {
+            core.wake();
+        }
+        Ok(json(status, &view(core, &submitted.id)?))
     })
-    .await?;
-    let kind = if submitted.is_new { "new" } else { "again" };
-    core.metrics.add("tandem_jobs_submitted_total", &[("kind", kind)], 1.0);
-    if submitted.is_new {
-        core.wake();
-    }
-    let status = if submitted.is_new { StatusCode::CREATED } else { StatusCode::OK };
-    let id = submitted.id;
-    let job = blocking(&core, move |core| view(core, &id)).await?;
-    Ok(json(status, &job))
+    .await
 }
 
 /// What the content of a job is hashed with, begun with its key's.
@@ -144,9 +146,13 @@ pub(super) async fn status(core: &Arc<Core>, id: String, request: &Request<Incom
     let mut ends = core.ends.subscribe();
     loop {
         let of = id.clone();
-        let job = blocking(core, move |core| core.store.job(&of)?.ok_or_else(unknown)).await?;
-        if job.is_final() || core.is_draining() || Instant::now() >= until {
-            break;
+        let seen = move |core: &Core| {
+            let job = core.store.job(&of)?.ok_or_else(unknown)?;
+            let is_over = job.is_final() || core.is_draining() || Instant::now() >= until;
+            is_over.then(|| full(core, &job)).transpose()
+        };
+        if let Some(job) = blocking(core, seen).await? {
+            return Ok(json(StatusCode::OK, &job));
         }
         loop {
             // A job that was cancelled together with its key, or a service that drains, is looked for from time to time.
@@ -158,8 +164,6 @@ pub(super) async fn status(core: &Arc<Core>, id: String, request: &Request<Incom
             }
         }
     }
-    let job = blocking(core, move |core| view(core, &id)).await?;
-    Ok(json(StatusCode::OK, &job))
 }
 
 pub(super) async fn result(core: &Arc<Core>, id: String) -> Result<Reply, Refusal> {
@@ -174,7 +178,7 @@ pub(super) async fn result(core: &Arc<Core>, id: String) -> Result<Reply, Refusa
         let parsed = |text: &str| serde_json::from_str::<Value>(text).map_err(damaged);
         Ok(json!({
             "id": id, "proof": parsed(&result.proof)?, "public": parsed(&result.publics)?,
-            "seconds": result.seconds, "device": result.device, "remark": result.remark,
+            "seconds": result.seconds, "times": result.times, "device": result.device, "remark": result.remark,
         }))
     })
     .await?;
@@ -200,7 +204,11 @@ fn unknown() -> Refusal {
 
 /// A job with its attempts.
 fn view(core: &Core, id: &str) -> Result<Value, Refusal> {
-    let job = core.store.job(id)?.ok_or_else(unknown)?;
+    full(core, &core.store.job(id)?.ok_or_else(unknown)?)
+}
+
+fn full(core: &Core, job: &Job) -> Result<Value, Refusal> {
+    let id = job.id.as_str();
     let attempts = core.store.attempts(id)?;
     let attempt = |a: &Attempt| {
         json!({
@@ -208,10 +216,11 @@ fn view(core: &Core, id: &str) -> Result<Value, Refusal> {
             "code": a.code, "message": a.reason,
         })
     };
-    let mut value = summary(&job);
+    let mut value = summary(job);
     value["attempts"] = attempts.iter().map(attempt).collect();
-    let running = core.slots.iter().map(|slot| slot.status()).find(|s| s.lease.as_ref().is_some_and(|l| l.job == id));
-    value["stage"] = running.and_then(|status| status.beat?.stage).into();
+    let has = |status: &SlotStatus| status.leases.iter().any(|lease| lease.job == id);
+    let running = core.slots.iter().map(|slot| slot.status()).find(has);
+    value["stage"] = running.and_then(|status| status.stage(id).map(String::from)).into();
     Ok(value)
 }
 

@@ -27,6 +27,12 @@ use tokio::sync::Semaphore;
 const HEADERS: usize = 64;
 const HEAD_BYTES: usize = 16 << 10;
 
+/// Bytes of a connection that are read at a time: with fewer, large witnesses are bound by calls of the system.
+const READ_BYTES: usize = 256 << 10;
+
+/// Threads for connections at most: one takes in about a GB of witnesses a second.
+const THREADS: usize = 4;
+
 /// Between two looks whether the service ends.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -96,8 +102,9 @@ pub(crate) fn run(
 ) -> Result<(), String> {
     let connections = core.config.connections;
     // Each upload has a thread that writes, and what asks the database must not wait for uploads that stall.
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(connections + 16).build();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(THREADS);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(threads).enable_all().max_blocking_threads(connections + 16).build();
     let runtime = runtime.map_err(|e| format!("cannot start: {e}"))?;
     let over = runtime.block_on(async {
         listener.set_nonblocking(true)?;
@@ -141,7 +148,7 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
             let head = Duration::from_secs(core.config.header_seconds.into());
             let answer = service_fn(|request| answer(core.clone(), request));
             let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(HEAD_BYTES);
+            server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(READ_BYTES);
             // What a caller does wrong with its connection concerns nobody else.
             let _ = server.serve_connection(TokioIo::new(stream), answer).await;
             drop(permit);
@@ -151,7 +158,7 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
 
 async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
     let method = request.method().clone();
-    let (route, reply) = match check_caller(&request) {
+    let (route, reply) = match check_head(&request).and_then(|()| check_caller(&request)) {
         Err(refusal) => ("refused", Err(refusal)),
         Ok(()) => match routes::find(&method, request.uri().path()) {
             Found::Route(route, part) => {
@@ -179,6 +186,20 @@ async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, In
     let reply = reply.unwrap_or_else(Refusal::reply);
     core.metrics.add("tandem_http_requests_total", &[("route", route), ("status", reply.status().as_str())], 1.0);
     Ok(reply)
+}
+
+/// Refuses a head that is too long, as far as it was taken in at all.
+fn check_head(request: &Request<Incoming>) -> Result<(), Refusal> {
+    let lines = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    let bytes: usize = lines.sum::<usize>() + request.uri().to_string().len();
+    match bytes <= HEAD_BYTES {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "head_too_large",
+            format!("the head of the request has {bytes} bytes; expected at most {HEAD_BYTES}"),
+        )),
+    }
 }
 
 /// Refuses what a page in a browser sends, which reaches this machine's own addresses too: by a name that was made to point here, or

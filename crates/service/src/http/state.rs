@@ -23,10 +23,11 @@ pub(super) fn ready(core: &Core) -> Result<Reply, Refusal> {
 pub(super) fn workers(core: &Core) -> Reply {
     let one = |slot: &crate::worker::Slot| {
         let status = slot.status();
-        let (stage, keys) = status.beat.map_or((None, Vec::new()), |beat| (beat.stage, beat.keys));
+        let jobs: Vec<_> = status.leases.iter().map(|l| json!({"job": l.job, "stage": status.stage(&l.job)})).collect();
+        let keys = status.beat.map_or(Vec::new(), |beat| beat.keys);
         json!({
-            "name": slot.name, "ready": status.is_ready, "pid": status.pid, "device": status.device, "stage": stage,
-            "job": status.lease.map(|lease| lease.job), "keys": keys, "restarts": status.restarts, "trouble": status.trouble,
+            "name": slot.name, "ready": status.is_ready, "pid": status.pid, "device": status.device, "jobs": jobs, "keys": keys,
+            "restarts": status.restarts, "trouble": status.trouble,
         })
     };
     let workers: Vec<_> = core.slots.iter().map(one).collect();
@@ -52,7 +53,7 @@ pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {
         gauges.push(("tandem_worker_ready", of.clone(), f64::from(u8::from(status.is_ready))));
     }
     for (of, status) in &workers {
-        gauges.push(("tandem_worker_busy", of.clone(), f64::from(u8::from(status.lease.is_some()))));
+        gauges.push(("tandem_worker_busy", of.clone(), f64::from(u8::from(!status.leases.is_empty()))));
     }
     for (of, status) in &workers {
         let bytes = status.beat.as_ref().map_or(0, |beat| beat.key_bytes);

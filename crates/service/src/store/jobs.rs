@@ -1,8 +1,8 @@
 //! How a job moves from state to state. Each write of a worker's is fenced by its [`Lease`]: it counts only while the job is running in
 //! that very attempt.
 
-use super::{Job, JobResult, KeyRow, Result, State, Store, StoreError};
-use rusqlite::{params, OptionalExtension, Transaction};
+use super::{Job, JobResult, KeyRow, Pending, Result, State, Store, StoreError};
+use rusqlite::{params, Connection, OptionalExtension};
 
 /// The right to end a job: it lasts until the job has another attempt or a final state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,6 +58,23 @@ pub struct Claim {
     pub deadline_ms: Option<i64>,
     /// When it was accepted.
     pub created_ms: i64,
+    /// Whether its worker is to have no other job in hand.
+    pub is_alone: bool,
+}
+
+/// How an attempt ended without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// Why, as a word.
+    pub code: String,
+    /// Why, as a sentence.
+    pub reason: String,
+    /// How many milliseconds the job waits for the next attempt; `None` where there is none.
+    pub again: Option<i64>,
+    /// Whether it counts against the job.
+    pub counts: bool,
+    /// Whether later attempts are made with no other job in the worker's hand: what befell this one may be another's fault.
+    pub is_alone: bool,
 }
 
 /// What came of a result.
@@ -91,8 +108,8 @@ pub enum Cancelled {
     Unknown,
 }
 
-/// An attempt that did not fail by itself does not count against the job.
-pub(crate) const SERVER_STOPPED: &str = "server_stopped";
+/// The code of attempts that the service's own end cut off.
+const SERVER_STOPPED: &str = "server_stopped";
 
 impl Store {
     /// Accepts a job, unless the caller's id stands for one already. `ageing_ms` is what one step of priority is worth: so much longer a
@@ -101,8 +118,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::OtherContent`], [`StoreError::NoKey`], [`StoreError::QueueFull`].
     pub fn submit(&self, job: &NewJob, now: i64, ageing_ms: i64, limit: u64) -> Result<Submitted> {
-        self.write(|db| {
-            if let Some(before) = same_request(db, job)? {
+        let job = job.clone();
+        self.write(move |db| {
+            if let Some(before) = same_request(db, &job)? {
                 return Ok(Submitted { id: before, is_new: false });
             }
             let known = db.query_row("SELECT 1 FROM keys WHERE name = ?1", [&job.key], |_| Ok(())).optional()?;
@@ -131,33 +149,29 @@ impl Store {
         })
     }
 
-    /// The job of the caller's id, before its content is known.
-    ///
-    /// # Errors
-    /// The database failed.
-    pub fn of_request(&self, request: &str) -> Result<Option<String>> {
-        let sql = "SELECT id FROM jobs WHERE request = ?1";
-        Ok(self.db().query_row(sql, [request], |row| row.get(0)).optional()?)
-    }
-
     /// Gives a worker the next job, if there is one. A worker on which the job failed gets it only after `elsewhere_ms` without another
-    /// taking it.
+    /// taking it. One with others in hand (`is_beside`) gets nothing while the next job is to be alone: it is given when they are done.
     ///
     /// # Errors
     /// The database failed.
-    pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64) -> Result<Option<Claim>> {
-        self.write_unsynced(|db| {
-            let next: Option<String> = db
+    pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64, is_beside: bool) -> Result<Option<Claim>> {
+        let waiting = "SELECT 1 FROM jobs WHERE state = 'pending' LIMIT 1";
+        if self.db().prepare_cached(waiting)?.query_row([], |_| Ok(())).optional()?.is_none() {
+            return Ok(None);
+        }
+        let worker = worker.to_string();
+        let claim = move |db: &Connection| {
+            let next: Option<(String, bool)> = db
                 .prepare_cached(
-                    "SELECT id FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
+                    "SELECT id, alone FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
                      AND (avoid IS NOT ?2 OR not_before_ms + ?3 <= ?1) AND (deadline_ms IS NULL OR deadline_ms > ?1) \
                      ORDER BY rank, rowid LIMIT 1",
                 )?
-                .query_row((now, worker, elsewhere_ms), |row| row.get(0))
+                .query_row((now, &worker, elsewhere_ms), |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            let Some(id) = next else { return Ok(None) };
-            db.execute("UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id = ?1", [&id])?;
-            let claim = db.query_row("SELECT * FROM jobs WHERE id = ?1", [&id], |row| {
+            let Some((id, is_alone)) = next.filter(|(_, is_alone)| !(*is_alone && is_beside)) else { return Ok(None) };
+            let taken = "UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id = ?1 RETURNING *";
+            let claim = db.prepare_cached(taken)?.query_row([&id], |row| {
                 let lease = Lease { job: id.clone(), attempt: row.get("attempt")? };
                 let key: String = row.get("key")?;
                 Ok((
@@ -171,12 +185,11 @@ impl Store {
             })?;
             let (lease, key, witness, witness_bytes, deadline_ms, created_ms) = claim;
             let key = super::keys::key_in(db, &key)?;
-            db.execute(
-                "INSERT INTO attempts (job, attempt, worker, begun_ms) VALUES (?1, ?2, ?3, ?4)",
-                params![lease.job, lease.attempt, worker, now],
-            )?;
-            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms }))
-        })
+            db.prepare_cached("INSERT INTO attempts (job, attempt, worker, begun_ms) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![lease.job, lease.attempt, worker, now])?;
+            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms, is_alone }))
+        };
+        self.writer.write(false, claim).wait()
     }
 
     /// Takes the result of an attempt.
@@ -184,51 +197,50 @@ impl Store {
     /// # Errors
     /// The database failed: the result is to be given again.
     pub fn finish(&self, lease: &Lease, result: &JobResult, now: i64) -> Result<Finished> {
-        self.write(|db| {
-            let Some(blob) = end(db, lease, State::Done, None, now)? else { return Ok(Finished::Stale) };
-            db.execute(
-                "INSERT INTO results VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
-                    lease.job,
-                    lease.attempt,
-                    result.proof,
-                    result.publics,
-                    result.seconds,
-                    result.device,
-                    result.remark
-                ],
-            )?;
+        self.begin_finish(lease, result, now).wait()
+    }
+
+    /// [`Store::finish`] without waiting: results that are begun together share a sync of the disk.
+    pub fn begin_finish(&self, lease: &Lease, result: &JobResult, now: i64) -> Pending<Finished> {
+        let (lease, result) = (lease.clone(), result.clone());
+        self.writer.write(true, move |db| {
+            let Some(blob) = end(db, &lease, State::Done, None, now)? else { return Ok(Finished::Stale) };
+            db.prepare_cached(
+                "INSERT INTO results (job, attempt, proof, publics, seconds, device, remark, times) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![
+                lease.job,
+                lease.attempt,
+                result.proof,
+                result.publics,
+                result.seconds,
+                result.device,
+                result.remark,
+                result.times.and_then(|times| serde_json::to_string(&times).ok())
+            ])?;
             Ok(Finished::Done(blob))
         })
     }
 
-    /// Ends an attempt without a result. With `again`, the job waits so many milliseconds for the next one, unless it has failed `limit`
-    /// times.
+    /// Ends an attempt without a result. Unless there is to be another one, or where it has failed `limit` times, the job has failed.
     ///
     /// # Errors
     /// The database failed: it is to be told again.
-    pub fn fail(
-        &self,
-        lease: &Lease,
-        code: &str,
-        reason: &str,
-        again: Option<i64>,
-        limit: i64,
-        now: i64,
-    ) -> Result<Failed> {
-        self.write(|db| {
-            let Some(failures) = fenced(db, lease)? else { return Ok(Failed::Stale) };
-            let counts = code != SERVER_STOPPED;
-            let wait = again.filter(|_| !counts || failures + 1 < limit);
-            let Some(wait) = wait else {
-                let over = end(db, lease, State::Failed, Some((code, reason)), now)?;
+    pub fn fail(&self, lease: &Lease, ending: &Ending, limit: i64, now: i64) -> Result<Failed> {
+        let (lease, Ending { code, reason, again, counts, is_alone }) = (lease.clone(), ending.clone());
+        self.write(move |db| {
+            let Some(failures) = fenced(db, &lease)? else { return Ok(Failed::Stale) };
+            let Some(wait) = again.filter(|_| !counts || failures + 1 < limit) else {
+                let over = end(db, &lease, State::Failed, Some((&code, &reason)), now)?;
                 return Ok(over.map_or(Failed::Stale, Failed::Over));
             };
-            close(db, lease, code, Some(reason), now)?;
+            close(db, &lease, &code, Some(&reason), now)?;
             db.execute(
-                "UPDATE jobs SET state = 'pending', failures = failures + ?2, not_before_ms = ?3, \
-                 avoid = (SELECT worker FROM attempts WHERE job = id AND attempts.attempt = jobs.attempt) WHERE id = ?1",
-                params![lease.job, counts, now.saturating_add(wait)],
+                "UPDATE jobs SET state = 'pending', failures = failures + ?2, not_before_ms = ?3, alone = alone OR ?4, \
+                 avoid = CASE WHEN ?2 THEN (SELECT worker FROM attempts WHERE job = id AND attempts.attempt = jobs.attempt) \
+                 ELSE avoid END WHERE id = ?1",
+                params![lease.job, counts, now.saturating_add(wait), is_alone],
             )?;
             Ok(Failed::Again)
         })
@@ -239,16 +251,17 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn cancel(&self, id: &str, now: i64) -> Result<Cancelled> {
-        self.write(|db| {
+        let id = id.to_string();
+        self.write(move |db| {
             let sql = "SELECT state, attempt, witness FROM jobs WHERE id = ?1";
             let found: Option<(String, i64, String)> =
-                db.query_row(sql, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
+                db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
             let Some((state, attempt, blob)) = found else { return Ok(Cancelled::Unknown) };
             let state = State::from_name(&state).unwrap_or(State::Failed);
             if state.is_final() {
                 return Ok(Cancelled::Ended(state));
             }
-            let lease = Lease { job: id.into(), attempt };
+            let lease = Lease { job: id.clone(), attempt };
             let worker = (state == State::Running).then_some(lease.clone());
             if worker.is_some() {
                 close(db, &lease, "cancelled", None, now)?;
@@ -265,7 +278,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn recover(&self, now: i64) -> Result<u64> {
-        self.write(|db| {
+        self.write(move |db| {
             let sql = "UPDATE attempts SET ended_ms = ?1, code = ?2, reason = 'the service ended while the job ran' \
                        WHERE ended_ms IS NULL";
             db.execute(sql, params![now, SERVER_STOPPED])?;
@@ -286,7 +299,7 @@ impl Store {
         if self.db().prepare_cached(late)?.query_row([now], |_| Ok(())).optional()?.is_none() {
             return Ok(Vec::new());
         }
-        self.write(|db| {
+        self.write(move |db| {
             let mut rows = db.prepare_cached(
                 "UPDATE jobs SET state = 'failed', ended_ms = ?1, code = 'deadline', reason = 'the deadline passed before a worker was free' \
                  WHERE state = 'pending' AND deadline_ms <= ?1 RETURNING id, witness",
@@ -305,12 +318,12 @@ impl Store {
         if self.db().prepare_cached(old)?.query_row([before], |_| Ok(())).optional()?.is_none() {
             return Ok(0);
         }
-        self.write(|db| Ok(db.execute("DELETE FROM jobs WHERE ended_ms < ?1", [before])? as u64))
+        self.write(move |db| Ok(db.execute("DELETE FROM jobs WHERE ended_ms < ?1", [before])? as u64))
     }
 }
 
 /// The job that the caller's id stands for.
-fn same_request(db: &Transaction<'_>, job: &NewJob) -> Result<Option<String>> {
+fn same_request(db: &Connection, job: &NewJob) -> Result<Option<String>> {
     let Some(request) = &job.request else { return Ok(None) };
     let sql = "SELECT id, digest FROM jobs WHERE request = ?1";
     let before: Option<(String, String)> =
@@ -322,19 +335,13 @@ fn same_request(db: &Transaction<'_>, job: &NewJob) -> Result<Option<String>> {
 }
 
 /// How often the job has failed, while the lease is good.
-fn fenced(db: &Transaction<'_>, lease: &Lease) -> Result<Option<i64>> {
+fn fenced(db: &Connection, lease: &Lease) -> Result<Option<i64>> {
     let sql = "SELECT failures FROM jobs WHERE id = ?1 AND attempt = ?2 AND state = 'running'";
     Ok(db.prepare_cached(sql)?.query_row((&lease.job, lease.attempt), |row| row.get(0)).optional()?)
 }
 
 /// Ends a job, while the lease is good. Returns its blob.
-fn end(
-    db: &Transaction<'_>,
-    lease: &Lease,
-    state: State,
-    why: Option<(&str, &str)>,
-    now: i64,
-) -> Result<Option<String>> {
+fn end(db: &Connection, lease: &Lease, state: State, why: Option<(&str, &str)>, now: i64) -> Result<Option<String>> {
     let (code, reason) = (why.map(|(code, _)| code), why.map(|(_, reason)| reason));
     let blob = db
         .prepare_cached(
@@ -350,7 +357,7 @@ fn end(
 }
 
 /// Notes how an attempt ended.
-fn close(db: &Transaction<'_>, lease: &Lease, code: &str, reason: Option<&str>, now: i64) -> Result<()> {
+fn close(db: &Connection, lease: &Lease, code: &str, reason: Option<&str>, now: i64) -> Result<()> {
     let sql = "UPDATE attempts SET ended_ms = ?3, code = ?4, reason = ?5 WHERE job = ?1 AND attempt = ?2";
     db.prepare_cached(sql)?.execute(params![lease.job, lease.attempt, now, code, reason])?;
     Ok(())

@@ -53,7 +53,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::OtherKey`] where the name has another content.
     pub fn add_key(&self, key: &KeyRow, now: i64) -> Result<bool> {
-        self.write(|db| {
+        let key = key.clone();
+        self.write(move |db| {
             let before: Option<String> =
                 db.query_row("SELECT hash FROM keys WHERE name = ?1", [&key.name], |row| row.get(0)).optional()?;
             if let Some(hash) = before {
@@ -88,7 +89,9 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn key(&self, name: &str) -> Result<Option<KeyRow>> {
-        Ok(self.db().query_row("SELECT * FROM keys WHERE name = ?1", [name], KeyRow::read).optional()?)
+        let db = self.db();
+        let mut rows = db.prepare_cached("SELECT * FROM keys WHERE name = ?1")?;
+        Ok(rows.query_row([name], KeyRow::read).optional()?)
     }
 
     /// All keys, by name.
@@ -107,7 +110,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoKey`]; [`StoreError::KeyInUse`] where jobs that are not done need it.
     pub fn remove_key(&self, name: &str) -> Result<(KeyRow, bool)> {
-        self.write(|db| {
+        let name = name.to_string();
+        self.write(move |db| {
+            let name = name.as_str();
             let key = db.query_row("SELECT * FROM keys WHERE name = ?1", [name], KeyRow::read).optional()?;
             let key = key.ok_or_else(|| StoreError::NoKey(name.into()))?;
             let waiting = "SELECT count(*) FROM jobs WHERE key = ?1 AND state IN ('pending', 'running')";

@@ -1,23 +1,30 @@
 //! What is known of jobs, attempts, results and keys: one SQLite file, and the only place that speaks SQL.
 //!
-//! Every method is one transaction, and is on the disk when it returns, but for a claim, which costs nothing if it is lost. The time is the caller's, in milliseconds since 1970.
+//! Every method is written whole or not at all, and is on the disk when it returns, but for a claim, which costs nothing if it is lost.
+//! What comes at once shares a transaction and a sync of the disk. The time is the caller's, in milliseconds since 1970.
 
 mod jobs;
 mod keys;
 mod read;
+mod writer;
 
-pub use jobs::{Cancelled, Claim, Failed, Finished, Lease, NewJob, Submitted};
+pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, NewJob, Submitted};
 pub use keys::KeyRow;
-pub use read::{Attempt, Counts, Job, JobResult, State};
+pub use read::{Attempt, Counts, Job, JobResult, State, Times};
+pub use writer::Pending;
 
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use writer::Writer;
+
+/// How long one connection to the file waits for another.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
 /// transaction.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema2.sql")];
 
 /// What marks the file as ours, in its header: "TNDM".
 const APPLICATION: i64 = 0x544e_444d;
@@ -34,6 +41,9 @@ pub enum StoreError {
     /// The caller's id was used with another key or another witness.
     #[error("the id was used before with another key or another witness; give each job an id of its own")]
     OtherContent,
+    /// The thread that writes has ended.
+    #[error("the database's thread has ended, which is a defect of tandem; start the service again")]
+    Ended,
     /// As many jobs wait as may.
     #[error("{0} jobs wait already, as many as may; try again when some are done")]
     QueueFull(u64),
@@ -67,49 +77,39 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// The database.
 pub struct Store {
-    db: Mutex<Connection>,
+    /// Reads what is written, also while more is.
+    reader: Mutex<Connection>,
+    writer: Writer,
 }
 
 impl Store {
-    /// Opens the file, or makes it, and takes its schema to the version of this program.
+    /// Opens the file, or makes it, and takes its schema to the version of this program. With `syncs`, what is acknowledged survives a
+    /// loss of power too, not only the end of the process.
     ///
     /// # Errors
     /// It cannot be opened, is no database of ours, or is of a later version.
-    pub fn open(path: &Path) -> Result<Store> {
+    pub fn open(path: &Path, syncs: bool) -> Result<Store> {
         let mut db = Connection::open(path)?;
-        db.busy_timeout(Duration::from_secs(5))?;
+        db.busy_timeout(BUSY)?;
         db.pragma_update(None, "journal_mode", "wal")?;
-        // What is acknowledged survives a loss of power too, not only the end of the process.
-        db.pragma_update(None, "synchronous", "full")?;
         db.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut db, &MIGRATIONS, path)?;
-        Ok(Store { db: Mutex::new(db) })
+        let reader = Connection::open(path)?;
+        reader.busy_timeout(BUSY)?;
+        reader.pragma_update(None, "query_only", true)?;
+        let writer =
+            Writer::start(db, syncs).map_err(|e| StoreError::Foreign(format!("no thread can be started: {e}")))?;
+        Ok(Store { reader: Mutex::new(reader), writer })
     }
 
     fn db(&self) -> MutexGuard<'_, Connection> {
-        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One transaction that writes: whole, or not at all where `body` fails.
-    fn write<T>(&self, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
-        write_in(&mut self.db(), body)
+    /// Writes, whole, or not at all where `body` fails.
+    fn write<T: Send + 'static>(&self, body: impl FnOnce(&Connection) -> Result<T> + Send + 'static) -> Result<T> {
+        self.writer.write(true, body).wait()
     }
-
-    /// [`Store::write`] for what may be lost with the machine's power, as if it had not been written, but not with the process.
-    fn write_unsynced<T>(&self, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
-        let mut db = self.db();
-        db.pragma_update(None, "synchronous", "normal")?;
-        let written = write_in(&mut db, body);
-        db.pragma_update(None, "synchronous", "full")?;
-        written
-    }
-}
-
-fn write_in<T>(db: &mut Connection, body: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>) -> Result<T> {
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let value = body(&transaction)?;
-    transaction.commit()?;
-    Ok(value)
 }
 
 fn migrate(db: &mut Connection, migrations: &[&str], path: &Path) -> Result<()> {
@@ -142,19 +142,41 @@ mod tests {
     fn the_schema_goes_forwards_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
-        drop(Store::open(&path).unwrap());
+        drop(Store::open(&path, true).unwrap());
         // The same again changes nothing; a later version keeps what is there; then the older program refuses.
-        drop(Store::open(&path).unwrap());
+        drop(Store::open(&path, true).unwrap());
         let mut db = Connection::open(&path).unwrap();
         db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();
-        let later = [MIGRATIONS[0], "ALTER TABLE keys ADD COLUMN note TEXT"];
+        let later = [MIGRATIONS[0], MIGRATIONS[1], "ALTER TABLE keys ADD COLUMN note TEXT"];
         migrate(&mut db, &later, &path).unwrap();
         let kept: (String, Option<String>) =
             db.query_row("SELECT name, note FROM keys", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         assert_eq!(kept, ("k".into(), None));
         drop(db);
-        let refused = Store::open(&path).err().unwrap().to_string();
-        assert!(refused.contains("version 2, this program knows 1; run a later tandem"), "{refused}");
+        let refused = Store::open(&path, true).err().unwrap().to_string();
+        assert!(refused.contains("version 3, this program knows 2; run a later tandem"), "{refused}");
+    }
+
+    /// What a service of version 1 left goes on under this one.
+    #[test]
+    fn a_file_of_version_1_is_taken_forwards() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        let mut db = Connection::open(&path).unwrap();
+        migrate(&mut db, &MIGRATIONS[..1], &path).unwrap();
+        db.execute_batch(
+            "INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5);
+             INSERT INTO jobs (id, digest, key, witness, witness_bytes, priority, rank, state, created_ms) VALUES
+             ('waits', 'd', 'k', 'w', 7, 0, 1, 'pending', 1), ('done', 'd', 'k', 'w', 7, 0, 0, 'done', 0);
+             INSERT INTO results VALUES ('done', 1, '{}', '[]', 1.5, 'CPU', NULL)",
+        )
+        .unwrap();
+        drop(db);
+        let store = Store::open(&path, true).unwrap();
+        let result = store.result("done").unwrap().unwrap();
+        assert_eq!((result.seconds, result.times), (1.5, None));
+        let claim = store.claim("0", 9, 0, false).unwrap().unwrap();
+        assert_eq!((claim.lease.job.as_str(), claim.is_alone), ("waits", false));
     }
 
     #[test]
@@ -162,10 +184,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let mut db = Connection::open(&path).unwrap();
-        let broken = [MIGRATIONS[0], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
+        let broken = [MIGRATIONS[0], MIGRATIONS[1], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
         assert!(migrate(&mut db, &broken, &path).is_err());
         drop(db);
-        let store = Store::open(&path).unwrap();
+        let store = Store::open(&path, true).unwrap();
         let more: i64 = store
             .db()
             .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'more'", [], |row| row.get(0))
@@ -178,9 +200,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x TEXT)").unwrap();
-        let refused = Store::open(&path).err().unwrap().to_string();
+        let refused = Store::open(&path, true).err().unwrap().to_string();
         assert!(refused.contains("a database of another program"), "{refused}");
         std::fs::write(&path, "no database at all, but long enough to be looked at").unwrap();
-        assert!(Store::open(&path).is_err());
+        assert!(Store::open(&path, true).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Result, Store};
 use rusqlite::{OptionalExtension, Row};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Where a job is on its way. The last three are final, and the first of them that is reached stays.
@@ -89,6 +90,21 @@ pub struct Attempt {
     pub reason: Option<String>,
 }
 
+/// Seconds of the stages of a job with its worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// Until its key is on the device.
+    pub key: f64,
+    /// Reading and checking the witness.
+    pub read: f64,
+    /// Handing it to the device, which copies it beside the proof before.
+    pub upload: f64,
+    /// Until the proof before was made.
+    pub turn: f64,
+    /// The proof, and its verification.
+    pub proof: f64,
+}
+
 /// A verified proof.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobResult {
@@ -98,6 +114,8 @@ pub struct JobResult {
     pub publics: String,
     /// Seconds that the proof took.
     pub seconds: f64,
+    /// The stages before it; `None` where version 1 made it.
+    pub times: Option<Times>,
     /// What made it.
     pub device: String,
     /// What the device was short of, or did wrong.
@@ -190,6 +208,7 @@ impl Store {
                 proof: row.get("proof")?,
                 publics: row.get("publics")?,
                 seconds: row.get("seconds")?,
+                times: row.get::<_, Option<String>>("times")?.and_then(|times| serde_json::from_str(&times).ok()),
                 device: row.get("device")?,
                 remark: row.get("remark")?,
             })

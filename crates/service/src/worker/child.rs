@@ -1,15 +1,16 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
 use super::protocol::{receive, send, Beat, Failure, FromWorker, Made, Order, ToWorker};
+use crate::store::Times;
 use std::collections::HashSet;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tandem_engine::{Engine, Error, ErrorCode, KeyStore, Lane, Progress};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tandem_engine::{Engine, Error, ErrorCode, KeyStore, Lane, Progress, StoredKey};
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_millis(500);
@@ -17,24 +18,37 @@ const BEAT: Duration = Duration::from_millis(500);
 /// Bytes of a key that are hashed at a time.
 const PIECE: usize = 8 << 20;
 
+/// How often an order that waits for room for its key looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What keys may take of a worker's device.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyRoom {
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Proofs that each is taken to make: with more than one it gets tables of multiples and is there alone
+    /// ([`KeyStore::for_proofs`]).
+    pub proofs: u64,
+}
+
 /// Runs as a worker of the service, which holds the other end of standard input; returns never but for an error. `open` opens the
-/// device, of whose memory keys may take `key_bytes`.
+/// device, of whose memory keys may take `room`.
 ///
 /// # Errors
 /// Standard input is no socket of the service's, or the device cannot be had.
-pub fn work(open: impl FnOnce() -> tandem_engine::Result<Engine>, key_bytes: u64) -> Result<(), String> {
-    work_watched(open, key_bytes, &|_, _| {})
+pub fn work(open: impl FnOnce() -> tandem_engine::Result<Engine>, room: KeyRoom) -> Result<(), String> {
+    work_watched(open, room, &|_, _| {})
 }
 
 /// [`work`] that tells of each stage of each proof before it begins, with the number of the attempt: for tests that end or stop the
-/// process there.
+/// process there. Of a job that came while another was in hand, stages are called `beside key` and so on.
 ///
 /// # Errors
 /// As [`work`].
 #[doc(hidden)]
 pub fn work_watched(
     open: impl FnOnce() -> tandem_engine::Result<Engine>,
-    key_bytes: u64,
+    room: KeyRoom,
     at: &(dyn Fn(&str, i64) + Sync),
 ) -> Result<(), String> {
     let no_socket = |e: std::io::Error| format!("a worker is started by tandem serve, not by hand: {e}");
@@ -59,17 +73,31 @@ pub fn work_watched(
         }
     };
     shared.tell(&FromWorker::Ready { device: engine.report().lanes.join(", ") });
-    let worker = Worker { keys: KeyStore::new(engine, key_bytes), known: Mutex::default(), shared, at };
-    for todo in inbox {
-        match todo {
-            ToWorker::Prove(order) => worker.answer(&order),
-            ToWorker::Evict { hash } => {
-                worker.keys.evict(&hash);
-                worker.note_keys();
+    let keys = KeyStore::new(engine, room.bytes).for_proofs(room.proofs);
+    let (known, hands) = (Mutex::default(), Hands::default());
+    let worker = &Worker { keys, known, hands, shared, at };
+    // A thread for each job in hand, of which the service gives a few at a time. The engine makes one proof at a time, so that one
+    // is proved while the next is read and uploaded.
+    std::thread::scope(|scope| {
+        for todo in inbox {
+            match todo {
+                ToWorker::Prove(order) => {
+                    let order = Arc::new(order);
+                    let own = order.clone();
+                    let hand = move || worker.answer_or_die(&own);
+                    if std::thread::Builder::new().name("hand".into()).spawn_scoped(scope, hand).is_err() {
+                        // Where no more threads can be started this one does it, and what comes meanwhile waits.
+                        worker.answer(&order);
+                    }
+                }
+                ToWorker::Evict { hash } => {
+                    worker.keys.evict(&hash);
+                    worker.note_keys();
+                }
+                ToWorker::Stop { .. } => {}
             }
-            ToWorker::Stop { .. } => {}
         }
-    }
+    });
     Ok(())
 }
 
@@ -77,8 +105,8 @@ pub fn work_watched(
 struct Shared {
     to: Mutex<UnixStream>,
     beat: Mutex<Beat>,
-    /// The last attempt that was not wanted any more.
-    stopped: Mutex<Option<(String, i64)>>,
+    /// The attempts that are not wanted any more. Those that were over before they were stopped stay: a few bytes each.
+    stopped: Mutex<HashSet<(String, i64)>>,
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -105,7 +133,7 @@ impl Shared {
     fn listen(&self, mut from: UnixStream, orders: &Sender<ToWorker>) {
         while let Ok(Some(message)) = receive(&mut from) {
             if let ToWorker::Stop { job, attempt } = &message {
-                *lock(&self.stopped) = Some((job.clone(), *attempt));
+                lock(&self.stopped).insert((job.clone(), *attempt));
             }
             if orders.send(message).is_err() {
                 break;
@@ -119,20 +147,35 @@ struct Worker<'a> {
     keys: KeyStore,
     /// Hashes of the keys whose files have been compared with them.
     known: Mutex<HashSet<String>>,
+    hands: Hands,
     shared: Arc<Shared>,
     at: &'a (dyn Fn(&str, i64) + Sync),
+}
+
+/// Jobs in hand.
+#[derive(Default)]
+struct Hands {
+    /// Of all jobs, and of those that have their key or ask for it.
+    counts: Mutex<(usize, usize)>,
+    /// One is over.
+    freed: Condvar,
 }
 
 /// Hears of one proof.
 struct Watch<'a> {
     worker: &'a Worker<'a>,
     order: &'a Order,
+    /// Whether another one was in hand when it came.
+    is_beside: bool,
+    /// When its turn came.
+    turn: Mutex<Option<Instant>>,
 }
 
 impl Watch<'_> {
     fn stage(&self, stage: &str) {
-        lock(&self.worker.shared.beat).stage = Some(stage.into());
-        (self.worker.at)(stage, self.order.attempt);
+        lock(&self.worker.shared.beat).stages.insert(self.order.job.clone(), stage.into());
+        let name = if self.is_beside { format!("beside {stage}") } else { stage.into() };
+        (self.worker.at)(&name, self.order.attempt);
     }
 }
 
@@ -140,12 +183,18 @@ impl Progress for Watch<'_> {
     fn start(&self, task: &'static str, _: u64) {
         self.stage(task);
     }
+    fn turn(&self) {
+        // A device that was opened again turns to it once more.
+        lock(&self.turn).get_or_insert_with(Instant::now);
+        let (job, attempt) = (self.order.job.clone(), self.order.attempt);
+        self.worker.shared.tell(&FromWorker::Begun { job, attempt });
+        self.stage("turn");
+    }
     fn enqueued(&self, stage: &'static str, _: Lane) {
         self.stage(stage);
     }
     fn cancelled(&self) -> bool {
-        let stopped = lock(&self.worker.shared.stopped);
-        stopped.as_ref().is_some_and(|(job, attempt)| *job == self.order.job && *attempt == self.order.attempt)
+        lock(&self.worker.shared.stopped).contains(&(self.order.job.clone(), self.order.attempt))
     }
 }
 
@@ -153,9 +202,28 @@ impl Progress for Watch<'_> {
 type Refusal = (&'static str, String, bool);
 
 impl Worker<'_> {
+    /// A defect ends the process, as it would without other jobs in hand: what is broken goes with it.
+    fn answer_or_die(&self, order: &Order) {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer(order))).is_err() {
+            std::process::exit(101);
+        }
+    }
+
     fn answer(&self, order: &Order) {
         let (job, attempt) = (order.job.clone(), order.attempt);
-        let answer = match self.prove(order) {
+        let others = {
+            let mut counts = lock(&self.hands.counts);
+            counts.0 += 1;
+            counts.0 - 1
+        };
+        let mut holds = false;
+        let made = self.prove(order, others > 0, &mut holds);
+        {
+            let mut counts = lock(&self.hands.counts);
+            *counts = (counts.0 - 1, counts.1 - usize::from(holds));
+            self.hands.freed.notify_all();
+        }
+        let answer = match made {
             Ok(made) => FromWorker::Done(made),
             Err((code, reason, is_retryable)) => {
                 // The blob's name says nothing to the caller.
@@ -163,7 +231,8 @@ impl Worker<'_> {
                 FromWorker::Failed(Failure { job, attempt, code: code.into(), reason, is_retryable })
             }
         };
-        lock(&self.shared.beat).stage = None;
+        lock(&self.shared.beat).stages.remove(&order.job);
+        lock(&self.shared.stopped).remove(&(order.job.clone(), order.attempt));
         self.note_keys();
         self.shared.tell(&answer);
     }
@@ -174,12 +243,42 @@ impl Worker<'_> {
         (beat.keys, beat.key_bytes) = (keys, key_bytes);
     }
 
-    fn prove(&self, order: &Order) -> Result<Made, Refusal> {
-        let watch = Watch { worker: self, order };
-        watch.stage("key");
+    /// The key of an order. Where keys of other jobs in hand leave no room for it, it waits for these: `holds` counts it among those
+    /// that have theirs.
+    fn key(&self, order: &Order, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
         self.compare(order)?;
         self.keys.add_file(&order.key_hash, &order.key).map_err(refusal)?;
-        let key = self.keys.get(&order.key_hash, &watch).map_err(refusal)?;
+        loop {
+            lock(&self.hands.counts).1 += 1;
+            let error = match self.keys.get(&order.key_hash, watch) {
+                Ok(key) => {
+                    *holds = true;
+                    return Ok(key);
+                }
+                Err(error) => error,
+            };
+            let mut counts = lock(&self.hands.counts);
+            counts.1 -= 1;
+            self.hands.freed.notify_all();
+            let others = counts.1;
+            if !matches!(error, Error::OutOfMemory(_)) || others == 0 {
+                return Err(refusal(error));
+            }
+            while counts.1 >= others {
+                if watch.cancelled() {
+                    return Err(refusal(Error::Interrupted));
+                }
+                counts = self.hands.freed.wait_timeout(counts, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    fn prove(&self, order: &Order, is_beside: bool, holds: &mut bool) -> Result<Made, Refusal> {
+        let watch = Watch { worker: self, order, is_beside, turn: Mutex::default() };
+        let mut clock = Clock(Instant::now());
+        watch.stage("key");
+        let key = self.key(order, &watch, holds)?;
+        let key_seconds = clock.lap();
         watch.stage("witness");
         let found = std::fs::metadata(&order.witness).map(|file| file.len());
         if !found.as_ref().is_ok_and(|bytes| *bytes == order.witness_bytes) {
@@ -190,7 +289,12 @@ impl Worker<'_> {
         }
         let engine = self.keys.engine();
         let witness = engine.read_witness_for(&order.witness, &key).map_err(refusal)?;
-        let proved = engine.prove(&key, &witness, &watch).map_err(refusal)?;
+        let read_seconds = clock.lap();
+        let staged = engine.stage(&key, witness, &watch).map_err(refusal)?;
+        let upload_seconds = clock.lap();
+        let proved = engine.prove_staged(&key, staged, &watch).map_err(refusal)?;
+        let (asked, ended) = (clock.0, Instant::now());
+        let turn = lock(&watch.turn).unwrap_or(asked);
         watch.stage("answer");
         let remarks: Vec<_> = proved.fallback.iter().chain(&proved.remark).map(String::as_str).collect();
         Ok(Made {
@@ -198,7 +302,13 @@ impl Worker<'_> {
             attempt: order.attempt,
             proof: proved.proof.to_json(),
             publics: proved.publics.to_json(),
-            seconds: proved.seconds,
+            times: Times {
+                key: key_seconds,
+                read: read_seconds,
+                upload: upload_seconds,
+                turn: (turn - asked).as_secs_f64(),
+                proof: (ended - turn).as_secs_f64(),
+            },
             device: proved.device.clone(),
             remark: (!remarks.is_empty()).then(|| remarks.join("; ")),
             is_wrong_device: proved.fallback.is_some(),
@@ -219,6 +329,19 @@ impl Worker<'_> {
         }
         lock(&self.known).insert(order.key_hash.clone());
         Ok(())
+    }
+}
+
+/// Since when a stage goes on.
+struct Clock(Instant);
+
+impl Clock {
+    /// Seconds of the stage that is over.
+    fn lap(&mut self) -> f64 {
+        let now = Instant::now();
+        let seconds = (now - self.0).as_secs_f64();
+        self.0 = now;
+        seconds
     }
 }
 

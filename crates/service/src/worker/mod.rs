@@ -1,8 +1,9 @@
 //! Workers: processes of their own that make the proofs, and the threads that watch over them.
 
 mod child;
+mod hands;
 mod protocol;
 mod slot;
 
-pub use child::{hash_file, work, work_watched};
-pub(crate) use slot::Slot;
+pub use child::{hash_file, work, work_watched, KeyRoom};
+pub(crate) use slot::{Slot, SlotStatus};

@@ -2,8 +2,10 @@
 //!
 //! They speak over a pair of sockets, whose end is the worker's standard input: what a library prints cannot get between.
 
+use crate::store::Times;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
@@ -44,6 +46,8 @@ pub(crate) enum FromWorker {
     Broken { reason: String },
     /// It lives.
     Beat(Beat),
+    /// The device turns to the proof of an attempt, which was read and uploaded before.
+    Begun { job: String, attempt: i64 },
     /// The proof of an attempt.
     Done(Made),
     /// There is none.
@@ -53,8 +57,8 @@ pub(crate) enum FromWorker {
 /// What a worker is at.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Beat {
-    /// The stage of the proof, or nothing.
-    pub(crate) stage: Option<String>,
+    /// The stage of each job in hand.
+    pub(crate) stages: BTreeMap<String, String>,
     /// Hashes of the keys on the device.
     pub(crate) keys: Vec<String>,
     /// Bytes that they take.
@@ -68,7 +72,7 @@ pub(crate) struct Made {
     pub(crate) attempt: i64,
     pub(crate) proof: String,
     pub(crate) publics: String,
-    pub(crate) seconds: f64,
+    pub(crate) times: Times,
     pub(crate) device: String,
     pub(crate) remark: Option<String>,
     /// Whether the device's own proof was wrong.

@@ -1,19 +1,20 @@
-//! One worker as the service sees it: a process that is started, watched, ended and started again, and the job that it has.
+//! One worker as the service sees it: a process that is started, watched, ended and started again, and the jobs that it has in hand.
 
+use super::hands::{Hand, Hands};
 use super::protocol::{receive, send, Beat, FromWorker, Made, Order, ToWorker};
-use crate::core::{now_ms, Core};
+use crate::core::{self, now_ms, Core, GIVEN_BACK};
 use crate::log::log;
-use crate::store::{Claim, Failed, JobResult, Lease};
+use crate::store::{Claim, Ending, Failed, JobResult, Lease};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// An idle worker looks for work at least so often: for jobs whose pause is over.
+/// A worker looks for work at least so often: for jobs whose pause is over, and for those that another one has not begun.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How long a worker may take to let go of a job that is not wanted any more, before it is ended.
@@ -28,6 +29,9 @@ const AGAIN_MS: i64 = 100;
 /// The pause before a worker is started again; after each that ended no job it is twice as long.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// In place of the number of jobs in hand: there is no worker that could take one.
+const ABSENT: usize = usize::MAX;
+
 /// A worker's place, whichever process fills it.
 pub(crate) struct Slot {
     /// Its number and device, such as `0:cpu`.
@@ -35,7 +39,10 @@ pub(crate) struct Slot {
     device: String,
     events: Sender<Event>,
     inbox: Mutex<Option<Receiver<Event>>>,
-    is_idle: AtomicBool,
+    /// Jobs in hand, or [`ABSENT`].
+    load: AtomicUsize,
+    /// Whether it has been told to look for work and has not yet.
+    is_woken: AtomicBool,
     status: Mutex<SlotStatus>,
 }
 
@@ -45,15 +52,25 @@ pub(crate) struct SlotStatus {
     pub(crate) is_ready: bool,
     pub(crate) pid: Option<u32>,
     pub(crate) device: String,
-    pub(crate) lease: Option<Lease>,
+    /// Of the jobs in hand, the one that came first in front.
+    pub(crate) leases: Vec<Lease>,
     pub(crate) beat: Option<Beat>,
     pub(crate) restarts: u64,
     pub(crate) trouble: Option<String>,
 }
 
+impl SlotStatus {
+    /// What the worker does for a job in hand.
+    pub(crate) fn stage(&self, job: &str) -> Option<&str> {
+        self.beat.as_ref()?.stages.get(job).map(String::as_str)
+    }
+}
+
 enum Event {
     /// There may be work.
     Wake,
+    /// Another worker is idle: a job that is not begun may go there.
+    Wanted,
     /// The attempt is not wanted any more.
     Stop(Lease),
     Evict(String),
@@ -63,11 +80,25 @@ enum Event {
     Gone(u64, String),
 }
 
-/// What becomes of the process after a job.
-enum Next {
-    Stays,
-    /// It is ended and started again, for this reason.
-    Ends(String),
+/// Why a process is ended.
+struct Trouble {
+    why: String,
+    /// What befell the jobs that it still has, as a word.
+    code: &'static str,
+    /// Whether it is known which job it was, and has been written down for that one.
+    is_told: bool,
+}
+
+impl Trouble {
+    /// It may have been any of the jobs in hand.
+    fn of_any(code: &'static str, why: impl Into<String>) -> Trouble {
+        Trouble { why: why.into(), code, is_told: false }
+    }
+
+    /// Whoever did it has been told, the others are bystanders.
+    fn told(why: impl Into<String>) -> Trouble {
+        Trouble { why: why.into(), code: "worker_ended", is_told: true }
+    }
 }
 
 /// A process, which ends with this.
@@ -92,8 +123,8 @@ impl Slot {
         let (events, inbox) = channel();
         let name = format!("{number}:{device}");
         let inbox = Mutex::new(Some(inbox));
-        let (is_idle, status) = (AtomicBool::new(false), Mutex::default());
-        Slot { name, device: device.into(), events, inbox, is_idle, status }
+        let (load, is_woken, status) = (AtomicUsize::new(ABSENT), AtomicBool::new(false), Mutex::default());
+        Slot { name, device: device.into(), events, inbox, load, is_woken, status }
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotStatus> {
@@ -104,10 +135,27 @@ impl Slot {
         self.lock().clone()
     }
 
-    /// Tells an idle worker of work.
-    pub(crate) fn wake(&self) {
-        if self.is_idle.swap(false, Ordering::SeqCst) {
+    /// Whether it could begin a job at once.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.load.load(Ordering::SeqCst) == 0
+    }
+
+    /// Tells a worker of work, if it may have so many jobs in hand and one more.
+    pub(crate) fn wake(&self, in_hand: usize) {
+        if self.load.load(Ordering::SeqCst) < in_hand && !self.is_woken.swap(true, Ordering::SeqCst) {
             let _ = self.events.send(Event::Wake);
+        }
+    }
+
+    /// Has it look at once how the service is.
+    pub(crate) fn look(&self) {
+        let _ = self.events.send(Event::Wake);
+    }
+
+    /// Asks a worker for a job that it has in hand and has not begun.
+    pub(crate) fn want(&self) {
+        if (2..ABSENT).contains(&self.load.load(Ordering::SeqCst)) {
+            let _ = self.events.send(Event::Wanted);
         }
     }
 
@@ -129,7 +177,8 @@ impl Slot {
             let mut was_useful = false;
             let trouble = match self.start(core, number) {
                 Ok(mut process) => {
-                    let trouble = self.attend(core, &mut process, &inbox);
+                    let trouble = self.attend(core, &mut process, &inbox).map(|trouble| trouble.why);
+                    self.load.store(ABSENT, Ordering::SeqCst);
                     was_useful = process.was_useful;
                     trouble
                 }
@@ -179,185 +228,261 @@ impl Slot {
     }
 
     /// Works with a process until it is to be ended, and says why; `None` when the service drains.
-    fn attend(&self, core: &Core, process: &mut Process, inbox: &Receiver<Event>) -> Option<String> {
+    fn attend(&self, core: &Core, process: &mut Process, inbox: &Receiver<Event>) -> Option<Trouble> {
+        let mut hands = Hands::default();
+        let trouble = self.serve(core, process, inbox, &mut hands).err()?;
+        // A process that ended with several jobs in hand may have ended of any of them: none is blamed, and each is tried alone. What
+        // befalls it then is its own.
+        let several = hands.len() > 1;
+        for hand in hands.drain().filter(|hand| hand.let_go.is_none()) {
+            let counts = !trouble.is_told && !several;
+            self.give_up(core, &hand.claim.lease, trouble.code, &trouble.why, (counts, !trouble.is_told && several));
+        }
+        self.lock().leases.clear();
+        Some(trouble)
+    }
+
+    /// `Ok` when the service drains and no job is in hand any more.
+    fn serve(
+        &self,
+        core: &Core,
+        process: &mut Process,
+        inbox: &Receiver<Event>,
+        hands: &mut Hands,
+    ) -> Result<(), Trouble> {
+        let mut looks = true;
         loop {
             if core.is_draining() {
-                return None;
-            }
-            if self.lock().is_ready {
-                self.is_idle.store(true, Ordering::SeqCst);
-                let elsewhere = if core.config.workers.len() > 1 { ELSEWHERE_MS } else { 0 };
-                match core.store.claim(&self.name, now_ms(), elsewhere) {
-                    Ok(Some(claim)) => {
-                        self.is_idle.store(false, Ordering::SeqCst);
-                        self.lock().lease = Some(claim.lease.clone());
-                        let next = self.job(core, process, inbox, &claim);
-                        self.lock().lease = None;
-                        match next {
-                            Next::Stays => continue,
-                            Next::Ends(why) => return Some(why),
-                        }
-                    }
-                    Ok(None) => {}
-                    Err(error) => log("claim_failed", &[("worker", &self.name), ("reason", &error.to_string())]),
+                self.load.store(ABSENT, Ordering::SeqCst);
+                while self.give_back(core, process, hands, "the service is being stopped")? {}
+                if hands.are_let_go() {
+                    return Ok(());
                 }
+            } else if looks && self.lock().is_ready {
+                self.fill(core, process, hands)?;
             }
-            match inbox.recv_timeout(LOOK) {
+            looks = match inbox.recv_timeout(LOOK) {
+                Ok(Event::Wake) => true,
+                Ok(Event::Wanted) => {
+                    self.give_back(core, process, hands, "another worker is idle")?;
+                    false
+                }
                 Ok(Event::Evict(hash)) => {
                     let _ = send(&mut process.to, &ToWorker::Evict { hash });
+                    false
                 }
-                Ok(Event::Said(number, FromWorker::Ready { device })) if number == process.number => {
+                Ok(Event::Stop(lease)) => {
+                    self.let_go(process, hands, &lease)?;
+                    false
+                }
+                Ok(Event::Said(number, message)) if number == process.number => {
                     process.heard = Instant::now();
-                    log("worker_ready", &[("worker", &self.name), ("device", &device)]);
-                    let mut status = self.lock();
-                    (status.is_ready, status.device, status.trouble) = (true, device, None);
+                    self.said(core, process, hands, message)?
                 }
-                Ok(Event::Said(number, FromWorker::Broken { reason })) if number == process.number => {
-                    return Some(reason);
-                }
-                Ok(Event::Said(number, message)) => self.hear(process, number, message),
-                Ok(Event::Gone(number, why)) if number == process.number => return Some(why),
-                // An attempt that has ended by itself, a process before this one, a wish to look for work.
-                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-            if process.heard.elapsed() > self.silence(core) {
-                return Some("the worker gave no sign of life".into());
-            }
-        }
-    }
-
-    fn silence(&self, core: &Core) -> Duration {
-        Duration::from_secs(core.config.beat_seconds.into())
-    }
-
-    fn hear(&self, process: &mut Process, number: u64, message: FromWorker) {
-        if number == process.number {
-            process.heard = Instant::now();
-            if let FromWorker::Beat(beat) = message {
-                self.lock().beat = Some(beat);
-            }
-        }
-    }
-
-    /// Has a job done, and writes down what came of it.
-    fn job(&self, core: &Core, process: &mut Process, inbox: &Receiver<Event>, claim: &Claim) -> Next {
-        let Claim { lease, key, .. } = claim;
-        let order = Order {
-            job: lease.job.clone(),
-            attempt: lease.attempt,
-            key: key.path.clone().into(),
-            key_hash: key.hash.clone(),
-            witness: core.witnesses.path(&claim.witness),
-            witness_bytes: claim.witness_bytes,
-        };
-        let (begun, bound) = (Instant::now(), Duration::from_secs(core.config.proof_seconds.into()));
-        process.heard = begun;
-        if let Err(error) = send(&mut process.to, &ToWorker::Prove(order)) {
-            let why = format!("the worker took no order: {error}");
-            self.failed(core, lease, "worker_died", &why, true);
-            return Next::Ends(why);
-        }
-        loop {
-            match inbox.recv_timeout(LOOK) {
-                Ok(Event::Said(number, FromWorker::Done(made)))
-                    if number == process.number && is_of(lease, &made.job, made.attempt) =>
-                {
-                    process.was_useful = true;
-                    return self.done(core, claim, made);
-                }
-                Ok(Event::Said(number, FromWorker::Failed(failure)))
-                    if number == process.number && is_of(lease, &failure.job, failure.attempt) =>
-                {
-                    self.failed(core, lease, &failure.code, &failure.reason, failure.is_retryable);
-                    return match failure.code.as_str() {
-                        // A device that failed once fails again in the same process, and memory that leaked comes back with its end.
-                        "device" | "out_of_memory" => Next::Ends(failure.reason),
-                        _ => Next::Stays,
-                    };
-                }
-                Ok(Event::Said(number, message)) => self.hear(process, number, message),
                 Ok(Event::Gone(number, why)) if number == process.number => {
-                    self.failed(core, lease, "worker_died", &why, true);
-                    return Next::Ends(why);
+                    return Err(Trouble::of_any("worker_died", why));
                 }
-                Ok(Event::Stop(stopped)) if stopped == *lease => return self.let_go(process, inbox, lease),
-                Ok(Event::Evict(hash)) => {
-                    let _ = send(&mut process.to, &ToWorker::Evict { hash });
+                // A process before this one.
+                Ok(Event::Said(..) | Event::Gone(..)) => false,
+                Err(RecvTimeoutError::Timeout) => {
+                    if hands.len() == 0 && self.is_idle() {
+                        core.slots.iter().for_each(Slot::want);
+                    }
+                    true
                 }
-                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Next::Ends("the service ends".into()),
-            }
-            if claim.deadline_ms.is_some_and(|deadline| deadline <= now_ms()) {
-                self.failed(core, lease, "deadline", "the deadline passed while the proof was made", false);
-                return self.let_go(process, inbox, lease);
-            }
-            let why = if process.heard.elapsed() > self.silence(core) {
-                "the worker gave no sign of life".to_string()
-            } else if begun.elapsed() > bound {
-                format!("the attempt took longer than proof_seconds, {} s", core.config.proof_seconds)
-            } else {
-                continue;
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            self.failed(core, lease, "worker_hung", &why, true);
-            return Next::Ends(why);
+            self.check(core, process, hands)?;
         }
     }
 
-    fn done(&self, core: &Core, claim: &Claim, made: Made) -> Next {
+    /// Takes what a process says; whether there may be room for a job more.
+    fn said(
+        &self,
+        core: &Core,
+        process: &mut Process,
+        hands: &mut Hands,
+        message: FromWorker,
+    ) -> Result<bool, Trouble> {
+        match message {
+            FromWorker::Beat(beat) => self.lock().beat = Some(beat),
+            FromWorker::Ready { device } => {
+                log("worker_ready", &[("worker", &self.name), ("device", &device)]);
+                let mut status = self.lock();
+                (status.is_ready, status.device, status.trouble) = (true, device, None);
+                return Ok(true);
+            }
+            FromWorker::Broken { reason } => return Err(Trouble::told(reason)),
+            FromWorker::Begun { job, attempt } => {
+                if let Some(hand) = hands.find(&job, attempt) {
+                    hand.is_begun = true;
+                }
+            }
+            FromWorker::Done(made) => {
+                process.was_useful = true;
+                let Some(hand) = hands.take(&made.job, made.attempt) else { return Ok(false) };
+                // First the worker's next job, then the result: the device is not to wait for the disk.
+                if !core.is_draining() && !made.is_wrong_device {
+                    self.fill(core, process, hands)?;
+                }
+                let done = if hand.let_go.is_none() { self.done(core, hand.claim, made) } else { Ok(()) };
+                self.after_end(process, hands);
+                done?;
+            }
+            FromWorker::Failed(failure) => {
+                let Some(hand) = hands.take(&failure.job, failure.attempt) else { return Ok(false) };
+                // A device that failed once fails again in the same process, and memory that leaked comes back with its end.
+                let is_broken = ["device", "out_of_memory"].contains(&failure.code.as_str());
+                if hand.let_go.is_none() {
+                    let alone = is_broken && hands.len() > 0;
+                    let again = failure.is_retryable.then(|| pause(&hand.claim.lease));
+                    let (code, reason) = (failure.code, failure.reason.clone());
+                    let ending = Ending { code, reason, again, counts: true, is_alone: alone };
+                    self.failed(core, &hand.claim.lease, &ending);
+                }
+                self.after_end(process, hands);
+                if is_broken {
+                    return Err(Trouble::told(failure.reason));
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The jobs in hand that remain have the device from now on, and what was written down may have taken its time.
+    fn after_end(&self, process: &mut Process, hands: &mut Hands) {
+        process.heard = Instant::now();
+        hands.restart_clocks();
+        self.publish(hands);
+    }
+
+    fn publish(&self, hands: &Hands) {
+        self.lock().leases = hands.leases();
+        self.load.store(hands.len(), Ordering::SeqCst);
+    }
+
+    /// Claims jobs and gives them to the process: one, and more while no other worker is idle.
+    fn fill(&self, core: &Core, process: &mut Process, hands: &mut Hands) -> Result<(), Trouble> {
+        self.publish(hands);
+        self.is_woken.store(false, Ordering::SeqCst);
+        while hands.len() < core.config.in_hand && !hands.are_alone() {
+            let is_beside = hands.len() > 0;
+            if is_beside && core.slots.iter().any(Slot::is_idle) {
+                break;
+            }
+            let elsewhere = if core.config.workers.len() > 1 { ELSEWHERE_MS } else { 0 };
+            match core.store.claim(&self.name, now_ms(), elsewhere, is_beside) {
+                Ok(Some(claim)) => {
+                    let order = order(core, &claim);
+                    hands.push(Hand::new(claim));
+                    self.publish(hands);
+                    if let Err(error) = send(&mut process.to, &ToWorker::Prove(order)) {
+                        return Err(Trouble::of_any("worker_died", format!("the worker took no order: {error}")));
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    log("claim_failed", &[("worker", &self.name), ("reason", &error.to_string())]);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the last job in hand that has not begun back to the queue, unless it is the only one; whether there was one.
+    fn give_back(&self, core: &Core, process: &mut Process, hands: &mut Hands, why: &str) -> Result<bool, Trouble> {
+        let Some(lease) = hands.spare() else { return Ok(false) };
+        self.let_go(process, hands, &lease)?;
+        let (code, reason) = (GIVEN_BACK.into(), why.into());
+        let ending = Ending { code, reason, again: Some(0), counts: false, is_alone: false };
+        core.attempt_failed(&lease, &ending);
+        Ok(true)
+    }
+
+    /// Ends what takes too long.
+    fn check(&self, core: &Core, process: &mut Process, hands: &mut Hands) -> Result<(), Trouble> {
+        let now = now_ms();
+        for lease in hands.late(now) {
+            let reason = "the deadline passed before the proof was made".into();
+            let ending = Ending { code: "deadline".into(), reason, again: None, counts: true, is_alone: false };
+            self.failed(core, &lease, &ending);
+            self.let_go(process, hands, &lease)?;
+            process.heard = Instant::now();
+        }
+        if hands.are_held(LET_GO) {
+            return Err(Trouble::told("the worker did not stop when it was told to"));
+        }
+        if process.heard.elapsed() > Duration::from_secs(core.config.beat_seconds.into()) {
+            return Err(Trouble::of_any("worker_hung", "the worker gave no sign of life"));
+        }
+        let bound = Duration::from_secs(core.config.proof_seconds.into());
+        if let Some(hand) = hands.take_hung(bound) {
+            let why = format!("the attempt took longer than proof_seconds, {} s", core.config.proof_seconds);
+            self.give_up(core, &hand.claim.lease, "worker_hung", &why, (true, hands.len() > 0));
+            return Err(Trouble::told(why));
+        }
+        Ok(())
+    }
+
+    fn done(&self, core: &Core, claim: Claim, made: Made) -> Result<(), Trouble> {
         let is_wrong_device = made.is_wrong_device;
         let result = JobResult {
             proof: made.proof,
             publics: made.publics,
-            seconds: made.seconds,
+            seconds: made.times.proof,
+            times: Some(made.times),
             device: made.device,
             remark: made.remark,
         };
-        core.finished(&self.name, claim, &result);
+        core.finished(core::Made { worker: self.name.clone(), claim, result });
         if is_wrong_device {
             core.metrics.add("tandem_wrong_proofs_total", &[("worker", &self.name)], 1.0);
-            return Next::Ends("the device made a wrong proof, which was made again on the CPU".into());
+            return Err(Trouble::told("the device made a wrong proof, which was made again on the CPU"));
         }
-        Next::Stays
+        Ok(())
     }
 
-    fn failed(&self, core: &Core, lease: &Lease, code: &str, reason: &str, is_retryable: bool) {
-        let again = is_retryable.then(|| AGAIN_MS << lease.attempt.clamp(0, 8));
-        if core.attempt_failed(lease, code, reason, again) != Failed::Stale {
+    /// Ends an attempt that may be made again.
+    fn give_up(&self, core: &Core, lease: &Lease, code: &str, why: &str, (counts, is_alone): (bool, bool)) {
+        let (code, reason) = (code.into(), why.into());
+        self.failed(core, lease, &Ending { code, reason, again: Some(pause(lease)), counts, is_alone });
+    }
+
+    fn failed(&self, core: &Core, lease: &Lease, ending: &Ending) {
+        if core.attempt_failed(lease, ending) != Failed::Stale {
+            let (code, reason) = (ending.code.as_str(), ending.reason.as_str());
             log("attempt_failed", &[("job", &lease.job), ("worker", &self.name), ("code", code), ("reason", reason)]);
         }
     }
 
-    /// Tells the worker to stop, and waits until it has, or not much longer.
-    fn let_go(&self, process: &mut Process, inbox: &Receiver<Event>, lease: &Lease) -> Next {
-        let late = Next::Ends("the worker did not stop when it was told to".into());
+    /// Tells the worker to stop an attempt that it has in hand; [`Slot::check`] sees that it does.
+    fn let_go(&self, process: &mut Process, hands: &mut Hands, lease: &Lease) -> Result<(), Trouble> {
+        let Some(hand) = hands.find(&lease.job, lease.attempt).filter(|hand| hand.let_go.is_none()) else {
+            return Ok(());
+        };
+        hand.let_go = Some(Instant::now());
+        self.publish(hands);
         let stop = ToWorker::Stop { job: lease.job.clone(), attempt: lease.attempt };
-        if send(&mut process.to, &stop).is_err() {
-            return late;
-        }
-        let over = Instant::now() + LET_GO;
-        while let Some(left) = over.checked_duration_since(Instant::now()) {
-            match inbox.recv_timeout(left) {
-                Ok(Event::Said(number, FromWorker::Done(Made { job, attempt, .. }))) if number == process.number => {
-                    if is_of(lease, &job, attempt) {
-                        return Next::Stays;
-                    }
-                }
-                Ok(Event::Said(number, FromWorker::Failed(failure))) if number == process.number => {
-                    if is_of(lease, &failure.job, failure.attempt) {
-                        return Next::Stays;
-                    }
-                }
-                Ok(Event::Said(number, message)) => self.hear(process, number, message),
-                Ok(Event::Gone(number, why)) if number == process.number => return Next::Ends(why),
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
-        late
+        send(&mut process.to, &stop)
+            .map_err(|error| Trouble::of_any("worker_died", format!("the worker cannot be told to stop: {error}")))
     }
 }
 
-fn is_of(lease: &Lease, job: &str, attempt: i64) -> bool {
-    lease.job == job && lease.attempt == attempt
+/// The pause before the next attempt.
+fn pause(lease: &Lease) -> i64 {
+    AGAIN_MS << lease.attempt.clamp(0, 8)
+}
+
+fn order(core: &Core, claim: &Claim) -> Order {
+    let Claim { lease, key, .. } = claim;
+    Order {
+        job: lease.job.clone(),
+        attempt: lease.attempt,
+        key: key.path.clone().into(),
+        key_hash: key.hash.clone(),
+        witness: core.witnesses.path(&claim.witness),
+        witness_bytes: claim.witness_bytes,
+    }
 }

@@ -20,7 +20,7 @@ use tandem_service::Config;
 const CHILD: &str = "TANDEM_TEST_CHILD";
 const FOLDER: &str = "TANDEM_TEST_FOLDER";
 
-/// The file that tells workers what to suffer: a word, a stage, and the attempt.
+/// The file that tells workers what to suffer: lines of a word, a stage, and the attempt.
 const FAULT: &str = "fault";
 
 /// This program as a child.
@@ -62,14 +62,14 @@ fn serve(folder: &Path) {
 fn work(device: &str, folder: &Path) {
     let at = |stage: &str, attempt: i64| {
         let Ok(fault) = std::fs::read_to_string(folder.join(FAULT)) else { return };
-        let words: Vec<&str> = fault.split(',').collect();
-        if words.len() != 3 || words[1] != stage || words[2] != attempt.to_string() {
-            return;
-        }
+        let attempt = attempt.to_string();
+        let of = fault.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let Some(words) = of.into_iter().find(|words| words[1..] == [stage, &attempt]) else { return };
         let own = Pid::this();
         match words[0] {
             "kill" => kill(own, Signal::SIGKILL).unwrap(),
             "freeze" => kill(own, Signal::SIGSTOP).unwrap(),
+            "slow" => std::thread::sleep(Duration::from_secs(4)),
             "hang" => std::thread::sleep(Duration::from_secs(3600)),
             "panic" => panic!("as the test wants it"),
             "pause" => {
@@ -87,7 +87,11 @@ fn work(device: &str, folder: &Path) {
         Ok(()) => Err(tandem_engine::Error::Device("the device is broken, as the test wants it".into())),
         Err(_) => Engine::open(&choice),
     };
-    let _ = tandem_service::work_watched(open, 1 << 30, &at);
+    let path = folder.join("tandem.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
+    let room = tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs };
+    let _ = tandem_service::work_watched(open, room, &at);
 }
 
 /// Waits until something is so; fails the test after half a minute.
@@ -235,6 +239,12 @@ impl Service {
         }
         String::from_utf8_lossy(&reply).into_owned()
     }
+}
+
+/// What a worker does for a job; empty where none has it.
+pub(crate) fn stage(service: &Service, id: &str) -> String {
+    let job = service.client().get(&format!("/v1/jobs/{id}")).unwrap();
+    job["stage"].as_str().unwrap_or_default().into()
 }
 
 /// How an attempt of each ended.
