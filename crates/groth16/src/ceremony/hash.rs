@@ -3,6 +3,7 @@
 //! Numbers are of 32 bits and big-endian, points uncompressed: x, then y, canonical and big-endian, of G2 the second half of a coordinate
 //! first; infinity is all zeros.
 
+use crate::ceremony::behind::difference;
 use crate::ceremony::Phase1;
 use crate::{KeyPoints, P1, P2};
 use ark_ec::{AffineRepr, CurveGroup};
@@ -14,8 +15,6 @@ use tandem_ops::{Curve, Group};
 type Affine<G> = <<G as Group>::Ark as CurveGroup>::Affine;
 type Prime<G> = <Base<G> as Field>::BasePrimeField;
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
-/// Coordinates of a point that is not infinity.
-type Xy<G> = (Base<G>, Base<G>);
 
 /// The hash of what came so far.
 pub(super) struct CircuitHash(Blake2b512);
@@ -57,15 +56,14 @@ impl CircuitHash {
         let (n, powers) = (phase1.domain(), &phase1.powers_g1);
         self.count(n - 1);
         let hashed = if n - 1 > PIECE { (n - 1).next_multiple_of(PIECE) } else { n - 1 };
-        let difference = |i: usize| {
-            let upper = powers.get(n + i).map_or_else(|| behind::<C>(phase1), |p| C::G1::to_ark(p).xy());
-            let lower = C::G1::to_ark(&powers[i]).xy();
-            // Each is finite, and no two powers are each other's opposite: check_powers and a random tau see to that.
-            upper.zip(lower).map_or_else(Affine::<C::G1>::zero, |(p, q)| subtract::<C::G1>(p, q))
+        let difference = |i: usize| match powers.get(n + i) {
+            Some(upper) => C::G1::to_ark(upper).into_group() - C::G1::to_ark(&powers[i]),
+            None => behind::<C>(phase1, &powers[i]).unwrap_or_default().into(),
         };
         let bytes = |start: usize| {
-            let piece = start..(start + (1 << 10)).min(hashed);
-            piece.flat_map(|i| uncompressed::<C::G1>(&difference(i))).collect()
+            let differences: Vec<_> = (start..(start + (1 << 10)).min(hashed)).map(difference).collect();
+            let points = <C::G1 as Group>::Ark::normalize_batch(&differences);
+            points.iter().flat_map(uncompressed::<C::G1>).collect()
         };
         let pieces: Vec<Vec<u8>> = (0..hashed).into_par_iter().step_by(1 << 10).map(bytes).collect();
         pieces.iter().for_each(|piece| self.0.update(piece));
@@ -76,24 +74,16 @@ impl CircuitHash {
     }
 }
 
-/// What is behind the powers, read as a point that it need not be.
-fn behind<C: Curve>(phase1: &Phase1<C>) -> Option<Xy<C::G1>> {
+/// What is behind the powers, as if it were a point, less `power`.
+fn behind<C: Curve>(phase1: &Phase1<C>, power: &P1<C>) -> Option<Affine<C::G1>> {
     let bytes = phase1.behind.as_ref()?;
-    let (x, y) = bytes.split_at_checked(bytes.len() / 2)?;
-    // Limbs are in Montgomery form: times R, R being 2^64 to the number of limbs.
-    let unit =
-        Base::<C::G1>::from_base_prime_field(Prime::<C::G1>::from(2_u64)).pow([4 * bytes.len() as u64]).inverse()?;
-    let coordinate =
-        |bytes| Base::<C::G1>::from_base_prime_field(Prime::<C::G1>::from_le_bytes_mod_order(bytes)) * unit;
-    Some((coordinate(x), coordinate(y)))
-}
-
-/// p - q by the chord through p and -q. The curve's equation plays no part, so that snarkjs's result is had also where p is no point of it.
-fn subtract<G: Group>(p: Xy<G>, q: Xy<G>) -> Affine<G> {
-    let Some(slope) = (p.0 - q.0).inverse().map(|run| (p.1 + q.1) * run) else { return Affine::<G>::zero() };
-    let x = slope.square() - p.0 - q.0;
-    let y = slope * (p.0 - x) - p.1;
-    G::from_xy(x, y)
+    let limbs: Vec<u64> = bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
+    let of_power: &[u64] = bytemuck::cast_slice(bytemuck::bytes_of(power));
+    let halves = |limbs: &'_ [u64]| limbs.split_at_checked(of_power.len() / 2).map(|(x, y)| [x.to_vec(), y.to_vec()]);
+    let (p, q) = (halves(&limbs)?, halves(of_power)?);
+    let [x, y] = difference(p.each_ref().map(Vec::as_slice), q.each_ref().map(Vec::as_slice))?;
+    let [x, y] = [x, y].map(Base::<C::G1>::from_base_prime_field);
+    Some(C::G1::from_xy(x, y))
 }
 
 fn uncompressed<G: Group>(point: &Affine<G>) -> Vec<u8> {

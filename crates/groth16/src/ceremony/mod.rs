@@ -6,6 +6,7 @@
 //!
 //! As delta is known, proofs for this key can be forged. It is what contributions to a second phase start from.
 
+mod behind;
 mod columns;
 mod combine;
 mod hash;
