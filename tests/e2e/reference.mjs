@@ -18,6 +18,10 @@ const jobs = {
     write(publics, result.publicSignals);
     return null;
   },
+  async calldata(proof, publics) {
+    const system = read(proof).protocol === "plonk" ? snarkjs.plonk : snarkjs.groth16;
+    return system.exportSolidityCallData(read(proof), read(publics));
+  },
   async groth16Setup(r1cs, ptau, zkey) {
     const refused = await snarkjs.zKey.newZKey(r1cs, ptau, zkey);
     if (refused === -1) throw new Error("snarkjs made no key");

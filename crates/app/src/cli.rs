@@ -80,6 +80,12 @@ pub(crate) enum Command {
     /// Write the verification key of a proving key
     #[command(after_help = "Example:\n  tandem export-vkey circuit.zkey verification_key.json")]
     ExportVkey(ExportVkey),
+    /// Print a proof and its public signals as arguments of a verifier contract
+    #[command(
+        after_help = "The arguments are those of verifyProof of the contract that snarkjs zkey export solidityverifier makes.\n\n\
+        Example:\n  tandem calldata public.json proof.json"
+    )]
+    Calldata(Calldata),
     /// Say what a zkey, wtns, r1cs or ptau file holds; never shows a value of a witness
     #[command(after_help = "Example:\n  tandem inspect circuit.zkey --json")]
     Inspect(Inspect),
@@ -300,6 +306,16 @@ pub(crate) struct Verify {
     pub(crate) proof: PathBuf,
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Calldata {
+    /// The public signals
+    #[arg(value_parser = input())]
+    pub(crate) public: PathBuf,
+    /// The proof
+    #[arg(value_parser = input())]
+    pub(crate) proof: PathBuf,
 }
 
 #[derive(Args)]

@@ -156,6 +156,12 @@ pub(crate) fn verify(session: &Session, args: &cli::Verify) -> Outcome {
     Ok(())
 }
 
+pub(crate) fn calldata(session: &Session, args: &cli::Calldata) -> Outcome {
+    let text = session.trace.step("calldata", || tandem_engine::calldata(&args.public, &args.proof))?;
+    report::result(&text);
+    Ok(())
+}
+
 pub(crate) fn export_vkey(session: &Session, args: &cli::ExportVkey) -> Outcome {
     let output = Outputs::open(&[&args.vkey])?;
     let text = session.trace.step("export", || tandem_engine::export_vkey(&args.zkey))?;

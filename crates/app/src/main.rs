@@ -71,6 +71,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Setup(args) => setup::run(session, args),
         Command::Ptau(args) => setup::ptau(session, args),
         Command::ExportVkey(args) => commands::export_vkey(session, args),
+        Command::Calldata(args) => commands::calldata(session, args),
         Command::Hash { what } => hash::run(session, what),
         Command::Reduce(args) => reduce::run(session, args),
         Command::Sort(args) => sort::run(session, args),

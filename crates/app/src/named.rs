@@ -47,6 +47,7 @@ fn named(command: &Command) -> Named {
         }
         Command::Ptau(a) => new([], [&a.ptau]),
         Command::ExportVkey(a) => new([&a.zkey], [&a.vkey]),
+        Command::Calldata(a) => new([&a.public, &a.proof], []),
         Command::Inspect(a) => new([&a.file], []),
         Command::Topo(a) => drawn(&a.source, a.format.svg.as_ref()),
         Command::Plan(a) => drawn(&a.source, a.format.svg.as_ref()),

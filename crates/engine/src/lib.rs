@@ -28,6 +28,7 @@
 use std::time::Instant;
 
 pub mod cache;
+mod calldata;
 mod device;
 mod each;
 mod error;
@@ -54,6 +55,7 @@ mod team;
 mod verifier;
 mod witness;
 
+pub use calldata::calldata;
 pub use device::{DeviceChoice, MAX_SIM_LANES};
 pub use error::{Error, ErrorCode, Result};
 pub use files::{export_vkey, export_vkey_bytes, key_info, setup};

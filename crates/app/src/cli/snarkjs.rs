@@ -1,6 +1,6 @@
 //! Words of snarkjs and rapidsnark: they do what ours do, or are answered with what to type.
 
-use super::{Check, Cli, Command, ExportVkey, Fullprove, Inspect, Protocol, Prove, Verify, Witness};
+use super::{Calldata, Check, Cli, Command, ExportVkey, Fullprove, Inspect, Protocol, Prove, Verify, Witness};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -71,6 +71,9 @@ pub(crate) enum Snarkjs {
     /// snarkjs zkey export verificationkey
     #[command(hide = true)]
     Zkev(ExportVkey),
+    /// snarkjs zkey export soliditycalldata
+    #[command(hide = true)]
+    Generatecall(Calldata),
     /// snarkjs wtns calculate
     #[command(hide = true)]
     Wc(Witness),
@@ -143,6 +146,8 @@ pub(crate) enum Zkey {
 pub(crate) enum Export {
     /// As tandem export-vkey
     Verificationkey(ExportVkey),
+    /// As tandem calldata
+    Soliditycalldata(Calldata),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
@@ -202,6 +207,9 @@ impl Snarkjs {
             Snarkjs::Groth16 { what: Groth16::Setup(a) } | Snarkjs::G16s(a) => Command::Setup(a.of(Protocol::Groth16)),
             Snarkjs::Zkey { what: Zkey::Export { what: Export::Verificationkey(a) } } | Snarkjs::Zkev(a) => {
                 Command::ExportVkey(a)
+            }
+            Snarkjs::Zkey { what: Zkey::Export { what: Export::Soliditycalldata(a) } } | Snarkjs::Generatecall(a) => {
+                Command::Calldata(a)
             }
             Snarkjs::Zkey { what: Zkey::Export { what: Export::Other(words) } } => {
                 return Err(other("zkey export", &words))
@@ -278,12 +286,13 @@ fn quoted(word: &std::ffi::OsStr) -> String {
 }
 
 /// Words of theirs, and ours.
-pub(crate) const TABLE: [(&str, &str); 17] = [
+pub(crate) const TABLE: [(&str, &str); 18] = [
     ("groth16 prove ZKEY WTNS PROOF PUBLIC", "prove ZKEY WTNS PROOF PUBLIC"),
     ("groth16 fullprove INPUT WASM ZKEY PROOF PUBLIC", "fullprove INPUT WASM ZKEY PROOF PUBLIC"),
     ("groth16 verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
     ("groth16 setup R1CS PTAU ZKEY", "setup --ptau PTAU R1CS ZKEY"),
     ("zkey export verificationkey ZKEY VKEY", "export-vkey ZKEY VKEY"),
+    ("zkey export soliditycalldata PUBLIC PROOF", "calldata PUBLIC PROOF"),
     ("zkey verify R1CS PTAU ZKEY", "inspect ZKEY says who took part *"),
     ("zkey contribute, zkey beacon, powersoftau", "none *"),
     ("wtns calculate WASM INPUT WTNS", "witness WASM INPUT WTNS"),
