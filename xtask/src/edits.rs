@@ -15,7 +15,7 @@ const SWITCH: &str = "TANDEM_EDIT";
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Words with which no statement begins that may be left out.
-const KEPT: [&str; 13] = [
+const KEPT: [&str; 17] = [
     "let ",
     "fn ",
     "return",
@@ -29,6 +29,10 @@ const KEPT: [&str; 13] = [
     "mod ",
     "pub ",
     "const ",
+    "static ",
+    "struct ",
+    "enum ",
+    "type ",
 ];
 
 /// A place and what is done to it.
