@@ -10,7 +10,7 @@ pub(crate) use values::{is_operation, Gpus};
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::options::{Common, Curve, Json};
 use tandem_console::values::{input, output, STDIN, STDOUT};
@@ -42,7 +42,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Make a proof from a key and a witness
     #[command(after_help = "The proof is verified before it is written.\n\n\
-        Example:\n  tandem prove circuit.zkey witness.wtns proof.json public.json --device cuda:0")]
+        Examples:\n  tandem prove circuit.zkey witness.wtns proof.json public.json --device cuda:0\n  \
+        tandem prove --wait < jobs.jsonl")]
     Prove(Prove),
     /// Compute the witness and make a proof
     #[command(after_help = "Example:\n  tandem fullprove input.json circuit.wasm circuit.zkey proof.json public.json")]
@@ -175,25 +176,59 @@ pub(crate) enum Command {
 #[derive(Args)]
 pub(crate) struct Prove {
     /// The proving key
-    #[arg(value_parser = input())]
-    pub(crate) zkey: PathBuf,
+    #[arg(value_parser = input(), required_unless_present = "wait")]
+    zkey: Option<PathBuf>,
     /// The witness
-    #[arg(value_parser = input())]
-    pub(crate) witness: PathBuf,
+    #[arg(value_parser = input(), required_unless_present = "wait")]
+    witness: Option<PathBuf>,
     /// Where to write the proof
-    #[arg(value_parser = output())]
-    pub(crate) proof: PathBuf,
+    #[arg(value_parser = output(), required_unless_present = "wait")]
+    proof: Option<PathBuf>,
     /// Where to write the public signals
-    #[arg(value_parser = output())]
-    pub(crate) public: PathBuf,
+    #[arg(value_parser = output(), required_unless_present = "wait")]
+    public: Option<PathBuf>,
     /// One more proof with the same key; may be given again and again. With --schedule each every GPU makes proofs of its own
     #[arg(long, num_args = 3, value_names = ["WITNESS", "PROOF", "PUBLIC"])]
     more: Vec<PathBuf>,
+    /// Stay ready: read jobs from stdin, one JSON object a line, and answer each with a line on stdout, until stdin ends
+    #[arg(long, conflicts_with_all = ["zkey", "more", "check_key", "json"])]
+    wait: bool,
+    /// With --wait: MiB of keys that stay loaded, by their files; those that were not used for longest make room [default: 16384]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    key_memory: Option<u64>,
     #[command(flatten)]
     pub(crate) options: ProveOptions,
 }
 
+/// The files of one proof.
+#[derive(Clone, Copy)]
+pub(crate) struct ProveFiles<'a> {
+    pub(crate) zkey: &'a Path,
+    pub(crate) witness: &'a Path,
+    pub(crate) proof: &'a Path,
+    pub(crate) public: &'a Path,
+}
+
 impl Prove {
+    /// Where jobs are waited for, the bytes of keys that stay loaded.
+    pub(crate) fn waits(&self) -> Outcome<Option<u64>> {
+        match (self.wait, self.key_memory) {
+            (true, mib) => Ok(Some(mib.unwrap_or(16 << 10) << 20)),
+            (false, None) => Ok(None),
+            // To clap an option that conflicts with what is there is not missing.
+            (false, Some(_)) => Err(Failure::input("--key-memory goes with --wait; see tandem prove --help")),
+        }
+    }
+
+    /// The files of the first proof; `None` where jobs are waited for.
+    pub(crate) fn files(&self) -> Option<ProveFiles<'_>> {
+        let Self { zkey: Some(zkey), witness: Some(witness), proof: Some(proof), public: Some(public), .. } = self
+        else {
+            return None;
+        };
+        Some(ProveFiles { zkey, witness, proof, public })
+    }
+
     /// The witness, the proof and the public signals of each further proof.
     pub(crate) fn more(&self) -> impl Iterator<Item = [PathBuf; 3]> + '_ {
         let file = |path: &PathBuf, stream: &str| if path.as_os_str() == "-" { stream.into() } else { path.clone() };
@@ -232,6 +267,15 @@ pub(crate) struct ProveOptions {
     pub(crate) check_key: bool,
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+impl ProveOptions {
+    pub(crate) fn check(&self) -> tandem_engine::KeyCheck {
+        match self.check_key {
+            true => tandem_engine::KeyCheck::Always,
+            false => tandem_engine::KeyCheck::Once,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -275,9 +319,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.max_memory << 20
+    }
+
     pub(crate) fn of_witness(&self) -> tandem_witness::Limits {
         tandem_witness::Limits {
-            memory_bytes: usize::try_from(self.max_memory << 20).unwrap_or(usize::MAX),
+            memory_bytes: usize::try_from(self.memory_bytes()).unwrap_or(usize::MAX),
             steps: self.max_steps.saturating_mul(1_000_000),
             time: self.max_seconds.map(std::time::Duration::from_secs),
         }

@@ -1,5 +1,6 @@
 //! The commands that prove, verify and make files.
 
+use crate::beside::{Load, Ready};
 use crate::{circuit, cli};
 use serde_json::json;
 use std::path::Path;
@@ -8,33 +9,38 @@ use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files::Outputs;
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{DeviceChoice, DeviceKind, KeyCheck, KeyInfo, Proved, Stage, Witness};
+use tandem_engine::{DeviceChoice, DeviceKind, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::Wtns;
 
 /// Bytes that tell what a file is.
 pub(crate) const START_BYTES: usize = 4096;
 
 pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
+    let waits = args.waits()?;
+    let Some(files) = args.files() else { return crate::wait::prove(session, waits.unwrap_or_default()) };
     if args.more().next().is_some() {
-        return crate::many::prove(session, args);
+        return crate::many::prove(session, args, files);
     }
-    let outputs = Outputs::open(&[&args.proof, &args.public])?;
-    let witness = session.trace.step("read witness", || {
-        let key = tandem_engine::key_info(&args.zkey)?;
-        Witness::read_for(&args.witness, &key)
-    })?;
-    let job = Job { zkey: &args.zkey, proof: &args.proof, outputs, options: &args.options };
-    prove_and_write(session, job, &witness, Vec::new())
+    let outputs = Outputs::open(&[files.proof, files.public])?;
+    let job = Job { zkey: files.zkey, proof: files.proof, outputs, options: &args.options };
+    let key = tandem_engine::key_info(files.zkey)?;
+    let bytes = key.variables as u64 * size_of::<[u64; 4]>() as u64;
+    prove_and_write(session, job, bytes, || {
+        let read = || Witness::read_for(files.witness, &key);
+        Ok((session.trace.step("read witness", read)?, None))
+    })
 }
 
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
     let outputs = Outputs::open(&[&args.proof, &args.public])?;
-    let begun = Instant::now();
-    let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
-    let witness = Witness::from_values(curve, std::mem::take(&mut *values))?;
-    let stage = Stage { name: "witness", lane: None, begun: None, seconds: begun.elapsed().as_secs_f64() };
     let job = Job { zkey: &args.zkey, proof: &args.proof, outputs, options: &args.options };
-    prove_and_write(session, job, &witness, vec![stage])
+    prove_and_write(session, job, args.limits.memory_bytes(), || {
+        let begun = Instant::now();
+        let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
+        let witness = Witness::from_values(curve, std::mem::take(&mut *values))?;
+        let seconds = begun.elapsed().as_secs_f64();
+        Ok((witness, Some(Stage { name: "witness", lane: None, begun: None, seconds })))
+    })
 }
 
 /// A proof to make, but for its witness.
@@ -45,29 +51,33 @@ struct Job<'a> {
     options: &'a cli::ProveOptions,
 }
 
-fn prove_and_write(session: &Session, job: Job<'_>, witness: &Witness, mut stages: Vec<Stage>) -> Outcome {
+/// Makes a proof; `witness` may take so many `bytes` of memory.
+fn prove_and_write(
+    session: &Session,
+    job: Job<'_>,
+    bytes: u64,
+    witness: impl FnOnce() -> Outcome<(Witness, Option<Stage>)>,
+) -> Outcome {
     let Job { zkey, proof, outputs, options } = job;
-    let mut opened = match session.verbose {
-        true => session.open()?,
-        false => session.open_silently(&session.device, session.schedule)?,
-    };
     // Tables of multiples take longer to make than one proof gains by them.
-    opened.engine = opened.engine.for_proofs(1);
-    let check = if options.check_key { KeyCheck::Always } else { KeyCheck::Once };
-    let key = session.trace.step("load key", || opened.engine.load_key(zkey, check, &session.bars))?;
+    let load = Load { zkey, check: options.check(), proofs: 1 };
+    let (Ready { opened, key, stage }, (witness, computed)) = load.beside(session, bytes, witness)?;
+    if session.verbose {
+        session.tell(&opened);
+    }
     session.trace.stages(key.stages());
     if let Some(note) = key.note() {
         session.note(&format!("note: {note}"));
     }
-    let proved = session.trace.step("prove", || opened.engine.prove(&key, witness, &session.bars))?;
+    let proved = session.trace.step("prove", || opened.engine.prove(&key, &witness, &session.bars))?;
     session.trace.stages(&proved.stages);
     session.trace.spans(&proved.spans, opened.at);
     session.bars.clear();
     // A device that erred is told of whatever becomes of the files.
     tell_troubles(session, &proved);
     outputs.commit(&[&proved.proof.to_json(), &proved.publics.to_json()])?;
-    stages.extend_from_slice(key.stages());
-    stages.extend_from_slice(&proved.stages);
+    let stages: Vec<Stage> =
+        computed.into_iter().chain([stage]).chain(key.stages().iter().chain(&proved.stages).cloned()).collect();
     if options.json.json {
         report::result(&proved_json(&proved, key.info(), &stages).to_string());
         return Ok(());

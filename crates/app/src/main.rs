@@ -5,6 +5,7 @@
 //! all.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod cache;
 mod check;
 mod circuit;
@@ -28,6 +29,7 @@ mod source;
 mod topo;
 mod usage;
 mod version;
+mod wait;
 
 use cli::{Cli, Command};
 use std::process::ExitCode;

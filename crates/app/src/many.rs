@@ -1,5 +1,6 @@
 //! `tandem prove --more`: several proofs with one key, as many at a time as the schedule has use for.
 
+use crate::beside::{Load, Ready};
 use crate::cli;
 use crate::commands::{proved_json, tell_troubles};
 use serde_json::json;
@@ -13,7 +14,7 @@ use tandem_console::files::Outputs;
 use tandem_console::options::Schedule;
 use tandem_console::report;
 use tandem_console::session::{Opened, Session};
-use tandem_engine::{Key, KeyCheck, KeyInfo, Proved};
+use tandem_engine::{Key, KeyInfo, Proved};
 
 /// One proof to make.
 struct Job<'a> {
@@ -21,18 +22,17 @@ struct Job<'a> {
     outputs: [&'a Path; 2],
 }
 
-pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
+pub(crate) fn prove(session: &Session, args: &cli::Prove, first: cli::ProveFiles<'_>) -> Outcome {
     fn job(paths: [&Path; 3]) -> Job<'_> {
         Job { witness: paths[0], outputs: [paths[1], paths[2]] }
     }
-    let mut jobs = vec![job([&args.witness, &args.proof, &args.public])];
+    let mut jobs = vec![job([first.witness, first.proof, first.public])];
     let more: Vec<_> = args.more().collect();
     jobs.extend(more.iter().map(|[witness, proof, public]| job([witness, proof, public])));
 
-    let mut opened = session.open()?;
-    opened.engine = opened.engine.for_proofs(jobs.len() as u64);
-    let check = if args.options.check_key { KeyCheck::Always } else { KeyCheck::Once };
-    let key = session.trace.step("load key", || opened.engine.load_key(&args.zkey, check, &session.bars))?;
+    let load = Load { zkey: first.zkey, check: args.options.check(), proofs: jobs.len() as u64 };
+    let (Ready { opened, key, .. }, ()) = load.beside(session, 0, || Ok(()))?;
+    session.tell(&opened);
     session.trace.stages(key.stages());
     if let Some(note) = key.note() {
         session.note(&format!("note: {note}"));

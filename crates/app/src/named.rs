@@ -2,7 +2,7 @@
 
 use crate::cli::{Cli, Command, Source};
 use crate::hash::Hash;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tandem_console::failure::Outcome;
 use tandem_console::files::{self, Named};
 
@@ -17,7 +17,11 @@ pub(crate) fn check(cli: &Cli) -> Outcome {
 fn named(command: &Command) -> Named {
     match command {
         Command::Prove(a) => {
-            let mut named = new([&a.zkey, &a.witness], [&a.proof, &a.public]);
+            // Those of jobs that are waited for are looked at job by job.
+            let Some(files) = a.files() else { return Named::default() };
+            let owned = |paths: [&Path; 2]| paths.map(Path::to_path_buf).into();
+            let inputs = owned([files.zkey, files.witness]);
+            let mut named = Named { inputs, outputs: owned([files.proof, files.public]) };
             for [witness, proof, public] in a.more() {
                 named.inputs.push(witness);
                 named.outputs.extend([proof, public]);

@@ -45,6 +45,11 @@ impl Failure {
         Self { status: 0, message: String::new() }
     }
 
+    /// The exit status that it stands for.
+    pub fn exit_status(&self) -> u8 {
+        self.status
+    }
+
     /// Prints the line.
     pub fn show(&self) {
         if !self.message.is_empty() {

@@ -5,9 +5,12 @@ use crate::files::Outputs;
 use crate::options::{Common, Schedule};
 use crate::progress::Bars;
 use crate::report;
-use crate::trace::Trace;
+use crate::trace::{Beside, Trace};
 use std::time::Instant;
 use tandem_engine::{DeviceChoice, Engine};
+
+/// The step of opening the devices.
+const OPEN: &str = "open device";
 
 /// A command on its way.
 pub struct Session {
@@ -67,22 +70,32 @@ impl Session {
     /// # Errors
     /// The device cannot be had.
     pub fn open_as(&self, device: &DeviceChoice, schedule: Schedule) -> Outcome<Opened> {
-        let opened = self.open_silently(device, schedule)?;
+        let open = || Engine::open_as(device, schedule.into());
+        let opened = self.opened(self.trace.step(OPEN, open))?;
+        self.tell(&opened);
+        Ok(opened)
+    }
+
+    /// Says what `auto` took.
+    pub fn tell(&self, opened: &Opened) {
         if self.device == DeviceChoice::Auto {
             let report = opened.engine.report();
             let why = if report.why.is_empty() { String::new() } else { format!(": {}", report.why) };
             self.note(&format!("device: {}{why}", report.lanes.join(", ")));
         }
-        Ok(opened)
     }
 
-    /// Opens the device for a command that says itself what it was.
+    /// Opens the device on a thread beside others, and says nothing ([`Session::tell`]).
     ///
     /// # Errors
     /// The device cannot be had.
-    pub fn open_silently(&self, device: &DeviceChoice, schedule: Schedule) -> Outcome<Opened> {
-        let open = || Engine::open_as(device, schedule.into());
-        let engine = self.trace.step("open device", open).map_err(|e| match e {
+    pub fn open_beside(&self) -> Outcome<Opened> {
+        let open = || Engine::open_as(&self.device, self.schedule.into());
+        self.opened(self.trace.step_beside(Beside::Device, OPEN, open))
+    }
+
+    fn opened(&self, engine: tandem_engine::Result<Engine>) -> Outcome<Opened> {
+        let engine = engine.map_err(|e| match e {
             tandem_engine::Error::Device(why) | tandem_engine::Error::OutOfMemory(why) => {
                 Failure::device(format!("--device {}: {why}; tandem doctor says more", self.device))
             }

@@ -13,6 +13,19 @@ const WORK: usize = 0;
 const ASIDE: usize = 1;
 const COPIES: usize = 2;
 
+/// Rows of the host: what it does in order, the stages of that, and what it does beside.
+const HOST: usize = 0;
+const STAGES: usize = 1;
+
+/// What the host does beside its work in order, each on a row of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Opens the device.
+    Device = 2,
+    /// Reads and loads the key.
+    Key = 3,
+}
+
 /// Collects events where there is a file to write them to: else nothing is kept, however many proofs are made. The host is process 0, lane `n` of the device is process `n + 1`.
 pub struct Trace {
     begun: Instant,
@@ -27,10 +40,19 @@ impl Trace {
 
     /// Runs and records one step of the host.
     pub fn step<T>(&self, what: &'static str, run: impl FnOnce() -> T) -> T {
+        self.step_on(HOST, what, run)
+    }
+
+    /// Runs and records one step of the host that it does beside others.
+    pub fn step_beside<T>(&self, row: Beside, what: &'static str, run: impl FnOnce() -> T) -> T {
+        self.step_on(row as usize, what, run)
+    }
+
+    fn step_on<T>(&self, row: usize, what: &'static str, run: impl FnOnce() -> T) -> T {
         let start = self.begun.elapsed();
         let result = run();
         let duration = self.begun.elapsed() - start;
-        self.push(event(0, 0, what, start.as_secs_f64() * 1e6, duration.as_secs_f64() * 1e6));
+        self.push(event(0, row, what, start.as_secs_f64() * 1e6, duration.as_secs_f64() * 1e6));
         result
     }
 
@@ -42,7 +64,7 @@ impl Trace {
         for stage in stages {
             if let Some(begun) = stage.begun {
                 let start = begun.saturating_duration_since(self.begun).as_secs_f64();
-                self.push(event(0, 1, stage.name, start * 1e6, stage.seconds * 1e6));
+                self.push(event(0, STAGES, stage.name, start * 1e6, stage.seconds * 1e6));
             }
         }
     }

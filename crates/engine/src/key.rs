@@ -96,8 +96,14 @@ pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
     Stage { name, lane: None, begun: Some(started), seconds: started.elapsed().as_secs_f64() }
 }
 
-/// Opens a key file, checks its points and loads it.
-pub(crate) fn open(loader: &KeyLoader, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
+/// Opens a key file, checks its points and loads it to where `loader` then says.
+pub(crate) fn open(
+    path: &Path,
+    check: KeyCheck,
+    progress: &dyn Progress,
+    loader: impl FnOnce() -> Result<KeyLoader>,
+) -> Result<Key> {
+    tandem_ops::threads::ready()?;
     let started = Instant::now();
     progress.start("open key", 0);
     let (protocol, curve, bytes) = read(path)?;
@@ -105,6 +111,20 @@ pub(crate) fn open(loader: &KeyLoader, path: &Path, check: KeyCheck, progress: &
         let of_content = |content| Source::File { path: path.into(), content };
         open_as::<C>(protocol, loader, (bytes, path), of_content, check, progress, started)
     })
+}
+
+/// Opens, checks and loads a `.zkey`, as [`crate::Engine::load_key`]. The engine is asked for when the key is in memory and good, so that
+/// the device may be opened meanwhile.
+///
+/// # Errors
+/// As [`crate::Engine::load_key`]; those of `engine`.
+pub fn load_key_on<'e>(
+    path: &Path,
+    check: KeyCheck,
+    progress: &dyn Progress,
+    engine: impl FnOnce() -> Result<&'e crate::Engine>,
+) -> Result<Key> {
+    open(path, check, progress, || engine().map(crate::Engine::loader))
 }
 
 /// What a key file is, and its bytes: by its header, before memory is taken for all of it.
@@ -137,25 +157,21 @@ pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), For
 pub(crate) const UNNAMED: &str = "the key";
 
 /// Opens a key from the bytes of its file.
-pub(crate) fn open_bytes(
-    loader: &KeyLoader,
-    bytes: Arc<[u8]>,
-    check: KeyCheck,
-    progress: &dyn Progress,
-) -> Result<Key> {
+pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     tandem_ops::threads::ready()?;
     let (started, path) = (Instant::now(), Path::new(UNNAMED));
     progress.start("open key", 0);
     let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(path))?;
     with_curve!(curve, C => {
-        open_as::<C>(protocol, loader, (bytes.clone(), path), |_| Source::Bytes(bytes), check, progress, started)
+        let source = |_| Source::Bytes(bytes.clone());
+        open_as::<C>(protocol, || Ok(loader), (bytes.clone(), path), source, check, progress, started)
     })
 }
 
 /// [`open_on`] of the proof system that the key is for.
 fn open_as<C: AnyCurve>(
     protocol: Protocol,
-    loader: &KeyLoader,
+    loader: impl FnOnce() -> Result<KeyLoader>,
     file: (impl std::ops::Deref<Target = [u8]>, &Path),
     source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
@@ -169,7 +185,7 @@ fn open_as<C: AnyCurve>(
 }
 
 fn open_on<C: AnyCurve, S: System<C>>(
-    loader: &KeyLoader,
+    loader: impl FnOnce() -> Result<KeyLoader>,
     (bytes, path): (impl std::ops::Deref<Target = [u8]>, &Path),
     source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
@@ -177,7 +193,7 @@ fn open_on<C: AnyCurve, S: System<C>>(
     started: Instant,
 ) -> Result<Key> {
     let mut stages = Vec::new();
-    let (loaded, content) = S::with_view(&bytes, path, |view| {
+    let (loaded, loader, content) = S::with_view(&bytes, path, |view| {
         stages.push(stage("open key", started));
         let started = Instant::now();
         progress.start("hash key", 0);
@@ -187,12 +203,13 @@ fn open_on<C: AnyCurve, S: System<C>>(
             content.remember();
         }
         stages.push(stage("check key", started));
-        Ok((Loaded::<C, S>::of(loader, view, path, progress)?, content))
+        let loader = loader()?;
+        Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader, content))
     })?;
     let file_bytes = bytes.len() as u64;
     drop(bytes);
     stages.push(loaded.stage.clone());
-    loaded.key(loader, source(content), stages, file_bytes)
+    loaded.key(&loader, source(content), stages, file_bytes)
 }
 
 /// Loads a key that was just made.

@@ -59,7 +59,7 @@ pub use calldata::calldata;
 pub use device::{DeviceChoice, MAX_SIM_LANES};
 pub use error::{Error, ErrorCode, Result};
 pub use files::{export_vkey, export_vkey_bytes, key_info, setup};
-pub use key::Key;
+pub use key::{load_key_on, Key};
 pub use open::{Engine, Schedule};
 pub use poseidon::{check_leaves, Hasher, ELEMENT_BYTES};
 pub use proof::{Proof, Publics};

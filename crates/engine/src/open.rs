@@ -187,7 +187,7 @@ impl Engine {
         self.wrong_proofs.load(Ordering::Relaxed)
     }
 
-    fn loader(&self) -> KeyLoader {
+    pub(crate) fn loader(&self) -> KeyLoader {
         KeyLoader {
             team: self.team.clone(),
             cpu: self.cpu.clone(),
@@ -204,7 +204,7 @@ impl Engine {
     /// # Errors
     /// [`Error::BadInput`] for a file that is no good key; [`Error::OutOfMemory`] where it does not fit; [`Error::Device`].
     pub fn load_key(&self, path: &Path, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
-        key::open(&self.loader(), path, check, progress)
+        key::open(path, check, progress, || Ok(self.loader()))
     }
 
     /// Opens, checks and loads a key from the bytes of a `.zkey`. They are kept as long as the key, which is loaded from them again where the device failed.
@@ -212,7 +212,7 @@ impl Engine {
     /// # Errors
     /// [`Error::BadInput`] for what is no good key; [`Error::OutOfMemory`] where it does not fit; [`Error::Device`].
     pub fn load_key_bytes(&self, bytes: impl Into<Arc<[u8]>>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
-        key::open_bytes(&self.loader(), bytes.into(), check, progress)
+        key::open_bytes(self.loader(), bytes.into(), check, progress)
     }
 
     /// Reads a `.wtns` file into memory that the devices copy from at full rate. It is kept for the next witness: to make the

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""From input.json to proof.json, one process, files to files: tandem beside snarkjs and, where a program is named, rapidsnark.
+
+    python3 bench/end_to_end.py [--tandem target/release/tandem] [--device cpu] [--rapidsnark PATH] [--runs 7] [--made 16,20,22]
+                                [--circuits NAME,...] [--json rows.jsonl] [--plot FILE.svg]
+
+`npm ci --prefix tests/e2e --ignore-scripts` fetches circuits, keys, circom and snarkjs; --circuits= leaves them out. --made adds keys of
+circuits made up for the size, from a witness file on. "First" is the first use of a key, with an empty cache folder, which checks it;
+"later" the median of --runs more. The programs take turns, so that a busy machine is unfair to none. snarkjs runs at most three times.
+rapidsnark reads the witness that snarkjs computes, and its time is that of both. Every proof is verified with `tandem verify`. On GPUs
+the time of a bare CUDA context is measured beside, in a process that opens one and does nothing else.
+"""
+import argparse
+import datetime
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGES = os.path.join(ROOT, "tests/e2e/node_modules")
+CIPHERS = os.path.join(PACKAGES, "@reclaimprotocol/circom-symmetric-crypto/resources")
+SNARKJS = ["node", os.path.join(PACKAGES, "snarkjs/build/cli.cjs")]
+CIRCUITS = ["multiplier", "eddsa", "semaphore-20", "membership", "chacha20", "sha256_512", "aes-128-ctr", "aes-256-ctr"]
+# What a context takes of the driver alone, by the clock of the process that opens it.
+CONTEXT = """
+import ctypes, time
+begun = time.monotonic()
+cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
+    raise SystemExit("no CUDA context")
+print((time.monotonic() - begun) * 1e3)
+"""
+COLOURS = {"tandem, first": "#7fb3c8", "tandem": "#0b6e99", "rapidsnark": "#3f7d20", "snarkjs": "#c2410c"}
+
+
+def bits(count):
+    return [random.getrandbits(1) for _ in range(count)]
+
+
+def inputs(circuit):
+    files = {"membership": "demo/membership.input.json", "eddsa": "tests/e2e/circuits/eddsa.input.json"}
+    if circuit in files:
+        with open(os.path.join(ROOT, files[circuit]), encoding="utf-8") as file:
+            return json.load(file)
+    if circuit == "multiplier":
+        return {"a": str(random.getrandbits(250)), "b": str(random.getrandbits(250))}
+    if circuit == "sha256_512":
+        return {"in": bits(512)}
+    if circuit == "chacha20":
+        words = lambda count: [bits(32) for _ in range(count)]
+        return {"key": words(8), "nonce": words(3), "counter": bits(32), "in": words(16)}
+    if circuit.startswith("semaphore"):
+        siblings = [str(random.getrandbits(250)) for _ in range(20)]
+        return {"secret": str(random.getrandbits(250)), "merkleProofLength": 20, "merkleProofIndex": 1,
+                "merkleProofSiblings": siblings, "message": "42", "scope": "2"}
+    return {"key": bits(int(circuit.split("-")[1])), "nonce": bits(96), "counter": bits(32), "in": bits(512)}
+
+
+def run(command, folder=None):
+    """Its output, milliseconds by the clock, and the most memory that it had, in MiB."""
+    environment = dict(os.environ, **({"TANDEM_CACHE_DIR": folder} if folder else {}))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.monotonic()
+        child = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
+        _, status, used = os.wait4(child.pid, 0)
+        took = (time.monotonic() - started) * 1e3
+        child.returncode = os.waitstatus_to_exitcode(status)
+        text = lambda file: (file.seek(0), file.read().decode(errors="replace"))[1]
+        if child.returncode != 0:
+            sys.exit(f"{' '.join(command)}: exit status {child.returncode}\n{text(out)}{text(err)}")
+        return text(out), took, used.ru_maxrss / 1024
+
+
+def circuit_files(tandem, circuit, folder):
+    """The circuit's program and key; compiled and made where no package has them."""
+    if circuit.startswith("semaphore"):
+        return [os.path.join(PACKAGES, f"@zk-kit/semaphore-artifacts/{circuit}.{kind}") for kind in ["wasm", "zkey"]]
+    if os.path.isdir(os.path.join(CIPHERS, circuit)):
+        return [os.path.join(CIPHERS, circuit, name) for name in ["circuit.wasm", "circuit_final.zkey"]]
+    source = "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom"
+    circom = ["node", os.path.join(PACKAGES, "circom2/cli.js")]
+    run(circom + [os.path.join(ROOT, source), "--r1cs", "--wasm", "--O2", "-l", PACKAGES, "-o", folder])
+    key = os.path.join(folder, f"{circuit}.zkey")
+    run([tandem, "-q", "setup", os.path.join(folder, f"{circuit}.r1cs"), key])
+    return [os.path.join(folder, f"{circuit}_js/{circuit}.wasm"), key]
+
+
+class Bench:
+    """The programs, and what was measured."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder, self.rows = options, folder, []
+        version, _, _ = run([options.tandem, "--version"])
+        self.build = version.strip()
+
+    def file(self, name):
+        return os.path.join(self.folder, name)
+
+    def ours(self, command, cache):
+        """One proof: milliseconds, MiB, the stages, and the device."""
+        full = [self.options.tandem, "--device", self.options.device, "--json"] + command
+        out, took, memory = run(full + [self.file("proof.json"), self.file("public.json")], cache)
+        report = json.loads(out)
+        stages = {}
+        for stage in report["stages"]:
+            if stage["lane"] is None:
+                stages[stage["name"]] = stages.get(stage["name"], 0) + stage["ms"]
+        stages["proof"] = report["seconds"] * 1e3
+        self.verify()
+        return took, memory, stages, report["device"]
+
+    def verify(self):
+        files = [self.file(name) for name in ["vkey.json", "public.json", "proof.json"]]
+        run([self.options.tandem, "-q", "verify"] + files)
+
+    def peers(self, wasm, key):
+        """The commands of each peer, one after the other."""
+        proof = [self.file("proof.json"), self.file("public.json")]
+        full = [SNARKJS + ["groth16", "fullprove", self.file("input.json"), wasm, key] + proof]
+        peers = {"snarkjs": full}
+        if self.options.rapidsnark:
+            witness = SNARKJS + ["wtns", "calculate", wasm, self.file("input.json"), self.file("peer.wtns")]
+            peers["rapidsnark"] = [witness, [self.options.rapidsnark, key, self.file("peer.wtns")] + proof]
+        return peers
+
+    def measure(self, what, command, key, peers):
+        run([self.options.tandem, "-q", "export-vkey", key, self.file("vkey.json")])
+        with tempfile.TemporaryDirectory() as cache:
+            first = self.ours(command, cache)
+            later, theirs = [], {name: [] for name in peers}
+            for turn in range(self.options.runs):
+                later.append(self.ours(command, cache))
+                for name, commands in peers.items():
+                    if name == "snarkjs" and turn >= 3:
+                        continue
+                    ran = [run(command) for command in commands]
+                    theirs[name].append((sum(took for _, took, _ in ran), max(memory for _, _, memory in ran)))
+                    self.verify()
+        median = lambda values: round(statistics.median(values), 1)
+        stages = {name: median([run[2].get(name, 0) for run in later]) for name in later[0][2]}
+        row = {"what": "end_to_end", "circuit": what, "device": first[3], "key_mib": round(os.path.getsize(key) / 2**20, 1),
+               "ms_median": {"tandem": median([run[0] for run in later])}, "ms_first": round(first[0], 1), "stages": stages,
+               "stages_first": {name: round(ms, 1) for name, ms in first[2].items()},
+               "peak_mib": {"tandem": median([run[1] for run in later])}, "runs": self.options.runs, "build": self.build,
+               "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+               "command": "python3 bench/end_to_end.py"}
+        for name, runs in theirs.items():
+            row["ms_median"][name], row["peak_mib"][name] = median([ms for ms, _ in runs]), median([mib for _, mib in runs])
+        if self.options.device not in ["cpu"] and "CPU" not in first[3]:
+            bare = [float(run([sys.executable, "-c", CONTEXT])[0]) for _ in range(self.options.runs)]
+            row["context_ms"] = median(bare)
+        self.rows.append(row)
+        self.tell(row)
+        if self.options.json:
+            with open(self.options.json, "a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
+
+    def tell(self, row):
+        ours, first = row["ms_median"]["tandem"], row["ms_first"]
+        line = f"{row['circuit']:<14}{first:>10.0f}{ours:>10.0f}"
+        for name in ["rapidsnark", "snarkjs"]:
+            line += f"{row['ms_median'][name]:>12.0f}" if name in row["ms_median"] else f"{'-':>12}"
+        line += f"{row['peak_mib']['tandem']:>10.0f}"
+        if "context_ms" in row:
+            line += f"   {ours - row['context_ms']:.0f} ms ({first - row['context_ms']:.0f} first) beyond a context of {row['context_ms']:.0f}"
+        print(line)
+        shown = [name for name in row["stages"] if row["stages"][name] >= 0.01 * ours and name in SHOWN]
+        print("    " + ", ".join(f"{name} {row['stages'][name]:.0f}" for name in shown), flush=True)
+
+
+# The stages that a line tells, some of them beside each other.
+SHOWN = ["witness", "read witness", "open device", "open key", "check key", "load key", "proof"]
+
+
+def plot(rows, path):
+    """Bars of milliseconds, one a program, circuit by circuit, on a log scale."""
+    import math
+
+    bars = []
+    for row in rows:
+        times = {"tandem, first": row["ms_first"], **row["ms_median"]}
+        bars += [(row["circuit"] if name == "tandem, first" else "", name, times[name]) for name in COLOURS if name in times]
+    low = 10 ** math.floor(math.log10(min(ms for *_, ms in bars)))
+    high = 10 ** math.ceil(math.log10(max(ms for *_, ms in bars)))
+    left, width, height = 120, 720, 60 + 18 * len(bars) + 8 * len(rows)
+    at = lambda ms: left + (width - left - 90) * math.log10(ms / low) / math.log10(high / low)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+           f'<text x="{left}" y="20" font-size="15">From input to proof, ms, {rows[0]["device"]}</text>']
+    tick = low
+    while tick <= high:
+        out.append(f'<line x1="{at(tick):.1f}" x2="{at(tick):.1f}" y1="32" y2="{height - 24}" stroke="#dddddd"/>'
+                   f'<text x="{at(tick):.1f}" y="{height - 8}" text-anchor="middle" fill="#444444">{tick:g}</text>')
+        tick *= 10
+    y = 32
+    for circuit, name, ms in bars:
+        y += 8 if circuit else 0
+        out.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{circuit}</text>'
+                   f'<rect x="{left}" y="{y}" width="{at(ms) - left:.1f}" height="15" fill="{COLOURS[name]}"/>'
+                   f'<text x="{at(ms) + 5:.1f}" y="{y + 12}" fill="#444444">{name} {ms:.0f}</text>')
+        y += 18
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(out + ["</svg>"]) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))
+    parser.add_argument("--device", default="cpu", help="as of tandem --device")
+    parser.add_argument("--rapidsnark", help="rapidsnark's prover, built elsewhere")
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--circuits", default=",".join(CIRCUITS), help="those to measure")
+    parser.add_argument("--made", default="", help="sizes of circuits made up, by their binary logarithms")
+    parser.add_argument("--json", help="file to append rows to")
+    parser.add_argument("--plot", help="SVG file to draw")
+    options = parser.parse_args()
+    unknown = set(filter(None, options.circuits.split(","))) - set(CIRCUITS)
+    if unknown or options.runs < 1:
+        parser.error(f"expected circuits of {','.join(CIRCUITS)} and at least one run")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options, folder)
+        print(f"{'circuit':<14}{'first ms':>10}{'later ms':>10}{'rapidsnark':>12}{'snarkjs':>12}{'peak MiB':>10}   "
+              f"{bench.build}, median of {options.runs}, {os.cpu_count()} cores")
+        for circuit in filter(None, options.circuits.split(",")):
+            wasm, key = circuit_files(options.tandem, circuit, folder)
+            with open(bench.file("input.json"), "w", encoding="utf-8") as out:
+                json.dump(inputs(circuit), out)
+            bench.measure(circuit, ["fullprove", bench.file("input.json"), wasm, key], key, bench.peers(wasm, key))
+        for size in filter(None, options.made.split(",")):
+            run([options.tandem, "-q", "bench", "setup", "--log-n", size, "--runs", "1", "--keep", folder])
+            key, witness = bench.file(f"n{size}.zkey"), bench.file(f"n{size}.wtns")
+            bench.measure(f"made 2^{size}", ["prove", key, witness], key, {})
+        if options.plot and bench.rows:
+            plot(bench.rows, options.plot)
+
+
+if __name__ == "__main__":
+    main()
