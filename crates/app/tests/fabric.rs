@@ -202,18 +202,18 @@ fn benches_of_the_fabric_refuse_options_that_they_have_no_use_for() {
     let bench = |what: &str, more: &[&str], parts: &[&str]| {
         refused(&[&["bench", what, "--device", "sim:2"][..], more].concat(), parts);
     };
-    for option in [&["-b", "8"][..], &["-e", "8"], &["-f", "2"], &["--nccl"], &["--tuning", "lanes=8"]] {
+    for option in [&["-b", "8"][..], &["-e", "8"], &["-f", "2"], &["--nccl"], &["--tuning", "workers=8"]] {
         bench("pingpong", option, &["unexpected argument", option[0]]);
     }
     for what in ["put", "get", "upload", "download"] {
         bench(what, &["--nccl"], &["unexpected argument", "--nccl"]);
-        bench(what, &["--tuning", "lanes=8"], &["unexpected argument", "--tuning"]);
+        bench(what, &["--tuning", "workers=8"], &["unexpected argument", "--tuning"]);
     }
     // The sum over one array has its own.
     for option in [&["-b", "8"][..], &["-e", "8"], &["-f", "2"], &["-n", "2"], &["-w", "1"], &["--nccl"]] {
         bench("reduce", option, &["required", "--collective"]);
     }
-    bench("reduce", &["--tuning", "lanes=8"], &["required", "--collective"]);
+    bench("reduce", &["--tuning", "workers=8"], &["required", "--collective"]);
     bench("reduce", &["--collective", "--runs", "2"], &["--runs", "--collective"]);
     bench("reduce", &["--collective", "--log-n", "2"], &["--log-n", "--collective"]);
 }

@@ -56,7 +56,7 @@ fn predicted(topology: &Topology, plan: &Plan) -> Result<f64> {
     }
     let operation = plan.request.operation;
     let call = Call { operation, root: 0, part: 1 << 30, unit: 4, in_place: true };
-    let shape = Shape { lanes: 16, chunk: 1 << 20, slots: 4 };
+    let shape = Shape { workers: 16, chunk: 1 << 20, slots: 4 };
     let seconds = predict(&schedule(topology, &plan, &call, &shape)?, topology)?;
     Ok((1u64 << 30) as f64 / seconds / 1e9)
 }

@@ -90,7 +90,7 @@ impl Record {
             ffi::TANDEM_FAULT_COPY => FaultKind::Copy,
             _ => FaultKind::Wait,
         };
-        let known = self.peer < ffi::TANDEM_FABRIC_MOST_PES as u32;
+        let known = self.peer < ffi::TANDEM_FABRIC_MAX_PES as u32;
         Fault {
             kind,
             waiter: self.waiter as usize,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_no_team_has_is_not_named() {
-        let most = ffi::TANDEM_FABRIC_MOST_PES as u32;
+        let most = ffi::TANDEM_FABRIC_MAX_PES as u32;
         let peer = |peer| {
             let record = Record { what: 0, waiter: 1, peer, place: 2, seen: 3, wanted: 4 };
             record.fault(|place| place.to_string()).peer

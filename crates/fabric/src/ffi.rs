@@ -5,10 +5,10 @@ pub use tandem_cuda::ffi::tandem_kernel;
 pub use tandem_cuda::ffi::tandem_stream;
 
 /// PEs that a world can have.
-pub const TANDEM_FABRIC_MOST_PES: i32 = 32;
+pub const TANDEM_FABRIC_MAX_PES: i32 = 32;
 
 /// Regions that can be registered with a world at a time.
-pub const TANDEM_FABRIC_MOST_REGIONS: i32 = 64;
+pub const TANDEM_FABRIC_MAX_REGIONS: i32 = 64;
 
 /// Allocations begin at multiples of so many bytes of a window.
 pub const TANDEM_FABRIC_ALIGN: i32 = 512;
@@ -69,7 +69,7 @@ pub const TANDEM_FAULT_BARRIER: i32 = 2;
 /// memory. `peer` is the target.
 pub const TANDEM_FAULT_BOUNDS: i32 = 3;
 
-/// A kernel that stays (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
+/// A persistent kernel (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
 pub const TANDEM_FAULT_COMMAND: i32 = 4;
 
 /// A copy between host memory and a PE, or by copy engines, was not done in time: `peer` did not come. The host records it.
@@ -306,23 +306,23 @@ pub const TANDEM_EXEC_F64: i32 = 5;
 
 pub const TANDEM_EXEC_BYTES: i32 = 6;
 
-/// How they are.
+/// The operation that combines them.
 pub const TANDEM_EXEC_SUM: i32 = 0;
 
 pub const TANDEM_EXEC_MIN: i32 = 1;
 
 pub const TANDEM_EXEC_MAX: i32 = 2;
 
-/// A place of a transfer. Addresses are those that every PE has.
+/// An endpoint of a transfer: where a source or a target lies. Addresses are those that every PE has.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct tandem_exec_spot {
+pub struct tandem_exec_endpoint {
     /// The first chunk, or the ring.
     pub at: u64,
-    /// The counter of chunks that are there: a source waits for it, a target tells it. 0 for none.
-    pub there: u64,
-    /// Of a ring: the counter of chunks that were read, which a target waits for and a source tells. 0 for no ring.
-    pub read: u64,
+    /// Address of the counter of chunks produced: who reads waits for it, who writes raises it. 0 for none.
+    pub produced: u64,
+    /// Of a ring, address of the counter of chunks consumed: who writes waits for it, who reads raises it. 0 for no ring.
+    pub consumed: u64,
     /// The PE of the team at the other end of the channel.
     pub peer: u64,
 }
@@ -337,21 +337,21 @@ pub struct tandem_exec_transfer {
     /// Bytes of a chunk, and chunks of a ring.
     pub chunk: u64,
     pub slots: u64,
-    /// Of the spots: where this row's begin; sources, then targets, then those whose `there` alone is told.
+    /// Of the endpoints: where this row's begin; sources, then targets, then those whose `produced` alone is raised.
     pub first: u32,
     pub sources: u32,
     pub targets: u32,
-    pub tells: u32,
+    pub notifies: u32,
 }
 
 /// What a PE does in a collective. The counters only grow: in round r (from 0) chunk c of a channel of n is number r * n + c.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_exec_table {
-    /// Addresses in this PE's memory: of tandem_exec_transfer, of tandem_exec_spot, of the channels that must be full at the
-    /// end (tandem_exec_spot, with the chunks of each in `at`), of one uint64_t for each block, which counts rounds.
+    /// Addresses in this PE's memory: of tandem_exec_transfer, of tandem_exec_endpoint, of the channels that must be full at the
+    /// end (tandem_exec_endpoint, with the chunks of each in `at`), of one uint64_t for each block, which counts rounds.
     pub transfers: u64,
-    pub spots: u64,
+    pub endpoints: u64,
     pub awaited: u64,
     pub rounds: u64,
     /// 32 words of this PE, one for each PE of the team, which says there which round it has begun.
@@ -362,28 +362,28 @@ pub struct tandem_exec_table {
     pub awaited_count: u32,
     /// TANDEM_EXEC_*.
     pub kind: i32,
-    pub how: i32,
+    pub op: i32,
 }
 
-/// Words of 64 bits of a lane's rows and spots at the most, for tandem_exec_messages.
+/// Words of 64 bits of a worker's rows and endpoints at the most, for tandem_exec_messages.
 pub const TANDEM_EXEC_MESSAGE_WORDS: i32 = 896;
 
-/// What a PE does in a collective of small data: lanes that all have as many rows and spots.
+/// What a PE does in a collective of small data: workers that all have as many rows and endpoints.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_exec_messages {
-    /// Address of `lane_count` times `words` words of 64 bits: a lane's rows (tandem_exec_transfer; `first` counts the lane's spots,
-    /// `chunk` is the bytes of a ring's slot) and then its spots. A spot with a `read` is a ring of messages, with two slots.
-    pub lanes: u64,
-    /// Address of a uint64_t for each lane, which counts rounds.
+    /// Address of `worker_count` times `words` words of 64 bits: a worker's rows (tandem_exec_transfer; `first` counts the worker's endpoints,
+    /// `chunk` is the bytes of a ring's slot) and then its endpoints. One with `consumed` is a ring of messages, with two slots.
+    pub workers: u64,
+    /// Address of a uint64_t for each worker, which counts rounds.
     pub rounds: u64,
-    pub lane_count: u32,
+    pub worker_count: u32,
     pub words: u32,
-    /// Of a lane.
+    /// Of a worker.
     pub rows: u32,
     /// TANDEM_EXEC_*.
     pub kind: i32,
-    pub how: i32,
+    pub op: i32,
     pub pad: u32,
 }
 
@@ -397,20 +397,21 @@ pub struct tandem_exec_move {
     pub targets: u32,
     /// TANDEM_EXEC_*.
     pub kind: i32,
-    pub how: i32,
+    pub op: i32,
 }
 
 /// Blocks of the resident kernel that do something; one more looks for commands.
 pub const TANDEM_EXEC_RESIDENT_BLOCKS: i32 = 80;
 
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
-/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32 | blocks of the way << 48 | way << 56, then, with a way
-/// through host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources and targets.
+/// ones first, bytes, sources | targets << 8 | kind << 16 | op << 24 | blocks << 32 | staging blocks << 48 | staged role << 56, then, if part of
+/// the copy is staged in host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources
+/// and targets.
 /// A command without blocks ends the kernel.
 pub const TANDEM_EXEC_COMMAND_WORDS: i32 = 32;
 
-/// Warps that look for commands, each at a copy of its own.
-pub const TANDEM_EXEC_LOOKERS: i32 = 3;
+/// Warps that poll for commands, each a copy of its own.
+pub const TANDEM_EXEC_POLLERS: i32 = 3;
 
 /// Words of memory of its device that a resident kernel needs: the command as it is passed on, and how many blocks have done what they had to.
 pub const TANDEM_EXEC_SCRATCH_WORDS: i32 = 48;
@@ -418,15 +419,15 @@ pub const TANDEM_EXEC_SCRATCH_WORDS: i32 = 48;
 /// A number that no command has, besides 0.
 pub const TANDEM_EXEC_COMMAND_END: i32 = 2147483647;
 
-/// What a PE does on the way through host memory: nothing; it sends the bytes behind those of the command from its source, and
-/// keeps them at its first target or not; or it receives them at its only target.
-pub const TANDEM_EXEC_WAY_NONE: i32 = 0;
+/// The role of a PE in the part of a copy that is staged in host memory: none; it sends the bytes behind those of the command from
+/// its source, and keeps them at its first target or not; or it receives them at its only target.
+pub const TANDEM_EXEC_STAGED_NONE: i32 = 0;
 
-pub const TANDEM_EXEC_WAY_SEND: i32 = 1;
+pub const TANDEM_EXEC_STAGED_SEND: i32 = 1;
 
-pub const TANDEM_EXEC_WAY_SEND_AND_KEEP: i32 = 2;
+pub const TANDEM_EXEC_STAGED_SEND_AND_KEEP: i32 = 2;
 
-pub const TANDEM_EXEC_WAY_RECEIVE: i32 = 3;
+pub const TANDEM_EXEC_STAGED_RECEIVE: i32 = 3;
 
 /// The number of the last command that a block has done, and in the upper 32 bits the nanoseconds that it took for it, by the device's clock. Each is
 /// in a line of its own: what two blocks write to one line meets there.
@@ -441,7 +442,7 @@ pub struct tandem_exec_done {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_exec_mailbox {
-    /// Written by the host: the command for each of TANDEM_EXEC_LOOKERS.
+    /// Written by the host: the command for each of TANDEM_EXEC_POLLERS.
     pub command: [u64; 96],
     /// Each written by one block.
     pub done: [tandem_exec_done; 80],
@@ -487,7 +488,7 @@ tandem_cuda::native! {
     pub fn tandem_exec_fused(team: *const tandem_team, table: *const tandem_exec_table, stream: tandem_stream) -> i32;
     /// Loads all kernels of the executor on the current device; `blocks` is how many of tandem_exec_fused it holds at once.
     pub fn tandem_exec_fused_limit(blocks: *mut u32) -> i32;
-    /// Does the lanes of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
+    /// Does the workers of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
     pub fn tandem_exec_messages_run(
         team: *const tandem_team,
         args: *const tandem_exec_messages,
@@ -623,11 +624,11 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_exec_spot>() == 32);
-    assert!(core::mem::offset_of!(tandem_exec_spot, at) == 0);
-    assert!(core::mem::offset_of!(tandem_exec_spot, there) == 8);
-    assert!(core::mem::offset_of!(tandem_exec_spot, read) == 16);
-    assert!(core::mem::offset_of!(tandem_exec_spot, peer) == 24);
+    assert!(size_of::<tandem_exec_endpoint>() == 32);
+    assert!(core::mem::offset_of!(tandem_exec_endpoint, at) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_endpoint, produced) == 8);
+    assert!(core::mem::offset_of!(tandem_exec_endpoint, consumed) == 16);
+    assert!(core::mem::offset_of!(tandem_exec_endpoint, peer) == 24);
 };
 
 const _: () = {
@@ -639,13 +640,13 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_exec_transfer, first) == 32);
     assert!(core::mem::offset_of!(tandem_exec_transfer, sources) == 36);
     assert!(core::mem::offset_of!(tandem_exec_transfer, targets) == 40);
-    assert!(core::mem::offset_of!(tandem_exec_transfer, tells) == 44);
+    assert!(core::mem::offset_of!(tandem_exec_transfer, notifies) == 44);
 };
 
 const _: () = {
     assert!(size_of::<tandem_exec_table>() == 64);
     assert!(core::mem::offset_of!(tandem_exec_table, transfers) == 0);
-    assert!(core::mem::offset_of!(tandem_exec_table, spots) == 8);
+    assert!(core::mem::offset_of!(tandem_exec_table, endpoints) == 8);
     assert!(core::mem::offset_of!(tandem_exec_table, awaited) == 16);
     assert!(core::mem::offset_of!(tandem_exec_table, rounds) == 24);
     assert!(core::mem::offset_of!(tandem_exec_table, ready) == 32);
@@ -653,18 +654,18 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_exec_table, transfer_count) == 48);
     assert!(core::mem::offset_of!(tandem_exec_table, awaited_count) == 52);
     assert!(core::mem::offset_of!(tandem_exec_table, kind) == 56);
-    assert!(core::mem::offset_of!(tandem_exec_table, how) == 60);
+    assert!(core::mem::offset_of!(tandem_exec_table, op) == 60);
 };
 
 const _: () = {
     assert!(size_of::<tandem_exec_messages>() == 40);
-    assert!(core::mem::offset_of!(tandem_exec_messages, lanes) == 0);
+    assert!(core::mem::offset_of!(tandem_exec_messages, workers) == 0);
     assert!(core::mem::offset_of!(tandem_exec_messages, rounds) == 8);
-    assert!(core::mem::offset_of!(tandem_exec_messages, lane_count) == 16);
+    assert!(core::mem::offset_of!(tandem_exec_messages, worker_count) == 16);
     assert!(core::mem::offset_of!(tandem_exec_messages, words) == 20);
     assert!(core::mem::offset_of!(tandem_exec_messages, rows) == 24);
     assert!(core::mem::offset_of!(tandem_exec_messages, kind) == 28);
-    assert!(core::mem::offset_of!(tandem_exec_messages, how) == 32);
+    assert!(core::mem::offset_of!(tandem_exec_messages, op) == 32);
     assert!(core::mem::offset_of!(tandem_exec_messages, pad) == 36);
 };
 
@@ -675,7 +676,7 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_exec_move, sources) == 136);
     assert!(core::mem::offset_of!(tandem_exec_move, targets) == 140);
     assert!(core::mem::offset_of!(tandem_exec_move, kind) == 144);
-    assert!(core::mem::offset_of!(tandem_exec_move, how) == 148);
+    assert!(core::mem::offset_of!(tandem_exec_move, op) == 148);
 };
 
 const _: () = {

@@ -87,7 +87,7 @@ pub use memory::Memory;
 pub use onesided::OneSided;
 pub use pe::Pe;
 pub use queue::{Event, Graph, Queue};
-pub use rank::MOST_PES;
+pub use rank::MAX_PES;
 pub use symmetric::Symmetric;
 pub use tandem_fabric_plan::{self as plan, Ratio};
 pub use tandem_fabric_topology as topology;

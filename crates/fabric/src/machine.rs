@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Regions that can be registered at a time.
-pub(crate) const MOST_REGIONS: usize = ffi::TANDEM_FABRIC_MOST_REGIONS as usize;
+pub(crate) const MAX_REGIONS: usize = ffi::TANDEM_FABRIC_MAX_REGIONS as usize;
 
 /// Memory and queues of the PEs of a world. Addresses and offsets were checked by the caller.
 pub(crate) trait Machine: Send + Sync {
@@ -31,9 +31,13 @@ pub(crate) trait Machine: Send + Sync {
     /// Where a team of `size` PEs records its faults.
     fn faults(&self, size: usize) -> Result<Arc<dyn Faults>>;
     /// A queue of PE `pe`. One without a seat in a team takes no waits and no barriers.
-    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn CommandQueue>>;
+    fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn CommandQueue>>;
     /// A queue of PE `pe` that is a stream of the caller's, of that PE's device.
-    fn lane_on(&self, _stream: Arc<tandem_cuda::Stream>, _seat: Arc<dyn Seat>) -> Result<Arc<dyn CommandQueue>> {
+    fn command_queue_on(
+        &self,
+        _stream: Arc<tandem_cuda::Stream>,
+        _seat: Arc<dyn Seat>,
+    ) -> Result<Arc<dyn CommandQueue>> {
         Err(crate::Error::invalid("queue on a stream", "the PE is a pretend one"))
     }
     /// Tells the PEs which regions there are; `slots` is by region.

@@ -108,12 +108,12 @@ impl Planner {
                 schedule(&self.topology, &self.weighed(&plan, host), call, shape)?
             }
             (_, Some(plan)) => schedule(&self.topology, &plan, call, shape)?,
-            (Algorithm::Messages, None) => messages(call, job.len(), shape.lanes)?,
-            (_, None) => direct(call, job.len(), shape.lanes)?,
+            (Algorithm::Messages, None) => messages(call, job.len(), shape.workers)?,
+            (_, None) => direct(call, job.len(), shape.workers)?,
         });
         self.reached(job, &table)?;
         let mut schedules = lock(&self.schedules);
-        if schedules.len() >= MOST_SCHEDULES {
+        if schedules.len() >= MAX_SCHEDULES {
             schedules.clear();
         }
         schedules.insert(key, table.clone());
@@ -176,9 +176,9 @@ impl Planner {
         let helpers = (0..self.team.size()).filter(|pe| !job.contains(pe));
         let nodes: Vec<usize> = job.iter().copied().chain(helpers.take(table.helpers)).collect();
         for row in &table.transfers {
-            for spot in row.sources.iter().chain(&row.targets) {
+            for endpoint in row.sources.iter().chain(&row.targets) {
                 // Host memory is the node after them, which everyone reaches.
-                if let (Some(&me), Some(&pe)) = (nodes.get(row.at), nodes.get(spot.node)) {
+                if let (Some(&me), Some(&pe)) = (nodes.get(row.at), nodes.get(endpoint.node)) {
                     self.team.reaches(me, pe)?;
                 }
             }
@@ -291,7 +291,8 @@ impl Planner {
     /// The same, of tables that are about to be carried out.
     pub(crate) fn tell_through_host(&self, bounds: &[Bound]) {
         let to_host = |table: &Schedule| -> u64 {
-            let rows = table.transfers.iter().filter(|row| row.targets.iter().any(|spot| spot.node == table.host()));
+            let rows =
+                table.transfers.iter().filter(|row| row.targets.iter().any(|endpoint| endpoint.node == table.host()));
             rows.map(|row| row.bytes).sum()
         };
         let (moved, all) = bounds
@@ -314,4 +315,4 @@ impl Planner {
 /// Chunks of rings in host memory.
 pub(crate) const HOST_SLOTS: u64 = 8;
 /// Tables that are kept for the next time.
-const MOST_SCHEDULES: usize = 512;
+const MAX_SCHEDULES: usize = 512;

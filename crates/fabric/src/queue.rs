@@ -18,7 +18,7 @@ use std::time::Instant;
 /// `fence` and `quiet` is needed between them. Queues run beside each other; signals, barriers and [`Event`]s order them.
 pub struct Queue {
     seat: Arc<TeamRank>,
-    lane: Arc<dyn CommandQueue>,
+    commands: Arc<dyn CommandQueue>,
     /// While recording: what the steps work on.
     kept: Mutex<Option<Vec<KeepAlive>>>,
     /// Whether it may have been told something that is not known to be done.
@@ -61,7 +61,7 @@ impl Event {
 /// Steps that a queue has written down, to be done as often as one likes: a CUDA graph, or a list of a pretend PE's. It
 /// keeps the memory alive that they work on.
 pub struct Graph {
-    lane: Arc<dyn CommandQueue>,
+    commands: Arc<dyn CommandQueue>,
     recording: Recording,
     _kept: Vec<KeepAlive>,
 }
@@ -70,19 +70,19 @@ impl Queue {
     pub(crate) fn new(seat: Arc<TeamRank>) -> Result<Self> {
         let world = seat.core.world.clone();
         let pe = seat.core.members[seat.me];
-        let lane = world.lane(|machine| machine.lane(pe, Some(seat.clone())))?;
-        Ok(Self::with(seat, lane))
+        let commands = world.command_queue(|machine| machine.command_queue(pe, Some(seat.clone())))?;
+        Ok(Self::with(seat, commands))
     }
 
     /// One that is a stream of the caller's, of the PE's device.
     pub(crate) fn on(seat: Arc<TeamRank>, stream: Arc<tandem_cuda::Stream>) -> Result<Self> {
         let world = seat.core.world.clone();
-        let lane = world.lane(|machine| machine.lane_on(stream, seat.clone()))?;
-        Ok(Self::with(seat, lane))
+        let commands = world.command_queue(|machine| machine.command_queue_on(stream, seat.clone()))?;
+        Ok(Self::with(seat, commands))
     }
 
-    fn with(seat: Arc<TeamRank>, lane: Arc<dyn CommandQueue>) -> Self {
-        Queue { seat, lane, kept: Mutex::new(None), busy: AtomicBool::new(false) }
+    fn with(seat: Arc<TeamRank>, commands: Arc<dyn CommandQueue>) -> Self {
+        Queue { seat, commands, kept: Mutex::new(None), busy: AtomicBool::new(false) }
     }
 
     /// Blocks until all that it was told is done: as long as the caller's own kernels and programs run, and no longer than collectives
@@ -93,7 +93,7 @@ impl Queue {
     pub fn synchronize(&self) -> Result<()> {
         // First, so that what another thread adds meanwhile counts.
         self.busy.store(false, Ordering::SeqCst);
-        let result = self.seat.core.watched(&*self.lane);
+        let result = self.seat.core.watched(&*self.commands);
         if result.is_err() {
             self.busy.store(true, Ordering::SeqCst);
         }
@@ -107,7 +107,7 @@ impl Queue {
     /// The queue is recording; the device failed.
     pub fn record(&self) -> Result<Event> {
         let recording = || Error::invalid("record an event", "the queue is recording a graph");
-        Ok(Event(self.lane.mark()?.ok_or_else(recording)?))
+        Ok(Event(self.commands.mark()?.ok_or_else(recording)?))
     }
 
     /// What the queue is told after this begins when `event`, of any queue of the process, is reached.
@@ -119,7 +119,7 @@ impl Queue {
             return Err(Error::invalid("wait for an event", "the queue is recording a graph"));
         }
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.wait(&*event.0)
+        self.commands.wait(&*event.0)
     }
 
     /// Runs a program on a pretend PE, as a kernel runs on a GPU.
@@ -154,15 +154,15 @@ impl Queue {
     ) -> Result<()> {
         self.seat.core.check()?;
         self.busy.store(true, Ordering::SeqCst);
-        let (Some(stream), Some(team)) = (self.lane.stream(), self.handle()) else {
+        let (Some(stream), Some(team)) = (self.commands.stream(), self.handle()) else {
             return Err(Error::invalid(op, "a pretend PE has no stream: use Queue::run"));
         };
         Ok(stream.call(op, |raw| f(raw, &team))?)
     }
 
     /// The queue without the team.
-    pub(crate) fn lane(&self) -> &dyn CommandQueue {
-        &*self.lane
+    pub(crate) fn commands(&self) -> &dyn CommandQueue {
+        &*self.commands
     }
 
     /// The team as kernels of this PE get it; `None` for a pretend PE. It knows the memory and the regions that there
@@ -184,7 +184,7 @@ impl Queue {
     /// The stream behind the queue; `None` for a pretend PE.
     pub fn stream(&self) -> Option<&Arc<tandem_cuda::Stream>> {
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.stream()
+        self.commands.stream()
     }
 
     /// The address of the PE's own part.
@@ -217,7 +217,7 @@ impl Queue {
             if kept.is_some() {
                 return Err(Error::invalid("capture a graph", "the queue is recording already"));
             }
-            self.lane.begin()?;
+            self.commands.begin()?;
             *kept = Some(Vec::new());
         }
         // Ends the recording whatever `f` does.
@@ -225,7 +225,7 @@ impl Queue {
         impl End<'_> {
             fn now(&mut self) -> (Result<Recording>, Vec<KeepAlive>) {
                 self.1 = true;
-                let recording = self.0.lane.end();
+                let recording = self.0.commands.end();
                 let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
                 (recording, kept.unwrap_or_default())
             }
@@ -241,7 +241,7 @@ impl Queue {
         let told = f(self);
         let (recording, kept) = end.now();
         told?;
-        Ok(Graph { lane: self.lane.clone(), recording: recording?, _kept: kept })
+        Ok(Graph { commands: self.commands.clone(), recording: recording?, _kept: kept })
     }
 
     /// Does what was written down. The graph must have been captured on this queue.
@@ -250,18 +250,18 @@ impl Queue {
     /// It was not; the team had a fault; the device failed.
     pub fn launch(&self, graph: &Graph) -> Result<()> {
         self.seat.core.check()?;
-        if !Arc::ptr_eq(&self.lane, &graph.lane) {
+        if !Arc::ptr_eq(&self.commands, &graph.commands) {
             return Err(Error::invalid("launch a graph", "it was captured on another queue"));
         }
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.replay(&graph.recording)
+        self.commands.replay(&graph.recording)
     }
 }
 
 impl Drop for Queue {
     fn drop(&mut self) {
         // What it was told is still done. A failed device does nothing more.
-        if let Ok(Some(end)) = self.lane.mark() {
+        if let Ok(Some(end)) = self.commands.mark() {
             self.seat.core.world.depart(end, self.seat.core.faults.clone());
         }
     }
@@ -283,7 +283,7 @@ impl OneSided for Queue {
             kept.extend(keep.iter().map(|&memory| -> KeepAlive { memory.clone() }));
         }
         self.busy.store(true, Ordering::SeqCst);
-        self.lane.push(match Pe::at(&self.seat) {
+        self.commands.push(match Pe::at(&self.seat) {
             Some(pe) => pe.step(op),
             None => op,
         })

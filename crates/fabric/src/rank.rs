@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// PEs that a world can have.
-pub const MOST_PES: usize = ffi::TANDEM_FABRIC_MOST_PES as usize;
+pub const MAX_PES: usize = ffi::TANDEM_FABRIC_MAX_PES as usize;
 
 /// How long copies are asked again and again before their thread sleeps between looks.
 const SPIN: Duration = Duration::from_millis(20);
@@ -178,7 +178,7 @@ impl TeamState {
 
     pub(crate) fn handle(&self, me: usize) -> Option<ffi::tandem_team> {
         let world = &self.world;
-        let mut members = [0; MOST_PES];
+        let mut members = [0; MAX_PES];
         for (to, &from) in members.iter_mut().zip(&self.members) {
             *to = from as u8;
         }

@@ -35,7 +35,7 @@ impl Team {
     /// A team of `pes` pretend PEs.
     ///
     /// # Errors
-    /// None or more than [`crate::MOST_PES`]; options that name other PEs; memory.
+    /// None or more than [`crate::MAX_PES`]; options that name other PEs; memory.
     pub fn sim(pes: usize, options: Options) -> Result<Self> {
         let (window, caps, links) = shape(pes, &options, 16 << 30)?;
         let machine = Arc::new(sim::Machine::new(window));
@@ -47,7 +47,7 @@ impl Team {
     /// A team of GPUs, one PE each in this order.
     ///
     /// # Errors
-    /// None, more than [`crate::MOST_PES`], or one twice; options that name other PEs; the build or the driver offers no
+    /// None, more than [`crate::MAX_PES`], or one twice; options that name other PEs; the build or the driver offers no
     /// virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
         Self::of(Self::of_gpus(devices, &options)?)

@@ -2,7 +2,7 @@
 
 use crate::bound::{bound, drop_after, PATIENCE};
 use crate::heap::{Fit, Heap, ALIGN};
-use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MOST_REGIONS};
+use crate::machine::{CommandQueue, Faults, Links, Machine, Point, RegionOwner, MAX_REGIONS};
 use crate::op::Op;
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -30,7 +30,7 @@ pub(crate) struct World {
     departed: Mutex<Vec<RetiredQueue>>,
     regions: Mutex<Vec<ffi::tandem_region>>,
     /// Every queue that was made, as long as it lives.
-    lanes: Mutex<Vec<Weak<dyn CommandQueue>>>,
+    command_queues: Mutex<Vec<Weak<dyn CommandQueue>>>,
     /// How long it waits for its queues when it goes.
     patience: Duration,
 }
@@ -77,9 +77,9 @@ impl World {
         links: Links,
         initial: u64,
     ) -> Result<Arc<Self>> {
-        let lanes = || (0..caps.len()).map(|pe| machine.lane(pe, None)).collect::<Result<Vec<_>>>();
-        let (service, janitor) = (lanes()?, lanes()?);
-        let lanes = service.iter().chain(&janitor).map(Arc::downgrade).collect();
+        let command_queues = || (0..caps.len()).map(|pe| machine.command_queue(pe, None)).collect::<Result<Vec<_>>>();
+        let (service, janitor) = (command_queues()?, command_queues()?);
+        let command_queues = service.iter().chain(&janitor).map(Arc::downgrade).collect();
         let world = World {
             machine,
             window,
@@ -90,8 +90,8 @@ impl World {
             heap: Mutex::new(Heap::new(window)),
             leaving: Mutex::default(),
             departed: Mutex::default(),
-            regions: Mutex::new(vec![NO_REGION; MOST_REGIONS]),
-            lanes: Mutex::new(lanes),
+            regions: Mutex::new(vec![NO_REGION; MAX_REGIONS]),
+            command_queues: Mutex::new(command_queues),
             patience: PATIENCE,
         };
         if initial > 0 {
@@ -126,15 +126,15 @@ impl World {
     }
 
     /// A new queue.
-    pub(crate) fn lane(
+    pub(crate) fn command_queue(
         &self,
         make: impl FnOnce(&dyn Machine) -> Result<Arc<dyn CommandQueue>>,
     ) -> Result<Arc<dyn CommandQueue>> {
-        let lane = make(&*self.machine)?;
-        let mut lanes = lock(&self.lanes);
-        lanes.retain(|lane| lane.strong_count() > 0);
-        lanes.push(Arc::downgrade(&lane));
-        Ok(lane)
+        let queue = make(&*self.machine)?;
+        let mut command_queues = lock(&self.command_queues);
+        command_queues.retain(|queue| queue.strong_count() > 0);
+        command_queues.push(Arc::downgrade(&queue));
+        Ok(queue)
     }
 
     /// Remembers the end of a queue that goes away: nothing is freed that it may still use.
@@ -249,7 +249,7 @@ impl World {
         let Some(slot) = regions.iter().position(|region| region.bytes == 0) else {
             return Err(Error::invalid(
                 "register memory",
-                format!("{MOST_REGIONS} regions are registered, and there can be no more at a time"),
+                format!("{MAX_REGIONS} regions are registered, and there can be no more at a time"),
             ));
         };
         regions[slot] = ffi::tandem_region { bytes, at };
@@ -270,16 +270,18 @@ impl World {
     pub(crate) fn synchronize(&self) -> Result<()> {
         let departed: Vec<Arc<dyn Point>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
         departed.iter().try_for_each(|mark| mark.synchronize())?;
-        let lanes: Vec<Arc<dyn CommandQueue>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
-        lanes.iter().try_for_each(|lane| lane.synchronize())
+        let command_queues: Vec<Arc<dyn CommandQueue>> =
+            lock(&self.command_queues).iter().filter_map(Weak::upgrade).collect();
+        command_queues.iter().try_for_each(|queue| queue.synchronize())
     }
 
     /// Frees what `what` says after all that queues have been told so far; memory of the heap is overwritten first.
     fn retire(&self, what: PendingFree, bytes: u64) -> Result<()> {
-        let lanes: Vec<Arc<dyn CommandQueue>> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
+        let command_queues: Vec<Arc<dyn CommandQueue>> =
+            lock(&self.command_queues).iter().filter_map(Weak::upgrade).collect();
         let mut marks: Vec<Arc<dyn Point>> = lock(&self.departed).iter().map(|(mark, _)| mark.clone()).collect();
-        for lane in &lanes {
-            marks.extend(lane.mark()?);
+        for queue in &command_queues {
+            marks.extend(queue.mark()?);
         }
         if let PendingFree::Heap(offset) = what {
             let mut wiped = Vec::new();
@@ -399,7 +401,7 @@ impl Drop for PinnedLoan {
 
 /// What of a world queues may still use.
 struct Remains {
-    lanes: Vec<Arc<dyn CommandQueue>>,
+    command_queues: Vec<Arc<dyn CommandQueue>>,
     departed: Vec<RetiredQueue>,
     leaving: Vec<Leaving>,
     _machine: Arc<dyn Machine>,
@@ -413,12 +415,12 @@ impl Remains {
     /// Whether no queue uses any of it, once that is so and until `end` at the most. A failed device uses nothing.
     fn is_free_by(&self, end: Instant) -> bool {
         self.marks().all(|mark| mark.synchronize_until(end).unwrap_or(true))
-            && self.lanes.iter().all(|lane| lane.synchronize_until(end).unwrap_or(true))
+            && self.command_queues.iter().all(|queue| queue.synchronize_until(end).unwrap_or(true))
     }
 
     fn wait(&self) {
         self.marks().for_each(|mark| _ = mark.synchronize());
-        self.lanes.iter().for_each(|lane| _ = lane.synchronize());
+        self.command_queues.iter().for_each(|queue| _ = queue.synchronize());
     }
 }
 
@@ -426,7 +428,7 @@ impl Drop for World {
     fn drop(&mut self) {
         // Memory must not go away under a kernel. What is registered goes back to its owner when no queue uses it any more.
         let remains = Remains {
-            lanes: self.service.drain(..).chain(self.janitor.drain(..)).collect(),
+            command_queues: self.service.drain(..).chain(self.janitor.drain(..)).collect(),
             departed: std::mem::take(&mut *lock(&self.departed)),
             leaving: std::mem::take(&mut *lock(&self.leaving)),
             _machine: self.machine.clone(),

@@ -94,7 +94,7 @@ fn budgets_that_are_enough_change_nothing() {
         if matches!(short.gain, Gain::None(_)) {
             short.request.helpers.clear();
         }
-        let table = schedule(&t, &short, &call, &Shape { lanes: 64, chunk: 1024, slots: 2 }).unwrap();
+        let table = schedule(&t, &short, &call, &Shape { workers: 64, chunk: 1024, slots: 2 }).unwrap();
         exec::check(&table).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }

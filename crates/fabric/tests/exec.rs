@@ -21,7 +21,7 @@ fn tunings() -> [(&'static str, Tuning); 6] {
     let never = u64::MAX;
     [
         ("as usual", usual),
-        ("messages", Tuning { messages: never, lanes: 5, resident: 0, ..usual }),
+        ("messages", Tuning { messages: never, workers: 5, resident: 0, ..usual }),
         (
             "direct kernels",
             Tuning { messages: 0, direct: never, direct_pair: never, engines: never, resident: 0, ..usual },
@@ -34,7 +34,7 @@ fn tunings() -> [(&'static str, Tuning); 6] {
                 direct_pair: 0,
                 engines: never,
                 resident: 0,
-                lanes: 7,
+                workers: 7,
                 chunk: 1024,
                 slots: 2,
                 ..usual
@@ -56,7 +56,7 @@ fn tunings() -> [(&'static str, Tuning); 6] {
     ]
 }
 
-/// Around everything that could matter: none, odd, powers of two, vectors, lanes.
+/// Around everything that could matter: none, odd, powers of two, vectors, workers.
 const COUNTS: [usize; 9] = [0, 1, 2, 3, 255, 1024, 4097, 20_001, 65_537];
 
 struct Suite<'a, T: Number> {
@@ -276,7 +276,7 @@ fn rounds_of_messages() {
     for pes in 2..=8 {
         let team = Team::sim(pes, Options::default()).unwrap();
         let job: Vec<usize> = (0..pes).collect();
-        let c = Collectives::of(&team, &preset("hgx-h200"), &job, Tuning { lanes: 5, ..Tuning::default() }).unwrap();
+        let c = Collectives::of(&team, &preset("hgx-h200"), &job, Tuning { workers: 5, ..Tuning::default() }).unwrap();
         for part in [1, 7, 31, 4097, (512 << 10) / pes] {
             let (from, to) = (team.alloc::<u8>(part * pes).unwrap(), team.alloc::<u8>(part * pes).unwrap());
             let byte = |round: usize, from: usize, to: usize, i: usize| (round * 89 + from * 31 + to * 7 + i) as u8;

@@ -4,7 +4,7 @@
 use tandem_fabric::exec::{check, Call, Channel, Endpoint, Place, Ring, Schedule, Transfer, MAX_STAGING};
 use tandem_fabric::plan::Operation;
 
-fn spot(node: usize, place: Place, channel: Option<usize>) -> Endpoint {
+fn endpoint(node: usize, place: Place, channel: Option<usize>) -> Endpoint {
     Endpoint { node, place, at: 0, channel }
 }
 
@@ -13,7 +13,8 @@ fn good() -> Schedule {
     let call = Call { operation: Operation::Broadcast, root: 0, part: 64, unit: 4, in_place: true };
     let ring = |node| Some(Ring { node, at: 0 });
     let channel = |from, to, ring| Channel { from, to, chunks: 4, ring, path: Vec::new() };
-    let transfer = |at, source, targets| Transfer { at, sources: vec![source], targets, tells: Vec::new(), bytes: 64 };
+    let transfer =
+        |at, source, targets| Transfer { at, sources: vec![source], targets, notifies: Vec::new(), bytes: 64 };
     Schedule {
         call,
         pes: 3,
@@ -21,12 +22,12 @@ fn good() -> Schedule {
         chunk: 16,
         slots: 2,
         transfers: vec![
-            transfer(0, spot(0, Place::Input, None), vec![spot(3, Place::Ring(0), Some(0))]),
-            transfer(3, spot(3, Place::Ring(0), Some(0)), vec![spot(1, Place::Ring(1), Some(1))]),
+            transfer(0, endpoint(0, Place::Input, None), vec![endpoint(3, Place::Ring(0), Some(0))]),
+            transfer(3, endpoint(3, Place::Ring(0), Some(0)), vec![endpoint(1, Place::Ring(1), Some(1))]),
             transfer(
                 1,
-                spot(1, Place::Ring(1), Some(1)),
-                vec![spot(1, Place::Output, None), spot(2, Place::Output, Some(2))],
+                endpoint(1, Place::Ring(1), Some(1)),
+                vec![endpoint(1, Place::Output, None), endpoint(2, Place::Output, Some(2))],
             ),
         ],
         channels: vec![channel(0, 3, ring(3)), channel(3, 1, ring(1)), channel(1, 2, None)],
@@ -73,12 +74,12 @@ fn channels_fit_their_transfers() {
     // Nobody fills it; two do.
     let unused = |chunks, ring| Channel { from: 0, to: 1, chunks, ring, path: Vec::new() };
     refused("channel 3 has 0 writers and 0 readers", |s| s.channels.push(unused(0, None)));
-    refused("channel 2 has 2 writers and 0 readers", |s| s.transfers[0].tells.push(2));
+    refused("channel 2 has 2 writers and 0 readers", |s| s.transfers[0].notifies.push(2));
     // A ring that nobody empties.
     refused("channel 3 has 1 writers and 0 readers", |s| {
         s.channels.push(unused(4, Some(Ring { node: 2, at: 0 })));
         s.staging[2] = 32;
-        s.transfers[0].tells.push(3);
+        s.transfers[0].notifies.push(3);
     });
 }
 
@@ -100,10 +101,12 @@ fn rings_are_their_channels_own_and_apart() {
 #[test]
 fn relays_only_forward() {
     let foreign = "uses a buffer of a relay";
-    refused(foreign, |s| s.transfers[0].targets.push(spot(3, Place::Output, None)));
+    refused(foreign, |s| s.transfers[0].targets.push(endpoint(3, Place::Output, None)));
     refused(foreign, |s| s.transfers[0].sources[0].node = 3);
     refused(foreign, |s| s.transfers[0].sources[0].node = 4);
-    refused("is a relay's, and does more than forward", |s| s.transfers[1].targets.push(spot(2, Place::Output, None)));
+    refused("is a relay's, and does more than forward", |s| {
+        s.transfers[1].targets.push(endpoint(2, Place::Output, None))
+    });
     refused("is a relay's, and does more than forward", |s| {
         let again = s.transfers[1].sources[0];
         s.transfers[1].sources.push(again);
@@ -114,16 +117,16 @@ fn relays_only_forward() {
 fn data_is_there_before_it_is_read_and_stays_until_then() {
     refused("is read before it is there", |s| {
         // From the output of node 1, without waiting for it.
-        s.transfers.insert(0, Transfer { sources: vec![spot(1, Place::Output, None)], ..s.transfers[2].clone() });
+        s.transfers.insert(0, Transfer { sources: vec![endpoint(1, Place::Output, None)], ..s.transfers[2].clone() });
         s.transfers[0].targets.remove(0);
         s.transfers[3].targets.pop();
     });
     refused("an input of node 2 is written", |s| s.transfers[2].targets[1].place = Place::Input);
     refused("output 0 of node 1 is written twice", |s| {
-        s.transfers[2].targets.push(spot(1, Place::Output, None));
+        s.transfers[2].targets.push(endpoint(1, Place::Output, None));
     });
     refused("output 0 of node 0 is written and should not be", |s| {
-        s.transfers[2].targets.push(spot(0, Place::Output, None));
+        s.transfers[2].targets.push(endpoint(0, Place::Output, None));
     });
     refused("is never written", |s| s.transfers[2].targets = s.transfers[2].targets.split_off(1));
     refused("is never written", |s| s.transfers[2].targets[0].at = 16);
@@ -146,11 +149,11 @@ fn data_is_there_before_it_is_read_and_stays_until_then() {
 fn chunks_have_one_length() {
     refused("chunk 3 of channel 0 is read and not there, or of another length", |s| s.transfers[1].bytes = 56);
     refused("output 48 of node 1 is read before it is there", |s| {
-        s.transfers[2].targets = vec![spot(1, Place::Output, Some(2))];
-        let from = vec![spot(1, Place::Output, Some(2))];
-        let targets = vec![spot(2, Place::Output, None)];
+        s.transfers[2].targets = vec![endpoint(1, Place::Output, Some(2))];
+        let from = vec![endpoint(1, Place::Output, Some(2))];
+        let targets = vec![endpoint(2, Place::Output, None)];
         s.channels[2].to = 2;
-        s.transfers.push(Transfer { at: 2, sources: from, targets, tells: Vec::new(), bytes: 56 });
+        s.transfers.push(Transfer { at: 2, sources: from, targets, notifies: Vec::new(), bytes: 56 });
     });
 }
 
@@ -159,9 +162,9 @@ fn chunks_have_one_length() {
 fn inputs_stay_until_they_are_read() {
     let sum = |at| Transfer {
         at,
-        sources: vec![spot(0, Place::Input, None), spot(1, Place::Input, None)],
-        targets: vec![spot(at, Place::Output, None)],
-        tells: Vec::new(),
+        sources: vec![endpoint(0, Place::Input, None), endpoint(1, Place::Input, None)],
+        targets: vec![endpoint(at, Place::Output, None)],
+        notifies: Vec::new(),
         bytes: 64,
     };
     let schedule = |in_place| Schedule {
@@ -186,8 +189,8 @@ fn every_order_has_to_go_well() {
         s.staging = vec![0, 64, 0, 64, 0];
         s.transfers[2].targets.pop();
         s.channels.pop();
-        let (sources, targets) = (vec![spot(1, Place::Output, None)], vec![spot(2, Place::Output, None)]);
-        s.transfers.push(Transfer { at: 1, sources, targets, tells: Vec::new(), bytes: 64 });
+        let (sources, targets) = (vec![endpoint(1, Place::Output, None)], vec![endpoint(2, Place::Output, None)]);
+        s.transfers.push(Transfer { at: 1, sources, targets, notifies: Vec::new(), bytes: 64 });
     });
 }
 
@@ -195,6 +198,6 @@ fn every_order_has_to_go_well() {
 fn channels_end_at_their_chunks() {
     refused("channel 3 ends at 4 of 5 chunks", |s| {
         s.channels.push(Channel { from: 0, to: 2, chunks: 5, ring: None, path: Vec::new() });
-        s.transfers[0].tells.push(3);
+        s.transfers[0].notifies.push(3);
     });
 }

@@ -116,7 +116,7 @@ fn fused() -> Tuning {
 
 /// Fused kernels by a plan.
 fn rings() -> Tuning {
-    Tuning { direct: 0, direct_pair: 0, lanes: 4, chunk: 1024, slots: 2, ..fused() }
+    Tuning { direct: 0, direct_pair: 0, workers: 4, chunk: 1024, slots: 2, ..fused() }
 }
 
 /// Copy engines.
@@ -252,7 +252,7 @@ impl Full {
     fn new(make: &dyn Fn(Options) -> Team, gpu: usize) -> Self {
         let begun = Instant::now();
         let (team, pe) = (make(options(LONGEST_HOLD)), 1 - gpu);
-        let tuning = Tuning { lanes: 1024, through_host: false, ..fused() };
+        let tuning = Tuning { workers: 1024, through_host: false, ..fused() };
         // Nothing may be allocated or loaded once kernels wait, as that may wait for them.
         let word = team.alloc(1).unwrap();
         let memory = [(); 2].map(|()| team.alloc::<u8>(64 << 20).unwrap());

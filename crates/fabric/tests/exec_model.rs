@@ -8,10 +8,10 @@ use loom::sync::Arc;
 use loom::thread;
 use modelled::{only, until, Modelled};
 use std::cell::RefCell;
-use tandem_fabric::exec::lane::{Lane, Words};
 use tandem_fabric::exec::mail::Layout;
-use tandem_fabric::exec::protocol::{has_room, is_there, tell, whole, Word};
+use tandem_fabric::exec::protocol::{has_room, is_there, notify, whole, Word};
 use tandem_fabric::exec::sim::{Bound, Bytes};
+use tandem_fabric::exec::worker::{Words, Worker};
 use tandem_fabric::exec::{messages, Call};
 use tandem_fabric::plan::Operation;
 
@@ -32,14 +32,14 @@ impl<const ORDERED: bool> Ring<ORDERED> {
         until(|| has_room(&self.read, c, self.slots.len() as u64));
         // SAFETY: the protocol gives the slot to this thread alone, which is what loom looks at.
         self.slots[c as usize % self.slots.len()].with_mut(|slot| unsafe { *slot = value });
-        tell(&self.there, c);
+        notify(&self.there, c);
     }
 
     fn empty(&self, c: u64) -> u64 {
         until(|| is_there(&self.there, c));
         // SAFETY: as above.
         let value = self.slots[c as usize % self.slots.len()].with(|slot| unsafe { *slot });
-        tell(&self.read, c);
+        notify(&self.read, c);
         value
     }
 }
@@ -125,9 +125,9 @@ fn mailed(operation: Operation, told: u64) {
         let view = View { words, own: RefCell::new([0; 32]) };
         for round in 1..=ROUNDS {
             view.write(0, &value(pe as u64, round).to_le_bytes());
-            let mut lane = Lane::new(own.clone(), rows, round, None);
-            while !lane.is_done() {
-                if let Err(missing) = lane.step(&view, 1) {
+            let mut worker = Worker::new(own.clone(), rows, round, None);
+            while !worker.is_done() {
+                if let Err(missing) = worker.step(&view, 1) {
                     assert!(missing.seen <= missing.wanted, "overtaken");
                     thread::yield_now();
                 }

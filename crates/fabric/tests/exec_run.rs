@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{graph, planned, random_links};
-use tandem_fabric::exec::lane::{Lane, Words};
 use tandem_fabric::exec::mail::Layout;
 use tandem_fabric::exec::sim::{Bound, Bytes, Run};
+use tandem_fabric::exec::worker::{Words, Worker};
 use tandem_fabric::exec::{check, direct, messages, schedule, Call, Combine, Kind, Number, Schedule, Shape};
 use tandem_fabric::plan::{Operation, Request};
 
@@ -164,9 +164,9 @@ impl Words for Mailed {
     }
 }
 
-/// Several rounds of a table of messages, each with other numbers. One thread goes through the lanes of all PEs in an order that follows from
+/// Several rounds of a table of messages, each with other numbers. One thread goes through the workers of all PEs in an order that follows from
 /// the seed, so that what fails does so again; a PE may be as far ahead of the others as the protocol lets it.
-fn explored<T: Number>(table: &Schedule, lanes: usize, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+fn explored<T: Number>(table: &Schedule, workers: usize, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
     const ROUNDS: usize = 5;
     let mut random = Random(seed | 1);
     let (n, call) = (table.pes, &table.call);
@@ -180,7 +180,7 @@ fn explored<T: Number>(table: &Schedule, lanes: usize, how: Combine, seed: u64, 
     let inputs: Vec<Vec<Vec<u8>>> = (0..ROUNDS).map(|_| (0..n).map(|_| of(input, &mut random)).collect()).collect();
     let before = of(output, &mut random);
     let wanted: Vec<_> = inputs.iter().map(|data| expected::<T>(call, how, data)).collect();
-    let layout = Layout::new(table, lanes).unwrap();
+    let layout = Layout::new(table, workers).unwrap();
     let memory = Mailed {
         blocks: Blocks((0..n).flat_map(|_| [Mutex::new(Vec::new()), Mutex::new(before.clone())]).collect()),
         words: (0..n * layout.words).map(|_| AtomicU64::new(0)).collect(),
@@ -190,23 +190,23 @@ fn explored<T: Number>(table: &Schedule, lanes: usize, how: Combine, seed: u64, 
     let schedule = Arc::new(table.clone());
     let bound = Bound { schedule, numbers, pes: (0..=n).collect(), input: at(0), output: at(1), staging: Vec::new() };
     let base: Vec<u64> = (0..n).map(|pe| WORDS + 8 * (pe * layout.words) as u64).collect();
-    let begin = |pe: usize, round: usize| -> Vec<Lane> {
+    let begin = |pe: usize, round: usize| -> Vec<Worker> {
         *memory.blocks.0[2 * pe].lock().unwrap() = inputs[round][pe].clone();
         let (own, rows) = layout.own(&bound, pe, &base);
-        let words = own.chunks((own.len() / layout.lanes).max(1));
-        words.map(|words| Lane::new(words.to_vec(), rows, round as u64 + 1, numbers)).collect()
+        let words = own.chunks((own.len() / layout.workers).max(1));
+        words.map(|words| Worker::new(words.to_vec(), rows, round as u64 + 1, numbers)).collect()
     };
-    // The PEs that have something left: who, its round, its lanes.
-    let mut open: Vec<(usize, usize, Vec<Lane>)> = (0..n).map(|pe| (pe, 0, begin(pe, 0))).collect();
+    // The PEs that have something left: who, its round, its workers.
+    let mut open: Vec<(usize, usize, Vec<Worker>)> = (0..n).map(|pe| (pe, 0, begin(pe, 0))).collect();
     let mut in_vain = 0;
     while !open.is_empty() {
         let i = (random.next() % open.len() as u64) as usize;
         // Mostly a little; now and then a PE does all that it can.
         let steps = [1, 1, 7, 1000][(random.next() % 4) as usize];
-        let (pe, round, lanes) = &mut open[i];
+        let (pe, round, workers) = &mut open[i];
         for _ in 0..steps {
-            lanes.retain(|lane| !lane.is_done());
-            if lanes.is_empty() {
+            workers.retain(|worker| !worker.is_done());
+            if workers.is_empty() {
                 let found = memory.blocks.0[2 * *pe + 1].lock().unwrap().clone();
                 // Where nothing is to be written, nothing is.
                 assert!(
@@ -217,12 +217,12 @@ fn explored<T: Number>(table: &Schedule, lanes: usize, how: Combine, seed: u64, 
                 if *round == ROUNDS {
                     break;
                 }
-                *lanes = begin(*pe, *round);
+                *workers = begin(*pe, *round);
                 continue;
             }
-            let lane = (random.next() % lanes.len() as u64) as usize;
+            let worker = (random.next() % workers.len() as u64) as usize;
             let pairs = 1 + random.next() % [1, 3, 64][(random.next() % 3) as usize];
-            match lanes[lane].step(&memory, pairs) {
+            match workers[worker].step(&memory, pairs) {
                 Ok(()) => in_vain = 0,
                 Err(missing) => {
                     in_vain += 1;
@@ -236,7 +236,7 @@ fn explored<T: Number>(table: &Schedule, lanes: usize, how: Combine, seed: u64, 
     }
 }
 
-/// Every operation on every number of PEs; sizes around everything that could matter: none, odd, words, lanes.
+/// Every operation on every number of PEs; sizes around everything that could matter: none, odd, words, workers.
 #[test]
 fn messages_in_any_order() {
     for (i, n) in (2..=8).enumerate() {
@@ -247,31 +247,31 @@ fn messages_in_any_order() {
                 let (kind, how) = (KINDS[(i + j + k) % 6], HOWS[(i + k) % 3]);
                 let unit = if is_sum { kind.bytes() } else { 1 };
                 let call = Call { operation, root: (i + k) % pes, part: part / unit * unit, unit, in_place: false };
-                let lanes = 1 + (i + k) % 5;
-                let table = messages(&call, pes, lanes).unwrap();
-                of_kind(&[table], Some(lanes), kind, how, (i * 1000 + j * 100 + k) as u64);
+                let workers = 1 + (i + k) % 5;
+                let table = messages(&call, pes, workers).unwrap();
+                of_kind(&[table], Some(workers), kind, how, (i * 1000 + j * 100 + k) as u64);
             }
         }
     }
 }
 
-/// Of one table of messages for so many lanes, or by threads.
-fn done<T: Number>(tables: &[Schedule], lanes: Option<usize>, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
-    match lanes {
-        Some(lanes) => explored(&tables[0], lanes, how, seed, value),
+/// Of one table of messages for so many workers, or by threads.
+fn done<T: Number>(tables: &[Schedule], workers: Option<usize>, how: Combine, seed: u64, value: impl Fn(u64) -> T) {
+    match workers {
+        Some(workers) => explored(&tables[0], workers, how, seed, value),
         None => carried_out(tables, how, seed, value),
     }
 }
 
-fn of_kind(tables: &[Schedule], lanes: Option<usize>, kind: Kind, how: Combine, seed: u64) {
+fn of_kind(tables: &[Schedule], workers: Option<usize>, kind: Kind, how: Combine, seed: u64) {
     // Floating-point numbers are whole and small, so that sums are exact in every order.
     match kind {
-        Kind::U32 => done::<u32>(tables, lanes, how, seed, |x| x as u32),
-        Kind::I32 => done::<i32>(tables, lanes, how, seed, |x| x as i32),
-        Kind::U64 => done::<u64>(tables, lanes, how, seed, |x| x),
-        Kind::I64 => done::<i64>(tables, lanes, how, seed, |x| x as i64),
-        Kind::F32 => done::<f32>(tables, lanes, how, seed, |x| (x % 4001) as f32 - 2000.0),
-        Kind::F64 => done::<f64>(tables, lanes, how, seed, |x| (x % 400_001) as f64 - 200_000.0),
+        Kind::U32 => done::<u32>(tables, workers, how, seed, |x| x as u32),
+        Kind::I32 => done::<i32>(tables, workers, how, seed, |x| x as i32),
+        Kind::U64 => done::<u64>(tables, workers, how, seed, |x| x),
+        Kind::I64 => done::<i64>(tables, workers, how, seed, |x| x as i64),
+        Kind::F32 => done::<f32>(tables, workers, how, seed, |x| (x % 4001) as f32 - 2000.0),
+        Kind::F64 => done::<f64>(tables, workers, how, seed, |x| (x % 400_001) as f64 - 200_000.0),
     }
 }
 
@@ -298,15 +298,15 @@ fn random_graphs_and_sizes() {
     let config = Config { cases: 300, failure_persistence: None, max_shrink_iters: 10, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[31; 32]);
     TestRunner::new_with_rng(config, rng)
-        .run(&case, |(n, links, k, order, (op, kind, how), (count, lanes, chunk, slots), seed)| {
+        .run(&case, |(n, links, k, order, (op, kind, how), (count, workers, chunk, slots), seed)| {
             let (operation, kind, how) = (OPERATIONS[op], KINDS[kind], HOWS[how]);
             let (job, helpers) = order.split_at(if operation == Operation::Send { 2 } else { k });
             let topology = graph(n, &links);
             let plan = planned(&topology, &Request::new(operation, job).with_helpers(helpers));
             let call = Call { operation, root: 0, part: count * kind.bytes(), unit: kind.bytes(), in_place: false };
-            let shape = Shape { lanes, chunk: chunk * 64, slots };
-            of_kind(&[direct(&call, job.len(), lanes).unwrap()], None, kind, how, seed);
-            of_kind(&[messages(&call, job.len(), lanes).unwrap()], Some(lanes), kind, how, seed);
+            let shape = Shape { workers, chunk: chunk * 64, slots };
+            of_kind(&[direct(&call, job.len(), workers).unwrap()], None, kind, how, seed);
+            of_kind(&[messages(&call, job.len(), workers).unwrap()], Some(workers), kind, how, seed);
             if !plan.rate.is_zero() {
                 let table = schedule(&topology, &plan, &call, &shape).unwrap();
                 check(&table).unwrap();
@@ -321,7 +321,7 @@ fn random_graphs_and_sizes() {
 #[test]
 fn several_at_once() {
     let topology = tandem_fabric::topology::Topology::preset("dgx1-v100").unwrap();
-    let shape = Shape { lanes: 2, chunk: 256, slots: 2 };
+    let shape = Shape { workers: 2, chunk: 256, slots: 2 };
     for seed in 1..6 {
         let tables: Vec<Schedule> = OPERATIONS[..6]
             .iter()

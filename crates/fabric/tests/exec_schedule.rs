@@ -16,10 +16,10 @@ fn call(operation: Operation, part: u64, unit: u64, in_place: bool) -> Call {
 }
 
 const SHAPES: [Shape; 4] = [
-    Shape { lanes: 1, chunk: 4096, slots: 1 },
-    Shape { lanes: 1, chunk: 16, slots: 3 },
-    Shape { lanes: 13, chunk: 48, slots: 2 },
-    Shape { lanes: 64, chunk: 1 << 20, slots: 4 },
+    Shape { workers: 1, chunk: 4096, slots: 1 },
+    Shape { workers: 1, chunk: 16, slots: 3 },
+    Shape { workers: 13, chunk: 48, slots: 2 },
+    Shape { workers: 64, chunk: 1 << 20, slots: 4 },
 ];
 
 /// Sizes around everything that could matter: none, odd, powers of two, more than all rings hold.
@@ -61,9 +61,9 @@ fn random_graphs() {
             let call = call(operation, SIZES[size], 1 << unit, in_place);
             let table = proved(&graph(n, &links), &request, &call, &SHAPES[shape]);
             proved_count.set(proved_count.get() + usize::from(table.is_some()));
-            let table = direct(&call, job.len(), SHAPES[shape].lanes).unwrap();
+            let table = direct(&call, job.len(), SHAPES[shape].workers).unwrap();
             check(&table).unwrap_or_else(|e| panic!("direct {call:?} for {}: {e}", job.len()));
-            let table = messages(&call, job.len(), SHAPES[shape].lanes).unwrap();
+            let table = messages(&call, job.len(), SHAPES[shape].workers).unwrap();
             check(&table).unwrap_or_else(|e| panic!("messages {call:?} for {}: {e}", job.len()));
             Ok(())
         })
@@ -86,7 +86,7 @@ fn presets() {
                 for pcie in [false, true] {
                     // Trees over every path of eight GPUs through PCIe are many; they are planned elsewhere.
                     let request = Request { pcie, ..Request::new(operation, &job).with_helpers(&helpers) };
-                    let shape = Shape { lanes: 2, chunk: 8192, slots: 2 };
+                    let shape = Shape { workers: 2, chunk: 8192, slots: 2 };
                     for part in [1, 40_008] {
                         proved(&topology, &request, &call(operation, part, 1, part > 1), &shape);
                     }
@@ -116,7 +116,7 @@ fn predicted_times_approach_the_plan() {
             }
             let request = Request::new(operation, job).with_helpers(helpers);
             let plan = planned(&topology, &request);
-            let shape = Shape { lanes: 1, chunk: 1 << 20, slots: 4 };
+            let shape = Shape { workers: 1, chunk: 1 << 20, slots: 4 };
             let table = schedule(&topology, &plan, &call(operation, part, 1, true), &shape).unwrap();
             let seconds = predict(&table, &topology).unwrap();
             let size = match operation {
@@ -138,7 +138,7 @@ fn predicted_times_approach_the_plan() {
 fn damaged_schedules_are_found_out() {
     let topology = Topology::preset("dgx1-v100").unwrap();
     let request = Request::new(Operation::AllReduce, &[0, 1, 2]).with_helpers(&[3]);
-    let shape = Shape { lanes: 1, chunk: 1024, slots: 2 };
+    let shape = Shape { workers: 1, chunk: 1024, slots: 2 };
     let good = proved(&topology, &request, &call(Operation::AllReduce, 50_000, 4, false), &shape).unwrap();
     let is_ring = |s: &tandem_fabric::exec::Endpoint| matches!(s.place, Place::Ring(_));
     let mut damaged = Vec::new();
@@ -233,7 +233,7 @@ fn calls_that_make_no_sense_are_refused() {
         let error = schedule(&topology, &plan, &bad, &shape).unwrap_err().to_string();
         assert!(error.contains(text) || error.contains("the plan is for broadcast"), "{bad:?}: {error}");
     }
-    for bad in [Shape { lanes: 0, ..shape }, Shape { chunk: 8, ..shape }, Shape { slots: 0, ..shape }] {
+    for bad in [Shape { workers: 0, ..shape }, Shape { chunk: 8, ..shape }, Shape { slots: 0, ..shape }] {
         assert!(schedule(&topology, &plan, &good, &bad).is_err());
     }
     for table in [direct, messages] {

@@ -105,7 +105,7 @@ mod tests {
             let topology = joined(n).unwrap();
             let request = Request::new(Operation::AllGather, &(0..n).collect::<Vec<_>>());
             let call = Call { operation: Operation::AllGather, root: 0, part: 1 << 20, unit: 8, in_place: true };
-            let shape = Shape { lanes: 1, chunk: 1 << 24, slots: 3 };
+            let shape = Shape { workers: 1, chunk: 1 << 24, slots: 3 };
             let table = schedule(&topology, &plan(&topology, &request).unwrap(), &call, &shape).unwrap();
             assert!(table.staging.iter().all(|bytes| *bytes == 0), "{n} lanes");
             let sources = table.transfers.iter().flat_map(|transfer| &transfer.sources);

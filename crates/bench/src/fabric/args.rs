@@ -98,7 +98,7 @@ pub(crate) struct Options {
     /// Measure NCCL too, from this library or where the system finds libnccl.so.2
     #[arg(long, value_name = "LIBRARY", num_args = 0..=1, default_missing_value = "libnccl.so.2")]
     pub(crate) nccl: Option<PathBuf>,
-    /// Measure ours with other choices of the executor too, such as resident=0,lanes=64; may be given several times
+    /// Measure ours with other choices of the executor too, such as resident=0,workers=64; may be given several times
     #[arg(long, value_name = "NAME=VALUE,...", value_parser = Choices::parse)]
     pub(crate) tuning: Vec<Choices>,
 }

@@ -73,7 +73,7 @@ template <class T> __device__ void change(const tandem_team& team, const tandem_
 
 template <class Group>
 __device__ void wait(const tandem_team& team, const tandem_single_args& args, Group group) {
-    constexpr uint32_t MOST_THREADS = 512;
+    constexpr uint32_t MAX_THREADS = 512;
     const uint64_t* words = reinterpret_cast<const uint64_t*>(args.from);
     const int32_t* skip = reinterpret_cast<const int32_t*>(args.signal);
     uint64_t* got = reinterpret_cast<uint64_t*>(args.to);
@@ -83,13 +83,13 @@ __device__ void wait(const tandem_team& team, const tandem_single_args& args, Gr
         return;
     }
     // What the thread that looked wrote, the others read.
-    size_t* indices = reinterpret_cast<size_t*>(got + 2 * MOST_THREADS);
+    size_t* indices = reinterpret_cast<size_t*>(got + 2 * MAX_THREADS);
     const size_t found =
         wait_until_some(team, words, args.count, indices, skip, Compare(args.how), args.value, args.peer, group);
     uint64_t sum = 0;
     for (size_t i = 0; i < found; i++) sum += indices[i];
     got[group.rank()] = found;
-    got[MOST_THREADS + group.rank()] = sum;
+    got[MAX_THREADS + group.rank()] = sum;
 }
 
 template <class T> __global__ void single_kernel(const __grid_constant__ tandem_team team,

@@ -18,9 +18,9 @@ extern "C" {
 #endif
 
 /// PEs that a world can have.
-#define TANDEM_FABRIC_MOST_PES 32
+#define TANDEM_FABRIC_MAX_PES 32
 /// Regions that can be registered with a world at a time.
-#define TANDEM_FABRIC_MOST_REGIONS 64
+#define TANDEM_FABRIC_MAX_REGIONS 64
 /// Allocations begin at multiples of so many bytes of a window.
 #define TANDEM_FABRIC_ALIGN 512
 /// Stands for a PE that is not known: who was to change the word that a wait is for.
@@ -60,7 +60,7 @@ extern "C" {
 /// An access past the end of an allocation, which only builds with TANDEM_FABRIC_CHECKS look for, or to what is no symmetric
 /// memory. `peer` is the target.
 #define TANDEM_FAULT_BOUNDS 3
-/// A kernel that stays (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
+/// A persistent kernel (tandem_exec_resident) did not do a command in time: `peer` is its PE. The host records it.
 #define TANDEM_FAULT_COMMAND 4
 /// A copy between host memory and a PE, or by copy engines, was not done in time: `peer` did not come. The host records it.
 #define TANDEM_FAULT_COPY 5
@@ -283,22 +283,22 @@ int32_t tandem_bench_pingpong(int32_t form, tandem_kernel* kernel);
 #define TANDEM_EXEC_F32 4
 #define TANDEM_EXEC_F64 5
 #define TANDEM_EXEC_BYTES 6
-/// How they are.
+/// The operation that combines them.
 #define TANDEM_EXEC_SUM 0
 #define TANDEM_EXEC_MIN 1
 #define TANDEM_EXEC_MAX 2
 
-/// A place of a transfer. Addresses are those that every PE has.
-typedef struct tandem_exec_spot {
+/// An endpoint of a transfer: where a source or a target lies. Addresses are those that every PE has.
+typedef struct tandem_exec_endpoint {
     /// The first chunk, or the ring.
     uint64_t at;
-    /// The counter of chunks that are there: a source waits for it, a target tells it. 0 for none.
-    uint64_t there;
-    /// Of a ring: the counter of chunks that were read, which a target waits for and a source tells. 0 for no ring.
-    uint64_t read;
+    /// Address of the counter of chunks produced: who reads waits for it, who writes raises it. 0 for none.
+    uint64_t produced;
+    /// Of a ring, address of the counter of chunks consumed: who writes waits for it, who reads raises it. 0 for no ring.
+    uint64_t consumed;
     /// The PE of the team at the other end of the channel.
     uint64_t peer;
-} tandem_exec_spot;
+} tandem_exec_endpoint;
 
 /// A row of a PE's table; one block does it.
 typedef struct tandem_exec_transfer {
@@ -308,19 +308,19 @@ typedef struct tandem_exec_transfer {
     /// Bytes of a chunk, and chunks of a ring.
     uint64_t chunk;
     uint64_t slots;
-    /// Of the spots: where this row's begin; sources, then targets, then those whose `there` alone is told.
+    /// Of the endpoints: where this row's begin; sources, then targets, then those whose `produced` alone is raised.
     uint32_t first;
     uint32_t sources;
     uint32_t targets;
-    uint32_t tells;
+    uint32_t notifies;
 } tandem_exec_transfer;
 
 /// What a PE does in a collective. The counters only grow: in round r (from 0) chunk c of a channel of n is number r * n + c.
 typedef struct tandem_exec_table {
-    /// Addresses in this PE's memory: of tandem_exec_transfer, of tandem_exec_spot, of the channels that must be full at the
-    /// end (tandem_exec_spot, with the chunks of each in `at`), of one uint64_t for each block, which counts rounds.
+    /// Addresses in this PE's memory: of tandem_exec_transfer, of tandem_exec_endpoint, of the channels that must be full at the
+    /// end (tandem_exec_endpoint, with the chunks of each in `at`), of one uint64_t for each block, which counts rounds.
     uint64_t transfers;
-    uint64_t spots;
+    uint64_t endpoints;
     uint64_t awaited;
     uint64_t rounds;
     /// 32 words of this PE, one for each PE of the team, which says there which round it has begun.
@@ -331,26 +331,26 @@ typedef struct tandem_exec_table {
     uint32_t awaited_count;
     /// TANDEM_EXEC_*.
     int32_t kind;
-    int32_t how;
+    int32_t op;
 } tandem_exec_table;
 
-/// Words of 64 bits of a lane's rows and spots at the most, for tandem_exec_messages.
+/// Words of 64 bits of a worker's rows and endpoints at the most, for tandem_exec_messages.
 #define TANDEM_EXEC_MESSAGE_WORDS 896
 
-/// What a PE does in a collective of small data: lanes that all have as many rows and spots.
+/// What a PE does in a collective of small data: workers that all have as many rows and endpoints.
 typedef struct tandem_exec_messages {
-    /// Address of `lane_count` times `words` words of 64 bits: a lane's rows (tandem_exec_transfer; `first` counts the lane's spots,
-    /// `chunk` is the bytes of a ring's slot) and then its spots. A spot with a `read` is a ring of messages, with two slots.
-    uint64_t lanes;
-    /// Address of a uint64_t for each lane, which counts rounds.
+    /// Address of `worker_count` times `words` words of 64 bits: a worker's rows (tandem_exec_transfer; `first` counts the worker's endpoints,
+    /// `chunk` is the bytes of a ring's slot) and then its endpoints. One with `consumed` is a ring of messages, with two slots.
+    uint64_t workers;
+    /// Address of a uint64_t for each worker, which counts rounds.
     uint64_t rounds;
-    uint32_t lane_count;
+    uint32_t worker_count;
     uint32_t words;
-    /// Of a lane.
+    /// Of a worker.
     uint32_t rows;
     /// TANDEM_EXEC_*.
     int32_t kind;
-    int32_t how;
+    int32_t op;
     uint32_t pad;
 } tandem_exec_messages;
 
@@ -362,14 +362,14 @@ typedef struct tandem_exec_move {
     uint32_t targets;
     /// TANDEM_EXEC_*.
     int32_t kind;
-    int32_t how;
+    int32_t op;
 } tandem_exec_move;
 
 /// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
 int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream);
 /// Loads all kernels of the executor on the current device; `blocks` is how many of tandem_exec_fused it holds at once.
 int32_t tandem_exec_fused_limit(uint32_t* blocks);
-/// Does the lanes of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
+/// Does the workers of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
 int32_t tandem_exec_messages_run(const tandem_team* team, const tandem_exec_messages* args, tandem_stream stream);
 /// Does one combination.
 int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
@@ -377,22 +377,23 @@ int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream);
 /// Blocks of the resident kernel that do something; one more looks for commands.
 #define TANDEM_EXEC_RESIDENT_BLOCKS 80
 /// Words of a command. Each has 32 bits of data below its number, so that one store brings both: in this order and as halves, low
-/// ones first, bytes, sources | targets << 8 | kind << 16 | how << 24 | blocks << 32 | blocks of the way << 48 | way << 56, then, with a way
-/// through host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources and targets.
+/// ones first, bytes, sources | targets << 8 | kind << 16 | op << 24 | blocks << 32 | staging blocks << 48 | staged role << 56, then, if part of
+/// the copy is staged in host memory, its bytes | its number << 32, the address of its ring and that of its flags; and the addresses of sources
+/// and targets.
 /// A command without blocks ends the kernel.
 #define TANDEM_EXEC_COMMAND_WORDS 32
-/// Warps that look for commands, each at a copy of its own.
-#define TANDEM_EXEC_LOOKERS 3
+/// Warps that poll for commands, each a copy of its own.
+#define TANDEM_EXEC_POLLERS 3
 /// Words of memory of its device that a resident kernel needs: the command as it is passed on, and how many blocks have done what they had to.
 #define TANDEM_EXEC_SCRATCH_WORDS 48
 /// A number that no command has, besides 0.
 #define TANDEM_EXEC_COMMAND_END 2147483647
-/// What a PE does on the way through host memory: nothing; it sends the bytes behind those of the command from its source, and
-/// keeps them at its first target or not; or it receives them at its only target.
-#define TANDEM_EXEC_WAY_NONE 0
-#define TANDEM_EXEC_WAY_SEND 1
-#define TANDEM_EXEC_WAY_SEND_AND_KEEP 2
-#define TANDEM_EXEC_WAY_RECEIVE 3
+/// The role of a PE in the part of a copy that is staged in host memory: none; it sends the bytes behind those of the command from
+/// its source, and keeps them at its first target or not; or it receives them at its only target.
+#define TANDEM_EXEC_STAGED_NONE 0
+#define TANDEM_EXEC_STAGED_SEND 1
+#define TANDEM_EXEC_STAGED_SEND_AND_KEEP 2
+#define TANDEM_EXEC_STAGED_RECEIVE 3
 
 /// The number of the last command that a block has done, and in the upper 32 bits the nanoseconds that it took for it, by the device's clock. Each is
 /// in a line of its own: what two blocks write to one line meets there.
@@ -403,7 +404,7 @@ typedef struct tandem_exec_done {
 
 /// What the host and a resident kernel say to each other, in page-locked host memory.
 typedef struct tandem_exec_mailbox {
-    /// Written by the host: the command for each of TANDEM_EXEC_LOOKERS.
+    /// Written by the host: the command for each of TANDEM_EXEC_POLLERS.
     uint64_t command[96];
     /// Each written by one block.
     tandem_exec_done done[80];

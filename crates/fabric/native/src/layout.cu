@@ -92,11 +92,11 @@ static_assert(offsetof(tandem_bench_pingpong_args, data) == 8, "tandem_bench_pin
 static_assert(offsetof(tandem_bench_pingpong_args, wrong) == 16, "tandem_bench_pingpong_args.wrong");
 static_assert(offsetof(tandem_bench_pingpong_args, rounds) == 24, "tandem_bench_pingpong_args.rounds");
 
-static_assert(sizeof(tandem_exec_spot) == 32, "size of tandem_exec_spot");
-static_assert(offsetof(tandem_exec_spot, at) == 0, "tandem_exec_spot.at");
-static_assert(offsetof(tandem_exec_spot, there) == 8, "tandem_exec_spot.there");
-static_assert(offsetof(tandem_exec_spot, read) == 16, "tandem_exec_spot.read");
-static_assert(offsetof(tandem_exec_spot, peer) == 24, "tandem_exec_spot.peer");
+static_assert(sizeof(tandem_exec_endpoint) == 32, "size of tandem_exec_endpoint");
+static_assert(offsetof(tandem_exec_endpoint, at) == 0, "tandem_exec_endpoint.at");
+static_assert(offsetof(tandem_exec_endpoint, produced) == 8, "tandem_exec_endpoint.produced");
+static_assert(offsetof(tandem_exec_endpoint, consumed) == 16, "tandem_exec_endpoint.consumed");
+static_assert(offsetof(tandem_exec_endpoint, peer) == 24, "tandem_exec_endpoint.peer");
 
 static_assert(sizeof(tandem_exec_transfer) == 48, "size of tandem_exec_transfer");
 static_assert(offsetof(tandem_exec_transfer, bytes) == 0, "tandem_exec_transfer.bytes");
@@ -106,11 +106,11 @@ static_assert(offsetof(tandem_exec_transfer, slots) == 24, "tandem_exec_transfer
 static_assert(offsetof(tandem_exec_transfer, first) == 32, "tandem_exec_transfer.first");
 static_assert(offsetof(tandem_exec_transfer, sources) == 36, "tandem_exec_transfer.sources");
 static_assert(offsetof(tandem_exec_transfer, targets) == 40, "tandem_exec_transfer.targets");
-static_assert(offsetof(tandem_exec_transfer, tells) == 44, "tandem_exec_transfer.tells");
+static_assert(offsetof(tandem_exec_transfer, notifies) == 44, "tandem_exec_transfer.notifies");
 
 static_assert(sizeof(tandem_exec_table) == 64, "size of tandem_exec_table");
 static_assert(offsetof(tandem_exec_table, transfers) == 0, "tandem_exec_table.transfers");
-static_assert(offsetof(tandem_exec_table, spots) == 8, "tandem_exec_table.spots");
+static_assert(offsetof(tandem_exec_table, endpoints) == 8, "tandem_exec_table.endpoints");
 static_assert(offsetof(tandem_exec_table, awaited) == 16, "tandem_exec_table.awaited");
 static_assert(offsetof(tandem_exec_table, rounds) == 24, "tandem_exec_table.rounds");
 static_assert(offsetof(tandem_exec_table, ready) == 32, "tandem_exec_table.ready");
@@ -118,16 +118,16 @@ static_assert(offsetof(tandem_exec_table, touched_by) == 40, "tandem_exec_table.
 static_assert(offsetof(tandem_exec_table, transfer_count) == 48, "tandem_exec_table.transfer_count");
 static_assert(offsetof(tandem_exec_table, awaited_count) == 52, "tandem_exec_table.awaited_count");
 static_assert(offsetof(tandem_exec_table, kind) == 56, "tandem_exec_table.kind");
-static_assert(offsetof(tandem_exec_table, how) == 60, "tandem_exec_table.how");
+static_assert(offsetof(tandem_exec_table, op) == 60, "tandem_exec_table.op");
 
 static_assert(sizeof(tandem_exec_messages) == 40, "size of tandem_exec_messages");
-static_assert(offsetof(tandem_exec_messages, lanes) == 0, "tandem_exec_messages.lanes");
+static_assert(offsetof(tandem_exec_messages, workers) == 0, "tandem_exec_messages.workers");
 static_assert(offsetof(tandem_exec_messages, rounds) == 8, "tandem_exec_messages.rounds");
-static_assert(offsetof(tandem_exec_messages, lane_count) == 16, "tandem_exec_messages.lane_count");
+static_assert(offsetof(tandem_exec_messages, worker_count) == 16, "tandem_exec_messages.worker_count");
 static_assert(offsetof(tandem_exec_messages, words) == 20, "tandem_exec_messages.words");
 static_assert(offsetof(tandem_exec_messages, rows) == 24, "tandem_exec_messages.rows");
 static_assert(offsetof(tandem_exec_messages, kind) == 28, "tandem_exec_messages.kind");
-static_assert(offsetof(tandem_exec_messages, how) == 32, "tandem_exec_messages.how");
+static_assert(offsetof(tandem_exec_messages, op) == 32, "tandem_exec_messages.op");
 static_assert(offsetof(tandem_exec_messages, pad) == 36, "tandem_exec_messages.pad");
 
 static_assert(sizeof(tandem_exec_move) == 152, "size of tandem_exec_move");
@@ -136,7 +136,7 @@ static_assert(offsetof(tandem_exec_move, bytes) == 128, "tandem_exec_move.bytes"
 static_assert(offsetof(tandem_exec_move, sources) == 136, "tandem_exec_move.sources");
 static_assert(offsetof(tandem_exec_move, targets) == 140, "tandem_exec_move.targets");
 static_assert(offsetof(tandem_exec_move, kind) == 144, "tandem_exec_move.kind");
-static_assert(offsetof(tandem_exec_move, how) == 148, "tandem_exec_move.how");
+static_assert(offsetof(tandem_exec_move, op) == 148, "tandem_exec_move.op");
 
 static_assert(sizeof(tandem_exec_done) == 64, "size of tandem_exec_done");
 static_assert(offsetof(tandem_exec_done, number) == 0, "tandem_exec_done.number");

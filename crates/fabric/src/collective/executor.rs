@@ -1,7 +1,7 @@
 //! Carries operations out: by GPUs, or by pretend PEs.
 
-use crate::exec::lane::{carry_out, Lane, Words};
 use crate::exec::sim::{Bound, Bytes, Run};
+use crate::exec::worker::{carry_out, Words, Worker};
 use crate::exec::{gpu, mail, predict_each, Schedule, Shape};
 use crate::onesided::OneSided;
 use crate::planner::{Algorithm, Item, Planner, HOST_SLOTS};
@@ -50,15 +50,15 @@ impl Executor {
     fn sim_table(&self, items: &[Item], item: &Item) -> Result<Arc<Schedule>> {
         let planner = &self.planner;
         let tuning = &planner.tuning;
-        let shape = Shape { lanes: tuning.lanes, chunk: tuning.chunk, slots: tuning.slots };
+        let shape = Shape { workers: tuning.workers, chunk: tuning.chunk, slots: tuning.slots };
         let through = planner.through(items);
         if through > 0 && planner.is_copied(item) {
-            let split = Shape { lanes: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
+            let split = Shape { workers: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };
             if let Ok(table) = planner.table(item, &split, Algorithm::Planned(through)) {
                 let ends = predict_each(&table, &planner.topology)?;
                 let is_host = |i: usize| {
                     let row = &table.transfers[i];
-                    row.sources.iter().chain(&row.targets).any(|spot| spot.node == table.host())
+                    row.sources.iter().chain(&row.targets).any(|endpoint| endpoint.node == table.host())
                 };
                 let last = |wanted: bool| {
                     (0..ends.len()).filter(|&i| is_host(i) == wanted).map(|i| ends[i]).fold(0.0, f64::max)
@@ -111,9 +111,9 @@ impl Executor {
             let kept = table.clone();
             let program = move |pe: &Pe| {
                 let _kept = &kept;
-                let lanes = part.begin(pe);
-                let seed = SEED.wrapping_mul(pe.me() as u64 + 1).wrapping_add(lanes.first().map_or(0, Lane::round));
-                let done = carry_out(lanes, pe, timeout, || pe.is_over(), seed);
+                let workers = part.begin(pe);
+                let seed = SEED.wrapping_mul(pe.me() as u64 + 1).wrapping_add(workers.first().map_or(0, Worker::round));
+                let done = carry_out(workers, pe, timeout, || pe.is_over(), seed);
                 done.map_err(|missing| pe.late(missing.peer as u32, missing.place, missing.seen, missing.wanted))
             };
             planner.team.queue(pe).program(program, &keep)?;

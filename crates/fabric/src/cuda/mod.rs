@@ -1,11 +1,11 @@
 //! PEs that are GPUs: streams for queues, windows of virtual memory that every GPU of the world has mapped.
 
-mod lane;
+mod stream_queue;
 
 use crate::bound::{bound, drop_after, PATIENCE};
 use crate::fault::Record;
 use crate::heap::ALIGN;
-use crate::machine::{self, Links, RegionOwner, Seat, MOST_REGIONS};
+use crate::machine::{self, Links, RegionOwner, Seat, MAX_REGIONS};
 use crate::{ffi, Error, Memory, Result};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ const LEAST_GROWTH: u64 = 32 << 20;
 /// Bytes of an address.
 const WORD: u64 = size_of::<u64>() as u64;
 /// Bytes of a table of regions, rounded to what addresses are aligned to.
-const TABLE: u64 = (size_of::<ffi::tandem_region>() * MOST_REGIONS) as u64;
+const TABLE: u64 = (size_of::<ffi::tandem_region>() * MAX_REGIONS) as u64;
 
 /// GPUs and their windows.
 pub(crate) struct Machine {
@@ -269,13 +269,13 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults { memory, size }))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
+    fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let stream = Arc::new(Stream::new(self.devices[pe])?);
-        Ok(Arc::new(lane::StreamQueue::new(stream, seat, &self.devices)))
+        Ok(Arc::new(stream_queue::StreamQueue::new(stream, seat, &self.devices)))
     }
 
-    fn lane_on(&self, stream: Arc<Stream>, seat: Arc<dyn Seat>) -> Result<Arc<dyn machine::CommandQueue>> {
-        Ok(Arc::new(lane::StreamQueue::new(stream, Some(seat), &self.devices)))
+    fn command_queue_on(&self, stream: Arc<Stream>, seat: Arc<dyn Seat>) -> Result<Arc<dyn machine::CommandQueue>> {
+        Ok(Arc::new(stream_queue::StreamQueue::new(stream, Some(seat), &self.devices)))
     }
 
     fn regions(&self, slots: &[ffi::tandem_region]) -> Result<()> {

@@ -23,20 +23,21 @@ pub(super) struct Run<'a> {
     schedule: &'a Schedule,
     /// By transfer: its next chunk.
     pub(super) next: Vec<u64>,
-    there: Vec<u64>,
-    read: Vec<u64>,
+    produced: Vec<u64>,
+    consumed: Vec<u64>,
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(schedule: &'a Schedule) -> Self {
         let (transfers, channels) = (schedule.transfers.len(), schedule.channels.len());
-        Self { schedule, next: vec![0; transfers], there: vec![0; channels], read: vec![0; channels] }
+        Self { schedule, next: vec![0; transfers], produced: vec![0; channels], consumed: vec![0; channels] }
     }
 
     pub(super) fn may(&self, t: usize) -> bool {
         let (transfer, c) = (&self.schedule.transfers[t], self.next[t]);
-        let is_there = |s: &Endpoint| s.channel.is_none_or(|ch| self.there[ch] > c);
-        let has_room = |s: &Endpoint| !matches!(s.place, Place::Ring(ch) if c >= self.read[ch] + self.schedule.slots);
+        let is_there = |s: &Endpoint| s.channel.is_none_or(|ch| self.produced[ch] > c);
+        let has_room =
+            |s: &Endpoint| !matches!(s.place, Place::Ring(ch) if c >= self.consumed[ch] + self.schedule.slots);
         c < self.schedule.chunks(transfer)
             && transfer.sources.iter().all(is_there)
             && transfer.targets.iter().all(has_room)
@@ -45,11 +46,11 @@ impl<'a> Run<'a> {
     /// Does chunk `next[t]`.
     pub(super) fn step(&mut self, t: usize) {
         let transfer = &self.schedule.transfers[t];
-        let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.tells.iter().copied());
-        told.for_each(|ch| self.there[ch] += 1);
-        for spot in &transfer.sources {
-            if let Place::Ring(ch) = spot.place {
-                self.read[ch] += 1;
+        let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.notifies.iter().copied());
+        told.for_each(|ch| self.produced[ch] += 1);
+        for endpoint in &transfer.sources {
+            if let Place::Ring(ch) = endpoint.place {
+                self.consumed[ch] += 1;
             }
         }
         self.next[t] += 1;
@@ -66,9 +67,9 @@ impl<'a> Run<'a> {
             }
         }
         for (i, channel) in self.schedule.channels.iter().enumerate() {
-            let is_read = channel.ring.is_none() || self.read[i] == channel.chunks;
-            if self.there[i] != channel.chunks || !is_read {
-                return wrong(format!("channel {i} ends at {} of {} chunks", self.there[i], channel.chunks));
+            let is_read = channel.ring.is_none() || self.consumed[i] == channel.chunks;
+            if self.produced[i] != channel.chunks || !is_read {
+                return wrong(format!("channel {i} ends at {} of {} chunks", self.produced[i], channel.chunks));
             }
         }
         Ok(())
@@ -89,13 +90,13 @@ fn structure(schedule: &Schedule) -> Result<()> {
         if transfer.at >= schedule.host() || transfer.sources.is_empty() || transfer.bytes == 0 {
             return wrong(format!("transfer {t} has nobody to do it, or nothing to do"));
         }
-        for (spot, is_target) in
+        for (endpoint, is_target) in
             transfer.sources.iter().map(|s| (s, false)).chain(transfer.targets.iter().map(|s| (s, true)))
         {
-            if spot.node >= nodes || spot.channel.is_some_and(|ch| ch >= schedule.channels.len()) {
+            if endpoint.node >= nodes || endpoint.channel.is_some_and(|ch| ch >= schedule.channels.len()) {
                 return wrong(format!("transfer {t} names a node or a channel that there is not"));
             }
-            if let Some(ch) = spot.channel {
+            if let Some(ch) = endpoint.channel {
                 let channel = &schedule.channels[ch];
                 let end = if is_target { channel.from } else { channel.to };
                 if end != transfer.at || channel.chunks != schedule.chunks(transfer) {
@@ -107,20 +108,20 @@ fn structure(schedule: &Schedule) -> Result<()> {
                     readers[ch] += 1;
                 }
             }
-            if let Place::Ring(ch) = spot.place {
+            if let Place::Ring(ch) = endpoint.place {
                 let is_own =
-                    spot.channel == Some(ch) && schedule.channels[ch].ring.is_some_and(|r| r.node == spot.node);
+                    endpoint.channel == Some(ch) && schedule.channels[ch].ring.is_some_and(|r| r.node == endpoint.node);
                 if !is_own {
                     return wrong(format!("transfer {t} uses a ring that is not its channel's"));
                 }
             }
             // Helpers and host memory only forward: they have neither input nor output, but for uploads and downloads.
-            let is_foreign = spot.node >= schedule.pes && !matches!(spot.place, Place::Ring(_));
-            if is_foreign && !(spot.node == schedule.host() && schedule.call.operation.uses_host()) {
+            let is_foreign = endpoint.node >= schedule.pes && !matches!(endpoint.place, Place::Ring(_));
+            if is_foreign && !(endpoint.node == schedule.host() && schedule.call.operation.uses_host()) {
                 return wrong(format!("transfer {t} uses a buffer of a relay"));
             }
         }
-        transfer.tells.iter().for_each(|&ch| writers[ch] += 1);
+        transfer.notifies.iter().for_each(|&ch| writers[ch] += 1);
         if transfer.at >= schedule.pes && transfer.sources.len() + transfer.targets.len() != 2 {
             return wrong(format!("transfer {t} is a relay's, and does more than forward"));
         }
@@ -198,37 +199,37 @@ struct Memory {
 }
 
 impl Memory {
-    fn take(&mut self, schedule: &Schedule, spot: &Endpoint, c: u64, bytes: u64) -> Result<Content> {
-        let at = spot.at + c * schedule.chunk;
-        match spot.place {
+    fn take(&mut self, schedule: &Schedule, endpoint: &Endpoint, c: u64, bytes: u64) -> Result<Content> {
+        let at = endpoint.at + c * schedule.chunk;
+        match endpoint.place {
             Place::Input => {
-                if self.lost.iter().any(|&(node, from, to)| node == spot.node && from < at + bytes && at < to) {
-                    return wrong(format!("input {at} of node {} is overwritten before it is read", spot.node));
+                if self.lost.iter().any(|&(node, from, to)| node == endpoint.node && from < at + bytes && at < to) {
+                    return wrong(format!("input {at} of node {} is overwritten before it is read", endpoint.node));
                 }
-                Ok(Content::from([((spot.node, at), 1)]))
+                Ok(Content::from([((endpoint.node, at), 1)]))
             }
-            Place::Output => match self.outputs.get(&(spot.node, at)) {
-                Some((there, content)) if *there == bytes => Ok(content.clone()),
-                _ => wrong(format!("output {at} of node {} is read before it is there", spot.node)),
+            Place::Output => match self.outputs.get(&(endpoint.node, at)) {
+                Some((len, content)) if *len == bytes => Ok(content.clone()),
+                _ => wrong(format!("output {at} of node {} is read before it is there", endpoint.node)),
             },
             Place::Ring(ch) => match self.rings.remove(&(ch, c % schedule.slots)) {
-                Some((number, there, content)) if number == c && there == bytes => Ok(content),
+                Some((number, len, content)) if number == c && len == bytes => Ok(content),
                 _ => wrong(format!("chunk {c} of channel {ch} is read and not there, or of another length")),
             },
         }
     }
 
-    fn put(&mut self, schedule: &Schedule, spot: &Endpoint, c: u64, bytes: u64, content: Content) -> Result<()> {
-        let at = spot.at + c * schedule.chunk;
-        match spot.place {
-            Place::Input => wrong(format!("an input of node {} is written", spot.node)),
+    fn put(&mut self, schedule: &Schedule, endpoint: &Endpoint, c: u64, bytes: u64, content: Content) -> Result<()> {
+        let at = endpoint.at + c * schedule.chunk;
+        match endpoint.place {
+            Place::Input => wrong(format!("an input of node {} is written", endpoint.node)),
             Place::Output => {
-                if let Some(from) = aliased(&schedule.call, spot.node, at) {
-                    self.lost.insert((spot.node, from, from + bytes));
+                if let Some(from) = aliased(&schedule.call, endpoint.node, at) {
+                    self.lost.insert((endpoint.node, from, from + bytes));
                 }
-                match self.outputs.insert((spot.node, at), (bytes, content)) {
+                match self.outputs.insert((endpoint.node, at), (bytes, content)) {
                     None => Ok(()),
-                    Some(_) => wrong(format!("output {at} of node {} is written twice", spot.node)),
+                    Some(_) => wrong(format!("output {at} of node {} is written twice", endpoint.node)),
                 }
             }
             Place::Ring(ch) => match self.rings.insert((ch, c % schedule.slots), (c, bytes, content)) {
@@ -247,7 +248,7 @@ impl Memory {
                 *content.entry(input).or_insert(0) += times;
             }
         }
-        transfer.targets.iter().try_for_each(|spot| self.put(schedule, spot, c, bytes, content.clone()))
+        transfer.targets.iter().try_for_each(|endpoint| self.put(schedule, endpoint, c, bytes, content.clone()))
     }
 
     /// Whether the outputs are what they should be, every byte once and none besides.
@@ -327,8 +328,8 @@ fn hops(schedule: &Schedule, topology: &Topology) -> Result<Hops> {
         *rates.entry((link.a, link.b)).or_default() += link.forth.gbs() * 1e9;
         *rates.entry((link.b, link.a)).or_default() += link.back.gbs() * 1e9;
     }
-    let way = |spot: &Endpoint| -> Result<Vec<((usize, usize), f64)>> {
-        let path = spot.channel.map_or(&[][..], |ch| &schedule.channels[ch].path);
+    let way = |endpoint: &Endpoint| -> Result<Vec<((usize, usize), f64)>> {
+        let path = endpoint.channel.map_or(&[][..], |ch| &schedule.channels[ch].path);
         let rate = |hop: &[usize]| match rates.get(&(hop[0], hop[1])) {
             Some(rate) => Ok(((hop[0], hop[1]), *rate)),
             None => wrong(format!("no link joins {} and {}", hop[0], hop[1])),
@@ -351,27 +352,28 @@ pub(crate) fn predict_each(schedule: &Schedule, topology: &Topology) -> Result<V
     let hops = hops(schedule, topology)?;
     let mut run = Run::new(schedule);
     // When each chunk is there and when it was read, by channel; when each link is free; when each transfer can go on.
-    let mut there: Vec<Vec<f64>> = vec![Vec::new(); schedule.channels.len()];
-    let mut read: Vec<Vec<f64>> = vec![Vec::new(); schedule.channels.len()];
+    let mut produced: Vec<Vec<f64>> = vec![Vec::new(); schedule.channels.len()];
+    let mut consumed: Vec<Vec<f64>> = vec![Vec::new(); schedule.channels.len()];
     let mut free: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     let mut ready = vec![0.0f64; schedule.transfers.len()];
     let mut ends = vec![0.0f64; schedule.transfers.len()];
-    let begin = |run: &Run<'_>, there: &[Vec<f64>], read: &[Vec<f64>], ready: f64, t: usize| {
+    let begin = |run: &Run<'_>, produced: &[Vec<f64>], consumed: &[Vec<f64>], ready: f64, t: usize| {
         let (transfer, c) = (&schedule.transfers[t], run.next[t] as usize);
         let mut at = ready;
         for s in &transfer.sources {
-            at = s.channel.map_or(at, |ch| at.max(there[ch][c]));
+            at = s.channel.map_or(at, |ch| at.max(produced[ch][c]));
         }
         for s in &transfer.targets {
             if let Place::Ring(ch) = s.place {
-                at = c.checked_sub(schedule.slots as usize).map_or(at, |old| at.max(read[ch][old]));
+                at = c.checked_sub(schedule.slots as usize).map_or(at, |old| at.max(consumed[ch][old]));
             }
         }
         at
     };
     // The transfer that can begin first goes first.
     loop {
-        let able = (0..ready.len()).filter(|&t| run.may(t)).map(|t| (begin(&run, &there, &read, ready[t], t), t));
+        let able =
+            (0..ready.len()).filter(|&t| run.may(t)).map(|t| (begin(&run, &produced, &consumed, ready[t], t), t));
         let Some((at, t)) = able.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
         let transfer = &schedule.transfers[t];
         let bytes = length(schedule, transfer, run.next[t]) as f64;
@@ -385,17 +387,17 @@ pub(crate) fn predict_each(schedule: &Schedule, topology: &Topology) -> Result<V
                 done = done.max(*until);
             }
             if let Some(ch) = target.channel {
-                there[ch].push(done);
+                produced[ch].push(done);
             }
             if !way.is_empty() {
                 first = first.min(done);
             }
             last = last.max(done);
         }
-        transfer.tells.iter().for_each(|&ch| there[ch].push(last));
+        transfer.notifies.iter().for_each(|&ch| produced[ch].push(last));
         for s in &transfer.sources {
             if let Place::Ring(ch) = s.place {
-                read[ch].push(last);
+                consumed[ch].push(last);
             }
         }
         ready[t] = if first.is_finite() { first } else { last };

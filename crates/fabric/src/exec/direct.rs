@@ -1,7 +1,7 @@
 //! Tables that need no plan, where every PE reaches every other.
 
 use super::schedule::{
-    checked_without_plan, cut, Call, Channel, Endpoint, Place, Schedule, Transfer, GRAIN, LEAST_LANE,
+    checked_without_plan, cut, Call, Channel, Endpoint, Place, Schedule, Transfer, GRAIN, MIN_WORKER_BYTES,
 };
 use crate::plan::Operation;
 use crate::Result;
@@ -15,7 +15,7 @@ type Row = (usize, Vec<usize>, u64, Vec<usize>, u64, u64);
 ///
 /// # Errors
 /// Sizes beyond the maxima, or an operation on host memory.
-pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
+pub fn direct(call: &Call, pes: usize, workers: usize) -> Result<Schedule> {
     checked_without_plan(call, pes)?;
     let part = call.part;
     let all: Vec<usize> = (0..pes).collect();
@@ -42,13 +42,13 @@ pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
     let mut channels: Vec<Channel> = Vec::new();
     let mut transfers = Vec::new();
     let per_node = rows.iter().filter(|r| r.0 == rows[0].0).count().max(1);
-    let wanted = (lanes / per_node).max(1) as u64;
+    let wanted = (workers / per_node).max(1) as u64;
     for (at, inputs, input, outputs, output, bytes) in rows {
         if outputs.is_empty() {
             continue;
         }
-        let lanes = wanted.min(bytes.div_ceil(LEAST_LANE)).max(1) as usize;
-        for (begin, end) in cut(bytes, &vec![1.0; lanes]).into_iter().filter(|(begin, end)| begin < end) {
+        let workers = wanted.min(bytes.div_ceil(MIN_WORKER_BYTES)).max(1) as usize;
+        for (begin, end) in cut(bytes, &vec![1.0; workers]).into_iter().filter(|(begin, end)| begin < end) {
             // Its own input comes first, then the others in turn, so that not all read from one.
             let turned = |list: &[usize]| {
                 let mut list = list.to_vec();
@@ -56,7 +56,7 @@ pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
                 list
             };
             let mut told: BTreeMap<usize, usize> = BTreeMap::new();
-            let mut tell = |node: usize| {
+            let mut notify = |node: usize| {
                 (node != at).then(|| {
                     *told.entry(node).or_insert_with(|| {
                         channels.push(Channel { from: at, to: node, chunks: 1, ring: None, path: Vec::new() });
@@ -66,14 +66,14 @@ pub fn direct(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
             };
             let targets: Vec<Endpoint> = turned(&outputs)
                 .into_iter()
-                .map(|node| Endpoint { node, place: Place::Output, at: output + begin, channel: tell(node) })
+                .map(|node| Endpoint { node, place: Place::Output, at: output + begin, channel: notify(node) })
                 .collect();
             let source = |node: usize| Endpoint { node, place: Place::Input, at: input + begin, channel: None };
             let sources: Vec<Endpoint> = turned(&inputs).into_iter().map(source).collect();
             // Who is read from and not written to must know when that is over.
             let read = turned(&inputs).into_iter().filter(|node| !outputs.contains(node));
-            let tells = read.filter_map(&mut tell).collect();
-            transfers.push(Transfer { at, sources, targets, tells, bytes: end - begin });
+            let notifies = read.filter_map(&mut notify).collect();
+            transfers.push(Transfer { at, sources, targets, notifies, bytes: end - begin });
         }
     }
     let longest = transfers.iter().map(|t: &Transfer| t.bytes).max().unwrap_or(0);

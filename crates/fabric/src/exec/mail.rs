@@ -1,45 +1,45 @@
 //! Tables of messages in the memory of PEs, which kernels and pretend PEs read alike.
 
-use super::lane::{Part, WIRE};
 use super::messages::ranges;
-use super::protocol::HALVES;
+use super::protocol::MESSAGE_SLOTS;
 use super::schedule::{Place, Schedule, Shape, GRAIN};
 use super::sim::Bound;
-use super::tables::{Rows, Table, Tables, ROW, SPOT};
+use super::tables::{Rows, Table, Tables, ENDPOINT, ROW};
+use super::worker::{Part, WIRE};
 use crate::planner::{lock, Algorithm, Item, Planner};
 use crate::{ffi, Error, Result};
 use std::sync::{Arc, Mutex};
 
 pub(crate) type Mail = Tables<Part>;
 
-/// Where a table's words of 64 bits are, the same on every PE: rings, what was read of those that this PE fills, rounds of lanes, then
+/// Where a table's words of 64 bits are, the same on every PE: rings, what was read of those that this PE fills, rounds of workers, then
 /// what only this PE has.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// Lanes of every PE.
-    pub lanes: usize,
+    /// Workers of every PE.
+    pub workers: usize,
     /// The first word that counts rounds.
     pub rounds: usize,
-    /// The first of the PE's own: its lanes' rows and spots.
+    /// The first of the PE's own: its workers' rows and endpoints.
     pub own: usize,
     /// All of them.
     pub words: usize,
     /// The first that says what was read, one for each channel.
-    pub read: usize,
+    pub consumed: usize,
 }
 
 impl Layout {
-    /// Of a table that [`super::messages()`] has made for so many lanes.
+    /// Of a table that [`super::messages()`] has made for so many workers.
     ///
     /// # Errors
-    /// A lane has more words than a kernel takes.
-    pub fn new(schedule: &Schedule, lanes: usize) -> Result<Self> {
-        let lanes = ranges(&schedule.call, lanes).len().max(1);
-        let read = (schedule.staging.iter().copied().max().unwrap_or(0) * WIRE / 8) as usize;
-        let rounds = read + schedule.channels.len();
+    /// A worker has more words than a kernel takes.
+    pub fn new(schedule: &Schedule, workers: usize) -> Result<Self> {
+        let workers = ranges(&schedule.call, workers).len().max(1);
+        let consumed = (schedule.staging.iter().copied().max().unwrap_or(0) * WIRE / 8) as usize;
+        let rounds = consumed + schedule.channels.len();
         let words = |node: usize| {
             let rows = schedule.transfers.iter().filter(|t| t.at == node);
-            rows.map(|t| ROW + (t.sources.len() + t.targets.len()) * SPOT).sum::<usize>() / lanes
+            rows.map(|t| ROW + (t.sources.len() + t.targets.len()) * ENDPOINT).sum::<usize>() / workers
         };
         let most = (0..schedule.pes).map(words).max().unwrap_or(0);
         if most > ffi::TANDEM_EXEC_MESSAGE_WORDS as usize {
@@ -49,37 +49,37 @@ impl Layout {
                 format!("a table of {most} words for {pes} PEs, expected {limit}"),
             ));
         }
-        let own = rounds + lanes;
-        Ok(Layout { lanes, rounds, own, words: own + most * lanes, read })
+        let own = rounds + workers;
+        Ok(Layout { workers, rounds, own, words: own + most * workers, consumed })
     }
 
-    /// What a node has of its own, and the rows of each of its lanes. `base` has the address of every node's first word.
+    /// What a node has of its own, and the rows of each of its workers. `base` has the address of every node's first word.
     pub fn own(&self, bound: &Bound, node: usize, base: &[u64]) -> (Vec<u64>, usize) {
         let schedule = &bound.schedule;
         let all: Vec<_> = schedule.transfers.iter().filter(|t| t.at == node).collect();
-        let rows = all.len() / self.lanes;
+        let rows = all.len() / self.workers;
         let mut out: Vec<u64> = Vec::new();
-        for lane in all.chunks(rows.max(1)) {
+        for worker in all.chunks(rows.max(1)) {
             let mut own = Rows::default();
-            for transfer in lane {
-                let begin = own.spots.len() / SPOT;
-                for spot in transfer.sources.iter().chain(&transfer.targets) {
-                    let (place, read, peer) = match spot.place {
+            for transfer in worker {
+                let begin = own.endpoints.len() / ENDPOINT;
+                for endpoint in transfer.sources.iter().chain(&transfer.targets) {
+                    let (place, consumed, peer) = match endpoint.place {
                         Place::Ring(ch) => {
                             let channel = &schedule.channels[ch];
                             let ring = channel.ring.map_or(0, |ring| ring.at) * WIRE;
                             let other = if channel.from == node { channel.to } else { channel.from };
-                            let read = base[channel.from] + 8 * (self.read + ch) as u64;
-                            (base[spot.node] + ring, read, bound.pes[other])
+                            let consumed = base[channel.from] + 8 * (self.consumed + ch) as u64;
+                            (base[endpoint.node] + ring, consumed, bound.pes[other])
                         }
-                        _ => (bound.address(spot, 0), 0, bound.pes[node]),
+                        _ => (bound.address(endpoint, 0), 0, bound.pes[node]),
                     };
-                    own.spots.extend([place, 0, read, peer as u64]);
+                    own.endpoints.extend([place, 0, consumed, peer as u64]);
                 }
                 let ends = (transfer.sources.len(), transfer.targets.len(), 0);
-                own.row(transfer.bytes, 0, schedule.chunk * WIRE, HALVES, begin, ends);
+                own.row(transfer.bytes, 0, schedule.chunk * WIRE, MESSAGE_SLOTS, begin, ends);
             }
-            out.extend(own.rows.iter().chain(&own.spots));
+            out.extend(own.rows.iter().chain(&own.endpoints));
         }
         (out, rows)
     }
@@ -87,7 +87,7 @@ impl Layout {
 
 /// The table of a call, built where there is none yet.
 pub(crate) fn table(tables: &Mutex<Mail>, shared: &Planner, item: &Item) -> Result<Arc<Table<Part>>> {
-    let shape = Shape { lanes: shared.tuning().lanes, chunk: GRAIN, slots: HALVES };
+    let shape = Shape { workers: shared.tuning().workers, chunk: GRAIN, slots: MESSAGE_SLOTS };
     let schedule = shared.table(item, &shape, Algorithm::Messages)?;
     let host = shared.team().size();
     let nodes: Vec<usize> = item.job.iter().copied().chain([host]).collect();
@@ -100,7 +100,7 @@ pub(crate) fn table(tables: &Mutex<Mail>, shared: &Planner, item: &Item) -> Resu
 fn build(shared: &Planner, bounds: Vec<Bound>) -> Result<Table<Part>> {
     let team = shared.team();
     let bound = bounds.first().ok_or_else(|| Error::invalid("collective", "nothing to do"))?;
-    let layout = Layout::new(&bound.schedule, shared.tuning().lanes)?;
+    let layout = Layout::new(&bound.schedule, shared.tuning().workers)?;
     let memory = team.alloc::<u64>(layout.words)?;
     let base = bound.workers().map(|pe| team.queue(pe).address(&memory)).collect::<Result<Vec<u64>>>()?;
     let mut parts = vec![None; team.size()];
@@ -112,10 +112,10 @@ fn build(shared: &Planner, bounds: Vec<Bound>) -> Result<Table<Part>> {
         team.write(pe, &memory.slice(layout.own..layout.own + own.len())?, &own)?;
         let at = |word: usize| base[node] + 8 * word as u64;
         parts[pe] = Some(Part {
-            lanes: at(layout.own),
+            workers: at(layout.own),
             rounds: at(layout.rounds),
-            lane_count: layout.lanes,
-            words: own.len() / layout.lanes,
+            worker_count: layout.workers,
+            words: own.len() / layout.workers,
             rows,
             numbers: bound.numbers,
         });

@@ -3,41 +3,41 @@
 //! So no PE needs to know that another one's buffers are ready, and a kernel can send data and flag in one store (the low-latency
 //! protocol of [`super::protocol`]).
 
-use super::protocol::HALVES;
+use super::protocol::MESSAGE_SLOTS;
 use super::schedule::{checked_without_plan, cut, Call, Channel, Endpoint, Place, Ring, Schedule, Transfer, GRAIN};
 use crate::plan::Operation;
 use crate::Result;
 
-/// Bytes of a lane: what one block sends with one word of data a thread.
-const LANE: u64 = 4096;
+/// Bytes of a worker: what one block sends with one word of data a thread.
+const WORKER_BYTES: u64 = 4096;
 
 /// The table in which each PE first sends what others need and then takes what has come: in this order, so that one block can do all
-/// of a lane's rows. Combinations are made in the order of the job, so that all PEs get the same bits.
+/// of a worker's rows. Combinations are made in the order of the job, so that all PEs get the same bits.
 ///
 /// # Errors
 /// Sizes beyond the maxima, or an operation on host memory.
-pub fn messages(call: &Call, pes: usize, lanes: usize) -> Result<Schedule> {
+pub fn messages(call: &Call, pes: usize, workers: usize) -> Result<Schedule> {
     checked_without_plan(call, pes)?;
-    let ranges = ranges(call, lanes);
+    let ranges = ranges(call, workers);
     let longest = ranges.iter().map(|(begin, end)| end - begin).max().unwrap_or(0);
     let mut table = Table { call, pes, transfers: Vec::new(), channels: Vec::new() };
     for (begin, end) in ranges {
-        table.lane(begin, end - begin);
+        table.worker(begin, end - begin);
     }
     let chunk = longest.next_multiple_of(GRAIN).max(GRAIN);
     let mut staging = vec![0; pes + 1];
     for ring in table.channels.iter_mut().filter_map(|channel| channel.ring.as_mut()) {
         ring.at = staging[ring.node];
-        staging[ring.node] += HALVES * chunk;
+        staging[ring.node] += MESSAGE_SLOTS * chunk;
     }
     let Table { transfers, channels, .. } = table;
-    Ok(Schedule { call: *call, pes, helpers: 0, chunk, slots: HALVES, transfers, channels, staging })
+    Ok(Schedule { call: *call, pes, helpers: 0, chunk, slots: MESSAGE_SLOTS, transfers, channels, staging })
 }
 
-/// The bytes of each part that the lanes do: all of them the same rows.
-pub(super) fn ranges(call: &Call, lanes: usize) -> Vec<(u64, u64)> {
-    let lanes = (lanes as u64).min(call.part.div_ceil(LANE)).max(1) as usize;
-    cut(call.part, &vec![1.0; lanes]).into_iter().filter(|(begin, end)| begin < end).collect()
+/// The bytes of each part that the workers do: all of them the same rows.
+pub(super) fn ranges(call: &Call, workers: usize) -> Vec<(u64, u64)> {
+    let workers = (workers as u64).min(call.part.div_ceil(WORKER_BYTES)).max(1) as usize;
+    cut(call.part, &vec![1.0; workers]).into_iter().filter(|(begin, end)| begin < end).collect()
 }
 
 struct Table<'a> {
@@ -60,7 +60,7 @@ impl Table<'_> {
     }
 
     /// All rows for bytes `[begin, begin + bytes)` of each part.
-    fn lane(&mut self, begin: u64, bytes: u64) {
+    fn worker(&mut self, begin: u64, bytes: u64) {
         let part = self.call.part;
         let operation = self.call.operation;
         let own = |pe: usize| pe as u64 * part + begin;
@@ -78,11 +78,11 @@ impl Table<'_> {
                     continue;
                 }
                 let input = if is_dealt { own(to) } else { begin };
-                let spot = self.ring(me, to);
-                arriving[to][me] = Some(spot);
+                let endpoint = self.ring(me, to);
+                arriving[to][me] = Some(endpoint);
                 match rows.last_mut() {
-                    Some(row) if !is_dealt => row.1.push(spot),
-                    _ => rows.push((input, vec![spot])),
+                    Some(row) if !is_dealt => row.1.push(endpoint),
+                    _ => rows.push((input, vec![endpoint])),
                 }
             }
             // What stays with the PE and is not combined.
@@ -93,10 +93,10 @@ impl Table<'_> {
                 _ => None,
             };
             if let Some((input, at)) = kept.filter(|_| !self.call.in_place) {
-                let spot = Endpoint { node: me, place: Place::Output, at, channel: None };
+                let endpoint = Endpoint { node: me, place: Place::Output, at, channel: None };
                 match rows.last_mut().filter(|_| !is_dealt) {
-                    Some(row) => row.1.push(spot),
-                    None => rows.push((input, vec![spot])),
+                    Some(row) => row.1.push(endpoint),
+                    None => rows.push((input, vec![endpoint])),
                 }
             }
             // In place, the PE's own numbers are overwritten only after they were sent.
@@ -104,8 +104,8 @@ impl Table<'_> {
             order[me] = waits.then(|| self.channel(me, me, None));
             for (at, targets) in rows {
                 let source = Endpoint { node: me, place: Place::Input, at, channel: None };
-                let tells = order[me].into_iter().collect();
-                self.transfers.push(Transfer { at: me, sources: vec![source], targets, tells, bytes });
+                let notifies = order[me].into_iter().collect();
+                self.transfers.push(Transfer { at: me, sources: vec![source], targets, notifies, bytes });
             }
         }
         for me in 0..self.pes {
@@ -117,15 +117,17 @@ impl Table<'_> {
                 let mine = Endpoint { node: me, place: Place::Input, at: input, channel: order[me] };
                 let sources = (0..self.pes).map(|u| arriving[me][u].unwrap_or(mine)).collect();
                 let target = Endpoint { node: me, place: Place::Output, at: begin, channel: None };
-                self.transfers.push(Transfer { at: me, sources, targets: vec![target], tells: Vec::new(), bytes });
+                self.transfers.push(Transfer { at: me, sources, targets: vec![target], notifies: Vec::new(), bytes });
                 continue;
             }
-            for (from, spot) in arriving[me].iter().enumerate().filter_map(|(from, spot)| spot.map(|s| (from, s))) {
+            for (from, endpoint) in
+                arriving[me].iter().enumerate().filter_map(|(from, endpoint)| endpoint.map(|s| (from, s)))
+            {
                 let at =
                     if matches!(operation, Operation::AllGather | Operation::AllToAll) { own(from) } else { begin };
                 let target = Endpoint { node: me, place: Place::Output, at, channel: None };
-                let sources = vec![spot];
-                self.transfers.push(Transfer { at: me, sources, targets: vec![target], tells: Vec::new(), bytes });
+                let sources = vec![endpoint];
+                self.transfers.push(Transfer { at: me, sources, targets: vec![target], notifies: Vec::new(), bytes });
             }
         }
     }

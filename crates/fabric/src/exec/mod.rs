@@ -3,14 +3,13 @@
 //! A [`schedule()`] turns a plan into a table of transfers, [`check()`] proves the table right, and [`predict()`] says how long it takes at
 //! the topology's rates. All three are pure. A [`sim::Run`] carries it out in host memory; on GPUs a kernel on each, or their copy
 //! engines, do. Small data goes as messages with a flag in every word: [`mail`] lays out their rings for kernels and for the sim alike, and a
-//! [`lane`] does in the sim what a block of the kernel does. [`crate::Collectives`] chooses.
+//! [`worker`] does in the sim what a block of the kernel does. [`crate::Collectives`] chooses.
 
 mod check;
 mod direct;
 mod element;
 #[allow(unsafe_code)]
 pub(crate) mod gpu;
-pub mod lane;
 pub mod mail;
 mod messages;
 pub mod protocol;
@@ -19,6 +18,7 @@ mod share;
 pub mod sim;
 mod tables;
 mod tuning;
+pub mod worker;
 
 pub(crate) use check::predict_each;
 pub use check::{check, predict};

@@ -1,4 +1,4 @@
-//! The rules by which PEs take turns. The sim runs this code ([`super::sim`], [`super::lane`]), the kernels are written after it, and a
+//! The rules by which PEs take turns. The sim runs this code ([`super::sim`], [`super::worker`]), the kernels are written after it, and a
 //! model checker runs through its interleavings (tests/exec_model.rs). Only [`whole`] is for kernels alone: the sim has no resident ones.
 //!
 //! A channel has two counters, each with one writer: chunks that are there, written by who fills, and chunks that were read,
@@ -56,12 +56,12 @@ pub fn is_there(there: &impl Word, c: u64) -> bool {
 }
 
 /// Says that chunk `c` is there, or was read.
-pub fn tell(counter: &impl Word, c: u64) {
+pub fn notify(counter: &impl Word, c: u64) {
     counter.store_release(c + 1);
 }
 
 /// Places for messages of the low-latency protocol between two PEs: rounds take turns.
-pub const HALVES: u64 = 2;
+pub const MESSAGE_SLOTS: u64 = 2;
 
 /// Whether round `round` (from 1) may be sent: its half was read. The receiver tells `read` the last round that it has read.
 ///
@@ -69,7 +69,7 @@ pub const HALVES: u64 = 2;
 /// It may not yet; the last round that was read.
 pub fn may_send(read: &impl Word, round: u64) -> Result<(), u64> {
     let read = read.load_acquire();
-    (round <= read + HALVES).then_some(()).ok_or(read)
+    (round <= read + MESSAGE_SLOTS).then_some(()).ok_or(read)
 }
 
 /// Sends 32 bits in round `round`.

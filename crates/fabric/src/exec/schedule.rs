@@ -41,8 +41,9 @@ pub struct Call {
 /// Choices that have no influence on the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Transfers that a node may do at the same time; trees are split into lanes to have as many, where they are large enough.
-    pub lanes: usize,
+    /// Transfers that a node may do at the same time; trees are split to have as many, where they are large enough. A worker does
+    /// one.
+    pub workers: usize,
     /// Bytes of a chunk; less where rings would outgrow [`MAX_STAGING`].
     pub chunk: u64,
     /// Chunks that fit into a ring.
@@ -107,7 +108,7 @@ pub struct Transfer {
     /// What gets the result.
     pub targets: Vec<Endpoint>,
     /// Channels that are told of each chunk besides those of the targets: of nodes whose input was read.
-    pub tells: Vec<usize>,
+    pub notifies: Vec<usize>,
     /// How much it is in all.
     pub bytes: u64,
 }
@@ -144,10 +145,10 @@ impl Schedule {
         transfer.bytes.div_ceil(self.chunk)
     }
 
-    /// Where chunk `c` of a transfer lies in the memory of a spot's place (of a ring: in the node's staging memory).
-    pub fn offset(&self, spot: &Endpoint, c: u64) -> u64 {
-        match spot.place {
-            Place::Input | Place::Output => spot.at + c * self.chunk,
+    /// Where chunk `c` of a transfer lies in the memory of an endpoint's place (of a ring: in the node's staging memory).
+    pub fn offset(&self, endpoint: &Endpoint, c: u64) -> u64 {
+        match endpoint.place {
+            Place::Input | Place::Output => endpoint.at + c * self.chunk,
             Place::Ring(channel) => self.channels[channel].ring.map_or(0, |r| r.at) + c % self.slots * self.chunk,
         }
     }
@@ -223,24 +224,24 @@ pub fn schedule(topology: &Topology, plan: &Plan, call: &Call, shape: &Shape) ->
             call.operation.name()
         )));
     }
-    if shape.chunk == 0 || !shape.chunk.is_multiple_of(GRAIN) || shape.slots == 0 || shape.lanes == 0 {
-        return Err(Error::Job(format!("a chunk is a multiple of {GRAIN} bytes; chunks, slots and lanes are not 0")));
+    if shape.chunk == 0 || !shape.chunk.is_multiple_of(GRAIN) || shape.slots == 0 || shape.workers == 0 {
+        return Err(Error::Job(format!("a chunk is a multiple of {GRAIN} bytes; chunks, slots and workers are not 0")));
     }
-    // As many lanes as the busiest node may have.
-    let mut lanes = shape.lanes;
+    // As many workers as the busiest node may have.
+    let mut workers = shape.workers;
     loop {
-        let mut builder = Builder::new(topology, request, call, lanes)?;
+        let mut builder = Builder::new(topology, request, call, workers)?;
         builder.steps(plan)?;
         let busiest = builder.busiest();
-        if lanes == 1 || busiest <= shape.lanes {
+        if workers == 1 || busiest <= shape.workers {
             return builder.finish(shape);
         }
-        lanes = (lanes * shape.lanes / busiest).clamp(1, lanes - 1);
+        workers = (workers * shape.workers / busiest).clamp(1, workers - 1);
     }
 }
 
-/// Bytes below which a lane is not worth its flags.
-pub(super) const LEAST_LANE: u64 = 16 << 10;
+/// Bytes below which a worker is not worth its flags.
+pub(super) const MIN_WORKER_BYTES: u64 = 16 << 10;
 
 struct Builder<'a> {
     call: &'a Call,
@@ -248,7 +249,7 @@ struct Builder<'a> {
     /// The devices of the job and of the helpers.
     devices: Vec<usize>,
     pes: usize,
-    lanes: usize,
+    workers: usize,
     transfers: Vec<Transfer>,
     channels: Vec<Channel>,
 }
@@ -272,11 +273,11 @@ struct Stream {
 }
 
 impl<'a> Builder<'a> {
-    fn new(topology: &'a Topology, request: &Request, call: &'a Call, lanes: usize) -> Result<Self> {
+    fn new(topology: &'a Topology, request: &Request, call: &'a Call, workers: usize) -> Result<Self> {
         let (mut devices, helpers, _) = request.devices(topology)?;
         let pes = devices.len();
         devices.extend(helpers);
-        Ok(Self { call, topology, devices, pes, lanes, transfers: Vec::new(), channels: Vec::new() })
+        Ok(Self { call, topology, devices, pes, workers, transfers: Vec::new(), channels: Vec::new() })
     }
 
     fn host(&self) -> usize {
@@ -317,10 +318,10 @@ impl<'a> Builder<'a> {
     }
 
     fn transfer(&mut self, at: usize, sources: Vec<Endpoint>, targets: Vec<Endpoint>, bytes: u64) {
-        self.transfers.push(Transfer { at, sources, targets, tells: Vec::new(), bytes });
+        self.transfers.push(Transfer { at, sources, targets, notifies: Vec::new(), bytes });
     }
 
-    /// Adds the hops after the first of `nodes`; returns the target of the first, and the spot where the last hop arrives: the
+    /// Adds the hops after the first of `nodes`; returns the target of the first, and the endpoint where the last hop arrives: the
     /// output of the last node, or a ring in it.
     fn way(&mut self, stops: &[Stop], stream: &Stream, is_ringed: bool) -> (Endpoint, Endpoint) {
         let mut first = None;
@@ -393,17 +394,17 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A range split into lanes.
+    /// A range split into parts, one a worker.
     fn split(&self, stream: &Stream, share: f64, trees: usize) -> Vec<Stream> {
-        let wanted = ((self.lanes as f64 * share * trees as f64) as u64).max(1);
-        let lanes = wanted.min(stream.bytes.div_ceil(LEAST_LANE)).max(1);
-        let ranges = cut(stream.bytes, &vec![1.0; lanes as usize]);
-        let lane = |(from, to): (u64, u64)| Stream {
+        let wanted = ((self.workers as f64 * share * trees as f64) as u64).max(1);
+        let workers = wanted.min(stream.bytes.div_ceil(MIN_WORKER_BYTES)).max(1);
+        let ranges = cut(stream.bytes, &vec![1.0; workers as usize]);
+        let part = |(from, to): (u64, u64)| Stream {
             bytes: to - from,
             input: stream.input + from,
             output: stream.output + from,
         };
-        ranges.into_iter().filter(|(from, to)| from < to).map(lane).collect()
+        ranges.into_iter().filter(|(from, to)| from < to).map(part).collect()
     }
 
     fn steps(&mut self, plan: &Plan) -> Result<()> {
@@ -435,12 +436,12 @@ impl<'a> Builder<'a> {
                     let weights: Vec<f64> = ways.iter().map(|w| w.0).collect();
                     for ((weight, stops), (begin, end)) in ways.iter().zip(cut(part, &weights)) {
                         let stream = Stream { bytes: end - begin, input: input + begin, output: output + begin };
-                        for lane in self.split(&stream, *weight, routes) {
+                        for part in self.split(&stream, *weight, routes) {
                             let from = stops[0].node;
                             let at = stops.get(1).map_or(from, |next| self.worker(from, next.node));
-                            let (first, _) = self.way(stops, &lane, false);
-                            let sources = vec![self.input(from, &lane)];
-                            self.transfer(at, sources, vec![first], lane.bytes);
+                            let (first, _) = self.way(stops, &part, false);
+                            let sources = vec![self.input(from, &part)];
+                            self.transfer(at, sources, vec![first], part.bytes);
                         }
                     }
                 }
@@ -481,15 +482,15 @@ impl<'a> Builder<'a> {
                     trees.get(i).map_or(Ok(Vec::new()), |t| t.paths.iter().map(|p| self.stops(p)).collect())
                 };
                 let (up, down) = (stops(collect)?, stops(spread)?);
-                for (k, lane) in self.split(&stream, shape[i].share.to_f64(), count).iter().enumerate() {
+                for (k, part) in self.split(&stream, shape[i].share.to_f64(), count).iter().enumerate() {
                     if is_one && !collect.is_empty() {
                         // Such a tree carries as much whatever its root is: in turns all PEs do the work, and each link is busy
                         // both ways from the beginning to the end.
                         let root = (root + k) % self.pes;
                         let (up, down) = rerooted(&down, root);
-                        self.tree(root, &up, &down, lane);
+                        self.tree(root, &up, &down, part);
                     } else {
-                        self.tree(root, &up, &down, lane);
+                        self.tree(root, &up, &down, part);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! Carries schedules out in host memory, one thread a node.
 
 use super::element::{combine, Combine, Kind};
-use super::protocol::{has_room, is_there, tell, Word};
+use super::protocol::{has_room, is_there, notify, Word};
 use super::schedule::{Endpoint, Place, Schedule};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ impl Bound {
         self.pes[..self.schedule.host()].iter().copied()
     }
 
-    /// Where chunk `c` of a spot is.
-    pub fn address(&self, spot: &Endpoint, c: u64) -> u64 {
-        let base = match spot.place {
+    /// Where chunk `c` of an endpoint is.
+    pub fn address(&self, endpoint: &Endpoint, c: u64) -> u64 {
+        let base = match endpoint.place {
             Place::Input => &self.input,
             Place::Output => &self.output,
             Place::Ring(_) => &self.staging,
         };
-        base.get(spot.node).copied().unwrap_or(0) + self.schedule.offset(spot, c)
+        base.get(endpoint.node).copied().unwrap_or(0) + self.schedule.offset(endpoint, c)
     }
 }
 
@@ -65,8 +65,8 @@ pub struct Stuck {
 /// The counters of one channel.
 #[derive(Debug, Default)]
 struct Counters {
-    there: AtomicU64,
-    read: AtomicU64,
+    produced: AtomicU64,
+    consumed: AtomicU64,
 }
 
 /// Schedules that are carried out together, as often as one likes. Counters only grow: in round `r` (from 0) chunk `c` of a
@@ -107,7 +107,7 @@ impl Run {
     ) -> Result<(), Stuck> {
         let round = self.rounds[pe].load_relaxed();
         self.rounds[pe].store_relaxed(round + 1);
-        tell(&self.ready[pe], round);
+        notify(&self.ready[pe], round);
         let mut random = seed | 1;
         let mut open: Vec<(usize, usize, u64)> = Vec::new();
         for (p, (bound, _)) in self.parts.iter().enumerate() {
@@ -152,12 +152,12 @@ impl Run {
                 }
             }
             transfer.targets.iter().for_each(|target| memory.write(bound.address(target, c), &sum));
-            let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.tells.iter().copied());
+            let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.notifies.iter().copied());
             let number = |ch: usize| round * schedule.channels[ch].chunks + c;
-            told.for_each(|ch| tell(&channels[ch].there, number(ch)));
+            told.for_each(|ch| notify(&channels[ch].produced, number(ch)));
             for source in &transfer.sources {
                 if let Place::Ring(ch) = source.place {
-                    tell(&channels[ch].read, number(ch));
+                    notify(&channels[ch].consumed, number(ch));
                 }
             }
             if c + 1 < schedule.chunks(transfer) {
@@ -174,25 +174,25 @@ impl Run {
         let (bound, channels) = &self.parts[p];
         let schedule = &bound.schedule;
         let transfer = &schedule.transfers[t];
-        let spots = || transfer.sources.iter().chain(&transfer.targets);
+        let endpoints = || transfer.sources.iter().chain(&transfer.targets);
         // Nobody's memory is touched before its owner has got here.
         let others =
-            spots().filter(|s| s.node != schedule.host()).map(|s| bound.pes[s.node]).filter(|&other| other != pe);
+            endpoints().filter(|s| s.node != schedule.host()).map(|s| bound.pes[s.node]).filter(|&other| other != pe);
         if let Some(other) = others.into_iter().find(|&other| !is_there(&self.ready[other], round)) {
             return Some((other, self.ready[other].load_relaxed(), round));
         }
         let number = |ch: usize| round * schedule.channels[ch].chunks + c;
         for s in &transfer.sources {
             let Some(ch) = s.channel else { continue };
-            if !is_there(&channels[ch].there, number(ch)) {
-                return Some((bound.pes[schedule.channels[ch].from], channels[ch].there.load_relaxed(), number(ch)));
+            if !is_there(&channels[ch].produced, number(ch)) {
+                return Some((bound.pes[schedule.channels[ch].from], channels[ch].produced.load_relaxed(), number(ch)));
             }
         }
         for s in &transfer.targets {
             let Place::Ring(ch) = s.place else { continue };
-            if !has_room(&channels[ch].read, number(ch), schedule.slots) {
+            if !has_room(&channels[ch].consumed, number(ch), schedule.slots) {
                 let wanted = number(ch) - schedule.slots;
-                return Some((bound.pes[schedule.channels[ch].to], channels[ch].read.load_relaxed(), wanted));
+                return Some((bound.pes[schedule.channels[ch].to], channels[ch].consumed.load_relaxed(), wanted));
             }
         }
         None
@@ -204,9 +204,9 @@ impl Run {
         for (bound, channels) in &self.parts {
             for (channel, counters) in bound.schedule.channels.iter().zip(channels) {
                 let wanted = ((round + 1) * channel.chunks).saturating_sub(1);
-                while bound.pes[channel.to] == pe && channel.chunks > 0 && !is_there(&counters.there, wanted) {
+                while bound.pes[channel.to] == pe && channel.chunks > 0 && !is_there(&counters.produced, wanted) {
                     if begun.elapsed() > timeout || is_over() {
-                        let seen = counters.there.load_relaxed();
+                        let seen = counters.produced.load_relaxed();
                         return Err(Stuck { waiter: pe, peer: bound.pes[channel.from], seen, wanted });
                     }
                     std::thread::yield_now();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tandem_cuda::ffi::tandem_stream;
 
 /// Tables that are kept.
-const MOST_TABLES: usize = 256;
+const MAX_TABLES: usize = 256;
 
 /// Schedules by their address, which the table keeps taken, and what they are bound to.
 type Key = Vec<(usize, Option<(Kind, Combine)>, Vec<u64>, Vec<u64>, Vec<u64>)>;
@@ -48,7 +48,7 @@ impl<A> Tables<A> {
         if let Some(table) = self.0.get(&key) {
             return Ok(table.clone());
         }
-        if self.0.len() >= MOST_TABLES {
+        if self.0.len() >= MAX_TABLES {
             self.0.clear();
         }
         let table = Arc::new(build(bounds)?);
@@ -90,19 +90,19 @@ impl<A: Send + Sync + 'static> Table<A> {
 }
 
 /// Words of 64 bits of the structs of the header.
-pub(crate) const SPOT: usize = size_of::<ffi::tandem_exec_spot>() / 8;
+pub(crate) const ENDPOINT: usize = size_of::<ffi::tandem_exec_endpoint>() / 8;
 pub(crate) const ROW: usize = size_of::<ffi::tandem_exec_transfer>() / 8;
-const _: () = assert!(SPOT == 4 && ROW == 6);
+const _: () = assert!(ENDPOINT == 4 && ROW == 6);
 
-/// Rows and spots as kernels read them.
+/// Rows and endpoints as kernels read them.
 #[derive(Default)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<u64>,
-    pub(crate) spots: Vec<u64>,
+    pub(crate) endpoints: Vec<u64>,
 }
 
 impl Rows {
-    /// Adds a row with the spots from `first` on: so many sources, targets, and places that are told.
+    /// Adds a row with the endpoints from `first` on: so many sources, targets, and places that are told.
     pub(crate) fn row(
         &mut self,
         bytes: u64,

@@ -16,13 +16,13 @@ pub struct Tuning {
     /// The same where there are only two PEs, whose trees save no bytes.
     pub direct_pair: u64,
     /// Rows of a table that a PE does at the same time, each by one block: enough to fill a link with stores.
-    pub lanes: usize,
+    pub workers: usize,
     /// Bytes of a chunk of a fused kernel, and chunks of a ring.
     pub chunk: u64,
     /// Likewise.
     pub slots: u64,
     /// From so many bytes on copy engines do what only copies: they reach 391 GB/s each way where stores reach 365, and cost
-    /// some microseconds a chunk. Sums of 1 GiB on two GPUs reached 361 GB/s with kernels of 128 lanes, 337 with 64, and 342 with
+    /// some microseconds a chunk. Sums of 1 GiB on two GPUs reached 361 GB/s with kernels of 128 workers, 337 with 64, and 342 with
     /// copy engines.
     pub engines: u64,
     /// Bytes of a chunk for copy engines, and chunks of a ring.
@@ -52,7 +52,7 @@ impl Default for Tuning {
             messages: 512 << 10,
             direct: 1 << 20,
             direct_pair: 16 << 20,
-            lanes: 128,
+            workers: 128,
             chunk: 256 << 10,
             slots: 4,
             engines: 96 << 20,
@@ -69,7 +69,7 @@ impl Default for Tuning {
     }
 }
 
-/// Of the usual one, with other choices: `lanes=64,engines=never,resident_split=16M`. Bytes may have the units K, M and G.
+/// Of the usual one, with other choices: `workers=64,engines=never,resident_split=16M`. Bytes may have the units K, M and G.
 impl FromStr for Tuning {
     type Err = Error;
 
@@ -77,7 +77,7 @@ impl FromStr for Tuning {
         let mut tuning = Self::default();
         for choice in text.split(',') {
             let set = choice.split_once('=').and_then(|(name, value)| tuning.set(name.trim(), value.trim()));
-            let names = "messages, direct, direct_pair, lanes, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, \
+            let names = "messages, direct, direct_pair, workers, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, \
                          resident_split, linger_ns, through_host, host_chunk or host_share";
             set.ok_or_else(|| Error::invalid("tuning", format!("found {choice:?}, expected NAME=VALUE of {names}")))?;
         }
@@ -91,7 +91,7 @@ impl Tuning {
             "messages" => self.messages = number(value)?,
             "direct" => self.direct = number(value)?,
             "direct_pair" => self.direct_pair = number(value)?,
-            "lanes" => self.lanes = number(value)?.clamp(1, 1024) as usize,
+            "workers" => self.workers = number(value)?.clamp(1, 1024) as usize,
             "chunk" => self.chunk = number(value)?,
             "slots" => self.slots = number(value)?,
             "engines" => self.engines = number(value)?,
@@ -132,13 +132,13 @@ pub(crate) const RESIDENT_BLOCKS: usize = 64;
 /// Those where a copy takes the way through host memory too, and behind them those for that way: 16 MiB took 47.4 us with 40 and 32, 48.4 with
 /// 48 and 32, 47.9 with 32 and 32, 48.5 with 40 and 40, 56 with 64 and 16, all with 8 % through host memory.
 pub(crate) const SPLIT_BLOCKS: usize = 40;
-pub(crate) const WAY_BLOCKS: usize = 32;
+pub(crate) const STAGED_BLOCKS: usize = 32;
 /// Bounds of the share of that way.
-pub(crate) const WAY_SHARES: (f64, f64) = (0.005, 0.2);
+pub(crate) const STAGED_SHARES: (f64, f64) = (0.005, 0.2);
 
 /// Where the share of that way begins: 0.08 was best for 16 MiB and 0.11 for 64 MiB, as the way takes some microseconds for anything at all.
-pub(crate) fn way_share(bytes: u64) -> f64 {
-    (0.12 - 0.12 * 5.3 * f64::from(1 << 20) / bytes.max(1) as f64).clamp(WAY_SHARES.0, WAY_SHARES.1)
+pub(crate) fn staged_share(bytes: u64) -> f64 {
+    (0.12 - 0.12 * 5.3 * f64::from(1 << 20) / bytes.max(1) as f64).clamp(STAGED_SHARES.0, STAGED_SHARES.1)
 }
 
 /// Blocks of the resident kernel that do a row of so many bytes. More fill the links sooner, and fewer are told and waited for sooner:
@@ -160,17 +160,17 @@ mod tests {
     fn choices_are_read() {
         let usual = Tuning::default();
         let found: Tuning =
-            "lanes=64, engines=never,resident_split=16M,through_host=false,host_share=0.5".parse().unwrap();
+            "workers=64, engines=never,resident_split=16M,through_host=false,host_share=0.5".parse().unwrap();
         let resident_split = 16 << 20;
         let wanted =
-            Tuning { lanes: 64, engines: u64::MAX, resident_split, through_host: false, host_share: 0.5, ..usual };
+            Tuning { workers: 64, engines: u64::MAX, resident_split, through_host: false, host_share: 0.5, ..usual };
         assert_eq!(found, wanted);
         for bad in [
             "",
-            "lanes",
-            "lanes=",
-            "lanes=-1",
-            "lane=3",
+            "workers",
+            "workers=",
+            "workers=-1",
+            "worker=3",
             "chunk=1T",
             "chunk=1MM",
             "host_share=nan",
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn more_bytes_take_a_larger_share_of_the_way_through_host_memory() {
-        let shares = [0, 1, 8 << 20, 16 << 20, 64 << 20, u64::MAX].map(way_share);
+        let shares = [0, 1, 8 << 20, 16 << 20, 64 << 20, u64::MAX].map(staged_share);
         assert!(
-            shares.windows(2).all(|w| w[0] <= w[1]) && shares[0] == WAY_SHARES.0 && shares[5] <= 0.12,
+            shares.windows(2).all(|w| w[0] <= w[1]) && shares[0] == STAGED_SHARES.0 && shares[5] <= 0.12,
             "{shares:?}"
         );
         assert!((shares[3] - 0.08).abs() < 0.005 && (shares[4] - 0.11).abs() < 0.005, "{shares:?}");

@@ -133,7 +133,7 @@ impl Worker {
     /// caller's again when the transfer returns. A failed device uses none.
     fn release(&self) {
         if self.slots.iter().any(|slot| matches!(slot.block, Block::None)) {
-            let _ = self.queue.lane().synchronize();
+            let _ = self.queue.commands().synchronize();
         }
     }
 
@@ -215,7 +215,7 @@ impl Worker {
             }
         }
         let bytes = (self.slots.len() * self.bytes) as u64;
-        team.core().settle(self.queue.lane(), self.via, 0, bytes)
+        team.core().settle(self.queue.commands(), self.via, 0, bytes)
     }
 }
 

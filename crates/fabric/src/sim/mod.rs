@@ -93,7 +93,7 @@ impl machine::Machine for Machine {
         Ok(Arc::new(Faults(Mutex::new(vec![None; size]))))
     }
 
-    fn lane(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
+    fn command_queue(&self, pe: usize, seat: Option<Arc<dyn Seat>>) -> Result<Arc<dyn machine::CommandQueue>> {
         let shared = Arc::new(Shared::default());
         let worker = Worker { memory: self.memory.clone(), _seat: seat };
         let (mine, name) = (shared.clone(), self.name(pe));

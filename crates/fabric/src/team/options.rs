@@ -1,7 +1,7 @@
 //! How a team is opened, and what that means for its world.
 
 use crate::machine::Links;
-use crate::rank::MOST_PES;
+use crate::rank::MAX_PES;
 use crate::{Error, Result};
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ pub(super) type Shape = (u64, Vec<u64>, Links);
 
 pub(super) fn shape(pes: usize, options: &Options, window: u64) -> Result<Shape> {
     let op = "open a team";
-    if !(1..=MOST_PES).contains(&pes) {
-        return Err(Error::invalid(op, format!("{pes} PEs; a team has 1 to {MOST_PES}")));
+    if !(1..=MAX_PES).contains(&pes) {
+        return Err(Error::invalid(op, format!("{pes} PEs; a team has 1 to {MAX_PES}")));
     }
     /// 48-bit addresses, with room for other things.
     const LARGEST_WINDOW: u64 = 1 << 42;

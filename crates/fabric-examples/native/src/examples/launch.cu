@@ -9,7 +9,7 @@ using namespace tandem;
 namespace {
 
 constexpr uint32_t THREADS = 256;
-constexpr uint64_t MOST_BLOCKS = 1024;
+constexpr uint64_t MAX_BLOCKS = 1024;
 
 __global__ void shift_kernel(const __grid_constant__ tandem_team team, int32_t* slot) { examples::shift(team, slot); }
 
@@ -37,7 +37,7 @@ fabric::GlobalArray<uint64_t> array_of(const tandem_team& team, const tandem_arr
     return fabric::GlobalArray<uint64_t>(team, reinterpret_cast<uint64_t*>(array.part), array.length, array.block);
 }
 
-uint32_t blocks_for(uint64_t count) { return uint32_t(count < MOST_BLOCKS ? count : MOST_BLOCKS); }
+uint32_t blocks_for(uint64_t count) { return uint32_t(count < MAX_BLOCKS ? count : MAX_BLOCKS); }
 
 }  // namespace
 

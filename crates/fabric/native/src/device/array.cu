@@ -6,7 +6,7 @@ using namespace tandem::fabric;
 namespace {
 
 constexpr uint32_t THREADS = 256;
-constexpr uint64_t MOST_BLOCKS = 1056;
+constexpr uint64_t MAX_BLOCKS = 1056;
 
 template <class T>
 __global__ void assign_kernel(const __grid_constant__ GlobalArray<T> to, const __grid_constant__ GlobalArray<T> from) {
@@ -23,7 +23,7 @@ template <class Word> int32_t assign(const tandem_team& team, const tandem_array
     const uint64_t here = target.local_length();
     if (here == 0) return TANDEM_OK;
     const uint64_t blocks = (here + THREADS - 1) / THREADS;
-    assign_kernel<<<uint32_t(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(target, source);
+    assign_kernel<<<uint32_t(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS), THREADS, 0, stream>>>(target, source);
     return int32_t(cudaGetLastError());
 }
 

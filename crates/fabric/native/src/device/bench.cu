@@ -5,7 +5,7 @@ using namespace tandem::fabric;
 
 namespace {
 
-constexpr uint32_t MOST_THREADS = 1024;
+constexpr uint32_t MAX_THREADS = 1024;
 
 template <class Group> __device__ void transfer(const tandem_team& team, const tandem_bench_transfer_args& args,
                                                 uint64_t at, uint64_t vectors, Group group) {
@@ -20,7 +20,7 @@ template <class Group> __device__ void transfer(const tandem_team& team, const t
 
 /// Each block, or its first thread or warp, moves its part of each round, and is quiet at the end. A kernel for each scope:
 /// a thread on its own may have registers that the threads of a block may not.
-template <int32_t SCOPE> __global__ void __launch_bounds__(SCOPE == TANDEM_SCOPE_BLOCK ? MOST_THREADS : 32)
+template <int32_t SCOPE> __global__ void __launch_bounds__(SCOPE == TANDEM_SCOPE_BLOCK ? MAX_THREADS : 32)
     transfer_kernel(const __grid_constant__ tandem_team team, const __grid_constant__ tandem_bench_transfer_args args) {
     const uint64_t vectors = args.bytes / 16, part = (vectors + gridDim.x - 1) / gridDim.x;
     const uint64_t begin = part * blockIdx.x < vectors ? part * blockIdx.x : vectors;
@@ -86,7 +86,7 @@ template <int32_t FORM> __global__ void pingpong_kernel(const __grid_constant__ 
 
 extern "C" int32_t tandem_bench_transfer(const tandem_team* team, const tandem_bench_transfer_args* args,
                                          tandem_stream stream) {
-    if (team == nullptr || args == nullptr || args->blocks == 0 || args->threads == 0 || args->threads > MOST_THREADS ||
+    if (team == nullptr || args == nullptr || args->blocks == 0 || args->threads == 0 || args->threads > MAX_THREADS ||
         args->threads % 32 != 0 || (args->to | args->from | args->bytes) % 16 != 0 || args->bytes == 0 ||
         args->room == 0 || args->room % args->bytes != 0 || args->peer >= team->size) {
         return TANDEM_INVALID;

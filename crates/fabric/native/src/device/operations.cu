@@ -6,11 +6,11 @@ using namespace tandem::fabric;
 namespace {
 
 constexpr uint32_t THREADS = 256;
-constexpr uint64_t MOST_BLOCKS = 1024;
+constexpr uint64_t MAX_BLOCKS = 1024;
 
 uint32_t blocks_for(uint64_t threads) {
     const uint64_t blocks = (threads + THREADS - 1) / THREADS;
-    return uint32_t(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+    return uint32_t(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS);
 }
 
 template <class T> __device__ T amo(const tandem_fabric_atomic_args& args, T* word) {

@@ -16,29 +16,32 @@ using fabric::wait_until;
 template <class T> __device__ __forceinline__ T* pointer(uint64_t at) { return reinterpret_cast<T*>(at); }
 
 /// Waits for all that a chunk of a row needs. Number `number` is its place in the channels' counting.
-__device__ __forceinline__ bool may_go(const tandem_team& team, const tandem_exec_transfer& row,
-                                       const tandem_exec_spot* spots, uint64_t number) {
+__device__ __forceinline__ bool wait_for_endpoints(const tandem_team& team, const tandem_exec_transfer& row,
+                                                   const tandem_exec_endpoint* endpoints, uint64_t number) {
     for (uint32_t s = 0; s < row.sources; s++) {
-        const tandem_exec_spot& spot = spots[s];
-        if (spot.there == 0) continue;
-        if (!wait_until(team, pointer<uint64_t>(spot.there), Compare::gt, number, uint32_t(spot.peer))) return false;
+        const tandem_exec_endpoint& endpoint = endpoints[s];
+        if (endpoint.produced == 0) continue;
+        if (!wait_until(team, pointer<uint64_t>(endpoint.produced), Compare::gt, number, uint32_t(endpoint.peer)))
+            return false;
     }
     for (uint32_t t = row.sources; t < row.sources + row.targets; t++) {
-        const tandem_exec_spot& spot = spots[t];
-        if (spot.read == 0 || number < row.slots) continue;
+        const tandem_exec_endpoint& endpoint = endpoints[t];
+        if (endpoint.consumed == 0 || number < row.slots) continue;
         const uint64_t freed = number - row.slots;
-        if (!wait_until(team, pointer<uint64_t>(spot.read), Compare::gt, freed, uint32_t(spot.peer))) return false;
+        if (!wait_until(team, pointer<uint64_t>(endpoint.consumed), Compare::gt, freed, uint32_t(endpoint.peer)))
+            return false;
     }
     return true;
 }
 
-/// Says that a chunk of a row is there, and was read.
-__device__ __forceinline__ void tell(const tandem_exec_transfer& row, const tandem_exec_spot* spots, uint64_t number) {
+/// Raises the counters: a chunk of a row was produced, and consumed.
+__device__ __forceinline__ void notify(const tandem_exec_transfer& row, const tandem_exec_endpoint* endpoints,
+                                       uint64_t number) {
     using fabric::Order;
     // One fence for all words: it makes what the block wrote visible before them.
     fabric::detail::fence_acq_rel();
-    for (uint32_t s = 0; s < row.sources + row.targets + row.tells; s++) {
-        const uint64_t word = s < row.sources ? spots[s].read : spots[s].there;
+    for (uint32_t s = 0; s < row.sources + row.targets + row.notifies; s++) {
+        const uint64_t word = s < row.sources ? endpoints[s].consumed : endpoints[s].produced;
         if (word != 0) fabric::detail::store<Order::relaxed>(pointer<uint64_t>(word), number + 1);
     }
 }
@@ -52,14 +55,15 @@ __device__ void open_and_close(const tandem_team& team, const tandem_exec_table&
         uint64_t* theirs = fabric::remote_ptr(team, mine, thread);
         if (theirs != nullptr) fabric::detail::store<Order::release>(theirs, round + 1);
     }
-    const tandem_exec_spot* awaited = pointer<const tandem_exec_spot>(table.awaited);
+    const tandem_exec_endpoint* awaited = pointer<const tandem_exec_endpoint>(table.awaited);
     for (uint32_t i = thread; i < table.awaited_count; i += blockDim.x) {
         const uint64_t all = (round + 1) * awaited[i].at;
-        if (!wait_until(team, pointer<uint64_t>(awaited[i].there), Compare::ge, all, uint32_t(awaited[i].peer))) break;
+        if (!wait_until(team, pointer<uint64_t>(awaited[i].produced), Compare::ge, all, uint32_t(awaited[i].peer)))
+            break;
     }
 }
 
-template <class T, int HOW>
+template <class T, int OP>
 __global__ void __launch_bounds__(THREADS) fused_kernel(const tandem_team team, const tandem_exec_table table) {
     uint64_t* rounds = pointer<uint64_t>(table.rounds) + blockIdx.x;
     const uint64_t round = *rounds;
@@ -68,7 +72,7 @@ __global__ void __launch_bounds__(THREADS) fused_kernel(const tandem_team team, 
     if (blockIdx.x == table.transfer_count) return open_and_close(team, table, round);
 
     const tandem_exec_transfer row = pointer<const tandem_exec_transfer>(table.transfers)[blockIdx.x];
-    const tandem_exec_spot* spots = pointer<const tandem_exec_spot>(table.spots) + row.first;
+    const tandem_exec_endpoint* endpoints = pointer<const tandem_exec_endpoint>(table.endpoints) + row.first;
     bool is_ready = true;
     if (threadIdx.x < team.size && (row.touches >> threadIdx.x & 1) != 0) {
         const uint64_t* word = pointer<const uint64_t>(table.ready) + threadIdx.x;
@@ -79,24 +83,26 @@ __global__ void __launch_bounds__(THREADS) fused_kernel(const tandem_team team, 
     for (uint64_t c = 0; c < chunks; c++) {
         const uint64_t number = round * chunks + c;
         bool goes = true;
-        if (threadIdx.x == 0) goes = may_go(team, row, spots, number);
+        if (threadIdx.x == 0) goes = wait_for_endpoints(team, row, endpoints, number);
         if (!Block().all(goes)) return;
         const uint64_t begin = c * row.chunk, slot = c % row.slots * row.chunk;
         const uint64_t bytes = row.bytes - begin < row.chunk ? row.bytes - begin : row.chunk;
-        const auto place = [&](const tandem_exec_spot& spot) { return spot.at + (spot.read != 0 ? slot : begin); };
-        const auto source = [&](uint32_t s) { return place(spots[s]); };
-        const auto target = [&](uint32_t t) { return place(spots[row.sources + t]); };
-        move<T, HOW>(source, row.sources, target, row.targets, bytes, threadIdx.x, blockDim.x);
+        const auto place = [&](const tandem_exec_endpoint& endpoint) {
+            return endpoint.at + (endpoint.consumed != 0 ? slot : begin);
+        };
+        const auto source = [&](uint32_t s) { return place(endpoints[s]); };
+        const auto target = [&](uint32_t t) { return place(endpoints[row.sources + t]); };
+        move<T, OP>(source, row.sources, target, row.targets, bytes, threadIdx.x, blockDim.x);
         __syncthreads();
-        if (threadIdx.x == 0) tell(row, spots, number);
+        if (threadIdx.x == 0) notify(row, endpoints, number);
     }
 }
 
-template <class T, int HOW> __global__ void __launch_bounds__(THREADS) combine_kernel(const tandem_exec_move args) {
+template <class T, int OP> __global__ void __launch_bounds__(THREADS) combine_kernel(const tandem_exec_move args) {
     const auto source = [&](uint32_t s) { return args.at[s]; };
     const auto target = [&](uint32_t t) { return args.at[args.sources + t]; };
     const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    move<T, HOW>(source, args.sources, target, args.targets, args.bytes, thread, uint64_t(gridDim.x) * blockDim.x);
+    move<T, OP>(source, args.sources, target, args.targets, args.bytes, thread, uint64_t(gridDim.x) * blockDim.x);
 }
 
 /// Blocks of a kernel that does nothing else on its device: one a multiprocessor is enough to fill the links, and leaves
@@ -108,8 +114,8 @@ constexpr uint32_t COMBINE_BLOCKS = 128;
 }  // namespace tandem
 
 extern "C" int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream) {
-    tandem::exec::with_kind(table->kind, table->how, [&](auto number, auto how) {
-        tandem::exec::fused_kernel<decltype(number), decltype(how)::value>
+    tandem::exec::with_kind(table->kind, table->op, [&](auto number, auto op) {
+        tandem::exec::fused_kernel<decltype(number), decltype(op)::value>
             <<<table->transfer_count + 1, tandem::exec::THREADS, 0, stream>>>(*team, *table);
     });
     return int32_t(cudaGetLastError());
@@ -122,8 +128,8 @@ extern "C" int32_t tandem_exec_fused_limit(uint32_t* blocks) {
     if (error == cudaSuccess) error = tandem::exec::load_messages();
     if (error == cudaSuccess) error = tandem::exec::load_resident();
     for (int32_t kind = TANDEM_EXEC_U32; kind <= TANDEM_EXEC_BYTES && error == cudaSuccess; kind++) {
-        for (int32_t how = TANDEM_EXEC_SUM; how <= TANDEM_EXEC_MAX && error == cudaSuccess; how++) {
-            tandem::exec::with_kind(kind, how, [&](auto number, auto h) {
+        for (int32_t op = TANDEM_EXEC_SUM; op <= TANDEM_EXEC_MAX && error == cudaSuccess; op++) {
+            tandem::exec::with_kind(kind, op, [&](auto number, auto h) {
                 int each = 0;
                 constexpr auto kernel = tandem::exec::fused_kernel<decltype(number), decltype(h)::value>;
                 constexpr auto other = tandem::exec::combine_kernel<decltype(number), decltype(h)::value>;
@@ -141,10 +147,10 @@ extern "C" int32_t tandem_exec_fused_limit(uint32_t* blocks) {
 }
 
 extern "C" int32_t tandem_exec_combine(const tandem_exec_move* move, tandem_stream stream) {
-    tandem::exec::with_kind(move->kind, move->how, [&](auto number, auto how) {
+    tandem::exec::with_kind(move->kind, move->op, [&](auto number, auto op) {
         const uint64_t blocks = move->bytes / (16 * tandem::exec::THREADS) + 1;
         const uint32_t grid = uint32_t(blocks < tandem::exec::COMBINE_BLOCKS ? blocks : tandem::exec::COMBINE_BLOCKS);
-        tandem::exec::combine_kernel<decltype(number), decltype(how)::value>
+        tandem::exec::combine_kernel<decltype(number), decltype(op)::value>
             <<<grid, tandem::exec::THREADS, 0, stream>>>(*move);
     });
     return int32_t(cudaGetLastError());

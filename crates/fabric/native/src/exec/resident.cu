@@ -1,4 +1,4 @@
-// A kernel that stays for a while and does what the host writes into a mailbox: a launch costs more than a small message.
+// The persistent kernel: it stays for a while and does what the host writes into a mailbox. A launch costs more than a small message.
 #include <cuda_runtime.h>
 
 #include "combine.cuh"
@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint32_t WORDS = TANDEM_EXEC_COMMAND_WORDS;
 constexpr uint32_t END = TANDEM_EXEC_COMMAND_END;
-constexpr uint32_t LOOKERS = TANDEM_EXEC_LOOKERS;
-/// How long a read of host memory takes.
-constexpr uint64_t LOOK_NS = 930;
+constexpr uint32_t POLLERS = TANDEM_EXEC_POLLERS;
+/// How long a read of host memory takes, in nanoseconds.
+constexpr uint64_t POLL_NS = 930;
 
 /// Bytes of a chunk on the way through host memory.
 constexpr uint64_t CHUNK = 8 << 10;
@@ -26,21 +26,21 @@ struct Command {
     __device__ uint32_t sources() const { return halves[2] & 0xff; }
     __device__ uint32_t targets() const { return halves[2] >> 8 & 0xff; }
     __device__ int32_t kind() const { return int32_t(halves[2] >> 16 & 0xff); }
-    __device__ int32_t how() const { return int32_t(halves[2] >> 24); }
+    __device__ int32_t op() const { return int32_t(halves[2] >> 24); }
     __device__ uint32_t blocks() const { return halves[3] & 0xffff; }
-    /// Blocks after these, for what goes through host memory, and what they do: TANDEM_EXEC_WAY_*.
-    __device__ uint32_t way_blocks() const { return halves[3] >> 16 & 0xff; }
-    __device__ uint32_t way() const { return halves[3] >> 24; }
-    __device__ uint64_t way_bytes() const { return halves[4]; }
+    /// Blocks after these, for what goes through host memory, and what they do: TANDEM_EXEC_STAGED_*.
+    __device__ uint32_t staged_blocks() const { return halves[3] >> 16 & 0xff; }
+    __device__ uint32_t staged_role() const { return halves[3] >> 24; }
+    __device__ uint64_t staged_bytes() const { return halves[4]; }
     __device__ uint64_t turn() const { return halves[5]; }
     __device__ uint64_t ring() const { return word(3); }
     __device__ uint64_t flags() const { return word(4); }
-    __device__ uint64_t at(uint32_t i) const { return word((way() == TANDEM_EXEC_WAY_NONE ? 2 : 5) + i); }
+    __device__ uint64_t at(uint32_t i) const { return word((staged_role() == TANDEM_EXEC_STAGED_NONE ? 2 : 5) + i); }
 };
 
-/// A warp looks for a command other than `last`: lane i reads word i, and all must have one number. 0 if there is none yet.
+/// A warp polls for a command other than `last`: its thread i reads word i, and all must have one number. 0 if there is none yet.
 /// Acquiring here costs less than a fence afterwards, which takes 0.6 us.
-__device__ __forceinline__ uint32_t look(const uint64_t* words, uint32_t last, uint32_t& half) {
+__device__ __forceinline__ uint32_t poll(const uint64_t* words, uint32_t last, uint32_t& half) {
     const uint64_t word = fabric::detail::load<fabric::Order::acquire>(words + threadIdx.x % 32);
     const uint32_t number = __shfl_sync(0xffffffffu, uint32_t(word >> 32), 0);
     if (!__all_sync(0xffffffffu, uint32_t(word >> 32) == number) || number == last || number == 0) return 0;
@@ -54,10 +54,10 @@ __device__ __forceinline__ void pause(uint64_t ns) {
 }
 
 /// The first block reads commands from the host and passes them on: blocks that all read from the host keep each other waiting, for 70 us
-/// where there are 32. A look takes long, so some warps look in turns, each at a copy of its own, as reads of one place wait for each other. None
-/// looks while others work: with that, calls one after the other were faster (docs/design/fabric.md).
-__device__ void lead(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended, uint64_t linger_ns,
-                     uint64_t timeout_ns) {
+/// where there are 32. A poll takes long, so some warps poll in turns, each a copy of its own, as reads of one place wait for each other. None
+/// polls while others work: with that, calls one after the other were faster (docs/design/fabric.md).
+__device__ void relay_commands(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last, uint64_t ended,
+                               uint64_t linger_ns, uint64_t timeout_ns) {
     using fabric::Order;
     /// The last command that was passed on, and how many blocks all of them gave something to do.
     __shared__ uint32_t newest;
@@ -67,15 +67,15 @@ __device__ void lead(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t las
         awaited = 0;
     }
     __syncthreads();
-    const uint32_t looker = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (looker >= LOOKERS) return;
+    const uint32_t poller = threadIdx.x / 32, warp_lane = threadIdx.x % 32;
+    if (poller >= POLLERS) return;
     const uint64_t* count = relay + WORDS;
-    pause(looker * LOOK_NS / LOOKERS);
+    pause(poller * POLL_NS / POLLERS);
     uint64_t begun = fabric::detail::now_ns();
     for (;;) {
         uint32_t half = 0;
-        const uint32_t number = look(mailbox->command + looker * WORDS, last, half);
-        const bool is_idle = number == 0 && looker == 0 && fabric::detail::now_ns() - begun > linger_ns;
+        const uint32_t number = poll(mailbox->command + poller * WORDS, last, half);
+        const bool is_idle = number == 0 && poller == 0 && fabric::detail::now_ns() - begun > linger_ns;
         if (number == 0 && __shfl_sync(0xffffffffu, is_idle, 0) == 0) {
             if (__shfl_sync(0xffffffffu, *reinterpret_cast<volatile uint32_t*>(&newest), 0) == END) return;
             continue;
@@ -86,18 +86,18 @@ __device__ void lead(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t las
         const uint32_t passed = number == 0 || all == 0 ? END : number;
         // Only who has seen the one before passes it on: who read it late is not taken for new.
         bool is_first = false;
-        if (lane == 0) {
+        if (warp_lane == 0) {
             is_first = atomicCAS(&newest, last, passed) == last;
             if (is_first) awaited += all;
         }
         is_first = __shfl_sync(0xffffffffu, is_first, 0);
         if (is_first) {
             // What was there before the command is visible at the system's scope already; who reads this acquires.
-            fabric::detail::store<Order::relaxed>(relay + lane, half | uint64_t(passed) << 32);
+            fabric::detail::store<Order::relaxed>(relay + warp_lane, half | uint64_t(passed) << 32);
             if (passed == END) {
                 // Whatever the host writes from here on is for the next kernel.
                 __syncwarp();
-                if (lane == 0) fabric::detail::store<Order::release>(&mailbox->ended, ended);
+                if (warp_lane == 0) fabric::detail::store<Order::release>(&mailbox->ended, ended);
                 return;
             }
         }
@@ -105,19 +105,19 @@ __device__ void lead(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t las
         begun = fabric::detail::now_ns();
         while (fabric::detail::load<Order::relaxed>(count) < *reinterpret_cast<volatile uint64_t*>(&awaited) &&
                fabric::detail::now_ns() - begun < timeout_ns) {}
-        pause(looker * LOOK_NS / LOOKERS);
+        pause(poller * POLL_NS / POLLERS);
         begun = fabric::detail::now_ns();
     }
 }
 
-/// The part of a copy that takes the way through host memory: the way's blocks take chunks in turns. Who sends tells the receiver, in
+/// The part of a copy that is staged in host memory: its blocks take chunks in turns. Who sends tells the receiver, in
 /// its memory, how many chunks are there. False where nothing came for too long.
-__device__ bool through_host(const Command& command, uint32_t block, uint64_t timeout_ns) {
+__device__ bool host_staged_copy(const Command& command, uint32_t block, uint64_t timeout_ns) {
     using fabric::Order;
     uint64_t* flag = reinterpret_cast<uint64_t*>(command.flags()) + block;
-    const bool is_sender = command.way() != TANDEM_EXEC_WAY_RECEIVE;
-    const uint64_t all = command.way_bytes(), first = command.bytes();
-    const uint64_t step = command.way_blocks() * CHUNK;
+    const bool is_sender = command.staged_role() != TANDEM_EXEC_STAGED_RECEIVE;
+    const uint64_t all = command.staged_bytes(), first = command.bytes();
+    const uint64_t step = command.staged_blocks() * CHUNK;
     uint64_t number = command.turn() << 32;
     for (uint64_t begin = block * CHUNK; begin < all; begin += step) {
         number++;
@@ -128,7 +128,7 @@ __device__ bool through_host(const Command& command, uint32_t block, uint64_t ti
             const auto target = [&](uint32_t t) {
                 return t == 0 ? command.ring() + begin : command.at(1) + first + begin;
             };
-            const uint32_t targets = command.way() == TANDEM_EXEC_WAY_SEND_AND_KEEP ? 2 : 1;
+            const uint32_t targets = command.staged_role() == TANDEM_EXEC_STAGED_SEND_AND_KEEP ? 2 : 1;
             move<uint8_t, TANDEM_EXEC_SUM>(source, 1, target, targets, bytes, threadIdx.x, blockDim.x);
             __syncthreads();
             if (threadIdx.x == 0) {
@@ -155,14 +155,14 @@ __device__ bool through_host(const Command& command, uint32_t block, uint64_t ti
 __global__ void __launch_bounds__(THREADS) resident_kernel(tandem_exec_mailbox* mailbox, uint64_t* relay, uint32_t last,
                                                            uint64_t ended, uint64_t linger_ns, uint64_t timeout_ns) {
     using fabric::Order;
-    if (blockIdx.x == 0) return lead(mailbox, relay, last, ended, linger_ns, timeout_ns);
+    if (blockIdx.x == 0) return relay_commands(mailbox, relay, last, ended, linger_ns, timeout_ns);
     __shared__ Command command;
     const uint32_t me = blockIdx.x - 1;
     for (;;) {
         if (threadIdx.x < 32) {
             // All threads of the block have read what the command before said: they have met since.
             uint32_t number = 0, half = 0;
-            while (number == 0) number = look(relay, last, half);
+            while (number == 0) number = poll(relay, last, half);
             command.halves[threadIdx.x] = half;
             if (threadIdx.x == 0) command.number = number;
         }
@@ -170,19 +170,19 @@ __global__ void __launch_bounds__(THREADS) resident_kernel(tandem_exec_mailbox* 
         last = command.number;
         if (last == END) return;
         const uint64_t begun = fabric::detail::now_ns();
-        const uint32_t blocks = command.blocks(), all = blocks + command.way_blocks();
+        const uint32_t blocks = command.blocks(), all = blocks + command.staged_blocks();
         bool is_done = me < all;
         if (me < blocks) {
-            with_kind(command.kind(), command.how(), [&](auto number, auto how) {
+            with_kind(command.kind(), command.op(), [&](auto number, auto op) {
                 const auto source = [&](uint32_t s) { return command.at(s); };
                 const auto target = [&](uint32_t t) { return command.at(command.sources() + t); };
                 const uint64_t thread = uint64_t(me) * blockDim.x + threadIdx.x;
-                move<decltype(number), decltype(how)::value>(source, command.sources(), target, command.targets(),
-                                                             command.bytes(), thread, uint64_t(blocks) * blockDim.x);
+                move<decltype(number), decltype(op)::value>(source, command.sources(), target, command.targets(),
+                                                            command.bytes(), thread, uint64_t(blocks) * blockDim.x);
             });
         } else if (me < all) {
             // If not, the host waits for this block in vain, and says so.
-            is_done = through_host(command, me - blocks, timeout_ns);
+            is_done = host_staged_copy(command, me - blocks, timeout_ns);
         }
         __syncthreads();
         if (threadIdx.x == 0 && is_done) {

@@ -62,9 +62,9 @@ impl Engines {
         let host = shared.through(items);
         let (chunk, slots) =
             if host > 0 { (tuning.host_chunk, HOST_SLOTS) } else { (tuning.engine_chunk, tuning.engine_slots) };
-        // Two lanes for trees that reduce and spread, one rooted at either side.
-        let lanes = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
-        let shape = Shape { lanes, chunk: chunk / items.len() as u64 / 16 * 16, slots };
+        // Two workers for trees that reduce and spread, one rooted at either side.
+        let workers = if items.iter().any(|item| item.call.operation == Operation::AllReduce) { 2 } else { 1 };
+        let shape = Shape { workers, chunk: chunk / items.len() as u64 / 16 * 16, slots };
         let table = |item: &Item| match shared.table(item, &shape, Algorithm::Planned(host)) {
             // A machine whose topology does not name its CPUs has no such way.
             Err(_) if host > 0 => shared.table(item, &shape, Algorithm::Planned(0)),
@@ -267,8 +267,8 @@ impl Enqueue<'_> {
                 for ch in transfer.sources.iter().filter_map(|s| s.channel) {
                     there.get(&(ch, c)).map_or(Ok(()), |event| sums.wait(event))?;
                 }
-                for spot in &transfer.targets {
-                    let Place::Ring(ch) = spot.place else { continue };
+                for endpoint in &transfer.targets {
+                    let Place::Ring(ch) = endpoint.place else { continue };
                     let Some(old) = c.checked_sub(schedule.slots) else { continue };
                     let freed = read.remove(&(ch, old));
                     freed.map_or(Ok(()), |event| {
@@ -284,8 +284,8 @@ impl Enqueue<'_> {
                 let local = if splits { self.stream(pe, STREAMS)? } else { stream.clone() };
                 self.copies(bound, transfer, c, bytes, combined, &stream, &local)?;
                 // After the copies: where nothing is summed, it is they that read the ring. `local` is this stream then.
-                for spot in &transfer.sources {
-                    if let Place::Ring(ch) = spot.place {
+                for endpoint in &transfer.sources {
+                    if let Place::Ring(ch) = endpoint.place {
                         let event = Arc::new(sums.record()?);
                         self.steps.push((pe, event.clone()));
                         read.insert((ch, c), event);
@@ -339,7 +339,7 @@ impl Enqueue<'_> {
             at[carried..carried + more].copy_from_slice(&all[done..done + more]);
             at[carried + more] = to;
             let sources = (carried + more) as u32;
-            let args = ffi::tandem_exec_move { at, bytes, sources, targets: 1, kind: kind as i32, how: how as i32 };
+            let args = ffi::tandem_exec_move { at, bytes, sources, targets: 1, kind: kind as i32, op: how as i32 };
             // SAFETY: the addresses are of buffers of this world, which the caller's items keep until this is on a stream, and
             // which are not freed before the queues, which wait for this stream, have got past it.
             sums.call("combine", |raw| unsafe { ffi::tandem_exec_combine(&args, raw) })?;
@@ -374,7 +374,7 @@ impl Enqueue<'_> {
                 let mut at = [0; 16];
                 (at[0], at[1]) = (from, to);
                 let kind = ffi::TANDEM_EXEC_BYTES;
-                let args = ffi::tandem_exec_move { at, bytes, sources: 1, targets: 1, kind, how: 0 };
+                let args = ffi::tandem_exec_move { at, bytes, sources: 1, targets: 1, kind, op: 0 };
                 // SAFETY: as for sums.
                 stream.call("copy", |raw| unsafe { ffi::tandem_exec_combine(&args, raw) })?;
                 continue;

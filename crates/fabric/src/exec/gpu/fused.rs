@@ -2,9 +2,9 @@
 
 use super::super::schedule::{Endpoint, Place, Shape};
 use super::super::sim::Bound;
-use super::super::tables::{numbers, Rows, Table, Tables, ROW, SPOT};
+use super::super::tables::{numbers, Rows, Table, Tables, ENDPOINT, ROW};
 use crate::planner::{lock, Item, Planner};
-use crate::rank::MOST_PES;
+use crate::rank::MAX_PES;
 use crate::world::PinnedLoan;
 use crate::{ffi, Error, Result, Symmetric};
 use std::sync::{Arc, Mutex};
@@ -16,19 +16,19 @@ pub(super) type Fused = Tables<ffi::tandem_exec_table>;
 /// what copy engines of several GPUs are ordered by; else nothing is done and false comes back.
 pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, items: &[Item]) -> Result<bool> {
     let tuning = shared.tuning();
-    let make = |lanes: usize| {
-        let lanes = (lanes.min(blocks.saturating_sub(1)) / items.len()).max(1);
-        let shape = Shape { lanes, chunk: tuning.chunk / items.len() as u64 / 16 * 16, slots: tuning.slots };
+    let make = |workers: usize| {
+        let workers = (workers.min(blocks.saturating_sub(1)) / items.len()).max(1);
+        let shape = Shape { workers, chunk: tuning.chunk / items.len() as u64 / 16 * 16, slots: tuning.slots };
         let table = |item: &Item| shared.table(item, &shape, shared.way(item));
         items.iter().map(table).collect::<Result<Vec<_>>>()
     };
-    let mut schedules = make(tuning.lanes)?;
+    let mut schedules = make(tuning.workers)?;
     let has_host = schedules.iter().any(|s| s.staging[s.host()] > 0);
     if has_host && !shared.is_recording() {
         return Ok(false);
     }
     if has_host {
-        schedules = make(tuning.lanes.min(HOST_LANES))?;
+        schedules = make(tuning.workers.min(HOST_WORKERS))?;
     }
     let (bounds, staging) = shared.bind(items, schedules, NO_HOST)?;
     let build = |bounds| build(shared, bounds, staging, blocks);
@@ -41,7 +41,7 @@ pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, ite
 }
 
 /// Rows of a PE where some go through host memory: the blocks that wait for words there slow each other down.
-const HOST_LANES: usize = 16;
+const HOST_WORKERS: usize = 16;
 /// Where the rings in host memory would begin, until there are some.
 const NO_HOST: u64 = 1;
 
@@ -62,8 +62,8 @@ fn host_memory(shared: &Planner, bounds: &mut [Bound], channels: usize) -> Resul
 
 /// Where a table's words are, the same on every PE: readiness, counters of channels, rounds of blocks, then what only this PE has.
 struct Layout {
-    there: usize,
-    read: usize,
+    produced: usize,
+    consumed: usize,
     rounds: usize,
     own: usize,
 }
@@ -94,22 +94,22 @@ fn build(
         return Err(Error::NotResident(problem));
     }
     let layout = Layout {
-        there: MOST_PES,
-        read: MOST_PES + channels,
-        rounds: MOST_PES + 2 * channels,
-        own: MOST_PES + 2 * channels + most + 1,
+        produced: MAX_PES,
+        consumed: MAX_PES + channels,
+        rounds: MAX_PES + 2 * channels,
+        own: MAX_PES + 2 * channels + most + 1,
     };
     let mut own: Vec<Own> = (0..pes).map(|_| Own::default()).collect();
     // The memory's address is needed to fill it, so its size is computed first.
-    let spots = |pe: usize| {
+    let endpoints = |pe: usize| {
         let of = |b: &Bound| {
             let mine = b.schedule.transfers.iter().filter(|t| b.pes[t.at] == pe);
             let awaited = b.schedule.channels.iter().filter(|c| b.pes[c.to] == pe).count();
-            mine.map(|t| t.sources.len() + t.targets.len() + t.tells.len()).sum::<usize>() + awaited
+            mine.map(|t| t.sources.len() + t.targets.len() + t.notifies.len()).sum::<usize>() + awaited
         };
         bounds.iter().map(of).sum::<usize>()
     };
-    let words = (0..pes).map(|pe| layout.own + rows(pe) * ROW + spots(pe) * SPOT).max().unwrap_or(0);
+    let words = (0..pes).map(|pe| layout.own + rows(pe) * ROW + endpoints(pe) * ENDPOINT).max().unwrap_or(0);
     let memory = team.alloc::<u64>(words)?;
     let host = host_memory(shared, &mut bounds, channels)?;
     let counters = host.as_ref().map_or(0, |host| (host.address() + host.len() as u64) - 16 * channels as u64);
@@ -127,21 +127,21 @@ fn build(
             args.push(None);
             continue;
         }
-        let (spots, awaited) =
-            (layout.own + own.table.rows.len(), layout.own + own.table.rows.len() + own.table.spots.len());
+        let (endpoints, awaited) =
+            (layout.own + own.table.rows.len(), layout.own + own.table.rows.len() + own.table.endpoints.len());
         args.push(Some(ffi::tandem_exec_table {
             transfers: at(pe, layout.own)?,
-            spots: at(pe, spots)?,
+            endpoints: at(pe, endpoints)?,
             awaited: at(pe, awaited)?,
             rounds: at(pe, layout.rounds)?,
             ready: at(pe, 0)?,
             touched_by: own.touched_by,
             transfer_count: count as u32,
-            awaited_count: (own.awaited.len() / SPOT) as u32,
+            awaited_count: (own.awaited.len() / ENDPOINT) as u32,
             kind,
-            how,
+            op: how,
         }));
-        let all: Vec<u64> = [own.table.rows, own.table.spots, own.awaited].concat();
+        let all: Vec<u64> = [own.table.rows, own.table.endpoints, own.awaited].concat();
         team.write(pe, &memory.slice(layout.own..layout.own + all.len())?, &all)?;
     }
     Ok(Table::new(args, vec![memory.cast()?, staging], host, bounds))
@@ -165,46 +165,46 @@ fn fill(
         let is_apart = shared.team().reaches(from, to).is_err() || shared.team().reaches(to, from).is_err();
         match is_apart {
             true => Ok(counters + 16 * (first + ch) as u64 + 8 * u64::from(is_read)),
-            false if is_read => at(from, layout.read + first + ch),
-            false => at(to, layout.there + first + ch),
+            false if is_read => at(from, layout.consumed + first + ch),
+            false => at(to, layout.produced + first + ch),
         }
     };
-    let there = |ch: usize| counter(ch, false);
-    let read = |ch: usize| counter(ch, true);
+    let produced = |ch: usize| counter(ch, false);
+    let consumed = |ch: usize| counter(ch, true);
     for transfer in &schedule.transfers {
         let me = bound.pes[transfer.at];
-        let begin = own[me].table.spots.len() / SPOT;
+        let begin = own[me].table.endpoints.len() / ENDPOINT;
         let mut touches = 0u64;
         let peer = |ch: usize, is_source: bool| {
             let channel = &schedule.channels[ch];
             bound.pes[if is_source { channel.from } else { channel.to }] as u64
         };
-        let mut add = |spot: &Endpoint, is_source: bool| -> Result<()> {
-            let ring = match spot.place {
-                Place::Ring(ch) => read(ch)?,
+        let mut add = |endpoint: &Endpoint, is_source: bool| -> Result<()> {
+            let ring = match endpoint.place {
+                Place::Ring(ch) => consumed(ch)?,
                 _ => 0,
             };
-            let word = spot.channel.map_or(Ok(0), there)?;
-            let with = spot.channel.map_or(0, |ch| peer(ch, is_source));
-            let other = bound.pes[spot.node];
+            let word = endpoint.channel.map_or(Ok(0), produced)?;
+            let with = endpoint.channel.map_or(0, |ch| peer(ch, is_source));
+            let other = bound.pes[endpoint.node];
             // Host memory belongs to no PE.
             if other != me && other < own.len() {
                 touches |= 1 << other;
                 own[other].touched_by |= 1 << me;
             }
-            own[me].table.spots.extend([bound.address(spot, 0), word, ring, with]);
+            own[me].table.endpoints.extend([bound.address(endpoint, 0), word, ring, with]);
             Ok(())
         };
         transfer.sources.iter().try_for_each(|s| add(s, true))?;
         transfer.targets.iter().try_for_each(|s| add(s, false))?;
-        for &ch in &transfer.tells {
-            own[me].table.spots.extend([0, there(ch)?, 0, peer(ch, false)]);
+        for &ch in &transfer.notifies {
+            own[me].table.endpoints.extend([0, produced(ch)?, 0, peer(ch, false)]);
         }
-        let ends = (transfer.sources.len(), transfer.targets.len(), transfer.tells.len());
+        let ends = (transfer.sources.len(), transfer.targets.len(), transfer.notifies.len());
         own[me].table.row(transfer.bytes, touches, schedule.chunk, schedule.slots, begin, ends);
     }
     for (ch, channel) in schedule.channels.iter().enumerate().filter(|(_, c)| c.chunks > 0) {
-        own[bound.pes[channel.to]].awaited.extend([channel.chunks, there(ch)?, 0, bound.pes[channel.from] as u64]);
+        own[bound.pes[channel.to]].awaited.extend([channel.chunks, produced(ch)?, 0, bound.pes[channel.from] as u64]);
     }
     Ok(())
 }

@@ -12,13 +12,13 @@ pub(super) fn launch(tables: &Mutex<mail::Mail>, shared: &Planner, item: &Item) 
     table.launch(shared, std::slice::from_ref(item), |stream, team, part| {
         let (kind, how) = numbers(part.numbers);
         let args = ffi::tandem_exec_messages {
-            lanes: part.lanes,
+            workers: part.workers,
             rounds: part.rounds,
-            lane_count: part.lane_count as u32,
+            worker_count: part.worker_count as u32,
             words: part.words as u32,
             rows: part.rows as u32,
             kind,
-            how,
+            op: how,
             pad: 0,
         };
         // SAFETY: the table's addresses were made from memory of this world that the table, the item or the graph keep, and

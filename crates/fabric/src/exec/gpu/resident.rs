@@ -5,13 +5,13 @@ use super::super::element::{Combine, Kind};
 use super::super::schedule::{Call, Schedule, Transfer};
 use super::super::share::Share;
 use super::super::tables::numbers;
-use super::super::tuning::{way_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, WAY_BLOCKS, WAY_SHARES};
+use super::super::tuning::{staged_share, RESIDENT_BLOCKS, SPLIT_BLOCKS, STAGED_BLOCKS, STAGED_SHARES};
 use super::numbered;
 use crate::bound::{drop_after, PATIENCE};
 use crate::fault::Record;
 use crate::plan::Operation;
 use crate::planner::{Item, Planner};
-use crate::rank::MOST_PES;
+use crate::rank::MAX_PES;
 use crate::{ffi, Error, Result, Symmetric, Team};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tandem_cuda::{Device, Pinned, Stream};
 
 pub(super) struct Resident {
-    lanes: Vec<Lane>,
+    kernels: Vec<Kernel>,
     /// Memory of each PE in which the first block of its kernel passes commands on, and then the flags of ways through host memory.
     relay: Symmetric<u64>,
     /// Where such ways pass; made when it is first needed.
@@ -37,7 +37,7 @@ pub(super) struct Resident {
 }
 
 /// The kernel of one PE.
-struct Lane {
+struct Kernel {
     mailbox: Pinned,
     stream: Stream,
     /// The number of the last command.
@@ -49,16 +49,16 @@ struct Lane {
 }
 
 const WORDS: usize = ffi::TANDEM_EXEC_COMMAND_WORDS as usize;
-const LOOKERS: usize = ffi::TANDEM_EXEC_LOOKERS as usize;
+const POLLERS: usize = ffi::TANDEM_EXEC_POLLERS as usize;
 const SCRATCH: usize = ffi::TANDEM_EXEC_SCRATCH_WORDS as usize;
 /// Addresses that fit into a command without a way through host memory.
-const MOST_ADDRESSES: usize = WORDS / 2 - 2;
+const MAX_ADDRESSES: usize = WORDS / 2 - 2;
 /// Calls that are kept.
-const MOST_KNOWN: usize = 16;
+const MAX_KNOWN: usize = 16;
 /// One with such a way has two.
-const _: () = assert!(MOST_ADDRESSES >= 3 + 3);
+const _: () = assert!(MAX_ADDRESSES >= 3 + 3);
 const _: () = assert!(RESIDENT_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
-const _: () = assert!(SPLIT_BLOCKS + WAY_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
+const _: () = assert!(SPLIT_BLOCKS + STAGED_BLOCKS <= ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize);
 
 /// A call, and what its PEs do in each round; `None` where that is nothing for resident kernels.
 struct Known {
@@ -99,7 +99,7 @@ struct Order {
     pe: usize,
     words: [u64; WORDS / 2],
     blocks: usize,
-    way_blocks: usize,
+    staged_blocks: usize,
 }
 
 /// Blocks that are waited for.
@@ -125,7 +125,7 @@ struct Through {
     flags: u64,
 }
 
-impl Lane {
+impl Kernel {
     /// A word of the mailbox at so many bytes.
     fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at + 8 <= size_of::<ffi::tandem_exec_mailbox>());
@@ -160,7 +160,7 @@ impl Lane {
         let number = u64::from(self.last) << 32;
         let halves: [u64; WORDS] =
             std::array::from_fn(|i| words[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX) | number);
-        for copy in 0..LOOKERS {
+        for copy in 0..POLLERS {
             halves
                 .iter()
                 .enumerate()
@@ -187,23 +187,23 @@ impl Drop for Resident {
     fn drop(&mut self) {
         // The kernels end by themselves soon, where they could begin at all.
         let end = Instant::now() + PATIENCE;
-        if self.lanes.iter().all(|lane| lane.stream.synchronize_until(end).unwrap_or(true)) {
+        if self.kernels.iter().all(|kernel| kernel.stream.synchronize_until(end).unwrap_or(true)) {
             return;
         }
-        let kept = (std::mem::take(&mut self.lanes), self.ring.take(), self.relay.clone());
-        drop_after(kept, |(lanes, ..)| lanes.iter().for_each(|lane| _ = lane.stream.synchronize()));
+        let kept = (std::mem::take(&mut self.kernels), self.ring.take(), self.relay.clone());
+        drop_after(kept, |(kernels, ..)| kernels.iter().for_each(|kernel| _ = kernel.stream.synchronize()));
     }
 }
 
 impl Resident {
     pub(super) fn new(team: &Team, devices: &[Device]) -> Result<Self> {
-        let lane = |(_, device): (usize, Device)| -> Result<Lane> {
+        let kernel = |(_, device): (usize, Device)| -> Result<Kernel> {
             let mailbox = Pinned::new(device, size_of::<ffi::tandem_exec_mailbox>())?;
-            Ok(Lane { mailbox, stream: Stream::new(device)?, last: 0, launched: 0, is_leaving: false })
+            Ok(Kernel { mailbox, stream: Stream::new(device)?, last: 0, launched: 0, is_leaving: false })
         };
         Ok(Self {
-            lanes: numbered(devices).map(lane).collect::<Result<_>>()?,
-            relay: team.alloc(SCRATCH + WAY_BLOCKS)?,
+            kernels: numbered(devices).map(kernel).collect::<Result<_>>()?,
+            relay: team.alloc(SCRATCH + STAGED_BLOCKS)?,
             ring: None,
             turns: 0,
             shares: HashMap::new(),
@@ -214,8 +214,8 @@ impl Resident {
 
     /// Lets the kernels end that stay, before others need their multiprocessors.
     pub(super) fn leave(&mut self) {
-        for lane in self.lanes.iter_mut().filter(|lane| !lane.is_leaving && lane.is_running()) {
-            lane.post(&[0; WORDS / 2]);
+        for kernel in self.kernels.iter_mut().filter(|kernel| !kernel.is_leaving && kernel.is_running()) {
+            kernel.post(&[0; WORDS / 2]);
         }
     }
 
@@ -269,15 +269,15 @@ impl Resident {
         receiver: Option<usize>,
     ) -> Result<Vec<Awaited>> {
         // All are told before anything else is done: most kernels are there.
-        orders.iter().for_each(|order| self.lanes[order.pe].post(&order.words));
+        orders.iter().for_each(|order| self.kernels[order.pe].post(&order.words));
         let mut awaited = Vec::with_capacity(2 * orders.len());
         for order in orders {
-            let Order { pe, blocks, way_blocks, .. } = *order;
-            if !self.lanes[pe].is_running() {
+            let Order { pe, blocks, staged_blocks, .. } = *order;
+            if !self.kernels[pe].is_running() {
                 self.start(shared, pe)?;
             }
             let is_receiver = receiver == Some(pe);
-            let parts = [(0..blocks, false), (blocks..blocks + way_blocks, true)];
+            let parts = [(0..blocks, false), (blocks..blocks + staged_blocks, true)];
             let parts = parts.into_iter().filter(|(blocks, _)| !blocks.is_empty());
             awaited.extend(parts.map(|(blocks, is_host)| Awaited { pe, blocks, is_host, is_receiver, took: 0 }));
         }
@@ -290,7 +290,7 @@ impl Resident {
     fn abandon(&mut self, shared: &Planner) {
         self.is_broken = true;
         self.leave();
-        for end in self.lanes.iter().filter_map(|lane| lane.stream.record().ok()) {
+        for end in self.kernels.iter().filter_map(|kernel| kernel.stream.record().ok()) {
             for stream in shared.team().queues().iter().filter_map(|queue| queue.stream()) {
                 let _ = stream.wait(&end);
             }
@@ -309,11 +309,11 @@ impl Resident {
             let table = |item: &Item| direct(&item.call, item.job.len(), 1);
             let tables = items.iter().map(table).collect::<Result<Vec<_>>>()?;
             let mut rows = tables.iter().flat_map(|table| &table.transfers);
-            if !rows.any(|row| row.sources.len() + row.targets.len() > MOST_ADDRESSES) {
+            if !rows.any(|row| row.sources.len() + row.targets.len() > MAX_ADDRESSES) {
                 rounds = Some(orders(items, &tables).into());
             }
         }
-        if self.known.len() >= MOST_KNOWN {
+        if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
         self.known.push(Known { items: items.iter().map(Key::new).collect(), rounds: rounds.clone() });
@@ -322,7 +322,7 @@ impl Resident {
 
     fn start(&mut self, shared: &Planner, pe: usize) -> Result<()> {
         let relay = shared.team().queue(pe).address(&self.relay)?;
-        self.lanes[pe].start(relay, shared.tuning().linger_ns, timeout(shared).as_nanos() as u64)
+        self.kernels[pe].start(relay, shared.tuning().linger_ns, timeout(shared).as_nanos() as u64)
     }
 
     /// The way through host memory, for a copy from one PE to another that is large enough for it.
@@ -341,11 +341,11 @@ impl Resident {
         // Flags would begin again.
         let Some(turn) = self.turns.checked_add(1) else { return Ok(None) };
         self.turns = turn;
-        let begin = || Share::new(way_share(call.part), WAY_SHARES.0, WAY_SHARES.1);
+        let begin = || Share::new(staged_share(call.part), STAGED_SHARES.0, STAGED_SHARES.1);
         let share = self.shares.entry((ends.0, ends.1, size)).or_insert_with(begin).value();
         // Whole vectors, so that both parts can be moved as such.
         let first = |share: f64| (call.part as f64 * (1.0 - share)) as u64 / 4096 * 4096;
-        let (first, most) = (first(share), call.part - first(WAY_SHARES.1));
+        let (first, most) = (first(share), call.part - first(STAGED_SHARES.1));
         let bytes = call.part - first;
         shared.goes_through_host(bytes as f64 / call.part as f64);
         // For the largest share: to lock memory waits for kernels of others.
@@ -366,7 +366,7 @@ impl Resident {
         let keeps = what >> 8 & 0xff == 2;
         let way = [through.bytes | u64::from(self.turns) << 32, through.ring, through.flags];
         let what = what & 0xffff_ffff | (SPLIT_BLOCKS as u64) << 32;
-        let header = |what: u64, way: u32| what | (WAY_BLOCKS as u64) << 48 | u64::from(way) << 56;
+        let header = |what: u64, way: u32| what | (STAGED_BLOCKS as u64) << 48 | u64::from(way) << 56;
         let (all, own) = (targets[usize::from(keeps)], targets[0]);
         let words = |bytes: u64, what: u64, at: [u64; 3]| {
             let mut words = [0; WORDS / 2];
@@ -375,15 +375,15 @@ impl Resident {
             words[5..8].copy_from_slice(&at);
             words
         };
-        let way = if keeps { ffi::TANDEM_EXEC_WAY_SEND_AND_KEEP } else { ffi::TANDEM_EXEC_WAY_SEND };
+        let way = if keeps { ffi::TANDEM_EXEC_STAGED_SEND_AND_KEEP } else { ffi::TANDEM_EXEC_STAGED_SEND };
         let send = words(through.first, header(what, way as u32), [source, own, all]);
-        let receive = header(0, ffi::TANDEM_EXEC_WAY_RECEIVE as u32);
+        let receive = header(0, ffi::TANDEM_EXEC_STAGED_RECEIVE as u32);
         let receive = words(0, receive, [all + through.first, 0, 0]);
         [(sender.pe, send, SPLIT_BLOCKS), (through.ends.1, receive, 0)].map(|(pe, words, blocks)| Order {
             pe,
             words,
             blocks,
-            way_blocks: WAY_BLOCKS,
+            staged_blocks: STAGED_BLOCKS,
         })
     }
 
@@ -395,8 +395,8 @@ impl Resident {
         loop {
             let mut is_done = true;
             for part in awaited.iter_mut() {
-                let lane = &self.lanes[part.pe];
-                while let Some(took) = part.blocks.clone().next().and_then(|block| lane.done(block)) {
+                let kernel = &self.kernels[part.pe];
+                while let Some(took) = part.blocks.clone().next().and_then(|block| kernel.done(block)) {
                     part.blocks.start += 1;
                     part.took = part.took.max(took);
                 }
@@ -412,8 +412,8 @@ impl Resident {
             }
             for part in awaited.iter().filter(|part| !part.blocks.is_empty()) {
                 // The kernel may have ended just before the command came; then none of its blocks has done it.
-                let lane = &self.lanes[part.pe];
-                if !lane.is_running() && lane.done(0).is_none() {
+                let kernel = &self.kernels[part.pe];
+                if !kernel.is_running() && kernel.done(0).is_none() {
                     self.start(shared, part.pe)?;
                     (begun, waited) = (Instant::now(), Duration::ZERO);
                 }
@@ -429,7 +429,7 @@ impl Resident {
 
     /// The fault of a PE that has not done its part: another one of the call waits for it, at its own output.
     fn silence(&self, items: &[Item], part: &Awaited) -> Record {
-        let lane = &self.lanes[part.pe];
+        let kernel = &self.kernels[part.pe];
         let item = items.iter().find(|item| item.job.contains(&part.pe));
         let other = item.and_then(|item| item.job.iter().zip(&item.output).find(|(&pe, _)| pe != part.pe));
         // In a job of one PE there is none.
@@ -439,8 +439,8 @@ impl Resident {
             waiter: waiter as u32,
             peer: part.pe as u32,
             place,
-            seen: u64::from(lane.answer(part.blocks.start) as u32),
-            wanted: u64::from(lane.last),
+            seen: u64::from(kernel.answer(part.blocks.start) as u32),
+            wanted: u64::from(kernel.last),
         }
     }
 }
@@ -452,7 +452,7 @@ fn timeout(shared: &Planner) -> Duration {
 /// The rows of tables without order, so that each PE has at most one of them in a round.
 fn orders(items: &[Item], tables: &[Schedule]) -> Vec<Vec<Order>> {
     let mut rounds: Vec<Vec<Order>> = Vec::new();
-    let mut count = [0; MOST_PES];
+    let mut count = [0; MAX_PES];
     for (item, table) in items.iter().zip(tables) {
         for row in &table.transfers {
             let order = order(item, row);
@@ -483,5 +483,5 @@ fn order(item: &Item, row: &Transfer) -> Order {
     for (word, at) in words[2..].iter_mut().zip(sources.chain(targets)) {
         *word = at;
     }
-    Order { pe: item.job[row.at], words, blocks, way_blocks: 0 }
+    Order { pe: item.job[row.at], words, blocks, staged_blocks: 0 }
 }

@@ -21,7 +21,7 @@ template <class K, class V> struct BlockSort {
     /// Two bins in a word, and one for each thread of a warp for what is past the end.
     alignas(16) uint32_t bins[BINS / 2 + 32];
     uint16_t index[HAS_VALUES<V> ? PADDED : 1];
-    K least[WARPS], greatest[WARPS];
+    K min_key[WARPS], max_key[WARPS];
     uint32_t warps[32];
 };
 
@@ -38,7 +38,7 @@ template <class K> __device__ __forceinline__ K warp_max(K x) {
 template <class K, class V> __device__ void sort_by_network(BlockSort<K, V>& s, uint32_t length) {
     uint32_t padded = 2;
     while (padded < length) padded *= 2;
-    // Past the end lie the greatest keys; those that compare as them and are in the sequence have smaller indices.
+    // Past the end lie the greatest keys there are; those that equal them and are in the sequence have smaller indices.
     for (uint32_t i = length + threadIdx.x; i < padded; i += THREADS) {
         s.keys[i] = ~K(0);
         if constexpr (HAS_VALUES<V>) s.index[i] = uint16_t(i);
@@ -70,64 +70,64 @@ template <class K, class V> __device__ void sort_by_network(BlockSort<K, V>& s, 
 /// Sorts the `length` keys in s.keys, of which each thread has written those at i * THREADS + threadIdx.x; with values,
 /// s.index then says where each was. It ends with a barrier; there is to be one before `s` is used again.
 ///
-/// Keys are counted into bins of equal width between the least and the greatest; a key's place is that of its bin plus
-/// the number of smaller keys in it. Where keys crowd in few bins, a network sorts them.
+/// Keys are counted into bins of equal width between the least and the greatest key; a key's slot is its bin's first plus
+/// the number of smaller keys in the bin. Where keys crowd in few bins, a network sorts them.
 ///
 /// Between two steps keys stay in shared memory: there are not the registers to hold them.
 template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint32_t length) {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    K least = ~K(0), greatest = 0;
+    const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    K min_key = ~K(0), max_key = 0;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
         const K x = s.keys[i * THREADS + threadIdx.x];
         if (i * THREADS + threadIdx.x < length) {
-            least = min(least, x);
-            greatest = max(greatest, x);
+            min_key = min(min_key, x);
+            max_key = max(max_key, x);
         }
     }
-    least = warp_min(least);
-    greatest = warp_max(greatest);
-    if (lane == 0) {
-        s.least[warp] = least;
-        s.greatest[warp] = greatest;
+    min_key = warp_min(min_key);
+    max_key = warp_max(max_key);
+    if (warp_lane == 0) {
+        s.min_key[warp] = min_key;
+        s.max_key[warp] = max_key;
     }
-    uint4* zero = reinterpret_cast<uint4*>(s.bins) + 2 * threadIdx.x;
-    zero[0] = zero[1] = make_uint4(0, 0, 0, 0);
+    uint4* own_bins = reinterpret_cast<uint4*>(s.bins) + 2 * threadIdx.x;
+    own_bins[0] = own_bins[1] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     for (uint32_t w = 0; w < WARPS; w++) {
-        least = min(least, s.least[w]);
-        greatest = max(greatest, s.greatest[w]);
+        min_key = min(min_key, s.min_key[w]);
+        max_key = max(max_key, s.max_key[w]);
     }
-    const uint64_t range = uint64_t(greatest - least);
-    const uint32_t shift = range >> BIN_BITS ? highest(range) - (BIN_BITS - 1) : 0;
+    const uint64_t range = uint64_t(max_key - min_key);
+    const uint32_t shift = range >> BIN_BITS ? highest_bit(range) - (BIN_BITS - 1) : 0;
 
     // No count is above TILE, so that none runs over into the other bin of its word.
     const auto bin_of = [&](uint32_t i, K x) {
-        return i * THREADS + threadIdx.x < length ? uint32_t((x - least) >> shift) : BINS + 2 * lane;
+        return i * THREADS + threadIdx.x < length ? uint32_t((x - min_key) >> shift) : BINS + 2 * warp_lane;
     };
-    Ranks<ITEMS> bins, rank;
-    constexpr uint32_t AT_ONCE = 4;
+    Packed16<ITEMS> bins, rank;
+    constexpr uint32_t BATCH = 4;
 #pragma unroll
-    for (uint32_t i = 0; i < ITEMS; i += AT_ONCE) {
-        uint32_t before[AT_ONCE];
+    for (uint32_t i = 0; i < ITEMS; i += BATCH) {
+        uint32_t before[BATCH];
 #pragma unroll
-        for (uint32_t j = 0; j < AT_ONCE; j++) bins.set(i + j, bin_of(i + j, s.keys[(i + j) * THREADS + threadIdx.x]));
+        for (uint32_t j = 0; j < BATCH; j++) bins.set(i + j, bin_of(i + j, s.keys[(i + j) * THREADS + threadIdx.x]));
 #pragma unroll
-        for (uint32_t j = 0; j < AT_ONCE; j++) {
+        for (uint32_t j = 0; j < BATCH; j++) {
             const uint32_t bin = bins.get(i + j);
             before[j] = atomicAdd(&s.bins[bin / 2], bin % 2 ? 1u << 16 : 1u);
         }
 #pragma unroll
-        for (uint32_t j = 0; j < AT_ONCE; j++) rank.set(i + j, before[j] >> (bins.get(i + j) % 2 * 16) & 0xffff);
+        for (uint32_t j = 0; j < BATCH; j++) rank.set(i + j, before[j] >> (bins.get(i + j) % 2 * 16) & 0xffff);
     }
     __syncthreads();
-    uint4 low = zero[0], high = zero[1];
+    uint4 low = own_bins[0], high = own_bins[1];
     uint32_t word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    uint32_t sum = 0, most = 0;
+    uint32_t sum = 0, max_count = 0;
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++) {
         const uint32_t a = word[i] & 0xffff, b = word[i] >> 16;
-        most = max(most, max(a, b));
+        max_count = max(max_count, max(a, b));
         word[i] = sum | (sum + a) << 16;
         sum += a + b;
     }
@@ -135,10 +135,10 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     const uint32_t before = scan(sum, s.warps, total);
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++) word[i] += before | before << 16;
-    zero[0] = make_uint4(word[0], word[1], word[2], word[3]);
-    zero[1] = make_uint4(word[4], word[5], word[6], word[7]);
+    own_bins[0] = make_uint4(word[0], word[1], word[2], word[3]);
+    own_bins[1] = make_uint4(word[4], word[5], word[6], word[7]);
     // With a bin for each key, those of one bin are equal; values still need their order.
-    const bool crowded = __syncthreads_or(most > MAX_BIN && (shift || HAS_VALUES<V>));
+    const bool crowded = __syncthreads_or(max_count > MAX_BIN && (shift || HAS_VALUES<V>));
     const auto begin = [&](uint32_t bin) { return s.bins[bin / 2] >> (bin % 2 * 16) & 0xffff; };
     if (crowded) {
         if constexpr (HAS_VALUES<V>) {
@@ -149,7 +149,7 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     }
     // Loads before stores: the compiler does not exchange them.
     K key[ITEMS];
-    Ranks<ITEMS> slot;
+    Packed16<ITEMS> slot;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
         key[i] = s.keys[i * THREADS + threadIdx.x];
@@ -163,7 +163,7 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     };
     __syncthreads();
     scatter();
-    Ranks<ITEMS> index;
+    Packed16<ITEMS> index;
     if constexpr (HAS_VALUES<V>) {
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
@@ -173,28 +173,28 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     }
     if (shift || HAS_VALUES<V>) {
         __syncthreads();
-        // The place of each key within its bin.
+        // The slot of each key within its bin.
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
             const uint32_t at = i * THREADS + threadIdx.x;
             key[i] = s.keys[at];
             if constexpr (HAS_VALUES<V>) index.set(i, s.index[at]);
         }
-        constexpr uint32_t SIDE_BY_SIDE = 2;
+        constexpr uint32_t SEARCHES = 2;
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i += SIDE_BY_SIDE) {
-            uint32_t from[SIDE_BY_SIDE], of[SIDE_BY_SIDE], place[SIDE_BY_SIDE], longest = 0;
+        for (uint32_t i = 0; i < ITEMS; i += SEARCHES) {
+            uint32_t from[SEARCHES], of[SEARCHES], position[SEARCHES], longest = 0;
 #pragma unroll
-            for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) {
+            for (uint32_t j = 0; j < SEARCHES; j++) {
                 const uint32_t bin = min(bin_of(i + j, key[i + j]), BINS - 1);
-                from[j] = place[j] = begin(bin);
+                from[j] = position[j] = begin(bin);
                 of[j] = max((bin + 1 < BINS ? begin(bin + 1) : length) - from[j], 1u);
                 longest = max(longest, of[j]);
             }
 #pragma unroll 1
             for (uint32_t k = 0; k < longest; k++) {
 #pragma unroll
-                for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) {
+                for (uint32_t j = 0; j < SEARCHES; j++) {
                     const uint32_t other = from[j] + min(k, of[j] - 1);
                     const K y = s.keys[other];
                     bool before = y < key[i + j];
@@ -203,11 +203,11 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
                     } else {
                         before |= y == key[i + j] && other < (i + j) * THREADS + threadIdx.x;
                     }
-                    place[j] += k < of[j] && before;
+                    position[j] += k < of[j] && before;
                 }
             }
 #pragma unroll
-            for (uint32_t j = 0; j < SIDE_BY_SIDE; j++) slot.set(i + j, place[j]);
+            for (uint32_t j = 0; j < SEARCHES; j++) slot.set(i + j, position[j]);
         }
         __syncthreads();
         scatter();

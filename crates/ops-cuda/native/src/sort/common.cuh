@@ -5,9 +5,11 @@
 //   count     of every chunk of the lane's keys, how many fall into each bucket
 //   exchange  writes each key to the lane that will sort it, bucket by bucket
 //   levels    each segment of equal leading digits is split by its next digit, until its pieces fit in a block
-//   finish    sorts each piece in shared memory and writes it to its place, which may be on another lane
+//   finish    sorts each piece in shared memory and writes it to where it belongs, which may be on another lane
 //
-// A key's place within its bucket follows from the lane, the chunk and, with values, the place it had: that is stable.
+// A key's offset within its bucket follows from the lane, the chunk and, with values, where it stood: that is stable. A radix
+// sort from the most significant digit, with the splitters of a sample sort between lanes (docs/design/sort.md). `lane` is a
+// GPU, `warp_lane` a thread of a warp.
 #include "tandem_ops.h"
 
 #include <cuda_runtime.h>
@@ -44,7 +46,7 @@ struct Segment {
     uint32_t chunks;
     uint32_t shift;
     /// Which of the two scratch buffers holds it.
-    uint16_t side;
+    uint16_t buffer;
     /// Whether this level moves it.
     uint16_t moves;
 };
@@ -52,21 +54,21 @@ struct Segment {
 /// Neighbouring keys that `finish` sorts in one block.
 struct Group {
     uint32_t start;
-    /// The length, times 4, plus the side, plus 2 where the keys are equal.
+    /// The length, times 4, plus the buffer, plus 2 where the keys are equal.
     uint32_t length;
 };
 
 /// One number below 2^16 for each of `N` keys of a thread, two in a register. Indices are known when it is compiled.
-template <uint32_t N> struct Ranks {
+template <uint32_t N> struct Packed16 {
     uint32_t pair[N / 2];
     __device__ __forceinline__ uint32_t get(uint32_t i) const {
         return i % 2 ? pair[i / 2] >> 16 : pair[i / 2] & 0xffff;
     }
-    /// In the order of the indices.
+    /// Call it in the order of the indices.
     __device__ __forceinline__ void set(uint32_t i, uint32_t x) { pair[i / 2] = i % 2 ? pair[i / 2] | x << 16 : x; }
 };
 
-/// What a lane's kernels tell each other. Zero at the start.
+/// What a lane's kernels leave for each other in its memory. Zero at the start.
 struct State {
     uint32_t segments[MAX_LEVELS + 1];
     uint32_t chunks[MAX_LEVELS + 1];
@@ -74,24 +76,24 @@ struct State {
     uint32_t shift;
     uint64_t base;
     uint64_t splitter[MAX_LANES - 1];
-    /// Place in the whole sequence at which each lane's received keys begin.
+    /// Offset in the whole sequence at which each lane's received keys begin.
     uint64_t cut[MAX_LANES + 1];
-    /// Place in the whole sequence of this lane's first key of each bucket.
-    uint64_t place[BUCKETS];
+    /// Offset in the whole sequence of this lane's first key of each bucket.
+    uint64_t offset[BUCKETS];
 };
 
 /// What the other lanes write to.
-template <class K> struct Mailbox {
+template <class K> struct Inbox {
     K samples[SAMPLES];
-    uint32_t totals[MAX_LANES][BUCKETS];
+    uint32_t lane_counts[MAX_LANES][BUCKETS];
 };
 
 /// No value: keys alone.
-struct None {};
+struct NoValue {};
 template <class V> constexpr bool HAS_VALUES = true;
-template <> constexpr bool HAS_VALUES<None> = false;
+template <> constexpr bool HAS_VALUES<NoValue> = false;
 
-/// Everything of one lane.
+/// A lane's part in a sort, the argument of every kernel.
 template <class K, class V> struct Lane {
     uint32_t lane, lanes;
     /// The lane's part of the whole sequence is first[lane] .. first[lane + 1].
@@ -105,8 +107,8 @@ template <class K, class V> struct Lane {
     K* other;
     V* other_values;
     uint64_t room[MAX_LANES];
-    Mailbox<K>* mailbox[MAX_LANES];
-    /// All bits for descending order: keys are compared as they are, complemented.
+    Inbox<K>* inbox[MAX_LANES];
+    /// Exclusive or of every key before it is compared, and after: all bits for descending order, else 0.
     K flip;
     uint64_t seed;
 
@@ -118,18 +120,18 @@ template <class K, class V> struct Lane {
     /// Segment of each chunk.
     uint32_t* chunks[2];
     uint32_t max_chunks;
-    /// Rows of BUCKETS. Of each chunk: how many keys each bucket has, then how many are in the segment's chunks before it.
-    uint32_t* rows;
-    /// Of each segment: how many keys each bucket has, then how many are in the buckets before it.
-    uint32_t* totals;
+    /// Rows of BUCKETS. Of each chunk, how many keys each bucket has; after the scan, how many are in the segment's chunks before it.
+    uint32_t* chunk_counts;
+    /// Rows of BUCKETS. Of each segment, how many keys each bucket has; after the scan, how many are in the buckets before it.
+    uint32_t* segment_counts;
     Group* groups;
     uint32_t max_groups;
     /// Keys of a chunk of the first level.
     uint32_t chunk;
 
     __host__ __device__ uint64_t count() const { return first[lane + 1] - first[lane]; }
-    __device__ K* side(uint32_t i) const { return i ? other : received[lane]; }
-    __device__ V* side_values(uint32_t i) const { return i ? other_values : received_values[lane]; }
+    __device__ K* buffer(uint32_t i) const { return i ? other : received[lane]; }
+    __device__ V* buffer_values(uint32_t i) const { return i ? other_values : received_values[lane]; }
 };
 
 /// Which bucket a key goes to.
@@ -155,21 +157,21 @@ template <class K> __device__ __forceinline__ K base_of(K key, uint32_t shift) {
 }
 
 /// The highest bit of a number that is not 0.
-__device__ __forceinline__ uint32_t highest(uint64_t x) { return 63 - __clzll(x); }
+__device__ __forceinline__ uint32_t highest_bit(uint64_t x) { return 63 - __clzll(x); }
 
 /// The shift of the digit whose highest bit is `bit`.
-__device__ __forceinline__ uint32_t shift_to(uint32_t bit) { return bit < DIGIT_BITS ? 0 : bit - (DIGIT_BITS - 1); }
+__device__ __forceinline__ uint32_t digit_shift(uint32_t bit) { return bit < DIGIT_BITS ? 0 : bit - (DIGIT_BITS - 1); }
 
-/// Sum over the threads before this one; `total` over all. `warps` is shared memory of 32 words. Starts and ends with
-/// a barrier's worth of order on `warps`.
+/// Exclusive sum over the threads of the block; `total` is that of all. `warps` is shared memory of 32 words; it may be used
+/// again after the call.
 __device__ __forceinline__ uint32_t scan(uint32_t value, uint32_t* warps, uint32_t& total) {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint32_t sum = value;
     for (uint32_t d = 1; d < 32; d *= 2) {
         const uint32_t before = __shfl_up_sync(~0u, sum, d);
-        if (lane >= d) sum += before;
+        if (warp_lane >= d) sum += before;
     }
-    if (lane == 31) warps[warp] = sum;
+    if (warp_lane == 31) warps[warp] = sum;
     __syncthreads();
     uint32_t below = 0;
     total = 0;

@@ -35,13 +35,13 @@ template <class K, class V> uint64_t lay_out(Lane<K, V>& L, unsigned char* const
     for (uint32_t l = 0; l < L.lanes; l++) {
         Arena arena{scratch[l], 0};
         L.room[l] = room_for(L.first[l + 1] - L.first[l], L.first[L.lanes], L.lanes);
-        L.mailbox[l] = arena.take<Mailbox<K>>(1);
+        L.inbox[l] = arena.take<Inbox<K>>(1);
         L.received[l] = arena.take<K>(L.room[l]);
         if constexpr (HAS_VALUES<V>) L.received_values[l] = arena.take<V>(L.room[l]);
     }
     Arena arena{scratch[L.lane], 0};
     const uint64_t room = L.room[L.lane];
-    arena.take<Mailbox<K>>(1);
+    arena.take<Inbox<K>>(1);
     arena.take<K>(room);
     if constexpr (HAS_VALUES<V>) arena.take<V>(room);
     L.other = arena.take<K>(room);
@@ -57,8 +57,8 @@ template <class K, class V> uint64_t lay_out(Lane<K, V>& L, unsigned char* const
         L.segments[i] = arena.take<Segment>(L.max_segments);
         L.chunks[i] = arena.take<uint32_t>(L.max_chunks);
     }
-    L.rows = arena.take<uint32_t>(uint64_t(L.max_chunks) * BUCKETS);
-    L.totals = arena.take<uint32_t>(uint64_t(L.max_segments) * BUCKETS);
+    L.chunk_counts = arena.take<uint32_t>(uint64_t(L.max_chunks) * BUCKETS);
+    L.segment_counts = arena.take<uint32_t>(uint64_t(L.max_segments) * BUCKETS);
     L.groups = arena.take<Group>(L.max_groups);
     return arena.used;
 }
@@ -76,26 +76,26 @@ template <class K, class V> cudaError_t sample(const Lane<K, V>& L, cudaStream_t
 }
 
 template <class K, class V> cudaError_t count(const Lane<K, V>& L, cudaStream_t stream) {
-    const size_t bytes = sizeof(BlockSort<K, None>);
+    const size_t bytes = sizeof(BlockSort<K, NoValue>);
     cudaError_t status = shared_memory(splitters_kernel<K, V>, bytes);
     if (status != cudaSuccess) return status;
     splitters_kernel<<<1, THREADS, bytes, stream>>>(L);
     const uint32_t chunks = div_up(L.count(), L.chunk);
     if (chunks && L.lanes > 1) {
-        count_first_kernel<K, V, true><<<min(chunks, 4 * SMS), THREADS, 0, stream>>>(L, chunks);
+        first_histogram_kernel<K, V, true><<<min(chunks, 4 * SMS), THREADS, 0, stream>>>(L, chunks);
     } else if (chunks) {
-        count_first_kernel<K, V, false><<<min(chunks, 4 * SMS), THREADS, 0, stream>>>(L, chunks);
+        first_histogram_kernel<K, V, false><<<min(chunks, 4 * SMS), THREADS, 0, stream>>>(L, chunks);
     }
-    sum_first_kernel<<<BUCKETS / 32, THREADS, 0, stream>>>(L, chunks);
+    first_scan_kernel<<<BUCKETS / 32, THREADS, 0, stream>>>(L, chunks);
     return cudaGetLastError();
 }
 
 template <class K, class V, bool SPLIT> cudaError_t exchange_as(const Lane<K, V>& L, cudaStream_t stream) {
     const uint32_t chunks = div_up(L.count(), L.chunk);
-    const size_t bytes = sizeof(Mover<K, V, uint64_t>);
+    const size_t bytes = sizeof(ScatterTile<K, V, uint64_t>);
     const cudaError_t status = shared_memory(exchange_kernel<K, V, SPLIT>, bytes);
     if (status != cudaSuccess) return status;
-    places_kernel<<<1, THREADS, 0, stream>>>(L);
+    offsets_kernel<<<1, THREADS, 0, stream>>>(L);
     if (chunks) exchange_kernel<K, V, SPLIT><<<min(chunks, 2 * SMS), THREADS, bytes, stream>>>(L, chunks);
     return cudaGetLastError();
 }
@@ -106,16 +106,16 @@ template <class K, class V> cudaError_t exchange(const Lane<K, V>& L, cudaStream
 }
 
 template <class K, class V> cudaError_t finish(const Lane<K, V>& L, bool whole, cudaStream_t stream) {
-    const size_t move_bytes = sizeof(Mover<K, V, uint32_t>), finish_bytes = sizeof(BlockSort<K, V>);
-    cudaError_t status = shared_memory(move_kernel<K, V>, move_bytes);
+    const size_t scatter_bytes = sizeof(ScatterTile<K, V, uint32_t>), finish_bytes = sizeof(BlockSort<K, V>);
+    cudaError_t status = shared_memory(scatter_kernel<K, V>, scatter_bytes);
     if (status == cudaSuccess) status = shared_memory(finish_kernel<K, V>, finish_bytes);
     if (status != cudaSuccess) return status;
     for (uint32_t level = 0; level < LEVELS<K> && !whole; level++) {
         const uint32_t blocks = min(L.max_chunks, 4 * SMS);
-        count_kernel<<<blocks, THREADS, 0, stream>>>(L, level);
-        sum_kernel<<<blocks, THREADS, 0, stream>>>(L, level);
-        children_kernel<<<min(L.max_segments, 4 * SMS), THREADS, 0, stream>>>(L, level);
-        move_kernel<<<min(L.max_chunks, 2 * SMS), THREADS, move_bytes, stream>>>(L, level);
+        histogram_kernel<<<blocks, THREADS, 0, stream>>>(L, level);
+        scan_kernel<<<blocks, THREADS, 0, stream>>>(L, level);
+        split_kernel<<<min(L.max_segments, 4 * SMS), THREADS, 0, stream>>>(L, level);
+        scatter_kernel<<<min(L.max_chunks, 2 * SMS), THREADS, scatter_bytes, stream>>>(L, level);
     }
     const uint32_t blocks = whole ? 1 : min(L.max_groups, 2 * SMS);
     finish_kernel<<<blocks, THREADS, finish_bytes, stream>>>(L, LEVELS<K>, whole);
@@ -126,7 +126,7 @@ template <class K, class V> bool is_valid(const tandem_sort_args* args) {
     if (args->lanes < 1 || args->lanes > MAX_LANES || args->lane >= args->lanes || args->first[0]) return false;
     for (uint32_t l = 0; l < args->lanes; l++) {
         if (args->first[l + 1] < args->first[l]) return false;
-        // Places within a lane are 32 bits wide.
+        // Offsets within a lane are 32 bits wide.
         const uint64_t share = args->first[l + 1] - args->first[l];
         if (room_for(share, args->first[args->lanes], args->lanes) > 0xffff0000) return false;
     }

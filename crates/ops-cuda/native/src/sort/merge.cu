@@ -55,8 +55,8 @@ using namespace tandem::sort;
 extern "C" int32_t tandem_sort_merge(const tandem_sort_merge_args* args, tandem_stream stream) {
     const bool pairs = args->values[0] || args->values[1];
     switch (args->key_bytes) {
-        case 4: return pairs ? merge<uint32_t, uint32_t>(args, stream) : merge<uint32_t, None>(args, stream);
-        case 8: return pairs ? merge<uint64_t, uint64_t>(args, stream) : merge<uint64_t, None>(args, stream);
+        case 4: return pairs ? merge<uint32_t, uint32_t>(args, stream) : merge<uint32_t, NoValue>(args, stream);
+        case 8: return pairs ? merge<uint64_t, uint64_t>(args, stream) : merge<uint64_t, NoValue>(args, stream);
         default: return TANDEM_INVALID;
     }
 }

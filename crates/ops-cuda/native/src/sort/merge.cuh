@@ -1,5 +1,5 @@
 #pragma once
-// What the textbook's way needs beside a sort: where to cut sorted runs, and a merge of two.
+// What sorting by merging needs beside a sort of each lane's keys: where to cut sorted runs, and a merge of two.
 #include "common.cuh"
 
 namespace tandem {
@@ -15,9 +15,9 @@ template <class K, class V> struct Merge {
     K flip;
 };
 
-/// How many elements of run 0 are among the first `rank` of two runs.
+/// How many elements of run 0 are among the first `rank` of two runs (merge path: Green, McColl, Bader 2012).
 template <class K, class At, class Bt>
-__device__ uint64_t split(At a, uint64_t a_length, Bt b, uint64_t b_length, uint64_t rank) {
+__device__ uint64_t merge_path(At a, uint64_t a_length, Bt b, uint64_t b_length, uint64_t rank) {
     uint64_t low = rank > b_length ? rank - b_length : 0, high = min(rank, a_length);
     while (low < high) {
         const uint64_t middle = (low + high) / 2;
@@ -40,7 +40,7 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) merge_ker
     const uint32_t length = uint32_t(min(uint64_t(TILE), all - first));
     const auto at = [&](uint32_t run) { return [&m, run](uint64_t i) { return K(m.keys[run][i] ^ m.flip); }; };
     if (threadIdx.x < 2) {
-        begin[threadIdx.x] = split<K>(at(0), m.length[0], at(1), m.length[1], first + threadIdx.x * length);
+        begin[threadIdx.x] = merge_path<K>(at(0), m.length[0], at(1), m.length[1], first + threadIdx.x * length);
     }
     __syncthreads();
     const uint64_t a_first = begin[0], b_first = first - a_first;
@@ -52,9 +52,9 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS) merge_ker
     const uint32_t rank = min(threadIdx.x * ITEMS, length);
     const auto a_at = [&](uint64_t i) { return keys[i]; };
     const auto b_at = [&](uint64_t i) { return keys[a_length + i]; };
-    uint32_t a = uint32_t(split<K>(a_at, a_length, b_at, b_length, rank)), b = rank - a;
+    uint32_t a = uint32_t(merge_path<K>(a_at, a_length, b_at, b_length, rank)), b = rank - a;
     K key[ITEMS];
-    Ranks<ITEMS> from;
+    Packed16<ITEMS> from;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
         const bool first_run = a < a_length && (b >= b_length || keys[a] <= keys[a_length + b]);
@@ -110,7 +110,7 @@ template <class K> __device__ uint64_t lower_bound(const Cuts<K>& c, uint32_t ru
     return low;
 }
 
-/// A block for each rank: it finds the greatest key that at most `rank` elements are below, 5 bits at a time: thread
+/// A block for each rank (multisequence selection): it finds the greatest key that at most `rank` elements are below, 5 bits at a time: thread
 /// (run, candidate) counts what its run has below the candidate.
 template <class K> __global__ void __launch_bounds__(32 * MAX_LANES) cuts_kernel(const Cuts<K> c) {
     constexpr uint32_t STEP = 5;

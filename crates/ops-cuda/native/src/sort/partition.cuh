@@ -1,11 +1,11 @@
 #pragma once
-// Counting keys by bucket, and moving them there.
+// Histograms of keys by bucket, and the scatter into buckets.
 #include "common.cuh"
 
 namespace tandem {
 namespace sort {
 
-/// A chunk to count or move: keys, and the row of counts.
+/// A chunk to count or scatter: keys, and the row of counts.
 template <class K> struct Chunk {
     const K* keys;
     uint32_t length;
@@ -15,18 +15,18 @@ template <class K> struct Chunk {
 /// Adds the keys of a chunk to the block's `count` of each bucket, which is zero before. Returns the bits in which the
 /// thread's keys differ from `reference`.
 template <class K, bool SPLIT>
-__device__ K count_chunk(const Chunk<K>& chunk, const Buckets<K, SPLIT>& buckets, K flip, K reference,
-                         uint32_t* count) {
-    constexpr uint32_t AT_ONCE = 8;
+__device__ K histogram_chunk(const Chunk<K>& chunk, const Buckets<K, SPLIT>& buckets, K flip, K reference,
+                             uint32_t* count) {
+    constexpr uint32_t BATCH = 8;
     K differs = 0;
-    for (uint32_t first = 0; first < chunk.length; first += THREADS * AT_ONCE) {
-        K key[AT_ONCE];
+    for (uint32_t first = 0; first < chunk.length; first += THREADS * BATCH) {
+        K key[BATCH];
 #pragma unroll
-        for (uint32_t i = 0; i < AT_ONCE; i++) {
+        for (uint32_t i = 0; i < BATCH; i++) {
             key[i] = chunk.keys[min(first + i * THREADS + threadIdx.x, chunk.length - 1)];
         }
 #pragma unroll
-        for (uint32_t i = 0; i < AT_ONCE; i++) {
+        for (uint32_t i = 0; i < BATCH; i++) {
             const uint32_t at = first + i * THREADS + threadIdx.x;
             key[i] ^= flip;
             differs |= key[i] ^ reference;
@@ -36,15 +36,15 @@ __device__ K count_chunk(const Chunk<K>& chunk, const Buckets<K, SPLIT>& buckets
     return differs;
 }
 
-/// Shared memory of a block that moves keys.
-template <class K, class V, class Place> struct Mover {
+/// Shared memory of a block that scatters keys, a tile at a time.
+template <class K, class V, class Offset> struct ScatterTile {
     static constexpr uint32_t WIDEST = HAS_VALUES<V> && sizeof(V) > sizeof(K) ? sizeof(V) : sizeof(K);
     /// Keys of 32 bits alone take half the registers, and twice as many move a quarter faster, as what goes to one bucket is longer; but
-    /// not where lanes share the places and these are 64 bits wide.
-    static constexpr uint32_t PER_THREAD = sizeof(K) == 4 && sizeof(Place) == 4 && !HAS_VALUES<V> ? 2 * ITEMS : ITEMS;
+    /// not where lanes share the offsets and these are 64 bits wide.
+    static constexpr uint32_t PER_THREAD = sizeof(K) == 4 && sizeof(Offset) == 4 && !HAS_VALUES<V> ? 2 * ITEMS : ITEMS;
     alignas(16) unsigned char slots[THREADS * PER_THREAD * WIDEST];
-    /// Place of a bucket's next key, less the slot of its first one in this tile.
-    Place place[BUCKETS];
+    /// Offset of a bucket's next key, less the slot of its first one in this tile.
+    Offset offset[BUCKETS];
     uint32_t count[BUCKETS];
     uint32_t start[BUCKETS];
     /// With values: of each warp, how many keys of the bucket there are in the warps before it.
@@ -56,25 +56,25 @@ template <class K, class V, class Place> struct Mover {
 };
 
 /// The bucket of what is past the end of a tile: behind all others.
-constexpr uint32_t NOWHERE = BUCKETS - 1;
-static_assert(NOWHERE >= DIGITS + 2 * (MAX_LANES - 1), "no key's bucket");
+constexpr uint32_t PADDING_BUCKET = BUCKETS - 1;
+static_assert(PADDING_BUCKET >= DIGITS + 2 * (MAX_LANES - 1), "no key's bucket");
 
 /// Ranks of a tile's keys within their buckets, as they stand in the tile; counts them. Each warp has TILE / WARPS keys in
 /// a row, 32 at a time.
-template <class K, class V, class Place, class BucketOf>
-__device__ __forceinline__ void rank_in_order(Mover<K, V, Place>& s, BucketOf bucket_of, Ranks<ITEMS>& rank) {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+template <class K, class V, class Offset, class BucketOf>
+__device__ __forceinline__ void rank_in_order(ScatterTile<K, V, Offset>& s, BucketOf bucket_of, Packed16<ITEMS>& rank) {
+    const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint16_t* mine = s.before + warp * BUCKETS;
-    for (uint32_t i = lane; i < BUCKETS; i += 32) mine[i] = 0;
+    for (uint32_t i = warp_lane; i < BUCKETS; i += 32) mine[i] = 0;
     __syncwarp();
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
         const uint32_t bucket = bucket_of(i);
         const uint32_t same = __match_any_sync(~0u, bucket);
-        const uint32_t before = mine[bucket] + __popc(same & ((1u << lane) - 1));
+        const uint32_t before = mine[bucket] + __popc(same & ((1u << warp_lane) - 1));
         rank.set(i, before);
         __syncwarp();
-        if ((same >> lane) == 1) mine[bucket] = uint16_t(before + 1);
+        if ((same >> warp_lane) == 1) mine[bucket] = uint16_t(before + 1);
         __syncwarp();
     }
     __syncthreads();
@@ -90,18 +90,18 @@ __device__ __forceinline__ void rank_in_order(Mover<K, V, Place>& s, BucketOf bu
     }
 }
 
-/// Moves the keys of a chunk, tile by tile, each bucket's to consecutive places from s.place on. `key_at(place)` and
-/// `value_at(place)` say where a place is in memory. A tile is first put in order in shared memory, so that neighbouring
-/// threads write neighbouring places. Nothing here branches on whether a tile is full: threads would wait for one load,
+/// Scatters the keys of a chunk, tile by tile, each bucket's to consecutive offsets from s.offset on. `key_at(offset)` and
+/// `value_at(offset)` are addresses. A tile is first put in order in shared memory, so that neighbouring
+/// threads write to neighbouring addresses. Nothing here branches on whether a tile is full: threads would wait for one load,
 /// one atomic at a time.
-template <class K, class V, class Place, class B, class KeyAt, class ValueAt>
-__device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V* values, const B& buckets, K flip,
-                           KeyAt key_at, ValueAt value_at) {
-    constexpr uint32_t ITEMS = Mover<K, V, Place>::PER_THREAD, TILE = THREADS * ITEMS;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, pair = 2 * threadIdx.x;
+template <class K, class V, class Offset, class B, class KeyAt, class ValueAt>
+__device__ void scatter_chunk(ScatterTile<K, V, Offset>& s, const Chunk<K>& chunk, const V* values, const B& buckets,
+                              K flip, KeyAt key_at, ValueAt value_at) {
+    constexpr uint32_t ITEMS = ScatterTile<K, V, Offset>::PER_THREAD, TILE = THREADS * ITEMS;
+    const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32, pair = 2 * threadIdx.x;
     // Without values the order within a bucket is of no account.
     const auto index = [&](uint32_t i) {
-        return HAS_VALUES<V> ? warp * (32 * ITEMS) + i * 32 + lane : i * THREADS + threadIdx.x;
+        return HAS_VALUES<V> ? warp * (32 * ITEMS) + i * 32 + warp_lane : i * THREADS + threadIdx.x;
     };
     K key[ITEMS];
     const auto load = [&](uint32_t first) {
@@ -113,21 +113,21 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
         const uint32_t length = min(TILE, chunk.length - first);
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) key[i] ^= flip;
-        const auto bucket_of = [&](uint32_t i) { return index(i) < length ? buckets(key[i]) : NOWHERE; };
-        Ranks<ITEMS> bucket, rank;
+        const auto bucket_of = [&](uint32_t i) { return index(i) < length ? buckets(key[i]) : PADDING_BUCKET; };
+        Packed16<ITEMS> bucket, rank;
         if constexpr (HAS_VALUES<V>) {
             rank_in_order(s, bucket_of, rank);
         } else {
             if (pair < BUCKETS) s.count[pair] = s.count[pair + 1] = 0;
             __syncthreads();
-            constexpr uint32_t AT_ONCE = 4;
+            constexpr uint32_t BATCH = 4;
 #pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i += AT_ONCE) {
-                uint32_t before[AT_ONCE];
+            for (uint32_t i = 0; i < ITEMS; i += BATCH) {
+                uint32_t before[BATCH];
 #pragma unroll
-                for (uint32_t j = 0; j < AT_ONCE; j++) before[j] = atomicAdd(&s.count[bucket_of(i + j)], 1u);
+                for (uint32_t j = 0; j < BATCH; j++) before[j] = atomicAdd(&s.count[bucket_of(i + j)], 1u);
 #pragma unroll
-                for (uint32_t j = 0; j < AT_ONCE; j++) rank.set(i + j, before[j]);
+                for (uint32_t j = 0; j < BATCH; j++) rank.set(i + j, before[j]);
             }
         }
         __syncthreads();
@@ -137,12 +137,12 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
         if (pair < BUCKETS) {
             s.start[pair] = start;
             s.start[pair + 1] = start + a;
-            s.place[pair] -= start;
-            s.place[pair + 1] -= start + a;
+            s.offset[pair] -= start;
+            s.offset[pair + 1] -= start + a;
         }
         __syncthreads();
         // Loads before stores: the compiler does not exchange them.
-        Ranks<ITEMS> slot;
+        Packed16<ITEMS> slot;
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
             const uint32_t b = bucket_of(i);
@@ -155,21 +155,21 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
         __syncthreads();
         // The next tile's keys are on their way while this one's are written; with values there are not the registers.
         if (!HAS_VALUES<V> && first + TILE < chunk.length) load(first + TILE);
-        constexpr uint32_t AT_ONCE = sizeof(Place) > 4 ? 2 : 4;
+        constexpr uint32_t BATCH = sizeof(Offset) > 4 ? 2 : 4;
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i += AT_ONCE) {
-            K x[AT_ONCE];
-            Place to[AT_ONCE];
+        for (uint32_t i = 0; i < ITEMS; i += BATCH) {
+            K x[BATCH];
+            Offset to[BATCH];
 #pragma unroll
-            for (uint32_t j = 0; j < AT_ONCE; j++) x[j] = s.keys()[(i + j) * THREADS + threadIdx.x];
+            for (uint32_t j = 0; j < BATCH; j++) x[j] = s.keys()[(i + j) * THREADS + threadIdx.x];
 #pragma unroll
-            for (uint32_t j = 0; j < AT_ONCE; j++) {
+            for (uint32_t j = 0; j < BATCH; j++) {
                 const uint32_t b = buckets(x[j]);
-                to[j] = s.place[b] + ((i + j) * THREADS + threadIdx.x);
+                to[j] = s.offset[b] + ((i + j) * THREADS + threadIdx.x);
                 if constexpr (HAS_VALUES<V>) bucket.set(i + j, b);
             }
 #pragma unroll
-            for (uint32_t j = 0; j < AT_ONCE; j++) {
+            for (uint32_t j = 0; j < BATCH; j++) {
                 if ((i + j) * THREADS + threadIdx.x < length) *key_at(to[j]) = x[j];
             }
         }
@@ -184,7 +184,7 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
 #pragma unroll
             for (uint32_t i = 0; i < ITEMS; i++) {
                 const uint32_t at = i * THREADS + threadIdx.x;
-                const Place to = s.place[bucket.get(i)] + at;
+                const Offset to = s.offset[bucket.get(i)] + at;
                 if (at < length) *value_at(to) = s.values()[at];
             }
             __syncthreads();
@@ -192,37 +192,37 @@ __device__ void move_chunk(Mover<K, V, Place>& s, const Chunk<K>& chunk, const V
         }
         // The next tile's keys of a bucket go behind this one's.
         if (pair < BUCKETS) {
-            s.place[pair] += start + a;
-            s.place[pair + 1] += start + a + b;
+            s.offset[pair] += start + a;
+            s.offset[pair + 1] += start + a + b;
         }
         __syncthreads();
     }
 }
 
-/// Turns `chunks` rows of counts from `rows` on into the number of keys in the rows before, for the 32 buckets from there
-/// on: of a block, each warp has its part of the rows, a thread a bucket. Returns the sum of all rows.
-__device__ inline uint32_t sum_rows(uint32_t* rows, uint32_t chunks, uint32_t (*partial)[32]) {
-    constexpr uint32_t AT_ONCE = 8;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+/// Exclusive scan down `chunks` rows of counts, for the 32 buckets from `rows` on: each warp has a part of the rows, a thread
+/// of it a bucket. Returns the sum of all rows.
+__device__ inline uint32_t scan_counts(uint32_t* rows, uint32_t chunks, uint32_t (*partial)[32]) {
+    constexpr uint32_t BATCH = 8;
+    const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint32_t each = (chunks + WARPS - 1) / WARPS;
     const uint32_t begin = min(chunks, warp * each), end = min(chunks, begin + each);
     uint32_t sum = 0;
 #pragma unroll 8
-    for (uint32_t r = begin; r < end; r++) sum += rows[uint64_t(r) * BUCKETS + lane];
-    partial[warp][lane] = sum;
+    for (uint32_t r = begin; r < end; r++) sum += rows[uint64_t(r) * BUCKETS + warp_lane];
+    partial[warp][warp_lane] = sum;
     __syncthreads();
     uint32_t before = 0, all = 0;
     for (uint32_t w = 0; w < WARPS; w++) {
-        if (w < warp) before += partial[w][lane];
-        all += partial[w][lane];
+        if (w < warp) before += partial[w][warp_lane];
+        all += partial[w][warp_lane];
     }
-    for (uint32_t r = begin; r < end; r += AT_ONCE) {
-        uint32_t count[AT_ONCE];
+    for (uint32_t r = begin; r < end; r += BATCH) {
+        uint32_t count[BATCH];
 #pragma unroll
-        for (uint32_t i = 0; i < AT_ONCE; i++) count[i] = r + i < end ? rows[uint64_t(r + i) * BUCKETS + lane] : 0;
+        for (uint32_t i = 0; i < BATCH; i++) count[i] = r + i < end ? rows[uint64_t(r + i) * BUCKETS + warp_lane] : 0;
 #pragma unroll
-        for (uint32_t i = 0; i < AT_ONCE; i++) {
-            if (r + i < end) rows[uint64_t(r + i) * BUCKETS + lane] = before;
+        for (uint32_t i = 0; i < BATCH; i++) {
+            if (r + i < end) rows[uint64_t(r + i) * BUCKETS + warp_lane] = before;
             before += count[i];
         }
     }

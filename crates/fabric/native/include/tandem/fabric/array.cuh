@@ -155,9 +155,9 @@ template <class T, class F> __global__ void forall_kernel(GlobalArray<T> array, 
 template <class T, class F> int32_t forall(const GlobalArray<T>& array, tandem_stream stream, F f) {
     const uint64_t here = array.local_length();
     if (here == 0) return TANDEM_OK;
-    constexpr uint64_t THREADS = 256, MOST_BLOCKS = 1 << 16;
+    constexpr uint64_t THREADS = 256, MAX_BLOCKS = 1 << 16;
     const uint64_t blocks = (here + THREADS - 1) / THREADS;
-    forall_kernel<<<uint32_t(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(array, f);
+    forall_kernel<<<uint32_t(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS), THREADS, 0, stream>>>(array, f);
     return int32_t(cudaGetLastError());
 }
 

@@ -44,9 +44,9 @@ struct Thread {
 struct Warp {
     static constexpr uint32_t LANES = 32;
     __device__ __forceinline__ uint32_t rank() const {
-        uint32_t lane;
-        asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-        return lane;
+        uint32_t warp_lane;
+        asm("mov.u32 %0, %%laneid;" : "=r"(warp_lane));
+        return warp_lane;
     }
     __device__ __forceinline__ uint32_t size() const { return 32; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }

@@ -54,7 +54,7 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
         for (uint64_t i = rank; i < count; i += group.size()) to[i] = read_unit<PEER>(from + i);
         return;
     }
-    const uint32_t lane = rank % LANES, warp = rank / LANES;
+    const uint32_t warp_lane = rank % LANES, warp = rank / LANES;
     // Threads beyond the last full warp have nothing to do.
     if (warp >= warps) return;
     if (LANES > 1 && count <= warps * LANES) {
@@ -63,8 +63,8 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
     }
     for (uint64_t row = uint64_t(warp) * (LANES * DEEP); row < count; row += uint64_t(warps) * (LANES * DEEP)) {
         const uint64_t left = count - row;
-        const Unit* source = from + row + lane;
-        Unit* target = to + row + lane;
+        const Unit* source = from + row + warp_lane;
+        Unit* target = to + row + warp_lane;
         Unit units[DEEP];
         if (left >= LANES * DEEP) {
 #pragma unroll
@@ -74,11 +74,11 @@ __device__ __forceinline__ void copy_units(Unit* to, const Unit* from, uint64_t 
         } else {
 #pragma unroll
             for (uint32_t k = 0; k < DEEP; k++) {
-                if (lane + k * LANES < uint32_t(left)) units[k] = read_unit<PEER>(source + k * LANES);
+                if (warp_lane + k * LANES < uint32_t(left)) units[k] = read_unit<PEER>(source + k * LANES);
             }
 #pragma unroll
             for (uint32_t k = 0; k < DEEP; k++) {
-                if (lane + k * LANES < uint32_t(left)) write_unit<!PEER>(target + k * LANES, units[k]);
+                if (warp_lane + k * LANES < uint32_t(left)) write_unit<!PEER>(target + k * LANES, units[k]);
             }
         }
     }

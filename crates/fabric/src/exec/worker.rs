@@ -1,9 +1,9 @@
 //! What a block of the kernel of messages does (native/src/exec/messages.cu), on the same words, for PEs that are threads.
 
 use super::element::{combine, Combine, Kind};
-use super::protocol::{flag, may_send, receive, send, tell, Word, HALVES};
+use super::protocol::{flag, may_send, notify, receive, send, Word, MESSAGE_SLOTS};
 use super::sim::Bytes;
-use super::tables::{ROW, SPOT};
+use super::tables::{ENDPOINT, ROW};
 use std::time::{Duration, Instant};
 
 /// Bytes of a message for each byte of data: every 32 bits have a flag.
@@ -23,34 +23,34 @@ pub trait Words: Bytes {
 /// The part of a PE in a collective of small data.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Address of the lanes' rows and spots.
-    pub lanes: u64,
-    /// Address of a word for each lane, which counts rounds.
+    /// Address of the workers' rows and endpoints.
+    pub workers: u64,
+    /// Address of a word for each worker, which counts rounds.
     pub rounds: u64,
-    /// How many lanes.
-    pub lane_count: usize,
-    /// Words of a lane's rows and spots.
+    /// How many workers.
+    pub worker_count: usize,
+    /// Words of a worker's rows and endpoints.
     pub words: usize,
-    /// Rows of a lane.
+    /// Rows of a worker.
     pub rows: usize,
     /// How several sources are combined.
     pub numbers: Option<(Kind, Combine)>,
 }
 
 impl Part {
-    /// The lanes of the next round.
-    pub fn begin(&self, memory: &impl Words) -> Vec<Lane> {
-        let lane = |i: usize| {
+    /// The workers of the next round.
+    pub fn begin(&self, memory: &impl Words) -> Vec<Worker> {
+        let worker = |i: usize| {
             let mut words = vec![0u64; self.words];
-            memory.read(self.lanes + 8 * (i * self.words) as u64, bytemuck::cast_slice_mut(&mut words));
+            memory.read(self.workers + 8 * (i * self.words) as u64, bytemuck::cast_slice_mut(&mut words));
             let mut round = 1;
             memory.words(self.rounds + 8 * i as u64, 1, |_, word| {
                 round = word.load_relaxed() + 1;
                 word.store_relaxed(round);
             });
-            Lane::new(words, self.rows, round, self.numbers)
+            Worker::new(words, self.rows, round, self.numbers)
         };
-        (0..self.lane_count).map(lane).collect()
+        (0..self.worker_count).map(worker).collect()
     }
 }
 
@@ -67,10 +67,10 @@ pub struct Missing {
     pub wanted: u64,
 }
 
-/// A lane in a round: its rows, one after the other.
+/// A worker in a round: its rows, one after the other.
 #[derive(Debug)]
-pub struct Lane {
-    /// Rows (tandem_exec_transfer), then spots (tandem_exec_spot).
+pub struct Worker {
+    /// Rows (tandem_exec_transfer), then endpoints (tandem_exec_endpoint).
     words: Vec<u64>,
     rows: usize,
     round: u64,
@@ -80,18 +80,18 @@ pub struct Lane {
     bytes: u64,
 }
 
-/// A place of a row; with a `read` it is a ring of messages.
+/// A place of a row; with `consumed` it is a ring of messages.
 #[derive(Clone, Copy)]
 struct Endpoint {
     at: u64,
-    read: u64,
+    consumed: u64,
     peer: usize,
 }
 
-impl Lane {
+impl Worker {
     /// Before round `round` (from 1).
     pub fn new(words: Vec<u64>, rows: usize, round: u64, numbers: Option<(Kind, Combine)>) -> Self {
-        Lane { words, rows, round, numbers, row: 0, bytes: 0 }
+        Worker { words, rows, round, numbers, row: 0, bytes: 0 }
     }
 
     /// The round.
@@ -109,9 +109,10 @@ impl Lane {
         let row = &self.words[self.row * ROW..][..ROW];
         let half = |i: usize| (row[i] as u32 as usize, (row[i] >> 32) as usize);
         let ((first, sources), (targets, _)) = (half(4), half(5));
-        let spots = self.words[self.rows * ROW + first * SPOT..].chunks_exact(SPOT);
-        let mut spots = spots.map(|spot| Endpoint { at: spot[0], read: spot[2], peer: spot[3] as usize });
-        (row[0], row[2], spots.by_ref().take(sources).collect(), spots.take(targets).collect())
+        let endpoints = self.words[self.rows * ROW + first * ENDPOINT..].chunks_exact(ENDPOINT);
+        let mut endpoints =
+            endpoints.map(|endpoint| Endpoint { at: endpoint[0], consumed: endpoint[2], peer: endpoint[3] as usize });
+        (row[0], row[2], endpoints.by_ref().take(sources).collect(), endpoints.take(targets).collect())
     }
 
     /// Goes on by up to `pairs` stores of 16 bytes, and does not wait.
@@ -125,33 +126,36 @@ impl Lane {
         let (all, slot, sources, targets) = self.row();
         let (round, done) = (self.round, self.bytes);
         if done == 0 {
-            targets.iter().filter(|spot| spot.read != 0).try_for_each(|spot| has_room(memory, spot, round))?;
+            targets
+                .iter()
+                .filter(|endpoint| endpoint.consumed != 0)
+                .try_for_each(|endpoint| has_room(memory, endpoint, round))?;
         }
-        let message = |spot: &Endpoint| spot.at + round % HALVES * slot + done * WIRE;
+        let message = |endpoint: &Endpoint| endpoint.at + round % MESSAGE_SLOTS * slot + done * WIRE;
         let bytes = (all - done).min(pairs.max(1) * PAIR);
         let (mut sum, mut piece) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-        for (i, spot) in sources.iter().enumerate() {
-            if spot.read == 0 {
-                memory.read(spot.at + done, &mut piece);
+        for (i, endpoint) in sources.iter().enumerate() {
+            if endpoint.consumed == 0 {
+                memory.read(endpoint.at + done, &mut piece);
             } else {
-                take(memory, message(spot), spot.peer, round, &mut piece)?;
+                take(memory, message(endpoint), endpoint.peer, round, &mut piece)?;
             }
             match self.numbers {
                 Some((kind, how)) if i > 0 => combine(kind, how, &mut sum, &piece),
                 _ => sum.copy_from_slice(&piece),
             }
         }
-        for spot in &targets {
-            if spot.read == 0 {
-                memory.write(spot.at + done, &sum);
+        for endpoint in &targets {
+            if endpoint.consumed == 0 {
+                memory.write(endpoint.at + done, &sum);
             } else {
-                give(memory, message(spot), round, &sum);
+                give(memory, message(endpoint), round, &sum);
             }
         }
         self.bytes += bytes;
         if self.bytes == all {
-            for spot in sources.iter().filter(|spot| spot.read != 0) {
-                memory.words(spot.read, 1, |_, read| tell(read, round - 1));
+            for endpoint in sources.iter().filter(|endpoint| endpoint.consumed != 0) {
+                memory.words(endpoint.consumed, 1, |_, consumed| notify(consumed, round - 1));
             }
             (self.row, self.bytes) = (self.row + 1, 0);
         }
@@ -160,11 +164,11 @@ impl Lane {
 }
 
 /// Whether the half of a ring was read that this round overwrites.
-fn has_room(memory: &impl Words, spot: &Endpoint, round: u64) -> Result<(), Missing> {
+fn has_room(memory: &impl Words, endpoint: &Endpoint, round: u64) -> Result<(), Missing> {
     let mut is_free = Err(0);
-    memory.words(spot.read, 1, |_, read| is_free = may_send(read, round));
-    let wanted = round.saturating_sub(HALVES);
-    is_free.map_err(|seen| Missing { peer: spot.peer, place: spot.read, seen, wanted })
+    memory.words(endpoint.consumed, 1, |_, consumed| is_free = may_send(consumed, round));
+    let wanted = round.saturating_sub(MESSAGE_SLOTS);
+    is_free.map_err(|seen| Missing { peer: endpoint.peer, place: endpoint.consumed, seen, wanted })
 }
 
 /// Sends, in pairs of words.
@@ -181,25 +185,25 @@ fn give(memory: &impl Words, at: u64, round: u64, from: &[u8]) {
 /// Receives all of it, or nothing.
 fn take(memory: &impl Words, at: u64, peer: usize, round: u64, to: &mut [u8]) -> Result<(), Missing> {
     let words = 2 * (to.len() as u64).div_ceil(PAIR);
-    let (mut there, mut missing) = (0, None);
+    let (mut arrived, mut missing) = (0, None);
     memory.words(at, words, |i, word| match receive(word, round) {
         Ok(data) => {
-            there += 1;
+            arrived += 1;
             let here = to.get_mut(4 * i as usize..).unwrap_or_default();
             here.iter_mut().zip(data.to_le_bytes()).for_each(|(to, from)| *to = from);
         }
         Err(seen) => missing = missing.or(Some((at + 8 * i, seen))),
     });
     let (place, seen) = missing.unwrap_or((at, 0));
-    (there == words).then_some(()).ok_or(Missing { peer, place, seen, wanted: flag(round).into() })
+    (arrived == words).then_some(()).ok_or(Missing { peer, place, seen, wanted: flag(round).into() })
 }
 
-/// Does the lanes of a PE, in an order, in pieces and with pauses at random, as blocks and their threads may.
+/// Does the workers of a PE, in an order, in pieces and with pauses at random, as blocks and their threads may.
 ///
 /// # Errors
 /// Nothing went on for as long as `timeout`, or `is_over` said so.
 pub fn carry_out(
-    mut lanes: Vec<Lane>,
+    mut workers: Vec<Worker>,
     memory: &impl Words,
     timeout: Duration,
     is_over: impl Fn() -> bool,
@@ -208,18 +212,19 @@ pub fn carry_out(
     let mut random = seed | 1;
     let mut since = Instant::now();
     loop {
-        lanes.retain(|lane| !lane.is_done());
-        if lanes.is_empty() {
+        workers.retain(|worker| !worker.is_done());
+        if workers.is_empty() {
             return Ok(());
         }
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let first = (random % lanes.len() as u64) as usize;
+        let first = (random % workers.len() as u64) as usize;
         let pairs = 1 + (random >> 32) % 64;
         let mut missing = None;
-        let mut turn = (first..lanes.len()).chain(0..first);
-        let went = turn.any(|i| lanes[i].step(memory, pairs).map_err(|what| missing = missing.or(Some(what))).is_ok());
+        let mut turn = (first..workers.len()).chain(0..first);
+        let went =
+            turn.any(|i| workers[i].step(memory, pairs).map_err(|what| missing = missing.or(Some(what))).is_ok());
         if went {
             since = Instant::now();
         } else if let Some(missing) = missing.filter(|_| since.elapsed() > timeout || is_over()) {

@@ -74,7 +74,7 @@ impl machine::CommandQueue for StreamQueue {
             }),
             Op::Wait(args) => {
                 let team = self.handle()?;
-                // SAFETY: as above; the team's state and records live as long as the team, which this lane holds.
+                // SAFETY: as above; the team's state and records live as long as the team, which this queue holds.
                 self.stream.call("wait", |raw| unsafe { ffi::tandem_fabric_wait(&team, &args, raw) })
             }
             Op::Barrier => {
