@@ -117,7 +117,7 @@ fn mailed(operation: Operation, told: u64) {
     };
     let base = [0, 1].map(|pe| WORDS + 8 * (pe * layout.words) as u64);
     let words: Arc<Vec<_>> = Arc::new((0..2 * layout.words).map(|_| Modelled::default()).collect());
-    for read in [0, 1].map(|pe| pe * layout.words + layout.read) {
+    for read in [0, 1].map(|pe| pe * layout.words + layout.consumed) {
         words[read..][..bound.schedule.channels.len()].iter().for_each(|word| word.store_relaxed(told));
     }
     let value = |pe: u64, round: u64| (1 + pe + 10 * round) << 32 | (2 + pe + 10 * round);
