@@ -178,9 +178,9 @@ fn a_trace_shows_all_lanes_and_the_copies() {
         assert!(copies.iter().all(|name| everywhere(name)));
         let proof = rows[&(0, 0)].iter().find(|(.., name)| name == "prove").unwrap();
         let of_lanes = rows.iter().filter(|((process, _), _)| *process > 0).flat_map(|(_, row)| row);
-        // The two clocks are set by each other when the device is opened.
+        // The two clocks are set by each other when the device is opened; a busy machine may hold up the thread between the two.
         for (begin, end, name) in of_lanes {
-            assert!(*begin >= proof.0 - 1e3 && *end <= proof.1 + 1e3, "{name} is not within the proof");
+            assert!(*begin >= proof.0 - 2e4 && *end <= proof.1 + 2e4, "{name} is not within the proof");
         }
     }
 }
