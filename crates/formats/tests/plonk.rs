@@ -280,8 +280,15 @@ fn powers_of_tau_are_read_as_far_as_asked() {
             let refused = |message: String, part: &str| assert!(message.contains(part), "{message}");
             refused(file.powers_g1::<C>(16).unwrap_err().to_string(), "expected 16 points or more, found 15");
             refused(file.powers_g2::<C>(9).unwrap_err().to_string(), "section 3 (tau G2)");
-            // The modulus as a coordinate.
             let offset = Container::parse(bytes, FileKind::Ptau).unwrap().sections[1].offset;
+            // What is behind the powers, be it one of them or the head of the next section.
+            let point = size_of_val(&g1[0]);
+            for count in [0, 14, 15] {
+                let behind = file.behind_powers_g1::<C>(count).unwrap().unwrap();
+                assert_eq!(behind, bytes[offset + count * point..][..point]);
+            }
+            assert_eq!(file.behind_powers_g1::<C>(bytes.len() / point).unwrap(), None);
+            // The modulus as a coordinate.
             let width = g1[0].bytes().len() / 2;
             let mut damaged = bytes.to_vec();
             let p = bytes[12 + 12 + 4..][..width].to_vec();
