@@ -69,7 +69,6 @@ impl RegularFile {
         // Zeros of the operating system's, not written by us: the pages come with the bytes that are read into them.
         let room = usize::try_from(len).map_err(drop).and_then(bytemuck::allocation::try_zeroed_slice_box);
         let mut bytes = room.map_err(no_room)?;
-        crate::system::prefer_large_pages(&mut bytes);
         self.read_at(&mut bytes, 0)?;
         self.unchanged()?;
         Ok(FileBytes(bytes))
