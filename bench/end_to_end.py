@@ -103,8 +103,9 @@ class Bench:
 
     def ours(self, command, cache):
         """One proof: milliseconds, MiB, the stages, and the device."""
-        full = [self.options.tandem, "--device", self.options.device, "--json"] + command
-        out, took, memory = run(full + [self.file("proof.json"), self.file("public.json")], cache)
+        files = [self.file("proof.json"), self.file("public.json")]
+        full = [self.options.tandem, "--device", self.options.device] + command + files + ["--json"]
+        out, took, memory = run(full, cache)
         report = json.loads(out)
         stages = {}
         for stage in report["stages"]:
