@@ -77,7 +77,10 @@ impl Chart {
     fn lines(&self) -> Picture {
         let legend = self.series.len() as f64 * 20.0;
         let mut picture = self.titled(LEAST_HEIGHT.max(TOP + legend + BOTTOM));
-        let (right, bottom) = (WIDTH - NAMES - MARGIN, picture.height - BOTTOM);
+        // One line whose name is that of the axis needs no legend.
+        let has_legend = self.series.len() > 1 || self.series.iter().any(|series| series.name != self.y);
+        let right = WIDTH - MARGIN - if has_legend { NAMES } else { MARGIN };
+        let bottom = picture.height - BOTTOM;
         let all = || self.series.iter().flat_map(|s| &s.points);
         let x = Scale::of_powers(all().map(|p| p.0));
         let y = Scale::of_values(all().map(|p| p.1));
@@ -112,6 +115,9 @@ impl Chart {
             };
             picture.line(&points, stroke.clone());
             points.iter().for_each(|p| mark(&mut picture, *p));
+            if !has_legend {
+                continue;
+            }
             let v = TOP + 8.0 + 20.0 * i as f64;
             picture.line(&[(right + 16.0, v), (right + 42.0, v)], stroke.clone());
             mark(&mut picture, (right + 29.0, v));
@@ -143,7 +149,7 @@ impl Chart {
             picture.text(Text::new((at(value) + 6.0, y + 4.0), FONT, digits(value)));
         }
         picture.line(&[(left, TOP), (left, bottom)], Stroke::new(GREY, 1.0));
-        let what = format!("{}; {} {}", self.y, self.x, power_of_two(size).unwrap_or_else(|| format!("{size:.0}")));
+        let what = format!("{}; {} {}", self.y, self.x, count(size));
         let label = Text::new(((left + right) / 2.0, bottom + 38.0), 12.0, fitting(&what, 12.0, right - left));
         picture.text(label.anchored(Anchor::Middle));
         picture
@@ -165,10 +171,13 @@ fn label(value: f64, decimals: usize) -> String {
     }
 }
 
-/// `2^20`, if it is one.
-fn power_of_two(value: f64) -> Option<String> {
+/// A size: `2^20`, if it is a power of two that is longer in digits.
+fn count(value: f64) -> String {
     let exponent = value.log2();
-    (exponent == exponent.round()).then(|| format!("2^{exponent}"))
+    match exponent == exponent.round() && exponent >= 10.0 {
+        true => format!("2^{exponent}"),
+        false => format!("{value:.0}"),
+    }
 }
 
 /// From values to parts of an axis.
@@ -193,7 +202,7 @@ impl Scale {
         let (low, high) = range(values);
         let (first, last) = (low.log2().floor() as i32, high.log2().ceil() as i32);
         let step = ((last - first).max(1) as usize).div_ceil(9);
-        let ticks = (first..=last).step_by(step).map(|k| (2f64.powi(k), format!("2^{k}"))).collect();
+        let ticks = (first..=last).step_by(step).map(|k| (2f64.powi(k), count(2f64.powi(k)))).collect();
         Self { low: 2f64.powi(first), high: 2f64.powi(last.max(first + 1)), is_log: true, ticks }
     }
 
@@ -301,6 +310,19 @@ mod tests {
         // Rates that differ much, on powers of ten.
         let svg = chart(10..30, 1, |k, _| f64::from(k).exp2() / 1e5).picture().unwrap().to_svg();
         assert!(svg.contains(">0.01<") && svg.contains(">10000<"), "{svg}");
+    }
+
+    /// Callers are counted in digits, and the only line has the axis's name.
+    #[test]
+    fn small_sizes_are_digits_and_one_line_needs_no_legend() {
+        let mut callers = chart(0..4, 1, |k, _| 10.0 * f64::from(k + 1));
+        callers.series.truncate(1);
+        let svg = callers.picture().unwrap().to_svg();
+        assert!(svg.contains(">1<") && svg.contains(">8<") && !svg.contains("2^"), "{svg}");
+        let with_legend = svg.matches("<text").count();
+        callers.series[0].name.clone_from(&callers.y);
+        let svg = callers.picture().unwrap().to_svg();
+        assert_eq!(svg.matches("<text").count(), with_legend - 1, "{svg}");
     }
 
     #[test]
