@@ -81,8 +81,8 @@ struct Case {
         turn++;
         const uint64_t first = uint64_t(bytes * (1 - share)) / 4096 * 4096, rest = bytes - first | uint64_t(turn) << 32;
         const uint64_t flags = address(gpus[1].scratch + 8 * TANDEM_EXEC_SCRATCH_WORDS);
-        const uint64_t send = what(1, 2, TANDEM_EXEC_BYTES, blocks, way_blocks, TANDEM_EXEC_WAY_SEND_AND_KEEP);
-        const uint64_t receive = what(0, 0, TANDEM_EXEC_BYTES, 0, way_blocks, TANDEM_EXEC_WAY_RECEIVE);
+        const uint64_t send = what(1, 2, TANDEM_EXEC_BYTES, blocks, way_blocks, TANDEM_EXEC_STAGED_SEND_AND_KEEP);
+        const uint64_t receive = what(0, 0, TANDEM_EXEC_BYTES, 0, way_blocks, TANDEM_EXEC_STAGED_RECEIVE);
         return {{0, {first, send, rest, address(ring), flags, in, own, to}, blocks, way_blocks},
                 {1, {0, receive, rest, address(ring), flags, to + first}, 0, way_blocks}};
     }
@@ -100,7 +100,7 @@ void run(const std::vector<Order>& orders) {
     for (const Order& order : orders) {
         Gpu& gpu = gpus[order.gpu];
         gpu.last++;
-        for (int i = 0; i < TANDEM_EXEC_LOOKERS * TANDEM_EXEC_COMMAND_WORDS; i++) {
+        for (int i = 0; i < TANDEM_EXEC_POLLERS * TANDEM_EXEC_COMMAND_WORDS; i++) {
             const int word = i % TANDEM_EXEC_COMMAND_WORDS;
             const uint64_t half = order.words[word / 2] >> 32 * (word % 2) & 0xffffffff;
             shared(gpu.mailbox->command[i]) = half | uint64_t(gpu.last) << 32;
