@@ -20,7 +20,7 @@ use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, ScalarRecoding,
     Scalars, Timeline, Unaligned,
 };
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 /// How the scalars of a request are taken apart and its points held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -319,10 +319,8 @@ impl<G: Group> Msm<G> for Cuda {
         let sums = ctx.download(OP, &sums)?;
         ctx.free_on_cleanup_stream(OP, scratch)?;
         Ok(Pending::new(move || {
-            let mut sums = sums.wait()?;
-            let sum = finish::finish::<G>(&shape, sums.as_chunks().0);
-            sums.zeroize();
-            Ok(sum)
+            let sums = Zeroizing::new(sums.wait()?);
+            Ok(finish::finish::<G>(&shape, sums.as_chunks().0))
         }))
     }
 
