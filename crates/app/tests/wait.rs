@@ -30,6 +30,12 @@ fn start(folder: &Path, more: &[&str], stdout: Stdio) -> (Child, ChildStdin) {
     command.current_dir(folder).args(["prove", "--wait", "--device", "cpu"]).args(more);
     let mut child = command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take().unwrap();
+    let id = child.id().to_string();
+    // A process that does not end fails its test. Without one this thread goes with the test program.
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(120));
+        _ = Command::new("kill").args(["-KILL", &id]).status();
+    });
     (child, stdin)
 }
 

@@ -128,18 +128,9 @@ fn setup_on<C: Curve>(
     };
     let mut sink = FileSink::<C>::new(Output::create(zkey)?);
     let shape = setup::setup(&FileCircuit(r1cs), &secret, &mut sink, progress).map_err(prover_error)?;
-    let output = sink.finish(&[0; 64]).map_err(prover_error)?;
+    // No ceremony, no hash of one.
+    let key = sink.keep(shape, &[0; 64]).map_err(prover_error)??;
     let made = stage("make key", started);
-    let file_bytes = output.written();
-    output::commit([output])?;
-    let key = KeyInfo {
-        protocol: Protocol::Groth16,
-        curve: C::ID,
-        variables: shape.variables,
-        publics: shape.publics,
-        domain: shape.domain,
-        file_bytes,
-    };
     Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, gates: None, stages: vec![made] })
 }
 
@@ -212,11 +203,15 @@ impl<C: Curve> FileSink<C> {
         }
     }
 
-    /// A key that nobody has contributed to. That of no ceremony has a circuit hash of zeros.
-    pub(crate) fn finish(mut self, circuit_hash: &[u8; 64]) -> tandem_groth16::Result<Output> {
+    /// Ends a key that nobody has contributed to, and puts the file in its place.
+    pub(crate) fn keep(mut self, shape: Shape, circuit_hash: &[u8; 64]) -> tandem_groth16::Result<Result<KeyInfo>> {
         self.write(|writer| writer.no_contributions(circuit_hash))?;
         let writer = self.writer.take().ok_or_else(|| tandem_groth16::Error::Output("the key is empty".into()))?;
-        writer.finish().map_err(write_error)
+        let output = writer.finish().map_err(write_error)?;
+        let file_bytes = output.written();
+        let Shape { variables, publics, domain } = shape;
+        let key = KeyInfo { protocol: Protocol::Groth16, curve: C::ID, variables, publics, domain, file_bytes };
+        Ok(output::commit([output]).map(|()| key).map_err(Error::from))
     }
 }
 

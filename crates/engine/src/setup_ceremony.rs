@@ -3,11 +3,11 @@
 use crate::files::{FileCircuit, FileSink};
 use crate::key::stage;
 use crate::powers::Files;
-use crate::{KeyInfo, Progress, Result, SetupReport};
+use crate::{Progress, Result, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::ptau::LagrangeBasis;
-use tandem_formats::{output, Output, Protocol, PtauFile, R1cs};
+use tandem_formats::{Output, PtauFile, R1cs};
 use tandem_groth16::ceremony::{self, Phase1};
 use tandem_groth16::setup::shape;
 use tandem_ops::{with_curve, Curve};
@@ -50,17 +50,7 @@ fn setup_on<C: Curve>(
     let started = Instant::now();
     let mut sink = FileSink::<C>::new(Output::create(files.zkey)?);
     let made = ceremony::start(&circuit, &phase1, &mut sink, progress).map_err(|e| files.failed(e))?;
-    let output = sink.finish(&made.circuit_hash).map_err(|e| files.failed(e))?;
-    let file_bytes = output.written();
-    output::commit([output])?;
-    let key = KeyInfo {
-        protocol: Protocol::Groth16,
-        curve: C::ID,
-        variables: shape.variables,
-        publics: shape.publics,
-        domain: shape.domain,
-        file_bytes,
-    };
+    let key = sink.keep(made.shape, &made.circuit_hash).map_err(|e| files.failed(e))??;
     let stages = vec![read, checked, stage("make key", started)];
     Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, gates: None, stages })
 }

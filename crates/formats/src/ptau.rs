@@ -123,19 +123,19 @@ impl PtauFile {
         Ok(Self { file, header, sections })
     }
 
-    /// The first `count` powers of tau in G1, with coordinates below the modulus. Whether they are points of the group is not checked, here
-    /// and below.
+    /// The first `count` powers of tau in G1. Of all points that a file gives, coordinates are below the modulus; whether they are points of
+    /// the group is not checked.
     ///
     /// # Errors
-    /// The file has fewer, is for another curve, or cannot be read; a coordinate is not below the modulus. Here and below.
+    /// The file has fewer, is for another curve, or cannot be read; a coordinate is not below the modulus.
     pub fn powers_g1<C: Curve>(&self, count: usize) -> Result<Vec<G1Point<C>>> {
         self.points::<C, _>(2, 0, count)
     }
 
-    /// The first `count` powers of tau in G2, likewise.
+    /// The first `count` powers of tau in G2.
     ///
     /// # Errors
-    /// As above.
+    /// Those of [`PtauFile::powers_g1`].
     pub fn powers_g2<C: Curve>(&self, count: usize) -> Result<Vec<G2Point<C>>> {
         self.points::<C, _>(3, 0, count)
     }
@@ -143,7 +143,7 @@ impl PtauFile {
     /// alpha and beta in G1.
     ///
     /// # Errors
-    /// As above.
+    /// Those of [`PtauFile::powers_g1`].
     pub fn alpha_beta_g1<C: Curve>(&self) -> Result<[G1Point<C>; 2]> {
         let first = |id| self.points::<C, G1Point<C>>(id, 0, 1).map(|points| points[0]);
         Ok([first(4)?, first(5)?])
@@ -152,7 +152,7 @@ impl PtauFile {
     /// beta in G2.
     ///
     /// # Errors
-    /// As above.
+    /// Those of [`PtauFile::powers_g1`].
     pub fn beta_g2<C: Curve>(&self) -> Result<G2Point<C>> {
         Ok(self.points::<C, G2Point<C>>(6, 0, 1)?[0])
     }
@@ -161,7 +161,7 @@ impl PtauFile {
     /// power of tau.
     ///
     /// # Errors
-    /// As above; the file is not prepared for phase 2.
+    /// The file is not prepared for phase 2; those of [`PtauFile::powers_g1`].
     pub fn lagrange_g1<C: Curve>(&self, basis: LagrangeBasis, rows: usize) -> Result<Vec<G1Point<C>>> {
         let id = match basis {
             LagrangeBasis::Powers => 12,
@@ -175,7 +175,7 @@ impl PtauFile {
     /// The Lagrange basis of `rows` rows in G2.
     ///
     /// # Errors
-    /// As for [`PtauFile::lagrange_g1`].
+    /// Those of [`PtauFile::lagrange_g1`].
     pub fn lagrange_g2<C: Curve>(&self, rows: usize) -> Result<Vec<G2Point<C>>> {
         self.points::<C, _>(13, rows as u64 - 1, rows)
     }

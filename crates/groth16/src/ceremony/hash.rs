@@ -98,3 +98,47 @@ fn uncompressed<G: Group>(point: &Affine<G>) -> Vec<u8> {
     };
     [bytes(x), bytes(y)].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::sequence;
+    use tandem_ops::Bn254;
+
+    type G1 = <Bn254 as Curve>::G1;
+
+    /// Fewer powers than snarkjs has pieces for, and more: there it hashes one more than it counts, which here is no point.
+    #[test]
+    fn differences_are_hashed_in_whole_pieces() {
+        for (n, more) in [(2, 0), (1 << 14, 0), (1 << 15, 1)] {
+            let powers_g1 = sequence::<G1>(2 * n - 1);
+            let behind = vec![0xfb; size_of::<P1<Bn254>>()];
+            let point = powers_g1[0];
+            let phase1 = Phase1::<Bn254> {
+                tau_g2: sequence::<<Bn254 as Curve>::G2>(1)[0],
+                beta_g2: sequence::<<Bn254 as Curve>::G2>(1)[0],
+                alpha_g1: point,
+                beta_g1: point,
+                lagrange_g1: vec![point; n],
+                lagrange_g2: Vec::new(),
+                lagrange_alpha: Vec::new(),
+                lagrange_beta: Vec::new(),
+                odd: Vec::new(),
+                behind: Some(behind.clone()),
+                powers_g1,
+            };
+            // tau^(n + i) - tau^i, of points that are multiples: always n times the generator.
+            let each = (G1::to_ark(&phase1.powers_g1[n]).into_group() - G1::to_ark(&phase1.powers_g1[0])).into_affine();
+            let mut expected = Blake2b512::new();
+            expected.update((n as u32 - 1).to_be_bytes());
+            (0..n - 1).for_each(|_| expected.update(uncompressed::<G1>(&each)));
+            let limbs = |bytes: &[u8]| bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect::<Vec<u64>>();
+            let (p, q) = (limbs(&behind), limbs(bytemuck::bytes_of(&phase1.powers_g1[n - 1])));
+            let [x, y] = difference([&p[..4], &p[4..]], [&q[..4], &q[4..]]).unwrap();
+            (0..more).for_each(|_| expected.update(uncompressed::<G1>(&G1::from_xy(x, y))));
+            let mut found = CircuitHash(Blake2b512::new());
+            found.powers(&phase1);
+            assert_eq!(found.finish()[..], expected.finalize()[..], "{n} rows");
+        }
+    }
+}
