@@ -126,7 +126,8 @@ pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
         verify(&works, &done)?;
         table.push(seen.cells(&callers));
         stages.push(seen.stage_cells(&callers));
-        binds += &format!("{callers}: {}\n", seen.binds());
+        let [what, why] = seen.binds();
+        binds += &format!("{callers}: {what}\n  {why}\n");
         let mut row = seen.row();
         match load {
             Load::Closed(clients) => row["clients"] = clients.into(),
@@ -325,27 +326,26 @@ impl Seen {
         std::iter::once(callers.to_string()).chain(ms).collect()
     }
 
-    /// What more proofs a second would take.
-    fn binds(&self) -> String {
+    /// What more proofs a second would take, and by which figures: a line each.
+    fn binds(&self) -> [String; 2] {
         let workers = match self.workers {
             1 => "the worker".into(),
-            n => format!("the {n} workers"),
+            n => format!("{n} workers"),
         };
+        let without =
+            |what: &str, share: f64| format!("{workers} without a {what} for {:.0} % of the time", share * 100.0);
         if self.no_job > 0.1 {
             let submit = self.stages[0] * 1e3;
-            return format!(
-                "callers bind: {workers} had no job for {:.0} % of the time; to submit one takes {submit:.1} ms",
-                self.no_job * 100.0
-            );
+            return ["callers bind".into(), format!("{}; submitting: {submit:.1} ms", without("job", self.no_job))];
         }
-        let idle = self.no_proof * 100.0;
+        let idle = without("proof", self.no_proof);
         let beside = (self.stages[READ] + self.stages[UPLOAD]) * 1e3;
-        match idle > 5.0 {
-            true if beside > self.stages[PROOF] * 1e3 => format!(
-                "witnesses bind: {workers} made no proof for {idle:.0} % of the time; to read and upload one takes {beside:.1} ms"
-            ),
-            true => format!("what is between proofs binds: {workers} had jobs, and made no proof for {idle:.0} % of the time"),
-            false => format!("proofs bind: they take all but {idle:.0} % of the time of {workers}"),
+        match self.no_proof > 0.05 {
+            true if beside > self.stages[PROOF] * 1e3 => {
+                ["witnesses bind".into(), format!("{idle}; read and upload: {beside:.1} ms")]
+            }
+            true => ["what is between proofs binds".into(), format!("{idle}, though jobs wait")],
+            false => ["proofs bind".into(), idle],
         }
     }
 
@@ -419,15 +419,23 @@ mod tests {
         let callers = seen([(0.0, 1.0), (2.0, 3.0)], 0.1, 0.9, 4.0);
         assert_eq!((callers.rate, callers.workers, (callers.no_job * 100.0).round()), (0.5, 1, 50.0));
         assert!((callers.added - 0.1).abs() < 1e-9 && (callers.stages[PROOF] - 0.9).abs() < 1e-9);
-        assert!(callers.binds().starts_with("callers bind") && callers.binds().ends_with("100.0 ms"));
+        let said = |seen: &Seen| seen.binds().join(": ");
+        assert!(said(&callers).starts_with("callers bind: ") && said(&callers).ends_with("100.0 ms"));
         // Both with the worker all the time: they overlap.
         let both = [(0.0, 2.0), (0.0, 2.0)];
         let witnesses = seen(both, 0.9, 0.6, 2.0);
         assert!(witnesses.no_job < 1e-9 && (witnesses.no_proof - 0.4).abs() < 1e-9);
-        assert!(witnesses.binds().starts_with("witnesses bind") && witnesses.binds().contains("40 %"));
-        assert!(seen(both, 0.1, 0.6, 2.0).binds().starts_with("what is between proofs binds"));
-        assert!(seen(both, 0.1, 0.98, 2.0).binds().starts_with("proofs bind: they take all but 2 %"));
+        assert!(said(&witnesses).starts_with("witnesses bind: ") && said(&witnesses).contains("40 %"));
+        assert!(said(&seen(both, 0.1, 0.6, 2.0)).starts_with("what is between proofs binds: "));
+        assert!(said(&seen(both, 0.1, 0.98, 2.0)).starts_with("proofs bind: the worker without a proof for 2 %"));
         assert_eq!((callers.cells("2").len(), callers.stage_cells("2").len()), (8, 1 + STAGES.len()));
+        // The longest of each fit a terminal.
+        for mut seen in [callers, witnesses, seen(both, 0.1, 0.6, 2.0), seen(both, 0.1, 0.98, 2.0)] {
+            seen.workers = 99;
+            seen.stages = seen.stages.map(|seconds| seconds * 1e3);
+            let said = seen.binds();
+            assert!(said.iter().all(|line| line.len() <= 78), "{said:?}");
+        }
     }
 
     #[test]

@@ -221,8 +221,9 @@ fn large_files_are_looked_at_in_little_memory() {
     let wtns = patched(section(data!("mul.wtns"), FileKind::Wtns, 1), 36, &u32::MAX.to_le_bytes());
     let path = folder.sparse(b"wtns", &[(2, &[], u64::from(u32::MAX) * 32), (1, &wtns, 40)]);
     assert_eq!(WtnsHeader::open(&path).unwrap(), WtnsHeader { curve: CurveId::Bn254, count: u32::MAX });
-    let more = peak() - before;
-    // Other tests of this program run meanwhile and take some.
+    // Other tests of this program run meanwhile and take some. The system counts pages a thread at a time, so that its greatest
+    // number can be a little less later.
+    let more = peak().saturating_sub(before);
     assert!(more < 256 << 10, "{more} KiB");
 }
 
