@@ -11,6 +11,7 @@ pub(crate) use values::{is_operation, Gpus};
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
 use std::path::{Path, PathBuf};
+use tandem_console::drawing;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::options::{Common, Curve, Json};
 use tandem_console::values::{input, output, STDIN, STDOUT};
@@ -100,14 +101,14 @@ pub(crate) enum Command {
     /// Show the GPUs, switches and links of a machine, with GB/s
     #[command(
         after_help = "Examples:\n  tandem topo --measure\n  tandem topo --preset dgx1-v100\n  tandem topo --from topo.xml --json\n  \
-            tandem topo --preset hgx-h200 --svg box.svg"
+            tandem topo --preset hgx-h200 --draw box.svg"
     )]
     Topo(Topo),
     /// Plan how to move data over all links, and prove that nothing is faster
     #[command(after_help = "The rate is nccl-tests' algbw for large data. Helpers only forward.\n\n\
         Examples:\n  tandem plan broadcast --gpus 0,1 --helpers 2,3 --preset dgx1-v100\n  \
         tandem plan allreduce --gpus all --preset hgx-h200\n  \
-        tandem plan broadcast --gpus 0,1 --helpers all --preset dgx1-v100 --svg plan.svg")]
+        tandem plan broadcast --gpus 0,1 --helpers all --preset dgx1-v100 --draw plan.svg")]
     Plan(Plan),
     /// Hash the elements in a file
     Hash {
@@ -503,9 +504,9 @@ pub(crate) struct TopoFormat {
     /// Print NCCL topology XML, for NCCL_TOPO_FILE
     #[arg(long)]
     pub(crate) nccl_xml: bool,
-    /// Draw it to this SVG file, or print the drawing on stdout for -
-    #[arg(long, value_name = "FILE", value_parser = output())]
-    pub(crate) svg: Option<PathBuf>,
+    /// Draw it to this file, an SVG or a PNG by its suffix; - prints SVG on stdout
+    #[arg(long, value_name = "FILE", value_parser = drawing::parser(), alias = "svg")]
+    pub(crate) draw: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -540,9 +541,9 @@ pub(crate) struct PlanFormat {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw it to this SVG file, or print the drawing on stdout for -
-    #[arg(long, value_name = "FILE", value_parser = output())]
-    pub(crate) svg: Option<PathBuf>,
+    /// Draw it to this file, an SVG or a PNG by its suffix; - prints SVG on stdout
+    #[arg(long, value_name = "FILE", value_parser = drawing::parser(), alias = "svg")]
+    pub(crate) draw: Option<PathBuf>,
     /// Print the trees as XML, in the manner of ForestColl
     #[arg(long)]
     pub(crate) xml: bool,

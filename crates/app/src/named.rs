@@ -53,8 +53,8 @@ fn named(command: &Command) -> Named {
         Command::ExportVkey(a) => new([&a.zkey], [&a.vkey]),
         Command::Calldata(a) => new([&a.public, &a.proof], []),
         Command::Inspect(a) => new([&a.file], []),
-        Command::Topo(a) => drawn(&a.source, a.format.svg.as_ref()),
-        Command::Plan(a) => drawn(&a.source, a.format.svg.as_ref()),
+        Command::Topo(a) => drawn(&a.source, a.format.draw.as_ref()),
+        Command::Plan(a) => drawn(&a.source, a.format.draw.as_ref()),
         Command::Hash { what: Hash::Poseidon(a) } => new([&a.input], [&a.output]),
         Command::Reduce(a) => new([&a.input], []),
         Command::Sort(a) => new([&a.input], [&a.output]),
@@ -79,6 +79,6 @@ fn new<const I: usize, const O: usize>(inputs: [&PathBuf; I], outputs: [&PathBuf
 }
 
 /// The topology's file, and the drawing.
-fn drawn(source: &Source, svg: Option<&PathBuf>) -> Named {
-    Named { inputs: source.from.iter().cloned().collect(), outputs: svg.cloned().into_iter().collect() }
+fn drawn(source: &Source, file: Option<&PathBuf>) -> Named {
+    Named { inputs: source.from.iter().cloned().collect(), outputs: file.cloned().into_iter().collect() }
 }

@@ -3,6 +3,7 @@
 use crate::cli::{self, Gpus, PlanFormat};
 use crate::topo;
 use std::time::Duration;
+use tandem_console::drawing::Drawing;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::progress::Bars;
 use tandem_console::{interrupt, report};
@@ -11,7 +12,7 @@ use tandem_fabric::plan::{check, plan_within, Budget, Operation, Request};
 
 pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
     let refused = |e: tandem_fabric::plan::Error| Failure::input(e.to_string());
-    let drawing = topo::Drawing::open(args.format.svg.as_deref())?;
+    let drawing = args.format.draw.as_deref().map(Drawing::open).transpose()?;
     let topology = topo::open(&args.source)?;
     let of_args = Operation::ALL.iter().find(|(_, name)| cli::is_operation(name, &args.operation));
     let (operation, _) = *of_args.ok_or_else(|| Failure::input("unknown operation"))?;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &cli::Plan, quiet: bool) -> Outcome {
     let plan = found.map_err(refused)?;
     check(&topology, &plan).map_err(|e| Failure::device(format!("the planner made a mistake: {e}")))?;
     if let Some(drawing) = drawing {
-        return drawing.write(&plan.to_svg(&topology));
+        return drawing.write(&plan.to_picture(&topology));
     }
     report::result(&match args.format {
         PlanFormat { json: true, .. } => plan.to_json(&topology).to_string(),

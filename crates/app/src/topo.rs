@@ -2,11 +2,10 @@
 
 use crate::cli::{self, Source};
 use std::fmt::Write;
-use std::path::Path;
+use tandem_console::drawing::Drawing;
 use tandem_console::failure::{Failure, Outcome};
-use tandem_console::files::{self, Outputs};
+use tandem_console::files;
 use tandem_console::report;
-use tandem_console::values::STDOUT;
 use tandem_cuda::Device;
 use tandem_fabric::probe::{self, Facts, Measured};
 use tandem_fabric::topology::{wrapped, Topology, MAX_FILE};
@@ -18,10 +17,10 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
         if args.measure {
             return Err(Failure::input("--measure: only the links of this machine can be measured"));
         }
-        let drawing = Drawing::open(args.format.svg.as_deref())?;
+        let drawing = args.format.draw.as_deref().map(Drawing::open).transpose()?;
         let topology = open(&args.source)?;
         return match drawing {
-            Some(drawing) => drawing.write(&topology.to_svg()),
+            Some(drawing) => drawing.write(&topology.to_picture()),
             None => {
                 report::result(&written(&topology, &args.format)?);
                 Ok(())
@@ -29,16 +28,16 @@ pub(crate) fn run(args: &cli::Topo) -> Outcome {
         };
     }
     let facts = probe::look();
-    let is_text = !(args.format.json || args.format.nccl_xml || args.format.svg.is_some());
+    let is_text = !(args.format.json || args.format.nccl_xml || args.format.draw.is_some());
     if let (Some(reason), true, false) = (&facts.no_gpu, is_text, args.measure) {
         report::result(&without_gpu(&facts, reason));
         return Ok(());
     }
-    let drawing = Drawing::open(args.format.svg.as_deref())?;
+    let drawing = args.format.draw.as_deref().map(Drawing::open).transpose()?;
     let measured = if args.measure { Some(measure(&facts)?) } else { None };
     let topology = this_machine(&facts, measured.as_ref())?;
     if let Some(drawing) = drawing {
-        return drawing.write(&topology.to_svg());
+        return drawing.write(&topology.to_picture());
     }
     let mut text = written(&topology, &args.format)?;
     if is_text {
@@ -60,33 +59,6 @@ fn written(topology: &Topology, format: &cli::TopoFormat) -> Outcome<String> {
         cli::TopoFormat { nccl_xml: true, .. } => topology.to_nccl_xml().map_err(|e| Failure::input(e.to_string()))?,
         _ => topology.to_matrix(),
     })
-}
-
-/// The file of a drawing, opened before the work so that a wrong path costs no time.
-pub(crate) enum Drawing {
-    /// Printed as other results are.
-    Stdout,
-    File(Outputs),
-}
-
-impl Drawing {
-    pub(crate) fn open(file: Option<&Path>) -> Outcome<Option<Self>> {
-        let open = |file| match file == Path::new(STDOUT) {
-            true => Ok(Self::Stdout),
-            false => Ok(Self::File(Outputs::open(&[file])?)),
-        };
-        file.map(open).transpose()
-    }
-
-    pub(crate) fn write(self, svg: &str) -> Outcome {
-        match self {
-            Self::Stdout => {
-                report::result(svg);
-                Ok(())
-            }
-            Self::File(file) => file.commit(&[svg]),
-        }
-    }
 }
 
 /// A machine without GPUs has no topology, but there is something to say of it.

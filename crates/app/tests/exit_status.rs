@@ -105,7 +105,7 @@ fn results_that_cannot_be_printed() {
         (&["doctor", "--json", "--device", "cpu"], ""),
         (&["cache"], ""),
         (&["topo", "--preset", "dgx1-v100"], ""),
-        (&["topo", "--preset", "dgx1-v100", "--svg", "-"], ""),
+        (&["topo", "--preset", "dgx1-v100", "--draw", "-"], ""),
         (&["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100"], ""),
         (&["completions", "bash"], ""),
         (&["--help"], ""),

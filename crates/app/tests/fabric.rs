@@ -36,7 +36,7 @@ fn a_topology_in_every_format_is_read_again() {
         let plan = at(&["plan", "all-gather", "--gpus", "0,1,2,3,4,5,6,7", "--from", "machine", "--json"]);
         assert_eq!(json(&plan)["mbs"], "960000/7", "{format}");
     }
-    assert!(at(&["topo", "--preset", "hgx-h200", "--svg", "-"]).starts_with("<svg "));
+    assert!(at(&["topo", "--preset", "hgx-h200", "--draw", "-"]).starts_with("<svg "));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_plan_in_every_format() {
     assert_eq!((&value["optimal"], &value["gap"], &value["is_cut_short"]), (&true.into(), &0.0.into(), &false.into()));
     assert!(with("--xml").starts_with("<trees collective=\"broadcast\" ngpus=\"2\" nchunks=\"4\">"));
     assert_eq!(with("--nccl-graph").matches("<channel>").count(), 4);
-    let drawn = run(0, &[&plan[..], &["--svg", "-"]].concat()).0;
+    let drawn = run(0, &[&plan[..], &["--draw", "-"]].concat()).0;
     assert!(drawn.starts_with("<svg ") && drawn.trim_end().ends_with("</svg>"), "{drawn}");
     let (all, _) = run(0, &["plan", "broadcast", "--gpus", "0,1", "--helpers", "all", "--preset", "dgx1-v100"]);
     assert!(all.contains("rate   120 GB/s"), "{all}");
@@ -88,7 +88,7 @@ fn bad_jobs_are_refused() {
     plan(&["--gpus", "0,1", "--helpers", "2,2"], &["GPU 2", "twice"]);
     plan(&["--gpus", "0,1", "--helpers", "some"], &["some", "or all"]);
     plan(&["--gpus", "0,1", "--root", "0"], &["no root"]);
-    plan(&["--gpus", "0,1", "--json", "--svg", "x"], &["--json", "--svg"]);
+    plan(&["--gpus", "0,1", "--json", "--draw", "x.svg"], &["--json", "--draw"]);
     refused(&["plan", "gossip", "--gpus", "0,1", "--preset", "dgx1-v100"], &["gossip", "broadcast"]);
     refused(&["plan", "send", "--gpus", "0,1,2", "--preset", "dgx1-v100"], &["exactly 2"]);
     refused(
@@ -138,7 +138,7 @@ fn this_machine_is_shown_whatever_it_has() {
     assert_eq!(stderr, "");
     if text.starts_with("this machine: no GPU: ") {
         // That there is none is said, with status 0; where more is asked for, it is refused.
-        for format in [&["--json"][..], &["--nccl-xml"], &["--svg", "-"]] {
+        for format in [&["--json"][..], &["--nccl-xml"], &["--draw", "-"]] {
             refused(&[&["topo"][..], format].concat(), &["no GPU", "--preset"]);
             refused(&[&["topo", "--measure"][..], format].concat(), &["--measure", "no GPU"]);
         }

@@ -45,9 +45,34 @@ fn every_bench_draws_and_its_table_fits() {
     refused_in(folder.path(), &["bench", "ntt", "--plot", "p.pdf", "--device", "cuda:63"], &["p.pdf", ".svg or .png"]);
     let bench = ["bench", "pingpong", "-n", "2", "--device", "sim:2", "--plot", "p.png"];
     run_in(folder.path(), 0, &bench);
-    let png = fs::read(folder.path().join("p.png")).unwrap();
+    is_png(&folder.path().join("p.png"));
+}
+
+#[track_caller]
+fn is_png(file: &Path) {
+    let png = fs::read(file).unwrap();
     let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && width == 1600, "{width}");
+}
+
+#[test]
+fn machines_and_plans_are_drawn_by_the_suffix() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let topo = ["topo", "--preset", "dgx1-v100", "--draw"];
+    let plan = ["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100", "--draw"];
+    for command in [&topo[..], &plan] {
+        let with = |file| [command, &[file]].concat();
+        run_in(at, 0, &with("p.png"));
+        is_png(&at.join("p.png"));
+        run_in(at, 0, &with("p.svg"));
+        assert!(texts(&fs::read_to_string(at.join("p.svg")).unwrap()) > 8);
+        refused_in(at, &with("p.pdf"), &["p.pdf", ".svg or .png"]);
+        assert!(!at.join("p.pdf").exists());
+    }
+    // The option's former name.
+    run_in(at, 0, &["topo", "--preset", "dgx1-v100", "--svg", "q.svg"]);
+    assert!(at.join("q.svg").exists());
 }
 
 fn with<'a>(bench: &[&'a str], plot: &'a str) -> Vec<&'a str> {
@@ -131,11 +156,11 @@ fn drawings_in_documents_are_up_to_date() {
     let mut drawn = 0;
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        for line in text.lines().filter(|line| line.starts_with("tandem ") && line.contains(" --svg docs/")) {
-            let (command, target) = line.split_once(" --svg ").unwrap();
+        for line in text.lines().filter(|line| line.starts_with("tandem ") && line.contains(" --draw docs/")) {
+            let (command, target) = line.split_once(" --draw ").unwrap();
             let target = target.split_whitespace().next().unwrap();
             let mut args: Vec<&str> = command.split_whitespace().skip(1).collect();
-            args.extend(["--svg", "drawing.svg"]);
+            args.extend(["--draw", "drawing.svg"]);
             run_in(folder.path(), 0, &args);
             let today = fs::read_to_string(folder.path().join("drawing.svg")).unwrap();
             let kept = fs::read_to_string(root().join(target)).unwrap_or_else(|e| panic!("{target}: {e}"));

@@ -12,7 +12,6 @@ mod measure;
 mod msm;
 mod ntt;
 mod plot;
-mod png;
 mod poseidon;
 mod reduce;
 mod rows;

@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod color;
+pub mod drawing;
 pub mod failure;
 pub mod files;
 pub mod interrupt;
 pub mod lanes;
 pub mod options;
+mod png;
 pub mod progress;
 pub mod report;
 pub mod session;

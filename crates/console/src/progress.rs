@@ -63,7 +63,7 @@ impl Progress for Bars {
         let Some(slot) = &self.task else { return };
         let template = match total {
             0 => "{spinner} {msg} {elapsed}",
-            _ => "{msg:20} [{bar:40}] {percent:>3} %  {elapsed}, {eta} left",
+            _ => "{msg:28} [{bar:24}] {percent:>3} %  {elapsed}, {eta} left",
         };
         let bar = ProgressBar::with_draw_target((total > 0).then_some(total), ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {

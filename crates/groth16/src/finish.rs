@@ -7,12 +7,35 @@ use ark_ec::CurveGroup;
 use std::sync::OnceLock;
 use tandem_ops::{Canonical, Curve, Group, Pending, ProofBackend};
 
+/// A lane's part of a sum, on its way.
+pub(crate) struct Part<G> {
+    sum: Pending<G>,
+    /// What it counts in the proof's progress when it has been waited for.
+    units: u64,
+}
+
+impl<G: Send + 'static> Part<G> {
+    /// One that counts `units`: now, if nothing is left to wait for.
+    pub(crate) fn new(sum: Pending<G>, units: u64, request: &Request<'_>) -> Self {
+        let units = match sum.is_ready() {
+            true => {
+                request.progress.advance(units);
+                0
+            }
+            false => units,
+        };
+        Part { sum, units }
+    }
+}
+
+type PartOf<G> = Part<<G as Group>::Ark>;
+
 /// The lanes' parts of the sums, on their way. That over H only ever occurs with that over L: `c` is both.
 pub(crate) struct Sums<C: Curve> {
-    pub(crate) a: Vec<Pending<<C::G1 as Group>::Ark>>,
-    pub(crate) b1: Vec<Pending<<C::G1 as Group>::Ark>>,
-    pub(crate) b2: Vec<Pending<<C::G2 as Group>::Ark>>,
-    pub(crate) c: Vec<Pending<<C::G1 as Group>::Ark>>,
+    pub(crate) a: Vec<PartOf<C::G1>>,
+    pub(crate) b1: Vec<PartOf<C::G1>>,
+    pub(crate) b2: Vec<PartOf<C::G2>>,
+    pub(crate) c: Vec<PartOf<C::G1>>,
 }
 
 impl<C: Curve> Default for Sums<C> {
@@ -22,12 +45,15 @@ impl<C: Curve> Default for Sums<C> {
 }
 
 /// Waits for the parts of one sum, unless the request was cancelled meanwhile.
-fn total<G: CurveGroup>(terms: G, parts: Vec<Pending<G>>, sum: &'static str, request: &Request<'_>) -> Result<G> {
+fn total<G: CurveGroup>(terms: G, parts: Vec<Part<G>>, sum: &'static str, request: &Request<'_>) -> Result<G> {
     let mut total = terms;
-    for part in parts {
+    for Part { sum, units } in parts {
         request.check()?;
-        let part: G = part.wait()?;
+        let part: G = sum.wait()?;
         total += part;
+        if units > 0 {
+            request.progress.advance(units);
+        }
     }
     request.progress.finished(sum);
     Ok(total)

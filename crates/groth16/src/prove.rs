@@ -1,15 +1,17 @@
 //! The proof.
 
 use crate::blinding::Terms;
-use crate::finish::Sums;
+use crate::finish::{Part, Sums};
 use crate::plan::{TransformPlacement, WitnessQuery};
 use crate::{Blinding, Error, HostSpan, PreparedKey, ProvingKey, Request, Result, Witness, P1, P2};
+use ark_ec::CurveGroup;
+use ark_ff::Field;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Arriving, Backend, Buffer, Canonical, Coset, Curve, Direction, HostBuf, Lane, Mont, Msm, NttOp, Order,
+    Arriving, Backend, Buffer, Canonical, Coset, Curve, Direction, Group, HostBuf, Lane, Mont, Msm, NttOp, Order,
     ProofBackend, ScalarRecoding, Scalars,
 };
 use tandem_proof::settled;
@@ -216,6 +218,7 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     request: &Request<'_>,
     wires: impl FnOnce() -> Result<Wires<C, B>>,
 ) -> Result<Begun<C>> {
+    request.progress.start("prove", key_units(key));
     let terms = OnceLock::new();
     let (sums, witness, host) = rayon::in_place_scope(|scope| {
         scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
@@ -263,7 +266,8 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
             ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(values))
         })?;
         let sum = || Msm::<C::G1>::msm(backend, &part.bases, &digits, &request.timeline);
-        sums.c.push(request.enqueue(lane, "MSM H", sum)?);
+        let sum = request.enqueue(lane, "MSM H", sum)?;
+        sums.c.push(Part::new(sum, units::<C::G1>(part.share.range.len()), request));
     }
     Ok(sums)
 }
@@ -358,22 +362,43 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
             ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Canonical(scalars))
         })?;
         // G2 takes longest to put together, and the verifier waits for A and B, so that B2 goes first.
+        let points = part.share.range.len();
         if let Some(bases) = &part.b2 {
-            sums.b2.push(
-                request.enqueue(lane, "MSM B2", || Msm::<C::G2>::msm(backend, bases, &digits, &request.timeline))?,
-            );
+            let sum = || Msm::<C::G2>::msm(backend, bases, &digits, &request.timeline);
+            let sum = request.enqueue(lane, "MSM B2", sum)?;
+            sums.b2.push(Part::new(sum, units::<C::G2>(points), request));
         }
         for (sum, bases) in &part.g1 {
             let pending =
                 request.enqueue(lane, name(*sum), || Msm::<C::G1>::msm(backend, bases, &digits, &request.timeline))?;
+            let part = Part::new(pending, units::<C::G1>(points), request);
             match sum {
-                WitnessQuery::A => sums.a.push(pending),
-                WitnessQuery::B1 => sums.b1.push(pending),
-                WitnessQuery::L | WitnessQuery::B2 => sums.c.push(pending),
+                WitnessQuery::A => sums.a.push(part),
+                WitnessQuery::B1 => sums.b1.push(part),
+                WitnessQuery::L | WitnessQuery::B2 => sums.c.push(part),
             }
         }
     }
     Ok(sums)
+}
+
+/// What a sum counts in a proof's progress: a point of G1 one, a point of G2 three, as products of its coordinates take three of G1's.
+fn units<G: Group>(points: usize) -> u64 {
+    let degree = <<G::Ark as CurveGroup>::BaseField as Field>::extension_degree();
+    points as u64 * (degree * (degree + 1) / 2)
+}
+
+/// What all sums of a proof count.
+fn key_units<C: Curve, B: ProofBackend<C>>(key: &ProvingKey<C, B>) -> u64 {
+    let witness = key.witness.iter().map(|part| {
+        let points = part.share.range.len();
+        part.b2
+            .iter()
+            .map(|_| units::<C::G2>(points))
+            .chain(part.g1.iter().map(|_| units::<C::G1>(points)))
+            .sum::<u64>()
+    });
+    witness.chain(key.quotient.iter().map(|part| units::<C::G1>(part.share.range.len()))).sum()
 }
 
 fn name(sum: WitnessQuery) -> &'static str {

@@ -121,6 +121,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             self.request.check()?;
             sums.push(sum.wait()?);
             self.request.progress.finished(name);
+            self.request.progress.advance(1);
         }
         let affine = <C::G1 as Group>::Ark::normalize_batch(&sums);
         Ok(affine.iter().map(C::G1::from_ark).collect())
@@ -153,6 +154,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         let field = |value: &Canonical| C::from_canonical(*value).unwrap_or(C::Fr::ZERO);
         let publics: Vec<C::Fr> = witness.values()[1..=key.shape.publics].iter().map(field).collect();
         let b = |i| self.blinding.b(i);
+        self.request.progress.start("prove", SUMS.len() as u64);
 
         // Round 1
         let signals = self.span("signals", |own| own.signals(witness))?;

@@ -297,6 +297,33 @@ fn parts_that_do_not_fit_together_are_refused() {
     assert!(wrong.check_sizes().unwrap_err().to_string().contains("comes after it"));
 }
 
+/// A listener that counts sums: those that there are, and those that are done.
+#[derive(Default)]
+struct Counts([AtomicUsize; 2]);
+
+impl Progress for Counts {
+    fn start(&self, _: &'static str, total: u64) {
+        self.0[0].store(total as usize, Ordering::SeqCst);
+    }
+    fn advance(&self, units: u64) {
+        self.0[1].fetch_add(units as usize, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn progress_counts_the_sums() {
+    let circuit = Random::<Bn254>::new(20, 2, 13);
+    let key = owned(&circuit);
+    let view = key.view().unwrap();
+    let verifier = PreparedKey::new(&view.verifying).unwrap();
+    let cpu = Cpu::new(2);
+    let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+    let counts = Counts::default();
+    let request = Request::new(tandem_ops::Timeline::none(), &counts);
+    prove_verified(&cpu, &key, &verifier, &circuit.witness(), &blinding(), &request).unwrap();
+    assert_eq!(counts.0.map(AtomicUsize::into_inner), [9, 9]);
+}
+
 /// A listener that asks to stop after so many looks.
 struct StopAfter(AtomicUsize);
 

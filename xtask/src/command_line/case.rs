@@ -29,7 +29,7 @@ const OPTIONS: [(&str, &[&str]); 24] = [
     ("--helpers", &["0", "2,3", "99"]),
     ("--root", &["0", "1", "18446744073709551616"]),
     ("--xml", &[""]),
-    ("--svg", &["x.svg", "-", "sub", "in", "missing/x.svg"]),
+    ("--draw", &["x.svg", "-", "sub", "in", "missing/x.svg"]),
     ("--nccl-graph", &[""]),
 ];
 /// Arguments of any place. None is a path outside the case's folder: the program replaces what it is told to write.

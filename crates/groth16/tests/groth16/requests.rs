@@ -142,16 +142,24 @@ struct StopAt {
     late: AtomicUsize,
     enqueued: Mutex<Vec<(Lane, &'static str)>>,
     finished: Mutex<Vec<&'static str>>,
+    /// Units of the last task, and those that are done of it.
+    units: Mutex<[u64; 2]>,
 }
 
 impl StopAt {
     fn new(question: usize) -> Self {
-        let (stopped, late, enqueued, finished) = Default::default();
-        StopAt { left: AtomicUsize::new(question), stopped, late, enqueued, finished }
+        let (stopped, late, enqueued, finished, units) = Default::default();
+        StopAt { left: AtomicUsize::new(question), stopped, late, enqueued, finished, units }
     }
 }
 
 impl Progress for StopAt {
+    fn start(&self, _: &'static str, total: u64) {
+        *self.units.lock().unwrap() = [total, 0];
+    }
+    fn advance(&self, units: u64) {
+        self.units.lock().unwrap()[1] += units;
+    }
     fn enqueued(&self, stage: &'static str, lane: Lane) {
         self.late.fetch_add(self.stopped.load(SeqCst).into(), SeqCst);
         self.enqueued.lock().unwrap().push((lane, stage));
@@ -203,5 +211,7 @@ fn progress_tells_what_was_enqueued_and_what_is_finished() {
         assert_eq!(finished.last(), Some(&"verify"));
         finished.sort_unstable();
         assert_eq!(finished, ["MSM A", "MSM B1", "MSM B2", "MSM L and H", "verify"]);
+        let [total, done] = *heard.units.lock().unwrap();
+        assert!(total > 6 * 20 && done == total, "{done} of {total} units");
     }
 }

@@ -1,7 +1,7 @@
 //! Pictures as PNG, for papers and pages that take no SVG: the shapes that an SVG has too, with a font of our own.
 
-use tandem_console::failure::{Failure, Outcome};
-use tandem_fabric::topology::picture::{Anchor, Picture, Point, Shape, Stroke, Text};
+use crate::failure::{Failure, Outcome};
+use tandem_fabric_topology::picture::{Anchor, Picture, Point, Shape, Stroke, Text};
 use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, StrokeDash, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
