@@ -52,7 +52,7 @@ fn every_bench_draws_and_its_table_fits() {
 fn is_png(file: &Path) {
     let png = fs::read(file).unwrap();
     let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
-    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && width == 1600, "{width}");
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && (1600..1700).contains(&width), "{width}");
 }
 
 #[test]
