@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Lines that a file may have.
 const MOST_LINES: usize = 650;
+/// Beginnings of comments that cannot be read alone, unless they name an item.
+const LEANING: [&str; 6] = ["The same", "Likewise", "As above", "As below", "Ditto", "So too"];
 /// Words that stand for work that is not done. Written in pieces, so that this file passes.
 const UNDONE: [&str; 6] = [
     concat!("TO", "DO"),
@@ -130,6 +132,9 @@ fn file(path: &str, text: &str) -> Vec<String> {
     for word in UNDONE.iter().filter(|word| text.contains(**word)) {
         broken.push(format!("{word:?} stands for work that is not done"));
     }
+    broken.extend(
+        leaning(text).map(|n| format!("line {n}: say what it is, or name what it is like: comments stand alone")),
+    );
     if path.ends_with(".rs") {
         rust(path, text, is_generated, &mut broken);
     }
@@ -142,6 +147,18 @@ fn file(path: &str, text: &str) -> Vec<String> {
         }
     }
     broken
+}
+
+/// Lines at which a documentation comment, or a part of it, begins by pointing at one that it does not name.
+fn leaning(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let doc = |line: &'_ str| line.trim_start().strip_prefix("///").map(|rest| rest.trim().to_string());
+    let begins = |before: Option<String>| before.is_none_or(|b| b.is_empty() || b.starts_with("# "));
+    let before = std::iter::once("").chain(text.lines());
+    text.lines().zip(before).enumerate().filter_map(move |(i, (line, before))| {
+        let said = doc(line)?;
+        let leans = LEANING.iter().any(|word| said.starts_with(word)) && !said.contains('`');
+        (leans && begins(doc(before))).then_some(i + 1)
+    })
 }
 
 fn rust(path: &str, text: &str, is_generated: bool, broken: &mut Vec<String>) {
@@ -357,6 +374,12 @@ mod tests {
             ("crates/ops-cuda/src/a.rs", "\nlet x = cudaMalloc(8);".into(), "line 2: cudaMalloc belongs"),
             ("crates/ops/src/lib.rs", "//! x".into(), "forbid"),
             ("crates/ops-cuda/native/src/a.cu", "    cudaDeviceSynchronize();".into(), "a launcher does not"),
+            ("crates/ops/src/a.rs", "/// A.\nfn a() {}\n    /// The same of b.".into(), "line 3: say what it is"),
+            (
+                "crates/ops/native/include/a.h",
+                "/// B.\n///\n/// # Errors\n/// Likewise.".into(),
+                "line 4: say what it is",
+            ),
         ];
         for (path, text, expected) in cases {
             let broken = file(path, &text);
@@ -367,6 +390,7 @@ mod tests {
             ("crates/ops/src/a.rs", "// unsafe cudaMalloc\nlet a = \"cudaErrorNoDevice\"; let cuda = 1; cuda_x();"),
             ("crates/ops-cuda/native/src/a.cu", "cudaMemsetAsync(p, 0, n, s); // no cudaMalloc"),
             ("crates/ops/src/lib.rs", "#![forbid(unsafe_code)]"),
+            ("crates/ops/src/a.rs", "/// The same as [`b`].\n// Likewise.\n/// Words that go on:\n/// The same words."),
         ];
         for (path, text) in fine {
             assert!(file(path, text).is_empty(), "{path}: {:?}", file(path, text));

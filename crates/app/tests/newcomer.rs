@@ -257,7 +257,7 @@ fn words_of_snarkjs_work() {
         let (stdout, _) = run_in(at, 0, &line.split(' ').collect::<Vec<_>>());
         assert!(stdout.contains(expected), "{line}: {stdout}");
     }
-    // The same of PLONK, with its own set-up.
+    // snarkjs's words for PLONK, with its own set-up.
     run_in(at, 0, &["ptau", "--test", "4", "t.ptau", "-q"]);
     for (line, made) in [
         ("plonk setup good.r1cs t.ptau pk.zkey", "pk.zkey"),

@@ -85,7 +85,7 @@ impl<C: Curve> Sample for Scalar<C> {
     }
 }
 
-/// The same bits: a number that is none equals itself here.
+/// Whether two values have equal bits: a number that is none equals itself here.
 fn same<T: bytemuck::Pod>(a: &T, b: &T) -> bool {
     bytemuck::bytes_of(a) == bytemuck::bytes_of(b)
 }

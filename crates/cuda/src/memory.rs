@@ -37,7 +37,7 @@ impl<T> DevicePtr<T> {
         DevicePtr { address: self.address.wrapping_add(bytes), of: PhantomData }
     }
 
-    /// The same address as one of another type.
+    /// This address as one of another type.
     #[must_use]
     pub fn cast<U>(self) -> DevicePtr<U> {
         DevicePtr { address: self.address, of: PhantomData }

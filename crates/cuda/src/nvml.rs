@@ -163,7 +163,7 @@ impl Gpu<'_> {
         (status == 0).then_some(value)
     }
 
-    /// The same of a link: (device, link, number*).
+    /// A number that a function of the form (device, link, number*) gives.
     fn of_link(&self, name: &[u8], link: u32) -> Option<u32> {
         type F = unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> c_int;
         let mut value = 0;
@@ -172,7 +172,8 @@ impl Gpu<'_> {
         (status == 0).then_some(value)
     }
 
-    /// The same of two devices: (device, device, number*), or with a number between.
+    /// A number that a function of the form (device, device, number*) gives, or of the form (device, device, index, number*) with an
+    /// `index`.
     fn with(&self, other: Gpu<'_>, name: &[u8], index: Option<u32>) -> Option<u32> {
         type Plain = unsafe extern "C" fn(Handle, Handle, *mut c_uint) -> c_int;
         type Indexed = unsafe extern "C" fn(Handle, Handle, c_uint, *mut c_uint) -> c_int;

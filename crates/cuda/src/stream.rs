@@ -76,7 +76,7 @@ impl Stream {
         self.call("synchronize stream", |raw| unsafe { ffi::tandem_cuda_stream_synchronize(raw) })
     }
 
-    /// The same until `end` at the most: whether all is done.
+    /// Blocks until all work that it was told is done, or until `end`: whether it is done.
     ///
     /// # Errors
     /// As for [`Stream::synchronize`].
@@ -101,7 +101,7 @@ impl Stream {
         self.record_new(0)
     }
 
-    /// The same with the time at which it happened.
+    /// Records an event that also keeps the time at which the stream gets there.
     ///
     /// # Errors
     /// The device failed.
@@ -171,7 +171,7 @@ impl Event {
         check("wait for work", Some(self.device), unsafe { ffi::tandem_cuda_event_synchronize(self.raw) })
     }
 
-    /// The same without going to sleep for up to `awake`: a thread that sleeps notices some 0.1 ms late.
+    /// Blocks until the stream has got there, without going to sleep for up to `awake`: a thread that sleeps notices some 0.1 ms late.
     ///
     /// # Errors
     /// As [`Event::synchronize`].
@@ -186,7 +186,7 @@ impl Event {
         self.synchronize()
     }
 
-    /// The same until `end` at the most: whether the stream has got there.
+    /// Blocks until the stream has got there, or until `end`: whether it has.
     ///
     /// # Errors
     /// As for [`Event::synchronize`].

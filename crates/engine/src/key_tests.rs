@@ -125,7 +125,7 @@ fn a_key_that_changes_after_it_was_loaded() {
     let wrong: Vec<_> = (0..witness.len() as u64).map(|i| [1 + i, 0, 0, 0]).collect();
     let wrong = Witness::from_values(CurveId::Bls12_381, wrong).unwrap();
     key.digits(&witness).unwrap();
-    // The same length and header.
+    // A key of equal length and header.
     fs::copy(other.at("zkey"), files.at("zkey")).unwrap();
     for error in [key.digits(&witness).err().unwrap(), engine.prove(&key, &wrong, &Silent).err().unwrap()] {
         let message = error.to_string();

@@ -162,14 +162,14 @@ impl Engine {
         Ok(Self { team, cpu, auto, layout, proofs, patience, report, wrong_proofs })
     }
 
-    /// The same engine for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
+    /// This engine, for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
     /// points, up to nearly all of the devices' memory. Without this it takes them to make a hundred.
     #[must_use]
     pub fn for_proofs(self, proofs: u64) -> Engine {
         Engine { proofs, ..self }
     }
 
-    /// The same engine for keys that wait so long for GPU memory that other processes hold, when they are loaded and in each proof. Without
+    /// This engine, for keys that wait so long for GPU memory that other processes hold, when they are loaded and in each proof. Without
     /// this, four seconds.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Engine {

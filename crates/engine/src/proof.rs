@@ -116,7 +116,7 @@ impl Proof {
         Self::parse(protocol, curve, text).map_err(Error::of_element)
     }
 
-    /// The same of a proof of this system.
+    /// Reads the JSON text of a proof of `protocol` over `curve`.
     pub(crate) fn parse(
         protocol: Protocol,
         curve: CurveId,

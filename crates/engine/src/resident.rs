@@ -50,7 +50,7 @@ pub(crate) struct Call<'a, C: Curve, S: System<C>> {
     pub(crate) source: &'a Source<C>,
     pub(crate) verifier: &'a S::Verifier,
     pub(crate) witness: &'a Values<C>,
-    /// The same witness where it is on the device already; the first attempt takes it.
+    /// `witness` where it is on the device already; the first attempt takes it.
     pub(crate) staged: Mutex<Option<StagedFor>>,
     pub(crate) progress: &'a dyn Progress,
 }

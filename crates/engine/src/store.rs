@@ -62,7 +62,7 @@ impl KeyStore {
         KeyStore { engine: engine.for_proofs(1), known, contents, cache, least_bytes: 0 }
     }
 
-    /// The same store for keys that make so many proofs each while they are on the device: with tables of multiples, which take up to
+    /// This store, for keys that make so many proofs each while they are on the device: with tables of multiples, which take up to
     /// nearly all of its memory. Such a key counts as the whole budget, so that one is there at a time. For one proof, nothing changes.
     #[must_use]
     pub fn for_proofs(self, proofs: u64) -> KeyStore {

@@ -82,7 +82,7 @@ pub(crate) trait Team<C: Curve>: Send + Sync {
 pub(crate) struct Order<'a, C: Curve, S: System<C>> {
     pub(crate) verifier: &'a S::Verifier,
     pub(crate) witness: &'a Witness<C>,
-    /// The same witness where it is on the backend already.
+    /// `witness` where it is on the backend already.
     pub(crate) uploaded: Option<Uploaded>,
     pub(crate) blinding: &'a S::Blinding,
     pub(crate) progress: &'a dyn Progress,

@@ -68,7 +68,7 @@ const CURVES: [CurveId; 2] = [CurveId::Bn254, CurveId::Bls12_381];
 /// All lanes on one proof, however small.
 const ROLES: Schedule = Schedule::Together(Layout::Roles);
 
-/// The same of a key in memory and of one from a file; a witness of the other curve is refused.
+/// A key in memory and one from a file give equal counts; a witness of the other curve is refused.
 #[test]
 fn digits_of_a_proof_are_counted() {
     let engine = Engine::open(&DeviceChoice::Cpu).unwrap();

@@ -33,7 +33,7 @@ pub struct tandem_meet_args {
 /// Writes of many threads, a fence, a signal: who has the signal sees the writes.
 pub const TANDEM_LITMUS_MESSAGE: i32 = 0;
 
-/// The same by put_signal.
+/// Writes of many threads, then put_signal: who has the signal sees the writes.
 pub const TANDEM_LITMUS_PUT_SIGNAL: i32 = 1;
 
 /// Each writes the other's word, is quiet, reads its own: one sees the other's write.

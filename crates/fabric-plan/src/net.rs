@@ -20,7 +20,7 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// The same nodes without links.
+    /// A net of these nodes without links.
     pub(crate) fn bare(&self) -> Self {
         Self { cap: vec![0; self.cap.len()], ..self.clone() }
     }

@@ -28,8 +28,8 @@ pub(crate) fn one_root(net: &Net, root: usize) -> Result<(Roots, Vec<bool>)> {
     Ok((Roots { at, total, scale: 1 }, inside))
 }
 
-/// The same weight from every GPU: the least, over sets of nodes that hold `k > 0` GPUs but not all, of what leaves the set over `k`
-/// (ForestColl, arXiv 2402.06787, found here by Newton's method instead of a binary search). Also that set.
+/// The greatest weight that every GPU can send equally: the least, over sets of nodes that hold `k > 0` GPUs but not all, of what leaves
+/// the set over `k` (ForestColl, arXiv 2402.06787, found here by Newton's method instead of a binary search). Also that set.
 pub(crate) fn equal_roots(net: &Net) -> Result<(Roots, Vec<bool>)> {
     let job = net.job.len() as i64;
     let gpus = |inside: &[bool]| net.job.iter().filter(|&&v| inside[v]).count() as i64;

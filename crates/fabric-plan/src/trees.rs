@@ -120,7 +120,8 @@ fn in_turn(net: &Net) -> Result<Option<([Forest; 2], Ratio)>> {
     Ok(rate().and_then(|rate| Some((paired(&forests)?, rate))))
 }
 
-/// The same trees, parted so that those of both forests have the same roots and shares in the same order. `None` where weights outgrow 64 bits.
+/// These trees, parted so that those of both forests have the same roots and shares in the same order. `None` where weights outgrow 64
+/// bits.
 fn paired([a, b]: &[Forest; 2]) -> Option<[Forest; 2]> {
     let g = i64::try_from(gcd(a.total.into(), b.total.into())).ok()?;
     let (times_a, times_b) = (b.total / g, a.total / g);

@@ -186,7 +186,7 @@ fn two_boxes() -> Topology {
     graph(16, &links)
 }
 
-/// The same graph with rates at random, from 1 to 99 GB/s.
+/// [`two_boxes`] with rates at random, from 1 to 99 GB/s.
 fn uneven_boxes() -> Topology {
     let even = two_boxes();
     let mut seed = 5u32;

@@ -140,12 +140,12 @@ impl Text {
         Self { at, anchor: Anchor::Start, size, colour: INK, is_upright: false, text: text.into() }
     }
 
-    /// The same text at another part of it.
+    /// This text with `at` at another part of it.
     pub fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
-    /// The same text in another colour.
+    /// This text in another colour.
     pub fn coloured(self, colour: &'static str) -> Self {
         Self { colour, ..self }
     }

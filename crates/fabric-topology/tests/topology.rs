@@ -361,7 +361,7 @@ fn quadratic_files_are_refused() {
     let gpus = many(65, &|i| format!("<pci busid=\"{i}\"><gpu dev=\"{i}\" sm=\"80\"/></pci>"));
     refused(&format!("<system version=\"1\"><cpu numaid=\"0\">{gpus}</cpu></system>"), &["at most 64 GPUs"]);
     refused(&"<a/>".repeat(150_000), &["at most 100000 elements"]);
-    // The same in JSON, and in the text of nvidia-smi.
+    // As much in JSON, and in the text of nvidia-smi.
     let attributes = many(90_000, &|i| format!("{}\"a{i}\": \"\"", if i > 0 { ", " } else { "" }));
     let text = json("").replacen("\"gpu\"", &format!("\"gpu\", \"attributes\": {{{attributes}}}"), 1);
     refused(&text, &["devices[0] (GPU0): attributes", "at most 32, found 90000"]);

@@ -15,7 +15,7 @@ fn main() -> Result<()> {
     let n = team.size();
     println!("{n} PEs: {}", (0..n).map(|pe| team.name(pe)).collect::<Vec<_>>().join(", "));
 
-    // The same on every PE. `travelling[k]` is what arrives in step k; `arrived` counts the steps.
+    // Every PE has these. `travelling[k]` is what arrives in step k; `arrived` counts the steps.
     let total: Symmetric<u64> = team.alloc(1)?;
     let travelling: Vec<Symmetric<u64>> = (0..n).map(|_| team.alloc(LEN)).collect::<Result<_>>()?;
     let arrived: Symmetric<u64> = team.alloc(1)?;

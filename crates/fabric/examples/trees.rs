@@ -100,7 +100,7 @@ fn most(free: &mut [Vec<u32>], orders: &[Vec<usize>]) -> u32 {
     best
 }
 
-/// The same plan on pretend PEs. Helpers only forward: their own memory stays as it is.
+/// Carries out the plan on pretend PEs. Helpers only forward: their own memory stays as it is.
 fn carry_out(topology: &Topology, operation: Operation, job: &[usize]) -> Result<()> {
     let team = Team::sim(topology.gpus().len(), Options::default())?;
     // As if the data were large: small data would not take trees.

@@ -105,7 +105,7 @@ impl Layout {
             if to == here {
                 return None;
             }
-            // The same layout: all at once.
+            // One layout for both: all at once.
             if self == from {
                 to = here;
                 return Some(Piece { to: 0, from_pe: pe, from: 0, len: here });
@@ -146,7 +146,7 @@ impl<T: Pod> GlobalArray<T> {
         Ok(GlobalArray { team: team.clone(), part: team.alloc(layout.room())?, layout, ways: None })
     }
 
-    /// The same on the team of `ways`: long runs of what is assigned to it are sent over every path between two PEs, through
+    /// A new array on the team of `ways`: long runs of what is assigned to it are sent over every path between two PEs, through
     /// other PEs and host memory where that is faster.
     ///
     /// # Errors

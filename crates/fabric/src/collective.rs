@@ -82,7 +82,7 @@ impl Collectives {
         Ok(Self { executor: Arc::new(executor), is_now: false })
     }
 
-    /// The same operations, each done on all PEs when the call returns, after all that the queues were told before. Small ones
+    /// These operations, each done on all PEs when the call returns, after all that the queues were told before. Small ones
     /// take a fraction of the time of a launch where the queues are idle.
     pub fn now(&self) -> Self {
         Self { executor: self.executor.clone(), is_now: true }
@@ -130,7 +130,7 @@ impl Collectives {
         self.only(|g| g.all_gather(from, to))
     }
 
-    /// The same where the `memory` of the job's `i`-th PE holds its part already, as the `i`-th.
+    /// Everyone's `memory` gets all parts, where that of the job's `i`-th PE holds its own already, as the `i`-th.
     ///
     /// # Errors
     /// `memory` is not as many equal parts as the job has PEs; otherwise as for [`Collectives::broadcast`].
@@ -138,8 +138,9 @@ impl Collectives {
         self.only(|g| g.all_gather_in_place(memory))
     }
 
-    /// The same for memory of the caller's own, a buffer of each GPU of the job in its order: done after all that the buffers' streams
-    /// were told before, and what they are told afterwards begins when it is done. Their pools are opened to the GPUs of the job.
+    /// [`Collectives::all_gather_in_place`] in memory of the caller's own, a buffer of each GPU of the job in its order: done after all
+    /// that the buffers' streams were told before, and what they are told afterwards begins when it is done. Their pools are opened to the
+    /// GPUs of the job.
     ///
     /// # Errors
     /// Other buffers than these, or of different lengths; a queue is recording; otherwise as for [`Collectives::all_gather_in_place`].
@@ -311,18 +312,18 @@ impl Collectives {
 }
 
 impl CollectiveGroup<'_> {
-    /// See [`Collectives::broadcast`].
+    /// Adds what [`Collectives::broadcast`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::broadcast`].
     pub fn broadcast<T: Pod>(&mut self, root: usize, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         self.add(Operation::Broadcast, Some(root), None, from, to, (1, 1))
     }
 
-    /// See [`Collectives::reduce`].
+    /// Adds what [`Collectives::reduce`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::reduce`].
     pub fn reduce<T: Number>(
         &mut self,
         how: Combine,
@@ -333,27 +334,27 @@ impl CollectiveGroup<'_> {
         self.add(Operation::Reduce, Some(root), Some((T::KIND, how)), from, to, (1, 1))
     }
 
-    /// See [`Collectives::all_reduce`].
+    /// Adds what [`Collectives::all_reduce`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::all_reduce`].
     pub fn all_reduce<T: Number>(&mut self, how: Combine, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         self.add(Operation::AllReduce, None, Some((T::KIND, how)), from, to, (1, 1))
     }
 
-    /// See [`Collectives::all_gather`].
+    /// Adds what [`Collectives::all_gather`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::all_gather`].
     pub fn all_gather<T: Pod>(&mut self, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         let n = self.collectives.executor.planner.job.len();
         self.add(Operation::AllGather, None, None, from, to, (1, n))
     }
 
-    /// See [`Collectives::all_gather_in_place`].
+    /// Adds what [`Collectives::all_gather_in_place`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::all_gather_in_place`].
     pub fn all_gather_in_place<T: Pod>(&mut self, memory: &Symmetric<T>) -> Result<()> {
         let executor = &self.collectives.executor;
         let at = executor
@@ -365,7 +366,7 @@ impl CollectiveGroup<'_> {
         self.gather_in_place::<T>(memory.len(), at, vec![memory.cast::<u8>()?])
     }
 
-    /// The same of `len` elements at these addresses, by PE of the job.
+    /// Gathers `len` elements in place at these addresses, by PE of the job.
     fn gather_in_place<T: Pod>(&mut self, len: usize, at: Vec<u64>, keep: Vec<Symmetric<u8>>) -> Result<()> {
         let (operation, size) = (Operation::AllGather, size_of::<T>());
         let job = self.collectives.executor.planner.job.clone();
@@ -380,28 +381,28 @@ impl CollectiveGroup<'_> {
         Ok(())
     }
 
-    /// See [`Collectives::reduce_scatter`].
+    /// Adds what [`Collectives::reduce_scatter`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::reduce_scatter`].
     pub fn reduce_scatter<T: Number>(&mut self, how: Combine, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         let n = self.collectives.executor.planner.job.len();
         self.add(Operation::ReduceScatter, None, Some((T::KIND, how)), from, to, (n, 1))
     }
 
-    /// See [`Collectives::all_to_all`].
+    /// Adds what [`Collectives::all_to_all`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::all_to_all`].
     pub fn all_to_all<T: Pod>(&mut self, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         let n = self.collectives.executor.planner.job.len();
         self.add(Operation::AllToAll, None, None, from, to, (n, n))
     }
 
-    /// See [`Collectives::send`].
+    /// Adds what [`Collectives::send`] does to the group.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Collectives::send`].
     pub fn send<T: Pod>(&mut self, source: usize, target: usize, from: &Symmetric<T>, to: &Symmetric<T>) -> Result<()> {
         let op = Operation::Send.name();
         let team = &self.collectives.executor.planner.team;

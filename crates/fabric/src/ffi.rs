@@ -283,7 +283,7 @@ pub const TANDEM_PINGPONG_PUT_SIGNAL: i32 = 3;
 pub struct tandem_bench_pingpong_args {
     /// 16 bytes, aligned to 16 and 0 at first, at the same place of every PE.
     pub word: u64,
-    /// The same for what is sent.
+    /// What is sent: 16 bytes, aligned to 16 and 0 at first, at the same place of every PE.
     pub data: u64,
     /// Address of a uint64_t: how many values were wrong.
     pub wrong: u64,

@@ -89,7 +89,7 @@ pub(crate) trait CommandQueue: Send + Sync {
     fn wait(&self, mark: &dyn Point) -> Result<()>;
     /// Blocks until all steps are done.
     fn synchronize(&self) -> Result<()>;
-    /// The same until `end` at the most: whether they are.
+    /// Blocks until all steps are done, or until `end`: whether they are.
     fn synchronize_until(&self, end: Instant) -> Result<bool>;
     /// From here on steps are written down and not done.
     fn begin(&self) -> Result<()>;
@@ -109,7 +109,7 @@ pub(crate) trait Point: Any + Debug + Send + Sync {
     fn is_done(&self) -> Result<bool>;
     /// Blocks until it has.
     fn synchronize(&self) -> Result<()>;
-    /// The same until `end` at the most: whether it has.
+    /// Blocks until it has been reached, or until `end`: whether it has.
     fn synchronize_until(&self, end: Instant) -> Result<bool>;
 }
 

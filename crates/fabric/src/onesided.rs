@@ -124,7 +124,7 @@ pub trait OneSided: sealed::Sealed {
     /// [`OneSided::put`], then [`OneSided::signal_op`]: who has waited for the signal sees what was put.
     ///
     /// # Errors
-    /// As for both.
+    /// As for [`OneSided::put`] and [`OneSided::signal_op`].
     fn put_signal<T: Pod>(
         &self,
         to: &Symmetric<T>,
@@ -170,7 +170,7 @@ pub trait OneSided: sealed::Sealed {
         self.issue(Op::Atomic(args), &[word.memory()])
     }
 
-    /// The same, and the caller's `into` gets what the word was before.
+    /// Changes one word of `pe` as [`OneSided::atomic`] does, and the caller's `into` gets what the word was before.
     ///
     /// # Errors
     /// As for [`OneSided::atomic`]; `into` is not one word.

@@ -12,7 +12,8 @@ type Program = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 pub enum Op {
     /// Bytes from one place to another.
     Copy { to: u64, from: u64, bytes: u64 },
-    /// The same between two PEs of the world that do not reach each other: `pes` are that of `to` and that of `from`.
+    /// Bytes from one place to another, between two PEs of the world that do not reach each other: `pes` are that of `to` and that of
+    /// `from`.
     HostStagedCopy { to: u64, from: u64, bytes: u64, pes: (usize, usize) },
     /// Every byte becomes the value.
     Fill { to: u64, bytes: u64, value: u8 },

@@ -288,7 +288,7 @@ impl Planner {
         self.last_through.store(part.to_bits(), Ordering::Relaxed);
     }
 
-    /// The same, of tables that are about to be carried out.
+    /// Tells which part of the bytes goes through host memory, of tables that are about to be carried out.
     pub(crate) fn tell_through_host(&self, bounds: &[Bound]) {
         let to_host = |table: &Schedule| -> u64 {
             let rows =

@@ -49,7 +49,7 @@ impl Event {
         self.0.synchronize()
     }
 
-    /// The same until `end` at the most: whether it has.
+    /// Blocks until the queue has done all, or until `end`: whether it has.
     ///
     /// # Errors
     /// The device failed.
@@ -131,7 +131,7 @@ impl Queue {
         self.program(program, &[])
     }
 
-    /// The same; `keep` is what it works on.
+    /// Enqueues a program that works on `keep`.
     pub(crate) fn program(
         &self,
         program: impl Fn(&Pe) -> Result<()> + Send + Sync + 'static,
@@ -200,7 +200,7 @@ impl Queue {
         self.keep_any(memory.memory().clone());
     }
 
-    /// The same for anything else.
+    /// Keeps anything until what is being recorded is dropped.
     pub(crate) fn keep_any(&self, what: KeepAlive) {
         if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
             kept.push(what);

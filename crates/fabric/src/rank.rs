@@ -156,7 +156,7 @@ impl TeamState {
         }
     }
 
-    /// The same of all PEs of the team.
+    /// Fails unless all PEs of the team reach each other.
     pub(crate) fn all_reach(&self) -> Result<()> {
         self.refused.map_or(Ok(()), |(from, to)| self.reach(from, to))
     }

@@ -73,7 +73,7 @@ impl<T: Pod> Symmetric<T> {
         self.slice(index..index.saturating_add(1))
     }
 
-    /// The same bytes as elements of another type.
+    /// These bytes as elements of another type.
     ///
     /// # Errors
     /// They are not a whole number of those, or do not begin at a multiple of their alignment.

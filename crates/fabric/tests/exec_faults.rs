@@ -184,7 +184,7 @@ fn a_queue_that_is_held_up() {
     });
 }
 
-/// The same where the host waits for the queues, which end when the other team gives up.
+/// A queue is held up while the host waits for the queues, which end when the other team gives up.
 #[test]
 fn a_queue_that_is_held_up_while_the_host_waits() {
     each(|make| {

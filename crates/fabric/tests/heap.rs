@@ -224,7 +224,7 @@ fn atomics_of<T: Word>(team: &Team, values: [T; 4]) {
             let now = team.read(pe, &word).unwrap();
             assert_eq!((now[0], now[2]), (a, a), "{step:?} changed a neighbour");
             before = now[1];
-            // The same from the host, and without fetching, on the same start.
+            // From the host, and without fetching, on an equal start.
             let other = team.alloc::<T>(1).unwrap();
             team.write(pe, &other, &[got[1]]).unwrap();
             assert_eq!(team.atomic(pe, &other, step).unwrap(), got[1]);

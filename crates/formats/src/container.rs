@@ -200,7 +200,7 @@ impl Heads {
         Self::with(file, kind, kind == FileKind::Zkey)
     }
 
-    /// The same, of the list of contributions no more than of other sections.
+    /// Reads them: of the list of contributions no more than of other sections.
     ///
     /// # Errors
     /// As for [`Heads::read`].

@@ -91,13 +91,13 @@ impl FormatError {
         }))
     }
 
-    /// The same with other advice.
+    /// This error with other advice.
     pub(crate) fn advise(mut self, advice: &'static str) -> Self {
         self.0.advice = Some(advice);
         self
     }
 
-    /// The same, naming the file, unless it already names one.
+    /// This error, naming the file, unless it already names one.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Self {
         self.0.path.get_or_insert_with(|| path.into());
@@ -114,13 +114,13 @@ impl FormatError {
         &self.0.problem
     }
 
-    /// The same about a number that is written well and is no element of its field.
+    /// This error as one about a number that is written well and is no element of its field.
     pub(crate) fn no_element(mut self) -> Self {
         self.0.is_no_element = true;
         self
     }
 
-    /// The same about a number of a key, which is no proof's fault.
+    /// This error as one about a number of a key, which is no proof's fault.
     pub(crate) fn into_damage(mut self) -> Self {
         self.0.is_no_element = false;
         self

@@ -40,7 +40,7 @@ impl Output {
         Self::begin(path.as_ref(), USUAL)
     }
 
-    /// The same for what others must not read: a new file is its owner's alone from the beginning. One that is replaced keeps its
+    /// [`Output::create`] for what others must not read: a new file is its owner's alone from the beginning. One that is replaced keeps its
     /// permissions.
     ///
     /// # Errors

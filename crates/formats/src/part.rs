@@ -43,7 +43,8 @@ impl Part {
         Self::create_as(destination, mode, || random_name(name))
     }
 
-    /// The same with the first of some names that is free. What has one of them, a link too, stays what it is.
+    /// Makes an empty part for `destination`, with the first of some names that is free. What has one of them, a link too, stays what it
+    /// is.
     fn create_as(destination: &Path, mode: u32, mut name: impl FnMut() -> OsString) -> io::Result<(Self, File)> {
         for _ in 0..ATTEMPTS {
             let path = destination.with_file_name(name());
@@ -118,7 +119,7 @@ pub fn remove_unfinished() {
     std::mem::forget(unfinished);
 }
 
-/// The same for a thread that may hold the lock itself, or is in a signal handler: waits for it for a second at most, and
+/// [`remove_unfinished`] for a thread that may hold the lock itself, or is in a signal handler: waits for it for a second at most, and
 /// allocates nothing.
 pub fn abandon() {
     for _ in 0..100 {

@@ -79,7 +79,7 @@ pub(crate) fn open_to_write(number: u32) -> io::Result<File> {
     opened(number, OFlag::O_RDONLY, "it is open for reading only")
 }
 
-/// The same, refused where it is open in one way only.
+/// An open file of this process, refused where it is open in the `wrong` way only.
 fn opened(number: u32, wrong: OFlag, why: &str) -> io::Result<File> {
     let file = system::duplicate(number)?;
     let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);

@@ -44,7 +44,7 @@ impl PtauHeader {
         Self::of(&Container::parse(bytes, FileKind::Ptau)?)
     }
 
-    /// The same of a file, of which no points are read.
+    /// Reads the header of a file, and no points.
     ///
     /// # Errors
     /// The file cannot be read, or is not as [`PtauHeader::parse`] wants it.

@@ -97,7 +97,7 @@ impl Wtns {
         Self::open_in(path, None, |count| HostBuf::zeros(count).ok())
     }
 
-    /// The same in memory of the caller's: `room` is asked for zeros, as many as there are values. Where a key is known, it says what
+    /// Reads a file into memory of the caller's: `room` is asked for zeros, as many as there are values. Where a key is known, it says what
     /// is `expected`; another witness is refused before its values are read.
     ///
     /// A pipe is read once from front to back, so it gives the header before the values, as all tools write them.

@@ -59,27 +59,27 @@ pub trait KeySink<C: Curve> {
     /// The sizes, and the points that belong to no wire. Comes first.
     ///
     /// # Errors
-    /// [`Error::Output`], here and below.
+    /// [`Error::Output`].
     fn header(&mut self, shape: Shape, points: &KeyPoints<C>) -> Result<()>;
     /// The pieces that follow belong to `part`.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn begin(&mut self, part: Part) -> Result<()>;
     /// Entries, in order.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn entries(&mut self, entries: &[Entry]) -> Result<()>;
     /// Points of a part in G1, in order.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn points1(&mut self, points: &[P1<C>]) -> Result<()>;
     /// Points of the part in G2, in order.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn points2(&mut self, points: &[P2<C>]) -> Result<()>;
 }
 

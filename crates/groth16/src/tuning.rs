@@ -1,4 +1,4 @@
-//! Numbers found by measuring: NVIDIA H200, one and two, 2026-11-22, `tandem bench groth16 --log-n 16..22 --compare --trace FILE`, half of
+//! Numbers found by measuring: NVIDIA H200, one and two, `tandem bench groth16 --log-n 16..22 --compare --trace FILE`, half of
 //! the witness dense, tables for a million proofs (docs/design/proof-scheduling.md).
 
 use tandem_ops::CurveId;

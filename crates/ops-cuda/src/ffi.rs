@@ -231,10 +231,11 @@ pub struct tandem_ntt_tiny_args {
     pub output_reversed: u32,
 }
 
-/// Most bits of the following.
+/// Greatest log_n of tandem_ntt_tiny_spread.
 pub const TANDEM_NTT_MAX_LOG_TINY: i32 = 7;
 
-/// The same for one of 2^log_shards shards of a vector of 2^log_n elements, all of which this device can reach.
+/// One of 2^log_shards shards of a vector of 2^log_n elements, at most 2^TANDEM_NTT_MAX_LOG_TINY, all of which this device can reach:
+/// out_i = scale * sum of in_j * root^(i j).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tandem_ntt_tiny_spread_args {

@@ -8,7 +8,7 @@ pub(crate) mod batch_inverse {
     pub(crate) const THREAD_ELEMENTS: usize = 64;
 }
 
-/// Multi-scalar multiplication, in mixed additions of G1. NVIDIA H200, 2026-11-21, `bench/micro/msm.cu`, the mode
+/// Multi-scalar multiplication, in mixed additions of G1. NVIDIA H200, `bench/micro/msm.cu`, the mode
 /// `bench` (docs/design/msm.md).
 pub(crate) mod msm {
     use tandem_ops::CurveId;
@@ -28,7 +28,7 @@ pub(crate) mod msm {
         pub(crate) xyzz: Additions,
         pub(crate) rounds: Additions,
         /// A sum alone is split over as many lanes as get so many points each, from twice as many points on over two. Two NVIDIA H200,
-        /// 2026-11-22, 23:51 UTC, `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on one and on two: G1 of BN254 2^16 0.50
+        /// `tandem bench msm --log-n 8..18 --lanes 1` and `--lanes 2`, ms on one and on two: G1 of BN254 2^16 0.50
         /// and 0.55, 2^17 0.69 and 0.57; of BLS12-381 2^16 0.90 and 0.94, 2^17 1.26 and 0.97; G2 of BN254 2^13 0.62 and 0.73, 2^14 0.77
         /// and 0.70; of BLS12-381 2^12 0.83 and 0.84, 2^13 1.02 and 0.98.
         pub(crate) shard_points: usize,

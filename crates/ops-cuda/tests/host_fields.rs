@@ -20,7 +20,7 @@ const SUM_TERMS: usize = 24;
 trait Layout: Field {
     /// The Montgomery limbs of a value, least significant byte first.
     fn put(&self, out: &mut Vec<u8>);
-    /// The same of the integers that it is.
+    /// The limbs of the integers that a value is, least significant byte first.
     fn put_canonical(&self, out: &mut Vec<u8>);
     /// Values at the borders of the arithmetic.
     fn edges() -> Vec<Self>;

@@ -83,7 +83,7 @@ pub fn reserve<T>(op: &'static str, len: usize) -> Result<Vec<T>> {
     Ok(data)
 }
 
-/// The same with `len` times `value` in it.
+/// A vector of `len` times `value`, or an error where memory is short.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -93,7 +93,7 @@ pub fn filled<T: Clone>(op: &'static str, len: usize, value: T) -> Result<Vec<T>
     Ok(data)
 }
 
-/// The same with a copy of `values` in it.
+/// A vector with a copy of `values`, or an error where memory is short.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].

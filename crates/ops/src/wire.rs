@@ -127,7 +127,7 @@ mod tests {
         let bytes = bytemuck::cast_slice::<_, u8>(&words);
         assert_eq!(Unaligned::<u64>::new(bytes).unwrap().aligned(), Some(&words[..]));
         assert!(Unaligned::<u64>::new(&bytes[1..]).is_none());
-        // The same bytes at an odd address.
+        // These bytes at an odd address.
         let mut room = vec![0; bytes.len() + 1];
         let odd = usize::from(room.as_ptr().addr().is_multiple_of(2));
         room[odd..odd + bytes.len()].copy_from_slice(bytes);

@@ -32,22 +32,22 @@ pub trait KeySink<C: Curve> {
     /// The sizes. Comes first.
     ///
     /// # Errors
-    /// [`Error::Output`], here and below.
+    /// [`Error::Output`].
     fn shape(&mut self, shape: Shape) -> Result<()>;
     /// The pieces that follow belong to `part`.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn begin(&mut self, part: Part) -> Result<()>;
     /// Values of a part, in order, as bytes.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn bytes(&mut self, bytes: &[u8]) -> Result<()>;
     /// The commitments. Comes last.
     ///
     /// # Errors
-    /// As above.
+    /// [`Error::Output`].
     fn verifying(&mut self, key: &VerifyingKey<C>) -> Result<()>;
 }
 

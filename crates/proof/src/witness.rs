@@ -13,7 +13,7 @@ pub struct Witness<C: Curve> {
     of: PhantomData<fn() -> C>,
 }
 
-/// The same values, not a copy of them.
+/// Shares the values, and copies none.
 impl<C: Curve> Clone for Witness<C> {
     fn clone(&self) -> Self {
         Witness { values: self.values.clone(), of: PhantomData }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use support::{run, run_within, LIMITS};
 use tandem_witness::{calculate, Error, Limit, Limits};
 
-/// The same circuit twice, see operations.circom.
+/// One circuit in two forms, see operations.circom.
 const WASM: &[u8] = include_bytes!("data/operations.wasm");
 const GRAPH: &[u8] = include_bytes!("data/operations.graph");
 const INPUTS: &str = r#"{"a": 7, "b": [3, 5]}"#;

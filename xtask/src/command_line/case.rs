@@ -101,7 +101,7 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
         add("verify v.json u.json p.json --json", &proof);
         add("setup c.r1cs new.zkey --seed x", std::slice::from_ref(&r1cs));
         add("export-vkey k.zkey v.json", std::slice::from_ref(&key));
-        // The same of PLONK.
+        // Commands of PLONK.
         let curve = if stem == "mul_bls" { "bls12-381" } else { "bn128" };
         let ptau = ("t.ptau", format!("{formats}/{curve}.prepared.ptau"));
         let plonk = ("k.zkey", file("plonk.zkey"));

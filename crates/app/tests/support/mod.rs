@@ -38,7 +38,7 @@ pub(crate) fn run(status: i32, args: &[&str]) -> (String, String) {
     expect(status, tandem().args(args).output().unwrap(), args)
 }
 
-/// The same in a folder.
+/// Runs the program in a folder and expects a status; its stdout and stderr.
 #[track_caller]
 pub(crate) fn run_in(folder: &Path, status: i32, args: &[&str]) -> (String, String) {
     expect(status, tandem().current_dir(folder).args(args).output().unwrap(), args)

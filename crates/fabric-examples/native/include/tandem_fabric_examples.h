@@ -52,7 +52,7 @@ int32_t tandem_meet(tandem_kernel* kernel);
 
 /// Writes of many threads, a fence, a signal: who has the signal sees the writes.
 #define TANDEM_LITMUS_MESSAGE 0
-/// The same by put_signal.
+/// Writes of many threads, then put_signal: who has the signal sees the writes.
 #define TANDEM_LITMUS_PUT_SIGNAL 1
 /// Each writes the other's word, is quiet, reads its own: one sees the other's write.
 #define TANDEM_LITMUS_BUFFERING 2

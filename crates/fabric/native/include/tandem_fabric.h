@@ -264,7 +264,7 @@ int32_t tandem_bench_transfer(const tandem_team* team, const tandem_bench_transf
 typedef struct tandem_bench_pingpong_args {
     /// 16 bytes, aligned to 16 and 0 at first, at the same place of every PE.
     uint64_t word;
-    /// The same for what is sent.
+    /// What is sent: 16 bytes, aligned to 16 and 0 at first, at the same place of every PE.
     uint64_t data;
     /// Address of a uint64_t: how many values were wrong.
     uint64_t wrong;

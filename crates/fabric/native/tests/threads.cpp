@@ -81,7 +81,7 @@ void messages(World& world, uint32_t pes, uint64_t seed) {
     });
 }
 
-/// The same exchange by plain data, a fence, and a relaxed signal; and by messages that carry their data.
+/// An exchange between two PEs by plain data, a fence, and a relaxed signal; and by messages that carry their data.
 void fences(World& world, uint32_t pes, bool broken) {
     if (pes < 2) return;
     world.run({0, pes - 1}, [&](tandem_team team) {

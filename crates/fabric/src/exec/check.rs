@@ -347,7 +347,7 @@ pub fn predict(schedule: &Schedule, topology: &Topology) -> Result<f64> {
     Ok(predict_each(schedule, topology)?.into_iter().fold(0.0, f64::max))
 }
 
-/// The same for the end of each transfer.
+/// When each transfer ends, in seconds from the start.
 pub(crate) fn predict_each(schedule: &Schedule, topology: &Topology) -> Result<Vec<f64>> {
     let hops = hops(schedule, topology)?;
     let mut run = Run::new(schedule);

@@ -16,11 +16,11 @@ pub struct Bound {
     pub numbers: Option<(Kind, Combine)>,
     /// By node: which PE of the team it is; for host memory a number that no PE has.
     pub pes: Vec<usize>,
-    /// By node: the address of its input, output, and staging memory.
+    /// By node: the address of its input.
     pub input: Vec<u64>,
-    /// Likewise.
+    /// By node: the address of its output.
     pub output: Vec<u64>,
-    /// Likewise.
+    /// By node: the address of its staging memory.
     pub staging: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), 2026-11-22, with `tandem bench broadcast --tuning` and the
+//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), with `tandem bench broadcast --tuning` and the
 //! like; docs/design/fabric.md says what they choose.
 
 use crate::{Error, Result};
@@ -13,25 +13,26 @@ pub struct Tuning {
     /// Parts of up to so many bytes are exchanged without relays and rings where all GPUs reach each other: what trees save
     /// in bytes on a link they lose in waiting.
     pub direct: u64,
-    /// The same where there are only two PEs, whose trees save no bytes.
+    /// `direct` where there are only two PEs, whose trees save no bytes.
     pub direct_pair: u64,
     /// Rows of a table that a PE does at the same time, each by one block: enough to fill a link with stores.
     pub workers: usize,
-    /// Bytes of a chunk of a fused kernel, and chunks of a ring.
+    /// Bytes of a chunk of a fused kernel.
     pub chunk: u64,
-    /// Likewise.
+    /// Chunks of a ring of a fused kernel.
     pub slots: u64,
     /// From so many bytes on copy engines do what only copies: they reach 391 GB/s each way where stores reach 365, and cost
     /// some microseconds a chunk. Sums of 1 GiB on two GPUs reached 361 GB/s with kernels of 128 workers, 337 with 64, and 342 with
     /// copy engines.
     pub engines: u64,
-    /// Bytes of a chunk for copy engines, and chunks of a ring.
+    /// Bytes of a chunk for copy engines.
     pub engine_chunk: u64,
-    /// Likewise.
+    /// Chunks of a ring for copy engines.
     pub engine_slots: u64,
     /// Up to so many bytes the resident kernel does what [`super::super::Collectives::now`] asks for: it saves a launch.
     pub resident: u64,
-    /// Likewise where a PE has several things to do, one after the other: to all PEs 1 MiB took 14 us and 16 MiB 58, and on copy engines 23 and 49.
+    /// `resident` where a PE has several things to do, one after the other: to all PEs 1 MiB took 14 us and 16 MiB 58, and on copy engines
+    /// 23 and 49.
     pub resident_rounds: u64,
     /// From so many bytes on, what it copies from one GPU to another also takes the way through host memory: 16 MiB 357 GB/s, 333
     /// without; 64 MiB 396 and 365; nothing is gained with 4 MiB.

@@ -21,12 +21,12 @@ use claims::Claims;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use worker::Worker;
 
-/// Bytes of a chunk of page-locked memory, and workers of a link. Measured on two H200 (PCIe 5 x16 each), 1 GiB to one of them, 2026-11-21:
+/// Bytes of a chunk of page-locked memory, and workers of a link. Measured on two H200 (PCIe 5 x16 each), 1 GiB to one of them:
 /// 2, 4, 8 and 16 MiB with two workers a link: 101, 105, 107 and 107 GB/s; with one 89 to 100; with four 100 to 107.
 const PINNED_CHUNK: usize = 8 << 20;
 const PINNED_WORKERS: usize = 2;
-/// The same of pageable memory: 0.5, 1 and 2 MiB with six workers a link: 46, 64 and 89 GB/s; 2 MiB with four, eight and twelve: 72, 91
-/// and 92.
+/// Bytes of a chunk of pageable memory, and workers of a link: 0.5, 1 and 2 MiB with six workers a link: 46, 64 and 89 GB/s; 2 MiB with
+/// four, eight and twelve: 72, 91 and 92.
 const PAGEABLE_CHUNK: usize = 2 << 20;
 const PAGEABLE_WORKERS: usize = 6;
 /// Chunks are not made smaller than this: the cost of a copy is a few microseconds.

@@ -16,11 +16,11 @@ const COPIES: usize = 8;
 pub struct Measured {
     /// From GPU to GPU, alone; `None` on the diagonal and where there is no way.
     pub copy: Vec<Vec<Option<f64>>>,
-    /// The same while the other GPU copies back: each way.
+    /// From GPU to GPU while the other copies back: each way.
     pub both_ways: Vec<Vec<Option<f64>>>,
     /// By GPU: from page-locked host memory over its own slot, and to it.
     pub host: Vec<(f64, f64)>,
-    /// By GPU: the same over the slots of all.
+    /// By GPU: from page-locked host memory over the slots of all, and to it.
     pub all_links: Vec<(f64, f64)>,
 }
 

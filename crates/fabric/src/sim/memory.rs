@@ -47,7 +47,7 @@ impl<W: protocol::Word + Default> Memory<W> {
         Ok(())
     }
 
-    /// The same at an address from `least` on behind everything that is mapped, which it returns. Addresses of blocks do
+    /// Maps a block at an address from `least` on behind everything that is mapped, which it returns. Addresses of blocks do
     /// not touch.
     pub(crate) fn map_free(&self, least: u64, bytes: u64) -> Result<u64, u64> {
         let block = zeros(bytes)?;

@@ -219,7 +219,7 @@ pub fn parse_public(bytes: &[u8], curve: CurveId) -> Result<Vec<Canonical>> {
     publics(bytes, curve, usize::MAX).map(|(values, _)| values)
 }
 
-/// The same where a key says how many there are. No more than these are kept.
+/// Reads public values, of which a key says how many there are. No more than these are kept.
 ///
 /// # Errors
 /// As for [`parse_public`]; there is another number of them.

@@ -25,7 +25,7 @@ pub struct PlonkVerificationKey<C: Curve> {
     pub power: u32,
     /// What takes the domain to the coset of the second column.
     pub k1: Canonical,
-    /// The same for the third.
+    /// What takes the domain to the coset of the third column.
     pub k2: Canonical,
     /// Commitments to Qm, Ql, Qr, Qo and Qc.
     pub selectors: [G1Point<C>; 5],

@@ -61,7 +61,7 @@ pub struct PlonkHeader<C: Curve> {
     pub n_constraints: u32,
     /// What takes the domain to the coset of the second column.
     pub k1: Mont,
-    /// The same for the third.
+    /// What takes the domain to the coset of the third column.
     pub k2: Mont,
     /// Commitments to Qm, Ql, Qr, Qo and Qc.
     pub selectors: [G1Point<C>; 5],

@@ -148,7 +148,7 @@ impl Protocol {
         Self::of_container(&Container::parse(bytes, of_any(bytes))?)
     }
 
-    /// The same of a file, of which no more than the beginnings of its sections are read.
+    /// The protocol of a file, of which no more than the beginnings of its sections are read.
     ///
     /// # Errors
     /// As for [`Protocol::of`]; the file cannot be read.
@@ -188,7 +188,7 @@ fn header_of<'a>(file: &Container<'a>) -> Result<(CurveId, Reader<'a>)> {
     header_for(file, Protocol::Groth16)
 }
 
-/// The same of a key for `expected`.
+/// The curve of a key for `expected`, and a reader that stands behind the curve in its header.
 pub(crate) fn header_for<'a>(file: &Container<'a>, expected: Protocol) -> Result<(CurveId, Reader<'a>)> {
     let found = Protocol::of_container(file)?;
     if found != expected {

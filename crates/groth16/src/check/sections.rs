@@ -91,7 +91,7 @@ impl<'a> Sections<'a> {
         &self.seed
     }
 
-    /// The same with chunks of another size.
+    /// This check with chunks of another size.
     #[cfg(test)]
     pub(super) fn by(self, chunk: usize) -> Self {
         Self { chunk, ..self }
@@ -119,7 +119,7 @@ impl<'a> Sections<'a> {
     /// Checks that all points of B are points of their groups and the same in both.
     ///
     /// # Errors
-    /// As above.
+    /// As [`Sections::check`].
     pub(super) fn check_both<C: Curve>(
         &self,
         one: Section<'_, '_, C::G1>,

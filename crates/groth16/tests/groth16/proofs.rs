@@ -145,7 +145,7 @@ fn changes_are_refused<C: Curve>() {
         let mut bad = [inputs[0], inputs[1]];
         bad[i].0[0] ^= 1;
         assert_eq!(verifier.verify(&bad, &good), Err(Refusal::Equation));
-        // The same value, written as another integer.
+        // An equal value, written as another integer.
         let modulus = <C::Fr as ark_ff::PrimeField>::MODULUS;
         let mut sum = ark_ff::BigInt(inputs[i].0);
         ark_ff::BigInteger::add_with_carry(&mut sum, &modulus);

@@ -247,10 +247,11 @@ typedef struct tandem_ntt_tiny_args {
     uint32_t output_reversed;
 } tandem_ntt_tiny_args;
 
-/// Most bits of the following.
+/// Greatest log_n of tandem_ntt_tiny_spread.
 #define TANDEM_NTT_MAX_LOG_TINY 7
 
-/// The same for one of 2^log_shards shards of a vector of 2^log_n elements, all of which this device can reach.
+/// One of 2^log_shards shards of a vector of 2^log_n elements, at most 2^TANDEM_NTT_MAX_LOG_TINY, all of which this device can reach:
+/// out_i = scale * sum of in_j * root^(i j).
 typedef struct tandem_ntt_tiny_spread_args {
     const tandem_scalar* shards[16];
     /// The shard's part of the output, in other memory.

@@ -99,7 +99,7 @@ impl Shape {
         }
     }
 
-    /// The same with so many levels for each place, where that can be and differs. Where the last place has no bits of the scalar, digits
+    /// This plan with so many levels for each place, where that can be and differs. Where the last place has no bits of the scalar, digits
     /// below it need not be carried.
     fn with_powers(self, bits: u32, powers: u32) -> Option<Self> {
         let can_be = !self.is_odd() && self.bucket_sets == 1 && (powers == 1 || powers + 2 <= self.window_bits);
@@ -359,7 +359,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The same for windows that begin at the lowest bit that is left, as native/src/msm/digits.cuh takes them.
+    /// Checks that windows that begin at the lowest bit that is left, as native/src/msm/digits.cuh takes them, hold every scalar.
     fn odd_windows_hold_every_scalar<C: Curve>() {
         let bits = Field::of::<C>().bits;
         let mut full = C::Fr::MODULUS_MINUS_ONE_DIV_TWO;

@@ -119,7 +119,7 @@ pub trait Poseidon<C: Curve>: Backend {
     /// `input` has not `arity` times as many elements as `out`; the lanes differ; the device failed.
     fn poseidon(&self, hasher: &Self::Hasher, input: &Self::Buf<Mont>, out: &mut Self::Buf<Mont>) -> Result<()>;
 
-    /// The same for a matrix of any size in host memory, with its columns spread over all lanes, copied and hashed piece
+    /// Hashes the columns of a matrix of any size in host memory, with its columns spread over all lanes, copied and hashed piece
     /// by piece at once. It blocks until `out` is written.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ pub struct Rates {
     pub peer: f64,
     /// A lane's link to page-locked host memory, and the most over all links.
     pub pinned: [f64; 2],
-    /// The same of other host memory, and of files.
+    /// A lane's link to other host memory, and to files.
     pub paged: [f64; 2],
     /// Seconds from the call to the result, beside the reading.
     pub latency: f64,

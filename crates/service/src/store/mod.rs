@@ -143,7 +143,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         drop(Store::open(&path, true).unwrap());
-        // The same again changes nothing; a later version keeps what is there; then the older program refuses.
+        // To open it again changes nothing; a later version keeps what is there; then the older program refuses.
         drop(Store::open(&path, true).unwrap());
         let mut db = Connection::open(&path).unwrap();
         db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();

@@ -184,7 +184,7 @@ impl Pair {
                 panic!("{name} {arguments:?} {what:x?}: memory differs at {at}");
             }
         }
-        // The same again for what comes next: scratch space, and what was written before a trap.
+        // Made equal again for what comes next: scratch space, and what was written before a trap.
         for used in [0..6000, end - 300..end] {
             self.memory[used.clone()].copy_from_slice(&model[used]);
         }

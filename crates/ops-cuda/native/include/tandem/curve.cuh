@@ -118,7 +118,7 @@ template <class F> struct alignas(16) Jacobian {
         if (p.is_infinity()) return infinity();
         return {p.x, p.y, F::one()};
     }
-    /// The same point: with z = zz, the coordinates x * zz and y * zzz have the denominators zz^2 and zz^3.
+    /// The point `p`: with z = zz, the coordinates x * zz and y * zzz have the denominators zz^2 and zz^3.
     static TANDEM_HD Jacobian from_xyzz(Xyzz<F> p) { return {p.x * p.zz, p.y * p.zzz, p.zz}; }
     TANDEM_HD Jacobian neg() const { return {x, y.neg(), z}; }
 

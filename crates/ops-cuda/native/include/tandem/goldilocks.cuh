@@ -158,7 +158,7 @@ struct Goldilocks {
 #endif
     }
 
-    /// The same as a 64-bit number.
+    /// a * b as a 64-bit number.
     TANDEM_HD static Stored product(Stored a, Stored b) {
 #if defined(__CUDA_ARCH__)
         // A borrow is one more 2^32 - 1 to subtract.

@@ -32,7 +32,7 @@ template <class T> __device__ __forceinline__ T load16(const T* from) {
     return value;
 }
 
-/// The same through the read-only path, for memory that no one writes while the kernel runs.
+/// Loads 16 bytes at a time through the read-only path, for memory that no one writes while the kernel runs.
 template <class T> __device__ __forceinline__ T load16_readonly(const T* from) {
     static_assert(alignof(T) % 16 == 0 && sizeof(T) % 16 == 0, "needs 16-byte vectors");
     T value;

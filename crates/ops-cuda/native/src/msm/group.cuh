@@ -161,7 +161,7 @@ template <class F> int32_t find_launches(Launches* to) {
     return TANDEM_OK;
 }
 
-/// The same for every sum on a device: found by its first.
+/// A device's launches, found by its first sum and kept for all others.
 template <class F> int32_t launches(Launches* to) {
     static std::mutex one_at_a_time;
     static std::map<int, Launches> found;

@@ -33,7 +33,7 @@ template <class P>
 TANDEM_HD Called<Fp<P>> mul_sub(Called<Fp<P>> a, Called<Fp<P>> b, Called<Fp<P>> c, Called<Fp<P>> d) {
     return {called_mul_sub<Fp<P>>(a.value, b.value, c.value, d.value)};
 }
-/// The same in Fp2, where four arguments cost more than merged reductions save.
+/// a * b - c * d in Fp2, where four arguments cost more than merged reductions save.
 template <class P>
 TANDEM_HD Called<Fp2<P>> mul_sub(Called<Fp2<P>> a, Called<Fp2<P>> b, Called<Fp2<P>> c, Called<Fp2<P>> d) {
     return a * b - c * d;

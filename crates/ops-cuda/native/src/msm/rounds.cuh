@@ -209,7 +209,8 @@ __global__ void __launch_bounds__(RoundTuning<F>::THREADS* RoundTuning<F>::GROUP
         typename T::template PairsOf<FIRST, false> pairs(from, share, behind);
         S::store(U, Field::one());
         for (uint32_t turn = 0; turn < share.turns; turn++) {
-            // The same, and lanes without an addition must not run apart from the others for the rest of the loop.
+            // Lanes wait for each other as before, and those without an addition must not run apart from the others for the rest of the
+            // loop.
             __syncwarp();
             pairs.next();
             if (!pairs.has_p() || !pairs.has_q()) continue;

@@ -45,7 +45,7 @@ template <class F, int Threads> struct Slots {
         if constexpr (CALLED) return called_mul(a, b);
         else return product(F(), a, b);
     }
-    /// The same for a first factor that lies in registers; where products are functions, it goes to `place` before.
+    /// The product with a first factor that lies in registers; where products are functions, it goes to `place` before.
     static __device__ __forceinline__ F mul(F a, uint32_t b, uint32_t place) {
         if constexpr (!CALLED) return a * load(b);
         store(place, a);

@@ -59,7 +59,7 @@ template <class F> __global__ void tiny_kernel(const tandem_ntt_small_tiny_args 
     }
 }
 
-/// The same for one shard of a vector of which all are within reach; a thread for each element of the output.
+/// The transform of one shard of a vector of which all shards are within reach; a thread for each element of the output.
 template <class F> __global__ void tiny_spread_kernel(const tandem_ntt_small_tiny_spread_args args) {
     typedef typename F::Stored Stored;
     const uint32_t bits = args.log_n - args.log_shards, t = threadIdx.x;

@@ -86,7 +86,7 @@ template <class P> int32_t launch(const tandem_poseidon_args* args, tandem_strea
         return int32_t(cudaGetLastError());
     }
     const uint32_t bytes = shape.slots() * THREADS * sizeof(Fp<P>);
-    // The same for all shapes: a smaller limit would meet launches of larger ones that other threads make.
+    // One limit for all shapes: a smaller one would meet launches of larger ones that other threads make.
     constexpr uint32_t MOST_BYTES = (MAX_WIDTH - 1 + MAX_BLOCK) * THREADS * sizeof(Fp<P>);
     cudaError_t status = cudaFuncSetAttribute(kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(MOST_BYTES));
     if (status != cudaSuccess) return int32_t(status);

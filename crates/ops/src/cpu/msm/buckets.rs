@@ -86,12 +86,12 @@ impl Term {
         self.0 & 1 == 1
     }
 
-    /// The same point with the sign turned if `turn`.
+    /// This point with the sign turned if `turn`.
     fn turned(self, turn: bool) -> Self {
         Term(self.0 ^ u32::from(turn))
     }
 
-    /// The same point, its index counted from `first`.
+    /// This point, its index counted from `first`.
     pub(super) fn relative_to(self, first: usize) -> Self {
         Term(self.0 - ((first as u32) << 1))
     }

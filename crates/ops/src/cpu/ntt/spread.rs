@@ -85,7 +85,7 @@ fn exchange<E: crate::Wire>(shards: &mut [&mut Buf<E>]) {
 }
 
 impl Cpu {
-    /// The same on one lane.
+    /// Transforms the shards where all lie on one lane.
     fn in_one_place<F: NttField>(
         &self,
         spread: Spread,

@@ -298,7 +298,8 @@ TANDEM_FABRIC_FN void fence_acq_rel() {
 #endif
 }
 
-/// The same, and there is one order of all such fences of all PEs: an earlier write comes before a later read too.
+/// A fence that orders all before it and all after it, and there is one order of all such fences of all PEs: an earlier write comes before
+/// a later read too.
 TANDEM_FABRIC_FN void fence_seq_cst() {
 #if defined(__CUDA_ARCH__)
     asm volatile("fence.sc.sys;" ::: "memory");

@@ -132,7 +132,7 @@ template <class T> TANDEM_FABRIC_FN T* remote_ptr(const tandem_team& team, T* at
 /// come before an earlier write. Of the calling thread; for what other threads did, meet them first.
 TANDEM_FABRIC_FN void fence(const tandem_team&) { detail::fence_acq_rel(); }
 
-/// The same between what all threads of a group did before and what any of them does after.
+/// A fence between what all threads of a group did before and what any of them does after.
 template <class Group> TANDEM_FABRIC_FN void fence(const tandem_team& team, Group group) {
     group.sync();
     // Every thread on its own: a fence makes a release of the later writes of its own thread, and an acquire of its
@@ -144,7 +144,7 @@ template <class Group> TANDEM_FABRIC_FN void fence(const tandem_team& team, Grou
 /// All that this thread wrote to others before can be read by everyone; later reads come after it.
 TANDEM_FABRIC_FN void quiet(const tandem_team&) { detail::fence_seq_cst(); }
 
-/// The same for all that the threads of a group wrote.
+/// All that the threads of a group wrote to others before can be read by everyone; later reads come after it.
 template <class Group> TANDEM_FABRIC_FN void quiet(const tandem_team& team, Group group) {
     // The fence of the one thread is for what all wrote before they met.
     group.sync();
