@@ -20,7 +20,7 @@ pub(crate) fn run(session: &Session, args: &cli::Check) -> Outcome {
             session.note(&format!("constraint {index} of {}: {formula} does not hold", found.constraints));
         }
         if found.unsatisfied > found.first.len() {
-            session.note(&format!("{} constraints do not hold in all", found.unsatisfied));
+            session.note(&format!("{} of {} constraints do not hold", found.unsatisfied, found.constraints));
         }
     }
     if found.unsatisfied == 0 {

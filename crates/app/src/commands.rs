@@ -141,7 +141,11 @@ pub(crate) fn witness(session: &Session, args: &cli::Witness) -> Outcome {
         report::result(&json.to_string());
         return Ok(());
     }
-    session.note(&format!("witness of {} values ({curve}) in {}", values.len(), report::seconds(seconds)));
+    session.note(&format!(
+        "witness of {} ({curve}) in {}",
+        report::count(values.len(), "value"),
+        report::seconds(seconds)
+    ));
     Ok(())
 }
 

@@ -70,14 +70,18 @@ pub(crate) fn check() {
     }
 }
 
+/// How our variables begin.
+const PREFIX: &str = "TANDEM_";
+
 fn warning(name: &str) -> Option<String> {
     let known = || all().map(|(name, ..)| name);
-    if !name.starts_with("TANDEM_") || known().chain(OTHERS).any(|other| other == name) {
+    if !name.starts_with(PREFIX) || known().chain(OTHERS).any(|other| other == name) {
         return None;
     }
     let nearest = known().map(|other| (distance(name, other), other)).min()?;
-    // Beyond a third of the name it is no slip.
-    let meant = if nearest.0 * 3 <= name.len() { format!(", did you mean {}?", nearest.1) } else { ";".into() };
+    // Beyond a third of what is behind the prefix it is no slip, unless the end was left out.
+    let is_slip = nearest.0 * 3 <= name.len() - PREFIX.len() || nearest.1.starts_with(name);
+    let meant = if is_slip { format!(", did you mean {}?", nearest.1) } else { ";".into() };
     Some(format!("{name} is no variable of tandem{meant} 'tandem help environment' lists them"))
 }
 
@@ -122,6 +126,10 @@ mod tests {
         assert!(says("TANDEM_DEVISE").contains("did you mean TANDEM_DEVICE?"));
         assert!(says("TANDEM_THREAD").contains("did you mean TANDEM_THREADS?"));
         assert!(says("TANDEM_CACHE").contains("TANDEM_CACHE_DIR") || says("TANDEM_CACHE").contains("did you mean"));
+        for short in ["TANDEM_FOO", "TANDEM_X", "TANDEM_"] {
+            let far = says(short);
+            assert!(far.contains("no variable of tandem; ") || short == "TANDEM_", "{far}");
+        }
         let far = says("TANDEM_SOMETHING_ELSE_ALTOGETHER");
         assert!(far.contains("no variable of tandem; ") && !far.contains("did you mean"), "{far}");
         for name in ["TANDEM_DEVICE", "TANDEM_NVCC", "TANDEMS", "PATH", "NO_COLOUR"] {

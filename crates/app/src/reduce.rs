@@ -58,7 +58,7 @@ pub(crate) fn run(session: &Session, args: &ReduceFile) -> Outcome {
         report::result(&row.to_string());
         return Ok(());
     }
-    session.note(&format!("{} elements in {}", source.elements, report::seconds(seconds)));
+    session.note(&format!("{} in {}", report::count(source.elements, "element"), report::seconds(seconds)));
     report::result(&result.to_string());
     Ok(())
 }

@@ -57,12 +57,12 @@ fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
         report::result(&facts.to_string());
         return;
     }
-    let gates = made.gates.map_or(String::new(), |gates| format!(", {gates} gates"));
+    let gates = made.gates.map_or(String::new(), |gates| format!(", {}", report::count(gates, "gate")));
     session.note(&format!(
-        "{}: a {kind} key ({}, {} constraints{gates}, domain 2^{}, {})",
+        "{}: a {kind} key ({}, {}{gates}, domain 2^{}, {})",
         args.zkey.display(),
         key.curve,
-        made.constraints,
+        report::count(made.constraints, "constraint"),
         key.domain.trailing_zeros(),
         report::bytes(key.file_bytes)
     ));

@@ -87,7 +87,7 @@ fn sort<K: SortKey>(session: &Session, args: &SortFile) -> Outcome {
         return Ok(());
     }
     let in_pieces = if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
-    session.note(&format!("{} elements{in_pieces} in {}", source.elements, report::seconds(seconds)));
+    session.note(&format!("{}{in_pieces} in {}", report::count(source.elements, "element"), report::seconds(seconds)));
     Ok(())
 }
 

@@ -482,7 +482,7 @@ fn plonk_files_that_are_damaged_or_do_not_belong_together() {
     place.refused(&[&verify[..], &["mul.proof.json"]].concat(), &["expected a PLONK proof (JSON)"]);
     place.refused(
         &["verify", "mul.vkey.json", "mul.public.json", "mul.plonk.proof.json"],
-        &["this is a PLONK proof (JSON), expected a proof (JSON)"],
+        &["this is a PLONK proof (JSON), expected a Groth16 proof (JSON)", "use files of one proof system"],
     );
     let text = String::from_utf8(proof).unwrap();
     for (from, to) in [("\"plonk\"", "\"groth16\""), ("bn128", "bls12381"), ("\"Wxi\"", "\"Wxj\""), ("[", "{")] {

@@ -65,6 +65,11 @@ pub fn row(width: usize, name: &str, what: &str) -> String {
     wrapped(&format!("{name:width$} {what}"), width + 1).trim_end().into()
 }
 
+/// A count of things, such as `1 gate` or `2 gates`.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A duration with three significant digits.
 pub fn seconds(s: f64) -> String {
     match s {
@@ -140,6 +145,11 @@ pub fn table(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|n| count(n, "gate")), ["0 gates", "1 gate", "2 gates"]);
+    }
 
     #[test]
     fn sizes_and_times_read_well() {

@@ -95,10 +95,10 @@ impl FileKind {
             FileKind::Wtns => "a wtns file",
             FileKind::R1cs => "an r1cs file",
             FileKind::Ptau => "a powers of tau file (ptau)",
-            FileKind::VerificationKey => "a verification key (JSON)",
+            FileKind::VerificationKey => "a Groth16 verification key (JSON)",
             FileKind::VerificationKeyOf(Plonk) => "a PLONK verification key (JSON)",
             FileKind::VerificationKeyOf(Fflonk) => "an FFLONK verification key (JSON)",
-            FileKind::Proof => "a proof (JSON)",
+            FileKind::Proof => "a Groth16 proof (JSON)",
             FileKind::ProofOf(Plonk) => "a PLONK proof (JSON)",
             FileKind::ProofOf(Fflonk) => "an FFLONK proof (JSON)",
             FileKind::Public => "public values (JSON)",
@@ -125,9 +125,6 @@ impl FileKind {
             | FileKind::ProofOf(OtherSystem::Fflonk) => {
                 "Tandem proves Groth16 and PLONK: make the key with tandem setup or snarkjs"
             }
-            FileKind::ZkeyOf(OtherSystem::Plonk)
-            | FileKind::VerificationKeyOf(OtherSystem::Plonk)
-            | FileKind::ProofOf(OtherSystem::Plonk) => "use files of one proof system",
             FileKind::Circom => "compile it first: circom circuit.circom --r1cs --wasm --sym --O2",
             FileKind::Graph => "a graph computes witnesses: tandem witness GRAPH input.json witness.wtns",
             FileKind::GitLfsPointer => "run git lfs pull",
@@ -142,6 +139,10 @@ impl FileKind {
     pub fn refuse(found: Option<Self>, expected: &str) -> FormatError {
         let (what, advice) =
             found.map_or(("a file of unknown type", "check the name"), |kind| (kind.describe(), kind.advice()));
+        // As a file it is in its place, and is another proof system's.
+        let is_role = |role: &&str| [what, expected].iter().all(|kind| kind.ends_with(*role));
+        let is_other_system = ["proof (JSON)", "verification key (JSON)", "zkey file"].iter().any(|role| is_role(role));
+        let advice = if is_other_system && !what.contains("FFLONK") { "use files of one proof system" } else { advice };
         FormatError::whole(format!("this is {what}, expected {expected}"), Some(advice))
     }
 }

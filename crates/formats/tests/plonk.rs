@@ -254,9 +254,16 @@ fn texts_that_are_refused() {
         assert!(!error.is_no_element(), "{error}");
     }
     let groth16 = PlonkProof::<Bn254>::parse(data!("mul.proof.json")).unwrap_err().to_string();
-    assert!(groth16.contains("this is a proof (JSON), expected a PLONK proof (JSON)"), "{groth16}");
+    assert!(
+        groth16
+            .contains("this is a Groth16 proof (JSON), expected a PLONK proof (JSON); use files of one proof system"),
+        "{groth16}"
+    );
     let other = Proof::<Bn254>::parse(proof).unwrap_err().to_string();
-    assert!(other.contains("this is a PLONK proof (JSON), expected a proof (JSON)"), "{other}");
+    assert!(
+        other.contains("this is a PLONK proof (JSON), expected a Groth16 proof (JSON); use files of one"),
+        "{other}"
+    );
 }
 
 #[test]
