@@ -34,8 +34,8 @@ for target in ${*:-$all}; do
     bytes=8192 longest=10
     case $target in
     vkey_json | proof_json | public_json) seeds=crates/formats/tests/data/*.${target%_json}.json ;;
-    plonk_zkey) seeds=crates/formats/tests/data/*.plonk.zkey bytes=32768 ;;
-    plonk_json) seeds=crates/formats/tests/data/*.plonk.*.json ;;
+    plonk_zkey) seeds=crates/formats/tests/data/*lonk.zkey bytes=32768 ;;
+    plonk_json) seeds=crates/formats/tests/data/*lonk.*.json ;;
     topology) seeds=crates/fabric-topology/tests/data/* ;;
     # These run programs, some for most of a second.
     module) seeds=fuzz/seeds/module/* longest=30 ;;

@@ -1,14 +1,20 @@
-//! A PLONK key is refused, or all of it can be used.
+//! A PLONK key is refused, or all of it can be used; of an FFLONK key the header.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tandem_formats::{plonk, PlonkZkey};
+use tandem_formats::{plonk, FflonkHeader, PlonkZkey};
 use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
 
-fuzz_target!(|bytes: &[u8]| match plonk::curve(bytes) {
-    Ok(CurveId::Bn254) => read::<Bn254>(bytes),
-    Ok(CurveId::Bls12_381) => read::<Bls12_381>(bytes),
-    Err(error) => assert!(!error.to_string().contains(char::is_control)),
+fuzz_target!(|bytes: &[u8]| {
+    match plonk::curve(bytes) {
+        Ok(CurveId::Bn254) => read::<Bn254>(bytes),
+        Ok(CurveId::Bls12_381) => read::<Bls12_381>(bytes),
+        Err(error) => assert!(!error.to_string().contains(char::is_control)),
+    }
+    match FflonkHeader::parse(bytes) {
+        Ok(header) => assert!(header.n_constraints + 2 <= header.domain_size && header.witness_values() > 0),
+        Err(error) => assert!(!error.to_string().contains(char::is_control)),
+    }
 });
 
 fn read<C: Curve>(bytes: &[u8]) {

@@ -41,6 +41,17 @@ const jobs = {
   async plonkVerify(vkey, publics, proof) {
     return await snarkjs.plonk.verify(read(vkey), read(publics), read(proof));
   },
+  async fflonkSetup(r1cs, ptau, zkey) {
+    const refused = await snarkjs.fflonk.setup(r1cs, ptau, zkey);
+    if (refused === -1) throw new Error("snarkjs made no key");
+    return null;
+  },
+  async fflonkProve(zkey, wtns, proof, publics) {
+    const result = await snarkjs.fflonk.prove(zkey, wtns);
+    write(proof, result.proof);
+    write(publics, result.publicSignals);
+    return null;
+  },
   async vkey(zkey, vkey) {
     write(vkey, await snarkjs.zKey.exportVerificationKey(zkey));
     return null;

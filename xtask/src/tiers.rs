@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults files graphs groth16 hostile interrupted json limit mutation plonk poseidon \
+        files: "binary callers circuits cpu damage engine faults fflonk files graphs groth16 hostile interrupted json limit mutation plonk poseidon \
                 properties requests service_drills service_hands service_http service_many service_store store values wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },

@@ -391,8 +391,13 @@ pub(crate) struct Setup {
     /// The proof system
     #[arg(long, value_enum, default_value = "groth16")]
     pub(crate) protocol: Protocol,
-    /// The powers of tau, prepared for phase 2: for PLONK, and for the first key of a Groth16 ceremony
-    #[arg(long, value_name = "PTAU", value_parser = input(), required_if_eq("protocol", "plonk"))]
+    /// The powers of tau, prepared for phase 2: for PLONK and FFLONK, and for the first key of a Groth16 ceremony
+    #[arg(
+        long,
+        value_name = "PTAU",
+        value_parser = input(),
+        required_if_eq_any([("protocol", "plonk"), ("protocol", "fflonk")])
+    )]
     pub(crate) ptau: Option<PathBuf>,
     /// Draw the secret of a test key from this text, so that the same text gives the same key
     #[arg(long, value_name = "TEXT")]
@@ -408,6 +413,8 @@ pub(crate) enum Protocol {
     Groth16,
     /// PLONK
     Plonk,
+    /// FFLONK, over bn254 alone: proofs are made by snarkjs
+    Fflonk,
 }
 
 #[derive(Args)]
@@ -415,7 +422,7 @@ pub(crate) struct Ptau {
     /// Says that you know that the secret is known
     #[arg(long, required = true)]
     test: bool,
-    /// They serve up to 2^POWER constraints, for PLONK gates
+    /// They serve up to 2^POWER constraints, for PLONK gates, for FFLONK an eighth as many
     #[arg(value_parser = clap::value_parser!(u32).range(1..=27))]
     pub(crate) power: u32,
     /// Where to write them

@@ -9,10 +9,10 @@ use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_formats::zkey::{ContributionKind, Contributions};
 use tandem_formats::{
-    FileKind, FormatError, OtherSystem, PlonkFile, PlonkVerificationKey, Protocol, PtauHeader, R1csFile, RegularFile,
-    VerificationKey, WtnsHeader, ZkeyFile,
+    FflonkFile, FflonkHeader, FflonkVerificationKey, FileKind, FormatError, OtherSystem, PlonkFile,
+    PlonkVerificationKey, Protocol, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile,
 };
-use tandem_ops::{with_curve, Curve};
+use tandem_ops::{with_curve, Curve, CurveId};
 
 /// What `inspect` looks into.
 const EXPECTED: &str = "a zkey, wtns, r1cs or ptau file, or a verification key";
@@ -77,9 +77,10 @@ fn plain(value: &Value) -> String {
 
 fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatError> {
     let facts = match kind {
-        Some(FileKind::Zkey | FileKind::ZkeyOf(OtherSystem::Plonk)) => match Protocol::of_file(path)? {
+        Some(FileKind::Zkey | FileKind::ZkeyOf(_)) => match Protocol::of_file(path)? {
             Protocol::Groth16 => of_zkey(&ZkeyFile::open(path)?)?,
             Protocol::Plonk => of_plonk(&PlonkFile::open(path)?),
+            Protocol::Fflonk => of_fflonk(&FflonkFile::open(path)?.header),
         },
         Some(FileKind::Wtns) => {
             let witness = WtnsHeader::open(path)?;
@@ -126,6 +127,15 @@ fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatErr
             let text = tandem_formats::json::read_file(path)?;
             with_curve!(tandem_formats::json::plonk_curve(&text)?, C => of_plonk_vkey::<C>(&text)?)
         }
+        Some(FileKind::VerificationKeyOf(OtherSystem::Fflonk)) => {
+            let key = FflonkVerificationKey::parse(&tandem_formats::json::read_file(path)?)?;
+            vec![
+                ("kind", json!("FFLONK verification key")),
+                ("curve", json!(CurveId::Bn254.to_string())),
+                ("publics", json!(key.n_public)),
+                ("domain", json!(1u64 << key.power)),
+            ]
+        }
         _ => return Ok(None),
     };
     Ok(Some(facts))
@@ -165,6 +175,18 @@ fn of_plonk(key: &PlonkFile) -> Facts {
     vec![
         ("kind", json!("PLONK proving key (zkey)")),
         ("curve", json!(key.curve.to_string())),
+        ("variables", json!(key.witness_values())),
+        ("publics", json!(key.n_public)),
+        ("domain", json!(key.domain_size)),
+        ("gates", json!(key.n_constraints)),
+        ("additions", json!(key.n_additions)),
+    ]
+}
+
+fn of_fflonk(key: &FflonkHeader) -> Facts {
+    vec![
+        ("kind", json!("FFLONK proving key (zkey)")),
+        ("curve", json!(CurveId::Bn254.to_string())),
         ("variables", json!(key.witness_values())),
         ("publics", json!(key.n_public)),
         ("domain", json!(key.domain_size)),

@@ -22,8 +22,11 @@ pub(crate) fn run(session: &Session, args: &cli::Setup) -> Outcome {
         (Protocol::Plonk, Some(ptau), None) => {
             session.trace.step("setup", || tandem_engine::setup_plonk(&args.r1cs, ptau, &args.zkey, &session.bars))?
         }
+        (Protocol::Fflonk, Some(ptau), None) => {
+            session.trace.step("setup", || tandem_engine::setup_fflonk(&args.r1cs, ptau, &args.zkey, &session.bars))?
+        }
         // The command line asks for it.
-        (Protocol::Plonk, None, _) => return Err(Failure::input("--protocol plonk needs --ptau")),
+        (Protocol::Plonk | Protocol::Fflonk, None, _) => return Err(Failure::input("--protocol needs --ptau")),
     };
     session.trace.stages(&made.stages);
     session.bars.clear();
@@ -34,9 +37,10 @@ pub(crate) fn run(session: &Session, args: &cli::Setup) -> Outcome {
 fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
     let key = &made.key;
     let kind = match (args.protocol, &args.ptau) {
-        (Protocol::Plonk, _) => "PLONK",
-        (Protocol::Groth16, Some(_)) => "ceremony's first",
-        (Protocol::Groth16, None) => "TEST",
+        (Protocol::Plonk, _) => "a PLONK",
+        (Protocol::Fflonk, _) => "an FFLONK",
+        (Protocol::Groth16, Some(_)) => "a ceremony's first",
+        (Protocol::Groth16, None) => "a TEST",
     };
     if args.json.json {
         let mut facts = json!({
@@ -59,7 +63,7 @@ fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
     }
     let gates = made.gates.map_or(String::new(), |gates| format!(", {}", report::count(gates, "gate")));
     session.note(&format!(
-        "{}: a {kind} key ({}, {}{gates}, domain 2^{}, {})",
+        "{}: {kind} key ({}, {}{gates}, domain 2^{}, {})",
         args.zkey.display(),
         key.curve,
         report::count(made.constraints, "constraint"),
@@ -71,7 +75,7 @@ fn tell(session: &Session, args: &cli::Setup, made: &SetupReport) {
     }
     // Said even with --quiet.
     match (args.protocol, &args.ptau) {
-        (Protocol::Plonk, _) => {}
+        (Protocol::Plonk | Protocol::Fflonk, _) => {}
         (Protocol::Groth16, Some(_)) => report::warn(
             "not for production yet: proofs for this key can be forged until somebody contributes to it; \
              npx snarkjs zkey contribute",

@@ -305,7 +305,7 @@ fn other_words_of_snarkjs_are_answered_with_what_to_type() {
     );
     refused(
         &["fflonk", "prove", "a.zkey", "b.wtns", "p", "u"],
-        &["no FFLONK", "npx snarkjs fflonk prove a.zkey b.wtns p u"],
+        &["makes no such proofs", "npx snarkjs fflonk prove a.zkey b.wtns p u"],
     );
     refused(&["r1cs", "print", "a.r1cs"], &["npx snarkjs r1cs print a.r1cs"]);
     refused(&["groth16", "prove", "a.zkey"], &["required", "see tandem groth16 prove --help"]);

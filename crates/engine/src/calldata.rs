@@ -26,7 +26,7 @@ fn coordinates<G: Group>(point: &G::Point) -> [Vec<String>; 2] {
 
 impl Proof {
     /// The arguments of `verifyProof` of the contract that snarkjs makes for the proof's system, as its `generatecall` prints them: numbers as
-    /// hexadecimal words in quotes, the second half of a coordinate over Fp2 first. Whether the proof is valid is not looked at.
+    /// hexadecimal words, in quotes but for FFLONK, the second half of a coordinate over Fp2 first. Whether the proof is valid is not looked at.
     ///
     /// # Errors
     /// [`Error::BadInput`] for another curve than BN254, the only one whose pairing the EVM has as a precompiled contract at these addresses.
@@ -55,6 +55,13 @@ impl Proof {
                 let words: Vec<String> = points.chain(proof.evaluations.iter().map(scalar)).collect();
                 // Behind the first one alone, snarkjs prints a space.
                 Ok(format!("[{}][{inputs}]", words.join(",").replacen(',', ", ", 1)))
+            }
+            Protocol::Fflonk => {
+                let proof = self.of_fflonk().ok_or_else(missing)?;
+                let points = proof.points.iter().flat_map(|point| coordinates::<G1>(point).concat());
+                let words: Vec<String> = points.chain(proof.evaluations.iter().map(scalar)).collect();
+                // As snarkjs prints them: no quotes, and a space behind the first one alone.
+                Ok(format!("[{}],[{inputs}]", words.join(",").replacen(',', ", ", 1)).replace('"', ""))
             }
         }
     }

@@ -6,12 +6,14 @@ use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    output, Coef, Output, PlonkFile, PlonkHeader, PlonkVerificationKey, PlonkZkey, Protocol, R1cs, R1csFile,
-    VerificationKey, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter,
+    output, Coef, FflonkFile, FflonkHeader, FflonkVerificationKey, FileKind, FormatError, Output, PlonkFile,
+    PlonkHeader, PlonkVerificationKey, PlonkZkey, Protocol, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile,
+    ZkeyHeader, ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Shape, VerifyingKey, P1, P2};
-use tandem_ops::{with_curve, Curve};
+use tandem_ops::{with_curve, Bn254, Curve, CurveId};
+use tandem_plonk::fflonk::{self, Roots};
 
 /// The text of `verification_key.json` for a `.zkey`, as snarkjs writes it.
 ///
@@ -19,6 +21,9 @@ use tandem_ops::{with_curve, Curve};
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
+    if Protocol::of_file(zkey)? == Protocol::Fflonk {
+        return export_fflonk(&FflonkFile::open(zkey)?.header, zkey);
+    }
     let (protocol, curve, bytes) = key::read(zkey)?;
     with_curve!(curve, C => export_as::<C>(protocol, &bytes, zkey))
 }
@@ -30,6 +35,9 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
 pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
     tandem_ops::threads::ready()?;
     let name = Path::new(key::UNNAMED);
+    if Protocol::of(zkey).map_err(|e| e.in_file(name))? == Protocol::Fflonk {
+        return export_fflonk(&FflonkHeader::parse(zkey).map_err(|e| e.in_file(name))?, name);
+    }
     let (protocol, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
     with_curve!(curve, C => export_as::<C>(protocol, zkey, name))
 }
@@ -63,6 +71,17 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 file_bytes: file.file().len(),
             }
         }
+        Protocol::Fflonk => {
+            let file = FflonkFile::open(zkey)?;
+            KeyInfo {
+                protocol,
+                curve: CurveId::Bn254,
+                variables: file.header.witness_values() as usize,
+                publics: file.header.n_public as usize,
+                domain: file.header.domain_size as usize,
+                file_bytes: file.file().len(),
+            }
+        }
     })
 }
 
@@ -70,7 +89,33 @@ fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) -> Result<S
     match protocol {
         Protocol::Groth16 => export_on::<C>(file, path),
         Protocol::Plonk => export_plonk::<C>(file, path),
+        Protocol::Fflonk => Err(no_prover().in_file(path).into()),
     }
+}
+
+/// Why an FFLONK key is not loaded.
+pub(crate) fn no_prover() -> FormatError {
+    FileKind::refuse(Some(Protocol::Fflonk.kind()), "a Groth16 or PLONK zkey file")
+}
+
+/// The verification key that the header of an FFLONK key holds.
+fn export_fflonk(header: &FflonkHeader, path: &Path) -> Result<String> {
+    let FflonkHeader { n_public, domain_size, k, roots, x_2, c0, .. } = *header;
+    let verifying = fflonk::VerifyingKey {
+        publics: n_public as usize,
+        domain: domain_size as usize,
+        k: k.map(Bn254::from_mont),
+        x_2,
+        c0,
+    };
+    let prepared = fflonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
+    let Roots { w, w3, w4, w8, wr } = prepared.roots();
+    if roots.map(Bn254::from_mont) != [w3, w4, w8, wr] {
+        let problem = "w3, w4, w8 and wr are not the roots of unity of snarkjs; make the key again";
+        return Err(Error::input(format!("{}: {problem}", path.display())));
+    }
+    let (roots, k) = ([w, w3, w4, w8, wr].map(Bn254::canonical), verifying.k.map(Bn254::canonical));
+    Ok(FflonkVerificationKey { n_public, power: domain_size.ilog2(), k, roots, x_2, c0 }.to_json())
 }
 
 fn export_plonk<C: Curve>(file: &[u8], path: &Path) -> Result<String> {

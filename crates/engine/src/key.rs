@@ -1,6 +1,7 @@
 //! Keys: opened, checked, loaded, and proved with.
 
 use crate::cache::Content;
+use crate::files::no_prover;
 use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
 use crate::system::{Groth16, Plonk, Sizes, System};
@@ -139,6 +140,7 @@ pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
             let file = PlonkFile::open(path)?;
             (file.curve, file.read()?)
         }
+        Protocol::Fflonk => return Err(no_prover().in_file(path).into()),
     };
     Ok((protocol, curve, bytes))
 }
@@ -149,6 +151,7 @@ pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), For
     let curve = match protocol {
         Protocol::Groth16 => zkey::curve(bytes)?,
         Protocol::Plonk => plonk::curve(bytes)?,
+        Protocol::Fflonk => return Err(no_prover()),
     };
     Ok((protocol, curve))
 }
@@ -181,6 +184,7 @@ fn open_as<C: AnyCurve>(
     match protocol {
         Protocol::Groth16 => open_on::<C, Groth16>(loader, file, source, check, progress, started),
         Protocol::Plonk => open_on::<C, Plonk>(loader, file, source, check, progress, started),
+        Protocol::Fflonk => Err(no_prover().in_file(file.1).into()),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{Error, Result};
 use tandem_formats::{json, zkey, FileKind, OtherSystem, Protocol};
 use tandem_groth16::Proof as Points;
 use tandem_ops::{with_curve, Canonical, Curve, CurveId};
+use tandem_plonk::fflonk;
 
 /// A proof over one of the curves. That it is formed well is known, not that it is valid: [`crate::Verifier`] says that.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,6 +42,15 @@ impl Proof {
             .then(|| tandem_plonk::Proof::from_bytes(&self.bytes))?
     }
 
+    pub(crate) fn fflonk(proof: &fflonk::Proof) -> Self {
+        Proof { protocol: Protocol::Fflonk, curve: CurveId::Bn254, bytes: proof.to_bytes() }
+    }
+
+    /// The proof, if it is an FFLONK proof.
+    pub(crate) fn of_fflonk(&self) -> Option<fflonk::Proof> {
+        (self.protocol == Protocol::Fflonk).then(|| fflonk::Proof::from_bytes(&self.bytes))?
+    }
+
     /// The proof system.
     pub fn protocol(&self) -> Protocol {
         self.protocol
@@ -54,12 +64,13 @@ impl Proof {
     /// Points one after the other: each x, then y, over Fp2 c0, then c1; each coordinate little-endian in Montgomery form, as in a `.zkey`; all
     /// zeros for infinity. Of a Groth16 proof A in G1, B in G2 and C in G1: 256 bytes over BN254, 384 over BLS12-381. Of a PLONK proof A, B, C, Z,
     /// T1, T2, T3, Wxi and Wxiw in G1, then the values a, b, c, s1, s2 and zw as little-endian integers: 768 bytes over BN254, 1056 over
-    /// BLS12-381.
+    /// BLS12-381. Of an FFLONK proof, over BN254 alone, C1, C2, W1 and W2 in G1, then the values ql, qr, qm, qo, qc, s1, s2, s3, a, b, c, z, zw, t1w,
+    /// t2w and inv: also 768 bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The proof with these bytes ([`Proof::as_bytes`]), whose number tells the proof system.
+    /// The Groth16 or PLONK proof with these bytes ([`Proof::as_bytes`]), whose number tells the proof system.
     ///
     /// # Errors
     /// [`Error::BadInput`] for another number of bytes, or a number that is not below its modulus.
@@ -67,7 +78,7 @@ impl Proof {
         let sizes = |protocol| {
             let points = with_curve!(curve, C => match protocol {
                 Protocol::Groth16 => size_of::<Points<C>>(),
-                Protocol::Plonk => size_of::<[tandem_plonk::P1<C>; 9]>(),
+                _ => size_of::<[tandem_plonk::P1<C>; 9]>(),
             });
             (points, if protocol == Protocol::Plonk { 6 * size_of::<Canonical>() } else { 0 })
         };
@@ -101,7 +112,11 @@ impl Proof {
                 let tandem_plonk::Proof { points, evaluations } = proof.of_plonk::<C>()?;
                 Some(json::PlonkProof::<C> { points, evaluations }.to_json())
             };
-            groth16.or_else(plonk).unwrap_or_default()
+            let fflonk = || {
+                let fflonk::Proof { points, evaluations } = proof.of_fflonk()?;
+                Some(json::FflonkProof { points, evaluations }.to_json())
+            };
+            groth16.or_else(plonk).or_else(fflonk).unwrap_or_default()
         }
         with_curve!(self.curve, C => text::<C>(self))
     }
@@ -111,8 +126,11 @@ impl Proof {
     /// # Errors
     /// [`Error::BadInput`] for what is no such text; [`Error::InvalidProof`] for a number that is not below its modulus.
     pub fn from_json(curve: CurveId, text: &[u8]) -> Result<Proof> {
-        let is_plonk = FileKind::of(text) == Some(FileKind::ProofOf(OtherSystem::Plonk));
-        let protocol = if is_plonk { Protocol::Plonk } else { Protocol::Groth16 };
+        let protocol = match FileKind::of(text) {
+            Some(FileKind::ProofOf(OtherSystem::Plonk)) => Protocol::Plonk,
+            Some(FileKind::ProofOf(OtherSystem::Fflonk)) => Protocol::Fflonk,
+            _ => Protocol::Groth16,
+        };
         Self::parse(protocol, curve, text).map_err(Error::of_element)
     }
 
@@ -131,6 +149,10 @@ impl Proof {
                 Protocol::Plonk => {
                     let json::PlonkProof { points, evaluations } = json::PlonkProof::<C>::parse(text)?;
                     Proof::plonk(&tandem_plonk::Proof::<C> { points, evaluations })
+                }
+                Protocol::Fflonk => {
+                    let json::FflonkProof { points, evaluations } = json::FflonkProof::parse(text)?;
+                    Proof::fflonk(&fflonk::Proof { points, evaluations })
                 }
             })
         }

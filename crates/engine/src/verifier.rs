@@ -2,9 +2,12 @@
 
 use crate::{CurveId, Error, Proof, Publics, Result};
 use std::path::Path;
-use tandem_formats::{json, FileKind, FormatError, OtherSystem, PlonkVerificationKey, Protocol, VerificationKey};
+use tandem_formats::{
+    json, FflonkVerificationKey, FileKind, FormatError, OtherSystem, PlonkVerificationKey, Protocol, VerificationKey,
+};
 use tandem_groth16::{PreparedKey, Refusal, VerifyingKey};
-use tandem_ops::{with_curve, Curve};
+use tandem_ops::{with_curve, Bn254, Canonical, Curve};
+use tandem_plonk::fflonk::{self, Roots};
 
 /// A key of one proof system over one curve.
 trait AnyKey: Send + Sync {
@@ -23,6 +26,13 @@ impl<C: Curve> AnyKey for tandem_plonk::PreparedKey<C> {
     fn verify(&self, publics: &Publics, proof: &Proof) -> Option<std::result::Result<(), Refusal>> {
         let proof = proof.of_plonk::<C>()?;
         (publics.curve() == C::ID).then(|| self.verify(publics.canonical(), &proof))
+    }
+}
+
+impl AnyKey for fflonk::PreparedKey {
+    fn verify(&self, publics: &Publics, proof: &Proof) -> Option<std::result::Result<(), Refusal>> {
+        let proof = proof.of_fflonk()?;
+        (publics.curve() == CurveId::Bn254).then(|| self.verify(publics.canonical(), &proof))
     }
 }
 
@@ -53,6 +63,11 @@ impl Verifier {
                 let key = plonk_key(&key, path)?;
                 Ok(Verifier { protocol: Protocol::Plonk, curve, publics, key: Box::new(key) })
             });
+        }
+        if FileKind::of(text) == Some(FileKind::VerificationKeyOf(OtherSystem::Fflonk)) {
+            let key = FflonkVerificationKey::parse(text).map_err(&place)?;
+            let (protocol, curve, publics) = (Protocol::Fflonk, CurveId::Bn254, key.n_public as usize);
+            return Ok(Verifier { protocol, curve, publics, key: Box::new(fflonk_key(&key, path)?) });
         }
         let curve = json::curve(text).map_err(&place)?;
         with_curve!(curve, C => {
@@ -130,8 +145,7 @@ pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
 
 /// A PLONK key made ready. What its text says of the domain's root is compared with the field's.
 fn plonk_key<C: Curve>(key: &PlonkVerificationKey<C>, path: &Path) -> Result<tandem_plonk::PreparedKey<C>> {
-    let bad = |why: &str| Error::input(format!("{}: {why}; make the file again", path.display()));
-    let element = |value| C::from_canonical(value).ok_or_else(|| bad("a number is not below the scalar modulus"));
+    let element = |value| element::<C>(value, path);
     let verifying = tandem_plonk::VerifyingKey {
         publics: key.n_public as usize,
         domain: 1usize << key.power,
@@ -142,7 +156,33 @@ fn plonk_key<C: Curve>(key: &PlonkVerificationKey<C>, path: &Path) -> Result<tan
     };
     let prepared = tandem_plonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
     if element(key.w)? != prepared.root() {
-        return Err(bad("w is not the root of unity of 2^power rows"));
+        return Err(again(path, "w is not the root of unity of 2^power rows"));
     }
     Ok(prepared)
+}
+
+/// An FFLONK key made ready. What its text says of roots of unity is compared with the field's.
+fn fflonk_key(key: &FflonkVerificationKey, path: &Path) -> Result<fflonk::PreparedKey> {
+    let element = |value| element::<Bn254>(value, path);
+    let verifying = fflonk::VerifyingKey {
+        publics: key.n_public as usize,
+        domain: 1usize << key.power,
+        k: [element(key.k[0])?, element(key.k[1])?],
+        x_2: key.x_2,
+        c0: key.c0,
+    };
+    let prepared = fflonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
+    let Roots { w, w3, w4, w8, wr } = prepared.roots();
+    if key.roots != [w, w3, w4, w8, wr].map(Bn254::canonical) {
+        return Err(again(path, "w, w3, w4, w8 and wr are not the roots of unity of 2^power rows"));
+    }
+    Ok(prepared)
+}
+
+fn again(path: &Path, why: &str) -> Error {
+    Error::input(format!("{}: {why}; make the file again", path.display()))
+}
+
+fn element<C: Curve>(value: Canonical, path: &Path) -> Result<C::Fr> {
+    C::from_canonical(value).ok_or_else(|| again(path, "a number is not below the scalar modulus"))
 }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
 //! | `.zkey` (PLONK) | [`PlonkZkey::parse`] | [`PlonkWriter`] |
+//! | `.zkey` (FFLONK) | [`FflonkFile::open`], the header alone | [`FflonkWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
 //! | `.sym` | [`sym::names_of`] | |
@@ -22,6 +23,7 @@
 
 pub mod container;
 pub mod error;
+mod fflonk;
 mod file;
 pub mod json;
 mod kind;
@@ -39,8 +41,9 @@ mod wtns;
 pub mod zkey;
 
 pub use error::{FormatError, Place, Result};
+pub use fflonk::{FflonkFile, FflonkHeader, FflonkSection, FflonkWriter};
 pub use file::{FileBytes, RegularFile};
-pub use json::{PlonkProof, PlonkVerificationKey, Proof, VerificationKey};
+pub use json::{FflonkProof, FflonkVerificationKey, PlonkProof, PlonkVerificationKey, Proof, VerificationKey};
 pub use kind::{FileKind, OtherSystem};
 pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};

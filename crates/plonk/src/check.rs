@@ -5,7 +5,7 @@
 //! key could leave the blinding out of what it commits to.
 
 use crate::{Error, Result, VerifyingKey};
-use ark_ff::{Field, Zero};
+use ark_ff::Field;
 use tandem_ops::Curve;
 use tandem_proof::points::{check_finite, check_point};
 
@@ -19,13 +19,20 @@ pub(crate) fn check_single_points<C: Curve>(key: &VerifyingKey<C>) -> Result<()>
         check_point::<C::G1>(point).map_err(|fault| Error::Key(format!("point {name} {fault}")))?;
     }
     check_finite::<C::G2>(&key.x_2).map_err(|fault| Error::Key(format!("point X_2 {fault}")))?;
-    if key.publics > key.domain || !key.domain.is_power_of_two() {
-        return Err(Error::Key(format!("{} public values and a domain of {} rows", key.publics, key.domain)));
+    check_cosets(key.publics, key.domain, key.k)
+}
+
+/// Checks the sizes of a key, and that the domain and the columns' cosets have no row in common.
+///
+/// # Errors
+/// [`Error::Key`] that names what is wrong.
+pub(crate) fn check_cosets<F: Field>(publics: usize, domain: usize, k: [F; 2]) -> Result<()> {
+    if publics > domain || !domain.is_power_of_two() {
+        return Err(Error::Key(format!("{publics} public values and a domain of {domain} rows")));
     }
-    let [k1, k2] = key.k;
     // A coset of the domain is told by its elements' power.
-    let [c1, c2] = [k1, k2].map(|k| k.pow([key.domain as u64]));
-    if c1.is_zero() || c2.is_zero() || c1 == C::Fr::ONE || c2 == C::Fr::ONE || c1 == c2 {
+    let [c1, c2] = k.map(|k| k.pow([domain as u64]));
+    if c1.is_zero() || c2.is_zero() || c1 == F::ONE || c2 == F::ONE || c1 == c2 {
         return Err(Error::Key("k1 and k2 do not keep the columns apart; make the key again".into()));
     }
     Ok(())

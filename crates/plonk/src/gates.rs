@@ -5,7 +5,7 @@
 //! which goes to its end, until it is short enough.
 
 use crate::{Error, Result};
-use ark_ff::{AdditiveGroup, FftField, Field};
+use ark_ff::{AdditiveGroup, FftField, Field, Zero};
 use bytemuck::{Pod, Zeroable};
 use std::collections::VecDeque;
 use tandem_ops::{memory, Curve, Mont};
@@ -81,6 +81,18 @@ impl<C: Curve> Gates<C> {
     /// [`Error::Circuit`] for a circuit without constraints, or too large; [`Error::Interrupted`]; [`Error::Backend`] where there is
     /// not enough memory.
     pub fn of(circuit: &dyn Circuit<C>, progress: &dyn Progress) -> Result<Self> {
+        Self::made(circuit, 0, false, progress)
+    }
+
+    /// The gates of a circuit for an FFLONK key: snarkjs leaves out terms whose coefficient is zero, and the domain has two rows more than gates.
+    ///
+    /// # Errors
+    /// As [`Gates::of`].
+    pub fn of_fflonk(circuit: &dyn Circuit<C>, progress: &dyn Progress) -> Result<Self> {
+        Self::made(circuit, 2, true, progress)
+    }
+
+    fn made(circuit: &dyn Circuit<C>, more_rows: usize, drops_zeros: bool, progress: &dyn Progress) -> Result<Self> {
         let (variables, publics) = (circuit.variables(), circuit.publics());
         if publics >= variables || u32::try_from(variables).is_err() {
             return Err(Error::Circuit(format!("the circuit has {publics} public signals of {variables} signals")));
@@ -89,7 +101,8 @@ impl<C: Curve> Gates<C> {
             return Err(Error::Circuit("the circuit has no constraint, of which PLONK makes no key".into()));
         }
         progress.start("gates", circuit.constraints() as u64);
-        let mut maker = Maker::<C> { gates: Vec::new(), additions: Vec::new(), next: variables };
+        let mut maker =
+            Maker::<C> { gates: Vec::new(), additions: Vec::new(), next: variables, more_rows, drops_zeros };
         for signal in 1..=publics {
             let mut selectors = [C::Fr::ZERO; 5];
             selectors[1] = C::Fr::ONE;
@@ -108,10 +121,13 @@ impl<C: Curve> Gates<C> {
             sorted::<C>(&constraint.a, &mut a);
             sorted::<C>(&constraint.b, &mut b);
             sorted::<C>(&constraint.c, &mut c);
+            if drops_zeros {
+                [&mut a, &mut b, &mut c].into_iter().for_each(|terms| terms.retain(|term| !term.1.is_zero()));
+            }
             maker.constraint(&a, &b, &c)
         })?;
         let Maker { gates, additions, .. } = maker;
-        let domain = gates.len().next_power_of_two().max(DOMAIN_MIN);
+        let domain = (gates.len() + more_rows).next_power_of_two().max(DOMAIN_MIN);
         let shape = Shape { variables, additions: additions.len(), publics, gates: gates.len(), domain };
         Ok(Self { shape, gates, additions })
     }
@@ -155,12 +171,16 @@ struct Maker<C: Curve> {
     gates: Vec<Gate<C::Fr>>,
     additions: Vec<Addition>,
     next: usize,
+    /// Rows that the domain has beside the gates.
+    more_rows: usize,
+    /// Whether terms whose coefficient is zero are left out.
+    drops_zeros: bool,
 }
 
 impl<C: Curve> Maker<C> {
     fn gate(&mut self, signals: [u32; 3], selectors: [C::Fr; 5]) -> Result<()> {
         let most = 1usize << log_domain_max::<C>();
-        if self.gates.len() >= most {
+        if self.gates.len() + self.more_rows >= most {
             return Err(Error::Circuit(format!(
                 "the circuit needs more than {most} gates, the most that a key for {} has",
                 C::ID
@@ -218,6 +238,9 @@ impl<C: Curve> Maker<C> {
                 Ok(at) => terms[at].1 -= value,
                 Err(at) => terms.insert(at, (*signal, -*value)),
             }
+        }
+        if self.drops_zeros {
+            terms.retain(|term| !term.1.is_zero());
         }
         self.linear(&terms)
     }

@@ -52,7 +52,7 @@ pub trait KeySink<C: Curve> {
 }
 
 /// k1 and k2 of snarkjs.
-const COSETS: [u64; 2] = [2, 3];
+pub(crate) const COSETS: [u64; 2] = [2, 3];
 
 struct Setup<'a, C: Curve, B: PlonkBackend<C>> {
     backend: &'a B,
@@ -62,34 +62,61 @@ struct Setup<'a, C: Curve, B: PlonkBackend<C>> {
     progress: &'a dyn Progress,
 }
 
+/// Writes the polynomial with these values on the domain: its coefficients, then its values on the domain of four times as many rows. Returns
+/// the coefficients.
+///
+/// # Errors
+/// Those of `write`; [`Error::Interrupted`]; [`Error::Backend`].
+pub(crate) fn transformed<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    values: &[Mont],
+    write: &mut dyn FnMut(&[u8]) -> Result<()>,
+    progress: &dyn Progress,
+) -> Result<Vec<Mont>> {
+    if progress.cancelled() {
+        return Err(Error::Interrupted);
+    }
+    let lane = Lane(0);
+    let mut of_domain = backend.upload(lane, values)?;
+    Ntt::<C>::ntt(backend, &mut of_domain, op(Direction::Inverse, Coset::Subgroup))?;
+    let coefficients = backend.download(&of_domain)?.wait()?;
+    drop(of_domain);
+    let mut of_larger = backend.alloc::<Mont>(lane, 4 * values.len())?;
+    backend.write(&mut of_larger, 0, &coefficients)?;
+    Ntt::<C>::ntt(backend, &mut of_larger, op(Direction::Forward, Coset::Subgroup))?;
+    write(bytemuck::cast_slice(&coefficients))?;
+    write(bytemuck::cast_slice(&backend.download(&of_larger)?.wait()?))?;
+    progress.advance(1);
+    Ok(coefficients)
+}
+
+/// The commitment to a polynomial with `powers` powers of tau, which it may be shorter than.
+///
+/// # Errors
+/// [`Error::Backend`].
+pub(crate) fn commit<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    sums: &SplitMsm<C::G1, B>,
+    powers: usize,
+    coefficients: &[Mont],
+) -> Result<P1<C>> {
+    let mut scalars = memory::filled("setup", powers, Canonical::default())?;
+    scalars.par_iter_mut().with_min_len(1 << 10).zip(coefficients).for_each(|(to, c)| {
+        *to = C::canonical(C::from_mont(*c));
+    });
+    let scalars = sums.upload(backend, &scalars)?;
+    let sum = sums.sum(backend, &scalars)?.wait()?;
+    Ok(C::G1::from_ark(&sum.into_affine()))
+}
+
 impl<C: Curve, B: PlonkBackend<C>> Setup<'_, C, B> {
-    /// Writes the polynomial with these values on the domain; returns its coefficients.
     fn polynomial(&mut self, values: &[Mont]) -> Result<Vec<Mont>> {
-        if self.progress.cancelled() {
-            return Err(Error::Interrupted);
-        }
-        let (backend, lane, n) = (self.backend, Lane(0), self.shape.domain);
-        let mut of_domain = backend.upload(lane, values)?;
-        Ntt::<C>::ntt(backend, &mut of_domain, op(Direction::Inverse, Coset::Subgroup))?;
-        let coefficients = backend.download(&of_domain)?.wait()?;
-        drop(of_domain);
-        let mut of_larger = backend.alloc::<Mont>(lane, 4 * n)?;
-        backend.write(&mut of_larger, 0, &coefficients)?;
-        Ntt::<C>::ntt(backend, &mut of_larger, op(Direction::Forward, Coset::Subgroup))?;
-        self.sink.bytes(bytemuck::cast_slice(&coefficients))?;
-        self.sink.bytes(bytemuck::cast_slice(&backend.download(&of_larger)?.wait()?))?;
-        self.progress.advance(1);
-        Ok(coefficients)
+        let sink = &mut *self.sink;
+        transformed::<C, B>(self.backend, values, &mut |bytes| sink.bytes(bytes), self.progress)
     }
 
     fn commit(&self, coefficients: &[Mont]) -> Result<P1<C>> {
-        let mut scalars = memory::filled("setup", self.shape.powers(), Canonical::default())?;
-        scalars.par_iter_mut().with_min_len(1 << 10).zip(coefficients).for_each(|(to, c)| {
-            *to = C::canonical(C::from_mont(*c));
-        });
-        let scalars = self.sums.upload(self.backend, &scalars)?;
-        let sum = self.sums.sum(self.backend, &scalars)?.wait()?;
-        Ok(C::G1::from_ark(&sum.into_affine()))
+        commit(self.backend, &self.sums, self.shape.powers(), coefficients)
     }
 }
 
@@ -130,7 +157,7 @@ pub fn setup<C: Curve, B: PlonkBackend<C>>(
         *commitment = setup.commit(&coefficients)?;
     }
     setup.sink.begin(Part::Permutation)?;
-    let sigma = sigma(gates)?;
+    let sigma = sigma(gates, 0)?;
     let mut permutation = [bytemuck::Zeroable::zeroed(); 3];
     for (values, commitment) in sigma.chunks(shape.domain).zip(&mut permutation) {
         let coefficients = setup.polynomial(values)?;
@@ -151,8 +178,8 @@ pub fn setup<C: Curve, B: PlonkBackend<C>>(
 }
 
 /// The permutation, S1, S2 and S3 one behind the other: each place has the one before it that holds the same signal, the first the last.
-/// Places are taken row by row; rows without a gate hold signal 0.
-fn sigma<C: Curve>(gates: &Gates<C>) -> Result<Vec<Mont>> {
+/// Places are taken row by row; rows without a gate hold signal 0. Places of the last `fixed` rows have themselves.
+pub(crate) fn sigma<C: Curve>(gates: &Gates<C>, fixed: usize) -> Result<Vec<Mont>> {
     let Shape { domain, .. } = gates.shape;
     let rows = powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain);
     let columns = [C::Fr::ONE, C::Fr::from(COSETS[0]), C::Fr::from(COSETS[1])];
@@ -166,6 +193,10 @@ fn sigma<C: Curve>(gates: &Gates<C>) -> Result<Vec<Mont>> {
         let signals = gates.gates.get(row).map_or([0; 3], |gate| gate.signals);
         for (column, signal) in signals.into_iter().enumerate() {
             let place = (column * domain + row) as u32;
+            if row >= domain - fixed {
+                sigma[place as usize] = value(place);
+                continue;
+            }
             let [first, last] = &mut ends[signal as usize];
             match *last {
                 NONE => *first = place,

@@ -49,7 +49,10 @@ pub(crate) enum Snarkjs {
     },
     /// snarkjs fflonk
     #[command(hide = true)]
-    Fflonk(Words),
+    Fflonk {
+        #[command(subcommand)]
+        what: Fflonk,
+    },
     /// snarkjs powersoftau
     #[command(hide = true)]
     Powersoftau(Words),
@@ -125,6 +128,17 @@ pub(crate) enum Plonk {
     Fullprove(Fullprove),
     /// As tandem verify
     Verify(Verify),
+}
+
+/// snarkjs fflonk
+#[derive(Subcommand)]
+pub(crate) enum Fflonk {
+    /// As tandem setup --protocol fflonk
+    Setup(Setup),
+    /// As tandem verify
+    Verify(Verify),
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
 }
 
 /// snarkjs zkey
@@ -225,7 +239,9 @@ impl Snarkjs {
             }
             Snarkjs::R1cs { what: Info::Other(words) } => return Err(other("r1cs", &words)),
             Snarkjs::File { what: Info::Other(words) } => return Err(other("file", &words)),
-            Snarkjs::Fflonk(words) => return Err(other_system("fflonk", &words.words)),
+            Snarkjs::Fflonk { what: Fflonk::Setup(a) } => Command::Setup(a.of(Protocol::Fflonk)),
+            Snarkjs::Fflonk { what: Fflonk::Verify(a) } => Command::Verify(a),
+            Snarkjs::Fflonk { what: Fflonk::Other(words) } => return Err(of_fflonk(&words)),
             Snarkjs::Powersoftau(words) => return Err(other("powersoftau", &words.words)),
         })
     }
@@ -243,10 +259,9 @@ fn other(group: &str, words: &[OsString]) -> Failure {
     Failure::input(format!("tandem has no such command; snarkjs has: npx snarkjs {group}{}", joined(words)))
 }
 
-fn other_system(system: &str, words: &[OsString]) -> Failure {
-    let upper = system.to_uppercase();
+fn of_fflonk(words: &[OsString]) -> Failure {
     Failure::input(format!(
-        "tandem proves Groth16 and PLONK and no {upper}; snarkjs does: npx snarkjs {system}{}",
+        "tandem sets FFLONK up and verifies it, and makes no such proofs; snarkjs does: npx snarkjs fflonk{}",
         joined(words)
     ))
 }
@@ -286,7 +301,7 @@ fn quoted(word: &std::ffi::OsStr) -> String {
 }
 
 /// Words of theirs, and ours.
-pub(crate) const TABLE: [(&str, &str); 18] = [
+pub(crate) const TABLE: [(&str, &str); 20] = [
     ("groth16 prove ZKEY WTNS PROOF PUBLIC", "prove ZKEY WTNS PROOF PUBLIC"),
     ("groth16 fullprove INPUT WASM ZKEY PROOF PUBLIC", "fullprove INPUT WASM ZKEY PROOF PUBLIC"),
     ("groth16 verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
@@ -302,7 +317,9 @@ pub(crate) const TABLE: [(&str, &str); 18] = [
     ("file info FILE", "inspect FILE"),
     ("plonk setup R1CS PTAU ZKEY", "setup --protocol plonk --ptau PTAU"),
     ("plonk prove, plonk fullprove, plonk verify", "prove, fullprove, verify"),
-    ("fflonk", "none *"),
+    ("fflonk setup R1CS PTAU ZKEY", "setup --protocol fflonk --ptau PTAU"),
+    ("fflonk verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
+    ("fflonk prove, fflonk fullprove", "none *"),
     ("prover ZKEY WTNS PROOF PUBLIC (rapidsnark)", "prove ZKEY WTNS PROOF PUBLIC"),
     ("verifier VKEY PUBLIC PROOF (rapidsnark)", "verify VKEY PUBLIC PROOF"),
 ];

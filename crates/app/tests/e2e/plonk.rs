@@ -132,6 +132,45 @@ fn eddsa_poseidon() {
     check("eddsa", ("tests/e2e/circuits/eddsa.circom", "bn128"), 15, &input, Theirs::Proves);
 }
 
+/// FFLONK: snarkjs makes the same keys, and its proofs are accepted.
+#[test]
+fn fflonk() {
+    let field = json!({"a": "123456789012345678901234567890", "b": "0xfedcba9876543210fedcba9876543210"});
+    let circuits = [
+        ("multiplier", field),
+        ("private", json!({"x": 3})),
+        ("log", json!({"a": "12345678901234567890", "b": [5, -6]})),
+    ];
+    for (name, input) in circuits {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e-fflonk").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str| text(&folder.join(name)).to_string();
+        let (r1cs, wasm) = compile(&format!("tests/e2e/circuits/{name}.circom"), "bn128");
+        let (r1cs, wasm, ptau) = (text(&r1cs), text(&wasm), powers("bn128", 7));
+        fs::write(file("input.json"), input.to_string()).unwrap();
+        run(0, &["setup", "--protocol", "fflonk", "--ptau", text(&ptau), r1cs, &file("ours.zkey")]);
+        run(0, &["export-vkey", &file("ours.zkey"), &file("ours.vkey.json")]);
+        run(0, &["witness", wasm, &file("input.json"), &file("ours.wtns")]);
+        let jobs = json!([
+            ["fflonkSetup", r1cs, text(&ptau), file("theirs.zkey")],
+            ["vkey", file("ours.zkey"), file("theirs.vkey.json")],
+            ["fflonkProve", file("ours.zkey"), file("ours.wtns"), file("proof.json"), file("public.json")],
+        ]);
+        let script = root().join("tests/e2e/reference.mjs");
+        node(&[text(&script), &jobs.to_string()]);
+        assert!(fs::read(file("ours.zkey")).unwrap() == fs::read(file("theirs.zkey")).unwrap(), "{name}");
+        assert_eq!(read_json(&folder.join("ours.vkey.json")), read_json(&folder.join("theirs.vkey.json")));
+        let verify =
+            |status, proof: &str| run(status, &["verify", &file("ours.vkey.json"), &file("public.json"), proof]);
+        assert_eq!(verify(0, &file("proof.json")).0, "OK\n", "{name}");
+        let mut changed = read_json(&folder.join("proof.json"));
+        flip(changed.pointer_mut("/evaluations/t2w").unwrap());
+        fs::write(file("changed.json"), changed.to_string()).unwrap();
+        assert_eq!(verify(1, &file("changed.json")).0, "INVALID\n", "{name}");
+    }
+}
+
 /// The powers of tau that we make are those that snarkjs reads and prepares: its own phase 2 of them gives the same bases.
 #[test]
 fn powers_of_tau_are_prepared_as_snarkjs_does() {

@@ -4,6 +4,7 @@
 //! each of these is `[c0, c1]`. In memory points are in Montgomery form as everywhere ([`tandem_ops::Point`]). Whether
 //! they lie on the curve is not checked here.
 
+mod fflonk;
 mod number;
 mod plonk;
 mod print;
@@ -26,6 +27,7 @@ use std::path::Path;
 use tandem_ops::{Canonical, Curve, CurveId, Wire};
 use text::{G1Text, G2Text, IcText, PublicText, Publics};
 
+pub use fflonk::{FflonkProof, FflonkVerificationKey};
 pub use plonk::{curve as plonk_curve, PlonkProof, PlonkVerificationKey};
 
 /// The target group of a pairing, as the field that it lies in.

@@ -85,7 +85,7 @@ fn check_protocol(protocol: &str) -> Result<()> {
 }
 
 /// A scalar of a file.
-fn scalar<C: Curve>(number: &Number, name: &str) -> Result<Canonical> {
+pub(super) fn scalar<C: Curve>(number: &Number, name: &str) -> Result<Canonical> {
     let (value, high) = number.0.split_at(4);
     if high != [0, 0] || !modulus::is_below(value, modulus::scalar(C::ID)) {
         let problem = format!("expected a value below the scalar field modulus of {}, found a larger one", C::ID);
@@ -96,7 +96,7 @@ fn scalar<C: Curve>(number: &Number, name: &str) -> Result<Canonical> {
     Ok(canonical)
 }
 
-fn scalar_tree(value: &Canonical) -> Tree {
+pub(super) fn scalar_tree(value: &Canonical) -> Tree {
     Tree::Text(to_decimal(&value.0))
 }
 
@@ -181,7 +181,7 @@ impl<C: Curve> PlonkVerificationKey<C> {
     }
 }
 
-fn g1s<C: Curve, const N: usize>(
+pub(super) fn g1s<C: Curve, const N: usize>(
     convert: &Convert<C>,
     texts: &[G1Text; N],
     names: &[&str; N],

@@ -16,7 +16,7 @@
 //! `n_vars - n_additions` on are made by the additions, in order. snarkjs writes sections 3 to 14, then 1 and 2.
 
 mod file;
-mod write;
+pub(crate) mod write;
 
 pub use file::PlonkFile;
 pub use write::{PlonkSection, PlonkWriter};
@@ -123,7 +123,18 @@ pub const MORE_POWERS: u32 = 6;
 /// The least domain: below it the quotient has more coefficients than four times the rows.
 pub const DOMAIN_MIN: u32 = 8;
 
-fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<PlonkHeader<C>> {
+/// What the header of a key of PLONK or FFLONK counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) n_vars: u32,
+    pub(crate) n_public: u32,
+    pub(crate) domain_size: u32,
+    pub(crate) n_additions: u32,
+    pub(crate) n_constraints: u32,
+}
+
+/// Reads the counts of a key whose domain has at least `more_rows` rows more than gates.
+pub(crate) fn read_counts<C: Curve>(section: &mut Reader<'_>, more_rows: u32) -> Result<Counts> {
     let n_vars = section.u32("number of signals")?;
     let n_public = section.u32("number of public signals")?;
     if n_public >= n_vars {
@@ -151,18 +162,26 @@ fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<PlonkHeader<C>> {
         return Err(section.error_before(4, problem));
     }
     let n_constraints = section.u32("number of constraints")?;
-    if n_constraints > domain_size || n_constraints < n_public {
-        let problem = format!("expected {n_public} to {domain_size} constraints, found {n_constraints}");
+    let most = domain_size - more_rows;
+    if n_constraints > most || n_constraints < n_public {
+        let problem = format!("expected {n_public} to {most} constraints, found {n_constraints}");
         return Err(section.error_before(4, problem));
     }
-    let mut scalar = |name| {
-        let bytes = section.take(32, name)?;
-        match modulus::first_not_below::<4>(bytes, modulus::scalar(C::ID)) {
-            Some(_) => Err(section.error_before(32, format!("{name}: {NOT_BELOW}"))),
-            None => Ok(Mont(bytemuck::pod_read_unaligned(bytes))),
-        }
-    };
-    let (k1, k2) = (scalar("k1")?, scalar("k2")?);
+    Ok(Counts { n_vars, n_public, domain_size, n_additions, n_constraints })
+}
+
+/// Reads an element of the scalar field.
+pub(crate) fn read_scalar<C: Curve>(section: &mut Reader<'_>, name: &'static str) -> Result<Mont> {
+    let bytes = section.take(32, name)?;
+    match modulus::first_not_below::<4>(bytes, modulus::scalar(C::ID)) {
+        Some(_) => Err(section.error_before(32, format!("{name}: {NOT_BELOW}"))),
+        None => Ok(Mont(bytemuck::pod_read_unaligned(bytes))),
+    }
+}
+
+fn read_header<C: Curve>(section: &mut Reader<'_>) -> Result<PlonkHeader<C>> {
+    let Counts { n_vars, n_public, domain_size, n_additions, n_constraints } = read_counts::<C>(section, 0)?;
+    let (k1, k2) = (read_scalar::<C>(section, "k1")?, read_scalar::<C>(section, "k2")?);
     let mut selectors = [G1Point::<C>::zeroed(); 5];
     for (point_, name) in selectors.iter_mut().zip(SELECTORS) {
         *point_ = point::<C, _>(section, name)?;
@@ -188,16 +207,19 @@ struct Sections<'a> {
     powers: Reader<'a>,
 }
 
+/// A section of `count` things of `size` bytes each.
+pub(crate) fn section_of<'a>(file: &Container<'a>, id: u32, count: u64, size: usize, what: &str) -> Result<Reader<'a>> {
+    let section = file.section(id)?;
+    if section.rest() as u64 != count.saturating_mul(size as u64) {
+        let problem = format!("expected {count} {what} of {size} bytes, found {} bytes", section.rest());
+        return Err(section.error(problem));
+    }
+    Ok(section)
+}
+
 impl<'a> Sections<'a> {
     fn of<C: Curve>(file: &Container<'a>, header: &PlonkHeader<C>) -> Result<Self> {
-        let section = |id: u32, count: u64, size: usize, what: &str| {
-            let section = file.section(id)?;
-            if section.rest() as u64 != count.saturating_mul(size as u64) {
-                let problem = format!("expected {count} {what} of {size} bytes, found {} bytes", section.rest());
-                return Err(section.error(problem));
-            }
-            Ok(section)
-        };
+        let section = |id, count, size, what| section_of(file, id, count, size, what);
         let (gates, domain) = (u64::from(header.n_constraints), u64::from(header.domain_size));
         let map = |id| section(id, gates, 4, "signals");
         let polynomials = |id, count: u64| section(id, 5 * domain * count, size_of::<Mont>(), "elements");

@@ -37,6 +37,21 @@ pub struct PlonkWriter<W, C> {
     curve: PhantomData<C>,
 }
 
+/// Begins section 2: the moduli and the counts, before `rest` bytes more.
+pub(crate) fn begin_header<C: Curve, W: Write>(
+    out: &mut ContainerWriter<W>,
+    counts: [u32; 5],
+    rest: usize,
+) -> io::Result<()> {
+    let (p, r) = (modulus::base(C::ID), modulus::scalar(C::ID));
+    out.section(2, (4 + p.len() * 8 + 4 + r.len() * 8 + 20 + rest) as u64)?;
+    for modulus in [p, r] {
+        out.write(&(modulus.len() as u32 * 8).to_le_bytes())?;
+        out.write(bytemuck::cast_slice(modulus))?;
+    }
+    counts.iter().try_for_each(|count| out.write(&count.to_le_bytes()))
+}
+
 /// Sections of a key.
 const SECTIONS: u32 = 14;
 
@@ -85,17 +100,10 @@ impl<W: Write, C: Curve> PlonkWriter<W, C> {
     pub fn finish(mut self, header: &PlonkHeader<C>) -> io::Result<W> {
         self.out.section(1, 4)?;
         self.out.write(&Protocol::Plonk.number().to_le_bytes())?;
-        let (p, r) = (modulus::base(C::ID), modulus::scalar(C::ID));
         let points = 8 * size_of::<G1Point<C>>() + size_of::<G2Point<C>>();
-        self.out.section(2, (4 + p.len() * 8 + 4 + 32 + 20 + 64 + points) as u64)?;
-        for modulus in [p, r] {
-            self.out.write(&(modulus.len() as u32 * 8).to_le_bytes())?;
-            self.out.write(bytemuck::cast_slice(modulus))?;
-        }
         let PlonkHeader { n_vars, n_public, domain_size, n_additions, n_constraints, .. } = *header;
-        for size in [n_vars, n_public, domain_size, n_additions, n_constraints] {
-            self.out.write(&size.to_le_bytes())?;
-        }
+        let counts = [n_vars, n_public, domain_size, n_additions, n_constraints];
+        begin_header::<C, _>(&mut self.out, counts, 64 + points)?;
         self.out.write(bytemuck::cast_slice(&[header.k1, header.k2]))?;
         self.out.write(bytemuck::cast_slice(&header.selectors))?;
         self.out.write(bytemuck::cast_slice(&header.permutation))?;

@@ -113,6 +113,8 @@ pub enum Protocol {
     Groth16,
     /// PLONK.
     Plonk,
+    /// FFLONK.
+    Fflonk,
 }
 
 impl std::fmt::Display for Protocol {
@@ -120,6 +122,7 @@ impl std::fmt::Display for Protocol {
         f.write_str(match self {
             Protocol::Groth16 => "Groth16",
             Protocol::Plonk => "PLONK",
+            Protocol::Fflonk => "FFLONK",
         })
     }
 }
@@ -130,13 +133,16 @@ impl Protocol {
         match self {
             Protocol::Groth16 => GROTH16,
             Protocol::Plonk => PLONK,
+            Protocol::Fflonk => FFLONK,
         }
     }
 
-    fn kind(self) -> FileKind {
+    /// What a key's file is.
+    pub fn kind(self) -> FileKind {
         match self {
             Protocol::Groth16 => FileKind::Zkey,
             Protocol::Plonk => FileKind::ZkeyOf(OtherSystem::Plonk),
+            Protocol::Fflonk => FileKind::ZkeyOf(OtherSystem::Fflonk),
         }
     }
 
@@ -164,11 +170,9 @@ impl Protocol {
         match section.u32("protocol")? {
             GROTH16 => Ok(Protocol::Groth16),
             PLONK => Ok(Protocol::Plonk),
-            FFLONK => {
-                Err(FileKind::refuse(Some(FileKind::ZkeyOf(OtherSystem::Fflonk)), "a Groth16 or PLONK zkey file"))
-            }
+            FFLONK => Ok(Protocol::Fflonk),
             other => {
-                let problem = format!("expected a Groth16 key (protocol 1) or a PLONK key (2), found protocol {other}");
+                let problem = format!("expected a Groth16 key (protocol 1), a PLONK key (2) or an FFLONK key (10), found protocol {other}");
                 Err(section.error_before(4, problem).advise("make the key with tandem setup or snarkjs"))
             }
         }
