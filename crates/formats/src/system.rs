@@ -1,4 +1,4 @@
-//! The two requests to the operating system that have no safe form.
+//! Requests to the operating system that have no safe form: a second handle of an open file, a signal's handler, and the process's end.
 #![allow(unsafe_code)]
 
 use std::fs::File;
