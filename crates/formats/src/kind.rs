@@ -141,7 +141,7 @@ impl FileKind {
             found.map_or(("a file of unknown type", "check the name"), |kind| (kind.describe(), kind.advice()));
         // As a file it is in its place, and is another proof system's.
         let is_role = |role: &&str| [what, expected].iter().all(|kind| kind.ends_with(*role));
-        let is_other_system = ["proof (JSON)", "verification key (JSON)", "zkey file"].iter().any(|role| is_role(role));
+        let is_other_system = ["proof (JSON)", "verification key (JSON)", "zkey file"].iter().any(is_role);
         let advice = if is_other_system && !what.contains("FFLONK") { "use files of one proof system" } else { advice };
         FormatError::whole(format!("this is {what}, expected {expected}"), Some(advice))
     }
