@@ -1,0 +1,59 @@
+// Compiles contracts with solc, deploys each to an EVM of its own, and calls its verifyProof.
+// usage: node evm.mjs jobs.json
+// A job: { "text": the source, "optimise": true or false, "without": address of a precompiled contract that this chain lacks,
+//          "calls": [{ "data": arguments in hexadecimal, "gas": at most }] }
+// Prints a JSON array with one result for each job: { "messages": of the compiler, "signature", "bytes": of the deployed code,
+// "calls": [{ "answer": true, false or "reverted", "gas" }] }
+import { createEVM } from "@ethereumjs/evm";
+import { createAddressFromString, hexToBytes, bytesToHex } from "@ethereumjs/util";
+import fs from "node:fs";
+import solc from "solc";
+
+const compiled = new Map();
+
+function compile(text, optimise) {
+  const key = JSON.stringify([text, optimise]);
+  if (!compiled.has(key)) {
+    const input = {
+      language: "Solidity",
+      sources: { "verifier.sol": { content: text } },
+      settings: {
+        optimizer: { enabled: optimise, runs: 200 },
+        outputSelection: { "*": { "*": ["evm.bytecode.object", "evm.deployedBytecode.object", "evm.methodIdentifiers"] } },
+      },
+    };
+    compiled.set(key, JSON.parse(solc.compile(JSON.stringify(input))));
+  }
+  return compiled.get(key);
+}
+
+async function run({ text, optimise, without, calls }) {
+  const output = compile(text, optimise);
+  const messages = (output.errors ?? []).map((error) => error.formattedMessage);
+  const contract = Object.values(output.contracts?.["verifier.sol"] ?? {})[0];
+  if (!contract?.evm.bytecode.object) return { messages, calls: [] };
+  const [signature, selector] = Object.entries(contract.evm.methodIdentifiers)[0];
+  const lacks = without ? [{ address: createAddressFromString(`0x${without.toString(16).padStart(40, "0")}`) }] : [];
+  const evm = await createEVM({ customPrecompiles: lacks });
+  const made = await evm.runCall({ data: hexToBytes(`0x${contract.evm.bytecode.object}`), gasLimit: 30_000_000n });
+  if (made.execResult.exceptionError) throw new Error(`not deployed: ${made.execResult.exceptionError.error}`);
+  const results = [];
+  for (const { data, gas } of calls) {
+    const { execResult } = await evm.runCall({
+      to: made.createdAddress,
+      data: hexToBytes(`0x${selector}${data}`),
+      gasLimit: BigInt(gas ?? 30_000_000),
+    });
+    const word = bytesToHex(execResult.returnValue);
+    const answer = { [`0x${"1".padStart(64, "0")}`]: true, [`0x${"0".repeat(64)}`]: false }[word];
+    results.push({
+      answer: execResult.exceptionError ? "reverted" : (answer ?? word),
+      gas: Number(execResult.executionGasUsed),
+    });
+  }
+  return { messages, signature, bytes: contract.evm.deployedBytecode.object.length / 2, calls: results };
+}
+
+const results = [];
+for (const job of JSON.parse(fs.readFileSync(process.argv[2], "utf8"))) results.push(await run(job));
+console.log(JSON.stringify(results));
