@@ -36,7 +36,7 @@ async function run({ text, optimise, without, calls }) {
   const lacks = without ? [{ address: createAddressFromString(`0x${without.toString(16).padStart(40, "0")}`) }] : [];
   const evm = await createEVM({ customPrecompiles: lacks });
   const made = await evm.runCall({ data: hexToBytes(`0x${contract.evm.bytecode.object}`), gasLimit: 30_000_000n });
-  if (made.execResult.exceptionError) throw new Error(`not deployed: ${made.execResult.exceptionError.error}`);
+  if (made.execResult.exceptionError) return { messages: [made.execResult.exceptionError.error], calls: [] };
   const results = [];
   for (const { data, gas } of calls) {
     const { execResult } = await evm.runCall({

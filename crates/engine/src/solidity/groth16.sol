@@ -43,11 +43,13 @@ contract Groth16Verifier {
         // L so far, then a point and its factor.
         uint256[5] memory sum;
         (sum[0], sum[1]) = (ic[0], ic[1]);
-        for (uint256 i = 0; i < N; ++i) {
-            // Else x_i and x_i + R would be the same.
-            if (pub[i] >= R) return false;
-            (sum[2], sum[3], sum[4]) = (ic[2 * i + 2], ic[2 * i + 3], pub[i]);
-            if (!addMultiple(sum)) return false;
+        unchecked {
+            for (uint256 i = 0; i < N; ++i) {
+                // Else x_i and x_i + R would be the same.
+                if (pub[i] >= R) return false;
+                (sum[2], sum[3], sum[4]) = (ic[2 * i + 2], ic[2 * i + 3], pub[i]);
+                if (!addMultiple(sum)) return false;
+            }
         }
         uint256[24] memory pairs = [
             a[0], a[1], b[0][0], b[0][1], b[1][0], b[1][1],

@@ -2,10 +2,10 @@
 // Made by tandem export-solidity of a PLONK key over BN254 with public signals: {{PUBLICS}}.
 {{REMARKS}}pragma solidity ^0.8.20;
 
-/// Order of the groups.
+// Order of the groups.
 uint256 constant R = 21888242871839275222246405745257275088548364400416034343698204186575808495617;
 
-/// An integer modulo R.
+// An integer modulo R.
 type Fr is uint256;
 using {plus as +, minus as -, times as *} for Fr global;
 
@@ -14,7 +14,9 @@ function plus(Fr x, Fr y) pure returns (Fr) {
 }
 
 function minus(Fr x, Fr y) pure returns (Fr) {
-    return Fr.wrap(addmod(Fr.unwrap(x), R - Fr.unwrap(y), R));
+    unchecked {
+        return Fr.wrap(addmod(Fr.unwrap(x), R - Fr.unwrap(y), R));
+    }
 }
 
 function times(Fr x, Fr y) pure returns (Fr) {
@@ -141,7 +143,8 @@ contract PlonkVerifier {
         Fr inverse = power(product, R - 2);
         if (Fr.unwrap(inverse * product) != 1) return false;
         Fr factor = (t.xin - ONE) * ROWS_INVERSE;
-        for (uint256 i = count; i-- > 0; ) {
+        for (uint256 i = count; i > 0; ) {
+            --i;
             row = row * W_INVERSE;
             t.l1 = inverse * before[i] * factor * row;
             inverse = inverse * (t.xi - row);
@@ -152,11 +155,11 @@ contract PlonkVerifier {
 
     /// base^exponent; whether the precompiled contract did it is for the caller to see.
     function power(Fr base, uint256 exponent) private view returns (Fr result) {
-        uint256[6] memory call = [32, 32, 32, Fr.unwrap(base), exponent, R];
+        uint256[6] memory io = [32, 32, 32, Fr.unwrap(base), exponent, R];
         assembly ("memory-safe") {
-            pop(staticcall(gas(), 5, call, 0xc0, call, 0x20))
+            pop(staticcall(gas(), 5, io, 0xc0, io, 0x20))
         }
-        return Fr.wrap(call[0]);
+        return Fr.wrap(io[0]);
     }
 
     /// The equation.
