@@ -1,18 +1,20 @@
 // Compiles contracts with solc, deploys each to an EVM of its own, and calls its verifyProof.
 // usage: node evm.mjs jobs.json
-// A job: { "text": the source, "optimise": true or false, "without": address of a precompiled contract that this chain lacks,
+// A job: { "text": the source, "optimise": true or false, "oldest": whether to take the oldest compiler that the contracts name,
+//          "without": address of a precompiled contract that this chain lacks, "reverts": of one that reverts and returns 1,
 //          "calls": [{ "data": arguments in hexadecimal, "gas": at most }] }
 // Prints a JSON array with one result for each job: { "messages": of the compiler, "signature", "bytes": of the deployed code,
 // "calls": [{ "answer": true, false or "reverted", "gas" }] }
-import { createEVM } from "@ethereumjs/evm";
+import { createEVM, EVMError } from "@ethereumjs/evm";
 import { createAddressFromString, hexToBytes, bytesToHex } from "@ethereumjs/util";
 import fs from "node:fs";
 import solc from "solc";
+import solcOldest from "solc-oldest";
 
 const compiled = new Map();
 
-function compile(text, optimise) {
-  const key = JSON.stringify([text, optimise]);
+function compile(text, optimise, oldest) {
+  const key = JSON.stringify([text, optimise, oldest]);
   if (!compiled.has(key)) {
     const input = {
       language: "Solidity",
@@ -22,19 +24,29 @@ function compile(text, optimise) {
         outputSelection: { "*": { "*": ["evm.bytecode.object", "evm.deployedBytecode.object", "evm.methodIdentifiers"] } },
       },
     };
-    compiled.set(key, JSON.parse(solc.compile(JSON.stringify(input))));
+    compiled.set(key, JSON.parse((oldest ? solcOldest : solc).compile(JSON.stringify(input))));
   }
   return compiled.get(key);
 }
 
-async function run({ text, optimise, without, calls }) {
-  const output = compile(text, optimise);
+const address = (number) => createAddressFromString(`0x${number.toString(16).padStart(40, "0")}`);
+
+const revert = () => ({
+  executionGasUsed: 0n,
+  returnValue: hexToBytes(`0x${"1".padStart(64, "0")}`),
+  exceptionError: new EVMError(EVMError.errorMessages.REVERT),
+});
+
+async function run({ text, optimise, oldest, without, reverts, calls }) {
+  const output = compile(text, optimise, oldest);
   const messages = (output.errors ?? []).map((error) => error.formattedMessage);
   const contract = Object.values(output.contracts?.["verifier.sol"] ?? {})[0];
   if (!contract?.evm.bytecode.object) return { messages, calls: [] };
   const [signature, selector] = Object.entries(contract.evm.methodIdentifiers)[0];
-  const lacks = without ? [{ address: createAddressFromString(`0x${without.toString(16).padStart(40, "0")}`) }] : [];
-  const evm = await createEVM({ customPrecompiles: lacks });
+  const changed = [];
+  if (without) changed.push({ address: address(without) });
+  if (reverts) changed.push({ address: address(reverts), function: revert });
+  const evm = await createEVM({ customPrecompiles: changed });
   const made = await evm.runCall({ data: hexToBytes(`0x${contract.evm.bytecode.object}`), gasLimit: 30_000_000n });
   if (made.execResult.exceptionError) return { messages: [made.execResult.exceptionError.error], calls: [] };
   const results = [];

@@ -60,7 +60,7 @@ contract Groth16Verifier {
         bool done;
         assembly ("memory-safe") {
             done := staticcall(gas(), 8, pairs, 0x300, pairs, 0x20)
-            // Where nothing was returned, the word is still the proof's. So it is on a chain without this precompiled contract.
+            // Where nothing was returned, the word is still the proof's: so it is on a chain without this precompiled contract.
             done := and(done, eq(returndatasize(), 0x20))
         }
         return done && pairs[0] == 1;
@@ -70,8 +70,10 @@ contract Groth16Verifier {
     function addMultiple(uint256[5] memory s) private view returns (bool done) {
         assembly ("memory-safe") {
             let term := add(s, 0x40)
-            done := staticcall(gas(), 7, term, 0x60, term, 0x40)
-            done := and(done, staticcall(gas(), 6, s, 0x80, s, 0x40))
+            // A call that fails takes all gas that it is given, 63/64 of what there is: nothing is called after it.
+            if staticcall(gas(), 7, term, 0x60, term, 0x40) {
+                done := staticcall(gas(), 6, s, 0x80, s, 0x40)
+            }
         }
     }
 }

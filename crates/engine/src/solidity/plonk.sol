@@ -167,29 +167,30 @@ contract PlonkVerifier {
         Values memory t,
         uint256[16] memory key,
         uint256[24] calldata proof
-    ) private view returns (bool done) {
+    ) private view returns (bool) {
         Fr[18] memory k = factors(t);
         // A sum so far, then a point and its factor. Qc has the factor 1.
         uint256[5] memory sum = [key[8], key[9], G1_X, G1_Y, Fr.unwrap(k[17])];
-        done = addMultiple(sum);
+        if (!addMultiple(sum)) return false;
         for (uint256 i = 0; i < 8; ++i) {
             if (i == 4) continue;
             (sum[2], sum[3], sum[4]) = (key[2 * i], key[2 * i + 1], Fr.unwrap(k[i]));
-            done = addMultiple(sum) && done;
+            if (!addMultiple(sum)) return false;
         }
         for (uint256 i = 0; i < 9; ++i) {
             (sum[2], sum[3], sum[4]) = (proof[2 * i], proof[2 * i + 1], Fr.unwrap(k[8 + i]));
-            done = addMultiple(sum) && done;
+            if (!addMultiple(sum)) return false;
         }
         uint256[5] memory left = [proof[14], proof[15], proof[16], proof[17], Fr.unwrap(t.u)];
-        done = addMultiple(left) && done;
+        if (!addMultiple(left)) return false;
         uint256[12] memory pairs = [
             left[0], left[1], MINUS_TAU_X1, MINUS_TAU_X0, MINUS_TAU_Y1, MINUS_TAU_Y0,
             sum[0], sum[1], G2_X1, G2_X0, G2_Y1, G2_Y0
         ];
+        bool done;
         assembly ("memory-safe") {
-            done := and(done, staticcall(gas(), 8, pairs, 0x180, pairs, 0x20))
-            // Where nothing was returned, the word is still the proof's. So it is on a chain without this precompiled contract.
+            done := staticcall(gas(), 8, pairs, 0x180, pairs, 0x20)
+            // Where nothing was returned, the word is still the proof's: so it is on a chain without this precompiled contract.
             done := and(done, eq(returndatasize(), 0x20))
         }
         return done && pairs[0] == 1;
@@ -221,8 +222,10 @@ contract PlonkVerifier {
     function addMultiple(uint256[5] memory s) private view returns (bool done) {
         assembly ("memory-safe") {
             let term := add(s, 0x40)
-            done := staticcall(gas(), 7, term, 0x60, term, 0x40)
-            done := and(done, staticcall(gas(), 6, s, 0x80, s, 0x40))
+            // A call that fails takes all gas that it is given, 63/64 of what there is: nothing is called after it.
+            if staticcall(gas(), 7, term, 0x60, term, 0x40) {
+                done := staticcall(gas(), 6, s, 0x80, s, 0x40)
+            }
         }
     }
 }
