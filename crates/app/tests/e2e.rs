@@ -7,6 +7,8 @@
 mod ceremony;
 #[path = "e2e/plonk.rs"]
 mod plonk;
+#[path = "e2e/solidity.rs"]
+mod solidity;
 mod support;
 
 use serde_json::{json, Value};
