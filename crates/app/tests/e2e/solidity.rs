@@ -161,14 +161,13 @@ impl Case {
         assert!(bad.len() >= if all { 30 } else { 7 });
         let mut short = self.good[0].clone();
         short.pop();
-        let calls = calls(&[&self.good[..], &bad, &[short, vec![]]].concat());
+        let every = calls(&[&self.good[..], &bad, &[short, vec![]]].concat());
         let mut expected = vec![json!(true); self.good.len()];
         expected.extend(vec![json!(false); bad.len()]);
         expected.extend(["reverted", "reverted"].map(|word| json!(word)));
 
-        let job = |source: &str, optimise, oldest| json!({"text": source, "optimise": optimise, "oldest": oldest, "calls": calls});
-        let mut jobs = vec![job(&self.ours, true, false)];
-        jobs.extend(self.theirs.as_ref().map(|theirs| job(theirs, true, false)));
+        let sources = [Some(&self.ours), self.theirs.as_ref()].into_iter().flatten();
+        let jobs: Vec<_> = sources.map(|source| json!({"text": source, "optimise": true, "calls": every})).collect();
         let results = evm(&self.folder, &jobs);
         let name = self.folder.file_name().unwrap().display();
         let size = |result: &Value| format!("{} bytes, gas {}", result["bytes"], result["calls"][0]["gas"]);
@@ -189,10 +188,10 @@ impl Case {
             }
         }
         // Not optimised, and by the oldest compiler that may be used.
-        let calls = super::solidity::calls(&self.good);
+        let good = calls(&self.good);
         let others = [(false, false), (true, true), (false, true)];
         let jobs = others.map(
-            |(optimise, oldest)| json!({"text": self.ours, "optimise": optimise, "oldest": oldest, "calls": calls}),
+            |(optimise, oldest)| json!({"text": self.ours, "optimise": optimise, "oldest": oldest, "calls": good}),
         );
         for result in evm(&self.folder, &jobs) {
             assert_eq!(result["messages"], json!([]), "{name}");
@@ -341,7 +340,7 @@ fn each_check_of_a_plonk_contract_is_needed() {
             {"hashed": [7], "offCurve": true}, {"hashed": [7], "inverse": 32}]),
     );
     let [good, public, first, last, off_curve, inverse] = &words[..] else { panic!() };
-    let job = json!({"text": source, "optimise": true, "calls": calls(&[good.clone()])});
+    let job = json!({"text": source, "optimise": true, "calls": calls(std::slice::from_ref(good))});
     let results = evm(&case.folder, &[job]);
     assert_eq!(answers(&results[0]), [true], "a forged proof is one but for the checks");
     let gas = results[0]["calls"][0]["gas"].as_u64().unwrap();
