@@ -82,9 +82,16 @@ pub(crate) enum Command {
     /// Write the verification key of a proving key
     #[command(after_help = "Example:\n  tandem export-vkey circuit.zkey verification_key.json")]
     ExportVkey(ExportVkey),
+    /// Write a contract in Solidity that verifies the proofs of a key over bn254
+    #[command(
+        after_help = "Its verifyProof takes what that of snarkjs's contract takes, and tandem calldata prints. Without public signals the\n\
+        last argument is an empty array of any length. A Groth16 contract has room for 250 public signals, a PLONK one for any number.\n\n\
+        Examples:\n  tandem export-solidity circuit.zkey Verifier.sol\n  tandem export-solidity verification_key.json Verifier.sol"
+    )]
+    ExportSolidity(ExportSolidity),
     /// Print a proof and its public signals as arguments of a verifier contract
     #[command(
-        after_help = "The arguments are those of verifyProof of the contract that snarkjs zkey export solidityverifier makes.\n\n\
+        after_help = "The arguments are those of verifyProof of the contracts of tandem export-solidity and of snarkjs.\n\n\
         Example:\n  tandem calldata public.json proof.json"
     )]
     Calldata(Calldata),
@@ -446,6 +453,16 @@ pub(crate) struct ExportVkey {
     /// Where to write the verification key
     #[arg(value_parser = output())]
     pub(crate) vkey: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportSolidity {
+    /// The verification key or the proving key
+    #[arg(value_parser = input())]
+    pub(crate) key: PathBuf,
+    /// Where to write the contract
+    #[arg(value_parser = output(), default_value = "-")]
+    pub(crate) contract: PathBuf,
 }
 
 #[derive(Args)]

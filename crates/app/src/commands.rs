@@ -181,3 +181,13 @@ pub(crate) fn export_vkey(session: &Session, args: &cli::ExportVkey) -> Outcome 
     let text = session.trace.step("export", || tandem_engine::export_vkey(&args.zkey))?;
     output.commit(&[&text])
 }
+
+pub(crate) fn export_solidity(session: &Session, args: &cli::ExportSolidity) -> Outcome {
+    let output = Outputs::open(&[&args.contract])?;
+    let contract = session.trace.step("export", || tandem_engine::export_solidity(&args.key))?;
+    output.commit(&[&contract.text])?;
+    for remark in &contract.remarks {
+        session.note(&format!("note: {remark}"));
+    }
+    Ok(())
+}

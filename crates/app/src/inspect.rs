@@ -7,7 +7,7 @@ use std::path::Path;
 use tandem_console::color::{self, Stream, Style};
 use tandem_console::failure::Outcome;
 use tandem_console::report;
-use tandem_formats::zkey::{ContributionKind, Contributions};
+use tandem_formats::zkey::{distrust, ContributionKind};
 use tandem_formats::{
     FflonkFile, FflonkHeader, FflonkVerificationKey, FileKind, FormatError, OtherSystem, PlonkFile,
     PlonkVerificationKey, Protocol, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile,
@@ -153,7 +153,7 @@ fn of_zkey(key: &ZkeyFile) -> Result<Facts, FormatError> {
     });
     let hash: Option<String> =
         key.contributions.as_ref().map(|c| c.circuit_hash.iter().map(|byte| format!("{byte:02x}")).collect());
-    let trust = trust(key.contributions.as_ref());
+    let trust = distrust(key.contributions.as_ref());
     let mut facts = vec![
         ("kind", json!("Groth16 proving key (zkey)")),
         ("curve", json!(key.curve.to_string())),
@@ -209,25 +209,6 @@ fn of_plonk_vkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
 const NO_POWERS: &str =
     "NO CONTRIBUTIONS: their secret is known, as that of tandem ptau --test and of snarkjs powersoftau new; \
                          anybody can forge proofs for keys made with them";
-
-/// Why a key must not be trusted, by what it says of its ceremony: the words in capitals, and what follows from them.
-fn trust(contributions: Option<&Contributions>) -> Option<&'static str> {
-    match contributions {
-        None => Some(
-            "NO CEREMONY: the file does not say who took part in its making; take it for a test key unless you know better",
-        ),
-        Some(made) if !made.entries.is_empty() => None,
-        // See docs/decisions/0015-test-keys.md: no ceremony hashes to zero.
-        Some(made) if made.circuit_hash == [0; 64] => Some(
-            "TEST KEY: made by tandem setup; whoever made it can know its secret and forge proofs; \
-             use it for tests, never in production",
-        ),
-        Some(_) => Some(
-            "NO CONTRIBUTIONS: a ceremony's first key; anybody can forge proofs for it; \
-             run snarkjs zkey contribute before you use it",
-        ),
-    }
-}
 
 fn of_vkey<C: Curve>(bytes: &[u8]) -> Result<Facts, FormatError> {
     let key = VerificationKey::<C>::parse(bytes)?;

@@ -73,6 +73,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Setup(args) => setup::run(session, args),
         Command::Ptau(args) => setup::ptau(session, args),
         Command::ExportVkey(args) => commands::export_vkey(session, args),
+        Command::ExportSolidity(args) => commands::export_solidity(session, args),
         Command::Calldata(args) => commands::calldata(session, args),
         Command::Hash { what } => hash::run(session, what),
         Command::Reduce(args) => reduce::run(session, args),

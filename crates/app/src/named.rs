@@ -51,6 +51,7 @@ fn named(command: &Command) -> Named {
         }
         Command::Ptau(a) => new([], [&a.ptau]),
         Command::ExportVkey(a) => new([&a.zkey], [&a.vkey]),
+        Command::ExportSolidity(a) => new([&a.key], [&a.contract]),
         Command::Calldata(a) => new([&a.public, &a.proof], []),
         Command::Inspect(a) => new([&a.file], []),
         Command::Topo(a) => drawn(&a.source, a.format.draw.as_ref()),

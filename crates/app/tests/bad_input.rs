@@ -178,6 +178,9 @@ fn files_of_the_wrong_kind_in_every_position() {
     for wrong in others("good.vkey.json") {
         place.refused(&["verify", wrong, "good.input.json", "good.input.json"], &[wrong]);
     }
+    for wrong in all.into_iter().filter(|name| !["good.zkey", "good.vkey.json"].contains(name)) {
+        place.refused(&["export-solidity", wrong, "v.sol"], &[wrong]);
+    }
     for wrong in all {
         place.refused(&["verify", "good.vkey.json", wrong, wrong], &[wrong]);
     }
@@ -285,6 +288,8 @@ fn outputs_that_cannot_be_written() {
     prove("/dev/full", "u.json", &["/dev/full: ", "No space left"]);
     assert_eq!(fs::read(place.path().join("u.json")).unwrap(), b"old");
     place.refused(&["export-vkey", "good.zkey", "/dev/full"], &["/dev/full: "]);
+    place.refused(&["export-solidity", "good.zkey", "/dev/full"], &["/dev/full: "]);
+    place.refused(&["export-solidity", "good.zkey", "./good.zkey"], &["replace the input"]);
 }
 
 #[test]
@@ -415,6 +420,33 @@ fn powers_of_tau_that_no_ceremony_can_go_on_with() {
     let p = ptau[12 + 12 + 4..][..32].to_vec();
     place.write("bad", &patched(&ptau, 13, 128 * ROWS, &p));
     setup("bad", &[], &["bad: section 13 (Lagrange basis in G2)", "below the base field modulus"]);
+}
+
+#[test]
+fn keys_that_no_contract_can_be_made_of() {
+    let place = Place::new();
+    let export = ["export-solidity", "key", "new.sol"];
+    for name in ["mul_bls.zkey", "mul_bls.vkey.json", "mul_bls.plonk.zkey", "mul_bls.plonk.vkey.json"] {
+        place.write("key", &snarkjs(name));
+        place.refused(&export, &["key: verifier contracts are for keys over bn254, found bls12-381"]);
+    }
+    // A point off its curve, and a root of unity that is none.
+    for (name, member, part) in [
+        ("mul.vkey.json", "/vk_alpha_1/0", "alpha is not on the curve"),
+        ("mul.vkey.json", "/IC/1/1", "is not on the curve"),
+        ("mul.plonk.vkey.json", "/S2/0", "S2 is not on the curve"),
+        ("mul.plonk.vkey.json", "/w", "w is not the root of unity"),
+    ] {
+        let mut key: serde_json::Value = serde_json::from_slice(&snarkjs(name)).unwrap();
+        *key.pointer_mut(member).unwrap() = "5".into();
+        place.write("key", key.to_string().as_bytes());
+        place.refused(&export, &["key: ", part]);
+    }
+    for name in ["mul.zkey", "mul.plonk.zkey"] {
+        let key = snarkjs(name);
+        place.write("key", &key[..key.len() - 1]);
+        place.refused(&export, &["key: "]);
+    }
 }
 
 #[test]

@@ -7,12 +7,15 @@
 mod ceremony;
 #[path = "e2e/plonk.rs"]
 mod plonk;
+#[path = "e2e/solidity.rs"]
+mod solidity;
 mod support;
 
 use serde_json::{json, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use support::{expect, root, run, text};
 
 /// Where a circuit's key comes from.
@@ -41,6 +44,9 @@ fn node(args: &[&str]) -> String {
 
 /// Compiles a circuit into the target folder, once for each content of its source. Returns the r1cs and the wasm.
 fn compile(source: &str, curve: &str) -> (PathBuf, PathBuf) {
+    // Tests of the same circuit run beside each other.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let stem = Path::new(source).file_stem().unwrap().to_str().unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("circuits").join(curve);
     let text_of = |file: &Path| fs::read_to_string(file).unwrap();

@@ -77,7 +77,7 @@ fn kinds(at: &Path) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Every place of a file on every command line, marked by FILE, with the kinds that are taken there.
-const PLACES: [(&str, &[&str]); 21] = [
+const PLACES: [(&str, &[&str]); 22] = [
     ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey"]),
     ("prove good.zkey FILE p u --device cpu", &["good.wtns"]),
     ("fullprove FILE good.wasm good.zkey p u --device cpu", &["good.input.json"]),
@@ -94,6 +94,7 @@ const PLACES: [(&str, &[&str]); 21] = [
     ("setup --protocol plonk --ptau bn128.ptau FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau FILE good.r1cs new", &["bn128.ptau"]),
     ("export-vkey FILE new", &["good.zkey", "plonk.zkey"]),
+    ("export-solidity FILE new", &["good.zkey", "plonk.zkey", "good.vkey.json", "plonk.vkey"]),
     (
         "inspect FILE",
         &["good.zkey", "plonk.zkey", "good.wtns", "good.r1cs", "good.vkey.json", "plonk.vkey", "bn128.ptau"],
@@ -240,6 +241,8 @@ fn words_of_snarkjs_work() {
         ("groth16 fullprove in.json good.wasm c.zkey p4.json u4.json --device cpu", "p4.json"),
         ("zkey export verificationkey c.zkey v.json", "v.json"),
         ("zkev c.zkey v2.json", "v2.json"),
+        ("zkey export solidityverifier c.zkey s.sol", "s.sol"),
+        ("zkesv c.zkey s2.sol", "s2.sol"),
     ] {
         run_in(at, 0, &line.split(' ').collect::<Vec<_>>());
         assert!(fs::metadata(at.join(made)).unwrap().len() > 0, "{line}");
@@ -295,10 +298,7 @@ fn other_words_of_snarkjs_are_answered_with_what_to_type() {
     refused(&["wtns", "export", "json", "my.wtns", "my.json"], &values);
     let contribute = ["npx snarkjs zkey contribute a.zkey b.zkey --name=me -e=x"];
     refused(&["zkey", "contribute", "a.zkey", "b.zkey", "--name=me", "-e=x"], &contribute);
-    refused(
-        &["zkey", "export", "solidityverifier", "a.zkey", "v.sol"],
-        &["npx snarkjs zkey export solidityverifier a.zkey v.sol"],
-    );
+    refused(&["zkey", "export", "json", "a.zkey", "a.json"], &["npx snarkjs zkey export json a.zkey a.json"]);
     refused(
         &["powersoftau", "new", "bn128", "12", "a.ptau", "-v"],
         &["npx snarkjs powersoftau new bn128 12 a.ptau -v"],

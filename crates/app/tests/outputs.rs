@@ -98,6 +98,7 @@ fn every_command_writes_to_a_stream() {
     };
     for args in [
         &["export-vkey", "zkey", "FILE"][..],
+        &["export-solidity", "zkey", "FILE"],
         &["setup", "r1cs", "FILE", "--seed", "s", "--quiet"],
         &["ptau", "--test", "3", "FILE", "--quiet"],
         &["sort", "words", "FILE", "--device", "cpu", "--quiet"],
@@ -144,6 +145,7 @@ fn inputs_come_through_pipes() {
             assert_eq!(fed("vkey.json", &["verify", name, "public", "proof"], 0, is_pipe).0, "OK\n");
             assert_eq!(fed("public", &["verify", "vkey.json", name, "proof"], 0, is_pipe).0, "OK\n");
             assert_eq!(fed("proof", &["verify", "vkey.json", "public", name], 0, is_pipe).0, "OK\n");
+            assert!(fed("vkey.json", &["export-solidity", name], 0, is_pipe).0.contains("contract Groth16Verifier"));
             fed("input", &["witness", "wasm", name, "w", "--quiet"], 0, is_pipe);
             assert!(fs::read(at.join("w")).unwrap() == witness());
             fed("wasm", &["witness", name, "input", "w2", "--quiet"], 0, is_pipe);

@@ -85,7 +85,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
     })
 }
 
-fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) -> Result<String> {
+pub(crate) fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) -> Result<String> {
     match protocol {
         Protocol::Groth16 => export_on::<C>(file, path),
         Protocol::Plonk => export_plonk::<C>(file, path),

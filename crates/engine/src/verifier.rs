@@ -58,9 +58,7 @@ impl Verifier {
         if FileKind::of(text) == Some(FileKind::VerificationKeyOf(OtherSystem::Plonk)) {
             let curve = json::plonk_curve(text).map_err(&place)?;
             return with_curve!(curve, C => {
-                let key = PlonkVerificationKey::<C>::parse(text).map_err(&place)?;
-                let publics = key.n_public as usize;
-                let key = plonk_key(&key, path)?;
+                let (tandem_plonk::VerifyingKey { publics, .. }, key) = plonk_key::<C>(text, path, place)?;
                 Ok(Verifier { protocol: Protocol::Plonk, curve, publics, key: Box::new(key) })
             });
         }
@@ -71,12 +69,8 @@ impl Verifier {
         }
         let curve = json::curve(text).map_err(&place)?;
         with_curve!(curve, C => {
-            let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } =
-                VerificationKey::<C>::parse(text).map_err(&place)?;
-            let publics = ic.len() - 1;
-            let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
-            let key = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, path))?;
-            Ok(Verifier { protocol: Protocol::Groth16, curve, publics, key: Box::new(key) })
+            let (VerifyingKey { ic, .. }, key) = groth16_key::<C>(text, path, place)?;
+            Ok(Verifier { protocol: Protocol::Groth16, curve, publics: ic.len() - 1, key: Box::new(key) })
         })
     }
 
@@ -143,8 +137,26 @@ pub fn verify(vkey: &Path, public: &Path, proof: &Path) -> Result<()> {
     key.verify_as(&Publics::of(curve, &publics), &points, &format!("{}: ", proof.display()))
 }
 
-/// A PLONK key made ready. What its text says of the domain's root is compared with the field's.
-fn plonk_key<C: Curve>(key: &PlonkVerificationKey<C>, path: &Path) -> Result<tandem_plonk::PreparedKey<C>> {
+/// The Groth16 key of a `verification_key.json`, and the same made ready.
+pub(crate) fn groth16_key<C: Curve>(
+    text: &[u8],
+    path: &Path,
+    place: impl Fn(FormatError) -> FormatError,
+) -> Result<(VerifyingKey<C>, PreparedKey<C>)> {
+    let VerificationKey { alpha_1, beta_2, gamma_2, delta_2, ic, .. } =
+        VerificationKey::<C>::parse(text).map_err(place)?;
+    let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
+    let prepared = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, path))?;
+    Ok((key, prepared))
+}
+
+/// The PLONK key of a `verification_key.json`, and the same made ready. What the text says of the domain's root is compared with the field's.
+pub(crate) fn plonk_key<C: Curve>(
+    text: &[u8],
+    path: &Path,
+    place: impl Fn(FormatError) -> FormatError,
+) -> Result<(tandem_plonk::VerifyingKey<C>, tandem_plonk::PreparedKey<C>)> {
+    let key = PlonkVerificationKey::<C>::parse(text).map_err(place)?;
     let element = |value| element::<C>(value, path);
     let verifying = tandem_plonk::VerifyingKey {
         publics: key.n_public as usize,
@@ -158,7 +170,7 @@ fn plonk_key<C: Curve>(key: &PlonkVerificationKey<C>, path: &Path) -> Result<tan
     if element(key.w)? != prepared.root() {
         return Err(again(path, "w is not the root of unity of 2^power rows"));
     }
-    Ok(prepared)
+    Ok((verifying, prepared))
 }
 
 /// An FFLONK key made ready. What its text says of roots of unity is compared with the field's.

@@ -136,7 +136,18 @@ fn a_key_makes_no_proofs_yet_and_says_so() {
         .err()
         .unwrap()
         .to_string();
-    assert!(error.contains("this is an FFLONK zkey file") && error.contains("npx snarkjs fflonk prove"), "{error}");
+    assert!(error.contains("this is an FFLONK zkey file") && error.contains("snarkjs makes its proofs"), "{error}");
+}
+
+#[test]
+fn no_contract_is_made_of_a_key() {
+    for name in ["mul.fflonk.zkey", "mul.fflonk.vkey.json"] {
+        let error = tandem_engine::export_solidity(&data(name)).unwrap_err().to_string();
+        assert!(
+            error.contains("this is an FFLONK") && error.contains("snarkjs makes its proofs and contracts"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

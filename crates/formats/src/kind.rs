@@ -123,7 +123,7 @@ impl FileKind {
             FileKind::ZkeyOf(OtherSystem::Fflonk)
             | FileKind::VerificationKeyOf(OtherSystem::Fflonk)
             | FileKind::ProofOf(OtherSystem::Fflonk) => {
-                "tandem sets FFLONK up and verifies it; npx snarkjs fflonk prove makes its proofs"
+                "tandem sets FFLONK up and verifies it; snarkjs makes its proofs and contracts"
             }
             FileKind::Circom => "compile it first: circom circuit.circom --r1cs --wasm --sym --O2",
             FileKind::Graph => "a graph computes witnesses: tandem witness GRAPH input.json witness.wtns",

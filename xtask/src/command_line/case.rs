@@ -101,6 +101,8 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
         add("verify v.json u.json p.json --json", &proof);
         add("setup c.r1cs new.zkey --seed x", std::slice::from_ref(&r1cs));
         add("export-vkey k.zkey v.json", std::slice::from_ref(&key));
+        add("export-solidity k.zkey v.sol", std::slice::from_ref(&key));
+        add("export-solidity v.json v.sol", &proof[..1]);
         // Commands of PLONK.
         let curve = if stem == "mul_bls" { "bls12-381" } else { "bn128" };
         let ptau = ("t.ptau", format!("{formats}/{curve}.prepared.ptau"));
@@ -108,6 +110,8 @@ pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
         add("setup --protocol plonk --ptau t.ptau c.r1cs new.zkey", &[r1cs.clone(), ptau]);
         add("prove k.zkey w.wtns p.json u.json --check-key", &[plonk.clone(), wtns.clone()]);
         add("export-vkey k.zkey v.json", std::slice::from_ref(&plonk));
+        add("export-solidity k.zkey v.sol", std::slice::from_ref(&plonk));
+        add("export-solidity v.json v.sol", &[("v.json", file("plonk.vkey.json"))]);
         add("inspect k.zkey --json", &[plonk]);
         if stem != "nopub" {
             let files = [("v.json", "plonk.vkey.json"), ("u.json", "public.json"), ("p.json", "plonk.proof.json")];

@@ -1,6 +1,8 @@
 //! Words of snarkjs and rapidsnark: they do what ours do, or are answered with what to type.
 
-use super::{Calldata, Check, Cli, Command, ExportVkey, Fullprove, Inspect, Protocol, Prove, Verify, Witness};
+use super::{
+    Calldata, Check, Cli, Command, ExportSolidity, ExportVkey, Fullprove, Inspect, Protocol, Prove, Verify, Witness,
+};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -74,6 +76,9 @@ pub(crate) enum Snarkjs {
     /// snarkjs zkey export verificationkey
     #[command(hide = true)]
     Zkev(ExportVkey),
+    /// snarkjs zkey export solidityverifier
+    #[command(hide = true)]
+    Zkesv(ExportSolidity),
     /// snarkjs zkey export soliditycalldata
     #[command(hide = true)]
     Generatecall(Calldata),
@@ -160,6 +165,8 @@ pub(crate) enum Zkey {
 pub(crate) enum Export {
     /// As tandem export-vkey
     Verificationkey(ExportVkey),
+    /// As tandem export-solidity
+    Solidityverifier(ExportSolidity),
     /// As tandem calldata
     Soliditycalldata(Calldata),
     #[command(external_subcommand)]
@@ -221,6 +228,9 @@ impl Snarkjs {
             Snarkjs::Groth16 { what: Groth16::Setup(a) } | Snarkjs::G16s(a) => Command::Setup(a.of(Protocol::Groth16)),
             Snarkjs::Zkey { what: Zkey::Export { what: Export::Verificationkey(a) } } | Snarkjs::Zkev(a) => {
                 Command::ExportVkey(a)
+            }
+            Snarkjs::Zkey { what: Zkey::Export { what: Export::Solidityverifier(a) } } | Snarkjs::Zkesv(a) => {
+                Command::ExportSolidity(a)
             }
             Snarkjs::Zkey { what: Zkey::Export { what: Export::Soliditycalldata(a) } } | Snarkjs::Generatecall(a) => {
                 Command::Calldata(a)
@@ -301,12 +311,13 @@ fn quoted(word: &std::ffi::OsStr) -> String {
 }
 
 /// Words of theirs, and ours.
-pub(crate) const TABLE: [(&str, &str); 20] = [
+pub(crate) const TABLE: [(&str, &str); 21] = [
     ("groth16 prove ZKEY WTNS PROOF PUBLIC", "prove ZKEY WTNS PROOF PUBLIC"),
     ("groth16 fullprove INPUT WASM ZKEY PROOF PUBLIC", "fullprove INPUT WASM ZKEY PROOF PUBLIC"),
     ("groth16 verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
     ("groth16 setup R1CS PTAU ZKEY", "setup --ptau PTAU R1CS ZKEY"),
     ("zkey export verificationkey ZKEY VKEY", "export-vkey ZKEY VKEY"),
+    ("zkey export solidityverifier ZKEY SOL", "export-solidity ZKEY SOL"),
     ("zkey export soliditycalldata PUBLIC PROOF", "calldata PUBLIC PROOF"),
     ("zkey verify R1CS PTAU ZKEY", "inspect ZKEY says who took part *"),
     ("zkey contribute, zkey beacon, powersoftau", "none *"),

@@ -37,6 +37,26 @@ pub enum ContributionKind {
     Beacon,
 }
 
+/// Why a key must not be trusted, by what it says of its ceremony: words in capitals, a colon, and what follows from them. `None` for a key
+/// that somebody contributed to.
+pub fn distrust(contributions: Option<&Contributions>) -> Option<&'static str> {
+    match contributions {
+        None => Some(
+            "NO CEREMONY: the file does not say who took part in its making; take it for a test key unless you know better",
+        ),
+        Some(made) if !made.entries.is_empty() => None,
+        // See docs/decisions/0015-test-keys.md: no ceremony hashes to zero.
+        Some(made) if made.circuit_hash == [0; 64] => Some(
+            "TEST KEY: made by tandem setup; whoever made it can know its secret and forge proofs; \
+             use it for tests, never in production",
+        ),
+        Some(_) => Some(
+            "NO CONTRIBUTIONS: a ceremony's first key; anybody can forge proofs for it; \
+             run snarkjs zkey contribute before you use it",
+        ),
+    }
+}
+
 impl Contributions {
     /// Bytes of the section without any entry: the hash and the count.
     pub(super) const EMPTY_LEN: u64 = 68;

@@ -20,7 +20,7 @@ mod file;
 mod write;
 
 pub use coefs::{Coef, Coefs, Matrices};
-pub use contributions::{Contribution, ContributionKind, Contributions};
+pub use contributions::{distrust, Contribution, ContributionKind, Contributions};
 pub use file::ZkeyFile;
 pub use write::{ZkeySection, ZkeyWriter};
 
