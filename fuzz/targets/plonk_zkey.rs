@@ -1,8 +1,8 @@
-//! A PLONK key is refused, or all of it can be used; of an FFLONK key the header.
+//! A PLONK key is refused, or all of it can be used; an FFLONK key likewise.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tandem_formats::{plonk, FflonkHeader, PlonkZkey};
+use tandem_formats::{plonk, FflonkZkey, PlonkZkey};
 use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -11,8 +11,13 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(CurveId::Bls12_381) => read::<Bls12_381>(bytes),
         Err(error) => assert!(!error.to_string().contains(char::is_control)),
     }
-    match FflonkHeader::parse(bytes) {
-        Ok(header) => assert!(header.n_constraints + 2 <= header.domain_size && header.witness_values() > 0),
+    match FflonkZkey::parse(bytes) {
+        Ok(FflonkZkey { header, additions, maps, .. }) => {
+            assert!(header.n_constraints + 2 <= header.domain_size && header.witness_values() > 0);
+            assert!(maps.iter().all(|map| map.iter().all(|signal| signal < header.n_vars)));
+            let known = |i: usize| header.witness_values() + i as u32;
+            assert!(additions.iter().enumerate().all(|(i, a)| a.signals.iter().all(|signal| *signal < known(i))));
+        }
         Err(error) => assert!(!error.to_string().contains(char::is_control)),
     }
 });

@@ -19,7 +19,10 @@ const jobs = {
     return null;
   },
   async calldata(proof, publics) {
-    const system = read(proof).protocol === "plonk" ? snarkjs.plonk : snarkjs.groth16;
+    const { protocol } = read(proof);
+    // FFLONK has its arguments the other way round.
+    if (protocol === "fflonk") return snarkjs.fflonk.exportSolidityCallData(read(publics), read(proof));
+    const system = protocol === "plonk" ? snarkjs.plonk : snarkjs.groth16;
     return system.exportSolidityCallData(read(proof), read(publics));
   },
   async groth16Setup(r1cs, ptau, zkey) {
@@ -51,6 +54,9 @@ const jobs = {
     write(proof, result.proof);
     write(publics, result.publicSignals);
     return null;
+  },
+  async fflonkVerify(vkey, publics, proof) {
+    return await snarkjs.fflonk.verify(read(vkey), read(publics), read(proof));
   },
   async vkey(zkey, vkey) {
     write(vkey, await snarkjs.zKey.exportVerificationKey(zkey));

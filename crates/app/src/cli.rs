@@ -420,7 +420,7 @@ pub(crate) enum Protocol {
     Groth16,
     /// PLONK
     Plonk,
-    /// FFLONK, over bn254 alone: proofs are made by snarkjs
+    /// FFLONK, over bn254 alone
     Fflonk,
 }
 

@@ -481,7 +481,8 @@ fn plonk_files_that_are_damaged_or_do_not_belong_together() {
     refused_key(patched(&key, 3, 0, &6u32.to_le_bytes()), &["bad: section 3 (additions)", "addition 0"]);
     refused_key(patched(&key, 9, 32, &BN254_R), &["bad: section 9 (Qr)", "element 1"]);
     refused_key(patched(&key, 14, 64 * 3, &[1]), &["bad: the power 3 of tau is not on the curve"]);
-    refused_key(patched(&key, 1, 0, &[10]), &["this is an FFLONK zkey file, expected a Groth16 or PLONK zkey file"]);
+    // Its sections are none of an FFLONK key.
+    refused_key(patched(&key, 1, 0, &[10]), &["bad: section "]);
     // k1 as k2, which lies behind it.
     let k1 = 4 + 32 + 4 + 32 + 20;
     let header = sections(&key).into_iter().find(|s| s.0 == 2).unwrap().2;

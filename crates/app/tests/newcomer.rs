@@ -78,14 +78,14 @@ fn kinds(at: &Path) -> Vec<(&'static str, &'static str)> {
 
 /// Every place of a file on every command line, marked by FILE, with the kinds that are taken there.
 const PLACES: [(&str, &[&str]); 22] = [
-    ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey"]),
+    ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
     ("prove good.zkey FILE p u --device cpu", &["good.wtns"]),
     ("fullprove FILE good.wasm good.zkey p u --device cpu", &["good.input.json"]),
     ("fullprove good.input.json FILE good.zkey p u --device cpu", &["good.wasm", "graph"]),
     ("witness FILE good.input.json w", &["good.wasm", "graph"]),
     ("witness good.wasm FILE w", &["good.input.json"]),
     ("witness good.wasm good.input.json w --sym FILE", &["sym"]),
-    ("verify FILE one.json mul.proof.json", &["good.vkey.json", "plonk.vkey"]),
+    ("verify FILE one.json mul.proof.json", &["good.vkey.json", "plonk.vkey", "fflonk.vkey"]),
     ("verify good.vkey.json FILE mul.proof.json", &["mul.public.json"]),
     ("verify good.vkey.json one.json FILE", &["mul.proof.json"]),
     ("check FILE good.wtns", &["good.r1cs"]),
@@ -93,11 +93,21 @@ const PLACES: [(&str, &[&str]); 22] = [
     ("setup FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau bn128.ptau FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau FILE good.r1cs new", &["bn128.ptau"]),
-    ("export-vkey FILE new", &["good.zkey", "plonk.zkey"]),
+    ("export-vkey FILE new", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
     ("export-solidity FILE new", &["good.zkey", "plonk.zkey", "good.vkey.json", "plonk.vkey"]),
     (
         "inspect FILE",
-        &["good.zkey", "plonk.zkey", "good.wtns", "good.r1cs", "good.vkey.json", "plonk.vkey", "bn128.ptau"],
+        &[
+            "good.zkey",
+            "plonk.zkey",
+            "fflonk.zkey",
+            "good.wtns",
+            "good.r1cs",
+            "good.vkey.json",
+            "plonk.vkey",
+            "fflonk.vkey",
+            "bn128.ptau",
+        ],
     ),
     ("bench groth16 FILE good.wtns --runs 1 --device cpu", &["good.zkey"]),
     ("bench groth16 good.zkey FILE --runs 1 --device cpu", &["good.wtns"]),
@@ -302,10 +312,6 @@ fn other_words_of_snarkjs_are_answered_with_what_to_type() {
     refused(
         &["powersoftau", "new", "bn128", "12", "a.ptau", "-v"],
         &["npx snarkjs powersoftau new bn128 12 a.ptau -v"],
-    );
-    refused(
-        &["fflonk", "prove", "a.zkey", "b.wtns", "p", "u"],
-        &["makes no such proofs", "npx snarkjs fflonk prove a.zkey b.wtns p u"],
     );
     refused(&["r1cs", "print", "a.r1cs"], &["npx snarkjs r1cs print a.r1cs"]);
     refused(&["groth16", "prove", "a.zkey"], &["required", "see tandem groth16 prove --help"]);

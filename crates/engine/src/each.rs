@@ -1,14 +1,15 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::owner::LOOK;
-use crate::system::{Groth16, Plonk, System};
-use crate::team::{DynProver, Order, Resident, Team, Uploaded};
+use crate::system::{Fflonk, Groth16, Plonk, System};
+use crate::team::{DynProver, FflonkTeam, Order, Resident, Team, Uploaded};
 use crate::Progress;
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::{Error, KeyView, Layout, Witness};
-use tandem_ops::{Canonical, Curve, HostBuf, Info, Lane, Span};
+use tandem_ops::{Bn254, Canonical, Curve, HostBuf, Info, Lane, Span};
+use tandem_plonk::fflonk;
 use tandem_proof::Made;
 
 /// Teams that work beside each other, none of them on one proof with another. Each has every key.
@@ -69,6 +70,16 @@ fn together(infos: impl Iterator<Item = Info>) -> Info {
             all
         })
         .unwrap_or(Info { kind: tandem_ops::DeviceKind::Cpu, lane_names: Vec::new(), free_bytes: Vec::new() })
+}
+
+impl FflonkTeam for ReplicatedProver {
+    fn load_fflonk(
+        &self,
+        view: &fflonk::KeyView<'_>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>> {
+        self.load_each(proofs, |team, proofs| FflonkTeam::load_fflonk(team, view, proofs))
+    }
 }
 
 impl<C: Curve> Team<C> for ReplicatedProver

@@ -1,19 +1,19 @@
 //! Work on files that needs no device: the verification key, and test keys.
 
 use crate::key::{self, stage};
-use crate::system::plonk_verifying;
+use crate::system::{fflonk_verifying, plonk_verifying};
 use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::{
-    output, Coef, FflonkFile, FflonkHeader, FflonkVerificationKey, FileKind, FormatError, Output, PlonkFile,
-    PlonkHeader, PlonkVerificationKey, PlonkZkey, Protocol, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile,
-    ZkeyHeader, ZkeySection, ZkeyWriter,
+    output, Coef, FflonkFile, FflonkHeader, FflonkVerificationKey, Output, PlonkFile, PlonkHeader,
+    PlonkVerificationKey, PlonkZkey, Protocol, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader,
+    ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Shape, VerifyingKey, P1, P2};
 use tandem_ops::{with_curve, Bn254, Curve, CurveId};
-use tandem_plonk::fflonk::{self, Roots};
+use tandem_plonk::fflonk::Roots;
 
 /// The text of `verification_key.json` for a `.zkey`, as snarkjs writes it.
 ///
@@ -21,9 +21,6 @@ use tandem_plonk::fflonk::{self, Roots};
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
-    if Protocol::of_file(zkey)? == Protocol::Fflonk {
-        return export_fflonk(&FflonkFile::open(zkey)?.header, zkey);
-    }
     let (protocol, curve, bytes) = key::read(zkey)?;
     with_curve!(curve, C => export_as::<C>(protocol, &bytes, zkey))
 }
@@ -35,9 +32,6 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
 pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
     tandem_ops::threads::ready()?;
     let name = Path::new(key::UNNAMED);
-    if Protocol::of(zkey).map_err(|e| e.in_file(name))? == Protocol::Fflonk {
-        return export_fflonk(&FflonkHeader::parse(zkey).map_err(|e| e.in_file(name))?, name);
-    }
     let (protocol, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
     with_curve!(curve, C => export_as::<C>(protocol, zkey, name))
 }
@@ -89,32 +83,16 @@ pub(crate) fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) 
     match protocol {
         Protocol::Groth16 => export_on::<C>(file, path),
         Protocol::Plonk => export_plonk::<C>(file, path),
-        Protocol::Fflonk => Err(no_prover().in_file(path).into()),
+        Protocol::Fflonk => export_fflonk(file, path),
     }
 }
 
-/// Why an FFLONK key is not loaded.
-pub(crate) fn no_prover() -> FormatError {
-    FileKind::refuse(Some(Protocol::Fflonk.kind()), "a Groth16 or PLONK zkey file")
-}
-
-/// The verification key that the header of an FFLONK key holds.
-fn export_fflonk(header: &FflonkHeader, path: &Path) -> Result<String> {
-    let FflonkHeader { n_public, domain_size, k, roots, x_2, c0, .. } = *header;
-    let verifying = fflonk::VerifyingKey {
-        publics: n_public as usize,
-        domain: domain_size as usize,
-        k: k.map(Bn254::from_mont),
-        x_2,
-        c0,
-    };
-    let prepared = fflonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
+fn export_fflonk(file: &[u8], path: &Path) -> Result<String> {
+    let header = FflonkHeader::parse(file).map_err(|e| e.in_file(path))?;
+    let (verifying, prepared) = fflonk_verifying(&header, path)?;
     let Roots { w, w3, w4, w8, wr } = prepared.roots();
-    if roots.map(Bn254::from_mont) != [w3, w4, w8, wr] {
-        let problem = "w3, w4, w8 and wr are not the roots of unity of snarkjs; make the key again";
-        return Err(Error::input(format!("{}: {problem}", path.display())));
-    }
     let (roots, k) = ([w, w3, w4, w8, wr].map(Bn254::canonical), verifying.k.map(Bn254::canonical));
+    let FflonkHeader { n_public, domain_size, x_2, c0, .. } = header;
     Ok(FflonkVerificationKey { n_public, power: domain_size.ilog2(), k, roots, x_2, c0 }.to_json())
 }
 

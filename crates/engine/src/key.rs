@@ -1,20 +1,21 @@
 //! Keys: opened, checked, loaded, and proved with.
 
 use crate::cache::Content;
-use crate::files::no_prover;
 use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
-use crate::system::{Groth16, Plonk, Sizes, System};
+use crate::system::{Fflonk, Groth16, Plonk, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use tandem_formats::{plonk, zkey, FileBytes, FormatError, PlonkFile, Protocol, RegularFile, ZkeyFile};
+use tandem_formats::{
+    plonk, zkey, FflonkFile, FflonkHeader, FileBytes, FormatError, PlonkFile, Protocol, RegularFile, ZkeyFile,
+};
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
-use tandem_ops::{with_curve, Curve, CurveId, Info, Span};
+use tandem_ops::{with_curve, Bn254, Curve, CurveId, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -108,6 +109,10 @@ pub(crate) fn open(
     let started = Instant::now();
     progress.start("open key", 0);
     let (protocol, curve, bytes) = read(path)?;
+    if protocol == Protocol::Fflonk {
+        let of_content = |content| Source::File { path: path.into(), content };
+        return open_on::<Bn254, Fflonk>(loader, (bytes, path), of_content, check, progress, started);
+    }
     with_curve!(curve, C => {
         let of_content = |content| Source::File { path: path.into(), content };
         open_as::<C>(protocol, loader, (bytes, path), of_content, check, progress, started)
@@ -140,7 +145,10 @@ pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
             let file = PlonkFile::open(path)?;
             (file.curve, file.read()?)
         }
-        Protocol::Fflonk => return Err(no_prover().in_file(path).into()),
+        Protocol::Fflonk => {
+            let file = FflonkFile::open(path)?;
+            (CurveId::Bn254, file.read()?)
+        }
     };
     Ok((protocol, curve, bytes))
 }
@@ -151,7 +159,7 @@ pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), For
     let curve = match protocol {
         Protocol::Groth16 => zkey::curve(bytes)?,
         Protocol::Plonk => plonk::curve(bytes)?,
-        Protocol::Fflonk => return Err(no_prover()),
+        Protocol::Fflonk => FflonkHeader::parse(bytes).map(|_| CurveId::Bn254)?,
     };
     Ok((protocol, curve))
 }
@@ -165,6 +173,10 @@ pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, p
     let (started, path) = (Instant::now(), Path::new(UNNAMED));
     progress.start("open key", 0);
     let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(path))?;
+    if protocol == Protocol::Fflonk {
+        let source = |_| Source::Bytes(bytes.clone());
+        return open_on::<Bn254, Fflonk>(|| Ok(loader), (bytes.clone(), path), source, check, progress, started);
+    }
     with_curve!(curve, C => {
         let source = |_| Source::Bytes(bytes.clone());
         open_as::<C>(protocol, || Ok(loader), (bytes.clone(), path), source, check, progress, started)
@@ -184,7 +196,8 @@ fn open_as<C: AnyCurve>(
     match protocol {
         Protocol::Groth16 => open_on::<C, Groth16>(loader, file, source, check, progress, started),
         Protocol::Plonk => open_on::<C, Plonk>(loader, file, source, check, progress, started),
-        Protocol::Fflonk => Err(no_prover().in_file(file.1).into()),
+        // Its callers know of its one curve.
+        Protocol::Fflonk => Err(Error::Internal("an FFLONK key over another curve".into())),
     }
 }
 

@@ -64,18 +64,20 @@ pub fn export_solidity(key: &Path) -> Result<VerifierContract> {
             refuse_other_curves(json::plonk_curve(&text).map_err(in_file)?, key)?;
             of_plonk(&text, key)
         }
+        Some(kind @ FileKind::VerificationKeyOf(OtherSystem::Fflonk)) => Err(no_contract(kind).in_file(key).into()),
         other => Err(FileKind::refuse(other, EXPECTED).in_file(key).into()),
     }
 }
 
 /// Why no contract is made of an FFLONK key.
-fn no_contract() -> FormatError {
-    FileKind::refuse(Some(Protocol::Fflonk.kind()), "a Groth16 or PLONK key")
+fn no_contract(found: FileKind) -> FormatError {
+    FileKind::refuse(Some(found), "a Groth16 or PLONK key")
+        .advise("npx snarkjs zkey export solidityverifier makes its contract")
 }
 
 fn of_zkey(path: &Path) -> Result<VerifierContract> {
     if Protocol::of_file(path)? == Protocol::Fflonk {
-        return Err(no_contract().in_file(path).into());
+        return Err(no_contract(Protocol::Fflonk.kind()).in_file(path).into());
     }
     let (protocol, curve, bytes) = key::read(path)?;
     refuse_other_curves(curve, path)?;
@@ -86,7 +88,7 @@ fn of_zkey(path: &Path) -> Result<VerifierContract> {
             of_groth16(text.as_bytes(), path, zkey::distrust(contributions.as_ref()))
         }
         Protocol::Plonk => of_plonk(text.as_bytes(), path),
-        Protocol::Fflonk => Err(no_contract().in_file(path).into()),
+        Protocol::Fflonk => Err(no_contract(Protocol::Fflonk.kind()).in_file(path).into()),
     }
 }
 

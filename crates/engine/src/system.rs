@@ -5,10 +5,11 @@ use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
 use std::path::Path;
 use tandem_formats::plonk::Polynomial;
-use tandem_formats::{PlonkZkey, Protocol, Zkey};
+use tandem_formats::{FflonkHeader, FflonkZkey, PlonkZkey, Protocol, Zkey};
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
-use tandem_ops::{Curve, Mont, Unaligned};
+use tandem_ops::{Bn254, Curve, Mont, Unaligned};
+use tandem_plonk::fflonk;
 
 /// Sizes that a key has in every system.
 #[derive(Debug, Clone, Copy)]
@@ -125,6 +126,98 @@ impl<C: Curve> System<C> for Groth16 {
 
     fn digits(view: &Self::View<'_>, witness: &Witness<C>) -> Of<ProofDigits> {
         ProofDigits::count(view, witness)
+    }
+}
+
+/// FFLONK.
+pub(crate) enum Fflonk {}
+
+/// The verification key that the header of an FFLONK key holds. Its roots of unity are compared with the field's.
+pub(crate) fn fflonk_verifying(
+    header: &FflonkHeader,
+    path: &Path,
+) -> Result<(fflonk::VerifyingKey, fflonk::PreparedKey)> {
+    let verifying = fflonk::VerifyingKey {
+        publics: header.n_public as usize,
+        domain: header.domain_size as usize,
+        k: header.k.map(Bn254::from_mont),
+        x_2: header.x_2,
+        c0: header.c0,
+    };
+    let prepared = fflonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
+    let fflonk::Roots { w3, w4, w8, wr, .. } = prepared.roots();
+    if header.roots.map(Bn254::from_mont) != [w3, w4, w8, wr] {
+        let problem = "w3, w4, w8 and wr are not the roots of unity of snarkjs; make the key again";
+        return Err(Error::input(format!("{}: {problem}", path.display())));
+    }
+    Ok((verifying, prepared))
+}
+
+impl System<Bn254> for Fflonk {
+    const PROTOCOL: Protocol = Protocol::Fflonk;
+    type View<'a> = fflonk::KeyView<'a>;
+    type Verifier = fflonk::PreparedKey;
+    type Blinding = tandem_plonk::Blinding<Bn254>;
+    type Points = fflonk::Proof;
+
+    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        let zkey = FflonkZkey::parse(bytes).map_err(|e| e.in_file(path))?;
+        let header = zkey.header;
+        let (verifying, _) = fflonk_verifying(&header, path)?;
+        let additions = Unaligned::new(zkey.additions.as_bytes())
+            .ok_or_else(|| Error::Internal("additions of a key are no whole ones".into()))?;
+        work(&fflonk::KeyView {
+            shape: tandem_plonk::Shape {
+                variables: header.witness_values() as usize,
+                additions: header.n_additions as usize,
+                publics: header.n_public as usize,
+                gates: header.n_constraints as usize,
+                domain: header.domain_size as usize,
+            },
+            verifying,
+            additions,
+            maps: zkey.maps,
+            c0: zkey.c0,
+            powers: zkey.powers,
+        })
+    }
+
+    fn with_owned<T>(_: &OwnedKey<Bn254>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        Err(Error::Internal(format!("{UNNAMED} in memory is one for Groth16")))
+    }
+
+    fn sizes(view: &Self::View<'_>) -> Sizes {
+        let tandem_plonk::Shape { variables, publics, domain, .. } = view.shape;
+        Sizes { variables, publics, domain }
+    }
+
+    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        tandem_proof::powers::check_powers::<Bn254>(view.powers, &view.verifying.x_2, view.shape.domain, progress)
+    }
+
+    fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
+        fflonk::PreparedKey::new(&view.verifying)
+    }
+
+    fn load(
+        team: &dyn Team<Bn254>,
+        view: &Self::View<'_>,
+        _: Layout,
+        proofs: u64,
+    ) -> Of<Box<dyn Resident<Bn254, Self>>> {
+        team.load_fflonk(view, proofs)
+    }
+
+    fn blinding() -> Of<Self::Blinding> {
+        tandem_plonk::Blinding::random()
+    }
+
+    fn proof(points: &Self::Points) -> Proof {
+        Proof::fflonk(points)
+    }
+
+    fn digits(_: &Self::View<'_>, _: &Witness<Bn254>) -> Of<ProofDigits> {
+        Err(tandem_groth16::Error::Key("digits are counted of Groth16 keys alone".into()))
     }
 }
 

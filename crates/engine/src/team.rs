@@ -2,7 +2,7 @@
 
 use crate::owner::Owner;
 use crate::recover;
-use crate::system::{Groth16, Plonk, System};
+use crate::system::{Fflonk, Groth16, Plonk, System};
 use crate::witness::AnyValues;
 use crate::Progress;
 use std::any::Any;
@@ -11,6 +11,7 @@ use tandem_groth16::{
     prove_staged, prove_verified, stage, Error, KeyView, Layout, ProvingKey, Request, Staged, Witness,
 };
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span, Timeline};
+use tandem_plonk::fflonk;
 use tandem_proof::Made;
 
 /// A backend that proves on both curves.
@@ -61,8 +62,18 @@ impl AnyCurve for Bls12_381 {
     }
 }
 
+/// A backend that proves with FFLONK, which has one curve.
+pub(crate) trait FflonkTeam {
+    /// Loads a key to make so many proofs.
+    fn load_fflonk(
+        &self,
+        view: &fflonk::KeyView<'_>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>>;
+}
+
 /// A backend as one curve sees it.
-pub(crate) trait Team<C: Curve>: Send + Sync {
+pub(crate) trait Team<C: Curve>: FflonkTeam + Send + Sync {
     /// Loads a Groth16 key to make so many proofs.
     fn load(
         &self,
@@ -166,7 +177,19 @@ impl<B: ProofBackend<Bn254> + ProofBackend<Bls12_381>> DynProver for SingleProve
     }
 }
 
-impl<C: Curve, B: ProofBackend<C>> Team<C> for SingleProver<B> {
+impl<B: ProofBackend<Bn254>> FflonkTeam for SingleProver<B> {
+    fn load_fflonk(
+        &self,
+        view: &fflonk::KeyView<'_>,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>> {
+        let backend = self.backend();
+        let key = self.owner.run(|| fflonk::ProvingKey::load(&*backend, view, proofs))??;
+        Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
+    }
+}
+
+impl<C: Curve, B: ProofBackend<C> + ProofBackend<Bn254>> Team<C> for SingleProver<B> {
     fn load(
         &self,
         view: &KeyView<'_, C>,
@@ -209,6 +232,25 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk
             progress.turn();
             let request = Request::new(backend.timeline(), progress);
             let made = tandem_plonk::prove_verified(backend, key, verifier, witness, blinding, &request);
+            Ok((made?, request.timeline.take()?))
+        };
+        self.owner.run_unless_cancelled(progress, work)?.unwrap_or(Err(Error::Interrupted))
+    }
+}
+
+impl<B: ProofBackend<Bn254>> Resident<Bn254, Fflonk> for OneKey<B, fflonk::ProvingKey<B>> {
+    /// The host works with the values of a witness itself.
+    fn stage(&self, _: &Witness<Bn254>, _: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
+        Ok(None)
+    }
+
+    fn prove(&self, order: Order<'_, Bn254, Fflonk>) -> tandem_groth16::Result<(fflonk::Made, Vec<Span>)> {
+        let Order { verifier, witness, blinding, progress, .. } = order;
+        let (backend, key) = (&*self.backend, &self.key);
+        let work = || {
+            progress.turn();
+            let request = Request::new(backend.timeline(), progress);
+            let made = fflonk::prove_verified(backend, key, verifier, witness, blinding, &request);
             Ok((made?, request.timeline.take()?))
         };
         self.owner.run_unless_cancelled(progress, work)?.unwrap_or(Err(Error::Interrupted))

@@ -129,14 +129,90 @@ fn every_number_of_a_key_is_checked() {
 }
 
 #[test]
-fn a_key_makes_no_proofs_yet_and_says_so() {
-    let error = tandem_engine::Engine::open(&tandem_engine::DeviceChoice::Cpu)
-        .unwrap()
-        .load_key(&data("mul.fflonk.zkey"), tandem_engine::KeyCheck::Once, &Silent)
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(error.contains("this is an FFLONK zkey file") && error.contains("snarkjs makes its proofs"), "{error}");
+fn proofs_on_every_device_are_good() {
+    use tandem_engine::{DeviceChoice, Engine, KeyCheck, Publics};
+    for name in ["mul", "nopub"] {
+        let (zkey, wtns) = (data(&format!("{name}.fflonk.zkey")), data(&format!("{name}.wtns")));
+        let vkey = fs::read(data(&format!("{name}.fflonk.vkey.json"))).unwrap();
+        let verifier = Verifier::from_json(&vkey).unwrap();
+        for choice in [DeviceChoice::Cpu, DeviceChoice::Sim(1), DeviceChoice::Sim(2), DeviceChoice::Sim(3)] {
+            let engine = Engine::open(&choice).unwrap();
+            let key = engine.load_key(&zkey, KeyCheck::Once, &Silent).unwrap();
+            let witness = engine.read_witness_for(&wtns, &key).unwrap();
+            let made = engine.prove(&key, &witness, &Silent).unwrap();
+            assert_eq!((made.fallback, made.proof.protocol().to_string()), (None, "FFLONK".into()));
+            verifier.verify(&made.publics, &made.proof).unwrap();
+            let text = made.proof.to_json();
+            let again = tandem_engine::Proof::from_json(verifier.curve(), text.as_bytes()).unwrap();
+            assert!(again == made.proof);
+            let publics = Publics::from_json(verifier.curve(), made.publics.to_json().as_bytes()).unwrap();
+            verifier.verify(&publics, &again).unwrap();
+        }
+        let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+        let of_bytes = engine.load_key_bytes(fs::read(&zkey).unwrap(), KeyCheck::Always, &Silent).unwrap();
+        let witness = engine.read_witness(&wtns).unwrap();
+        verifier
+            .verify(
+                &engine.prove(&of_bytes, &witness, &Silent).unwrap().publics,
+                &engine.prove(&of_bytes, &witness, &Silent).unwrap().proof,
+            )
+            .unwrap();
+    }
+}
+
+#[test]
+fn keys_and_witnesses_that_are_no_good_are_told() {
+    use tandem_engine::{DeviceChoice, Engine, KeyCheck};
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.zkey");
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    let key = fs::read(data("mul.fflonk.zkey")).unwrap();
+    // Sections by their number: where each begins and its length.
+    let mut at = 12;
+    let mut sections = std::collections::HashMap::new();
+    while at < key.len() {
+        let id = u32::from_le_bytes(key[at..at + 4].try_into().unwrap());
+        let len = u64::from_le_bytes(key[at + 4..at + 12].try_into().unwrap()) as usize;
+        sections.insert(id, (at + 12, len));
+        at += 12 + len;
+    }
+    let refused = |id: u32, place: usize, new: &[u8], parts: &[&str]| {
+        let mut wrong = key.clone();
+        let at = sections[&id].0 + place;
+        wrong[at..at + new.len()].copy_from_slice(new);
+        fs::write(&bad, wrong).unwrap();
+        let error = engine.load_key(&bad, KeyCheck::Always, &Silent).err().unwrap().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "expected {parts:?} in: {error}");
+    };
+    refused(3, 0, &6u32.to_le_bytes(), &["section 3 (additions)", "addition 0", "expected signals below 6"]);
+    refused(3, 8, &[0xff; 32], &["section 3 (additions)", "below the scalar field modulus"]);
+    refused(5, 4, &8u32.to_le_bytes(), &["section 5 (B signals)", "gate 1", "expected a signal below 8"]);
+    refused(16, 64 * 3, &[1], &["the power 3 of tau is not on the curve"]);
+    // A point of the curve, and not this power.
+    let (powers, _) = sections[&16];
+    refused(16, 64 * 5, &key[powers..powers + 64], &["powers of tau"]);
+    refused(17, 32 * 9, &[0xff; 32], &["section 17 (C0)", "element 9"]);
+    let header = 4 + 32 + 4 + 32 + 20;
+    refused(2, header + 64, &[1; 8], &["w3, w4, w8 and wr are not the roots of unity"]);
+    refused(2, header + 32, &key[sections[&2].0 + header..][..32], &["do not keep the columns apart"]);
+    // C0 is not what its commitment says: no proof is good.
+    let mut wrong = key.clone();
+    wrong[sections[&17].0 + 32] ^= 1;
+    fs::write(&bad, wrong).unwrap();
+    let loaded = engine.load_key(&bad, KeyCheck::Always, &Silent).unwrap();
+    let witness = engine.read_witness(&data("mul.wtns")).unwrap();
+    let error = engine.prove(&loaded, &witness, &Silent).unwrap_err();
+    assert!(matches!(error, Error::Unsatisfied(_)), "{error:?}");
+    // A witness of another circuit, and one that does not satisfy its own.
+    let good = engine.load_key(&data("mul.fflonk.zkey"), KeyCheck::Once, &Silent).unwrap();
+    let other = engine.read_witness_for(&data("nopub.wtns"), &good).err().unwrap().to_string();
+    assert!(other.contains("the witness has 4 values"), "{other}");
+    let mut values = fs::read(data("mul.wtns")).unwrap();
+    let last = values.len() - 32;
+    values[last] ^= 1;
+    fs::write(folder.path().join("wtns"), values).unwrap();
+    let witness = engine.read_witness(&folder.path().join("wtns")).unwrap();
+    assert!(matches!(engine.prove(&good, &witness, &Silent), Err(Error::Unsatisfied(_))));
 }
 
 #[test]
@@ -144,7 +220,7 @@ fn no_contract_is_made_of_a_key() {
     for name in ["mul.fflonk.zkey", "mul.fflonk.vkey.json"] {
         let error = tandem_engine::export_solidity(&data(name)).unwrap_err().to_string();
         assert!(
-            error.contains("this is an FFLONK") && error.contains("snarkjs makes its proofs and contracts"),
+            error.contains("this is an FFLONK") && error.contains("npx snarkjs zkey export solidityverifier"),
             "{error}"
         );
     }

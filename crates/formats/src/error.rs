@@ -92,7 +92,8 @@ impl FormatError {
     }
 
     /// This error with other advice.
-    pub(crate) fn advise(mut self, advice: &'static str) -> Self {
+    #[must_use]
+    pub fn advise(mut self, advice: &'static str) -> Self {
         self.0.advice = Some(advice);
         self
     }

@@ -16,14 +16,14 @@
 
 use crate::container::{misuse, Container, ContainerWriter, Heads, Reader};
 use crate::error::{FormatError, InFile, Result};
-use crate::file::RegularFile;
+use crate::file::{FileBytes, RegularFile};
 use crate::kind::{FileKind, OtherSystem};
 use crate::plonk::write::begin_header;
-use crate::plonk::{read_counts, read_scalar, section_of, Addition, Counts};
-use crate::zkey::{header_for, point, G1Point, G2Point, Protocol};
+use crate::plonk::{additions, elements, read_counts, read_scalar, section_of, signals, Addition, Counts};
+use crate::zkey::{header_for, point, points, G1Point, G2Point, Protocol};
 use std::io::{self, Write};
 use std::path::Path;
-use tandem_ops::{Bn254, CurveId, Mont};
+use tandem_ops::{Bn254, CurveId, Mont, Unaligned};
 
 const KIND: FileKind = FileKind::ZkeyOf(OtherSystem::Fflonk);
 
@@ -96,6 +96,50 @@ impl FflonkHeader {
     }
 }
 
+/// An FFLONK proving key as a view of its file.
+///
+/// All lengths, counts and moduli have been checked; signals are in range, additions refer to earlier signals alone, elements and
+/// coordinates are below their modulus. Sections 7 to 15 have been measured, and not looked at: what a proof needs of them is in C0.
+/// Whether points lie on the curve, and whether C0 and its commitment belong together, has not been checked.
+#[derive(Clone)]
+pub struct FflonkZkey<'a> {
+    /// Sizes and single points.
+    pub header: FflonkHeader,
+    /// How to make the signals that the circuit does not have.
+    pub additions: Unaligned<'a, Addition>,
+    /// The signal in each gate's columns A, B and C.
+    pub maps: [Unaligned<'a, u32>; 3],
+    /// Coefficients of C0, `8 domain_size` of them.
+    pub c0: Unaligned<'a, Mont>,
+    /// Powers of tau, `9 domain_size + 18` of them.
+    pub powers: Unaligned<'a, G1Point<Bn254>>,
+}
+
+impl std::fmt::Debug for FflonkZkey<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FflonkZkey").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl<'a> FflonkZkey<'a> {
+    /// Reads a key; checks it as the type's description says, large sections in parallel.
+    ///
+    /// # Errors
+    /// The first thing found that is not as the format says.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let file = Container::parse(bytes, KIND)?;
+        let header = FflonkHeader::look(&file)?;
+        let map = |id| signals(file.section(id)?, header.n_vars);
+        Ok(Self {
+            header,
+            additions: additions::<Bn254>(file.section(3)?, header.witness_values())?,
+            maps: [map(4)?, map(5)?, map(6)?],
+            c0: elements::<Bn254>(file.section(17)?)?,
+            powers: points::<Bn254, _>(file.section(16)?)?,
+        })
+    }
+}
+
 /// A file that holds an FFLONK proving key by its header: all sections have the lengths that it says. Their content has not been looked at.
 #[derive(Debug)]
 pub struct FflonkFile {
@@ -115,6 +159,14 @@ impl FflonkFile {
         let heads = Heads::read(&file, KIND).in_file(path)?;
         let header = FflonkHeader::look(&heads.container()).in_file(path)?;
         Ok(Self { file, header })
+    }
+
+    /// Reads all of it, for [`FflonkZkey::parse`].
+    ///
+    /// # Errors
+    /// As for [`RegularFile::read`].
+    pub fn read(&self) -> Result<FileBytes> {
+        self.file.read()
     }
 
     /// The file itself.

@@ -120,11 +120,6 @@ impl FileKind {
     /// What to do with such a file where another kind is expected.
     fn advice(self) -> &'static str {
         match self {
-            FileKind::ZkeyOf(OtherSystem::Fflonk)
-            | FileKind::VerificationKeyOf(OtherSystem::Fflonk)
-            | FileKind::ProofOf(OtherSystem::Fflonk) => {
-                "tandem sets FFLONK up and verifies it; snarkjs makes its proofs and contracts"
-            }
             FileKind::Circom => "compile it first: circom circuit.circom --r1cs --wasm --sym --O2",
             FileKind::Graph => "a graph computes witnesses: tandem witness GRAPH input.json witness.wtns",
             FileKind::GitLfsPointer => "run git lfs pull",
@@ -142,7 +137,7 @@ impl FileKind {
         // As a file it is in its place, and is another proof system's.
         let is_role = |role: &&str| [what, expected].iter().all(|kind| kind.ends_with(*role));
         let is_other_system = ["proof (JSON)", "verification key (JSON)", "zkey file"].iter().any(is_role);
-        let advice = if is_other_system && !what.contains("FFLONK") { "use files of one proof system" } else { advice };
+        let advice = if is_other_system { "use files of one proof system" } else { advice };
         FormatError::whole(format!("this is {what}, expected {expected}"), Some(advice))
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
 //! | `.zkey` (PLONK) | [`PlonkZkey::parse`] | [`PlonkWriter`] |
-//! | `.zkey` (FFLONK) | [`FflonkFile::open`], the header alone | [`FflonkWriter`] |
+//! | `.zkey` (FFLONK) | [`FflonkZkey::parse`] | [`FflonkWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
 //! | `.sym` | [`sym::names_of`] | |
@@ -41,7 +41,7 @@ mod wtns;
 pub mod zkey;
 
 pub use error::{FormatError, Place, Result};
-pub use fflonk::{FflonkFile, FflonkHeader, FflonkSection, FflonkWriter};
+pub use fflonk::{FflonkFile, FflonkHeader, FflonkSection, FflonkWriter, FflonkZkey};
 pub use file::{FileBytes, RegularFile};
 pub use json::{FflonkProof, FflonkVerificationKey, PlonkProof, PlonkVerificationKey, Proof, VerificationKey};
 pub use kind::{FileKind, OtherSystem};

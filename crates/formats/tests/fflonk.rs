@@ -3,7 +3,9 @@
 use std::fs;
 use tandem_formats::container::Container;
 use tandem_formats::json::{FflonkProof, FflonkVerificationKey};
-use tandem_formats::{FflonkFile, FflonkHeader, FflonkSection, FflonkWriter, FileKind, OtherSystem, Protocol};
+use tandem_formats::{
+    FflonkFile, FflonkHeader, FflonkSection, FflonkWriter, FflonkZkey, FileKind, OtherSystem, Protocol,
+};
 
 macro_rules! data {
     ($name:literal) => {
@@ -95,6 +97,19 @@ fn headers_that_lie() {
     refused(&with(COUNTS + 20 + 192 + 128, &[0xff; 32]), &["C0"]);
     refused(data!("mul.plonk.zkey"), &["this is a PLONK zkey file, expected an FFLONK zkey file"]);
     refused(data!("mul.zkey"), &["expected an FFLONK zkey file"]);
+}
+
+#[test]
+fn keys_are_read() {
+    for (bytes, additions, gates) in [(KEY, 2, 6), (NO_PUBLIC, 0, 2)] {
+        let key = FflonkZkey::parse(bytes).unwrap();
+        assert_eq!((key.additions.len(), key.c0.len(), key.powers.len()), (additions, 64, 90));
+        assert!(key.maps.iter().all(|map| map.len() == gates));
+        // What an addition adds comes before it.
+        let own = key.header.witness_values();
+        let mut all = key.additions.iter().enumerate();
+        assert!(all.all(|(i, a)| a.signals.iter().all(|signal| *signal < own + i as u32)));
+    }
 }
 
 #[test]

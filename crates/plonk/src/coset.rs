@@ -61,17 +61,23 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     (0..4).map(coset).collect()
 }
 
-/// What a coset needs of a proof.
-pub(crate) struct Columns<'a, F> {
-    /// A, B, C and Z, with their blinding.
-    pub(crate) polynomials: [&'a [F]; 4],
-    /// The polynomial of the public values.
-    pub(crate) publics: &'a [Mont],
+/// What the permutation is evaluated with.
+pub(crate) struct Permuted<F> {
     pub(crate) beta: F,
     pub(crate) gamma: F,
-    pub(crate) alpha: F,
     /// k1 and k2.
     pub(crate) k: [F; 2],
+}
+
+/// What a coset needs of a PLONK proof.
+pub(crate) struct Columns<'a, F> {
+    /// A, B and C, with their blinding.
+    pub(crate) columns: [&'a [F]; 3],
+    /// Z, with its blinding.
+    pub(crate) z: &'a [F],
+    /// The polynomial of the public values.
+    pub(crate) publics: &'a [Mont],
+    pub(crate) permuted: Permuted<F>,
 }
 
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
@@ -89,77 +95,108 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         Ok(values)
     }
 
-    /// The quotient here, as the coefficients of its remainder by X^n - (g w^j)^n.
-    fn remainder(&self, backend: &B, of: &Columns<'_, C::Fr>, request: &Request<'_>) -> Result<B::Buf<Mont>> {
-        let n = self.values[0].len();
-        let [qm, ql, qr, qo, qc, s1, s2, s3, l1, x, one] = &self.values[..] else {
-            return Err(tandem_ops::Error::invalid("quotient", "a coset without its polynomials").into());
-        };
-        let w = C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE);
-        let [a, b, c, z] = of.polynomials;
-        let transform =
-            |polynomial, shift| request.enqueue(self.lane, "coset NTT", || self.values(backend, polynomial, shift));
-        let (a, b, c, z) = (
-            transform(a, self.shift)?,
-            transform(b, self.shift)?,
-            transform(c, self.shift)?,
-            transform(z, self.shift)?,
-        );
-        // Z at w X
-        let zw = transform(of.polynomials[3], self.shift * w)?;
-        let publics = request.enqueue(self.lane, "coset NTT", || {
-            let mut values = backend.upload(self.lane, of.publics)?;
+    /// Values of polynomials on this coset.
+    fn transformed<const N: usize>(
+        &self,
+        backend: &B,
+        polynomials: [&[C::Fr]; N],
+        request: &Request<'_>,
+    ) -> Result<[B::Buf<Mont>; N]> {
+        let transform = |p: &[C::Fr]| request.enqueue(self.lane, "coset NTT", || self.values(backend, p, self.shift));
+        let values = polynomials.into_iter().map(transform).collect::<Result<Vec<_>>>()?;
+        values.try_into().map_err(|_| tandem_ops::Error::invalid("quotient", "a polynomial is missing").into())
+    }
+
+    /// Values of the polynomial of the public values.
+    fn publics(&self, backend: &B, publics: &[Mont], request: &Request<'_>) -> Result<B::Buf<Mont>> {
+        request.enqueue(self.lane, "coset NTT", || {
+            let mut values = backend.upload(self.lane, publics)?;
             Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
             Ok(values)
-        })?;
-        let mut quotient = request.enqueue(self.lane, "quotient", || {
-            let v = Vectors::<C, B> { backend, lane: self.lane, n, of: PhantomData };
-            // Qm a b + Ql a + Qr b + Qo c + Qc + PI
-            let mut sum = v.product(&[&a, &b, qm])?;
-            for (column, selector) in [(&a, ql), (&b, qr), (&c, qo)] {
-                v.add_product(&mut sum, column, selector)?;
-            }
-            VecOps::<C>::add(backend, &mut sum, qc)?;
-            VecOps::<C>::add(backend, &mut sum, &publics)?;
-            drop(publics);
-            // alpha^2 (Z - 1) L1
-            let mut first = v.product(&[&z])?;
-            VecOps::<C>::sub(backend, &mut first, one)?;
-            VecOps::<C>::mul(backend, &mut first, l1)?;
-            VecOps::<C>::scale(backend, &mut first, C::mont(of.alpha.square()))?;
-            VecOps::<C>::add(backend, &mut sum, &first)?;
-            drop(first);
-            // alpha (a + beta X + gamma)(b + beta k1 X + gamma)(c + beta k2 X + gamma) Z
-            let gamma = v.scaled(one, of.gamma)?;
-            let mut factor = z;
-            for (column, k) in [(&a, C::Fr::ONE), (&b, of.k[0]), (&c, of.k[1])] {
-                let mut term = v.scaled(x, of.beta * k)?;
-                VecOps::<C>::add(backend, &mut term, column)?;
-                VecOps::<C>::add(backend, &mut term, &gamma)?;
-                VecOps::<C>::mul(backend, &mut factor, &term)?;
-            }
-            VecOps::<C>::scale(backend, &mut factor, C::mont(of.alpha))?;
-            VecOps::<C>::add(backend, &mut sum, &factor)?;
-            // alpha (a + beta S1 + gamma)(b + beta S2 + gamma)(c + beta S3 + gamma) Z(w X)
-            let mut factor = zw;
-            for (column, s) in [(&a, s1), (&b, s2), (&c, s3)] {
-                let mut term = v.scaled(s, of.beta)?;
-                VecOps::<C>::add(backend, &mut term, column)?;
-                VecOps::<C>::add(backend, &mut term, &gamma)?;
-                VecOps::<C>::mul(backend, &mut factor, &term)?;
-            }
-            VecOps::<C>::scale(backend, &mut factor, C::mont(of.alpha))?;
-            VecOps::<C>::sub(backend, &mut sum, &factor)?;
-            // Z_H is no zero: g^n is no power of i, as g is no power of w.
-            let zh = self.shift.pow([n as u64]) - C::Fr::ONE;
-            VecOps::<C>::scale(backend, &mut sum, C::mont(zh.inverse().unwrap_or(C::Fr::ONE)))?;
-            Ok(sum)
-        })?;
-        request.enqueue(self.lane, "inverse coset NTT", || {
-            Ntt::<C>::ntt(backend, &mut quotient, op(Direction::Inverse, Coset::Shift(C::mont(self.shift))))
-        })?;
-        Ok(quotient)
+        })
     }
+
+    /// Values of Z, and of Z at w X.
+    fn product(&self, backend: &B, z: &[C::Fr], request: &Request<'_>) -> Result<[B::Buf<Mont>; 2]> {
+        let w = C::root_of_unity(self.values[0].len().ilog2()).unwrap_or(C::Fr::ONE);
+        let [own] = self.transformed(backend, [z], request)?;
+        let next = request.enqueue(self.lane, "coset NTT", || self.values(backend, z, self.shift * w))?;
+        Ok([own, next])
+    }
+
+    fn vectors<'a>(&self, backend: &'a B) -> Vectors<'a, C, B> {
+        Vectors { backend, lane: self.lane, n: self.values[0].len(), of: PhantomData }
+    }
+
+    /// Qm a b + Ql a + Qr b + Qo c + Qc + PI
+    fn gates(
+        &self,
+        backend: &B,
+        [a, b, c]: &[B::Buf<Mont>; 3],
+        publics: B::Buf<Mont>,
+    ) -> tandem_ops::Result<B::Buf<Mont>> {
+        let [qm, ql, qr, qo, qc, ..] = &self.values[..] else { return Err(incomplete()) };
+        let v = self.vectors(backend);
+        let mut sum = v.product(&[a, b, qm])?;
+        for (column, selector) in [(a, ql), (b, qr), (c, qo)] {
+            v.add_product(&mut sum, column, selector)?;
+        }
+        VecOps::<C>::add(backend, &mut sum, qc)?;
+        VecOps::<C>::add(backend, &mut sum, &publics)?;
+        Ok(sum)
+    }
+
+    /// (Z - 1) L1
+    fn first_row(&self, backend: &B, z: &B::Buf<Mont>) -> tandem_ops::Result<B::Buf<Mont>> {
+        let [.., l1, _, one] = &self.values[..] else { return Err(incomplete()) };
+        let mut first = self.vectors(backend).product(&[z])?;
+        VecOps::<C>::sub(backend, &mut first, one)?;
+        VecOps::<C>::mul(backend, &mut first, l1)?;
+        Ok(first)
+    }
+
+    /// (a + beta X + gamma)(b + beta k1 X + gamma)(c + beta k2 X + gamma) Z
+    /// - (a + beta S1 + gamma)(b + beta S2 + gamma)(c + beta S3 + gamma) Z(w X)
+    fn permutation(
+        &self,
+        backend: &B,
+        [a, b, c]: &[B::Buf<Mont>; 3],
+        [z, zw]: [B::Buf<Mont>; 2],
+        at: &Permuted<C::Fr>,
+    ) -> tandem_ops::Result<B::Buf<Mont>> {
+        let [_, _, _, _, _, s1, s2, s3, _, x, one] = &self.values[..] else { return Err(incomplete()) };
+        let v = self.vectors(backend);
+        let gamma = v.scaled(one, at.gamma)?;
+        let times = |mut product: B::Buf<Mont>, places: [&B::Buf<Mont>; 3], k: [C::Fr; 3]| {
+            for ((column, place), k) in [a, b, c].into_iter().zip(places).zip(k) {
+                let mut term = v.scaled(place, at.beta * k)?;
+                VecOps::<C>::add(backend, &mut term, column)?;
+                VecOps::<C>::add(backend, &mut term, &gamma)?;
+                VecOps::<C>::mul(backend, &mut product, &term)?;
+            }
+            Ok(product)
+        };
+        let [k1, k2] = at.k;
+        let mut sum = times(z, [x, x, x], [C::Fr::ONE, k1, k2])?;
+        let next = times(zw, [s1, s2, s3], [C::Fr::ONE; 3])?;
+        VecOps::<C>::sub(backend, &mut sum, &next)?;
+        Ok(sum)
+    }
+
+    /// The coefficients of the remainder of `sum` / Z_H by X^n - (g w^j)^n.
+    fn remainder(&self, backend: &B, mut sum: B::Buf<Mont>, request: &Request<'_>) -> Result<B::Buf<Mont>> {
+        request.enqueue(self.lane, "inverse coset NTT", || {
+            // Z_H is no zero: g^n is no power of i, as g is no power of w.
+            let zh = self.shift.pow([self.values[0].len() as u64]) - C::Fr::ONE;
+            VecOps::<C>::scale(backend, &mut sum, C::mont(zh.inverse().unwrap_or(C::Fr::ONE)))?;
+            Ntt::<C>::ntt(backend, &mut sum, op(Direction::Inverse, Coset::Shift(C::mont(self.shift))))
+        })?;
+        Ok(sum)
+    }
+}
+
+fn incomplete() -> tandem_ops::Error {
+    tandem_ops::Error::invalid("quotient", "a coset without its polynomials")
 }
 
 /// Vectors of `n` elements on a lane.
@@ -191,19 +228,78 @@ impl<C: Curve, B: PlonkBackend<C>> Vectors<'_, C, B> {
     }
 }
 
-/// The quotient's 4n coefficients.
+/// The 4n coefficients of PLONK's quotient.
 pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     backend: &B,
     cosets: &[CosetKey<C, B>],
     of: &Columns<'_, C::Fr>,
+    alpha: C::Fr,
     request: &Request<'_>,
 ) -> Result<Zeroizing<Vec<C::Fr>>> {
-    let mut pending: Vec<Pending<Vec<Mont>>> = Vec::with_capacity(cosets.len());
-    for coset in cosets {
-        let remainder = coset.remainder(backend, of, request)?;
-        pending.push(backend.download(&remainder)?);
-    }
     let mut remainders = Vec::with_capacity(cosets.len());
+    for coset in cosets {
+        let columns = coset.transformed(backend, of.columns, request)?;
+        let product = coset.product(backend, of.z, request)?;
+        let publics = coset.publics(backend, of.publics, request)?;
+        let sum = request.enqueue(coset.lane, "quotient", || {
+            let mut sum = coset.gates(backend, &columns, publics)?;
+            let mut first = coset.first_row(backend, &product[0])?;
+            VecOps::<C>::scale(backend, &mut first, C::mont(alpha.square()))?;
+            VecOps::<C>::add(backend, &mut sum, &first)?;
+            drop(first);
+            let mut permutation = coset.permutation(backend, &columns, product, &of.permuted)?;
+            VecOps::<C>::scale(backend, &mut permutation, C::mont(alpha))?;
+            VecOps::<C>::add(backend, &mut sum, &permutation)?;
+            Ok(sum)
+        })?;
+        remainders.push(backend.download(&coset.remainder(backend, sum, request)?)?);
+    }
+    assembled::<C>(remainders, request)
+}
+
+/// The 4n coefficients of what the gates say over Z_H: FFLONK's T0.
+pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    cosets: &[CosetKey<C, B>],
+    columns: [&[C::Fr]; 3],
+    publics: &[Mont],
+    request: &Request<'_>,
+) -> Result<Zeroizing<Vec<C::Fr>>> {
+    let mut remainders = Vec::with_capacity(cosets.len());
+    for coset in cosets {
+        let columns = coset.transformed(backend, columns, request)?;
+        let publics = coset.publics(backend, publics, request)?;
+        let sum = request.enqueue(coset.lane, "quotient", || coset.gates(backend, &columns, publics))?;
+        remainders.push(backend.download(&coset.remainder(backend, sum, request)?)?);
+    }
+    assembled::<C>(remainders, request)
+}
+
+/// The 4n coefficients of (Z - 1) L1 over Z_H, and of what the permutation says over Z_H: FFLONK's T1 and T2.
+pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
+    backend: &B,
+    cosets: &[CosetKey<C, B>],
+    columns: [&[C::Fr]; 3],
+    z: &[C::Fr],
+    permuted: &Permuted<C::Fr>,
+    request: &Request<'_>,
+) -> Result<[Zeroizing<Vec<C::Fr>>; 2]> {
+    let (mut first, mut second) = (Vec::with_capacity(cosets.len()), Vec::with_capacity(cosets.len()));
+    for coset in cosets {
+        let columns = coset.transformed(backend, columns, request)?;
+        let product = coset.product(backend, z, request)?;
+        let row = request.enqueue(coset.lane, "quotient", || coset.first_row(backend, &product[0]))?;
+        first.push(backend.download(&coset.remainder(backend, row, request)?)?);
+        let sum =
+            request.enqueue(coset.lane, "quotient", || coset.permutation(backend, &columns, product, permuted))?;
+        second.push(backend.download(&coset.remainder(backend, sum, request)?)?);
+    }
+    Ok([assembled::<C>(first, request)?, assembled::<C>(second, request)?])
+}
+
+/// The 4n coefficients of a polynomial, from its remainders on the four cosets.
+fn assembled<C: Curve>(pending: Vec<Pending<Vec<Mont>>>, request: &Request<'_>) -> Result<Zeroizing<Vec<C::Fr>>> {
+    let mut remainders = Vec::with_capacity(pending.len());
     for part in pending {
         request.check()?;
         remainders.push(Zeroizing::new(part.wait()?));

@@ -48,53 +48,74 @@ impl<C: Curve> KeyView<'_, C> {
     /// # Errors
     /// [`Error::Key`] that names the first part that has not.
     pub fn check_sizes(&self) -> Result<()> {
-        let shape @ Shape { variables, publics, gates, domain, .. } = self.shape;
+        let shape @ Shape { publics, domain, .. } = self.shape;
         let most = log_domain_max::<C>();
         if !domain.is_power_of_two() || domain < DOMAIN_MIN || domain.ilog2() > most {
             let problem = format!("domain of {domain} rows; expected a power of two from {DOMAIN_MIN} to 2^{most}");
             return Err(Error::Key(problem));
         }
-        if publics >= variables || gates < publics || gates > domain || u32::try_from(shape.signals()).is_err() {
-            return Err(Error::Key(format!("{publics} public signals, {variables} signals and {gates} gates")));
-        }
         if self.verifying.publics != publics || self.verifying.domain != domain {
             return Err(Error::Key("the verification key is of another shape".into()));
         }
         let polynomials = self.selectors.iter().chain(&self.permutation).map(|p| ("a polynomial", p.len(), domain));
-        let maps = self.maps.iter().map(|map| ("a column", map.len(), gates));
-        let others = [
-            ("additions", self.additions.len(), shape.additions),
-            ("powers of tau", self.powers.len(), shape.powers()),
-        ];
-        for (name, has, expected) in polynomials.chain(maps).chain(others) {
+        for (name, has, expected) in polynomials.chain([("powers of tau", self.powers.len(), shape.powers())]) {
             if has != expected {
                 return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
             }
         }
-        let signals = shape.signals() as u32;
-        if self.maps.iter().any(|map| map.iter().any(|signal| signal >= signals)) {
-            return Err(Error::Key(format!("a gate names a signal above the {signals} that there are")));
-        }
-        let is_early =
-            |(i, addition): (usize, Addition)| addition.signals.iter().all(|&s| (s as usize) < variables + i);
-        if !self.additions.iter().enumerate().all(is_early) {
-            return Err(Error::Key("an addition names a signal that comes after it".into()));
-        }
-        Ok(())
+        check_signals(shape, &self.additions, &self.maps)
     }
+}
+
+/// Checks that gates name signals that there are, and additions earlier ones.
+///
+/// # Errors
+/// [`Error::Key`].
+pub(crate) fn check_signals(
+    shape: Shape,
+    additions: &Unaligned<'_, Addition>,
+    maps: &[Unaligned<'_, u32>; 3],
+) -> Result<()> {
+    let Shape { variables, publics, gates, domain, .. } = shape;
+    if publics >= variables || gates < publics || gates > domain || u32::try_from(shape.signals()).is_err() {
+        return Err(Error::Key(format!("{publics} public signals, {variables} signals and {gates} gates")));
+    }
+    let lengths = maps.iter().map(|map| ("a column", map.len(), gates));
+    for (name, has, expected) in lengths.chain([("additions", additions.len(), shape.additions)]) {
+        if has != expected {
+            return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
+        }
+    }
+    let signals = shape.signals() as u32;
+    if maps.iter().any(|map| map.iter().any(|signal| signal >= signals)) {
+        return Err(Error::Key(format!("a gate names a signal above the {signals} that there are")));
+    }
+    let is_early = |(i, addition): (usize, Addition)| addition.signals.iter().all(|&s| (s as usize) < variables + i);
+    if !additions.iter().enumerate().all(is_early) {
+        return Err(Error::Key("an addition names a signal that comes after it".into()));
+    }
+    Ok(())
 }
 
 /// A proving key in the memory of a backend's lanes, and what of it the host works with.
 pub struct ProvingKey<C: Curve, B: PlonkBackend<C>> {
-    pub(crate) shape: Shape,
+    pub(crate) core: Core<C, B>,
     pub(crate) verifying: VerifyingKey<C>,
+    /// Coefficients of S1 and S2.
+    pub(crate) permutation: [Vec<C::Fr>; 2],
+}
+
+/// What keys of PLONK and FFLONK have in common.
+pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
+    pub(crate) shape: Shape,
+    /// What takes the domain to the cosets of the second and the third column.
+    pub(crate) k: [C::Fr; 2],
     pub(crate) additions: Vec<Addition>,
     pub(crate) maps: [Vec<u32>; 3],
     /// Values of S1, S2 and S3 on the domain.
     pub(crate) sigma: [Vec<C::Fr>; 3],
-    /// Coefficients of S1 and S2.
-    pub(crate) permutation: [Vec<C::Fr>; 2],
-    /// The powers of tau, split over the lanes.
+    /// Powers of tau that there are, and the powers, split over the lanes.
+    pub(crate) powers: usize,
     pub(crate) sums: SplitMsm<C::G1, B>,
     /// Coefficients of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3 on the first lane.
     pub(crate) polynomials: Vec<B::Buf<Mont>>,
@@ -133,14 +154,40 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
     pub fn load(backend: &B, view: &KeyView<'_, C>, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
         check_single_points(&view.verifying)?;
-        let shape = view.shape;
+        let polynomials: Vec<_> = view.selectors.iter().chain(&view.permutation).copied().collect();
+        // Each proof takes nine sums.
+        let sums = proofs.saturating_mul(9);
+        let (sizes, signals) = ((view.shape, view.verifying.k), (view.additions, &view.maps));
+        let core = Core::load(backend, sizes, signals, &polynomials, view.powers, sums)?;
+        let permutation = [elements::<C>(view.permutation[0])?, elements::<C>(view.permutation[1])?];
+        Ok(Self { core, verifying: view.verifying.clone(), permutation })
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> Shape {
+        self.core.shape
+    }
+}
+
+impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
+    /// Loads Qm, Ql, Qr, Qo, Qc, S1, S2 and S3, and powers of tau for so many sums.
+    ///
+    /// # Errors
+    /// [`Error::Backend`].
+    pub(crate) fn load(
+        backend: &B,
+        (shape, k): (Shape, [C::Fr; 2]),
+        (additions, maps): (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
+        polynomials: &[Unaligned<'_, Mont>],
+        powers: Unaligned<'_, P1<C>>,
+        sums: u64,
+    ) -> Result<Self> {
         let lane = Lane(0);
         let upload = |coefficients: &Unaligned<'_, Mont>| match coefficients.aligned() {
             Some(values) => backend.upload(lane, values),
             None => backend.upload(lane, &copied_ops(*coefficients)?),
         };
-        let polynomials: Vec<B::Buf<Mont>> =
-            view.selectors.iter().chain(&view.permutation).map(upload).collect::<tandem_ops::Result<_>>()?;
+        let polynomials: Vec<B::Buf<Mont>> = polynomials.iter().map(upload).collect::<tandem_ops::Result<_>>()?;
         let sigma = |number: usize| -> Result<Vec<C::Fr>> {
             let mut values = backend.copy(&polynomials[5 + number], 0..shape.domain, lane)?;
             Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Subgroup))?;
@@ -151,26 +198,12 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
         let cosets = cosets(backend, shape.domain, &polynomials)?;
         // What is left of the memory may go to tables of multiples.
         backend.synchronize()?;
-        // Each proof takes nine sums.
-        let lanes = Msm::<C::G1>::msm_lanes(backend, shape.powers());
-        let sums = SplitMsm::load(backend, lanes, view.powers, proofs.saturating_mul(9))?;
+        let lanes = Msm::<C::G1>::msm_lanes(backend, powers.len());
+        let split = SplitMsm::load(backend, lanes, powers, sums)?;
         backend.synchronize()?;
-        Ok(Self {
-            shape,
-            verifying: view.verifying.clone(),
-            additions: copied(view.additions)?,
-            maps: [copied(view.maps[0])?, copied(view.maps[1])?, copied(view.maps[2])?],
-            sigma,
-            permutation: [elements::<C>(view.permutation[0])?, elements::<C>(view.permutation[1])?],
-            sums,
-            polynomials,
-            cosets,
-        })
-    }
-
-    /// Its sizes.
-    pub fn shape(&self) -> Shape {
-        self.shape
+        let maps = [copied(maps[0])?, copied(maps[1])?, copied(maps[2])?];
+        let (additions, powers) = (copied(additions)?, powers.len());
+        Ok(Self { shape, k, additions, maps, sigma, powers, sums: split, polynomials, cosets })
     }
 }
 

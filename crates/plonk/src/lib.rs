@@ -1,4 +1,4 @@
-//! PLONK as snarkjs has it, as a schedule over any [`tandem_ops::Backend`], and of [`fflonk`] set-up and verification.
+//! PLONK as snarkjs has it, as a schedule over any [`tandem_ops::Backend`], and [`fflonk`].
 //!
 //! [`Gates`] are made of a circuit, [`setup::setup`] makes a key of them and of powers of tau, which needs no secret. The key is a
 //! [`KeyView`] where it lies and a [`ProvingKey`] on a backend; [`prove_verified`] makes a [`Proof`] of a [`Witness`] and checks it,

@@ -58,7 +58,7 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
     request: &Request<'_>,
 ) -> Result<Made<C>> {
     let made = || {
-        let (has, expected) = (witness.values().len(), key.shape.variables);
+        let (has, expected) = (witness.values().len(), key.shape().variables);
         if has != expected {
             return Err(Error::Witness(format!(
                 "the witness has {has} values; the key's circuit has {expected} wires"
@@ -66,9 +66,9 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
         }
         request.check()?;
         let mut host = Vec::new();
-        let proof = Rounds::new(backend, key, blinding, request, &mut host).prove(witness)?;
+        let proof = Rounds::new(backend, &key.core, blinding, request, &mut host).prove(key, witness)?;
         backend.synchronize()?;
-        let publics = &witness.values()[1..=key.shape.publics];
+        let publics = &witness.values()[1..=key.shape().publics];
         let verdict = HostSpan::of(&mut host, "verify", || verifier.verify(publics, &proof));
         request.progress.finished("verify");
         Ok(Made { proof, verdict, ended: Instant::now(), host })

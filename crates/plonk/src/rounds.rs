@@ -3,8 +3,8 @@
 //! Polynomials are vectors of coefficients on the host, which blinds, evaluates and divides them; lanes transform them and sum over the
 //! powers of tau. What belongs to the witness is wiped when it is dropped.
 
-use crate::coset::{quotient, Columns};
-use crate::key::op;
+use crate::coset::{quotient, Columns, Permuted};
+use crate::key::{op, Core};
 use crate::polynomial::{add_scaled, divide, evaluate, invert, powers, running_product};
 use crate::prove::Proof;
 use crate::transcript::Transcript;
@@ -21,7 +21,7 @@ type Vector<F> = Zeroizing<Vec<F>>;
 /// A proof under way.
 pub(crate) struct Rounds<'a, C: Curve, B: PlonkBackend<C>> {
     backend: &'a B,
-    key: &'a ProvingKey<C, B>,
+    key: &'a Core<C, B>,
     blinding: &'a Blinding<C>,
     request: &'a Request<'a>,
     host: &'a mut Vec<HostSpan>,
@@ -35,7 +35,7 @@ const OP: &str = "prove";
 impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     pub(crate) fn new(
         backend: &'a B,
-        key: &'a ProvingKey<C, B>,
+        key: &'a Core<C, B>,
         blinding: &'a Blinding<C>,
         request: &'a Request<'a>,
         host: &'a mut Vec<HostSpan>,
@@ -49,7 +49,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     /// The values of all signals, signal 0 as zero, those of the additions behind those of the witness.
-    fn signals(&self, witness: &Witness<C>) -> Result<Vector<C::Fr>> {
+    pub(crate) fn signals(&self, witness: &Witness<C>) -> Result<Vector<C::Fr>> {
         let shape = self.key.shape;
         let mut signals = Zeroizing::new(memory::reserve(OP, shape.signals())?);
         witness
@@ -70,7 +70,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     /// The signals in a column, zeros in the rows behind the gates.
-    fn column(&self, number: usize, signals: &[C::Fr]) -> Result<Vector<C::Fr>> {
+    pub(crate) fn column(&self, number: usize, signals: &[C::Fr]) -> Result<Vector<C::Fr>> {
         let mut values = Zeroizing::new(memory::filled(OP, self.key.shape.domain, C::Fr::ZERO)?);
         let map = &self.key.maps[number];
         values.par_iter_mut().with_min_len(1 << 10).zip(map).for_each(|(value, signal)| {
@@ -80,7 +80,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     /// The polynomial with these values on the domain.
-    fn interpolate(&self, values: &[C::Fr], turn: usize) -> Result<Vector<C::Fr>> {
+    pub(crate) fn interpolate(&self, values: &[C::Fr], turn: usize) -> Result<Vector<C::Fr>> {
         let wire: Zeroizing<Vec<Mont>> = Zeroizing::new(values.iter().map(|v| C::mont(*v)).collect());
         let lane = self.lane(turn);
         let coefficients = self.request.enqueue(lane, "inverse NTT", || {
@@ -96,18 +96,22 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     /// Adds `blinding` times X^n - 1; its first coefficient first.
-    fn blind(&self, polynomial: &mut Vec<C::Fr>, blinding: &[C::Fr]) {
+    pub(crate) fn blind(&self, polynomial: &mut Vec<C::Fr>, blinding: &[C::Fr]) {
         for (c, b) in polynomial.iter_mut().zip(blinding) {
             *c -= b;
         }
         polynomial.extend_from_slice(blinding);
     }
 
-    /// Commitments to polynomials, of which the first is the sum number `first`.
-    fn commit(&self, polynomials: &[&[C::Fr]], first: usize) -> Result<Vec<P1<C>>> {
-        let pending = polynomials.iter().zip(&SUMS[first..]).map(|(polynomial, &sum)| {
-            let length = self.key.shape.powers();
-            let mut scalars = Zeroizing::new(memory::filled(OP, length, Canonical::default())?);
+    /// A random scalar of the proof, by its number.
+    pub(crate) fn blinding(&self, number: usize) -> C::Fr {
+        self.blinding.b(number)
+    }
+
+    /// Commitments to polynomials, each by a sum of this name.
+    pub(crate) fn commit(&self, polynomials: &[&[C::Fr]], names: &[&'static str]) -> Result<Vec<P1<C>>> {
+        let pending = polynomials.iter().zip(names).map(|(polynomial, &sum)| {
+            let mut scalars = Zeroizing::new(memory::filled(OP, self.key.powers, Canonical::default())?);
             scalars.par_iter_mut().with_min_len(1 << 10).zip(*polynomial).for_each(|(to, c)| *to = C::canonical(*c));
             let sum = self.request.enqueue(Lane(0), sum, || {
                 let scalars = self.key.sums.upload(self.backend, &scalars)?;
@@ -117,7 +121,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         });
         let pending = pending.collect::<Result<Vec<_>>>()?;
         let mut sums = Vec::with_capacity(pending.len());
-        for (sum, name) in pending.into_iter().zip(&SUMS[first..]) {
+        for (sum, name) in pending.into_iter().zip(names) {
             self.request.check()?;
             sums.push(sum.wait()?);
             self.request.progress.finished(name);
@@ -128,10 +132,10 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     /// The values of the grand product: the first is 1, each next one is the last times what its row gives.
-    fn grand_product(&self, columns: [&[C::Fr]; 3], beta: C::Fr, gamma: C::Fr) -> Result<Vector<C::Fr>> {
+    pub(crate) fn grand_product(&self, columns: [&[C::Fr]; 3], beta: C::Fr, gamma: C::Fr) -> Result<Vector<C::Fr>> {
         let n = self.key.shape.domain;
         let rows = powers(C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE), n);
-        let [k1, k2] = self.key.verifying.k;
+        let [k1, k2] = self.key.k;
         let [a, b, c] = columns;
         let [s1, s2, s3] = &self.key.sigma;
         let mut factors = Zeroizing::new(memory::filled(OP, n, C::Fr::ZERO)?);
@@ -149,7 +153,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         Ok(factors)
     }
 
-    pub(crate) fn prove(&mut self, witness: &Witness<C>) -> Result<Proof<C>> {
+    pub(crate) fn prove(&mut self, of: &ProvingKey<C, B>, witness: &Witness<C>) -> Result<Proof<C>> {
         let (key, n) = (self.key, self.key.shape.domain);
         let field = |value: &Canonical| C::from_canonical(*value).unwrap_or(C::Fr::ZERO);
         let publics: Vec<C::Fr> = witness.values()[1..=key.shape.publics].iter().map(field).collect();
@@ -167,10 +171,10 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             polynomials.push(polynomial);
         }
         let first: Vec<&[C::Fr]> = polynomials.iter().map(|p| p.as_slice()).collect();
-        let mut points = self.commit(&first, 0)?;
+        let mut points = self.commit(&first, &SUMS[..3])?;
 
         // Round 2
-        let vk = &key.verifying;
+        let vk = &of.verifying;
         let beta: C::Fr = Transcript::default()
             .points::<C>(&vk.selectors)
             .points::<C>(&vk.permutation)
@@ -185,20 +189,18 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         drop(product);
         self.blind(&mut z, &[b(9), b(8), b(7)]);
         polynomials.push(z);
-        points.extend(self.commit(&[&polynomials[3]], 3)?);
+        points.extend(self.commit(&[&polynomials[3]], &SUMS[3..4])?);
 
         // Round 3
         let alpha: C::Fr = Transcript::default().scalars(&[beta, gamma]).points::<C>(&points[3..]).challenge();
         let pi = self.publics(&publics)?;
-        let of = Columns {
-            polynomials: [&polynomials[0], &polynomials[1], &polynomials[2], &polynomials[3]],
+        let quotient_of = Columns {
+            columns: [&polynomials[0], &polynomials[1], &polynomials[2]],
+            z: &polynomials[3],
             publics: &pi,
-            beta,
-            gamma,
-            alpha,
-            k: vk.k,
+            permuted: Permuted { beta, gamma, k: vk.k },
         };
-        let t = quotient(self.backend, &key.cosets, &of, self.request)?;
+        let t = quotient(self.backend, &key.cosets, &quotient_of, alpha, self.request)?;
         // T1 + X^n T2 + X^2n T3, the parts blinded so that the sum stays.
         let part = |coefficients: &[C::Fr], below: C::Fr, above: Option<C::Fr>| -> Result<Vector<C::Fr>> {
             let mut part = Zeroizing::new(memory::reserve(OP, coefficients.len() + 1)?);
@@ -213,14 +215,14 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             part(&t[2 * n..3 * n + 6], b(11), None)?,
         ];
         drop(t);
-        points.extend(self.commit(&[&parts[0], &parts[1], &parts[2]], 4)?);
+        points.extend(self.commit(&[&parts[0], &parts[1], &parts[2]], &SUMS[4..7])?);
 
         // Round 4
         let xi: C::Fr = Transcript::default().scalars(&[alpha]).points::<C>(&points[4..]).challenge();
         let w = C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE);
-        let evaluations = self.span("evaluations", |own| {
+        let evaluations = self.span("evaluations", |_| {
             let [a, b, c, z] = [0, 1, 2, 3].map(|i| &polynomials[i]);
-            let [s1, s2] = &own.key.permutation;
+            let [s1, s2] = &of.permutation;
             Ok([
                 evaluate(a, xi),
                 evaluate(b, xi),
@@ -241,13 +243,13 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         let mut wxiw = polynomials.pop().unwrap_or_default();
         drop(polynomials);
         _ = self.span("division", |_| Ok(divide(&mut wxiw, xi * w)))?;
-        points.extend(self.commit(&[&wxi, &wxiw], 7)?);
+        points.extend(self.commit(&[&wxi, &wxiw], &SUMS[7..])?);
         let points = points.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected nine commitments"))?;
         Ok(Proof { points, evaluations: evaluations.map(C::canonical) })
     }
 
     /// Work of the host with its time.
-    fn span<T>(&mut self, name: &'static str, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn span<T>(&mut self, name: &'static str, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         self.request.check()?;
         let begun = std::time::Instant::now();
         let result = work(self);
@@ -256,7 +258,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     /// The polynomial of the public values: - sum x_i L_i.
-    fn publics(&self, publics: &[C::Fr]) -> Result<Vec<Mont>> {
+    pub(crate) fn publics(&self, publics: &[C::Fr]) -> Result<Vec<Mont>> {
         let mut values = memory::filled(OP, self.key.shape.domain, C::Fr::ZERO)?;
         values.iter_mut().zip(publics).for_each(|(value, x)| *value = -*x);
         Ok(self.interpolate(&values, 0)?.iter().map(|c| C::mont(*c)).collect())
@@ -270,7 +272,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         parts: &[Vector<C::Fr>; 3],
     ) -> Result<Vector<C::Fr>> {
         let (n, backend) = (self.key.shape.domain, self.backend);
-        let [k1, k2] = self.key.verifying.k;
+        let [k1, k2] = self.key.k;
         let &At { beta, gamma, alpha, xi, v, evaluations: [a, b, c, s1, s2, zw], .. } = at;
         let xin = xi.pow([n as u64]);
         let zh = xin - C::Fr::ONE;

@@ -140,10 +140,12 @@ pub(crate) enum Plonk {
 pub(crate) enum Fflonk {
     /// As tandem setup --protocol fflonk
     Setup(Setup),
+    /// As tandem prove
+    Prove(Prove),
+    /// As tandem fullprove
+    Fullprove(Fullprove),
     /// As tandem verify
     Verify(Verify),
-    #[command(external_subcommand)]
-    Other(Vec<OsString>),
 }
 
 /// snarkjs zkey
@@ -251,7 +253,8 @@ impl Snarkjs {
             Snarkjs::File { what: Info::Other(words) } => return Err(other("file", &words)),
             Snarkjs::Fflonk { what: Fflonk::Setup(a) } => Command::Setup(a.of(Protocol::Fflonk)),
             Snarkjs::Fflonk { what: Fflonk::Verify(a) } => Command::Verify(a),
-            Snarkjs::Fflonk { what: Fflonk::Other(words) } => return Err(of_fflonk(&words)),
+            Snarkjs::Fflonk { what: Fflonk::Prove(a) } => Command::Prove(a),
+            Snarkjs::Fflonk { what: Fflonk::Fullprove(a) } => Command::Fullprove(a),
             Snarkjs::Powersoftau(words) => return Err(other("powersoftau", &words.words)),
         })
     }
@@ -267,13 +270,6 @@ impl Setup {
 
 fn other(group: &str, words: &[OsString]) -> Failure {
     Failure::input(format!("tandem has no such command; snarkjs has: npx snarkjs {group}{}", joined(words)))
-}
-
-fn of_fflonk(words: &[OsString]) -> Failure {
-    Failure::input(format!(
-        "tandem sets FFLONK up and verifies it, and makes no such proofs; snarkjs does: npx snarkjs fflonk{}",
-        joined(words)
-    ))
 }
 
 /// Of `zkey verify [r1cs|init] FILE PTAU ZKEY`.
@@ -311,7 +307,7 @@ fn quoted(word: &std::ffi::OsStr) -> String {
 }
 
 /// Words of theirs, and ours.
-pub(crate) const TABLE: [(&str, &str); 21] = [
+pub(crate) const TABLE: [(&str, &str); 20] = [
     ("groth16 prove ZKEY WTNS PROOF PUBLIC", "prove ZKEY WTNS PROOF PUBLIC"),
     ("groth16 fullprove INPUT WASM ZKEY PROOF PUBLIC", "fullprove INPUT WASM ZKEY PROOF PUBLIC"),
     ("groth16 verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
@@ -329,8 +325,7 @@ pub(crate) const TABLE: [(&str, &str); 21] = [
     ("plonk setup R1CS PTAU ZKEY", "setup --protocol plonk --ptau PTAU"),
     ("plonk prove, plonk fullprove, plonk verify", "prove, fullprove, verify"),
     ("fflonk setup R1CS PTAU ZKEY", "setup --protocol fflonk --ptau PTAU"),
-    ("fflonk verify VKEY PUBLIC PROOF", "verify VKEY PUBLIC PROOF"),
-    ("fflonk prove, fflonk fullprove", "none *"),
+    ("fflonk prove, fflonk fullprove, fflonk verify", "prove, fullprove, verify"),
     ("prover ZKEY WTNS PROOF PUBLIC (rapidsnark)", "prove ZKEY WTNS PROOF PUBLIC"),
     ("verifier VKEY PUBLIC PROOF (rapidsnark)", "verify VKEY PUBLIC PROOF"),
 ];

@@ -132,7 +132,7 @@ fn eddsa_poseidon() {
     check("eddsa", ("tests/e2e/circuits/eddsa.circom", "bn128"), 15, &input, Theirs::Proves);
 }
 
-/// FFLONK: snarkjs makes the same keys, and its proofs are accepted.
+/// FFLONK: snarkjs makes the same keys, accepts our proofs, and its proofs are accepted here.
 #[test]
 fn fflonk() {
     let field = json!({"a": "123456789012345678901234567890", "b": "0xfedcba9876543210fedcba9876543210"});
@@ -152,13 +152,25 @@ fn fflonk() {
         run(0, &["setup", "--protocol", "fflonk", "--ptau", text(&ptau), r1cs, &file("ours.zkey")]);
         run(0, &["export-vkey", &file("ours.zkey"), &file("ours.vkey.json")]);
         run(0, &["witness", wasm, &file("input.json"), &file("ours.wtns")]);
-        let jobs = json!([
-            ["fflonkSetup", r1cs, text(&ptau), file("theirs.zkey")],
-            ["vkey", file("ours.zkey"), file("theirs.vkey.json")],
-            ["fflonkProve", file("ours.zkey"), file("ours.wtns"), file("proof.json"), file("public.json")],
-        ]);
+        let proof = |device: &str| file(&format!("{}.proof.json", device.replace(':', "")));
+        let devices = ["cpu", "sim:2", "sim:3"];
+        for device in devices {
+            let files = [&file("ours.zkey"), &file("ours.wtns"), &proof(device), &file("ours.public.json")];
+            run(0, &[&["fflonk", "prove", "--device", device][..], &files.map(String::as_str)].concat());
+        }
+        let mut jobs = vec![
+            json!(["fflonkSetup", r1cs, text(&ptau), file("theirs.zkey")]),
+            json!(["vkey", file("ours.zkey"), file("theirs.vkey.json")]),
+            json!(["fflonkProve", file("ours.zkey"), file("ours.wtns"), file("proof.json"), file("public.json")]),
+            json!(["calldata", proof("cpu"), file("ours.public.json")]),
+        ];
+        let verified = |d| json!(["fflonkVerify", file("theirs.vkey.json"), file("ours.public.json"), proof(d)]);
+        jobs.extend(devices.map(verified));
         let script = root().join("tests/e2e/reference.mjs");
-        node(&[text(&script), &jobs.to_string()]);
+        let results: Value = serde_json::from_str(&node(&[text(&script), &json!(jobs).to_string()])).unwrap();
+        let (ours, _) = run(0, &["calldata", &file("ours.public.json"), &proof("cpu")]);
+        assert_eq!(results, json!([null, null, null, ours.trim_end(), true, true, true]), "{name}");
+        assert_eq!(read_json(&folder.join("ours.public.json")), read_json(&folder.join("public.json")));
         assert!(fs::read(file("ours.zkey")).unwrap() == fs::read(file("theirs.zkey")).unwrap(), "{name}");
         assert_eq!(read_json(&folder.join("ours.vkey.json")), read_json(&folder.join("theirs.vkey.json")));
         let verify =

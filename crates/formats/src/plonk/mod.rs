@@ -262,7 +262,7 @@ impl<'a, C: Curve> PlonkZkey<'a, C> {
         let permutation = polynomials::<C>(sections.permutation, n, 3)?;
         Ok(Self {
             header,
-            additions: additions::<C>(sections.additions, &header)?,
+            additions: additions::<C>(sections.additions, header.n_vars - header.n_additions)?,
             maps: [map(a)?, map(b)?, map(c)?],
             selectors: [one(q0)?, one(q1)?, one(q2)?, one(q3)?, one(q4)?],
             permutation: [permutation[0], permutation[1], permutation[2]],
@@ -278,11 +278,11 @@ fn at_entry(start: &Place, what: &'static str, index: usize, size: usize, proble
     FormatError::at(Place { index: Some((what, index as u64)), offset, ..start.clone() }, problem)
 }
 
-fn additions<'a, C: Curve>(mut section: Reader<'a>, header: &PlonkHeader<C>) -> Result<Unaligned<'a, Addition>> {
+/// Additions to `own` signals of the circuit.
+pub(crate) fn additions<C: Curve>(mut section: Reader<'_>, own: u32) -> Result<Unaligned<'_, Addition>> {
     const SIZE: usize = size_of::<Addition>();
     let start = section.place();
     let bytes = section.take(section.rest(), "additions")?;
-    let own = header.n_vars - header.n_additions;
     let bad = bytes.par_chunks_exact(SIZE).with_min_len(1 << 10).enumerate().find_map_first(|(i, entry)| {
         let Addition { signals, .. } = bytemuck::pod_read_unaligned(entry);
         // What earlier additions made.
@@ -298,7 +298,7 @@ fn additions<'a, C: Curve>(mut section: Reader<'a>, header: &PlonkHeader<C>) -> 
     }
 }
 
-fn signals(mut section: Reader<'_>, n_vars: u32) -> Result<Unaligned<'_, u32>> {
+pub(crate) fn signals(mut section: Reader<'_>, n_vars: u32) -> Result<Unaligned<'_, u32>> {
     let start = section.place();
     let bytes = section.take(section.rest(), "signals")?;
     let signal = |entry: &[u8]| bytemuck::pod_read_unaligned::<u32>(entry);
@@ -310,7 +310,8 @@ fn signals(mut section: Reader<'_>, n_vars: u32) -> Result<Unaligned<'_, u32>> {
     Unaligned::new(bytes).ok_or_else(|| section.error("expected whole signals"))
 }
 
-fn polynomials<C: Curve>(mut section: Reader<'_>, domain: usize, count: usize) -> Result<Vec<Polynomial<'_>>> {
+/// Elements of the scalar field.
+pub(crate) fn elements<C: Curve>(mut section: Reader<'_>) -> Result<Unaligned<'_, Mont>> {
     const SIZE: usize = size_of::<Mont>();
     /// Elements that one task checks.
     const TASK: usize = 1 << 15;
@@ -324,7 +325,11 @@ fn polynomials<C: Curve>(mut section: Reader<'_>, domain: usize, count: usize) -
     if let Some(index) = bad {
         return Err(at_entry(&start, "element", index, SIZE, NOT_BELOW));
     }
-    let elements = Unaligned::<Mont>::new(bytes).ok_or_else(|| section.error("expected whole elements"))?;
+    Unaligned::<Mont>::new(bytes).ok_or_else(|| section.error("expected whole elements"))
+}
+
+fn polynomials<C: Curve>(section: Reader<'_>, domain: usize, count: usize) -> Result<Vec<Polynomial<'_>>> {
+    let elements = elements::<C>(section)?;
     let polynomial = |i: usize| {
         let own = elements.slice(5 * domain * i..5 * domain * (i + 1));
         Polynomial { coefficients: own.slice(0..domain), values: own.slice(domain..5 * domain) }

@@ -7,9 +7,13 @@
 //! C2(X) = Z(X^3) + X T1(X^3) + X^2 T2(X^3), where T1 Z_H = (Z - 1) L1 and T2 Z_H is what the permutation says
 //! ```
 
+mod key;
+mod prove;
 mod setup;
 mod verify;
 
+pub use key::{KeyView, ProvingKey};
+pub use prove::{prove_verified, Made};
 pub use setup::{setup, KeySink, Part};
 pub use verify::PreparedKey;
 
@@ -19,6 +23,9 @@ use tandem_ops::{Bn254, Canonical, Curve, NttField};
 
 pub(crate) type Fr = <Bn254 as Curve>::Fr;
 type G1 = P1<Bn254>;
+
+/// Rows behind all gates in which a proof hides its columns: the permutation leaves them where they are.
+const BLINDED_ROWS: usize = 2;
 
 /// Powers of tau of a key whose domain has so many rows: C2, blinded, is the longest polynomial.
 pub fn powers(domain: usize) -> usize {

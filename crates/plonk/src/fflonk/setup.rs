@@ -1,6 +1,6 @@
 //! Keys, of gates and powers of tau: that of snarkjs, for nothing is drawn.
 
-use super::{powers, Fr, VerifyingKey, G1};
+use super::{powers, Fr, VerifyingKey, BLINDED_ROWS, G1};
 use crate::gates::{Gates, Shape};
 use crate::setup::{commit, sigma, transformed, COSETS};
 use crate::{Error, PlonkBackend, Progress, Result, P2};
@@ -49,8 +49,6 @@ pub trait KeySink {
 const SELECTORS: [usize; 5] = [1, 2, 0, 3, 4];
 /// Places in C0 of QL, QR, QM, QO, QC, S1, S2 and S3.
 const IN_C0: [usize; 8] = [0, 1, 3, 2, 4, 5, 6, 7];
-/// Rows behind all gates in which a proof hides its columns: the permutation leaves them where they are.
-const BLINDED_ROWS: usize = 2;
 
 /// Makes the key of `gates` ([`Gates::of_fflonk`]) and hands it to `sink`; returns what verifies its proofs. `tau` are the [`powers`] of tau in G1
 /// that the key has, and tau in G2; they are checked. Holds some 800 bytes for each row beside the gates and the powers.

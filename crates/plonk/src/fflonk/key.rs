@@ -1,0 +1,102 @@
+//! Keys: as a file holds them, and resident on a backend.
+
+use super::{powers, Fr, VerifyingKey, G1};
+use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
+use crate::key::{check_signals, Core};
+use crate::{Error, PlonkBackend, Result};
+use tandem_ops::{Bn254, Curve, Mont, Unaligned};
+
+/// A proving key where it lies, in a file or in memory.
+#[derive(Clone)]
+pub struct KeyView<'a> {
+    /// Its sizes.
+    pub shape: Shape,
+    /// What verifies its proofs.
+    pub verifying: VerifyingKey,
+    /// How to make the signals that the circuit does not have.
+    pub additions: Unaligned<'a, Addition>,
+    /// The signal in each gate's columns.
+    pub maps: [Unaligned<'a, u32>; 3],
+    /// Coefficients of C0, eight for each row: they hold the selectors and the permutation.
+    pub c0: Unaligned<'a, Mont>,
+    /// [`powers`] of tau in G1.
+    pub powers: Unaligned<'a, G1>,
+}
+
+impl KeyView<'_> {
+    /// Checks that the parts have the sizes that the shape says, and that signals are in range.
+    ///
+    /// # Errors
+    /// [`Error::Key`] that names the first part that has not.
+    pub fn check_sizes(&self) -> Result<()> {
+        let Shape { publics, gates, domain, .. } = self.shape;
+        let most = log_domain_max::<Bn254>();
+        if !domain.is_power_of_two() || domain < DOMAIN_MIN || domain.ilog2() > most {
+            let problem = format!("domain of {domain} rows; expected a power of two from {DOMAIN_MIN} to 2^{most}");
+            return Err(Error::Key(problem));
+        }
+        if gates + super::BLINDED_ROWS > domain {
+            return Err(Error::Key(format!("{gates} gates in {domain} rows, of which two have none")));
+        }
+        if self.verifying.publics != publics || self.verifying.domain != domain {
+            return Err(Error::Key("the verification key is of another shape".into()));
+        }
+        let parts = [("C0", self.c0.len(), 8 * domain), ("powers of tau", self.powers.len(), powers(domain))];
+        for (name, has, expected) in parts {
+            if has != expected {
+                return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
+            }
+        }
+        check_signals(self.shape, &self.additions, &self.maps)
+    }
+
+    /// The coefficients of the polynomial at a place of C0.
+    fn polynomial(&self, place: usize) -> Result<Vec<Mont>> {
+        let mut own = tandem_ops::memory::reserve("load key", self.shape.domain)?;
+        own.extend(self.c0.iter().skip(place).step_by(8));
+        Ok(own)
+    }
+}
+
+/// Places in C0 of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3.
+const PLACES: [usize; 8] = [3, 0, 1, 2, 4, 5, 6, 7];
+
+/// A proving key in the memory of a backend's lanes, and what of it the host works with.
+pub struct ProvingKey<B: PlonkBackend<Bn254>> {
+    pub(super) core: Core<Bn254, B>,
+    pub(super) verifying: VerifyingKey,
+    /// Polynomials that C0 holds, by their places.
+    pub(super) of_c0: Vec<Vec<Fr>>,
+}
+
+impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
+    /// Loads a key onto the lanes of `backend` to make so many `proofs`, as a PLONK key is. The powers of tau are taken to be good
+    /// ([`tandem_proof::powers::check_powers`]).
+    ///
+    /// # Errors
+    /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
+    pub fn load(backend: &B, view: &KeyView<'_>, proofs: u64) -> Result<Self> {
+        view.check_sizes()?;
+        super::PreparedKey::new(&view.verifying)?;
+        let polynomials = PLACES.map(|place| view.polynomial(place));
+        let polynomials = polynomials.into_iter().collect::<Result<Vec<_>>>()?;
+        let of_c0 = |place: usize| Ok(view.polynomial(place)?.into_iter().map(Bn254::from_mont).collect());
+        let of_c0 = (0..8).map(of_c0).collect::<Result<Vec<Vec<Fr>>>>()?;
+        let slices: Vec<Unaligned<'_, Mont>> = polynomials.iter().map(|p| p.as_slice().into()).collect();
+        // Each proof takes four sums.
+        let core = Core::load(
+            backend,
+            (view.shape, view.verifying.k),
+            (view.additions, &view.maps),
+            &slices,
+            view.powers,
+            proofs.saturating_mul(4),
+        )?;
+        Ok(Self { core, verifying: view.verifying.clone(), of_c0 })
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> Shape {
+        self.core.shape
+    }
+}

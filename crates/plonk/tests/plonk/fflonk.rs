@@ -1,0 +1,223 @@
+//! FFLONK on circuits made up at random.
+
+use super::support::{blinding, powers, Random};
+use ark_ff::{Field, UniformRand};
+use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tandem_ops::cpu::Cpu;
+use tandem_ops::{Bn254, Canonical, Curve, Mont};
+use tandem_plonk::fflonk::*;
+use tandem_plonk::{Addition, Blinding, Error, Gates, Progress, Refusal, Request, Shape, Silent, Witness, P1};
+use zeroize::Zeroizing;
+
+type Fr = <Bn254 as Curve>::Fr;
+
+/// A key in memory.
+#[derive(Default)]
+struct Owned {
+    shape: Option<Shape>,
+    part: Option<Part>,
+    additions: Vec<Addition>,
+    maps: [Vec<u32>; 3],
+    powers: Vec<P1<Bn254>>,
+    c0: Vec<Mont>,
+    /// Elements of the other parts.
+    others: usize,
+}
+
+impl KeySink for Owned {
+    fn shape(&mut self, shape: Shape) -> tandem_plonk::Result<()> {
+        self.shape = Some(shape);
+        Ok(())
+    }
+    fn begin(&mut self, part: Part) -> tandem_plonk::Result<()> {
+        self.part = Some(part);
+        Ok(())
+    }
+    fn bytes(&mut self, bytes: &[u8]) -> tandem_plonk::Result<()> {
+        match self.part.unwrap() {
+            Part::Additions => self.additions.extend(bytemuck::pod_collect_to_vec::<u8, Addition>(bytes)),
+            Part::Map(column) => self.maps[column].extend(bytemuck::pod_collect_to_vec::<u8, u32>(bytes)),
+            Part::Powers => self.powers.extend(bytemuck::pod_collect_to_vec::<u8, P1<Bn254>>(bytes)),
+            Part::C0 => self.c0.extend(bytemuck::pod_collect_to_vec::<u8, Mont>(bytes)),
+            Part::Selector(_) | Part::Permutation(_) | Part::Lagrange => self.others += bytes.len() / size_of::<Mont>(),
+        }
+        Ok(())
+    }
+}
+
+fn made(circuit: &Random<Bn254>) -> (Owned, VerifyingKey) {
+    let gates = Gates::of_fflonk(circuit, &Silent).unwrap();
+    let (tau, x_2) = powers::<Bn254>(Fr::from(987_654_321_u64), tandem_plonk::fflonk::powers(gates.shape().domain));
+    let mut key = Owned::default();
+    let verifying = setup(&Cpu::new(1), &gates, (&tau, &x_2), &mut key, &Silent).unwrap();
+    (key, verifying)
+}
+
+fn view<'a>(key: &'a Owned, verifying: &VerifyingKey) -> KeyView<'a> {
+    KeyView {
+        shape: key.shape.unwrap(),
+        verifying: verifying.clone(),
+        additions: key.additions.as_slice().into(),
+        maps: [0, 1, 2].map(|i| key.maps[i].as_slice().into()),
+        c0: key.c0.as_slice().into(),
+        powers: key.powers.as_slice().into(),
+    }
+}
+
+/// Circuits of many shapes, at the borders of domains too: each proof verifies, and is the same on any number of lanes.
+#[test]
+fn proofs_of_random_circuits() {
+    for (constraints, publics, seed) in
+        [(1, 0, 1), (1, 1, 2), (2, 3, 3), (5, 2, 4), (9, 0, 5), (40, 5, 6), (100, 17, 7), (300, 1, 8)]
+    {
+        let circuit = Random::<Bn254>::new(constraints, publics, seed);
+        let (key, verifying) = made(&circuit);
+        let Shape { domain, gates, .. } = key.shape.unwrap();
+        assert!(gates + 2 <= domain && key.others == 5 * domain * (8 + publics.max(1)));
+        let verifier = PreparedKey::new(&verifying).unwrap();
+        let witness = circuit.witness();
+        let public = witness.values()[1..=publics].to_vec();
+        let mut first: Option<Proof> = None;
+        for lanes in 1..=4 {
+            let cpu = Cpu::new(lanes);
+            let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+            let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
+            assert_eq!(made.verdict, Ok(()), "{constraints} constraints, {lanes} lanes");
+            assert_eq!(verifier.verify(&public, &made.proof), Ok(()));
+            assert!(first.is_none_or(|proof| proof.to_bytes() == made.proof.to_bytes()), "{lanes} lanes");
+            assert_eq!(Proof::from_bytes(&made.proof.to_bytes()).unwrap().to_bytes(), made.proof.to_bytes());
+            first = Some(made.proof);
+        }
+    }
+}
+
+/// Each blinding scalar is in the first commitment that it is to hide: those of the columns in C1, those of Z in C2.
+#[test]
+fn every_blinding_scalar_is_used_where_it_belongs() {
+    let circuit = Random::<Bn254>::new(10, 1, 16);
+    let (key, verifying) = made(&circuit);
+    let verifier = PreparedKey::new(&verifying).unwrap();
+    let cpu = Cpu::new(1);
+    let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+    let witness = circuit.witness();
+    let mut rng = ChaCha8Rng::seed_from_u64(17);
+    let scalars: [Fr; 11] = std::array::from_fn(|_| Fr::rand(&mut rng));
+    let proof = |scalars: [Fr; 11]| {
+        let made =
+            prove_verified(&cpu, &key, &verifier, &witness, &Blinding::fixed(scalars), &Request::silent()).unwrap();
+        assert_eq!(made.verdict, Ok(()));
+        made.proof
+    };
+    let first = proof(scalars);
+    for (number, hides) in [0, 0, 0, 0, 0, 0, 1, 1, 1].into_iter().enumerate() {
+        let mut changed = scalars;
+        changed[number] += Fr::ONE;
+        let other = proof(changed);
+        let differs = first.points.iter().zip(&other.points).position(|(a, b)| a != b);
+        assert_eq!(differs, Some(hides), "b{}", number + 1);
+    }
+}
+
+#[test]
+fn witnesses_that_do_not_satisfy_are_told() {
+    let circuit = Random::<Bn254>::new(30, 2, 9);
+    let (key, verifying) = made(&circuit);
+    let verifier = PreparedKey::new(&verifying).unwrap();
+    let cpu = Cpu::new(1);
+    let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+    let good = circuit.witness();
+    let count = good.values().len();
+    for at in [1, 2, count - 20, count - 1] {
+        let mut values = good.values().to_vec();
+        values[at].0[0] ^= 1;
+        let witness = Witness::new(Zeroizing::new(values)).unwrap();
+        let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
+        assert_eq!(made.verdict, Err(Refusal::Equation), "value {at}");
+    }
+    let mut values = good.values().to_vec();
+    values.push(Canonical::default());
+    let witness = Witness::new(Zeroizing::new(values)).unwrap();
+    let error = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).err().unwrap();
+    assert!(matches!(error, Error::Witness(_)), "{error}");
+}
+
+#[test]
+fn parts_that_do_not_fit_together_are_refused() {
+    let circuit = Random::<Bn254>::new(20, 2, 13);
+    let (key, verifying) = made(&circuit);
+    let refused = |change: &dyn Fn(&mut KeyView<'_>), part: &str| {
+        let mut wrong = view(&key, &verifying);
+        change(&mut wrong);
+        let error = ProvingKey::load(&Cpu::new(1), &wrong, 1).err().unwrap().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    let Shape { domain, gates, .. } = key.shape.unwrap();
+    refused(&|k| k.shape.domain = 12, "domain of 12 rows");
+    refused(&|k| k.shape.domain = 4, "domain of 4 rows");
+    refused(&|k| k.shape.gates = domain - 1, "of which two have none");
+    refused(&|k| k.shape.gates = gates + 1, "a column");
+    refused(&|k| k.verifying.publics = 1, "of another shape");
+    refused(&|k| k.shape.publics = k.shape.variables, "of another shape");
+    refused(&|k| k.shape.additions += 1, "additions");
+    refused(&|k| k.c0 = k.c0.slice(0..8), "C0: 8; expected");
+    refused(&|k| k.powers = k.powers.slice(0..9), "powers of tau: 9; expected");
+    let high = vec![u32::MAX; gates];
+    let mut wrong = view(&key, &verifying);
+    wrong.maps[2] = high.as_slice().into();
+    assert!(wrong.check_sizes().unwrap_err().to_string().contains("names a signal above"));
+    let mut additions = key.additions.clone();
+    additions[0].signals[1] = key.shape.unwrap().variables as u32;
+    let mut wrong = view(&key, &verifying);
+    wrong.additions = additions.as_slice().into();
+    assert!(wrong.check_sizes().unwrap_err().to_string().contains("comes after it"));
+    // Powers of tau that are too few for a set-up, and of two secrets.
+    let gates = Gates::of_fflonk(&circuit, &Silent).unwrap();
+    let (mut tau, x_2) = powers::<Bn254>(Fr::from(5_u64), 9 * domain + 18);
+    let set_up = |tau: &[P1<Bn254>]| {
+        setup(&Cpu::new(1), &gates, (tau, &x_2), &mut Owned::default(), &Silent).err().unwrap().to_string()
+    };
+    assert!(set_up(&tau[1..]).contains("powers of tau; expected"));
+    tau.swap(7, 8);
+    assert!(set_up(&tau).contains("powers of tau"));
+}
+
+/// A listener that asks to stop after so many looks, and counts sums.
+struct StopAfter(AtomicUsize, [AtomicUsize; 2]);
+
+impl Progress for StopAfter {
+    fn start(&self, _: &'static str, total: u64) {
+        self.1[0].store(total as usize, Ordering::SeqCst);
+    }
+    fn advance(&self, units: u64) {
+        self.1[1].fetch_add(units as usize, Ordering::SeqCst);
+    }
+    fn cancelled(&self) -> bool {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+#[test]
+fn requests_end_where_they_are_cancelled_and_leave_the_key_usable() {
+    let circuit = Random::<Bn254>::new(20, 2, 13);
+    let (key, verifying) = made(&circuit);
+    let verifier = PreparedKey::new(&verifying).unwrap();
+    let cpu = Cpu::new(2);
+    let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+    let witness = circuit.witness();
+    let mut ends = 0;
+    for looks in 0..1000 {
+        let stop = StopAfter(looks.into(), Default::default());
+        let request = Request::new(tandem_ops::Timeline::none(), &stop);
+        match prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &request) {
+            Err(Error::Interrupted) => ends += 1,
+            Ok(made) => {
+                assert_eq!(made.verdict, Ok(()));
+                assert_eq!(stop.1.map(AtomicUsize::into_inner), [4, 4]);
+                break;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(ends > 40, "{ends}");
+}
