@@ -78,78 +78,102 @@ pub(crate) fn loads(topology: &Topology, request: &Request, rate: Ratio, steps: 
 
 /// The rate that a witness allows at most, in MB/s; an error where it proves nothing.
 pub fn bound(topology: &Topology, request: &Request, witness: &Witness) -> Result<Ratio> {
-    use Operation::{AllGather, AllReduce, AllToAll, Broadcast, Download, Reduce, ReduceScatter, Send, Upload};
-    let (job, _, root) = request.devices(topology)?;
-    let n = job.len() as i64;
+    let (job, _, _) = request.devices(topology)?;
     let capacity = capacities(topology, request)?;
-    let entering = |set: &BTreeSet<usize>| -> i64 {
-        capacity.iter().filter(|((a, b), _)| !set.contains(a) && set.contains(b)).map(|(_, c)| c).sum()
-    };
-    let leaving = |set: &BTreeSet<usize>| -> i64 {
-        capacity.iter().filter(|((a, b), _)| set.contains(a) && !set.contains(b)).map(|(_, c)| c).sum()
-    };
     match (request.operation, witness) {
-        (AllReduce, Witness::Parts(parts)) => {
-            // A GPU's data must reach all others: with t sets, t - 1 messages bring it together and t - 1 spread the sum.
-            let sets: Vec<BTreeSet<usize>> = parts.iter().map(|p| p.iter().copied().collect()).collect();
-            let holders = |d: &usize| sets.iter().filter(|s| s.contains(d)).count();
-            if sets.len() < 2
-                || job.iter().any(|d| holders(d) != 1)
-                || sets.iter().any(|s| !job.iter().any(|d| s.contains(d)))
-            {
-                return wrong("the sets of the bound do not split the job");
-            }
-            let all: i64 = sets.iter().map(entering).sum();
-            sized(Ratio::new(all.into(), 2 * (sets.len() as i128 - 1)))
+        (Operation::AllReduce, Witness::Parts(parts)) => bound_of_parts(&capacity, &job, parts),
+        (Operation::AllToAll, Witness::Prices(prices)) => {
+            bound_of_prices(&capacity, topology.devices().len(), &job, prices)
         }
-        (AllToAll, Witness::Prices(prices)) => {
-            let price: BTreeMap<(usize, usize), Ratio> = prices.iter().map(|&(a, b, p)| ((a, b), p)).collect();
-            if prices.iter().any(|p| p.2 < Ratio::ZERO) {
-                return wrong("a price of the bound is negative");
-            }
-            let mut all = Ratio::ZERO;
-            for (edge, c) in &capacity {
-                let p = price.get(edge).copied().unwrap_or(Ratio::ZERO);
-                all = sized(all.plus(sized(p.times(Ratio::whole(*c)))?))?;
-            }
-            let mut cost = Ratio::ZERO;
-            for &s in &job {
-                let far = sized(distances(&capacity, &price, topology.devices().len(), s))?;
-                for t in &job {
-                    let Some(d) = far[*t] else { return wrong("the prices do not cover every pair") };
-                    cost = sized(cost.plus(d))?;
-                }
-            }
-            sized(sized(all.over(cost))?.times(Ratio::whole(n)))
-        }
-        (_, Witness::Cut(inside)) => {
-            let set: BTreeSet<usize> = inside.iter().copied().collect();
-            let k = job.iter().filter(|d| set.contains(d)).count() as i64;
-            let carried = if request.operation.is_reversed() { entering(&set) } else { leaving(&set) };
-            let carried = Ratio::whole(carried);
-            let is_split = 0 < k && k < n;
-            let is_sound = match request.operation {
-                Broadcast | Reduce => set.contains(&root) && k < n,
-                Send => set.contains(&job[0]) && !set.contains(&job[1]),
-                Upload | Download => {
-                    let is_cpu = |d: &usize| topology.devices()[*d].kind == DeviceKind::Cpu;
-                    (0..topology.devices().len()).filter(is_cpu).all(|d| set.contains(&d)) && k < n
-                }
-                _ => is_split,
-            };
-            if !is_sound {
-                return wrong("the cut of the bound does not part the job");
-            }
-            let (times, over) = match request.operation {
-                AllGather | ReduceScatter => (n, k),
-                Upload | Download => (n, n - k),
-                AllToAll => (n, k * (n - k)),
-                _ => (1, 1),
-            };
-            sized(carried.times(sized(Ratio::new(times.into(), over.into()))?))
-        }
+        (_, Witness::Cut(inside)) => bound_of_cut(topology, request, &capacity, inside),
         _ => wrong("the bound is not of the operation's kind"),
     }
+}
+
+/// What all links into a set of devices carry together, in MB/s.
+fn entering(capacity: &BTreeMap<(usize, usize), i64>, set: &BTreeSet<usize>) -> i64 {
+    capacity.iter().filter(|((a, b), _)| !set.contains(a) && set.contains(b)).map(|(_, c)| c).sum()
+}
+
+/// What all links out of a set of devices carry together, in MB/s.
+fn leaving(capacity: &BTreeMap<(usize, usize), i64>, set: &BTreeSet<usize>) -> i64 {
+    capacity.iter().filter(|((a, b), _)| set.contains(a) && !set.contains(b)).map(|(_, c)| c).sum()
+}
+
+/// The bound on an allreduce by [`Witness::Parts`], sets of devices that split the job.
+fn bound_of_parts(capacity: &BTreeMap<(usize, usize), i64>, job: &[usize], parts: &[Vec<usize>]) -> Result<Ratio> {
+    // A GPU's data must reach all others: with t sets, t - 1 messages bring it together and t - 1 spread the sum.
+    let sets: Vec<BTreeSet<usize>> = parts.iter().map(|p| p.iter().copied().collect()).collect();
+    let holders = |d: &usize| sets.iter().filter(|s| s.contains(d)).count();
+    if sets.len() < 2 || job.iter().any(|d| holders(d) != 1) || sets.iter().any(|s| !job.iter().any(|d| s.contains(d)))
+    {
+        return wrong("the sets of the bound do not split the job");
+    }
+    let all: i64 = sets.iter().map(|set| entering(capacity, set)).sum();
+    sized(Ratio::new(all.into(), 2 * (sets.len() as i128 - 1)))
+}
+
+/// The bound on an all-to-all by [`Witness::Prices`], the dual of its linear program.
+fn bound_of_prices(
+    capacity: &BTreeMap<(usize, usize), i64>,
+    devices: usize,
+    job: &[usize],
+    prices: &[(usize, usize, Ratio)],
+) -> Result<Ratio> {
+    let price: BTreeMap<(usize, usize), Ratio> = prices.iter().map(|&(a, b, p)| ((a, b), p)).collect();
+    if prices.iter().any(|p| p.2 < Ratio::ZERO) {
+        return wrong("a price of the bound is negative");
+    }
+    let mut all = Ratio::ZERO;
+    for (edge, c) in capacity {
+        let p = price.get(edge).copied().unwrap_or(Ratio::ZERO);
+        all = sized(all.plus(sized(p.times(Ratio::whole(*c)))?))?;
+    }
+    let mut cost = Ratio::ZERO;
+    for &s in job {
+        let far = sized(distances(capacity, &price, devices, s))?;
+        for t in job {
+            let Some(d) = far[*t] else { return wrong("the prices do not cover every pair") };
+            cost = sized(cost.plus(d))?;
+        }
+    }
+    sized(sized(all.over(cost))?.times(Ratio::whole(job.len() as i64)))
+}
+
+/// The bound on any operation by [`Witness::Cut`], the devices on one side of a cut.
+fn bound_of_cut(
+    topology: &Topology,
+    request: &Request,
+    capacity: &BTreeMap<(usize, usize), i64>,
+    inside: &[usize],
+) -> Result<Ratio> {
+    use Operation::{AllGather, AllToAll, Broadcast, Download, Reduce, ReduceScatter, Send, Upload};
+    let (job, _, root) = request.devices(topology)?;
+    let n = job.len() as i64;
+    let set: BTreeSet<usize> = inside.iter().copied().collect();
+    let k = job.iter().filter(|d| set.contains(d)).count() as i64;
+    let carried = if request.operation.is_reversed() { entering(capacity, &set) } else { leaving(capacity, &set) };
+    let carried = Ratio::whole(carried);
+    let is_split = 0 < k && k < n;
+    let is_sound = match request.operation {
+        Broadcast | Reduce => set.contains(&root) && k < n,
+        Send => set.contains(&job[0]) && !set.contains(&job[1]),
+        Upload | Download => {
+            let is_cpu = |d: &usize| topology.devices()[*d].kind == DeviceKind::Cpu;
+            (0..topology.devices().len()).filter(is_cpu).all(|d| set.contains(&d)) && k < n
+        }
+        _ => is_split,
+    };
+    if !is_sound {
+        return wrong("the cut of the bound does not part the job");
+    }
+    let (times, over) = match request.operation {
+        AllGather | ReduceScatter => (n, k),
+        Upload | Download => (n, n - k),
+        AllToAll => (n, k * (n - k)),
+        _ => (1, 1),
+    };
+    sized(carried.times(sized(Ratio::new(times.into(), over.into()))?))
 }
 
 /// The least price of a way from `s` to every device (Bellman and Ford).

@@ -142,10 +142,42 @@ impl Best {
             *self = Self { bound: value / all, prices };
         }
     }
+
+    /// Considers [`FIRST`] rounds of prices, or as many as the clock allows: they begin at `slow` and rise where the cheapest trees meet. `None` where
+    /// there are no trees.
+    fn begin<T>(
+        &mut self,
+        slow: &[f64],
+        right: &[f64],
+        cheapest: &impl Fn(&[f64]) -> Option<Vec<Tree<T>>>,
+        clock: &Clock,
+    ) -> Option<()> {
+        let mut prices = slow.to_vec();
+        for _ in 0..FIRST {
+            let trees = cheapest(&prices)?;
+            self.consider(right, prices.clone(), &trees);
+            if clock.take((slow.len() * trees.len()) as u64).is_err() {
+                break;
+            }
+            let mut loads = vec![0.0; slow.len()];
+            trees.iter().flat_map(|t| &t.1).for_each(|&(i, n)| loads[i] += n as f64 * slow[i]);
+            let worst = loads.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+            prices.iter_mut().zip(loads).for_each(|(p, load)| *p *= 1.0 + 0.3 * load / worst);
+        }
+        Some(())
+    }
 }
 
 fn cost<T>(prices: &[f64], tree: &Tree<T>) -> f64 {
     tree.1.iter().map(|&(i, n)| prices[i] * n as f64).sum()
+}
+
+/// The rate at which one tree of each source runs together with the others; `None` where they take nothing.
+fn common_rate<T>(capacity: &[i64], trees: &[Tree<T>]) -> Option<f64> {
+    let mut loads = vec![0; capacity.len()];
+    trees.iter().flat_map(|t| &t.1).for_each(|&(i, n)| loads[i] += n);
+    let rates = capacity.iter().zip(loads).filter(|(_, load)| *load > 0).map(|(&c, load)| c as f64 / load as f64);
+    rates.min_by(f64::total_cmp)
 }
 
 /// What is in the basis of a row.
@@ -188,34 +220,18 @@ fn solve<T: Clone>(
         1e-7 * (1.0 + f64::from(seed >> 8) / f64::from(1u32 << 24))
     };
     // In units of what the first trees reach, so that what is sought is not small, however unlike the capacities are.
-    let mut loads = vec![0; edges];
-    newest.iter().flat_map(|t| &t.1).for_each(|&(i, n)| loads[i] += n);
-    let rates = capacity.iter().zip(loads).filter(|(_, load)| *load > 0).map(|(&c, load)| c as f64 / load as f64);
-    let unit = rates.min_by(f64::total_cmp)?;
+    let unit = common_rate(capacity, &newest)?;
     let exact: Vec<f64> = (0..m).map(|i| capacity.get(i).map_or(0.0, |&c| c as f64 / unit)).collect();
     let right: Vec<f64> = exact.iter().map(|c| c * (1.0 + little()) + 0.001 * little()).collect();
-    let mut inverse = vec![0.0; m * m];
-    (0..m).for_each(|i| inverse[i * m + i] = 1.0);
-    let mut state = State { inverse, value: right.clone(), basis: vec![Basic::Slack; m], m };
+    let mut state = State::unused(right.clone());
     let mut best = Best { bound: f64::INFINITY, prices: Vec::new() };
-    // Begins with a tree of each source, and with prices that rise where trees have met.
+    // Begins with a tree of each source.
     for (s, tree) in newest.iter().enumerate() {
         state.pivot(edges + s, Basic::Tree(s, tree.clone()), &column(edges + s, tree));
     }
     let all: Vec<(usize, i64)> = (edges..m).map(|i| (i, 1)).collect();
     state.exchange(Basic::Rate, &all)?;
-    let mut prices = slow.clone();
-    for _ in 0..FIRST {
-        let trees = cheapest(&prices)?;
-        best.consider(&right, prices.clone(), &trees);
-        if clock.take((edges * sources) as u64).is_err() {
-            break;
-        }
-        let mut loads = vec![0.0; edges];
-        trees.iter().flat_map(|t| &t.1).for_each(|&(i, n)| loads[i] += n as f64 * slow[i]);
-        let worst = loads.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        prices.iter_mut().zip(loads).for_each(|(p, load)| *p *= 1.0 + 0.3 * load / worst);
-    }
+    best.begin(&slow, &right, cheapest, clock)?;
     for _ in 0..MOST_WORK / (m * m) {
         if clock.take((m * m) as u64).is_err() {
             break;
@@ -261,6 +277,14 @@ fn column<T>(row: usize, tree: &Tree<T>) -> Vec<(usize, i64)> {
 }
 
 impl<T: Clone> State<T> {
+    /// Nothing runs: what is left of each row is all of it.
+    fn unused(value: Vec<f64>) -> Self {
+        let m = value.len();
+        let mut inverse = vec![0.0; m * m];
+        (0..m).for_each(|i| inverse[i * m + i] = 1.0);
+        Self { inverse, value, basis: vec![Basic::Slack; m], m }
+    }
+
     fn row(&self, i: usize) -> &[f64] {
         &self.inverse[i * self.m..(i + 1) * self.m]
     }
