@@ -54,6 +54,7 @@ impl<C: Curve> KeyView<'_, C> {
             let problem = format!("domain of {domain} rows; expected a power of two from {DOMAIN_MIN} to 2^{most}");
             return Err(Error::Key(problem));
         }
+        check_counts(shape)?;
         if self.verifying.publics != publics || self.verifying.domain != domain {
             return Err(Error::Key("the verification key is of another shape".into()));
         }
@@ -67,6 +68,18 @@ impl<C: Curve> KeyView<'_, C> {
     }
 }
 
+/// Checks that the counts of a shape are possible together.
+///
+/// # Errors
+/// [`Error::Key`].
+pub(crate) fn check_counts(shape: Shape) -> Result<()> {
+    let Shape { variables, publics, gates, domain, .. } = shape;
+    match publics >= variables || gates < publics || gates > domain || u32::try_from(shape.signals()).is_err() {
+        true => Err(Error::Key(format!("{publics} public signals, {variables} signals and {gates} gates"))),
+        false => Ok(()),
+    }
+}
+
 /// Checks that gates name signals that there are, and additions earlier ones.
 ///
 /// # Errors
@@ -76,10 +89,7 @@ pub(crate) fn check_signals(
     additions: &Unaligned<'_, Addition>,
     maps: &[Unaligned<'_, u32>; 3],
 ) -> Result<()> {
-    let Shape { variables, publics, gates, domain, .. } = shape;
-    if publics >= variables || gates < publics || gates > domain || u32::try_from(shape.signals()).is_err() {
-        return Err(Error::Key(format!("{publics} public signals, {variables} signals and {gates} gates")));
-    }
+    let Shape { variables, gates, .. } = shape;
     let lengths = maps.iter().map(|map| ("a column", map.len(), gates));
     for (name, has, expected) in lengths.chain([("additions", additions.len(), shape.additions)]) {
         if has != expected {

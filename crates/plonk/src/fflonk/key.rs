@@ -2,7 +2,7 @@
 
 use super::{powers, Fr, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
-use crate::key::{check_signals, Core};
+use crate::key::{check_counts, check_signals, Core};
 use crate::{Error, PlonkBackend, Result};
 use tandem_ops::{Bn254, Curve, Mont, Unaligned};
 
@@ -35,6 +35,7 @@ impl KeyView<'_> {
             let problem = format!("domain of {domain} rows; expected a power of two from {DOMAIN_MIN} to 2^{most}");
             return Err(Error::Key(problem));
         }
+        check_counts(self.shape)?;
         if gates + super::BLINDED_ROWS > domain {
             return Err(Error::Key(format!("{gates} gates in {domain} rows, of which two have none")));
         }

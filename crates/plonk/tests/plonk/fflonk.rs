@@ -158,7 +158,7 @@ fn parts_that_do_not_fit_together_are_refused() {
     refused(&|k| k.shape.gates = domain - 1, "of which two have none");
     refused(&|k| k.shape.gates = gates + 1, "a column");
     refused(&|k| k.verifying.publics = 1, "of another shape");
-    refused(&|k| k.shape.publics = k.shape.variables, "of another shape");
+    refused(&|k| k.shape.publics = k.shape.variables, "public signals");
     refused(&|k| k.shape.additions += 1, "additions");
     refused(&|k| k.c0 = k.c0.slice(0..8), "C0: 8; expected");
     refused(&|k| k.powers = k.powers.slice(0..9), "powers of tau: 9; expected");
