@@ -192,7 +192,7 @@ impl System<Bn254> for Fflonk {
     }
 
     fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
-        tandem_proof::powers::check_powers::<Bn254>(view.powers, &view.verifying.x_2, view.shape.domain, progress)
+        fflonk::check_powers(view.powers, &view.verifying.x_2, view.shape.domain, progress)
     }
 
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {

@@ -3,7 +3,7 @@
 use super::{powers, Fr, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
 use crate::key::{check_counts, check_signals, Core};
-use crate::{Error, PlonkBackend, Result};
+use crate::{Error, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Curve, Mont, Unaligned};
 
 /// A proving key where it lies, in a file or in memory.
@@ -59,6 +59,22 @@ impl KeyView<'_> {
     }
 }
 
+/// Checks the powers of tau of a key as [`tandem_proof::powers::check_powers`] does, and that neither tau^3 nor tau^4 is a row of the domain:
+/// C1 is made of values at tau^4 and C2 of values at tau^3, and where these are values of a row, nothing hides the witness.
+///
+/// # Errors
+/// [`Error::Key`] that names what is wrong; [`Error::Interrupted`]; [`Error::Backend`] where there is not enough memory.
+pub fn check_powers(powers: Unaligned<'_, G1>, x_2: &P2<Bn254>, domain: usize, progress: &dyn Progress) -> Result<()> {
+    tandem_proof::powers::check_powers::<Bn254>(powers, x_2, domain, progress)?;
+    for order in [3, 4] {
+        if powers.len() <= order * domain || powers.get(order * domain) == powers.get(0) {
+            let problem = format!("tau^{order} is a row of the domain: proofs would show values of their witness");
+            return Err(Error::Key(problem));
+        }
+    }
+    Ok(())
+}
+
 /// Places in C0 of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3.
 const PLACES: [usize; 8] = [3, 0, 1, 2, 4, 5, 6, 7];
 
@@ -72,7 +88,7 @@ pub struct ProvingKey<B: PlonkBackend<Bn254>> {
 
 impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
     /// Loads a key onto the lanes of `backend` to make so many `proofs`, as a PLONK key is. The powers of tau are taken to be good
-    /// ([`tandem_proof::powers::check_powers`]).
+    /// ([`check_powers`]).
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.

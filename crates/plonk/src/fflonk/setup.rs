@@ -1,11 +1,10 @@
 //! Keys, of gates and powers of tau: that of snarkjs, for nothing is drawn.
 
-use super::{powers, Fr, VerifyingKey, BLINDED_ROWS, G1};
+use super::{check_powers, powers, Fr, VerifyingKey, BLINDED_ROWS, G1};
 use crate::gates::{Gates, Shape};
 use crate::setup::{commit, sigma, transformed, COSETS};
 use crate::{Error, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{memory, Bn254, Curve, Mont, SplitMsm};
-use tandem_proof::powers::check_powers;
 
 /// Parts of a key, in the order in which they are made, which is that of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +65,7 @@ pub fn setup<B: PlonkBackend<Bn254>>(
     if tau.len() != powers(domain) {
         return Err(Error::Key(format!("{} powers of tau; expected {}", tau.len(), powers(domain))));
     }
-    check_powers::<Bn254>(tau.into(), x_2, domain, progress)?;
+    check_powers(tau.into(), x_2, domain, progress)?;
     progress.start("polynomials", 8 + publics.max(1) as u64);
     sink.shape(shape)?;
     sink.begin(Part::Additions)?;

@@ -5,7 +5,7 @@ use ark_ff::{Field, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bn254, Canonical, Curve, Mont};
+use tandem_ops::{Bn254, Canonical, Curve, Mont, NttField};
 use tandem_plonk::fflonk::*;
 use tandem_plonk::{Addition, Blinding, Error, Gates, Progress, Refusal, Request, Shape, Silent, Witness, P1};
 use zeroize::Zeroizing;
@@ -180,6 +180,22 @@ fn parts_that_do_not_fit_together_are_refused() {
     assert!(set_up(&tau[1..]).contains("powers of tau; expected"));
     tau.swap(7, 8);
     assert!(set_up(&tau).contains("powers of tau"));
+    // Roots of unity: of the domain, and such that tau^3 or tau^4 is in it.
+    let root = |log_n| <Bn254 as NttField>::root_of_unity(log_n).unwrap();
+    let roots = Roots::of(domain.ilog2()).unwrap();
+    for (secret, what) in [
+        (root(domain.ilog2()), "tau is a row"),
+        (roots.w3, "tau^3 is a row"),
+        // wr is in the domain, whose order three does not divide.
+        (roots.wr, "tau is a row"),
+        (root(domain.ilog2() + 2), "tau^4 is a row"),
+        (root(domain.ilog2() + 1), "tau^4 is a row"),
+    ] {
+        let (tau, x_2) = powers::<Bn254>(secret, 9 * domain + 18);
+        let made = setup(&Cpu::new(1), &gates, (&tau, &x_2), &mut Owned::default(), &Silent);
+        let error = made.err().unwrap().to_string();
+        assert!(error.contains(what), "{what}: {error}");
+    }
 }
 
 /// A listener that asks to stop after so many looks, and counts sums.
