@@ -1,4 +1,4 @@
-//! A PLONK key is refused, or all of it can be used; an FFLONK key likewise.
+//! A key of PLONK or FFLONK is refused, or all of it can be used.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

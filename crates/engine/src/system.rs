@@ -4,7 +4,7 @@ use crate::key::UNNAMED;
 use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
 use std::path::Path;
-use tandem_formats::plonk::Polynomial;
+use tandem_formats::plonk::{Addition, Polynomial};
 use tandem_formats::{FflonkHeader, FflonkZkey, PlonkZkey, Protocol, Zkey};
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
@@ -129,6 +129,18 @@ impl<C: Curve> System<C> for Groth16 {
     }
 }
 
+/// The sizes of a key of PLONK or FFLONK, of its signals with those of additions, additions, public signals, gates and rows.
+fn shape(counts: [u32; 5]) -> tandem_plonk::Shape {
+    let [signals, additions, publics, gates, domain] = counts.map(|count| count as usize);
+    // What reads a header checks it: there are fewer additions than signals.
+    tandem_plonk::Shape { variables: signals - additions, additions, publics, gates, domain }
+}
+
+/// Additions of a file, as the prover has them.
+fn additions(of_file: Unaligned<'_, Addition>) -> Result<Unaligned<'_, tandem_plonk::Addition>> {
+    Unaligned::new(of_file.as_bytes()).ok_or_else(|| Error::Internal("additions of a key are no whole ones".into()))
+}
+
 /// FFLONK.
 pub(crate) enum Fflonk {}
 
@@ -164,16 +176,15 @@ impl System<Bn254> for Fflonk {
         let zkey = FflonkZkey::parse(bytes).map_err(|e| e.in_file(path))?;
         let header = zkey.header;
         let (verifying, _) = fflonk_verifying(&header, path)?;
-        let additions = Unaligned::new(zkey.additions.as_bytes())
-            .ok_or_else(|| Error::Internal("additions of a key are no whole ones".into()))?;
+        let additions = additions(zkey.additions)?;
         work(&fflonk::KeyView {
-            shape: tandem_plonk::Shape {
-                variables: header.witness_values() as usize,
-                additions: header.n_additions as usize,
-                publics: header.n_public as usize,
-                gates: header.n_constraints as usize,
-                domain: header.domain_size as usize,
-            },
+            shape: shape([
+                header.n_vars,
+                header.n_additions,
+                header.n_public,
+                header.n_constraints,
+                header.domain_size,
+            ]),
             verifying,
             additions,
             maps: zkey.maps,
@@ -247,19 +258,18 @@ impl<C: Curve> System<C> for Plonk {
         let zkey = PlonkZkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
         let header = zkey.header;
         let verifying = plonk_verifying(&header);
-        let additions = Unaligned::new(zkey.additions.as_bytes())
-            .ok_or_else(|| Error::Internal("additions of a key are no whole ones".into()))?;
+        let additions = additions(zkey.additions)?;
         fn coefficients(polynomial: Polynomial<'_>) -> Unaligned<'_, Mont> {
             polynomial.coefficients
         }
         work(&tandem_plonk::KeyView {
-            shape: tandem_plonk::Shape {
-                variables: (header.n_vars - header.n_additions) as usize,
-                additions: header.n_additions as usize,
-                publics: header.n_public as usize,
-                gates: header.n_constraints as usize,
-                domain: header.domain_size as usize,
-            },
+            shape: shape([
+                header.n_vars,
+                header.n_additions,
+                header.n_public,
+                header.n_constraints,
+                header.domain_size,
+            ]),
             verifying,
             additions,
             maps: zkey.maps,

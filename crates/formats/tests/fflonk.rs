@@ -97,6 +97,12 @@ fn headers_that_lie() {
     refused(&with(COUNTS + 20 + 192 + 128, &[0xff; 32]), &["C0"]);
     refused(data!("mul.plonk.zkey"), &["this is a PLONK zkey file, expected an FFLONK zkey file"]);
     refused(data!("mul.zkey"), &["expected an FFLONK zkey file"]);
+    // A key over another curve, whose first section says FFLONK.
+    let mut other = data!("mul_bls.plonk.zkey").to_vec();
+    let kind = FileKind::ZkeyOf(OtherSystem::Plonk);
+    let first = Container::parse(&other, kind).unwrap().sections.iter().find(|s| s.id == 1).unwrap().offset;
+    other[first] = 10;
+    refused(&other, &["expected a key for bn254, the only curve that FFLONK has, found bls12-381"]);
 }
 
 #[test]

@@ -156,3 +156,34 @@ impl<C: Curve> Sums<C> {
         self.c.extend(other.c);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ark_bn254::G1Projective;
+    use ark_ff::AdditiveGroup;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use tandem_ops::Timeline;
+
+    #[derive(Default)]
+    struct Counts(AtomicU64);
+
+    impl crate::Progress for Counts {
+        fn advance(&self, units: u64) {
+            self.0.fetch_add(units, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_part_counts_once_when_its_sum_is_there() {
+        let counts = Counts::default();
+        let request = Request::new(Timeline::none(), &counts);
+        let done = || counts.0.load(Ordering::SeqCst);
+        let ready = Part::new(Pending::ready(G1Projective::ZERO), 5, &request);
+        assert_eq!(done(), 5);
+        let later = Part::new(Pending::new(|| Ok(G1Projective::ZERO)), 7, &request);
+        assert_eq!(done(), 5);
+        assert_eq!(total(G1Projective::ZERO, vec![ready, later], "MSM A", &request).unwrap(), G1Projective::ZERO);
+        assert_eq!(done(), 12);
+    }
+}

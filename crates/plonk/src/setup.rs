@@ -19,9 +19,9 @@ pub enum Part {
     Map(usize),
     /// A selector, by its number: n coefficients, then 4n values on the domain of 4n rows, as [`Mont`].
     Selector(usize),
-    /// S1, S2 and S3 likewise.
+    /// S1, S2 and S3, each as coefficients and values, as a selector.
     Permutation,
-    /// Lagrange polynomials likewise, one for each public signal, at least one.
+    /// Lagrange polynomials as coefficients and values: one for each public signal, at least one.
     Lagrange,
     /// Powers of tau in G1.
     Powers,

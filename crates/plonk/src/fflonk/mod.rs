@@ -91,9 +91,9 @@ pub struct Proof {
 }
 
 /// Names of a proof's points.
-pub const POINTS: [&str; 4] = ["C1", "C2", "W1", "W2"];
+pub(crate) const POINTS: [&str; 4] = ["C1", "C2", "W1", "W2"];
 /// Names of a proof's values.
-pub const EVALUATIONS: [&str; 16] =
+pub(crate) const EVALUATIONS: [&str; 16] =
     ["ql", "qr", "qm", "qo", "qc", "s1", "s2", "s3", "a", "b", "c", "z", "zw", "t1w", "t2w", "inv"];
 
 impl Proof {
