@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tandem_formats::{
-    plonk, zkey, FflonkFile, FflonkHeader, FileBytes, FormatError, PlonkFile, Protocol, RegularFile, ZkeyFile,
+    plonk, zkey, FflonkFile, FflonkHeader, FileBytes, FormatError, PlonkFile, PlonkHeader, Protocol, RegularFile,
+    ZkeyFile,
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
@@ -162,6 +163,18 @@ pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), For
         Protocol::Fflonk => FflonkHeader::parse(bytes).map(|_| CurveId::Bn254)?,
     };
     Ok((protocol, curve))
+}
+
+/// Bytes of device memory that the key in these bytes takes, as [`KeyInfo::device_bytes`] counts them.
+pub(crate) fn device_bytes(bytes: &[u8]) -> std::result::Result<u64, FormatError> {
+    let (protocol, curve) = kind(bytes)?;
+    Ok(match protocol {
+        Protocol::Groth16 => bytes.len() as u64,
+        Protocol::Plonk => with_curve!(curve, C => {
+            tandem_plonk::device_bytes::<C>(PlonkHeader::<C>::parse(bytes)?.domain_size as usize)
+        }),
+        Protocol::Fflonk => tandem_plonk::fflonk::device_bytes(FflonkHeader::parse(bytes)?.domain_size as usize),
+    })
 }
 
 /// What messages call a key without a file.

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
+use tandem_ops::with_curve;
 
 pub mod cache;
 mod calldata;
@@ -131,6 +132,18 @@ pub struct KeyInfo {
     pub domain: usize,
     /// Bytes of the file.
     pub file_bytes: u64,
+}
+
+impl KeyInfo {
+    /// Bytes of device memory that the key takes without tables of multiples, of all lanes together. A Groth16 key takes what its file does:
+    /// its points and matrices.
+    pub fn device_bytes(&self) -> u64 {
+        match self.protocol {
+            Protocol::Groth16 => self.file_bytes,
+            Protocol::Plonk => with_curve!(self.curve, C => tandem_plonk::device_bytes::<C>(self.domain)),
+            Protocol::Fflonk => tandem_plonk::fflonk::device_bytes(self.domain),
+        }
+    }
 }
 
 /// A proof that has been verified, and how it came about.

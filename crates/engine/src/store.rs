@@ -3,6 +3,7 @@
 mod cache;
 
 use crate::cache::Content;
+use crate::key::{device_bytes, UNNAMED};
 use crate::{key_info, Engine, Error, Key, KeyCheck, Progress, Result};
 use cache::{Cache, Refused};
 use std::collections::HashMap;
@@ -14,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// goes first, and never one that somebody has. Any number of threads may ask at once; who asks for a key that is being loaded waits for
 /// that load.
 ///
-/// A key counts with the bytes of its file, which is what its points and matrices take on the device. So that they take no more, the
-/// store loads keys without tables of multiples, as [`Engine::for_proofs`] does for one proof.
+/// A key counts with [`KeyInfo::device_bytes`](crate::KeyInfo::device_bytes). So that it takes no more, the store loads keys without tables
+/// of multiples, as [`Engine::for_proofs`] does for one proof.
 ///
 /// ```
 /// use tandem_engine::{DeviceChoice, Engine, KeyStore, Silent};
@@ -127,8 +128,8 @@ impl KeyStore {
         let known = self.known().get(name).cloned();
         let known = known.ok_or_else(|| Error::input(format!("no key is called '{name}'")))?;
         let bytes = match &known {
-            Known::File(path) => key_info(path)?.file_bytes,
-            Known::Bytes(bytes) => bytes.len() as u64,
+            Known::File(path) => key_info(path)?.device_bytes(),
+            Known::Bytes(bytes) => device_bytes(bytes).map_err(|e| e.in_file(Path::new(UNNAMED)))?,
         };
         let bytes = bytes.max(self.least_bytes);
         let load = || match &known {

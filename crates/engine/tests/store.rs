@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use support::{Files, Watchdog};
@@ -68,6 +69,38 @@ fn keys_come_and_go_within_the_budget() {
     let figures = [sizes[0], sizes[0] - 1].map(|bytes| bytes.to_string());
     assert!(error.code() == ErrorCode::OutOfMemory, "{error}");
     assert!(figures.iter().all(|figure| error.to_string().contains(figure)), "{error}");
+}
+
+/// Keys of PLONK and FFLONK take more than their files: the values of their polynomials on cosets, and less where these hold Lagrange
+/// polynomials. From a file and from bytes.
+#[test]
+fn keys_of_other_systems_count_with_what_they_take() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/data");
+    // Rows, and bytes of a row and of the powers of tau that there are more than rows.
+    for (file, bytes) in [
+        ("mul.plonk.zkey", 8 * 52 * 32 + (8 + 6) * 64),
+        ("mul_bls.plonk.zkey", 8 * 52 * 32 + (8 + 6) * 96),
+        ("mul.fflonk.zkey", 8 * 52 * 32 + (9 * 8 + 18) * 64),
+    ] {
+        let path = data.join(file);
+        let engine = || Engine::open(&DeviceChoice::Cpu).unwrap();
+        for is_file in [true, false] {
+            let get = |budget| {
+                let store = KeyStore::new(engine(), budget);
+                match is_file {
+                    true => store.add_file("key", &path).unwrap(),
+                    false => store.add_bytes("key", std::fs::read(&path).unwrap()).unwrap(),
+                }
+                store.get("key", &Silent).map(|key| (key.info().device_bytes(), store.used_bytes()))
+            };
+            assert_eq!(get(bytes).unwrap(), (bytes, bytes), "{file}");
+            let error = get(bytes - 1).unwrap_err();
+            assert!(
+                error.code() == ErrorCode::OutOfMemory && error.to_string().contains(&bytes.to_string()),
+                "{error}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -12,13 +12,18 @@ use std::marker::PhantomData;
 use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps};
 use zeroize::Zeroizing;
 
+/// Cosets of the domain that the quotient is computed on.
+pub(crate) const COSETS: usize = 4;
+/// Polynomials that a coset has the values of.
+pub(crate) const COSET_VALUES: usize = 11;
+
 /// What a coset needs of a key: values of its polynomials there.
 pub(crate) struct CosetKey<C: Curve, B: PlonkBackend<C>> {
     lane: Lane,
     /// By what the domain is multiplied.
     shift: C::Fr,
     /// Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1, X and 1.
-    values: Vec<B::Buf<Mont>>,
+    pub(crate) values: Vec<B::Buf<Mont>>,
 }
 
 /// The primitive 4n-th root of unity.
@@ -58,7 +63,7 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
         values.push(backend.upload(lane, &one)?);
         Ok(CosetKey { lane, shift, values })
     };
-    (0..4).map(coset).collect()
+    (0..COSETS).map(coset).collect()
 }
 
 /// What the permutation is evaluated with.

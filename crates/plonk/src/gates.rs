@@ -46,8 +46,13 @@ impl Shape {
 
     /// Powers of tau that a key has: blinding makes polynomials longer than the domain.
     pub fn powers(&self) -> usize {
-        self.domain + 6
+        powers(self.domain)
     }
+}
+
+/// Powers of tau of a key whose domain has so many rows.
+pub(crate) fn powers(domain: usize) -> usize {
+    domain + 6
 }
 
 /// One gate.

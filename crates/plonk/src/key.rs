@@ -1,8 +1,8 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::check::check_single_points;
-use crate::coset::{cosets, CosetKey};
-use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
+use crate::coset::{cosets, CosetKey, COSETS, COSET_VALUES};
+use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
 use crate::{Error, PlonkBackend, Result, P1, P2};
 use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
 
@@ -133,6 +133,23 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) cosets: Vec<CosetKey<C, B>>,
 }
 
+/// Polynomials that a key has the coefficients of on the device.
+const POLYNOMIALS: usize = 8;
+
+/// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
+/// polynomials, their values on cosets, and powers of tau.
+pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
+    bytes_with_powers::<C>(domain, powers(domain))
+}
+
+/// As [`device_bytes`], for so many powers of tau.
+pub(crate) fn bytes_with_powers<C: Curve>(domain: usize, powers: usize) -> u64 {
+    let vectors = (POLYNOMIALS + COSETS * COSET_VALUES) * size_of::<Mont>();
+    (domain as u64)
+        .saturating_mul(vectors as u64)
+        .saturating_add((powers as u64).saturating_mul(size_of::<P1<C>>() as u64))
+}
+
 pub(crate) const NATURAL: (Order, Order) = (Order::Natural, Order::Natural);
 
 /// A transform from natural order to natural order.
@@ -221,4 +238,32 @@ fn copied_ops(of: Unaligned<'_, Mont>) -> tandem_ops::Result<Vec<Mont>> {
     let mut values = memory::reserve("load key", of.len())?;
     values.extend(of.iter());
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::{owned, Random};
+    use tandem_ops::cpu::Cpu;
+    use tandem_ops::{Bls12_381, Bn254};
+
+    fn a_key_takes_what_is_said_of<C: Curve>() {
+        for (constraints, lanes) in [(1, 1), (9, 3), (40, 5)] {
+            let key = owned(&Random::<C>::new(constraints, 1, 30));
+            let view = key.view().unwrap();
+            let loaded = ProvingKey::load(&Cpu::new(lanes), &view, 1).unwrap();
+            let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values).chain(&loaded.core.polynomials);
+            let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
+            let bytes = (vectors + view.powers.as_bytes().len()) as u64;
+            assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
+        }
+    }
+
+    #[test]
+    fn a_key_takes_what_is_said() {
+        a_key_takes_what_is_said_of::<Bn254>();
+        a_key_takes_what_is_said_of::<Bls12_381>();
+        let more = crate::fflonk::device_bytes(8) - device_bytes::<Bn254>(8);
+        assert_eq!(more, 64 * (8 * 8 + 12));
+    }
 }

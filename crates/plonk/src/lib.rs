@@ -21,7 +21,7 @@ mod verify;
 
 pub use blinding::Blinding;
 pub use gates::{Addition, Gates, Shape};
-pub use key::{KeyView, ProvingKey, VerifyingKey};
+pub use key::{device_bytes, KeyView, ProvingKey, VerifyingKey};
 pub use prove::{prove_verified, Made, Proof};
 pub use tandem_proof::{Error, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
@@ -37,6 +37,13 @@ pub type P2<C> = <<C as Curve>::G2 as Group>::Point;
 pub trait PlonkBackend<C: Curve>: Backend + Ntt<C> + VecOps<C> + Msm<C::G1> {}
 
 impl<C: Curve, B> PlonkBackend<C> for B where B: Backend + Ntt<C> + VecOps<C> + Msm<C::G1> {}
+
+#[cfg(test)]
+extern crate self as tandem_plonk;
+#[cfg(test)]
+#[expect(dead_code, reason = "what the tests of the folder alone need")]
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 /// The example of the README is a test.
 #[cfg(doctest)]

@@ -71,6 +71,27 @@ pub struct PlonkHeader<C: Curve> {
     pub x_2: G2Point<C>,
 }
 
+impl<C: Curve> PlonkHeader<C> {
+    /// The header of the bytes of a key, whose sections have the lengths that it says. Their content is not looked at.
+    ///
+    /// # Errors
+    /// They are no PLONK key for the curve; a section has another length.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        Self::look(&Container::parse(bytes, KIND)?).map(|(header, _)| header)
+    }
+
+    fn look<'a>(file: &Container<'a>) -> Result<(Self, Sections<'a>)> {
+        let (curve, mut section) = header_for(file, Protocol::Plonk)?;
+        if curve != C::ID {
+            let problem = format!("expected a key for {}, found one for {curve}", C::ID);
+            return Err(FormatError::whole(problem, Some("use files made for one curve")));
+        }
+        let header = read_header::<C>(&mut section)?;
+        let sections = Sections::of(file, &header)?;
+        Ok((header, sections))
+    }
+}
+
 /// A polynomial of a key: coefficients, and values on a domain four times as large.
 #[derive(Clone, Copy)]
 pub struct Polynomial<'a> {
@@ -246,14 +267,7 @@ impl<'a, C: Curve> PlonkZkey<'a, C> {
     /// # Errors
     /// The first thing found that is not as the format says.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let file = Container::parse(bytes, KIND)?;
-        let (curve, mut section) = header_for(&file, Protocol::Plonk)?;
-        if curve != C::ID {
-            let problem = format!("expected a key for {}, found one for {curve}", C::ID);
-            return Err(FormatError::whole(problem, Some("use files made for one curve")));
-        }
-        let header = read_header::<C>(&mut section)?;
-        let sections = Sections::of(&file, &header)?;
+        let (header, sections) = PlonkHeader::<C>::look(&Container::parse(bytes, KIND)?)?;
         let [a, b, c] = sections.maps;
         let map = |section| signals(section, header.n_vars);
         let n = header.domain_size as usize;

@@ -2,7 +2,7 @@
 
 use super::{powers, Fr, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
-use crate::key::{check_counts, check_signals, Core};
+use crate::key::{bytes_with_powers, check_counts, check_signals, Core};
 use crate::{Error, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Curve, Mont, Unaligned};
 
@@ -73,6 +73,11 @@ pub fn check_powers(powers: Unaligned<'_, G1>, x_2: &P2<Bn254>, domain: usize, p
         }
     }
     Ok(())
+}
+
+/// Bytes of device memory, of all lanes together, that an FFLONK key of a `domain` of so many rows takes without tables of multiples.
+pub fn device_bytes(domain: usize) -> u64 {
+    bytes_with_powers::<Bn254>(domain, powers(domain))
 }
 
 /// Places in C0 of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3.

@@ -12,7 +12,7 @@ mod prove;
 mod setup;
 mod verify;
 
-pub use key::{check_powers, KeyView, ProvingKey};
+pub use key::{check_powers, device_bytes, KeyView, ProvingKey};
 pub use prove::{prove_verified, Made};
 pub use setup::{setup, KeySink, Part};
 pub use verify::PreparedKey;
