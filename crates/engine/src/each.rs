@@ -102,6 +102,10 @@ where
     ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
         self.load_each(proofs, |team, proofs| Team::<C>::load_plonk(team, view, proofs))
     }
+
+    fn points_pass(&self, view: &KeyView<'_, C>, progress: &dyn Progress) -> tandem_groth16::Result<bool> {
+        self.teams.first().map_or(Ok(false), |team| Team::<C>::points_pass(&**team, view, progress))
+    }
 }
 
 impl ReplicatedProver {

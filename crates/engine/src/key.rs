@@ -228,12 +228,16 @@ fn open_on<C: AnyCurve, S: System<C>>(
         let started = Instant::now();
         progress.start("hash key", 0);
         let content = Content::of(&bytes);
-        if check == KeyCheck::Always || !content.is_known() {
-            S::check(view, progress).map_err(|e| Error::prover(e, path))?;
+        let is_asked = check == KeyCheck::Always || !content.is_known();
+        let hashed = stage("check key", started);
+        // The device may be checking's, too; where it is being opened, that is waited for here.
+        let loader = loader()?;
+        let started = Instant::now();
+        if is_asked {
+            S::check(C::team(&*loader.team), view, progress).map_err(|e| Error::prover(e, path))?;
             content.remember();
         }
-        stages.push(stage("check key", started));
-        let loader = loader()?;
+        stages.push(Stage { seconds: hashed.seconds + started.elapsed().as_secs_f64(), ..hashed });
         Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader, content))
     })?;
     let file_bytes = bytes.len() as u64;

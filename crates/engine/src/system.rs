@@ -42,8 +42,8 @@ pub(crate) trait System<C: Curve>: Sized + 'static {
     fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// The sizes of a key.
     fn sizes(view: &Self::View<'_>) -> Sizes;
-    /// Checks all points of a key.
-    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()>;
+    /// Checks all points of a key, on the team's device where it is faster at that than the CPU.
+    fn check(team: &dyn Team<C>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()>;
     /// What verifies its proofs.
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier>;
     /// Loads a key to make so many proofs.
@@ -104,8 +104,13 @@ impl<C: Curve> System<C> for Groth16 {
         Sizes { variables, publics, domain }
     }
 
-    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
-        tandem_groth16::check::check_points(view, progress)
+    fn check(team: &dyn Team<C>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        match team.points_pass(view, progress) {
+            Ok(true) => Ok(()),
+            Err(tandem_groth16::Error::Interrupted) => Err(tandem_groth16::Error::Interrupted),
+            // The CPU says which point it is, or that the device erred.
+            Ok(false) | Err(_) => tandem_groth16::check::check_points(view, progress),
+        }
     }
 
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
@@ -202,7 +207,7 @@ impl System<Bn254> for Fflonk {
         Sizes { variables, publics, domain }
     }
 
-    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+    fn check(_: &dyn Team<Bn254>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
         fflonk::check_powers(view.powers, &view.verifying.x_2, view.shape.domain, progress)
     }
 
@@ -288,7 +293,7 @@ impl<C: Curve> System<C> for Plonk {
         Sizes { variables, publics, domain }
     }
 
-    fn check(view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+    fn check(_: &dyn Team<C>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
         tandem_proof::powers::check_powers::<C>(view.powers, &view.verifying.x_2, view.shape.domain, progress)
     }
 

@@ -7,10 +7,11 @@ use crate::witness::AnyValues;
 use crate::Progress;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tandem_groth16::check::points_pass;
 use tandem_groth16::{
     prove_staged, prove_verified, stage, Error, KeyView, Layout, ProvingKey, Request, Staged, Witness,
 };
-use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, ProofBackend, Span, Timeline};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, DeviceKind, HostBuf, Info, ProofBackend, Span, Timeline};
 use tandem_plonk::fflonk;
 use tandem_proof::Made;
 
@@ -87,6 +88,9 @@ pub(crate) trait Team<C: Curve>: FflonkTeam + Send + Sync {
         view: &tandem_plonk::KeyView<'_, C>,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>>;
+    /// Whether all points of a Groth16 key are good, as far as a GPU can tell ([`tandem_groth16::check::points_pass`]); `false` where there
+    /// is none.
+    fn points_pass(&self, view: &KeyView<'_, C>, progress: &dyn Progress) -> tandem_groth16::Result<bool>;
 }
 
 /// A proof to be made.
@@ -209,6 +213,14 @@ impl<C: Curve, B: ProofBackend<C> + ProofBackend<Bn254>> Team<C> for SingleProve
         let backend = self.backend();
         let key = self.owner.run(|| tandem_plonk::ProvingKey::load(&*backend, view, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
+    }
+
+    fn points_pass(&self, view: &KeyView<'_, C>, progress: &dyn Progress) -> tandem_groth16::Result<bool> {
+        let backend = self.backend();
+        match backend.info().kind {
+            DeviceKind::Cuda => self.owner.run(|| points_pass(&*backend, view, progress))?,
+            DeviceKind::Cpu | DeviceKind::Sim => Ok(false),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{Files, Watchdog};
 use tandem_conformance::{Step, Stepped};
-use tandem_engine::{Engine, ErrorCode, Proved, Silent};
+use tandem_engine::{Engine, ErrorCode, KeyCheck, Proved, Silent};
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::{prove, synthetic::Synthetic, Blinding, Layout, OwnedKey, ProvingKey, Request, Witness};
 use tandem_ops::Bn254;
@@ -91,6 +91,8 @@ fn is_on_device(proved: &Proved) -> bool {
 
 /// Steps of loading a key, and of that with a proof.
 fn steps(files: &Files) -> (u64, u64) {
+    // The device checks a key when it is loaded first.
+    files.load(&Faults::new(Step::Right, 0, 0).engine(false, Duration::ZERO)).unwrap();
     let none = Faults::new(Step::Right, 0, 0);
     let engine = none.engine(false, Duration::ZERO);
     let key = files.load(&engine).unwrap();
@@ -154,6 +156,53 @@ fn every_step_may_fail() {
     }
     // The faults did strike.
     assert!(wrong > 20 && reopened > all && refused > all, "{wrong} {reopened} {refused} of {all}");
+}
+
+/// A device that errs while it checks a key refuses no good one and lets no bad one pass: the CPU has the last word.
+#[test]
+fn a_device_that_errs_in_the_check_of_a_key() {
+    let _bound = Watchdog::new("the check", Duration::from_secs(200));
+    let files = Files::new(3);
+    let load = |faults: &Faults| {
+        let engine = faults.engine(true, Duration::ZERO);
+        engine.load_key(&files.at("zkey"), KeyCheck::Always, &Silent).map(drop).map_err(|e| e.to_string())
+    };
+    let steps = |check| {
+        let none = Faults::new(Step::Right, 0, 0);
+        none.engine(false, Duration::ZERO).load_key(&files.at("zkey"), check, &Silent).unwrap();
+        none.steps()
+    };
+    assert_eq!(load(&Faults::new(Step::Right, 0, 0)), Ok(()));
+    let of_check = steps(KeyCheck::Always) - steps(KeyCheck::Once);
+    // Two sections, and for each of five rounds factors and sums.
+    assert!(of_check >= 2 + 5 * 3, "{of_check}");
+    let faults = |first| [Step::OutOfMemory, Step::Broken, Step::Wrong].map(|step| Faults::new(step, first, 1));
+    for faults in (0..of_check).flat_map(faults) {
+        assert_eq!(load(&faults), Ok(()), "{:?} at {}", faults.step, faults.first);
+    }
+    // B2 of the last wire is another point of its group.
+    let mut bytes = std::fs::read(files.at("zkey")).unwrap();
+    let points = section(&bytes, 7);
+    bytes.copy_within(points.start..points.start + 128, points.end - 128);
+    std::fs::write(files.at("zkey"), bytes).unwrap();
+    let refused = load(&Faults::new(Step::Right, 0, 0)).unwrap_err();
+    assert!(refused.contains("of section B2 (7) do not belong together"), "{refused}");
+    for faults in (0..of_check).flat_map(faults) {
+        assert_eq!(load(&faults), Err(refused.clone()), "{:?} at {}", faults.step, faults.first);
+    }
+}
+
+/// Where a section of a `.zkey` lies.
+fn section(zkey: &[u8], wanted: u32) -> std::ops::Range<usize> {
+    let mut at = 12;
+    loop {
+        let id = u32::from_le_bytes(zkey[at..at + 4].try_into().unwrap());
+        let len = u64::from_le_bytes(zkey[at + 4..at + 12].try_into().unwrap()) as usize;
+        if id == wanted {
+            return at + 12..at + 12 + len;
+        }
+        at += 12 + len;
+    }
 }
 
 #[test]

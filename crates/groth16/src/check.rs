@@ -4,6 +4,7 @@
 //! no infinity (docs/design/key-trust.md). Those of the sections are many, so that their check is asked for.
 
 mod absent;
+mod lanes;
 mod sections;
 
 use crate::{Error, KeyPoints, KeyView, Progress, Result};
@@ -14,6 +15,7 @@ use sections::Sections;
 use tandem_ops::{Curve, Group};
 use tandem_proof::points::{check_curve, check_finite};
 
+pub use lanes::points_pass;
 pub use tandem_proof::points::{check_point, Fault};
 
 /// Whether two points are the same multiple of their groups' generators.

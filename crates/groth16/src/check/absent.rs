@@ -5,6 +5,7 @@
 
 use crate::{Error, KeyView, Result, P1};
 use ark_ec::AffineRepr;
+use rayon::prelude::*;
 use tandem_ops::{Curve, Group, SparseRows, Unaligned};
 
 /// What a matrix says of a wire's column.
@@ -40,17 +41,18 @@ fn named(matrix: &SparseRows) -> Vec<Named> {
 }
 
 /// Refuses the first point that is infinity and should not be, or the reverse.
-fn compare<C: Curve>(section: &str, points: Unaligned<'_, P1<C>>, expected: impl Fn(usize) -> Named) -> Result<()> {
-    for (i, point) in points.iter().enumerate() {
-        let is_infinity = C::G1::to_ark(&point).is_zero();
-        let why = match (is_infinity, expected(i)) {
-            (true, Named::Surely) => "is the point at infinity, but the circuit uses its wire",
-            (false, Named::Never) => "is not the point at infinity, but the circuit does not use its wire",
-            _ => continue,
-        };
-        return Err(Error::Key(format!("point {i} of section {section} {why}")));
-    }
-    Ok(())
+fn compare<C: Curve>(
+    section: &str,
+    points: Unaligned<'_, P1<C>>,
+    expected: impl Fn(usize) -> Named + Sync,
+) -> Result<()> {
+    let problem = |i: usize| match (C::G1::to_ark(&points.get(i)).is_zero(), expected(i)) {
+        (true, Named::Surely) => Some((i, "is the point at infinity, but the circuit uses its wire")),
+        (false, Named::Never) => Some((i, "is not the point at infinity, but the circuit does not use its wire")),
+        _ => None,
+    };
+    let first = (0..points.len()).into_par_iter().with_min_len(1 << 12).find_map_first(problem);
+    first.map_or(Ok(()), |(i, why)| Err(Error::Key(format!("point {i} of section {section} {why}"))))
 }
 
 /// Checks that points are infinity where the matrices say so, and nowhere else. The sizes have been checked, and that B is the

@@ -71,6 +71,20 @@ pub(super) fn combination<G: Group>(
 /// A section and its name.
 type Section<'a, 'n, G> = (&'n str, Unaligned<'a, <G as Group>::Point>);
 
+/// What looks at one point.
+type Look<'a, P> = &'a dyn Fn(&P) -> std::result::Result<(), Fault>;
+
+/// Refuses the first point of a range that `look` refuses.
+fn find_bad<P: tandem_ops::Wire>(
+    name: &str,
+    points: Unaligned<'_, P>,
+    range: Range<usize>,
+    look: Look<'_, P>,
+) -> Result<()> {
+    let bad = range.into_iter().find_map(|i| look(&points.get(i)).err().map(|fault| (i, fault)));
+    bad.map_or(Ok(()), |(i, fault)| Err(Error::Key(format!("point {i} of section {name} {fault}"))))
+}
+
 /// Checks of the sections of one key.
 pub(super) struct Sections<'a> {
     seed: [u8; 32],
@@ -116,6 +130,20 @@ impl<'a> Sections<'a> {
         self.sums::<G>((name, points), false).map(drop)
     }
 
+    /// Checks that all points of a section satisfy the curve's equation, and no more.
+    ///
+    /// # Errors
+    /// As [`Sections::check`].
+    pub(super) fn equations<G: Group>(&self, name: &str, points: Unaligned<'_, G::Point>) -> Result<()> {
+        let check_chunk = |chunk| {
+            if self.progress.cancelled() {
+                return Err(Error::Interrupted);
+            }
+            find_bad(name, points, self.range_of(chunk, points.len()), &check_curve::<G>)
+        };
+        (0..points.len().div_ceil(self.chunk)).into_par_iter().try_for_each(check_chunk)
+    }
+
     /// Checks that all points of B are points of their groups and the same in both.
     ///
     /// # Errors
@@ -154,10 +182,7 @@ impl<'a> Sections<'a> {
 
     /// Checks a section's points, and returns the combination of each chunk's, if they are `wanted`.
     fn sums<G: Group>(&self, (name, points): Section<'_, '_, G>, wanted: bool) -> Result<Vec<G::Ark>> {
-        let find = |range: Range<usize>, check: &dyn Fn(&G::Point) -> std::result::Result<(), Fault>| {
-            let at = range.into_iter().find_map(|i| check(&points.get(i)).err().map(|fault| (i, fault)));
-            at.map_or(Ok(()), |(i, fault)| Err(Error::Key(format!("point {i} of section {name} {fault}"))))
-        };
+        let find = |range, check| find_bad(name, points, range, check);
         let check_chunk = |chunk| {
             if self.progress.cancelled() {
                 return Err(Error::Interrupted);

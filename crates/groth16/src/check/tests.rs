@@ -1,6 +1,6 @@
+use super::lanes::Factors;
 use super::sections::{combination, is_whole_curve, ROUNDS};
 use super::*;
-use ark_ec::models::CurveConfig;
 use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, BigInteger, Field, PrimeField, UniformRand};
@@ -17,17 +17,9 @@ fn multiples<G: Group>(count: usize) -> Vec<G::Point> {
     crate::setup::sequence::<G>(count)
 }
 
-/// The least factor of the cofactor, above 1, by trial.
-fn least_factor_by_trial<G: Group>() -> Option<u64> {
-    let cofactor = <<G::Ark as CurveGroup>::Config as CurveConfig>::COFACTOR;
-    let rest =
-        |q: u64| cofactor.iter().rev().fold(0u128, |rest, &limb| ((rest << 64) | u128::from(limb)) % u128::from(q));
-    (2..20_000).find(|&q| rest(q) == 0)
-}
-
 /// A point outside the subgroup is of an odd order modulo it, 3 or more: of three factors it cancels in one at most.
 fn rounds_are_enough<G: Group>(least: Option<u64>) {
-    assert_eq!(least_factor_by_trial::<G>(), least);
+    assert_eq!(lanes::least_factor::<G>(), least);
     assert_eq!(is_whole_curve::<G>(), least.is_none());
     assert!(least.is_none_or(|q| q >= 3));
     assert!(f64::from(TRITS * ROUNDS) * 3f64.log2() >= 64.0);
@@ -44,6 +36,47 @@ fn rounds_leave_a_chance_of_2_to_the_minus_64() {
     rounds_are_enough::<G2<Bn254>>(Some(10069));
     rounds_are_enough::<G1<Bls12_381>>(Some(3));
     rounds_are_enough::<G2<Bls12_381>>(Some(13));
+}
+
+/// Of the factors of 16 bits a point may take those of one residue modulo q.
+fn rounds_on_lanes<G: Group>(expected: u32) {
+    let rounds = lanes::rounds::<G>();
+    assert_eq!(rounds, expected);
+    if let Some(q) = lanes::least_factor::<G>() {
+        let most = (0..1 << 16).filter(|factor| factor % q == 0).count();
+        let chance = |rounds: u32| (most as f64 / f64::from(1 << 16)).powi(rounds as i32);
+        assert!(chance(rounds) <= 2f64.powi(-64) && chance(rounds - 1) > 2f64.powi(-64));
+    }
+}
+
+#[test]
+fn rounds_on_lanes_leave_a_chance_of_2_to_the_minus_64() {
+    rounds_on_lanes::<G1<Bn254>>(0);
+    rounds_on_lanes::<G2<Bn254>>(5);
+    rounds_on_lanes::<G1<Bls12_381>>(41);
+    rounds_on_lanes::<G2<Bls12_381>>(18);
+}
+
+/// All 16 bits of a factor are drawn, anew for each point, round and check; the last one too where their number is odd.
+#[test]
+fn factors_on_lanes_are_drawn_anew() {
+    for count in [1, 2, 3, (1 << 16) + 1, (1 << 17) - 1] {
+        let factors = [Factors::new(count).unwrap(), Factors::new(count).unwrap()];
+        let drawn: Vec<_> = factors.iter().flat_map(|f| [0, 1, 40].map(|round| f.of_round(round).unwrap())).collect();
+        assert_eq!(factors[0].of_round(40).unwrap(), drawn[2]);
+        for (i, one) in drawn.iter().enumerate() {
+            assert_eq!(one.len(), count);
+            assert!(one.iter().all(|k| k.0[0] < 1 << 16 && k.0[1..] == [0; 3]));
+            if count > 1000 {
+                let [all, any] = one.iter().fold([u64::MAX, 0], |[all, any], k| [all & k.0[0], any | k.0[0]]);
+                assert_eq!([all, any], [0, 0xffff]);
+                // Chunks differ, and rounds.
+                let last = one.len() - (1 << 16);
+                assert!(last == 1 || one[..last] != one[1 << 16..]);
+                assert!(drawn[..i].iter().all(|other| other != one));
+            }
+        }
+    }
 }
 
 /// A point of the curve, of an order that is not the subgroup's.

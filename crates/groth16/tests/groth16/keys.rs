@@ -53,9 +53,16 @@ impl<C: Curve> Parts<C> {
         }
     }
 
-    /// What the full check says of it.
+    /// What the full check says of it. The one with sums on lanes has the same verdict.
+    #[track_caller]
     fn check(&self) -> Option<String> {
-        check::check_points(&self.view(), &Silent).err().map(|e| e.to_string())
+        let said = check::check_points(&self.view(), &Silent).err().map(|e| e.to_string());
+        match check::points_pass(&Cpu::new(2), &self.view(), &Silent) {
+            Ok(passes) => assert_eq!(passes, said.is_none(), "{said:?}"),
+            Err(Error::Key(error)) => assert_eq!(said.as_deref(), Some(error.as_str())),
+            Err(error) => panic!("{error}"),
+        }
+        said
     }
 
     /// What each load says of it.
@@ -300,6 +307,7 @@ impl tandem_groth16::Progress for Stop {
 fn a_check_can_be_stopped() {
     let good = Parts::<Bn254>::of(&key(Synthetic { constraints: 6, publics: 1, dense: 0.5 }));
     assert!(matches!(check::check_points(&good.view(), &Stop), Err(Error::Interrupted)));
+    assert!(matches!(check::points_pass(&Cpu::new(1), &good.view(), &Stop), Err(Error::Interrupted)));
 }
 
 /// A field of a verification key.

@@ -1,0 +1,164 @@
+//! The check of a key with sums on a backend's lanes: for devices that sum many times faster than the host.
+//!
+//! Whether points lie in the subgroup of prime order is asked of random sums of a whole section, in which each point has a factor of
+//! [`FACTOR_BITS`] bits. A point outside is of an order modulo the subgroup that is no less than the least factor q of the cofactor: one
+//! residue of its factor at most takes the sum into the subgroup, so that a sum lets it pass with a chance of ceil(2^16 / q) / 2^16 or
+//! less. [`rounds`] of them leave a chance below 2^-64. Factors are small, so that a sum takes one window's work. The sums of B in both
+//! groups, each round weighed 2^16 times the one before, are those with factors of 16 bits a round: they say that B is the same in both.
+
+use super::sections::{is_whole_curve, Sections};
+use super::{absent, check_single_points, same_multiple};
+use crate::{Error, KeyView, Progress, Result};
+use ark_ec::models::CurveConfig;
+use ark_ec::CurveGroup;
+use ark_ff::AdditiveGroup;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use rayon::prelude::*;
+use tandem_ops::{memory, Canonical, Curve, Group, Msm, ProofBackend, SplitMsm, Unaligned};
+
+const OP: &str = "check points";
+
+/// Bits of a factor.
+const FACTOR_BITS: u32 = 16;
+
+/// Factors that one generator draws.
+const CHUNK: usize = 1 << 16;
+
+/// The least factor, above 1, of the cofactor; `None` where the subgroup is all of the curve.
+pub(super) fn least_factor<G: Group>() -> Option<u64> {
+    let cofactor = <<G::Ark as CurveGroup>::Config as CurveConfig>::COFACTOR;
+    let rest =
+        |q: u64| cofactor.iter().rev().fold(0, |rest: u128, &limb| ((rest << 64) | u128::from(limb)) % u128::from(q));
+    let found = || (2..1 << FACTOR_BITS).find(|&q| rest(q) == 0);
+    // A factor above the range of a point's factor would be hit by one of them.
+    (!is_whole_curve::<G>()).then(|| found().unwrap_or(1 << FACTOR_BITS))
+}
+
+/// Sums that leave a point outside the subgroup a chance below 2^-64; none where there is no such point.
+pub(super) fn rounds<G: Group>() -> u32 {
+    let range = f64::from(1u32 << FACTOR_BITS);
+    let chance = |q: u64| (range / q as f64).ceil() / range;
+    least_factor::<G>().map_or(0, |q| (64.0 / -chance(q).log2()).ceil() as u32)
+}
+
+/// Rounds that say whether B is the same in both groups.
+const ROUNDS_OF_BOTH: u32 = 64_u32.div_ceil(FACTOR_BITS);
+
+/// Whether all points of a key are what [`super::check_points`] asks for, by sums on all lanes of `backend`. Where some are not, or the
+/// device erred, it is `false`: [`super::check_points`] says which.
+///
+/// # Errors
+/// [`Error::Key`] for parts that do not fit together, and for a point that belongs to no wire; [`Error::Interrupted`];
+/// [`Error::Backend`].
+pub fn points_pass<C: Curve, B: ProofBackend<C>>(
+    backend: &B,
+    key: &KeyView<'_, C>,
+    progress: &dyn Progress,
+) -> Result<bool> {
+    key.check_sizes()?;
+    let sections = [key.a.len(), key.b1.len(), key.b2.len(), key.l.len(), key.h.len()];
+    progress.start(OP, (key.ic.len() + sections.iter().sum::<usize>()) as u64);
+    check_single_points(&key.points)?;
+    let host = Sections::new(progress)?;
+    // All of the few points of IC, and of the others the curve's equation: kernels take it for granted.
+    let equations = || -> Result<()> {
+        host.check::<C::G1>("IC (3)", key.ic)?;
+        host.equations::<C::G1>("A (5)", key.a)?;
+        host.equations::<C::G1>("B1 (6)", key.b1)?;
+        host.equations::<C::G2>("B2 (7)", key.b2)?;
+        host.equations::<C::G1>("C (8)", key.l)?;
+        host.equations::<C::G1>("H (9)", key.h)
+    };
+    let verdict = equations().and_then(|()| {
+        let (sums, absent) = rayon::join(|| sums_pass(backend, key, progress), || absent::check(key));
+        absent.and(sums)
+    });
+    match verdict {
+        Err(Error::Key(_)) => Ok(false),
+        other => other,
+    }
+}
+
+fn load<G: Group, B: Msm<G>>(backend: &B, points: Unaligned<'_, G::Point>) -> Result<SplitMsm<G, B>> {
+    Ok(SplitMsm::load(backend, backend.msm_lanes(points.len()), points, 1)?)
+}
+
+/// Whether all random sums are those of points of the groups, and those of B the same in both.
+fn sums_pass<C: Curve, B: ProofBackend<C>>(backend: &B, key: &KeyView<'_, C>, progress: &dyn Progress) -> Result<bool> {
+    let (in_g1, in_g2) = (rounds::<C::G1>(), rounds::<C::G2>());
+    let both = (load::<C::G1, B>(backend, key.b1)?, load::<C::G2, B>(backend, key.b2)?);
+    let others = match in_g1 {
+        0 => Vec::new(),
+        _ => vec![
+            (key.a.len(), load::<C::G1, B>(backend, key.a)?),
+            (key.l.len(), load(backend, key.l)?),
+            (key.h.len(), load(backend, key.h)?),
+        ],
+    };
+    let factors = Factors::new(key.shape.variables.max(key.shape.domain))?;
+    let mut all = (<C::G1 as Group>::Ark::ZERO, <C::G2 as Group>::Ark::ZERO);
+    for round in (0..in_g1.max(in_g2).max(ROUNDS_OF_BOTH)).rev() {
+        if progress.cancelled() {
+            return Err(Error::Interrupted);
+        }
+        let drawn = factors.of_round(round)?;
+        let scalars = both.0.upload(backend, &drawn[..key.b1.len()])?;
+        let sums = (both.0.sum(backend, &scalars)?, both.1.sum(backend, &scalars)?);
+        let asked = others.iter().filter(|_| round < in_g1).map(|(points, section)| -> Result<_> {
+            let scalars = section.upload(backend, &drawn[..*points])?;
+            Ok(section.sum(backend, &scalars)?)
+        });
+        let asked = asked.collect::<Result<Vec<_>>>()?;
+        let (one, other) = (sums.0.wait()?, sums.1.wait()?);
+        let mut are_good = (round >= in_g1 || is_good::<C::G1>(one)) && (round >= in_g2 || is_good::<C::G2>(other));
+        for sum in asked {
+            are_good &= is_good::<C::G1>(sum.wait()?);
+        }
+        if !are_good {
+            return Ok(false);
+        }
+        for _ in 0..FACTOR_BITS {
+            all = (all.0.double(), all.1.double());
+        }
+        all = (all.0 + one, all.1 + other);
+    }
+    progress.advance((key.a.len() + key.b1.len() + key.b2.len() + key.l.len() + key.h.len()) as u64);
+    Ok(same_multiple::<C>(all.0, all.1))
+}
+
+/// Whether a sum lies in the subgroup.
+fn is_good<G: Group>(sum: G::Ark) -> bool {
+    let point = G::from_ark(&sum.into_affine());
+    G::is_on_curve(&point) && G::is_in_subgroup(&point)
+}
+
+/// Factors of points, which whoever made the key does not know.
+pub(super) struct Factors {
+    seed: [u8; 32],
+    count: usize,
+}
+
+impl Factors {
+    pub(super) fn new(count: usize) -> Result<Self> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|e| Error::Random(e.to_string()))?;
+        Ok(Self { seed, count })
+    }
+
+    /// Those of a round: a point has the same one in every section.
+    pub(super) fn of_round(&self, round: u32) -> Result<Vec<Canonical>> {
+        let mut factors = memory::filled(OP, self.count, Canonical::default())?;
+        factors.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, factors)| {
+            let mut rng = ChaCha12Rng::from_seed(self.seed);
+            rng.set_stream(u64::from(round) << 32 | chunk as u64);
+            for pair in factors.chunks_mut(2) {
+                let drawn = rng.next_u32();
+                for (factor, half) in pair.iter_mut().zip([drawn & 0xffff, drawn >> 16]) {
+                    *factor = Canonical([u64::from(half), 0, 0, 0]);
+                }
+            }
+        });
+        Ok(factors)
+    }
+}
