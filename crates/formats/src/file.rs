@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use tandem_ops::memory::Pages;
 
 /// Bytes that one task reads: large enough to be worth a task, small enough to share the work out.
 const TASK_BYTES: usize = 4 << 20;
@@ -62,16 +63,16 @@ impl RegularFile {
     /// There is not enough memory; the file cannot be read, or changes meanwhile.
     pub fn read(&self) -> Result<FileBytes> {
         let len = self.len();
-        let no_room = |_| {
+        let no_room = || {
             FormatError::whole(format!("the file needs {len} bytes of memory, more than there is"), Some(MORE_MEMORY))
                 .in_file(&self.path)
         };
-        // Zeros of the operating system's, not written by us: the pages come with the bytes that are read into them.
-        let room = usize::try_from(len).map_err(drop).and_then(bytemuck::allocation::try_zeroed_slice_box);
-        let mut bytes = room.map_err(no_room)?;
-        self.read_at(&mut bytes, 0)?;
+        // Not written by us: the pages come with the bytes that are read into them.
+        let len = usize::try_from(len).map_err(|_| no_room())?;
+        let mut pages = Pages::zeros(len).ok_or_else(no_room)?;
+        self.read_at(&mut pages[..len], 0)?;
         self.unchanged()?;
-        Ok(FileBytes(bytes))
+        Ok(FileBytes { pages, len })
     }
 
     /// Fills `bytes` with what the file has from byte `offset` on, in parallel.
@@ -112,18 +113,21 @@ impl RegularFile {
 }
 
 /// The bytes of a whole file in memory.
-pub struct FileBytes(Box<[u8]>);
+pub struct FileBytes {
+    pages: Pages,
+    len: usize,
+}
 
 impl std::ops::Deref for FileBytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.pages[..self.len]
     }
 }
 
 impl std::fmt::Debug for FileBytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FileBytes({} bytes)", self.0.len())
+        write!(f, "FileBytes({} bytes)", self.len)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Host memory for what will be uploaded.
 
-use crate::{memory, Result, Wire};
-use memmap2::{Advice, MmapMut};
+use crate::memory::{self, Pages};
+use crate::{Result, Wire};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use zeroize::{Zeroize, Zeroizing};
@@ -74,14 +74,12 @@ impl<T: Wire> std::fmt::Debug for HostBuf<T> {
 /// Bytes that are overwritten before they are given back.
 struct Wiped<M: DerefMut<Target = [u8]>>(M);
 
-/// Pages of the system.
-fn pages(bytes: usize) -> Option<Wiped<MmapMut>> {
+/// Pages of the system, hidden as far as it allows: secrets are wiped all the same.
+fn pages(bytes: usize) -> Option<Wiped<Pages>> {
     // Whole words, at least one, so that they are aligned and overwritten as such.
-    let map = MmapMut::map_anon(bytes.max(1).checked_next_multiple_of(size_of::<u64>())?).ok()?;
-    // Neither is promised: secrets are wiped all the same.
-    _ = map.advise(Advice::DontDump);
-    _ = map.lock();
-    Some(Wiped(map))
+    let pages = Pages::zeros(bytes.max(1).checked_next_multiple_of(size_of::<u64>())?)?;
+    pages.hide();
+    Some(Wiped(pages))
 }
 
 impl<M: DerefMut<Target = [u8]> + Send + Sync> HostMemory for Wiped<M> {

@@ -4,7 +4,9 @@
 //! system does not give bounds nothing.
 
 use crate::{Error, Result};
+use memmap2::{Advice, MmapMut};
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
 /// Memory of the host as this process sees it, in bytes.
@@ -101,6 +103,39 @@ pub fn copied<T: Clone>(op: &'static str, values: &[T]) -> Result<Vec<T>> {
     let mut data = reserve(op, values.len())?;
     data.extend_from_slice(values);
     Ok(data)
+}
+
+/// Zeros in pages of their own, large ones where the system has them: to touch a gigabyte of small ones for the first time takes a tenth
+/// of a second and more, and as long to give them back.
+pub struct Pages(MmapMut);
+
+impl Pages {
+    /// So many bytes, of which the system makes memory when they are first touched; `None` where it promises no more.
+    pub fn zeros(bytes: usize) -> Option<Pages> {
+        let map = MmapMut::map_anon(bytes.max(1)).ok()?;
+        // A system without large pages serves as well.
+        _ = map.advise(Advice::HugePage);
+        Some(Pages(map))
+    }
+
+    /// Keeps them out of core dumps, and as far as the system allows (`ulimit -l`) out of swap.
+    pub(crate) fn hide(&self) {
+        _ = self.0.advise(Advice::DontDump);
+        _ = self.0.lock();
+    }
+}
+
+impl Deref for Pages {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for Pages {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
 }
 
 /// [`host`] with the files of `/proc` and `/sys` in another folder.

@@ -1,12 +1,16 @@
 use super::lanes::Factors;
 use super::sections::{combination, is_whole_curve, ROUNDS};
 use super::*;
+use crate::setup::{setup, Secret};
+use crate::synthetic::Synthetic;
+use crate::OwnedKey;
 use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, BigInteger, Field, PrimeField, UniformRand};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use tandem_ops::cpu::trits::{trit, MOST, TRITS};
+use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bls12_381, Bn254, Unaligned};
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
@@ -168,6 +172,37 @@ fn points_outside_the_subgroup_of_bn254() {
 fn points_outside_the_subgroup_of_bls12_381() {
     points_outside_are_found::<_, G1<Bls12_381>>(3);
     points_outside_are_found::<_, G2<Bls12_381>>(13);
+}
+
+/// Parts outside the subgroup that no pairing sees, as their order has nothing in common with its own, in either section of B.
+fn small_parts_of_b_are_found<C: Curve, P1, P2>(orders: (Option<u64>, u64))
+where
+    P1: SWCurveConfig,
+    P2: SWCurveConfig,
+    C::G1: Group<Ark = Projective<P1>>,
+    C::G2: Group<Ark = Projective<P2>>,
+{
+    let mut rng = ChaCha12Rng::from_seed([4; 32]);
+    let circuit = Synthetic { constraints: 6, publics: 1, dense: 0.5 };
+    let mut key = OwnedKey::<C>::default();
+    setup::<C>(&circuit, &Secret::from_seed([7; 32]), &mut key, &crate::Silent).unwrap();
+    let good = key.view().unwrap();
+    let passes = |view: &KeyView<'_, C>| points_pass(&Cpu::new(1), view, &crate::Silent).unwrap();
+    assert!(passes(&good));
+    let mut in_g1: Vec<_> = good.b1.iter().collect();
+    let mut in_g2: Vec<_> = good.b2.iter().collect();
+    if let Some(order) = orders.0 {
+        in_g1[2] = C::G1::from_ark(&(of_order::<P1>(order, &mut rng) + C::G1::to_ark(&in_g1[2])).into_affine());
+        assert!(!passes(&KeyView { b1: in_g1.as_slice().into(), ..good.clone() }));
+    }
+    in_g2[2] = C::G2::from_ark(&(of_order::<P2>(orders.1, &mut rng) + C::G2::to_ark(&in_g2[2])).into_affine());
+    assert!(!passes(&KeyView { b2: in_g2.as_slice().into(), ..good.clone() }));
+}
+
+#[test]
+fn small_parts_of_b() {
+    small_parts_of_b_are_found::<Bn254, _, _>((None, 10069));
+    small_parts_of_b_are_found::<Bls12_381, _, _>((Some(3), 13));
 }
 
 /// A point of order 3 passes one sum in three, and so one round in 2187.
