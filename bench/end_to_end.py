@@ -8,7 +8,7 @@
 circuits made up for the size, from a witness file on. "First" is the first use of a key, with an empty cache folder, which checks it;
 "later" the median of --runs more. The programs take turns, so that a busy machine is unfair to none. snarkjs runs at most three times.
 rapidsnark reads the witness that snarkjs computes, and its time is that of both. Every proof is verified with `tandem verify`. On GPUs
-the time of a bare CUDA context is measured beside, in a process that opens one and does nothing else.
+the time of a bare CUDA context is measured beside: of a process that opens one and ends, less that of one that does nothing.
 """
 import argparse
 import datetime
@@ -26,14 +26,11 @@ PACKAGES = os.path.join(ROOT, "tests/e2e/node_modules")
 CIPHERS = os.path.join(PACKAGES, "@reclaimprotocol/circom-symmetric-crypto/resources")
 SNARKJS = ["node", os.path.join(PACKAGES, "snarkjs/build/cli.cjs")]
 CIRCUITS = ["multiplier", "eddsa", "semaphore-20", "membership", "chacha20", "sha256_512", "aes-128-ctr", "aes-256-ctr"]
-# What a context takes of the driver alone, by the clock of the process that opens it.
+# Opens a context of the driver.
 CONTEXT = """
-import ctypes, time
-begun = time.monotonic()
 cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
 if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
     raise SystemExit("no CUDA context")
-print((time.monotonic() - begun) * 1e3)
 """
 COLOURS = {"tandem, first": "#7fb3c8", "tandem": "#0b6e99", "rapidsnark": "#3f7d20", "snarkjs": "#c2410c"}
 
@@ -153,8 +150,8 @@ class Bench:
         for name, runs in theirs.items():
             row["ms_median"][name], row["peak_mib"][name] = median([ms for ms, _ in runs]), median([mib for _, mib in runs])
         if self.options.device not in ["cpu"] and "CPU" not in first[3]:
-            bare = [float(run([sys.executable, "-c", CONTEXT])[0]) for _ in range(self.options.runs)]
-            row["context_ms"] = median(bare)
+            took = lambda program: run([sys.executable, "-c", "import ctypes\n" + program])[1]
+            row["context_ms"] = median([took(CONTEXT) - took("") for _ in range(self.options.runs)])
         self.rows.append(row)
         self.tell(row)
         if self.options.json:

@@ -4,16 +4,19 @@
 #[path = "../../plonk/tests/support/mod.rs"]
 mod plonk;
 
+use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ff::UniformRand;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use tandem_groth16::check::points_pass;
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::synthetic::Synthetic;
 use tandem_groth16::{
-    prove, prove_verified, Blinding, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Request, Silent, Witness,
+    prove, prove_verified, Blinding, KeyView, Layout, OwnedKey, PreparedKey, Proof, ProvingKey, Request, Silent,
+    Witness,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Backend, Bls12_381, Bn254, Curve, ProofBackend};
+use tandem_ops::{Backend, Bls12_381, Bn254, Curve, CurveId, Group, ProofBackend, Unaligned};
 use tandem_ops_cuda::Cuda;
 use tandem_plonk::PlonkBackend;
 use zeroize::Zeroizing;
@@ -224,4 +227,83 @@ fn plonk_on_bn254() {
 #[test]
 fn plonk_on_bls12_381() {
     gpus_make_the_plonk_proofs_of_the_cpu::<Bls12_381>();
+}
+
+#[test]
+fn gpus_make_the_fflonk_proofs_of_the_cpu() {
+    use tandem_plonk::fflonk::{prove_verified, PreparedKey, ProvingKey};
+    let cpu = Cpu::new(1);
+    for (constraints, publics, seed) in [(1, 0, 1), (2, 3, 2), (40, 5, 3), (300, 1, 4), (2000, 17, 5)] {
+        let circuit = plonk::Random::<Bn254>::new(constraints, publics, seed);
+        let (key, verifying) = plonk::fflonk::made(&circuit);
+        let view = plonk::fflonk::view(&key, &verifying);
+        let (witness, blinding, request) = (circuit.witness(), plonk::blinding(), Request::silent());
+        let verifier = PreparedKey::new(&verifying).unwrap();
+        let own = ProvingKey::load(&cpu, &view, 1).unwrap();
+        let expected = prove_verified(&cpu, &own, &verifier, &witness, &blinding, &request).unwrap();
+        for cuda in &teams() {
+            let what = format!("{constraints} constraints on {} GPUs", cuda.lanes());
+            let own = ProvingKey::load(cuda, &view, 1).unwrap();
+            let made = prove_verified(cuda, &own, &verifier, &witness, &blinding, &request).unwrap();
+            assert_eq!(made.verdict, Ok(()), "{what}");
+            assert!(made.proof.to_bytes() == expected.proof.to_bytes(), "{what}");
+        }
+    }
+}
+
+/// A curve's point with this x, which is in the subgroup by chance alone.
+fn outside<P: SWCurveConfig, G: Group<Ark = Projective<P>>>(rng: &mut ChaCha8Rng) -> G::Point {
+    loop {
+        if let Some(point) = Affine::<P>::get_point_from_x_unchecked(P::BaseField::rand(rng), false) {
+            return G::from_ark(&point);
+        }
+    }
+}
+
+/// Good keys pass, and one with a bad point in any section does not, wherever it lies.
+fn gpus_check_keys_as_the_cpu_does<C: Curve, P1: SWCurveConfig, P2: SWCurveConfig>()
+where
+    C::G1: Group<Ark = Projective<P1>>,
+    C::G2: Group<Ark = Projective<P2>>,
+    Cuda: ProofBackend<C>,
+{
+    let mut rng = ChaCha8Rng::seed_from_u64(31);
+    for constraints in [1, 6, 700, 5000] {
+        let key = key::<C>(&Synthetic { constraints, publics: 0, dense: 0.5 }, &mut rng);
+        let good = key.view().unwrap();
+        for cuda in &teams() {
+            let passes = |view: &KeyView<'_, C>| points_pass(cuda, view, &Silent).unwrap();
+            assert!(passes(&good), "{constraints}");
+            let last = good.b2.len() - 1;
+            for at in [0, last / 2, last] {
+                for bad in [outside::<P2, C::G2>(&mut rng), good.b2.get((at + 1) % (last + 1))] {
+                    let mut points: Vec<_> = good.b2.iter().collect();
+                    points[at] = bad;
+                    assert!(!passes(&KeyView { b2: points.as_slice().into(), ..good.clone() }), "B2 {at} of {last}");
+                }
+                if C::ID == CurveId::Bn254 {
+                    continue;
+                }
+                let in_g1 = |section: Unaligned<'_, tandem_groth16::P1<C>>, point| {
+                    let mut points: Vec<_> = section.iter().collect();
+                    points[at.min(section.len() - 1)] = point;
+                    points
+                };
+                let (a, h, l) = (
+                    in_g1(good.a, outside::<P1, C::G1>(&mut rng)),
+                    in_g1(good.h, outside::<P1, C::G1>(&mut rng)),
+                    in_g1(good.l, outside::<P1, C::G1>(&mut rng)),
+                );
+                assert!(!passes(&KeyView { a: a.as_slice().into(), ..good.clone() }), "A {at} of {last}");
+                assert!(!passes(&KeyView { h: h.as_slice().into(), ..good.clone() }), "H {at} of {last}");
+                assert!(!passes(&KeyView { l: l.as_slice().into(), ..good.clone() }), "L {at} of {last}");
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_are_checked() {
+    gpus_check_keys_as_the_cpu_does::<Bn254, _, _>();
+    gpus_check_keys_as_the_cpu_does::<Bls12_381, _, _>();
 }

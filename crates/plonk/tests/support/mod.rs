@@ -1,5 +1,7 @@
 //! Circuits made up at random, and powers of a tau that is known.
 
+pub(crate) mod fflonk;
+
 use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
