@@ -126,16 +126,24 @@ __device__ __forceinline__ Fp<P> multiply_before(Fp<P> x, const Args& all, uint6
     return multiply_power(x, reinterpret_cast<const Twiddle<P>*>(args.powers), args.split, exponent);
 }
 
-/// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard, or tandem_ntt_product_args.
-template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const Args all) {
-    extern __shared__ uint4 shared[];
-    const tandem_ntt_pass_args& args = pass_of(all);
-    const uint32_t log_rows = args.log_rows, elements = blockDim.x * HELD;
-    const uint32_t rows = 1u << log_rows, columns = elements >> log_rows;
-    const uint32_t log_block = 31 - __clz(columns);
-    const bool reversed = args.reversed, reorder = args.reorder;
-    const uint32_t log_columns = args.log_n - log_rows;
-    const Places from{log_rows, log_columns, args.low, reversed, reorder && !reversed};
+/// The columns of a block. Whatever is copied in or out goes by units, of which neighbouring threads take neighbouring rows if those are
+/// neighbours in memory, else neighbouring columns.
+struct Tile {
+    uint32_t log_rows, rows, columns, log_block;
+    uint64_t first_column;
+
+    __device__ __forceinline__ uint32_t row(uint32_t e, uint32_t low) const {
+        return low == 0 ? e & (rows - 1) : e >> log_block;
+    }
+    __device__ __forceinline__ uint32_t column(uint32_t e, uint32_t low) const {
+        return low == 0 ? e >> log_rows : e & (columns - 1);
+    }
+};
+
+/// The block's columns.
+template <class Args> __device__ __forceinline__ Tile tile_of(const Args& all) {
+    const uint32_t log_rows = pass_of(all).log_rows;
+    const uint32_t columns = blockDim.x * HELD >> log_rows;
     uint32_t block_number = blockIdx.x;
     if constexpr (is_spread<Args>) {
         // Neighbouring blocks write to different sections, so that the ways to all lanes are used all the time.
@@ -143,30 +151,39 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         if (all.scatter == TANDEM_NTT_BY_HIGH_BITS && log_blocks >= all.log_shards)
             block_number = rotate_right(block_number, log_blocks, all.log_shards);
     }
-    const uint64_t first_column = uint64_t(block_number) * columns;
+    return {log_rows, 1u << log_rows, columns, uint32_t(31 - __clz(columns)), uint64_t(block_number) * columns};
+}
 
-    // Copy in, by halves of elements: neighbouring threads take neighbouring rows if those are neighbours in memory,
-    // else neighbouring columns.
+/// Copies the block's columns in, by halves of elements.
+template <class P, class Args>
+__device__ __forceinline__ void copy_in(uint4* shared, const Args& all, const Tile& tile, const Places& from) {
+    const tandem_ntt_pass_args& args = pass_of(all);
+    const uint32_t elements = blockDim.x * HELD;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * HELD; i++) {
         const uint32_t unit = i * blockDim.x + threadIdx.x, e = unit >> 1, half = unit & 1;
-        uint32_t row = from.low == 0 ? e & (rows - 1) : e >> log_block;
-        const uint32_t column = from.low == 0 ? e >> log_rows : e & (columns - 1);
+        uint32_t row = tile.row(e, from.low);
+        const uint32_t column = tile.column(e, from.low);
         if constexpr (is_spread<Args>)
-            if (all.sections_in) row = rotate_left(row, log_rows, all.log_shards);
-        uint64_t place = from.column(first_column + column) + (uint64_t(row) << from.low);
+            if (all.sections_in) row = rotate_left(row, tile.log_rows, all.log_shards);
+        uint64_t place = from.column(tile.first_column + column) + (uint64_t(row) << from.low);
         if constexpr (is_spread<Args>)
             if (all.sections_in) place = rotate_right(place, args.log_n, all.log_shards);
-        const uint32_t at = kept_at(column, from.row(row), log_rows);
+        const uint32_t at = kept_at(column, from.row(row), tile.log_rows);
         __pipeline_memcpy_async(shared + (half ? elements + (at ^ 4) : at),
                                 reinterpret_cast<const uint4*>(args.input) + 2 * place + half, 16);
     }
     __pipeline_commit();
     __pipeline_wait_prior(0);
-    __syncthreads();
+}
 
+/// All stages of the pass, in rounds of two on the four elements that a thread holds.
+template <class P, class Args>
+__device__ __forceinline__ void rounds(uint4* shared, const Args& all, const Tile& tile, const Places& from) {
+    const tandem_ntt_pass_args& args = pass_of(all);
+    const uint32_t log_rows = tile.log_rows, elements = blockDim.x * HELD;
     const uint4* stages = reinterpret_cast<const uint4*>(args.stages);
-    const uint32_t thread = threadIdx.x & (rows / HELD - 1), column = threadIdx.x >> (log_rows - LOG_HELD);
+    const uint32_t thread = threadIdx.x & (tile.rows / HELD - 1), column = threadIdx.x >> (log_rows - LOG_HELD);
 #pragma unroll 1
     for (uint32_t left = log_rows;;) {
         // The thread holds rows block * 2^(below + 2) + k * 2^below + rest for k in 0..4.
@@ -179,7 +196,7 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         for (uint32_t k = 0; k < HELD; k++)
             x[k] = kept<P>(shared, elements, kept_at(column, row | k << below, log_rows));
         const auto place_of = [&](uint32_t k) {
-            return from.column(first_column + column) + (uint64_t(from.row(row | k << below)) << from.low);
+            return from.column(tile.first_column + column) + (uint64_t(from.row(row | k << below)) << from.low);
         };
         if constexpr (has_products<Args>) {
             if (first_round && all.times) {
@@ -204,42 +221,40 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         }
         left -= LOG_HELD;
     }
-    __syncthreads();
+}
 
-    Places to = from;
-    if (reorder) {
-        to.low = reversed ? 0 : log_columns;
-        to.reverse_rows = !reversed;
-        to.reverse_columns = reversed;
-    }
-    if constexpr (is_spread<Args>) {
-        if (all.scatter != TANDEM_NTT_STAY) {
-            // By halves of elements, so that neighbouring threads fill whole lines of the other lane's memory.
-            const uint32_t section_bits = args.log_n - all.log_shards;
+/// Writes the block's columns to the shards that are to have them, by halves of elements, so that neighbouring threads fill whole lines of
+/// the other lane's memory.
+__device__ __forceinline__ void scatter_out(const uint4* shared, const tandem_ntt_spread_args& all, const Tile& tile,
+                                            const Places& to) {
+    const uint32_t log_n = all.pass.log_n, section_bits = log_n - all.log_shards, elements = blockDim.x * HELD;
+    const bool by_low = all.scatter == TANDEM_NTT_BY_LOW_BITS;
 #pragma unroll 2
-            for (uint32_t i = 0; i < 2 * HELD; i++) {
-                const uint32_t unit = i * blockDim.x + threadIdx.x, e = unit >> 1, half = unit & 1;
-                uint32_t row = to.low == 0 ? e & (rows - 1) : e >> log_block;
-                const uint32_t column = to.low == 0 ? e >> log_rows : e & (columns - 1);
-                const bool by_low = all.scatter == TANDEM_NTT_BY_LOW_BITS;
-                if (by_low) row = rotate_left(row, log_rows, all.log_shards);
-                uint64_t place = to.column(first_column + column) + (uint64_t(row) << to.low);
-                if (by_low) place = rotate_right(place, args.log_n, all.log_shards);
-                const uint32_t at = kept_at(column, to.row(row), log_rows);
-                uint4* target = reinterpret_cast<uint4*>(all.targets[place >> section_bits]);
-                const uint64_t rest = place & ((uint64_t(1) << section_bits) - 1);
-                target[2 * rest + half] = shared[half ? elements + (at ^ 4) : at];
-            }
-            return;
-        }
+    for (uint32_t i = 0; i < 2 * HELD; i++) {
+        const uint32_t unit = i * blockDim.x + threadIdx.x, e = unit >> 1, half = unit & 1;
+        uint32_t row = tile.row(e, to.low);
+        const uint32_t column = tile.column(e, to.low);
+        if (by_low) row = rotate_left(row, tile.log_rows, all.log_shards);
+        uint64_t place = to.column(tile.first_column + column) + (uint64_t(row) << to.low);
+        if (by_low) place = rotate_right(place, log_n, all.log_shards);
+        const uint32_t at = kept_at(column, to.row(row), tile.log_rows);
+        uint4* target = reinterpret_cast<uint4*>(all.targets[place >> section_bits]);
+        const uint64_t rest = place & ((uint64_t(1) << section_bits) - 1);
+        target[2 * rest + half] = shared[half ? elements + (at ^ 4) : at];
     }
+}
+
+/// Writes the block's columns.
+template <class P, class Args>
+__device__ __forceinline__ void copy_out(const uint4* shared, const Args& all, const Tile& tile, const Places& to) {
+    const tandem_ntt_pass_args& args = pass_of(all);
+    const uint32_t elements = blockDim.x * HELD;
 #pragma unroll 2
     for (uint32_t i = 0; i < HELD; i++) {
         const uint32_t e = i * blockDim.x + threadIdx.x;
-        const uint32_t row = to.low == 0 ? e & (rows - 1) : e >> log_block;
-        const uint32_t column = to.low == 0 ? e >> log_rows : e & (columns - 1);
-        const uint64_t place = to.column(first_column + column) + (uint64_t(row) << to.low);
-        Fp<P> x = kept<P>(shared, elements, kept_at(column, to.row(row), log_rows));
+        const uint32_t row = tile.row(e, to.low), column = tile.column(e, to.low);
+        const uint64_t place = to.column(tile.first_column + column) + (uint64_t(row) << to.low);
+        Fp<P> x = kept<P>(shared, elements, kept_at(column, to.row(row), tile.log_rows));
         if (args.last) x = reduce(x);
         if constexpr (has_products<Args>) {
             if (all.a) {
@@ -251,6 +266,34 @@ template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK,
         }
         store16(reinterpret_cast<Fp<P>*>(args.output) + place, x);
     }
+}
+
+/// One pass; `Args` is tandem_ntt_pass_args, or tandem_ntt_spread_args for a pass over a shard, or tandem_ntt_product_args.
+template <class P, class Args> __global__ void __launch_bounds__(1 << LOG_BLOCK, BLOCKS) pass_kernel(const Args all) {
+    extern __shared__ uint4 shared[];
+    const tandem_ntt_pass_args& args = pass_of(all);
+    const bool reversed = args.reversed, reorder = args.reorder;
+    const uint32_t log_columns = args.log_n - args.log_rows;
+    const Tile tile = tile_of(all);
+    const Places from{args.log_rows, log_columns, args.low, reversed, reorder && !reversed};
+    copy_in<P>(shared, all, tile, from);
+    __syncthreads();
+    rounds<P>(shared, all, tile, from);
+    __syncthreads();
+
+    Places to = from;
+    if (reorder) {
+        to.low = reversed ? 0 : log_columns;
+        to.reverse_rows = !reversed;
+        to.reverse_columns = reversed;
+    }
+    if constexpr (is_spread<Args>) {
+        if (all.scatter != TANDEM_NTT_STAY) {
+            scatter_out(shared, all, tile, to);
+            return;
+        }
+    }
+    copy_out<P>(shared, all, tile, to);
 }
 #endif
 

@@ -67,51 +67,63 @@ template <class K, class V> __device__ void sort_by_network(BlockSort<K, V>& s, 
     }
 }
 
-/// Sorts the `length` keys in s.keys, of which each thread has written those at i * THREADS + threadIdx.x; with values,
-/// s.index then says where each was. It ends with a barrier; there is to be one before `s` is used again.
-///
-/// Keys are counted into bins of equal width between the least and the greatest key; a key's slot is its bin's first plus
-/// the number of smaller keys in the bin. Where keys crowd in few bins, a network sorts them.
-///
-/// Between two steps keys stay in shared memory: there are not the registers to hold them.
-template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint32_t length) {
-    const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+/// The place of a thread's key number i.
+__device__ __forceinline__ uint32_t place_of(uint32_t i) { return i * THREADS + threadIdx.x; }
+
+/// Bins of equal width from the least key on. What is past the end of the sequence has bins of its own, one for each thread of a warp.
+template <class K> struct Binning {
+    K min_key;
+    uint32_t shift, length;
+
+    __device__ __forceinline__ uint32_t operator()(uint32_t i, K x) const {
+        return place_of(i) < length ? uint32_t((x - min_key) >> shift) : BINS + 2 * (threadIdx.x % 32);
+    }
+};
+
+/// The thread's 16 bins, as two vectors of eight counts of 16 bits.
+template <class K, class V> __device__ __forceinline__ uint4* own_bins(BlockSort<K, V>& s) {
+    return reinterpret_cast<uint4*>(s.bins) + 2 * threadIdx.x;
+}
+
+/// Bins between the least and the greatest key, all empty.
+template <class K, class V> __device__ __forceinline__ Binning<K> find_bins(BlockSort<K, V>& s, uint32_t length) {
+    const uint32_t warp = threadIdx.x / 32;
     K min_key = ~K(0), max_key = 0;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
-        const K x = s.keys[i * THREADS + threadIdx.x];
-        if (i * THREADS + threadIdx.x < length) {
+        const K x = s.keys[place_of(i)];
+        if (place_of(i) < length) {
             min_key = min(min_key, x);
             max_key = max(max_key, x);
         }
     }
     min_key = warp_min(min_key);
     max_key = warp_max(max_key);
-    if (warp_lane == 0) {
+    if (threadIdx.x % 32 == 0) {
         s.min_key[warp] = min_key;
         s.max_key[warp] = max_key;
     }
-    uint4* own_bins = reinterpret_cast<uint4*>(s.bins) + 2 * threadIdx.x;
-    own_bins[0] = own_bins[1] = make_uint4(0, 0, 0, 0);
+    own_bins(s)[0] = own_bins(s)[1] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     for (uint32_t w = 0; w < WARPS; w++) {
         min_key = min(min_key, s.min_key[w]);
         max_key = max(max_key, s.max_key[w]);
     }
     const uint64_t range = uint64_t(max_key - min_key);
-    const uint32_t shift = range >> BIN_BITS ? highest_bit(range) - (BIN_BITS - 1) : 0;
+    return {min_key, range >> BIN_BITS ? highest_bit(range) - (BIN_BITS - 1) : 0, length};
+}
 
-    // No count is above TILE, so that none runs over into the other bin of its word.
-    const auto bin_of = [&](uint32_t i, K x) {
-        return i * THREADS + threadIdx.x < length ? uint32_t((x - min_key) >> shift) : BINS + 2 * warp_lane;
-    };
-    Packed16<ITEMS> bins, rank;
+/// Counts the keys of each bin. A key's rank is the number of keys of its bin that were counted before it. No count is above
+/// TILE, so that none runs over into the other bin of its word.
+template <class K, class V>
+__device__ __forceinline__ void count_bins(BlockSort<K, V>& s, const Binning<K>& bin_of, Packed16<ITEMS>& bins,
+                                           Packed16<ITEMS>& rank) {
     constexpr uint32_t BATCH = 4;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i += BATCH) {
         uint32_t before[BATCH];
 #pragma unroll
-        for (uint32_t j = 0; j < BATCH; j++) bins.set(i + j, bin_of(i + j, s.keys[(i + j) * THREADS + threadIdx.x]));
+        for (uint32_t j = 0; j < BATCH; j++) bins.set(i + j, bin_of(i + j, s.keys[place_of(i + j)]));
 #pragma unroll
         for (uint32_t j = 0; j < BATCH; j++) {
             const uint32_t bin = bins.get(i + j);
@@ -120,8 +132,11 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
 #pragma unroll
         for (uint32_t j = 0; j < BATCH; j++) rank.set(i + j, before[j] >> (bins.get(i + j) % 2 * 16) & 0xffff);
     }
-    __syncthreads();
-    uint4 low = own_bins[0], high = own_bins[1];
+}
+
+/// Turns the count of each bin into the number of keys in the bins before it. Returns the greatest count of the thread's bins.
+template <class K, class V> __device__ __forceinline__ uint32_t scan_bins(BlockSort<K, V>& s) {
+    const uint4 low = own_bins(s)[0], high = own_bins(s)[1];
     uint32_t word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
     uint32_t sum = 0, max_count = 0;
 #pragma unroll
@@ -135,12 +150,79 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     const uint32_t before = scan(sum, s.warps, total);
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++) word[i] += before | before << 16;
-    own_bins[0] = make_uint4(word[0], word[1], word[2], word[3]);
-    own_bins[1] = make_uint4(word[4], word[5], word[6], word[7]);
+    own_bins(s)[0] = make_uint4(word[0], word[1], word[2], word[3]);
+    own_bins(s)[1] = make_uint4(word[4], word[5], word[6], word[7]);
+    return max_count;
+}
+
+/// The slot of a bin's first key, once the bins have been scanned.
+template <class K, class V> __device__ __forceinline__ uint32_t begin_of(const BlockSort<K, V>& s, uint32_t bin) {
+    return s.bins[bin / 2] >> (bin % 2 * 16) & 0xffff;
+}
+
+/// The slot of each of a thread's keys, when keys stand in the order of their bins: its bin's first, plus the number of keys of the
+/// bin that come before it. `index` says where keys stood, with values.
+template <class K, class V>
+__device__ __forceinline__ void search_bins(const BlockSort<K, V>& s, const Binning<K>& bin_of, const K (&key)[ITEMS],
+                                            const Packed16<ITEMS>& index, Packed16<ITEMS>& slot) {
+    constexpr uint32_t SEARCHES = 2;
+#pragma unroll
+    for (uint32_t i = 0; i < ITEMS; i += SEARCHES) {
+        uint32_t from[SEARCHES], of[SEARCHES], position[SEARCHES], longest = 0;
+#pragma unroll
+        for (uint32_t j = 0; j < SEARCHES; j++) {
+            const uint32_t bin = min(bin_of(i + j, key[i + j]), BINS - 1);
+            from[j] = position[j] = begin_of(s, bin);
+            of[j] = max((bin + 1 < BINS ? begin_of(s, bin + 1) : bin_of.length) - from[j], 1u);
+            longest = max(longest, of[j]);
+        }
+#pragma unroll 1
+        for (uint32_t k = 0; k < longest; k++) {
+#pragma unroll
+            for (uint32_t j = 0; j < SEARCHES; j++) {
+                const uint32_t other = from[j] + min(k, of[j] - 1);
+                const K y = s.keys[other];
+                bool before = y < key[i + j];
+                if constexpr (HAS_VALUES<V>) {
+                    before |= y == key[i + j] && s.index[other] < index.get(i + j);
+                } else {
+                    before |= y == key[i + j] && other < place_of(i + j);
+                }
+                position[j] += k < of[j] && before;
+            }
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < SEARCHES; j++) slot.set(i + j, position[j]);
+    }
+}
+
+/// Puts a thread's keys where their slots say.
+template <class K, class V>
+__device__ __forceinline__ void put_keys(BlockSort<K, V>& s, const K (&key)[ITEMS], const Packed16<ITEMS>& slot,
+                                         uint32_t length) {
+#pragma unroll
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        if (place_of(i) < length) s.keys[slot.get(i)] = key[i];
+    }
+}
+
+/// Sorts the `length` keys in s.keys, of which each thread has written those at place_of(i); with values, s.index then says
+/// where each was. It ends with a barrier; there is to be one before `s` is used again.
+///
+/// Keys are counted into bins of equal width between the least and the greatest key; a key's slot is its bin's first plus
+/// the number of smaller keys in the bin (Dobosiewicz, Sorting by distributive partitioning, 1978). Where keys crowd in few bins, a
+/// network sorts them.
+///
+/// Between two steps keys stay in shared memory: there are not the registers to hold them.
+template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint32_t length) {
+    const Binning<K> bin_of = find_bins(s, length);
+    Packed16<ITEMS> bins, rank;
+    count_bins(s, bin_of, bins, rank);
+    __syncthreads();
+    const uint32_t max_count = scan_bins(s);
     // With a bin for each key, those of one bin are equal; values still need their order.
-    const bool crowded = __syncthreads_or(max_count > MAX_BIN && (shift || HAS_VALUES<V>));
-    const auto begin = [&](uint32_t bin) { return s.bins[bin / 2] >> (bin % 2 * 16) & 0xffff; };
-    if (crowded) {
+    const bool searches = bin_of.shift || HAS_VALUES<V>;
+    if (__syncthreads_or(max_count > MAX_BIN && searches)) {
         if constexpr (HAS_VALUES<V>) {
             for (uint32_t at = threadIdx.x; at < length; at += THREADS) s.index[at] = uint16_t(at);
         }
@@ -152,69 +234,32 @@ template <class K, class V> __device__ void sort_block(BlockSort<K, V>& s, uint3
     Packed16<ITEMS> slot;
 #pragma unroll
     for (uint32_t i = 0; i < ITEMS; i++) {
-        key[i] = s.keys[i * THREADS + threadIdx.x];
-        slot.set(i, begin(bins.get(i)) + rank.get(i));
+        key[i] = s.keys[place_of(i)];
+        slot.set(i, begin_of(s, bins.get(i)) + rank.get(i));
     }
-    const auto scatter = [&] {
-#pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            if (i * THREADS + threadIdx.x < length) s.keys[slot.get(i)] = key[i];
-        }
-    };
     __syncthreads();
-    scatter();
+    put_keys(s, key, slot, length);
     Packed16<ITEMS> index;
     if constexpr (HAS_VALUES<V>) {
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t at = i * THREADS + threadIdx.x;
-            if (at < length) s.index[slot.get(i)] = uint16_t(at);
+            if (place_of(i) < length) s.index[slot.get(i)] = uint16_t(place_of(i));
         }
     }
-    if (shift || HAS_VALUES<V>) {
+    if (searches) {
         __syncthreads();
-        // The slot of each key within its bin.
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
-            const uint32_t at = i * THREADS + threadIdx.x;
-            key[i] = s.keys[at];
-            if constexpr (HAS_VALUES<V>) index.set(i, s.index[at]);
+            key[i] = s.keys[place_of(i)];
+            if constexpr (HAS_VALUES<V>) index.set(i, s.index[place_of(i)]);
         }
-        constexpr uint32_t SEARCHES = 2;
-#pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i += SEARCHES) {
-            uint32_t from[SEARCHES], of[SEARCHES], position[SEARCHES], longest = 0;
-#pragma unroll
-            for (uint32_t j = 0; j < SEARCHES; j++) {
-                const uint32_t bin = min(bin_of(i + j, key[i + j]), BINS - 1);
-                from[j] = position[j] = begin(bin);
-                of[j] = max((bin + 1 < BINS ? begin(bin + 1) : length) - from[j], 1u);
-                longest = max(longest, of[j]);
-            }
-#pragma unroll 1
-            for (uint32_t k = 0; k < longest; k++) {
-#pragma unroll
-                for (uint32_t j = 0; j < SEARCHES; j++) {
-                    const uint32_t other = from[j] + min(k, of[j] - 1);
-                    const K y = s.keys[other];
-                    bool before = y < key[i + j];
-                    if constexpr (HAS_VALUES<V>) {
-                        before |= y == key[i + j] && s.index[other] < index.get(i + j);
-                    } else {
-                        before |= y == key[i + j] && other < (i + j) * THREADS + threadIdx.x;
-                    }
-                    position[j] += k < of[j] && before;
-                }
-            }
-#pragma unroll
-            for (uint32_t j = 0; j < SEARCHES; j++) slot.set(i + j, position[j]);
-        }
+        search_bins(s, bin_of, key, index, slot);
         __syncthreads();
-        scatter();
+        put_keys(s, key, slot, length);
         if constexpr (HAS_VALUES<V>) {
 #pragma unroll
             for (uint32_t i = 0; i < ITEMS; i++) {
-                if (i * THREADS + threadIdx.x < length) s.index[slot.get(i)] = uint16_t(index.get(i));
+                if (place_of(i) < length) s.index[slot.get(i)] = uint16_t(index.get(i));
             }
         }
     }

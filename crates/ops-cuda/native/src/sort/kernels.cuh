@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(THREADS, 2) exchange_kernel(const Lane<K, V> L
         __syncthreads();
         const V* values = nullptr;
         if constexpr (HAS_VALUES<V>) values = L.values[L.lane] + uint64_t(c) * L.chunk;
-        scatter_chunk(s, first_chunk(L, c), values, buckets, L.flip, key_at, value_at);
+        scatter_chunk(s, first_chunk(L, c), scatter_to(values, buckets, L.flip, key_at, value_at));
     }
 }
 
@@ -361,7 +361,7 @@ template <class K, class V> __global__ void __launch_bounds__(THREADS, 2)
             values = L.buffer_values(of.buffer) + of.start + (c - of.first_chunk) * CHUNK;
         }
         const auto value_at = [&](uint32_t offset) { return values_to + offset; };
-        scatter_chunk(s, chunk_of(L, of, c), values, buckets, K(0), key_at, value_at);
+        scatter_chunk(s, chunk_of(L, of, c), scatter_to(values, buckets, K(0), key_at, value_at));
     }
 }
 

@@ -90,13 +90,103 @@ __device__ __forceinline__ void rank_in_order(ScatterTile<K, V, Offset>& s, Buck
     }
 }
 
-/// Scatters the keys of a chunk, tile by tile, each bucket's to consecutive offsets from s.offset on. `key_at(offset)` and
-/// `value_at(offset)` are addresses. A tile is first put in order in shared memory, so that neighbouring
-/// threads write to neighbouring addresses. Nothing here branches on whether a tile is full: threads would wait for one load,
-/// one atomic at a time.
-template <class K, class V, class Offset, class B, class KeyAt, class ValueAt>
-__device__ void scatter_chunk(ScatterTile<K, V, Offset>& s, const Chunk<K>& chunk, const V* values, const B& buckets,
-                              K flip, KeyAt key_at, ValueAt value_at) {
+/// What a chunk's scatter writes to, and by which keys: `key_at(offset)` and `value_at(offset)` are addresses.
+template <class K, class V, class B, class KeyAt, class ValueAt> struct Scatter {
+    const V* values;
+    // A copy: behind a reference it takes registers that there are not.
+    B buckets;
+    K flip;
+    KeyAt key_at;
+    ValueAt value_at;
+};
+
+template <class K, class V, class B, class KeyAt, class ValueAt>
+__device__ __forceinline__ Scatter<K, V, B, KeyAt, ValueAt> scatter_to(const V* values, const B& buckets, K flip,
+                                                                       KeyAt key_at, ValueAt value_at) {
+    return {values, buckets, flip, key_at, value_at};
+}
+
+/// Ranks of a tile's keys within their buckets, in the order of the atomics that count them.
+template <class K, class V, class Offset, uint32_t N, class BucketOf>
+__device__ __forceinline__ void rank_in_any_order(ScatterTile<K, V, Offset>& s, BucketOf bucket_of, Packed16<N>& rank) {
+    constexpr uint32_t BATCH = 4;
+    const uint32_t pair = 2 * threadIdx.x;
+    if (pair < BUCKETS) s.count[pair] = s.count[pair + 1] = 0;
+    __syncthreads();
+#pragma unroll
+    for (uint32_t i = 0; i < N; i += BATCH) {
+        uint32_t before[BATCH];
+#pragma unroll
+        for (uint32_t j = 0; j < BATCH; j++) before[j] = atomicAdd(&s.count[bucket_of(i + j)], 1u);
+#pragma unroll
+        for (uint32_t j = 0; j < BATCH; j++) rank.set(i + j, before[j]);
+    }
+}
+
+/// The first slot of each bucket in the tile; offsets are less that from here on, so that offset + slot is where a key goes. Returns what
+/// takes the thread's two offsets to the next tile's.
+template <class K, class V, class Offset> __device__ __forceinline__ uint3 start_buckets(ScatterTile<K, V, Offset>& s) {
+    const uint32_t pair = 2 * threadIdx.x;
+    uint32_t a = 0, b = 0, total;
+    if (pair < BUCKETS) a = s.count[pair], b = s.count[pair + 1];
+    const uint32_t start = scan(a + b, s.warps, total);
+    if (pair < BUCKETS) {
+        s.start[pair] = start;
+        s.start[pair + 1] = start + a;
+        s.offset[pair] -= start;
+        s.offset[pair + 1] -= start + a;
+    }
+    return make_uint3(start, a, b);
+}
+
+/// Writes the keys that stand in order in the tile, and notes their buckets where values follow.
+template <class K, class V, class Offset, uint32_t N, class To>
+__device__ __forceinline__ void write_keys(ScatterTile<K, V, Offset>& s, const To& to, uint32_t length,
+                                           Packed16<N>& bucket) {
+    constexpr uint32_t BATCH = sizeof(Offset) > 4 ? 2 : 4;
+#pragma unroll
+    for (uint32_t i = 0; i < N; i += BATCH) {
+        K x[BATCH];
+        Offset at[BATCH];
+#pragma unroll
+        for (uint32_t j = 0; j < BATCH; j++) x[j] = s.keys()[(i + j) * THREADS + threadIdx.x];
+#pragma unroll
+        for (uint32_t j = 0; j < BATCH; j++) {
+            const uint32_t b = to.buckets(x[j]);
+            at[j] = s.offset[b] + ((i + j) * THREADS + threadIdx.x);
+            if constexpr (HAS_VALUES<V>) bucket.set(i + j, b);
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < BATCH; j++) {
+            if ((i + j) * THREADS + threadIdx.x < length) *to.key_at(at[j]) = x[j];
+        }
+    }
+}
+
+/// Takes a tile's values through shared memory to where its keys went. `index(i)` is where a thread's value stands in the tile.
+template <class K, class V, class Offset, uint32_t N, class To, class Index>
+__device__ __forceinline__ void move_values(ScatterTile<K, V, Offset>& s, const To& to, uint32_t first, uint32_t length,
+                                            Index index, const Packed16<N>& slot, const Packed16<N>& bucket) {
+    V value[N];
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++) value[i] = to.values[first + min(index(i), length - 1)];
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++) s.values()[slot.get(i)] = value[i];
+    __syncthreads();
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t at = i * THREADS + threadIdx.x;
+        const Offset target = s.offset[bucket.get(i)] + at;
+        if (at < length) *to.value_at(target) = s.values()[at];
+    }
+    __syncthreads();
+}
+
+/// Scatters the keys of a chunk, tile by tile, each bucket's to consecutive offsets from s.offset on. A tile is first put in order in
+/// shared memory, so that neighbouring threads write to neighbouring addresses. Nothing here branches on whether a tile is full: threads
+/// would wait for one load, one atomic at a time.
+template <class K, class V, class Offset, class To>
+__device__ void scatter_chunk(ScatterTile<K, V, Offset>& s, const Chunk<K>& chunk, const To& to) {
     constexpr uint32_t ITEMS = ScatterTile<K, V, Offset>::PER_THREAD, TILE = THREADS * ITEMS;
     const uint32_t warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32, pair = 2 * threadIdx.x;
     // Without values the order within a bucket is of no account.
@@ -112,88 +202,41 @@ __device__ void scatter_chunk(ScatterTile<K, V, Offset>& s, const Chunk<K>& chun
     for (uint32_t first = 0; first < chunk.length; first += TILE) {
         const uint32_t length = min(TILE, chunk.length - first);
 #pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i++) key[i] ^= flip;
-        const auto bucket_of = [&](uint32_t i) { return index(i) < length ? buckets(key[i]) : PADDING_BUCKET; };
+        for (uint32_t i = 0; i < ITEMS; i++) key[i] ^= to.flip;
+        const auto bucket_of = [&](uint32_t i) { return index(i) < length ? to.buckets(key[i]) : PADDING_BUCKET; };
         Packed16<ITEMS> bucket, rank;
         if constexpr (HAS_VALUES<V>) {
             rank_in_order(s, bucket_of, rank);
         } else {
-            if (pair < BUCKETS) s.count[pair] = s.count[pair + 1] = 0;
-            __syncthreads();
-            constexpr uint32_t BATCH = 4;
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i += BATCH) {
-                uint32_t before[BATCH];
-#pragma unroll
-                for (uint32_t j = 0; j < BATCH; j++) before[j] = atomicAdd(&s.count[bucket_of(i + j)], 1u);
-#pragma unroll
-                for (uint32_t j = 0; j < BATCH; j++) rank.set(i + j, before[j]);
-            }
+            rank_in_any_order(s, bucket_of, rank);
         }
         __syncthreads();
-        uint32_t a = 0, b = 0, total;
-        if (pair < BUCKETS) a = s.count[pair], b = s.count[pair + 1];
-        const uint32_t start = scan(a + b, s.warps, total);
-        if (pair < BUCKETS) {
-            s.start[pair] = start;
-            s.start[pair + 1] = start + a;
-            s.offset[pair] -= start;
-            s.offset[pair + 1] -= start + a;
-        }
+        const uint3 next = start_buckets(s);
         __syncthreads();
         // Loads before stores: the compiler does not exchange them.
         Packed16<ITEMS> slot;
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) {
             const uint32_t b = bucket_of(i);
-            uint32_t to = rank.get(i) + s.start[b];
-            if constexpr (HAS_VALUES<V>) to += s.before[warp * BUCKETS + b];
-            slot.set(i, to);
+            uint32_t at = rank.get(i) + s.start[b];
+            if constexpr (HAS_VALUES<V>) at += s.before[warp * BUCKETS + b];
+            slot.set(i, at);
         }
 #pragma unroll
         for (uint32_t i = 0; i < ITEMS; i++) s.keys()[slot.get(i)] = key[i];
         __syncthreads();
         // The next tile's keys are on their way while this one's are written; with values there are not the registers.
         if (!HAS_VALUES<V> && first + TILE < chunk.length) load(first + TILE);
-        constexpr uint32_t BATCH = sizeof(Offset) > 4 ? 2 : 4;
-#pragma unroll
-        for (uint32_t i = 0; i < ITEMS; i += BATCH) {
-            K x[BATCH];
-            Offset to[BATCH];
-#pragma unroll
-            for (uint32_t j = 0; j < BATCH; j++) x[j] = s.keys()[(i + j) * THREADS + threadIdx.x];
-#pragma unroll
-            for (uint32_t j = 0; j < BATCH; j++) {
-                const uint32_t b = buckets(x[j]);
-                to[j] = s.offset[b] + ((i + j) * THREADS + threadIdx.x);
-                if constexpr (HAS_VALUES<V>) bucket.set(i + j, b);
-            }
-#pragma unroll
-            for (uint32_t j = 0; j < BATCH; j++) {
-                if ((i + j) * THREADS + threadIdx.x < length) *key_at(to[j]) = x[j];
-            }
-        }
+        write_keys(s, to, length, bucket);
         __syncthreads();
         if constexpr (HAS_VALUES<V>) {
-            V value[ITEMS];
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i++) value[i] = values[first + min(index(i), length - 1)];
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i++) s.values()[slot.get(i)] = value[i];
-            __syncthreads();
-#pragma unroll
-            for (uint32_t i = 0; i < ITEMS; i++) {
-                const uint32_t at = i * THREADS + threadIdx.x;
-                const Offset to = s.offset[bucket.get(i)] + at;
-                if (at < length) *value_at(to) = s.values()[at];
-            }
-            __syncthreads();
+            move_values(s, to, first, length, index, slot, bucket);
             if (first + TILE < chunk.length) load(first + TILE);
         }
         // The next tile's keys of a bucket go behind this one's.
         if (pair < BUCKETS) {
-            s.offset[pair] += start + a;
-            s.offset[pair + 1] += start + a + b;
+            s.offset[pair] += next.x + next.y;
+            s.offset[pair + 1] += next.x + next.y + next.z;
         }
         __syncthreads();
     }
