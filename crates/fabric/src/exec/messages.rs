@@ -59,75 +59,82 @@ impl Table<'_> {
             }
     }
 
-    /// All rows for bytes `[begin, begin + bytes)` of each part.
+    /// All rows for bytes `[begin, begin + bytes)` of each part: first all that is sent, then all that arrives.
     fn worker(&mut self, begin: u64, bytes: u64) {
-        let part = self.call.part;
-        let operation = self.call.operation;
-        let own = |pe: usize| pe as u64 * part + begin;
-        let is_sum = matches!(operation, Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter);
-        // What a PE sends to different PEs is in different places.
-        let is_dealt = matches!(operation, Operation::ReduceScatter | Operation::AllToAll);
         let mut arriving: Vec<Vec<Option<Endpoint>>> = vec![vec![None; self.pes]; self.pes];
-        let mut order = vec![None; self.pes];
+        let mut order = Vec::with_capacity(self.pes);
         for me in 0..self.pes {
-            let mut rows: Vec<(u64, Vec<Endpoint>)> = Vec::new();
-            // Not all to the same PE at first.
-            for i in 1..self.pes {
-                let to = (me + i) % self.pes;
-                if !self.is_sent(me, to) {
-                    continue;
-                }
-                let input = if is_dealt { own(to) } else { begin };
-                let endpoint = self.ring(me, to);
-                arriving[to][me] = Some(endpoint);
-                match rows.last_mut() {
-                    Some(row) if !is_dealt => row.1.push(endpoint),
-                    _ => rows.push((input, vec![endpoint])),
-                }
-            }
-            // What stays with the PE and is not combined.
-            let kept = match operation {
-                Operation::Broadcast if me == self.call.root => Some((begin, begin)),
-                Operation::AllGather => Some((begin, own(me))),
-                Operation::AllToAll => Some((own(me), own(me))),
-                _ => None,
-            };
-            if let Some((input, at)) = kept.filter(|_| !self.call.in_place) {
-                let endpoint = Endpoint { node: me, place: Place::Output, at, channel: None };
-                match rows.last_mut().filter(|_| !is_dealt) {
-                    Some(row) => row.1.push(endpoint),
-                    None => rows.push((input, vec![endpoint])),
-                }
-            }
+            let rows = self.outgoing(me, begin, &mut arriving);
             // In place, the PE's own numbers are overwritten only after they were sent.
-            let waits = is_sum && self.call.in_place && operation == Operation::AllReduce && !rows.is_empty();
-            order[me] = waits.then(|| self.channel(me, me, None));
+            let waits = self.call.in_place && self.call.operation == Operation::AllReduce && !rows.is_empty();
+            let sent = waits.then(|| self.channel(me, me, None));
             for (at, targets) in rows {
                 let source = Endpoint { node: me, place: Place::Input, at, channel: None };
-                let notifies = order[me].into_iter().collect();
+                let notifies = sent.into_iter().collect();
                 self.transfers.push(Transfer { at: me, sources: vec![source], targets, notifies, bytes });
             }
+            order.push(sent);
         }
-        for me in 0..self.pes {
-            if is_sum {
-                let input = if operation == Operation::ReduceScatter { own(me) } else { begin };
-                if operation == Operation::Reduce && me != self.call.root {
-                    continue;
-                }
-                let mine = Endpoint { node: me, place: Place::Input, at: input, channel: order[me] };
-                let sources = (0..self.pes).map(|u| arriving[me][u].unwrap_or(mine)).collect();
-                let target = Endpoint { node: me, place: Place::Output, at: begin, channel: None };
-                self.transfers.push(Transfer { at: me, sources, targets: vec![target], notifies: Vec::new(), bytes });
-                continue;
+        for (me, (sent, arriving)) in order.into_iter().zip(&arriving).enumerate() {
+            self.incoming(me, (begin, bytes), sent, arriving);
+        }
+    }
+
+    /// What a PE sends, and what of it stays and is not combined: where it lies in the input, and where it goes. Notes with those that
+    /// get it what arrives from whom.
+    fn outgoing(&mut self, me: usize, begin: u64, arriving: &mut [Vec<Option<Endpoint>>]) -> Vec<(u64, Vec<Endpoint>)> {
+        let (part, operation) = (self.call.part, self.call.operation);
+        let own = |pe: usize| pe as u64 * part + begin;
+        // What a PE sends to different PEs is in different places.
+        let is_dealt = matches!(operation, Operation::ReduceScatter | Operation::AllToAll);
+        let mut rows: Vec<(u64, Vec<Endpoint>)> = Vec::new();
+        let mut add = |input: u64, endpoint: Endpoint| match rows.last_mut().filter(|_| !is_dealt) {
+            Some(row) => row.1.push(endpoint),
+            None => rows.push((input, vec![endpoint])),
+        };
+        // Not all to the same PE at first.
+        for i in 1..self.pes {
+            let to = (me + i) % self.pes;
+            if self.is_sent(me, to) {
+                let endpoint = self.ring(me, to);
+                arriving[to][me] = Some(endpoint);
+                add(if is_dealt { own(to) } else { begin }, endpoint);
             }
-            for (from, endpoint) in
-                arriving[me].iter().enumerate().filter_map(|(from, endpoint)| endpoint.map(|s| (from, s)))
-            {
-                let at =
-                    if matches!(operation, Operation::AllGather | Operation::AllToAll) { own(from) } else { begin };
-                let target = Endpoint { node: me, place: Place::Output, at, channel: None };
-                let sources = vec![endpoint];
-                self.transfers.push(Transfer { at: me, sources, targets: vec![target], notifies: Vec::new(), bytes });
+        }
+        let kept = match operation {
+            Operation::Broadcast if me == self.call.root => Some((begin, begin)),
+            Operation::AllGather => Some((begin, own(me))),
+            Operation::AllToAll => Some((own(me), own(me))),
+            _ => None,
+        };
+        if let Some((input, at)) = kept.filter(|_| !self.call.in_place) {
+            add(input, Endpoint { node: me, place: Place::Output, at, channel: None });
+        }
+        rows
+    }
+
+    /// What a PE does with what arrives: it combines all with its own, or puts each where it belongs.
+    fn incoming(&mut self, me: usize, (begin, bytes): (u64, u64), order: Option<usize>, arriving: &[Option<Endpoint>]) {
+        let (part, operation) = (self.call.part, self.call.operation);
+        let own = |pe: usize| pe as u64 * part + begin;
+        let mut put = |sources: Vec<Endpoint>, at: u64| {
+            let target = Endpoint { node: me, place: Place::Output, at, channel: None };
+            self.transfers.push(Transfer { at: me, sources, targets: vec![target], notifies: Vec::new(), bytes });
+        };
+        match operation {
+            Operation::Reduce if me != self.call.root => {}
+            Operation::Reduce | Operation::AllReduce | Operation::ReduceScatter => {
+                let at = if operation == Operation::ReduceScatter { own(me) } else { begin };
+                let mine = Endpoint { node: me, place: Place::Input, at, channel: order };
+                put(arriving.iter().map(|from| from.unwrap_or(mine)).collect(), begin);
+            }
+            _ => {
+                let is_apart = matches!(operation, Operation::AllGather | Operation::AllToAll);
+                for (from, endpoint) in arriving.iter().enumerate() {
+                    if let Some(endpoint) = endpoint {
+                        put(vec![*endpoint], if is_apart { own(from) } else { begin });
+                    }
+                }
             }
         }
     }

@@ -115,7 +115,7 @@ impl Run {
             open.extend(own.map(|(t, _)| (p, t, 0)));
         }
         let mut since = Instant::now();
-        let (mut sum, mut piece) = (Vec::new(), Vec::new());
+        let mut buffers = [Vec::new(), Vec::new()];
         while !open.is_empty() {
             random ^= random << 13;
             random ^= random >> 7;
@@ -134,39 +134,49 @@ impl Run {
                 continue;
             };
             since = Instant::now();
-            let (p, t, c) = open[i];
-            let (bound, channels) = &self.parts[p];
-            let schedule = &bound.schedule;
-            let transfer = &schedule.transfers[t];
-            let bytes = schedule.chunk.min(transfer.bytes - c * schedule.chunk) as usize;
-            sum.resize(bytes, 0);
-            piece.resize(bytes, 0);
-            for (i, source) in transfer.sources.iter().enumerate() {
-                let from = bound.address(source, c);
-                match bound.numbers {
-                    Some((kind, how)) if i > 0 => {
-                        memory.read(from, &mut piece);
-                        combine(kind, how, &mut sum, &piece);
-                    }
-                    _ => memory.read(from, &mut sum),
-                }
-            }
-            transfer.targets.iter().for_each(|target| memory.write(bound.address(target, c), &sum));
-            let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.notifies.iter().copied());
-            let number = |ch: usize| round * schedule.channels[ch].chunks + c;
-            told.for_each(|ch| notify(&channels[ch].produced, number(ch)));
-            for source in &transfer.sources {
-                if let Place::Ring(ch) = source.place {
-                    notify(&channels[ch].consumed, number(ch));
-                }
-            }
-            if c + 1 < schedule.chunks(transfer) {
-                open[i].2 = c + 1;
+            if self.step(open[i], round, memory, &mut buffers) {
+                open[i].2 += 1;
             } else {
                 open.swap_remove(i);
             }
         }
         self.arrived(pe, round, timeout, is_over)
+    }
+
+    /// Does a chunk of a transfer and tells who waits for it: whether there are more.
+    fn step(
+        &self,
+        (p, t, c): (usize, usize, u64),
+        round: u64,
+        memory: &impl Bytes,
+        [sum, piece]: &mut [Vec<u8>; 2],
+    ) -> bool {
+        let (bound, channels) = &self.parts[p];
+        let schedule = &bound.schedule;
+        let transfer = &schedule.transfers[t];
+        let bytes = schedule.chunk.min(transfer.bytes - c * schedule.chunk) as usize;
+        sum.resize(bytes, 0);
+        piece.resize(bytes, 0);
+        for (i, source) in transfer.sources.iter().enumerate() {
+            let from = bound.address(source, c);
+            match bound.numbers {
+                Some((kind, how)) if i > 0 => {
+                    memory.read(from, piece);
+                    combine(kind, how, sum, piece);
+                }
+                _ => memory.read(from, sum),
+            }
+        }
+        transfer.targets.iter().for_each(|target| memory.write(bound.address(target, c), sum));
+        let told = transfer.targets.iter().filter_map(|s| s.channel).chain(transfer.notifies.iter().copied());
+        let number = |ch: usize| round * schedule.channels[ch].chunks + c;
+        told.for_each(|ch| notify(&channels[ch].produced, number(ch)));
+        for source in &transfer.sources {
+            if let Place::Ring(ch) = source.place {
+                notify(&channels[ch].consumed, number(ch));
+            }
+        }
+        c + 1 < schedule.chunks(transfer)
     }
 
     /// What a transfer's chunk has to wait for: a peer, the value of its counter, and what it has to exceed.

@@ -1,7 +1,7 @@
 //! Copy engines: the steps of a schedule as copies on streams, ordered by events. Sums are kernels between them.
 
 use super::super::check::Run;
-use super::super::schedule::{Endpoint, Place, Shape, Transfer};
+use super::super::schedule::{Endpoint, Place, Schedule, Shape, Transfer};
 use super::super::sim::Bound;
 use super::numbered;
 use crate::bound::{bound, Watch};
@@ -199,6 +199,78 @@ fn measured(bound: &Bound, ends: Vec<Span>) -> Option<Measured> {
     Some(Measured { links: links?, host: host? })
 }
 
+/// What the steps of one schedule have told each other by events, by channel and chunk.
+struct Told {
+    /// A chunk is there.
+    there: HashMap<(usize, u64), Arc<Event>>,
+    /// A chunk has been read: its place in the ring is free.
+    read: HashMap<(usize, u64), Arc<Event>>,
+    /// By channel: whether somebody waits for its chunks.
+    is_awaited: Vec<bool>,
+    /// By transfer: which of its PE's streams has it. They take turns.
+    numbers: Vec<usize>,
+    /// Whether transfers are timed, and by transfer when it began.
+    is_timed: bool,
+    spans: HashMap<usize, Event>,
+}
+
+impl Told {
+    fn of(bound: &Bound, engines: &Engines) -> Self {
+        let schedule = &bound.schedule;
+        let mut count = vec![0; engines.streams.len()];
+        let number = |transfer: &Transfer| {
+            let count = &mut count[bound.pes[transfer.at]];
+            *count += 1;
+            (*count - 1) % STREAMS
+        };
+        let numbers = schedule.transfers.iter().map(number).collect();
+        let mut is_awaited = vec![false; schedule.channels.len()];
+        let sources = schedule.transfers.iter().flat_map(|t| &t.sources);
+        sources.filter_map(|s| s.channel).for_each(|ch| is_awaited[ch] = true);
+        let is_timed = schedule.staging[schedule.host()] > 0 && engines.measured.is_none();
+        let (there, read, spans) = Default::default();
+        Told { there, read, is_awaited, numbers, is_timed, spans }
+    }
+
+    /// Whether somebody waits for what a transfer brings.
+    fn is_awaited(&self, transfer: &Transfer) -> bool {
+        transfer.targets.iter().filter_map(|s| s.channel).any(|ch| self.is_awaited[ch])
+    }
+
+    /// Makes `stream` wait until the sources of a chunk are there and its places in rings are free.
+    fn wait(&mut self, schedule: &Schedule, transfer: &Transfer, c: u64, stream: &Stream) -> Result<()> {
+        for ch in transfer.sources.iter().filter_map(|s| s.channel) {
+            self.there.get(&(ch, c)).map_or(Ok(()), |event| stream.wait(event))?;
+        }
+        for endpoint in &transfer.targets {
+            let Place::Ring(ch) = endpoint.place else { continue };
+            let Some(old) = c.checked_sub(schedule.slots) else { continue };
+            self.read.remove(&(ch, old)).map_or(Ok(()), |event| stream.wait(&event))?;
+        }
+        Ok(())
+    }
+
+    /// Notes when a chunk's sources have been read, on `sums`, and when it has come to its targets, on `stream`: these events.
+    fn tell(&mut self, transfer: &Transfer, c: u64, sums: &Stream, stream: &Stream) -> Result<Vec<Arc<Event>>> {
+        let mut events = Vec::new();
+        for endpoint in &transfer.sources {
+            if let Place::Ring(ch) = endpoint.place {
+                let event = Arc::new(sums.record()?);
+                events.push(event.clone());
+                self.read.insert((ch, c), event);
+            }
+        }
+        if self.is_awaited(transfer) {
+            let event = Arc::new(stream.record()?);
+            events.push(event.clone());
+            for ch in transfer.targets.iter().filter_map(|s| s.channel) {
+                self.there.insert((ch, c), event.clone());
+            }
+        }
+        Ok(events)
+    }
+}
+
 struct Enqueue<'a> {
     engines: &'a Engines,
     /// The points of all queues before this.
@@ -222,94 +294,54 @@ impl Enqueue<'_> {
 
     /// All steps of a schedule, in an order in which each finds what it waits for already on a stream.
     fn bound(&mut self, bound: &Bound) -> Result<()> {
-        let schedule = &bound.schedule;
-        let mut run = Run::new(schedule);
-        let mut there: HashMap<(usize, u64), Arc<Event>> = HashMap::new();
-        let mut read: HashMap<(usize, u64), Arc<Event>> = HashMap::new();
-        let mut count = vec![0; self.engines.streams.len()];
-        let mut numbers = Vec::new();
-        for transfer in &schedule.transfers {
-            let pe = bound.pes[transfer.at];
-            numbers.push(count[pe] % STREAMS);
-            count[pe] += 1;
-        }
-        let is_awaited: Vec<bool> = {
-            let mut is = vec![false; schedule.channels.len()];
-            let sources = schedule.transfers.iter().flat_map(|t| &t.sources);
-            sources.filter_map(|s| s.channel).for_each(|ch| is[ch] = true);
-            is
-        };
-        let is_host = |t: &Transfer| t.sources.iter().chain(&t.targets).any(|s| s.node == schedule.host());
-        let is_timed = schedule.staging[schedule.host()] > 0 && self.engines.measured.is_none();
-        let mut spans: HashMap<usize, Event> = HashMap::new();
+        let mut run = Run::new(&bound.schedule);
+        let mut told = Told::of(bound, self.engines);
         let mut is_moving = true;
         while is_moving {
             is_moving = false;
-            for (t, transfer) in schedule.transfers.iter().enumerate() {
-                if !run.may(t) {
-                    continue;
-                }
-                is_moving = true;
-                let c = run.next[t];
-                // What nothing waits for, before or after, goes as one copy.
-                let waits = transfer.sources.iter().any(|s| s.channel.is_some());
-                let is_waited_for = transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]);
-                let is_whole = !waits && !is_waited_for && transfer.sources.len() == 1;
-                let chunks = schedule.chunks(transfer);
-                let bytes =
-                    if is_whole { transfer.bytes } else { schedule.chunk.min(transfer.bytes - c * schedule.chunk) };
-                let pe = bound.pes[transfer.at];
-                let stream = self.stream(pe, numbers[t])?;
-                if c == 0 && is_timed {
-                    spans.insert(t, stream.record_timed()?);
-                }
-                let sums = if transfer.sources.len() > 1 { self.stream(pe, STREAMS)? } else { stream.clone() };
-                for ch in transfer.sources.iter().filter_map(|s| s.channel) {
-                    there.get(&(ch, c)).map_or(Ok(()), |event| sums.wait(event))?;
-                }
-                for endpoint in &transfer.targets {
-                    let Place::Ring(ch) = endpoint.place else { continue };
-                    let Some(old) = c.checked_sub(schedule.slots) else { continue };
-                    let freed = read.remove(&(ch, old));
-                    freed.map_or(Ok(()), |event| {
-                        if transfer.sources.len() > 1 {
-                            sums.wait(&event)
-                        } else {
-                            stream.wait(&event)
-                        }
-                    })?;
-                }
-                let combined = self.combine(bound, transfer, c, bytes, &sums, &stream)?;
-                let splits = transfer.targets.len() > 1 && transfer.sources.len() == 1 && !waits;
-                let local = if splits { self.stream(pe, STREAMS)? } else { stream.clone() };
-                self.copies(bound, transfer, c, bytes, combined, &stream, &local)?;
-                // After the copies: where nothing is summed, it is they that read the ring. `local` is this stream then.
-                for endpoint in &transfer.sources {
-                    if let Place::Ring(ch) = endpoint.place {
-                        let event = Arc::new(sums.record()?);
-                        self.steps.push((pe, event.clone()));
-                        read.insert((ch, c), event);
-                    }
-                }
-                if transfer.targets.iter().filter_map(|s| s.channel).any(|ch| is_awaited[ch]) {
-                    let event = Arc::new(stream.record()?);
-                    self.steps.push((pe, event.clone()));
-                    for ch in transfer.targets.iter().filter_map(|s| s.channel) {
-                        there.insert((ch, c), event.clone());
-                    }
-                }
-                let steps = if is_whole { chunks } else { 1 };
-                (0..steps).for_each(|_| run.step(t));
-                if c + steps == chunks {
-                    if let Some(begin) = spans.remove(&t) {
-                        let is_first = transfer.sources.iter().all(|s| matches!(s.place, Place::Input));
-                        let end = stream.record_timed()?;
-                        self.ends.push(Span { is_host: is_host(transfer), is_first, begin, end });
-                    }
+            for t in 0..bound.schedule.transfers.len() {
+                if run.may(t) {
+                    is_moving = true;
+                    let steps = self.step(bound, &mut told, t, run.next[t])?;
+                    (0..steps).for_each(|_| run.step(t));
                 }
             }
         }
         run.finish()
+    }
+
+    /// Puts chunk `c` of transfer `t` on streams, or all of it where nothing waits for its chunks: how many chunks that is.
+    fn step(&mut self, bound: &Bound, told: &mut Told, t: usize, c: u64) -> Result<u64> {
+        let schedule = &bound.schedule;
+        let transfer = &schedule.transfers[t];
+        let is_sum = transfer.sources.len() > 1;
+        // What nothing waits for, before or after, goes as one copy.
+        let waits = transfer.sources.iter().any(|s| s.channel.is_some());
+        let is_whole = !waits && !told.is_awaited(transfer) && !is_sum;
+        let bytes = if is_whole { transfer.bytes } else { schedule.chunk.min(transfer.bytes - c * schedule.chunk) };
+        let pe = bound.pes[transfer.at];
+        let stream = self.stream(pe, told.numbers[t])?;
+        if c == 0 && told.is_timed {
+            told.spans.insert(t, stream.record_timed()?);
+        }
+        let sums = if is_sum { self.stream(pe, STREAMS)? } else { stream.clone() };
+        told.wait(schedule, transfer, c, &sums)?;
+        let combined = self.combine(bound, transfer, c, bytes, &sums, &stream)?;
+        let splits = transfer.targets.len() > 1 && !is_sum && !waits;
+        let local = if splits { self.stream(pe, STREAMS)? } else { stream.clone() };
+        self.copies(bound, transfer, c, bytes, combined, &stream, &local)?;
+        // After the copies: where nothing is summed, it is they that read the ring. `local` is this stream then.
+        let steps = told.tell(transfer, c, &sums, &stream)?;
+        self.steps.extend(steps.into_iter().map(|event| (pe, event)));
+        let steps = if is_whole { schedule.chunks(transfer) } else { 1 };
+        if c + steps == schedule.chunks(transfer) {
+            if let Some(begin) = told.spans.remove(&t) {
+                let is_host = transfer.sources.iter().chain(&transfer.targets).any(|s| s.node == schedule.host());
+                let is_first = transfer.sources.iter().all(|s| matches!(s.place, Place::Input));
+                self.ends.push(Span { is_host, is_first, begin, end: stream.record_timed()? });
+            }
+        }
+        Ok(steps)
     }
 
     /// Combines a chunk's sources, where there are several, into the first target that is the PE's own or else the first; says
