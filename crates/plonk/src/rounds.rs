@@ -154,13 +154,39 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     }
 
     pub(crate) fn prove(&mut self, of: &ProvingKey<C, B>, witness: &Witness<C>) -> Result<Proof<C>> {
-        let (key, n) = (self.key, self.key.shape.domain);
         let field = |value: &Canonical| C::from_canonical(*value).unwrap_or(C::Fr::ZERO);
-        let publics: Vec<C::Fr> = witness.values()[1..=key.shape.publics].iter().map(field).collect();
-        let b = |i| self.blinding.b(i);
+        let publics: Vec<C::Fr> = witness.values()[1..=self.key.shape.publics].iter().map(field).collect();
         self.request.progress.start("prove", SUMS.len() as u64);
+        let (columns, mut polynomials, mut points) = self.columns(witness)?;
 
-        // Round 1
+        let vk = &of.verifying;
+        let beta: C::Fr = Transcript::default()
+            .points::<C>(&vk.selectors)
+            .points::<C>(&vk.permutation)
+            .scalars(&publics)
+            .points::<C>(&points)
+            .challenge();
+        let gamma: C::Fr = Transcript::default().scalars(&[beta]).challenge();
+        polynomials.push(self.product(columns, beta, gamma)?);
+        points.extend(self.commit(&[&polynomials[3]], &SUMS[3..4])?);
+
+        let alpha: C::Fr = Transcript::default().scalars(&[beta, gamma]).points::<C>(&points[3..]).challenge();
+        let parts = self.quotient(&publics, &polynomials, [beta, gamma, alpha])?;
+        points.extend(self.commit(&[&parts[0], &parts[1], &parts[2]], &SUMS[4..7])?);
+
+        let xi: C::Fr = Transcript::default().scalars(&[alpha]).points::<C>(&points[4..]).challenge();
+        let evaluations = self.evaluations(&of.permutation, &polynomials, xi)?;
+        let v: C::Fr = Transcript::default().scalars(&[xi]).scalars(&evaluations).challenge();
+        let at = At { publics: &publics, beta, gamma, alpha, xi, v, evaluations };
+        let openings = self.openings(&at, polynomials, parts)?;
+        points.extend(self.commit(&[&openings[0], &openings[1]], &SUMS[7..])?);
+        let points = points.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected nine commitments"))?;
+        Ok(Proof { points, evaluations: evaluations.map(C::canonical) })
+    }
+
+    /// Round 1: the columns, A, B and C, and their commitments.
+    fn columns(&mut self, witness: &Witness<C>) -> Result<Round1<C>> {
+        let b = |i| self.blinding.b(i);
         let signals = self.span("signals", |own| own.signals(witness))?;
         let columns = [self.column(0, &signals)?, self.column(1, &signals)?, self.column(2, &signals)?];
         drop(signals);
@@ -171,37 +197,38 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             polynomials.push(polynomial);
         }
         let first: Vec<&[C::Fr]> = polynomials.iter().map(|p| p.as_slice()).collect();
-        let mut points = self.commit(&first, &SUMS[..3])?;
+        let points = self.commit(&first, &SUMS[..3])?;
+        Ok((columns, polynomials, points))
+    }
 
-        // Round 2
-        let vk = &of.verifying;
-        let beta: C::Fr = Transcript::default()
-            .points::<C>(&vk.selectors)
-            .points::<C>(&vk.permutation)
-            .scalars(&publics)
-            .points::<C>(&points)
-            .challenge();
-        let gamma: C::Fr = Transcript::default().scalars(&[beta]).challenge();
+    /// Round 2: Z.
+    fn product(&mut self, columns: [Vector<C::Fr>; 3], beta: C::Fr, gamma: C::Fr) -> Result<Vector<C::Fr>> {
+        let b = |i| self.blinding.b(i);
         let product =
             self.span("grand product", |own| own.grand_product([&columns[0], &columns[1], &columns[2]], beta, gamma))?;
         drop(columns);
         let mut z = self.interpolate(&product, 3)?;
-        drop(product);
         self.blind(&mut z, &[b(9), b(8), b(7)]);
-        polynomials.push(z);
-        points.extend(self.commit(&[&polynomials[3]], &SUMS[3..4])?);
+        Ok(z)
+    }
 
-        // Round 3
-        let alpha: C::Fr = Transcript::default().scalars(&[beta, gamma]).points::<C>(&points[3..]).challenge();
-        let pi = self.publics(&publics)?;
+    /// Round 3: T1, T2 and T3, where the quotient is T1 + X^n T2 + X^2n T3.
+    fn quotient(
+        &mut self,
+        publics: &[C::Fr],
+        polynomials: &[Vector<C::Fr>],
+        [beta, gamma, alpha]: [C::Fr; 3],
+    ) -> Result<[Vector<C::Fr>; 3]> {
+        let (n, b) = (self.key.shape.domain, |i| self.blinding.b(i));
+        let pi = self.publics(publics)?;
         let quotient_of = Columns {
             columns: [&polynomials[0], &polynomials[1], &polynomials[2]],
             z: &polynomials[3],
             publics: &pi,
-            permuted: Permuted { beta, gamma, k: vk.k },
+            permuted: Permuted { beta, gamma, k: self.key.k },
         };
-        let t = quotient(self.backend, &key.cosets, &quotient_of, alpha, self.request)?;
-        // T1 + X^n T2 + X^2n T3, the parts blinded so that the sum stays.
+        let t = quotient(self.backend, &self.key.cosets, &quotient_of, alpha, self.request)?;
+        // The parts are blinded so that the sum stays.
         let part = |coefficients: &[C::Fr], below: C::Fr, above: Option<C::Fr>| -> Result<Vector<C::Fr>> {
             let mut part = Zeroizing::new(memory::reserve(OP, coefficients.len() + 1)?);
             part.extend_from_slice(coefficients);
@@ -209,20 +236,23 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             part.extend(above);
             Ok(part)
         };
-        let parts = [
+        Ok([
             part(&t[..n], C::Fr::ZERO, Some(b(10)))?,
             part(&t[n..2 * n], b(10), Some(b(11)))?,
             part(&t[2 * n..3 * n + 6], b(11), None)?,
-        ];
-        drop(t);
-        points.extend(self.commit(&[&parts[0], &parts[1], &parts[2]], &SUMS[4..7])?);
+        ])
+    }
 
-        // Round 4
-        let xi: C::Fr = Transcript::default().scalars(&[alpha]).points::<C>(&points[4..]).challenge();
-        let w = C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE);
-        let evaluations = self.span("evaluations", |_| {
+    /// Round 4: the values of A, B, C, S1 and S2 at xi, and of Z at xi w.
+    fn evaluations(
+        &mut self,
+        [s1, s2]: &[Vec<C::Fr>; 2],
+        polynomials: &[Vector<C::Fr>],
+        xi: C::Fr,
+    ) -> Result<[C::Fr; 6]> {
+        let w = C::root_of_unity(self.key.shape.domain.ilog2()).unwrap_or(C::Fr::ONE);
+        self.span("evaluations", |_| {
             let [a, b, c, z] = [0, 1, 2, 3].map(|i| &polynomials[i]);
-            let [s1, s2] = &of.permutation;
             Ok([
                 evaluate(a, xi),
                 evaluate(b, xi),
@@ -231,21 +261,25 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
                 evaluate(s2, xi),
                 evaluate(z, xi * w),
             ])
-        })?;
+        })
+    }
 
-        // Round 5
-        let v: C::Fr = Transcript::default().scalars(&[xi]).scalars(&evaluations).challenge();
-        let at = At { publics: &publics, beta, gamma, alpha, xi, v, evaluations };
-        let mut wxi = self.linearisation(&at, &polynomials, &parts)?;
+    /// Round 5: Wxi and Wxiw.
+    fn openings(
+        &mut self,
+        at: &At<'_, C::Fr>,
+        mut polynomials: Vec<Vector<C::Fr>>,
+        parts: [Vector<C::Fr>; 3],
+    ) -> Result<[Vector<C::Fr>; 2]> {
+        let w = C::root_of_unity(self.key.shape.domain.ilog2()).unwrap_or(C::Fr::ONE);
+        let mut wxi = self.linearisation(at, &polynomials, &parts)?;
         drop(parts);
         // What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
-        _ = self.span("division", |_| Ok(divide(&mut wxi, xi)))?;
+        _ = self.span("division", |_| Ok(divide(&mut wxi, at.xi)))?;
         let mut wxiw = polynomials.pop().unwrap_or_default();
         drop(polynomials);
-        _ = self.span("division", |_| Ok(divide(&mut wxiw, xi * w)))?;
-        points.extend(self.commit(&[&wxi, &wxiw], &SUMS[7..])?);
-        let points = points.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected nine commitments"))?;
-        Ok(Proof { points, evaluations: evaluations.map(C::canonical) })
+        _ = self.span("division", |_| Ok(divide(&mut wxiw, at.xi * w)))?;
+        Ok([wxi, wxiw])
     }
 
     /// Work of the host with its time.
@@ -315,6 +349,9 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         })
     }
 }
+
+/// Columns of values, polynomials A, B and C, and their commitments.
+type Round1<C> = ([Vector<<C as Curve>::Fr>; 3], Vec<Vector<<C as Curve>::Fr>>, Vec<P1<C>>);
 
 /// Challenges and evaluations.
 struct At<'a, F> {

@@ -46,22 +46,36 @@ impl<C: Curve> PreparedKey<C> {
     /// # Errors
     /// The reason to refuse the proof.
     pub fn verify(&self, publics: &[Canonical], proof: &Proof<C>) -> std::result::Result<(), Refusal> {
-        let VerifyingKey { domain, k: [k1, k2], .. } = self.key;
-        if publics.len() != self.key.publics {
-            return Err(Refusal::PublicCount { has: publics.len(), expected: self.key.publics });
-        }
-        let mut x = Vec::with_capacity(publics.len());
-        for (i, value) in publics.iter().enumerate() {
-            x.push(C::from_canonical(*value).ok_or(Refusal::PublicRange(i))?);
-        }
-        let mut evaluations = [C::Fr::ZERO; 6];
-        for ((value, name), to) in proof.evaluations.iter().zip(EVALUATIONS).zip(&mut evaluations) {
-            *to = C::from_canonical(*value).ok_or(Refusal::Evaluation(name))?;
-        }
+        let publics = self.publics(publics)?;
+        let evaluations = evaluations(proof)?;
         for (point, name) in proof.points.iter().zip(POINTS) {
             check_point::<C::G1>(point).map_err(|fault| Refusal::Point { name, fault })?;
         }
+        let drawn = self.draw(&publics, proof, &evaluations);
+        let right = self.right(&publics, proof, evaluations, &drawn);
+        let [wxi, wxiw] = [7, 8].map(|i| C::G1::to_ark(&proof.points[i]));
+        let left = wxi.into_group() + wxiw * drawn.u;
+        let g2 = <C::G2 as Group>::Ark::generator().into_affine();
+        let product =
+            C::Pairing::multi_pairing([(-left).into_affine(), right.into_affine()], [C::G2::to_ark(&self.key.x_2), g2]);
+        if product.is_zero() {
+            Ok(())
+        } else {
+            Err(Refusal::Equation)
+        }
+    }
 
+    /// The public values as elements: as many as the key says, each below the modulus.
+    fn publics(&self, publics: &[Canonical]) -> std::result::Result<Vec<C::Fr>, Refusal> {
+        if publics.len() != self.key.publics {
+            return Err(Refusal::PublicCount { has: publics.len(), expected: self.key.publics });
+        }
+        let element = |(i, value): (usize, &Canonical)| C::from_canonical(*value).ok_or(Refusal::PublicRange(i));
+        publics.iter().enumerate().map(element).collect()
+    }
+
+    /// The challenges, drawn as the prover draws them.
+    fn draw(&self, publics: &[C::Fr], proof: &Proof<C>, evaluations: &[C::Fr; 6]) -> Challenges<C::Fr> {
         let p = &proof.points;
         let draw = |scalars: &[C::Fr], points: &[P1<C>]| -> C::Fr {
             Transcript::default().scalars(scalars).points::<C>(points).challenge()
@@ -69,19 +83,31 @@ impl<C: Curve> PreparedKey<C> {
         let beta: C::Fr = Transcript::default()
             .points::<C>(&self.key.selectors)
             .points::<C>(&self.key.permutation)
-            .scalars(&x)
+            .scalars(publics)
             .points::<C>(&p[..3])
             .challenge();
         let gamma = draw(&[beta], &[]);
         let alpha = draw(&[beta, gamma], &p[3..4]);
         let xi = draw(&[alpha], &p[4..7]);
-        let v: C::Fr = Transcript::default().scalars(&[xi]).scalars(&evaluations).challenge();
+        let v = Transcript::default().scalars(&[xi]).scalars(evaluations).challenge();
         let u = draw(&[], &p[7..9]);
+        Challenges { beta, gamma, alpha, xi, v, u }
+    }
 
-        let [a, b, c, s1, s2, zw] = evaluations;
+    /// xi Wxi + u xi w Wxiw + F - E
+    fn right(
+        &self,
+        publics: &[C::Fr],
+        proof: &Proof<C>,
+        [a, b, c, s1, s2, zw]: [C::Fr; 6],
+        &Challenges { beta, gamma, alpha, xi, v, u }: &Challenges<C::Fr>,
+    ) -> <C::G1 as Group>::Ark {
+        let VerifyingKey { domain, k: [k1, k2], selectors: [qm, ql, qr, qo, qc], permutation: [ps1, ps2, ps3], .. } =
+            self.key;
+        let p = &proof.points;
         let xin = xi.pow([domain as u64]);
         let zh = xin - C::Fr::ONE;
-        let (l1, pi) = lagrange(&x, xi, self.w, domain);
+        let (l1, pi) = lagrange(publics, xi, self.w, domain);
         let ab = (a + beta * s1 + gamma) * (b + beta * s2 + gamma);
         let r0 = pi - l1 * alpha.square() - alpha * ab * (c + gamma) * zw;
         let of_z = alpha * (a + beta * xi + gamma) * (b + beta * k1 * xi + gamma) * (c + beta * k2 * xi + gamma)
@@ -89,10 +115,6 @@ impl<C: Curve> PreparedKey<C> {
             + u;
         let [v1, v2, v3, v4, v5] = [1, 2, 3, 4, 5].map(|i| v.pow([i]));
         let e = v1 * a + v2 * b + v3 * c + v4 * s1 + v5 * s2 + u * zw - r0;
-
-        let [qm, ql, qr, qo, qc] = self.key.selectors;
-        let [ps1, ps2, ps3] = self.key.permutation;
-        // F - E + xi Wxi + u xi w Wxiw
         let terms = [
             (qm, a * b),
             (ql, a),
@@ -113,15 +135,25 @@ impl<C: Curve> PreparedKey<C> {
             (p[8], u * xi * self.w),
         ];
         let sum: <C::G1 as Group>::Ark = terms.par_iter().map(|(point, k)| C::G1::to_ark(point) * *k).sum();
-        let right = sum - <C::G1 as Group>::Ark::generator() * e;
-        let left = C::G1::to_ark(&p[7]).into_group() + C::G1::to_ark(&p[8]) * u;
-        let g2 = <C::G2 as Group>::Ark::generator().into_affine();
-        let product =
-            C::Pairing::multi_pairing([(-left).into_affine(), right.into_affine()], [C::G2::to_ark(&self.key.x_2), g2]);
-        if product.is_zero() {
-            Ok(())
-        } else {
-            Err(Refusal::Equation)
-        }
+        sum - <C::G1 as Group>::Ark::generator() * e
     }
+}
+
+/// What prover and verifier draw of the transcript.
+struct Challenges<F> {
+    beta: F,
+    gamma: F,
+    alpha: F,
+    xi: F,
+    v: F,
+    u: F,
+}
+
+/// The evaluations of a proof as elements, each below the modulus.
+fn evaluations<C: Curve>(proof: &Proof<C>) -> std::result::Result<[C::Fr; 6], Refusal> {
+    let mut evaluations = [C::Fr::ZERO; 6];
+    for ((value, name), to) in proof.evaluations.iter().zip(EVALUATIONS).zip(&mut evaluations) {
+        *to = C::from_canonical(*value).ok_or(Refusal::Evaluation(name))?;
+    }
+    Ok(evaluations)
 }
