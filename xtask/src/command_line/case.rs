@@ -81,88 +81,113 @@ pub(super) struct Case {
     pub(super) files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Each command with files that it takes.
-pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
-    let formats = "crates/formats/tests/data";
-    let witness = "crates/witness/tests/data/multiplier";
-    let mut lines: Vec<(String, Vec<(String, String)>)> = Vec::new();
-    let mut add = |args: &str, files: &[(&str, String)]| {
-        lines.push((args.into(), files.iter().map(|(name, path)| ((*name).into(), path.clone())).collect()));
-    };
-    for stem in ["mul", "mul_bls", "nopub"] {
-        let file = |end: &str| format!("{formats}/{stem}.{end}");
+/// Commands and the files that they take, by the names that the commands have for them.
+struct Seeds(Vec<(String, Vec<(String, String)>)>);
+
+const FORMATS: &str = "crates/formats/tests/data";
+
+impl Seeds {
+    fn add(&mut self, args: &str, files: &[(&str, String)]) {
+        self.0.push((args.into(), files.iter().map(|(name, path)| ((*name).into(), path.clone())).collect()));
+    }
+
+    /// Commands on the files of one circuit.
+    fn of_circuit(&mut self, stem: &str) {
+        let file = |end: &str| format!("{FORMATS}/{stem}.{end}");
         let (key, wtns, r1cs) = (("k.zkey", file("zkey")), ("w.wtns", file("wtns")), ("c.r1cs", file("r1cs")));
         for options in ["", " --device sim:2", " --check-key --json", " --trace trace.json"] {
-            add(&format!("prove k.zkey w.wtns p.json u.json{options}"), &[key.clone(), wtns.clone()]);
+            self.add(&format!("prove k.zkey w.wtns p.json u.json{options}"), &[key.clone(), wtns.clone()]);
         }
-        add("prove k.zkey w.wtns p.json u.json --more w.wtns p2.json u2.json", &[key.clone(), wtns.clone()]);
+        self.add("prove k.zkey w.wtns p.json u.json --more w.wtns p2.json u2.json", &[key.clone(), wtns.clone()]);
         let proof = [("v.json", file("vkey.json")), ("u.json", file("public.json")), ("p.json", file("proof.json"))];
-        add("verify v.json u.json p.json", &proof);
-        add("verify v.json u.json p.json --json", &proof);
-        add("setup c.r1cs new.zkey --seed x", std::slice::from_ref(&r1cs));
-        add("export-vkey k.zkey v.json", std::slice::from_ref(&key));
-        add("export-solidity k.zkey v.sol", std::slice::from_ref(&key));
-        add("export-solidity v.json v.sol", &proof[..1]);
-        // Commands of PLONK.
+        self.add("verify v.json u.json p.json", &proof);
+        self.add("verify v.json u.json p.json --json", &proof);
+        self.add("setup c.r1cs new.zkey --seed x", std::slice::from_ref(&r1cs));
+        self.add("export-vkey k.zkey v.json", std::slice::from_ref(&key));
+        self.add("export-solidity k.zkey v.sol", std::slice::from_ref(&key));
+        self.add("export-solidity v.json v.sol", &proof[..1]);
+        self.of_plonk(stem, &wtns, &r1cs);
+        for (name, path) in [key, wtns, r1cs] {
+            self.add(&format!("inspect {name} --json"), &[(name, path)]);
+        }
+    }
+
+    fn of_plonk(&mut self, stem: &str, wtns: &(&str, String), r1cs: &(&str, String)) {
+        let file = |end: &str| format!("{FORMATS}/{stem}.{end}");
         let curve = if stem == "mul_bls" { "bls12-381" } else { "bn128" };
-        let ptau = ("t.ptau", format!("{formats}/{curve}.prepared.ptau"));
+        let ptau = ("t.ptau", format!("{FORMATS}/{curve}.prepared.ptau"));
         let plonk = ("k.zkey", file("plonk.zkey"));
-        add("setup --protocol plonk --ptau t.ptau c.r1cs new.zkey", &[r1cs.clone(), ptau]);
-        add("prove k.zkey w.wtns p.json u.json --check-key", &[plonk.clone(), wtns.clone()]);
-        add("export-vkey k.zkey v.json", std::slice::from_ref(&plonk));
-        add("export-solidity k.zkey v.sol", std::slice::from_ref(&plonk));
-        add("export-solidity v.json v.sol", &[("v.json", file("plonk.vkey.json"))]);
-        add("inspect k.zkey --json", &[plonk]);
+        self.add("setup --protocol plonk --ptau t.ptau c.r1cs new.zkey", &[r1cs.clone(), ptau]);
+        self.add("prove k.zkey w.wtns p.json u.json --check-key", &[plonk.clone(), wtns.clone()]);
+        self.add("export-vkey k.zkey v.json", std::slice::from_ref(&plonk));
+        self.add("export-solidity k.zkey v.sol", std::slice::from_ref(&plonk));
+        self.add("export-solidity v.json v.sol", &[("v.json", file("plonk.vkey.json"))]);
+        self.add("inspect k.zkey --json", &[plonk]);
         if stem != "nopub" {
             let files = [("v.json", "plonk.vkey.json"), ("u.json", "public.json"), ("p.json", "plonk.proof.json")];
-            add("verify v.json u.json p.json", &files.map(|(name, end)| (name, file(end))));
-        }
-        for (name, path) in [key, wtns, r1cs] {
-            add(&format!("inspect {name} --json"), &[(name, path)]);
+            self.add("verify v.json u.json p.json", &files.map(|(name, end)| (name, file(end))));
         }
     }
-    for ptau in ["bls12381", "bn128"] {
-        add("inspect in.ptau", &[("in.ptau", format!("{formats}/{ptau}.ptau"))]);
+
+    fn of_witnesses(&mut self) {
+        let witness = "crates/witness/tests/data/multiplier";
+        let circuit = [("c.wasm", format!("{witness}.wasm")), ("in.json", format!("{witness}.json"))];
+        self.add("witness c.wasm in.json w.wtns --max-steps 2", &circuit);
+        let graph = ("c.graph", "crates/witness/tests/data/operations.graph".into());
+        self.add("witness c.graph in.json w.wtns --max-steps 2", &[graph, circuit[1].clone()]);
+        self.add(
+            "fullprove in.json c.wasm k.zkey p.json u.json --max-steps 2",
+            &[circuit[0].clone(), circuit[1].clone(), ("k.zkey", format!("{FORMATS}/mul.zkey"))],
+        );
     }
-    let circuit = [("c.wasm", format!("{witness}.wasm")), ("in.json", format!("{witness}.json"))];
-    add("witness c.wasm in.json w.wtns --max-steps 2", &circuit);
-    let graph = ("c.graph", "crates/witness/tests/data/operations.graph".into());
-    add("witness c.graph in.json w.wtns --max-steps 2", &[graph, circuit[1].clone()]);
-    add(
-        "fullprove in.json c.wasm k.zkey p.json u.json --max-steps 2",
-        &[circuit[0].clone(), circuit[1].clone(), ("k.zkey", format!("{formats}/mul.zkey"))],
-    );
-    for topology in ["a100-mesh4.json", "bridges-smi.txt", "dgx1v-nccl.xml"] {
-        let file = [("in", format!("crates/fabric-topology/tests/data/{topology}"))];
+
+    fn of_topologies(&mut self) {
+        for topology in ["a100-mesh4.json", "bridges-smi.txt", "dgx1v-nccl.xml"] {
+            let file = [("in", format!("crates/fabric-topology/tests/data/{topology}"))];
+            for args in [
+                "topo --from in",
+                "topo --from in --json",
+                "plan broadcast --gpus 0,1 --from in",
+                "plan allreduce --gpus 0,1 --from in --xml",
+            ] {
+                self.add(args, &file);
+            }
+        }
+        self.add("topo --preset dgx1-v100", &[]);
+    }
+
+    fn of_others(&mut self) {
+        for ptau in ["bls12381", "bn128"] {
+            self.add("inspect in.ptau", &[("in.ptau", format!("{FORMATS}/{ptau}.ptau"))]);
+        }
+        let data = ("in", format!("{FORMATS}/mul.zkey"));
         for args in [
-            "topo --from in",
-            "topo --from in --json",
-            "plan broadcast --gpus 0,1 --from in",
-            "plan allreduce --gpus 0,1 --from in --xml",
+            "reduce in --element u64",
+            "reduce in --element f32 --op max",
+            "sort in out --key u32",
+            "sort in out --pairs --descending",
         ] {
-            add(args, &file);
+            self.add(args, std::slice::from_ref(&data));
+        }
+        for args in ["ptau --test 2 t.ptau --seed x", "doctor", "cache clear --json", "completions bash"] {
+            self.add(args, &[]);
         }
     }
-    let data = ("in", format!("{formats}/mul.zkey"));
-    for args in [
-        "reduce in --element u64",
-        "reduce in --element f32 --op max",
-        "sort in out --key u32",
-        "sort in out --pairs --descending",
-    ] {
-        add(args, std::slice::from_ref(&data));
-    }
-    add("topo --preset dgx1-v100", &[]);
-    add("ptau --test 2 t.ptau --seed x", &[]);
-    add("doctor", &[]);
-    add("cache clear --json", &[]);
-    add("completions bash", &[]);
+}
+
+/// Each command with files that it takes.
+pub(super) fn seeds(root: &Path) -> Result<Vec<Case>, String> {
+    let mut seeds = Seeds(Vec::new());
+    ["mul", "mul_bls", "nopub"].into_iter().for_each(|stem| seeds.of_circuit(stem));
+    seeds.of_witnesses();
+    seeds.of_topologies();
+    seeds.of_others();
     let read = |path: &String| fs::read(root.join(path)).map_err(|e| format!("{path}: {e}"));
     let case = |(args, files): (String, Vec<(String, String)>)| {
         let files = files.iter().map(|(name, path)| Ok((name.clone(), read(path)?))).collect::<Result<_, String>>()?;
         Ok(Case { args: args.split(' ').map(String::from).collect(), files })
     };
-    lines.into_iter().map(case).collect()
+    seeds.0.into_iter().map(case).collect()
 }
 
 impl Case {
