@@ -133,21 +133,45 @@ pub(crate) fn is_above(x: Limbs, y: Limbs) -> bool {
 
 /// Quotient and rest; `None` of a division by 0.
 pub(crate) fn divide(x: Limbs, y: Limbs) -> Option<(Limbs, Limbs)> {
-    if y == [0; 4] {
-        return None;
+    if let [divisor, 0, 0, 0] = y {
+        return divide_by_limb(x, divisor);
     }
-    let (mut quotient, mut rest) = ([0; 4], [0; 4]);
-    for bit in (0..256).rev() {
-        // The rest is below y, so its double has at most one bit beyond.
-        let (mut doubled, carry) = add(rest, rest);
-        doubled[0] |= x[bit / 64] >> (bit % 64) & 1;
-        let (less, borrow) = sub(doubled, y);
-        if carry || !borrow {
-            quotient[bit / 64] |= 1 << (bit % 64);
+    let (mut quotient, mut rest) = ([0; 4], x);
+    // Bit by bit: the divisor moved up to the highest bit, and down again.
+    let Some(most) = bits(x).checked_sub(bits(y)) else { return Some((quotient, rest)) };
+    for by in (0..=most).rev() {
+        let (less, borrow) = sub(rest, shifted(y, by));
+        if !borrow {
+            quotient[by as usize / 64] |= 1 << (by % 64);
             rest = less;
-        } else {
-            rest = doubled;
         }
     }
     Some((quotient, rest))
+}
+
+/// Limb by limb from the highest.
+fn divide_by_limb(mut x: Limbs, divisor: u64) -> Option<(Limbs, Limbs)> {
+    let mut rest = 0;
+    for limb in x.iter_mut().rev() {
+        let wide = u128::from(rest) << 64 | u128::from(*limb);
+        *limb = wide.checked_div(divisor.into())? as u64;
+        rest = (wide % u128::from(divisor)) as u64;
+    }
+    Some((x, [rest, 0, 0, 0]))
+}
+
+/// Bits of a number, from its highest that is set.
+fn bits(x: Limbs) -> u32 {
+    let high = x.iter().rposition(|&limb| limb != 0);
+    high.map_or(0, |high| 64 * (high as u32 + 1) - x[high].leading_zeros())
+}
+
+/// A number times a power of two that leaves no bit behind.
+fn shifted(x: Limbs, by: u32) -> Limbs {
+    let (words, count) = (by as usize / 64, by % 64);
+    std::array::from_fn(|i| {
+        let near = i.checked_sub(words).map_or(0, |i| x[i] << count);
+        let far = i.checked_sub(words + 1).map_or(0, |i| x[i].checked_shr(64 - count).unwrap_or(0));
+        near | far
+    })
 }

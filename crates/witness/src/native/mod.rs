@@ -5,6 +5,7 @@
 
 mod elements;
 mod field;
+mod inline;
 mod recognise;
 mod templates;
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
             functions.len() - 1
         });
         let target = parts.imports + place as u32;
-        match function.wrapped(target) {
+        match super::inline::code(function, target) {
             Some(body) => wrapped[index] = Some(body),
             None => targets[index] = Some(target),
         }
