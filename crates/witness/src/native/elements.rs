@@ -366,8 +366,7 @@ impl Elements<'_> {
                 let is_mixed = self.has(a, MONTGOMERY)? != self.has(b, MONTGOMERY)?;
                 if !is_mixed && !self.has(a, MONTGOMERY)? {
                     self.set_flags(r, LONG_MONTGOMERY)?;
-                    let product = self.field.mul(self.limbs(a)?, self.limbs(b)?);
-                    return self.set_limbs(r, self.field.mul(self.field.r3, product));
+                    return self.set_limbs(r, self.field.mul_into_montgomery(self.limbs(a)?, self.limbs(b)?));
                 }
                 if is_mixed {
                     LONG_NORMAL
@@ -582,7 +581,10 @@ impl Elements<'_> {
             let [byte] = self.load(b.wrapping_add(8), i)?;
             let mut power = self.limbs(r)?;
             for bit in (0..8).rev() {
-                power = self.field.mul(power, power);
+                // The square of 1, until the first bit that is set.
+                if power != self.field.one {
+                    power = self.field.mul(power, power);
+                }
                 if byte >> bit & 1 == 1 {
                     power = self.field.mul(base, power);
                 }

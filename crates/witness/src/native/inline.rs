@@ -16,7 +16,7 @@ const LIMBS: [u8; 4] = [8, 16, 24, 32];
 const LONG_NORMAL_END: i32 = -0x4000_0000;
 const LONG_NORMAL: i32 = i32::MIN;
 
-const I32: u8 = 0x7f;
+pub(super) const I32: u8 = 0x7f;
 const I64: u8 = 0x7e;
 const NOTHING: u8 = 0x40;
 
@@ -42,11 +42,11 @@ const I64_XOR: u8 = 0x85;
 const I64_FROM_TRUTH: u8 = 0xad;
 
 /// Arguments, and the locals behind the three of functions with two operands.
-const RESULT: u8 = 0;
-const A: u8 = 1;
-const B: u8 = 2;
-const X: u8 = 3;
-const Y: u8 = 4;
+const RESULT: u32 = 0;
+const A: u32 = 1;
+const B: u32 = 2;
+const X: u32 = 3;
+const Y: u32 = 4;
 
 /// The code for a function's place, where it is worth it: locals and operators. It calls the import `native` for what it does not do.
 pub(super) fn code(function: Function, native: u32) -> Option<Vec<u8>> {
@@ -70,6 +70,26 @@ pub(super) fn code(function: Function, native: u32) -> Option<Vec<u8>> {
     })
 }
 
+/// The body of `Fr_copy`: no locals, and five times `(i64.store offset=8i (local.get 0) (i64.load offset=8i (local.get 1)))`.
+pub(super) const COPY: &[u8] = b"\0\x20\0\x20\x01\x29\x03\0\x37\x03\0\x20\0\x20\x01\x29\x03\x08\x37\x03\x08\
+    \x20\0\x20\x01\x29\x03\x10\x37\x03\x10\x20\0\x20\x01\x29\x03\x18\x37\x03\x18\x20\0\x20\x01\x29\x03\x20\x37\x03\x20\x0b";
+
+/// `Fr_copy` where it is called, with two locals.
+pub(super) fn copy_here(spare: u32) -> Vec<u8> {
+    let (to, from) = (spare, spare + 1);
+    let words = [0, 8, 16, 24, 32];
+    let code = Code(Vec::new()).set(from).set(to);
+    words.into_iter().fold(code, |code, at| code.get(to).get(from).op(0x29).op(3).op(at).store_word(at)).0
+}
+
+/// `Fr_toInt` where it is called, with a local; `own` is the function, for what is not the commonest operand.
+pub(super) fn to_int_here(spare: u32, own: u32) -> Vec<u8> {
+    let otherwise = |code: Code| code.op(ELSE).get(spare).call(0, own).op(END);
+    let code = Code(Vec::new()).keep(spare).op(0x28).op(2).op(FLAGS).number(LONG_NORMAL_END).op(I32_LT_S).begin_if(I32);
+    let code = code.load(spare, LIMBS[3]).op(I64_EQZ).begin_if(I32).get(spare).op(0x28).op(2).op(LIMBS[0]);
+    otherwise(otherwise(code)).0
+}
+
 /// A function's body as it grows.
 struct Code(Vec<u8>);
 
@@ -84,20 +104,26 @@ impl Code {
         self
     }
 
-    fn get(self, local: u8) -> Self {
-        self.op(0x20).op(local)
+    fn get(mut self, local: u32) -> Self {
+        self.0.push(0x20);
+        put(&mut self.0, local);
+        self
     }
 
-    fn set(self, local: u8) -> Self {
-        self.op(0x21).op(local)
+    fn set(mut self, local: u32) -> Self {
+        self.0.push(0x21);
+        put(&mut self.0, local);
+        self
     }
 
-    fn keep(self, local: u8) -> Self {
-        self.op(0x22).op(local)
+    fn keep(mut self, local: u32) -> Self {
+        self.0.push(0x22);
+        put(&mut self.0, local);
+        self
     }
 
     /// A part of the element to which a local points.
-    fn load(self, local: u8, part: u8) -> Self {
+    fn load(self, local: u32, part: u8) -> Self {
         let code = self.get(local);
         match part {
             NUMBER | FLAGS => code.op(0x28).op(2).op(part),
@@ -141,7 +167,7 @@ impl Code {
         self.op(0x0d).op(0)
     }
 
-    fn call(mut self, arguments: u8, native: u32) -> Self {
+    fn call(mut self, arguments: u32, native: u32) -> Self {
         self = (0..arguments).fold(self, Self::get);
         self.0.push(0x10);
         put(&mut self.0, native);

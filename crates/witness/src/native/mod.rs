@@ -7,6 +7,7 @@ mod elements;
 mod field;
 mod inline;
 mod recognise;
+mod rewrite;
 mod templates;
 #[cfg(test)]
 mod tests;
