@@ -96,26 +96,6 @@ impl Function {
         self.base_steps() + u64::from(copied / BYTES_COPIED_A_STEP)
     }
 
-    /// WebAssembly for its place that does the common case, a short operand, and calls the import `native` otherwise: where little
-    /// is to be done, a call of the host takes longer than that.
-    pub(crate) fn wrapped(self, native: u32) -> Option<Vec<u8>> {
-        // No locals; (if (result i32) (i32.lt_s (i32.load offset=4 (local.get 0)) (i32.const 0))
-        let mut code = b"\0\x20\0\x28\x02\x04\x41\0\x48\x04\x7f".to_vec();
-        // (then (call native (local.get 0)))
-        code.extend(b"\x20\0\x10");
-        super::recognise::put(&mut code, native);
-        // (else (i32.load (local.get 0)) ...
-        code.extend(b"\x05\x20\0\x28\x02\0");
-        match self {
-            Self::ToInt => {}
-            // (i32.ne (i32.const 0))
-            Self::IsTrue => code.extend(b"\x41\0\x47"),
-            _ => return None,
-        }
-        code.extend(b"\x0b\x0b");
-        Some(code)
-    }
-
     /// Does it. `arguments` are addresses in the memory, as many as it has; the result is 0 where it has none.
     pub(crate) fn run(self, field: &Field, memory: &mut [u8], [r, a, b]: [u32; 3]) -> Result<u32> {
         let mut at = Elements { field, memory };
@@ -386,8 +366,7 @@ impl Elements<'_> {
                 let is_mixed = self.has(a, MONTGOMERY)? != self.has(b, MONTGOMERY)?;
                 if !is_mixed && !self.has(a, MONTGOMERY)? {
                     self.set_flags(r, LONG_MONTGOMERY)?;
-                    let product = self.field.mul(self.limbs(a)?, self.limbs(b)?);
-                    return self.set_limbs(r, self.field.mul(self.field.r3, product));
+                    return self.set_limbs(r, self.field.mul_into_montgomery(self.limbs(a)?, self.limbs(b)?));
                 }
                 if is_mixed {
                     LONG_NORMAL
@@ -602,7 +581,10 @@ impl Elements<'_> {
             let [byte] = self.load(b.wrapping_add(8), i)?;
             let mut power = self.limbs(r)?;
             for bit in (0..8).rev() {
-                power = self.field.mul(power, power);
+                // The square of 1, until the first bit that is set.
+                if power != self.field.one {
+                    power = self.field.mul(power, power);
+                }
                 if byte >> bit & 1 == 1 {
                     power = self.field.mul(base, power);
                 }

@@ -81,24 +81,52 @@ impl Field {
         self.reduced([t[0], t[1], t[2], t[3]], t[4] != 0)
     }
 
-    /// `1 / x` of a number that is not in Montgomery's form, by Fermat's theorem; 0 of 0.
+    /// `x y R`: the product in Montgomery's form of numbers that are not.
+    pub(crate) fn mul_into_montgomery(&self, x: Limbs, y: Limbs) -> Limbs {
+        if let ([x, 0, 0, 0], [y, 0, 0, 0]) = (x, y) {
+            let (low, high) = multiply_add(0, x, y, 0);
+            return self.mul([low, high, 0, 0], self.r2);
+        }
+        self.mul(self.r3, self.mul(x, y))
+    }
+
+    /// `1 / x` of a number that is not in Montgomery's form, by the binary extended Euclidean algorithm (Handbook of Applied
+    /// Cryptography, 14.61, for an odd modulus); 0 of 0.
     pub(crate) fn invert(&self, x: Limbs) -> Limbs {
-        let (exponent, _) = sub(self.prime, [2, 0, 0, 0]);
-        let x = self.mul(x, self.r2);
-        let power = (0..self.bits as usize - 1).rev().fold(x, |power, bit| {
-            let squared = self.mul(power, power);
-            match exponent[bit / 64] >> (bit % 64) & 1 {
-                1 => self.mul(squared, x),
-                _ => squared,
+        // Below the prime.
+        let x = self.mul(self.mul(x, self.r2), [1, 0, 0, 0]);
+        if x == [0; 4] {
+            return x;
+        }
+        // At each step `u` is `s x` and `v` is `t x` modulo the prime, and their greatest common divisor is 1.
+        let (mut u, mut s) = (x, [1, 0, 0, 0]);
+        let (mut v, mut t) = (self.prime, [0; 4]);
+        while u != [0; 4] {
+            while u[0] & 1 == 0 {
+                (u, s) = (halved(u), self.half_of(s));
             }
-        });
-        self.mul(power, [1, 0, 0, 0])
+            while v[0] & 1 == 0 {
+                (v, t) = (halved(v), self.half_of(t));
+            }
+            let (less, is_below) = sub(u, v);
+            if is_below {
+                (v, t) = (sub(v, u).0, self.sub(t, s));
+            } else {
+                (u, s) = (less, self.sub(s, t));
+            }
+        }
+        t
+    }
+
+    /// `x / 2` in the field.
+    fn half_of(&self, x: Limbs) -> Limbs {
+        // The prime leaves a bit free.
+        halved(if x[0] & 1 == 0 { x } else { add(x, self.prime).0 })
     }
 
     /// The largest number that is not negative.
     pub(crate) fn half(&self) -> Limbs {
-        let p = self.prime;
-        [p[0] >> 1 | p[1] << 63, p[1] >> 1 | p[2] << 63, p[2] >> 1 | p[3] << 63, p[3] >> 1]
+        halved(self.prime)
     }
 }
 
@@ -106,6 +134,10 @@ impl Field {
 fn multiply_add(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
     let wide = u128::from(b) * u128::from(c) + u128::from(a) + u128::from(carry);
     (wide as u64, (wide >> 64) as u64)
+}
+
+fn halved(x: Limbs) -> Limbs {
+    [x[0] >> 1 | x[1] << 63, x[1] >> 1 | x[2] << 63, x[2] >> 1 | x[3] << 63, x[3] >> 1]
 }
 
 pub(crate) fn add(x: Limbs, y: Limbs) -> (Limbs, bool) {
@@ -133,21 +165,45 @@ pub(crate) fn is_above(x: Limbs, y: Limbs) -> bool {
 
 /// Quotient and rest; `None` of a division by 0.
 pub(crate) fn divide(x: Limbs, y: Limbs) -> Option<(Limbs, Limbs)> {
-    if y == [0; 4] {
-        return None;
+    if let [divisor, 0, 0, 0] = y {
+        return divide_by_limb(x, divisor);
     }
-    let (mut quotient, mut rest) = ([0; 4], [0; 4]);
-    for bit in (0..256).rev() {
-        // The rest is below y, so its double has at most one bit beyond.
-        let (mut doubled, carry) = add(rest, rest);
-        doubled[0] |= x[bit / 64] >> (bit % 64) & 1;
-        let (less, borrow) = sub(doubled, y);
-        if carry || !borrow {
-            quotient[bit / 64] |= 1 << (bit % 64);
+    let (mut quotient, mut rest) = ([0; 4], x);
+    // Bit by bit: the divisor moved up to the highest bit, and down again.
+    let Some(most) = bits(x).checked_sub(bits(y)) else { return Some((quotient, rest)) };
+    for by in (0..=most).rev() {
+        let (less, borrow) = sub(rest, shifted(y, by));
+        if !borrow {
+            quotient[by as usize / 64] |= 1 << (by % 64);
             rest = less;
-        } else {
-            rest = doubled;
         }
     }
     Some((quotient, rest))
+}
+
+/// Limb by limb from the highest.
+fn divide_by_limb(mut x: Limbs, divisor: u64) -> Option<(Limbs, Limbs)> {
+    let mut rest = 0;
+    for limb in x.iter_mut().rev() {
+        let wide = u128::from(rest) << 64 | u128::from(*limb);
+        *limb = wide.checked_div(divisor.into())? as u64;
+        rest = (wide % u128::from(divisor)) as u64;
+    }
+    Some((x, [rest, 0, 0, 0]))
+}
+
+/// Bits of a number, from its highest that is set.
+fn bits(x: Limbs) -> u32 {
+    let high = x.iter().rposition(|&limb| limb != 0);
+    high.map_or(0, |high| 64 * (high as u32 + 1) - x[high].leading_zeros())
+}
+
+/// A number times a power of two that leaves no bit behind.
+fn shifted(x: Limbs, by: u32) -> Limbs {
+    let (words, count) = (by as usize / 64, by % 64);
+    std::array::from_fn(|i| {
+        let near = i.checked_sub(words).map_or(0, |i| x[i] << count);
+        let far = i.checked_sub(words + 1).map_or(0, |i| x[i].checked_shr(64 - count).unwrap_or(0));
+        near | far
+    })
 }

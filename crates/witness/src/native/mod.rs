@@ -5,7 +5,9 @@
 
 mod elements;
 mod field;
+mod inline;
 mod recognise;
+mod rewrite;
 mod templates;
 #[cfg(test)]
 mod tests;

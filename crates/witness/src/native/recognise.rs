@@ -7,13 +7,13 @@
 //! The module that comes out has the recognised functions as further imports. They keep their code, for exports and tables may name
 //! them. All other code is as it was but for the numbers of functions.
 
+use super::rewrite::{Place, Rewriter};
 use super::templates::TEMPLATES;
-use super::{Field, Function};
+use super::{inline, Field, Function};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{
-    BinaryReader, DataKind, ElementItems, ElementKind, Encoding, ExternalKind, FuncType, FunctionBody, Operator,
-    Parser, Payload, TypeRef, ValType,
+    Data, DataKind, Encoding, ExternalKind, FuncType, FunctionBody, Operator, Parser, Payload, TypeRef, ValType,
 };
 
 /// Bytes of the longest function that can be one of circom's.
@@ -28,12 +28,8 @@ const CONSTANTS_END: usize = 1952;
 /// The module of the added imports. Only their place tells them from a module's own.
 pub(crate) const IMPORT_MODULE: &str = "tandem";
 
-const IMPORT_SECTION: u8 = 2;
-const EXPORT_SECTION: u8 = 7;
-const ELEMENT_SECTION: u8 = 9;
-const CODE_SECTION: u8 = 10;
-
-const CALL: u8 = 0x10;
+pub(super) const IMPORT_SECTION: u8 = 2;
+pub(super) const CALL: u8 = 0x10;
 
 /// A module whose field functions are imports.
 pub(crate) struct Native {
@@ -59,26 +55,31 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
     let known: HashMap<_, _> = templates.iter().map(|&(function, hash)| (hash, function)).collect();
     let mut functions: Vec<Function> = Vec::new();
     let mut types = Vec::new();
-    let mut targets = vec![None; hashes.len()];
-    let mut wrapped = vec![None; hashes.len()];
+    let mut places = vec![Place::Own; hashes.len()];
     for (index, hash) in hashes.iter().enumerate() {
         let function = hash.and_then(|hash| known.get(hash.to_hex().as_str()).copied());
-        let Some(function) = function else { continue };
+        let Some(function) = function else {
+            if parts.is_copy(index) {
+                places[index] = Place::Copy;
+            }
+            continue;
+        };
         let place = functions.iter().position(|&f| f == function).unwrap_or_else(|| {
             functions.push(function);
             types.push(parts.functions[index]);
             functions.len() - 1
         });
-        let target = parts.imports + place as u32;
-        match function.wrapped(target) {
-            Some(body) => wrapped[index] = Some(body),
-            None => targets[index] = Some(target),
-        }
+        let import = parts.imports + place as u32;
+        places[index] = match inline::code(function, import) {
+            Some(code) if function == Function::ToInt => Place::ToInt(code),
+            Some(code) => Place::Code(code),
+            None => Place::Import(import),
+        };
     }
     if functions.is_empty() {
         return None;
     }
-    let wasm = parts.rewrite(&Numbers { imports: parts.imports, added: types, targets, wrapped })?;
+    let wasm = Rewriter::new(&parts, types, places).module()?;
     Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: parts.shared() })
 }
 
@@ -90,37 +91,9 @@ fn has_constants(field: &Field, memory: &[u8]) -> bool {
         && limbs.iter().all(|&(at, limbs)| memory[at..at + 32] == limbs.map(u64::to_le_bytes).concat())
 }
 
-/// What becomes of the functions' numbers.
-struct Numbers {
-    pub(super) imports: u32,
-    /// Types of the added imports.
-    added: Vec<u32>,
-    /// For each function of the module's own, the import that is called in its place.
-    targets: Vec<Option<u32>>,
-    /// Or other code, which does what is short and calls the import for the rest.
-    wrapped: Vec<Option<Vec<u8>>>,
-}
-
-impl Numbers {
-    /// Of a function's own code.
-    fn moved(&self, index: u32) -> u32 {
-        if index < self.imports {
-            index
-        } else {
-            index.saturating_add(self.added.len() as u32)
-        }
-    }
-
-    /// Of what is called in its place.
-    fn called(&self, index: u32) -> u32 {
-        let own = index.checked_sub(self.imports).and_then(|own| self.targets.get(own as usize).copied().flatten());
-        own.unwrap_or_else(|| self.moved(index))
-    }
-}
-
 /// The parts of a module that matter here.
 pub(super) struct Parts<'a> {
-    wasm: &'a [u8],
+    pub(super) wasm: &'a [u8],
     /// Numbers and contents of the sections.
     pub(super) sections: Vec<(u8, Range<usize>)>,
     pub(super) types: Vec<FuncType>,
@@ -133,6 +106,8 @@ pub(super) struct Parts<'a> {
     read_shared: Option<u32>,
     /// The memory's first bytes, as they are when the module begins.
     constants: Vec<u8>,
+    /// It exports one.
+    has_memory: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -146,8 +121,8 @@ impl<'a> Parts<'a> {
             bodies: Vec::new(),
             read_shared: None,
             constants: vec![0; CONSTANTS_END],
+            has_memory: false,
         };
-        let mut has_memory = false;
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload.ok()?;
             if let Some((id, range)) = payload.as_section() {
@@ -157,58 +132,66 @@ impl<'a> Parts<'a> {
                 }
                 parts.sections.push((id, range));
             }
-            match payload {
-                Payload::Version { encoding: Encoding::Module, .. } => {}
-                Payload::TypeSection(types) => {
-                    for ty in types.into_iter_err_on_gc_types() {
-                        parts.types.push(ty.ok()?);
-                    }
-                }
-                Payload::ImportSection(imports) => {
-                    for import in imports {
-                        let TypeRef::Func(_) = import.ok()?.ty else { return None };
-                        parts.imports += 1;
-                    }
-                }
-                Payload::FunctionSection(functions) => {
-                    for ty in functions {
-                        parts.functions.push(ty.ok()?);
-                    }
-                }
-                Payload::ExportSection(exports) => {
-                    for export in exports {
-                        let export = export.ok()?;
-                        has_memory |= export.kind == ExternalKind::Memory;
-                        if export.kind == ExternalKind::Func && export.name == "readSharedRWMemory" {
-                            parts.read_shared = Some(export.index);
-                        }
-                    }
-                }
-                Payload::DataSection(data) => {
-                    for data in data {
-                        let data = data.ok()?;
-                        let DataKind::Active { memory_index: 0, offset_expr } = data.kind else { return None };
-                        let mut offset = offset_expr.get_operators_reader();
-                        let Operator::I32Const { value } = offset.read().ok()? else { return None };
-                        let start = value as u32 as usize;
-                        for (to, from) in parts.constants.iter_mut().skip(start).zip(data.data) {
-                            *to = *from;
-                        }
-                    }
-                }
-                Payload::CodeSectionEntry(body) => parts.bodies.push(body),
-                Payload::TableSection(_)
-                | Payload::MemorySection(_)
-                | Payload::GlobalSection(_)
-                | Payload::ElementSection(_)
-                | Payload::CodeSectionStart { .. }
-                | Payload::CustomSection(_)
-                | Payload::End(_) => {}
-                _ => return None,
-            }
+            parts.take(payload)?;
         }
         let has_imports = parts.sections.iter().any(|(id, _)| *id == IMPORT_SECTION);
-        (has_memory && has_imports && parts.bodies.len() == parts.functions.len()).then_some(parts)
+        (parts.has_memory && has_imports && parts.bodies.len() == parts.functions.len()).then_some(parts)
+    }
+
+    fn take(&mut self, payload: Payload<'a>) -> Option<()> {
+        match payload {
+            Payload::Version { encoding: Encoding::Module, .. } => {}
+            Payload::TypeSection(types) => {
+                for ty in types.into_iter_err_on_gc_types() {
+                    self.types.push(ty.ok()?);
+                }
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports {
+                    let TypeRef::Func(_) = import.ok()?.ty else { return None };
+                    self.imports += 1;
+                }
+            }
+            Payload::FunctionSection(functions) => {
+                for ty in functions {
+                    self.functions.push(ty.ok()?);
+                }
+            }
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    let export = export.ok()?;
+                    self.has_memory |= export.kind == ExternalKind::Memory;
+                    if export.kind == ExternalKind::Func && export.name == "readSharedRWMemory" {
+                        self.read_shared = Some(export.index);
+                    }
+                }
+            }
+            Payload::DataSection(data) => {
+                for data in data {
+                    self.take_data(&data.ok()?)?;
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.bodies.push(body),
+            Payload::TableSection(_)
+            | Payload::MemorySection(_)
+            | Payload::GlobalSection(_)
+            | Payload::ElementSection(_)
+            | Payload::CodeSectionStart { .. }
+            | Payload::CustomSection(_)
+            | Payload::End(_) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// What of it lies where the constants are.
+    fn take_data(&mut self, data: &Data) -> Option<()> {
+        let DataKind::Active { memory_index: 0, offset_expr } = &data.kind else { return None };
+        let Operator::I32Const { value } = offset_expr.get_operators_reader().read().ok()? else { return None };
+        for (to, from) in self.constants.iter_mut().skip(value as u32 as usize).zip(data.data) {
+            *to = *from;
+        }
+        Some(())
     }
 
     /// The address from which `readSharedRWMemory` reads, if it does no more than that.
@@ -224,6 +207,13 @@ impl<'a> Parts<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a function is circom's `Fr_copy`.
+    fn is_copy(&self, index: usize) -> bool {
+        let ty = self.types.get(self.functions[index] as usize);
+        ty.is_some_and(|ty| ty.params() == [ValType::I32; 2] && ty.results().is_empty())
+            && self.bodies[index].as_bytes() == inline::COPY
     }
 
     /// For each function the hash of all of its code, where it is short and calls only such.
@@ -280,8 +270,8 @@ impl<'a> Parts<'a> {
         }
         self.walk(index, |piece| {
             match piece {
-                Piece::Bytes(bytes) => hasher.update(bytes),
-                Piece::Call(callee) => {
+                Piece::Locals(bytes) | Piece::Bytes(bytes) => hasher.update(bytes),
+                Piece::Call(callee, _) => {
                     let callee = callee.checked_sub(self.imports)?;
                     hasher.update(&[CALL]).update(hashes.get(callee as usize)?.as_ref()?.as_bytes())
                 }
@@ -292,17 +282,24 @@ impl<'a> Parts<'a> {
     }
 
     /// A function's code in order, its calls apart.
-    fn walk(&self, index: usize, mut each: impl FnMut(Piece) -> Option<()>) -> Option<()> {
+    pub(super) fn walk(&self, index: usize, mut each: impl FnMut(Piece) -> Option<()>) -> Option<()> {
         let body = &self.bodies[index];
         let (start, bytes) = (body.range().start, body.as_bytes());
         let mut operators = body.get_operators_reader().ok()?;
-        let mut done = 0;
+        let mut done = operators.original_position() - start;
+        each(Piece::Locals(bytes.get(..done)?))?;
+        // Whether each block that is open is a loop, or in one.
+        let mut blocks = vec![false];
         while !operators.eof() {
             let (operator, at) = operators.read_with_offset().ok()?;
+            let is_in_loop = blocks.last().copied()?;
             match operator {
+                Operator::Loop { .. } => blocks.push(true),
+                Operator::Block { .. } | Operator::If { .. } => blocks.push(is_in_loop),
+                Operator::End if blocks.len() > 1 => drop(blocks.pop()),
                 Operator::Call { function_index } => {
                     each(Piece::Bytes(bytes.get(done..at - start)?))?;
-                    each(Piece::Call(function_index))?;
+                    each(Piece::Call(function_index, is_in_loop))?;
                     done = operators.original_position() - start;
                 }
                 Operator::RefFunc { .. } | Operator::ReturnCall { .. } => return None,
@@ -311,98 +308,14 @@ impl<'a> Parts<'a> {
         }
         each(Piece::Bytes(bytes.get(done..)?))
     }
-
-    /// The module with other numbers of functions.
-    fn rewrite(&self, numbers: &Numbers) -> Option<Vec<u8>> {
-        let mut out = self.wasm.get(..8)?.to_vec();
-        let mut section = Vec::new();
-        for (id, range) in &self.sections {
-            let contents = self.wasm.get(range.clone())?;
-            section.clear();
-            match *id {
-                0 => continue,
-                IMPORT_SECTION => {
-                    let mut reader = BinaryReader::new(contents, 0);
-                    let count = reader.read_var_u32().ok()?;
-                    put(&mut section, count.checked_add(numbers.added.len() as u32)?);
-                    section.extend(contents.get(reader.original_position()..)?);
-                    for (i, &ty) in numbers.added.iter().enumerate() {
-                        put_name(&mut section, IMPORT_MODULE);
-                        put_name(&mut section, &i.to_string());
-                        section.push(0);
-                        put(&mut section, ty);
-                    }
-                }
-                EXPORT_SECTION => {
-                    let reader = wasmparser::ExportSectionReader::new(BinaryReader::new(contents, 0)).ok()?;
-                    put(&mut section, reader.count());
-                    for export in reader {
-                        let export = export.ok()?;
-                        put_name(&mut section, export.name);
-                        let (kind, index) = match export.kind {
-                            ExternalKind::Func => (0, numbers.moved(export.index)),
-                            ExternalKind::Table => (1, export.index),
-                            ExternalKind::Memory => (2, export.index),
-                            ExternalKind::Global => (3, export.index),
-                            ExternalKind::Tag => return None,
-                        };
-                        section.push(kind);
-                        put(&mut section, index);
-                    }
-                }
-                ELEMENT_SECTION => {
-                    let reader = wasmparser::ElementSectionReader::new(BinaryReader::new(contents, 0)).ok()?;
-                    put(&mut section, reader.count());
-                    for element in reader {
-                        let element = element.ok()?;
-                        let ElementKind::Active { table_index: None, offset_expr } = element.kind else { return None };
-                        let ElementItems::Functions(functions) = element.items else { return None };
-                        section.push(0);
-                        let offset = offset_expr.get_binary_reader();
-                        section.extend(contents.get(offset.range())?);
-                        put(&mut section, functions.count());
-                        for function in functions {
-                            put(&mut section, numbers.moved(function.ok()?));
-                        }
-                    }
-                }
-                CODE_SECTION => {
-                    put(&mut section, self.bodies.len() as u32);
-                    let mut body = Vec::new();
-                    for index in 0..self.bodies.len() {
-                        body.clear();
-                        if let Some(other) = &numbers.wrapped[index] {
-                            put(&mut section, other.len() as u32);
-                            section.extend(other);
-                            continue;
-                        }
-                        self.walk(index, |piece| {
-                            match piece {
-                                Piece::Bytes(bytes) => body.extend(bytes),
-                                Piece::Call(callee) => {
-                                    body.push(CALL);
-                                    put(&mut body, numbers.called(callee));
-                                }
-                            }
-                            Some(())
-                        })?;
-                        put(&mut section, u32::try_from(body.len()).ok()?);
-                        section.extend(&body);
-                    }
-                }
-                _ => section.extend(contents),
-            }
-            out.push(*id);
-            put(&mut out, u32::try_from(section.len()).ok()?);
-            out.extend(&section);
-        }
-        Some(out)
-    }
 }
 
-enum Piece<'a> {
+pub(super) enum Piece<'a> {
+    /// What comes before the first operator.
+    Locals(&'a [u8]),
     Bytes(&'a [u8]),
-    Call(u32),
+    /// Of a function, by its number, and whether that is in a loop.
+    Call(u32, bool),
 }
 
 /// Appends a number in LEB128.
