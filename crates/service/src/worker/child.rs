@@ -1,6 +1,6 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
-use super::protocol::{receive, send, Beat, Failure, FromWorker, Made, Order, ToWorker};
+use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, Made, Order, ToWorker};
 use crate::store::Times;
 use std::collections::HashSet;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tandem_engine::{Engine, Error, ErrorCode, KeyStore, Lane, Progress, StoredKey};
+use tandem_engine::{Engine, Error, ErrorCode, Fallback, KeyStore, Lane, Progress, StoredKey};
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_millis(500);
@@ -296,7 +296,12 @@ impl Worker<'_> {
         let (asked, ended) = (clock.0, Instant::now());
         let turn = lock(&watch.turn).unwrap_or(asked);
         watch.stage("answer");
-        let remarks: Vec<_> = proved.fallback.iter().chain(&proved.remark).map(String::as_str).collect();
+        let (fallback, remark) = (proved.fallback.as_ref().map(Fallback::as_str), proved.remark.as_deref());
+        let remarks: Vec<_> = fallback.into_iter().chain(remark).collect();
+        let fault = proved.fallback.as_ref().map(|fallback| match fallback {
+            Fallback::DeviceFailed(_) => Fault::DeviceFailed,
+            Fallback::WrongProof(_) => Fault::WrongProof,
+        });
         Ok(Made {
             job: order.job.clone(),
             attempt: order.attempt,
@@ -311,7 +316,7 @@ impl Worker<'_> {
             },
             device: proved.device.clone(),
             remark: (!remarks.is_empty()).then(|| remarks.join("; ")),
-            is_wrong_device: proved.fallback.is_some(),
+            fault,
         })
     }
 

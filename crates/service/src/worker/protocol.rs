@@ -75,8 +75,18 @@ pub(crate) struct Made {
     pub(crate) times: Times,
     pub(crate) device: String,
     pub(crate) remark: Option<String>,
-    /// Whether the device's own proof was wrong.
-    pub(crate) is_wrong_device: bool,
+    /// What the device did wrong, where this proof is not its own.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Why a device's own proof was not to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fault {
+    /// The device failed, or was short of memory.
+    DeviceFailed,
+    /// Its proof failed the check.
+    WrongProof,
 }
 
 /// Why there is no proof.

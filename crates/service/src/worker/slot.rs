@@ -1,7 +1,7 @@
 //! One worker as the service sees it: a process that is started, watched, ended and started again, and the jobs that it has in hand.
 
 use super::hands::{Hand, Hands};
-use super::protocol::{receive, send, Beat, FromWorker, Made, Order, ToWorker};
+use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWorker};
 use crate::core::{self, now_ms, Core, GIVEN_BACK};
 use crate::log::log;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
@@ -322,7 +322,7 @@ impl Slot {
                 process.was_useful = true;
                 let Some(hand) = hands.take(&made.job, made.attempt) else { return Ok(false) };
                 // First the worker's next job, then the result: the device is not to wait for the disk.
-                if !core.is_draining() && !made.is_wrong_device {
+                if !core.is_draining() && made.fault.is_none() {
                     self.fill(core, process, hands)?;
                 }
                 let done = if hand.let_go.is_none() { self.done(core, hand.claim, made) } else { Ok(()) };
@@ -342,6 +342,7 @@ impl Slot {
                 }
                 self.after_end(process, hands);
                 if is_broken {
+                    self.device_failed(core);
                     return Err(Trouble::told(failure.reason));
                 }
                 return Ok(true);
@@ -427,7 +428,7 @@ impl Slot {
     }
 
     fn done(&self, core: &Core, claim: Claim, made: Made) -> Result<(), Trouble> {
-        let is_wrong_device = made.is_wrong_device;
+        let fault = made.fault;
         let result = JobResult {
             proof: made.proof,
             publics: made.publics,
@@ -437,11 +438,21 @@ impl Slot {
             remark: made.remark,
         };
         core.finished(core::Made { worker: self.name.clone(), claim, result });
-        if is_wrong_device {
-            core.metrics.add("tandem_wrong_proofs_total", &[("worker", &self.name)], 1.0);
-            return Err(Trouble::told("the device made a wrong proof, which was made again on the CPU"));
+        match fault {
+            None => Ok(()),
+            Some(Fault::WrongProof) => {
+                core.metrics.add("tandem_wrong_proofs_total", &[("worker", &self.name)], 1.0);
+                Err(Trouble::told("the device made a wrong proof, which was made again"))
+            }
+            Some(Fault::DeviceFailed) => {
+                self.device_failed(core);
+                Err(Trouble::told("the device failed, and the CPU made the proof"))
+            }
         }
-        Ok(())
+    }
+
+    fn device_failed(&self, core: &Core) {
+        core.metrics.add("tandem_device_failures_total", &[("worker", &self.name)], 1.0);
     }
 
     /// Ends an attempt that may be made again.

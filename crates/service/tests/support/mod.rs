@@ -11,7 +11,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tandem_conformance::{Step, Stepped};
 use tandem_engine::{CurveId, DeviceChoice, Engine, Proof, Publics, SetupOptions, Silent, Verifier};
 use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::Config;
@@ -85,6 +87,7 @@ fn work(device: &str, folder: &Path) {
     };
     let open = || match std::fs::remove_file(folder.join("broken-device")) {
         Ok(()) => Err(tandem_engine::Error::Device("the device is broken, as the test wants it".into())),
+        Err(_) if device == "stepped" => stepped(folder),
         Err(_) => Engine::open(&choice),
     };
     let path = folder.join("tandem.toml");
@@ -92,6 +95,17 @@ fn work(device: &str, folder: &Path) {
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
     let room = tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs };
     let _ = tandem_service::work_watched(open, room, &at);
+}
+
+/// A GPU that does as the file `device` says: it breaks, computes wrongly, or without such a file is right. The CPU takes over.
+fn stepped(folder: &Path) -> tandem_engine::Result<Engine> {
+    let file = folder.join("device");
+    let script = Arc::new(move |_: &'static str| match std::fs::read_to_string(&file).as_deref() {
+        Ok("broken") => Step::Broken,
+        Ok("wrong") => Step::Wrong,
+        _ => Step::Right,
+    });
+    Engine::on_backends(move || Ok(Stepped::new(script.clone())), true)
 }
 
 /// Waits until something is so; fails the test after half a minute.
@@ -215,6 +229,14 @@ impl Service {
 
     pub(crate) fn verifier(&self) -> Verifier {
         Verifier::from_json(tandem_engine::export_vkey(&self.at("small.zkey")).unwrap().as_bytes()).unwrap()
+    }
+
+    /// The value of a metric with its labels; 0 where there is none.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let page = self.raw(request, Duration::from_secs(10));
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().unwrap())
     }
 
     /// Names of the files of witnesses.
