@@ -29,6 +29,8 @@ pub(crate) enum ToWorker {
 pub(crate) struct Order {
     pub(crate) job: String,
     pub(crate) attempt: i64,
+    /// Its place in the queue: of the jobs in hand, the least comes first.
+    pub(crate) rank: i64,
     pub(crate) key: PathBuf,
     /// BLAKE3 of the key's file.
     pub(crate) key_hash: String,

@@ -368,12 +368,12 @@ impl Slot {
         self.publish(hands);
         self.is_woken.store(false, Ordering::SeqCst);
         while hands.len() < core.config.in_hand && !hands.are_alone() {
-            let is_beside = hands.len() > 0;
-            if is_beside && core.slots.iter().any(Slot::is_idle) {
+            let beside = hands.room(core.config.witness_memory_mib << 20);
+            if beside.is_some() && core.slots.iter().any(Slot::is_idle) {
                 break;
             }
             let elsewhere = if core.config.workers.len() > 1 { ELSEWHERE_MS } else { 0 };
-            match core.store.claim(&self.name, now_ms(), elsewhere, is_beside) {
+            match core.store.claim(&self.name, now_ms(), elsewhere, beside) {
                 Ok(Some(claim)) => {
                     let order = order(core, &claim);
                     hands.push(Hand::new(claim));
@@ -491,6 +491,7 @@ fn order(core: &Core, claim: &Claim) -> Order {
     Order {
         job: lease.job.clone(),
         attempt: lease.attempt,
+        rank: claim.rank,
         key: key.path.clone().into(),
         key_hash: key.hash.clone(),
         witness: core.witnesses.path(&claim.witness),

@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tandem_conformance::{Step, Stepped};
@@ -62,6 +63,7 @@ fn serve(folder: &Path) {
 }
 
 fn work(device: &str, folder: &Path) {
+    let steps = AtomicUsize::new(0);
     let at = |stage: &str, attempt: i64| {
         let Ok(fault) = std::fs::read_to_string(folder.join(FAULT)) else { return };
         let attempt = attempt.to_string();
@@ -77,6 +79,10 @@ fn work(device: &str, folder: &Path) {
             "pause" => {
                 std::fs::write(folder.join("paused"), "").unwrap();
                 wait_for("go", || folder.join("go").exists());
+            }
+            "step" => {
+                let file = format!("step{}", steps.fetch_add(1, Ordering::SeqCst));
+                wait_for("its step", || folder.join(&file).exists());
             }
             other => panic!("{other}"),
         }
@@ -136,8 +142,10 @@ impl Service {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         make_key(at, "small", 12);
+        // The least that is proved and read at once, unless the test is about more.
+        let in_hand = if settings.contains("in_hand") { "" } else { "in_hand = 2\n" };
         let text = format!(
-            "listen = '127.0.0.1:0'\ndata = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
+            "{in_hand}listen = '127.0.0.1:0'\ndata = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
             at.join("data").display(),
             at.join("small.zkey").display()
         );
@@ -289,9 +297,14 @@ pub(crate) fn refused(outcome: Result<Value, CallError>) -> (u16, String) {
 /// Makes a test key and a witness of a chain of so many squarings.
 pub(crate) fn make_key(folder: &Path, name: &str, squarings: u32) {
     let (r1cs, wtns) = files::squarings(squarings);
+    std::fs::write(folder.join(format!("{name}.wtns")), wtns).unwrap();
+    make_key_of(folder, name, &r1cs);
+}
+
+/// Makes a test key of a circuit.
+pub(crate) fn make_key_of(folder: &Path, name: &str, r1cs: &[u8]) {
     let path = |end: &str| folder.join(format!("{name}.{end}"));
     std::fs::write(path("r1cs"), r1cs).unwrap();
-    std::fs::write(path("wtns"), wtns).unwrap();
     let options = SetupOptions { seed: Some(name.into()) };
     tandem_engine::setup(&path("r1cs"), &path("zkey"), &options, &Silent).unwrap();
 }
