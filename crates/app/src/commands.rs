@@ -9,7 +9,7 @@ use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files::Outputs;
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{DeviceChoice, DeviceKind, KeyInfo, Proved, Stage, Witness};
+use tandem_engine::{DeviceChoice, DeviceKind, Fallback, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::Wtns;
 
 /// Bytes that tell what a file is.
@@ -101,7 +101,7 @@ pub(crate) fn tell_troubles(session: &Session, proved: &Proved) {
     }
     if let Some(problem) = &proved.fallback {
         // Said even with --quiet: the proof is good, the device is not.
-        report::warn(problem);
+        report::warn(problem.as_str());
     }
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn proved_json(proved: &Proved, key: &KeyInfo, stages: &[Stage]) -> s
         "domain": key.domain,
         "seconds": report::round(proved.seconds),
         "stages": report::stages_json(stages),
-        "fallback": proved.fallback,
+        "fallback": proved.fallback.as_ref().map(Fallback::as_str),
     })
 }
 

@@ -18,7 +18,7 @@ use tandem_console::files::{self, Outputs};
 use tandem_console::options::Schedule;
 use tandem_console::session::Session;
 use tandem_console::{interrupt, report};
-use tandem_engine::{KeyStore, Proved, StoredKey, Witness};
+use tandem_engine::{Fallback, KeyStore, Proved, StoredKey, Witness};
 use tandem_formats::place::Place;
 
 /// Bytes of a line. What is longer is read to its end and refused.
@@ -245,7 +245,7 @@ fn answer(id: &Value, line: u64, begun: Instant, done: Outcome<(PathBuf, PathBuf
     match done {
         Ok((proof, public, proved)) => json!({
             "id": id, "line": line, "ok": true, "proof": proof, "public": public, "seconds": seconds,
-            "proof_seconds": report::round(proved.seconds), "device": proved.device, "fallback": proved.fallback,
+            "proof_seconds": report::round(proved.seconds), "device": proved.device, "fallback": proved.fallback.as_ref().map(Fallback::as_str),
         }),
         Err(failure) => json!({
             "id": id, "line": line, "ok": false, "status": failure.exit_status(), "error": failure.to_string(),

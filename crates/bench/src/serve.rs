@@ -341,7 +341,8 @@ impl Seen {
         let idle = without("proof", self.no_proof);
         let beside = (self.stages[READ] + self.stages[UPLOAD]) * 1e3;
         match self.no_proof > 0.05 {
-            true if beside > self.stages[PROOF] * 1e3 => {
+            // The device is there before the witness is.
+            true if beside > self.stages[TURN] * 1e3 => {
                 ["witnesses bind".into(), format!("{idle}; read and upload: {beside:.1} ms")]
             }
             true => ["what is between proofs binds".into(), format!("{idle}, though jobs wait")],
@@ -398,12 +399,12 @@ mod tests {
     }
 
     /// Two jobs with a worker from `begun` to `ended`.
-    fn seen(spans: [(f64, f64); 2], read: f64, proof: f64, seconds: f64) -> Seen {
+    fn seen(spans: [(f64, f64); 2], read: f64, turn: f64, proof: f64, seconds: f64) -> Seen {
         let publics = Publics::from_json(CurveId::Bn254, b"[]").unwrap();
         let proof_of_zeros = Proof::from_bytes(CurveId::Bn254, &[0; 256]).unwrap();
         let done = spans.map(|(begun, ended)| Done {
             latency: 1.5,
-            stages: [0.1, 0.2, 0.0, read, 0.0, 0.3, proof, 0.1],
+            stages: [0.1, 0.2, 0.0, read, 0.0, turn, proof, 0.1],
             with_worker: (begun * 1e3, ended * 1e3),
             worker: "cpu-0".into(),
             device: "CPU".into(),
@@ -416,21 +417,23 @@ mod tests {
 
     #[test]
     fn what_binds_is_named() {
-        let callers = seen([(0.0, 1.0), (2.0, 3.0)], 0.1, 0.9, 4.0);
+        let callers = seen([(0.0, 1.0), (2.0, 3.0)], 0.1, 0.3, 0.9, 4.0);
         assert_eq!((callers.rate, callers.workers, (callers.no_job * 100.0).round()), (0.5, 1, 50.0));
         assert!((callers.added - 0.1).abs() < 1e-9 && (callers.stages[PROOF] - 0.9).abs() < 1e-9);
         let said = |seen: &Seen| seen.binds().join(": ");
         assert!(said(&callers).starts_with("callers bind: ") && said(&callers).ends_with("100.0 ms"));
         // Both with the worker all the time: they overlap.
         let both = [(0.0, 2.0), (0.0, 2.0)];
-        let witnesses = seen(both, 0.9, 0.6, 2.0);
+        let witnesses = seen(both, 0.9, 0.3, 0.6, 2.0);
         assert!(witnesses.no_job < 1e-9 && (witnesses.no_proof - 0.4).abs() < 1e-9);
         assert!(said(&witnesses).starts_with("witnesses bind: ") && said(&witnesses).contains("40 %"));
-        assert!(said(&seen(both, 0.1, 0.6, 2.0)).starts_with("what is between proofs binds: "));
-        assert!(said(&seen(both, 0.1, 0.98, 2.0)).starts_with("proofs bind: the worker without a proof for 2 %"));
+        assert!(said(&seen(both, 0.1, 0.3, 0.6, 2.0)).starts_with("what is between proofs binds: "));
+        // Several are read at a time: each takes longer than a proof, and waits for the device all the same.
+        assert!(said(&seen(both, 0.9, 1.2, 0.6, 2.0)).starts_with("what is between proofs binds: "));
+        assert!(said(&seen(both, 0.1, 0.3, 0.98, 2.0)).starts_with("proofs bind: the worker without a proof for 2 %"));
         assert_eq!((callers.cells("2").len(), callers.stage_cells("2").len()), (8, 1 + STAGES.len()));
         // The longest of each fit a terminal.
-        for mut seen in [callers, witnesses, seen(both, 0.1, 0.6, 2.0), seen(both, 0.1, 0.98, 2.0)] {
+        for mut seen in [callers, witnesses, seen(both, 0.1, 0.3, 0.6, 2.0), seen(both, 0.1, 0.3, 0.98, 2.0)] {
             seen.workers = 99;
             seen.stages = seen.stages.map(|seconds| seconds * 1e3);
             let said = seen.binds();

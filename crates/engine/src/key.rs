@@ -5,7 +5,7 @@ use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
 use crate::system::{Fflonk, Groth16, Plonk, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
-use crate::{Error, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
+use crate::{Error, Fallback, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -347,17 +347,17 @@ impl<C: AnyCurve, S: System<C>> CurveKey<C, S> {
     }
 
     /// What to do about a first attempt that came to nothing: the report of it, or the error to end with.
-    fn report(&self, first: &std::result::Result<Attempt<C, S>, tandem_ops::Error>) -> Result<Option<String>> {
+    fn report(&self, first: &std::result::Result<Attempt<C, S>, tandem_ops::Error>) -> Result<Option<Fallback>> {
         let device = &self.on_device.name;
         let again = if self.cpu.is_none() { "made again" } else { "made again on the CPU" };
         match first {
             Ok(Attempt { verdict: Ok(()), .. }) => Ok(None),
-            Ok(Attempt { verdict: Err(refusal), .. }) => Ok(Some(format!(
+            Ok(Attempt { verdict: Err(refusal), .. }) => Ok(Some(Fallback::WrongProof(format!(
                 "the proof made on {device} failed its check ({refusal}) and was {again}; \
                  the device or its driver may be faulty"
-            ))),
+            )))),
             Err(error) if self.auto && self.cpu.is_some() => {
-                Ok(Some(format!("{error}; the proof was made on the CPU")))
+                Ok(Some(Fallback::DeviceFailed(format!("{error}; the proof was made on the CPU"))))
             }
             Err(error) => Err(error.clone().into()),
         }

@@ -163,8 +163,32 @@ pub struct Proved {
     pub seconds: f64,
     /// What the device was short of while it made the proof, and what was done about it: one sentence to be shown.
     pub remark: Option<String>,
-    /// Set when the device's own proof failed and the CPU had to make it: what happened, one sentence to be shown.
-    pub fallback: Option<String>,
+    /// Set when the device's own proof was not to be had and another attempt made this one.
+    pub fallback: Option<Fallback>,
+}
+
+/// Why the device's own proof was not to be had. Each has one sentence to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fallback {
+    /// The device failed before it had a proof, and the CPU made it.
+    DeviceFailed(String),
+    /// The device made a proof that failed its check, and a later attempt did not: it computes wrongly.
+    WrongProof(String),
+}
+
+impl Fallback {
+    /// The sentence.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Fallback::DeviceFailed(what) | Fallback::WrongProof(what) => what,
+        }
+    }
+}
+
+impl std::fmt::Display for Fallback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// How to make a test key.

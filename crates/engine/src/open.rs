@@ -74,6 +74,7 @@ pub struct Engine {
     cpu: Option<Arc<dyn DynProver>>,
     auto: bool,
     layout: Layout,
+    at_once: usize,
     proofs: u64,
     patience: Duration,
     report: DeviceReport,
@@ -125,7 +126,11 @@ impl Engine {
             Schedule::Together(layout) => layout,
             Schedule::Each => Layout::Auto,
         };
-        Self::with(team, why, auto, layout)
+        let mut engine = Self::with(team, why, auto, layout)?;
+        if schedule == Schedule::Each {
+            engine.at_once = engine.report.lanes.len();
+        }
+        Ok(engine)
     }
 
     /// An engine on a backend of the caller's, which is opened once: for tests of what happens when one fails. With `auto` the CPU may take
@@ -159,7 +164,7 @@ impl Engine {
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
         let (proofs, patience, wrong_proofs) = (PROOFS, PATIENCE, Arc::default());
-        Ok(Self { team, cpu, auto, layout, proofs, patience, report, wrong_proofs })
+        Ok(Self { team, cpu, auto, layout, at_once: 1, proofs, patience, report, wrong_proofs })
     }
 
     /// This engine, for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
@@ -179,6 +184,11 @@ impl Engine {
     /// What was opened.
     pub fn report(&self) -> &DeviceReport {
         &self.report
+    }
+
+    /// How many proofs it makes at a time: one, or with [`Schedule::Each`] one on each device.
+    pub fn proofs_at_once(&self) -> usize {
+        self.at_once
     }
 
     /// How many proofs of this device failed their check while the CPU's were right. More than none: the device is

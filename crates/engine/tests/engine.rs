@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tandem_engine::{
-    check_witness, export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, ErrorCode, Key, KeyCheck, Layout,
-    Progress, Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
+    check_witness, export_vkey, setup, verify, CurveId, DeviceChoice, Engine, Error, ErrorCode, Fallback, Key,
+    KeyCheck, Layout, Progress, Schedule, SetupOptions, Silent, Synthetic, SyntheticKey, Witness,
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
@@ -433,7 +433,7 @@ fn a_sum_outside_the_subgroup_is_caught() {
     let engine = Engine::on_backend(faulty, false).unwrap();
     let key = files.key(&engine);
     for (proof, point) in (1..).zip(["pi_a", "pi_c", "pi_c"]) {
-        let report = engine.prove(&key, &files.witness(), &Silent).unwrap().fallback.unwrap();
+        let report = engine.prove(&key, &files.witness(), &Silent).unwrap().fallback.unwrap().to_string();
         let expected = format!("point {point} of the proof is not in the subgroup of prime order");
         assert!(report.contains(&expected), "{report}");
         assert_eq!(engine.wrong_proofs(), proof);
@@ -454,7 +454,8 @@ fn a_wrong_sum_is_caught_made_again_and_reported() {
             fs::write(files.at("public"), proved.publics.to_json()).unwrap();
             verify(&files.at("vkey"), &files.at("public"), &files.at("proof")).unwrap();
             match proved.fallback {
-                Some(report) => {
+                Some(Fallback::DeviceFailed(report)) => panic!("{report}"),
+                Some(Fallback::WrongProof(report)) => {
                     assert!(proof < 5, "{report}");
                     assert!(report.contains("Faulty GPU (cuda:7) failed its check"), "{report}");
                     assert!(proved.device.starts_with("CPU"), "{}", proved.device);
@@ -487,7 +488,7 @@ fn the_cpu_takes_over_where_the_device_was_left_to_the_engine() {
         let engine = Engine::on_backend(Faulty::failing(fails), true).unwrap().with_patience(Duration::ZERO);
         let key = files.key(&engine);
         let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
-        let report = key.note().or(proved.fallback.as_deref()).unwrap();
+        let report = key.note().or(proved.fallback.as_ref().map(Fallback::as_str)).unwrap();
         assert!(report.contains(said) && report.contains("Faulty GPU"), "{report}");
         assert!(proved.device.starts_with("CPU") && engine.wrong_proofs() == 0, "{}", proved.device);
         fs::write(files.at("proof"), proved.proof.to_json()).unwrap();

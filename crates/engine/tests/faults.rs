@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{Files, Watchdog};
 use tandem_conformance::{Step, Stepped};
-use tandem_engine::{Engine, ErrorCode, KeyCheck, Proved, Silent};
+use tandem_engine::{Engine, ErrorCode, Fallback, KeyCheck, Proved, Silent};
 use tandem_groth16::setup::{setup, Secret};
 use tandem_groth16::{prove, synthetic::Synthetic, Blinding, Layout, OwnedKey, ProvingKey, Request, Witness};
 use tandem_ops::Bn254;
@@ -139,6 +139,11 @@ fn every_step_may_fail() {
                         Ok(proved) => {
                             files.check(&proved, "proof");
                             assert_eq!(is_on_device(&proved), proved.fallback.is_none(), "{name}");
+                            // A device that says that it failed made no wrong proof.
+                            if let Some(fallback) = &proved.fallback {
+                                let is_wrong = matches!(fallback, Fallback::WrongProof(_));
+                                assert_eq!(is_wrong, kind == 2, "{name}: {fallback}");
+                            }
                             wrong += engine.wrong_proofs();
                         }
                         Err(error) => {
@@ -242,7 +247,7 @@ fn memory_that_stays_away_ends_the_wait() {
                 std::fs::remove_file(files.at("zkey")).unwrap();
                 let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
                 files.check(&proved, "proof");
-                assert!(proved.fallback.unwrap().contains("7 bytes are free"));
+                assert!(proved.fallback.unwrap().as_str().contains("7 bytes are free"));
             }
             Err(error) => {
                 assert!(!auto && error.code() == ErrorCode::OutOfMemory && error.exit_status() == 3, "{error}")
@@ -268,7 +273,7 @@ fn a_broken_device_comes_back() {
         if is_on_device(&proved) {
             break proved;
         }
-        assert!(proved.fallback.unwrap().contains("cudaErrorIllegalAddress (700), an illegal memory access"));
+        assert!(proved.fallback.unwrap().as_str().contains("cudaErrorIllegalAddress (700), an illegal memory access"));
         on_cpu += 1;
         std::thread::sleep(Duration::from_millis(20));
     };

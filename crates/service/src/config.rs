@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 21] = [
+pub const SETTINGS: [(&str, &str, &str); 22] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -25,7 +25,12 @@ pub const SETTINGS: [(&str, &str, &str); 21] = [
     (
         "in_hand",
         "TANDEM_SERVE_IN_HAND",
-        "jobs that a worker has at a time: one is proved, the next are read and uploaded",
+        "jobs that a worker has at a time: one is proved, one uploaded, the others are read",
+    ),
+    (
+        "witness_memory_mib",
+        "TANDEM_SERVE_WITNESS_MEMORY_MIB",
+        "MiB of witnesses that a worker has at a time; one is taken whatever its size",
     ),
     (
         "survives",
@@ -90,6 +95,8 @@ pub struct Config {
     pub key_proofs: u64,
     /// Jobs that a worker has in hand at a time.
     pub in_hand: usize,
+    /// MiB of witnesses that a worker has in hand at a time; one is taken whatever its size.
+    pub witness_memory_mib: u64,
     /// What accepted jobs and results outlive.
     pub survives: Survives,
     /// How often a job may fail for reasons that may pass.
@@ -131,7 +138,8 @@ impl Default for Config {
             workers: vec!["auto".into()],
             key_memory_mib: 16 << 10,
             key_proofs: 1,
-            in_hand: 2,
+            in_hand: 4,
+            witness_memory_mib: 4096,
             survives: Survives::PowerLoss,
             attempts: 3,
             queue: 100_000,
@@ -211,6 +219,7 @@ impl Config {
             ("key_memory_mib", i64::try_from(self.key_memory_mib).unwrap_or(i64::MAX), 1 << 24),
             ("key_proofs", i64::try_from(self.key_proofs).unwrap_or(i64::MAX), 1 << 40),
             ("in_hand", i64::try_from(self.in_hand).unwrap_or(i64::MAX), 64),
+            ("witness_memory_mib", i64::try_from(self.witness_memory_mib).unwrap_or(i64::MAX), 1 << 24),
             ("max_key_mib", i64::try_from(self.max_key_mib).unwrap_or(i64::MAX), 1 << 24),
             ("workers", self.workers.len() as i64, 64),
         ];

@@ -287,3 +287,35 @@ fn a_stop_ends_what_runs_and_keeps_what_waits() {
     );
     service.verify(&service.verifier(), &running);
 }
+
+/// A device that fails, and whose proof the CPU makes, is told from one whose proof is wrong. Either ends its worker.
+#[test]
+fn a_device_that_fails_is_told_from_one_that_computes_wrongly() {
+    let service = Service::start("workers = ['stepped']");
+    let verifier = service.verifier();
+    let count = |name: &str| service.metric(&format!("tandem_{name}_total{{worker=\"0:stepped\"}}"));
+    let mut ends = 0.0;
+    for (device, counted, said) in [
+        ("broken", [1.0, 0.0], "the proof was made on the CPU"),
+        ("wrong", [1.0, 1.0], "failed its check"),
+        ("right", [1.0, 1.0], ""),
+    ] {
+        service.fault("pause,turn,1");
+        let id = service.submit(None).unwrap()["id"].as_str().unwrap().to_string();
+        wait_for("the proof", || service.at("paused").exists());
+        std::fs::write(service.at("device"), device).unwrap();
+        std::fs::write(service.at("go"), "").unwrap();
+        let job = service.ended(&id);
+        assert_eq!(job["state"], "done", "{job}");
+        service.verify(&verifier, &id);
+        let result = service.client().get(&format!("/v1/jobs/{id}/result")).unwrap();
+        let remark = result["remark"].as_str().unwrap_or_default();
+        assert!(remark.contains(said) && remark.is_empty() == said.is_empty(), "{device}: {result}");
+        ends += f64::from(u8::from(device != "right"));
+        wait_for("the end of the worker", || count("worker_restarts") == ends);
+        assert_eq!([count("device_failures"), count("wrong_proofs")], counted, "{device}");
+        for file in ["device", "go", "paused"] {
+            std::fs::remove_file(service.at(file)).unwrap();
+        }
+    }
+}

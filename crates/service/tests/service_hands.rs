@@ -60,6 +60,77 @@ fn the_next_job_is_read_and_uploaded_beside_the_proof() {
     assert!(times.iter().all(|time| *time >= 0.0) && result["seconds"] == result["times"]["proof"], "{result}");
 }
 
+/// More than one, where more than two jobs are in hand.
+#[test]
+fn several_witnesses_are_read_beside_a_proof() {
+    let service = Service::start("workers = ['cpu']\nin_hand = 3");
+    let first = paused(&service, "pause,beside witness,1");
+    let (second, third) = (submit(&service), submit(&service));
+    wait_for("both of them", || [&second, &third].iter().all(|id| stage(&service, id) == "witness"));
+    go(&service);
+    for id in [&first, &second, &third] {
+        assert_eq!(codes(&service.ended(id)), ["done"]);
+    }
+}
+
+/// Those that are read go to the device by their place in the queue, whichever came to the worker first.
+#[test]
+fn witnesses_that_are_read_go_to_the_device_by_priority() {
+    let service = Service::start("workers = ['cpu']\nin_hand = 5");
+    let first = paused(&service, "step,beside turn,1");
+    let urgent = |priority: i32| {
+        let path = format!("/v1/jobs?key=small&priority={priority}");
+        service.submit_to(&path, None, "small.wtns").unwrap()["id"].as_str().unwrap().to_string()
+    };
+    let next = urgent(0);
+    wait_for("the next one", || stage(&service, &next) == "prove");
+    let waiting: Vec<String> = [-1, 7, 3].map(urgent).into();
+    wait_for("the others", || waiting.iter().all(|id| stage(&service, id) == "wait"));
+    let last = urgent(100);
+    assert_eq!(hands(&service)[0].len(), 5, "{last} waits in the queue");
+    go(&service);
+    // Each stops at its turn. Of those that wait, the first is uploaded before the last job can have come.
+    for (place, id) in [&next, &waiting[1]].into_iter().enumerate() {
+        wait_for("its turn", || stage(&service, id) == "turn");
+        std::fs::write(service.at(&format!("step{place}")), "").unwrap();
+        assert_eq!(codes(&service.ended(id)), ["done"]);
+    }
+    // By now it came, or comes one place later.
+    wait_for("the last job", || ["wait", "prove", "turn"].contains(&stage(&service, &last).as_str()));
+    for (place, id) in (2..).zip([&waiting[2], &last, &waiting[0]]) {
+        wait_for("its turn", || stage(&service, id) == "turn");
+        std::fs::write(service.at(&format!("step{place}")), "").unwrap();
+        assert_eq!(codes(&service.ended(id)), ["done"]);
+    }
+    assert_eq!(codes(&service.ended(&first)), ["done"]);
+}
+
+/// The witnesses in hand have a bound together, and what waits for room keeps its place.
+#[test]
+fn witnesses_in_hand_have_a_bound() {
+    let service = Service::start("workers = ['cpu']\nin_hand = 4\nwitness_memory_mib = 2");
+    // Of more than a MiB, in a key of few constraints.
+    let (r1cs, wtns) = support::files::squarings_of(10, 33_000);
+    std::fs::write(service.at("large.wtns"), wtns).unwrap();
+    support::make_key_of(service.folder.path(), "large", &r1cs);
+    let at = service.at("large.zkey");
+    use tandem_service::client::{Content, Method};
+    service.client().call(Method::PUT, "/v1/keys/large", &[], Content::File(&at)).unwrap();
+    let first = paused(&service, "");
+    let large = || {
+        let job = service.submit_to("/v1/jobs?key=large", None, "large.wtns").unwrap();
+        job["id"].as_str().unwrap().to_string()
+    };
+    let (second, third, small) = (large(), large(), submit(&service));
+    wait_for("the one beside it", || stage(&service, &second) == "prove");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(hands(&service), [[first.clone(), second.clone()]]);
+    go(&service);
+    for id in [&first, &second, &third, &small] {
+        assert_eq!(codes(&service.ended(id)), ["done"]);
+    }
+}
+
 /// What is not synced outlives the end of the process all the same.
 #[test]
 fn without_a_sync_a_kill_loses_nothing() {

@@ -43,7 +43,7 @@ fn submit(store: &Store, job: &NewJob, now: i64) {
 }
 
 fn claim(store: &Store, worker: &str, now: i64) -> Option<Claim> {
-    store.claim(worker, now, 50, false).unwrap()
+    store.claim(worker, now, 50, None).unwrap()
 }
 
 fn ending(code: &str, again: Option<i64>) -> Ending {
@@ -143,15 +143,30 @@ fn a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others()
         let lease = store.job("a").unwrap().map(|job| (job.id, job.attempt)).unwrap();
         let lease = tandem_service::store::Lease { job: lease.0, attempt: lease.1 };
         assert_eq!(store.fail(&lease, &ending, 1, 10).unwrap(), Failed::Again);
-        assert_eq!(store.claim("0", 15, 0, true).unwrap().unwrap().lease.job, "b");
+        assert_eq!(store.claim("0", 15, 0, Some(u64::MAX)).unwrap().unwrap().lease.job, "b");
         let back = Ending { is_alone: false, ..ending.clone() };
         let lease = tandem_service::store::Lease { job: "b".into(), attempt: store.job("b").unwrap().unwrap().attempt };
         store.fail(&lease, &Ending { again: Some(0), ..back }, 1, 15).unwrap();
         // Its turn has come: no hand with another job gets it, or what comes after it.
-        assert!(store.claim("0", 30, 0, true).unwrap().is_none());
-        let again = store.claim("0", 30, 0, false).unwrap().unwrap();
+        assert!(store.claim("0", 30, 0, Some(u64::MAX)).unwrap().is_none());
+        let again = store.claim("0", 30, 0, None).unwrap().unwrap();
         assert!(again.is_alone && again.lease.job == "a");
     }
+}
+
+/// A witness for which a hand has no room waits, and nothing behind it is taken before it.
+#[test]
+fn a_witness_that_has_no_room_beside_others_holds_the_order() {
+    let (_folder, store) = store();
+    submit(&store, &NewJob { witness_bytes: 100, ..job("large", 1) }, 0);
+    submit(&store, &job("small", 0), 0);
+    let beside = |room| store.claim("0", 9, 0, Some(room)).unwrap().map(|claim| claim.lease.job);
+    assert_eq!([beside(0), beside(99)], [None, None]);
+    assert_eq!([beside(100), beside(0), beside(1)], [Some("large".into()), None, Some("small".into())]);
+    // An empty hand takes one of any size.
+    submit(&store, &NewJob { witness_bytes: i64::MAX as u64, ..job("huge", 0) }, 0);
+    let huge = claim(&store, "0", 9).unwrap();
+    assert_eq!((huge.lease.job.as_str(), huge.rank), ("huge", 0));
 }
 
 #[test]

@@ -63,7 +63,11 @@ pub(crate) fn wtns(prime: &[u8; 32], values: &[[u8; 32]]) -> Vec<u8> {
 
 /// A chain of `n` squarings on BN254, x_0 = 1 and public, with its witness: every wire is 1.
 pub(crate) fn squarings(n: u32) -> (Vec<u8>, Vec<u8>) {
-    let wires = n + 2;
+    squarings_of(n, n + 2)
+}
+
+/// The same with so many wires, of which those behind the chain are in no constraint.
+pub(crate) fn squarings_of(n: u32, wires: u32) -> (Vec<u8>, Vec<u8>) {
     let mut header = 32u32.to_le_bytes().to_vec();
     header.extend(BN254_R);
     for count in [wires, 0, 1, 0] {

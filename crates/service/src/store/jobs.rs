@@ -58,6 +58,8 @@ pub struct Claim {
     pub deadline_ms: Option<i64>,
     /// When it was accepted.
     pub created_ms: i64,
+    /// Its place in the queue: the least comes first.
+    pub rank: i64,
     /// Whether its worker is to have no other job in hand.
     pub is_alone: bool,
 }
@@ -150,26 +152,29 @@ impl Store {
     }
 
     /// Gives a worker the next job, if there is one. A worker on which the job failed gets it only after `elsewhere_ms` without another
-    /// taking it. One with others in hand (`is_beside`) gets nothing while the next job is to be alone: it is given when they are done.
+    /// taking it. One with others in hand gets nothing while the next job is to be alone, or has a witness of more than `beside` bytes: no
+    /// job behind it is taken before it.
     ///
     /// # Errors
     /// The database failed.
-    pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64, is_beside: bool) -> Result<Option<Claim>> {
+    pub fn claim(&self, worker: &str, now: i64, elsewhere_ms: i64, beside: Option<u64>) -> Result<Option<Claim>> {
         let waiting = "SELECT 1 FROM jobs WHERE state = 'pending' LIMIT 1";
         if self.db().prepare_cached(waiting)?.query_row([], |_| Ok(())).optional()?.is_none() {
             return Ok(None);
         }
         let worker = worker.to_string();
         let claim = move |db: &Connection| {
-            let next: Option<(String, bool)> = db
+            let next: Option<(String, bool, u64)> = db
                 .prepare_cached(
-                    "SELECT id, alone FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
+                    "SELECT id, alone, witness_bytes FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
                      AND (avoid IS NOT ?2 OR not_before_ms + ?3 <= ?1) AND (deadline_ms IS NULL OR deadline_ms > ?1) \
                      ORDER BY rank, rowid LIMIT 1",
                 )?
-                .query_row((now, &worker, elsewhere_ms), |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row((now, &worker, elsewhere_ms), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                 .optional()?;
-            let Some((id, is_alone)) = next.filter(|(_, is_alone)| !(*is_alone && is_beside)) else { return Ok(None) };
+            let fits =
+                |(_, is_alone, bytes): &(String, bool, u64)| beside.is_none_or(|room| !is_alone && *bytes <= room);
+            let Some((id, is_alone, _)) = next.filter(fits) else { return Ok(None) };
             let taken = "UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id = ?1 RETURNING *";
             let claim = db.prepare_cached(taken)?.query_row([&id], |row| {
                 let lease = Lease { job: id.clone(), attempt: row.get("attempt")? };
@@ -181,13 +186,14 @@ impl Store {
                     row.get("witness_bytes")?,
                     row.get("deadline_ms")?,
                     row.get("created_ms")?,
+                    row.get("rank")?,
                 ))
             })?;
-            let (lease, key, witness, witness_bytes, deadline_ms, created_ms) = claim;
+            let (lease, key, witness, witness_bytes, deadline_ms, created_ms, rank) = claim;
             let key = super::keys::key_in(db, &key)?;
             db.prepare_cached("INSERT INTO attempts (job, attempt, worker, begun_ms) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![lease.job, lease.attempt, worker, now])?;
-            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms, is_alone }))
+            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms, rank, is_alone }))
         };
         self.writer.write(false, claim).wait()
     }

@@ -175,7 +175,7 @@ mod tests {
         let store = Store::open(&path, true).unwrap();
         let result = store.result("done").unwrap().unwrap();
         assert_eq!((result.seconds, result.times), (1.5, None));
-        let claim = store.claim("0", 9, 0, false).unwrap().unwrap();
+        let claim = store.claim("0", 9, 0, None).unwrap().unwrap();
         assert_eq!((claim.lease.job.as_str(), claim.is_alone), ("waits", false));
     }
 

@@ -1,8 +1,9 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
-use super::protocol::{receive, send, Beat, Failure, FromWorker, Made, Order, ToWorker};
+use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, Made, Order, ToWorker};
+use super::turns::{Gate, Turn, LOOK};
 use crate::store::Times;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -10,16 +11,13 @@ use std::path::Path;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tandem_engine::{Engine, Error, ErrorCode, KeyStore, Lane, Progress, StoredKey};
+use tandem_engine::{Engine, Error, ErrorCode, Fallback, KeyStore, Lane, Progress, StoredKey};
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_millis(500);
 
 /// Bytes of a key that are hashed at a time.
 const PIECE: usize = 8 << 20;
-
-/// How often an order that waits for room for its key looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What keys may take of a worker's device.
 #[derive(Debug, Clone, Copy)]
@@ -73,21 +71,24 @@ pub fn work_watched(
         }
     };
     shared.tell(&FromWorker::Ready { device: engine.report().lanes.join(", ") });
+    // On a device there is the witness of the proof, and that of the next one.
+    let device = Gate::new(2 * engine.proofs_at_once());
     let keys = KeyStore::new(engine, room.bytes).for_proofs(room.proofs);
     let (known, hands) = (Mutex::default(), Hands::default());
-    let worker = &Worker { keys, known, hands, shared, at };
+    let worker = &Worker { keys, known, hands, device, shared, at };
     // A thread for each job in hand, of which the service gives a few at a time. The engine makes one proof at a time, so that one
-    // is proved while the next is read and uploaded.
+    // is proved while the next is uploaded and others are read.
     std::thread::scope(|scope| {
-        for todo in inbox {
+        for (arrival, todo) in (0..).zip(inbox) {
             match todo {
                 ToWorker::Prove(order) => {
                     let order = Arc::new(order);
                     let own = order.clone();
-                    let hand = move || worker.answer_or_die(&own);
+                    let turn = (order.rank, arrival);
+                    let hand = move || worker.answer_or_die(&own, turn);
                     if std::thread::Builder::new().name("hand".into()).spawn_scoped(scope, hand).is_err() {
                         // Where no more threads can be started this one does it, and what comes meanwhile waits.
-                        worker.answer(&order);
+                        worker.answer(&order, turn);
                     }
                 }
                 ToWorker::Evict { hash } => {
@@ -148,6 +149,8 @@ struct Worker<'a> {
     /// Hashes of the keys whose files have been compared with them.
     known: Mutex<HashSet<String>>,
     hands: Hands,
+    /// Who may have a witness on the device.
+    device: Gate,
     shared: Arc<Shared>,
     at: &'a (dyn Fn(&str, i64) + Sync),
 }
@@ -155,10 +158,18 @@ struct Worker<'a> {
 /// Jobs in hand.
 #[derive(Default)]
 struct Hands {
-    /// Of all jobs, and of those that have their key or ask for it.
-    counts: Mutex<(usize, usize)>,
+    counts: Mutex<Counts>,
     /// One is over.
     freed: Condvar,
+}
+
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    /// Those that have their key or ask for it.
+    with_key: usize,
+    /// Those for whose key there was no room yet.
+    roomless: BTreeSet<Turn>,
 }
 
 /// Hears of one proof.
@@ -203,24 +214,26 @@ type Refusal = (&'static str, String, bool);
 
 impl Worker<'_> {
     /// A defect ends the process, as it would without other jobs in hand: what is broken goes with it.
-    fn answer_or_die(&self, order: &Order) {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer(order))).is_err() {
+    fn answer_or_die(&self, order: &Order, turn: Turn) {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer(order, turn))).is_err() {
             std::process::exit(101);
         }
     }
 
-    fn answer(&self, order: &Order) {
+    fn answer(&self, order: &Order, turn: Turn) {
         let (job, attempt) = (order.job.clone(), order.attempt);
         let others = {
             let mut counts = lock(&self.hands.counts);
-            counts.0 += 1;
-            counts.0 - 1
+            counts.all += 1;
+            counts.all - 1
         };
         let mut holds = false;
-        let made = self.prove(order, others > 0, &mut holds);
+        let made = self.prove(order, turn, others > 0, &mut holds);
         {
             let mut counts = lock(&self.hands.counts);
-            *counts = (counts.0 - 1, counts.1 - usize::from(holds));
+            counts.all -= 1;
+            counts.with_key -= usize::from(holds);
+            counts.roomless.remove(&turn);
             self.hands.freed.notify_all();
         }
         let answer = match made {
@@ -243,41 +256,54 @@ impl Worker<'_> {
         (beat.keys, beat.key_bytes) = (keys, key_bytes);
     }
 
-    /// The key of an order. Where keys of other jobs in hand leave no room for it, it waits for these: `holds` counts it among those
-    /// that have theirs.
-    fn key(&self, order: &Order, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
+    /// The key of an order. Where keys of other jobs in hand leave no room for it, it waits for these, and those behind it for it:
+    /// `holds` counts it among those that have theirs.
+    fn key(&self, order: &Order, turn: Turn, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
         self.compare(order)?;
         self.keys.add_file(&order.key_hash, &order.key).map_err(refusal)?;
         loop {
-            lock(&self.hands.counts).1 += 1;
+            self.wait_while(watch, |counts| counts.roomless.first().is_some_and(|first| *first < turn))?;
+            lock(&self.hands.counts).with_key += 1;
             let error = match self.keys.get(&order.key_hash, watch) {
                 Ok(key) => {
                     *holds = true;
+                    lock(&self.hands.counts).roomless.remove(&turn);
+                    self.hands.freed.notify_all();
                     return Ok(key);
                 }
                 Err(error) => error,
             };
-            let mut counts = lock(&self.hands.counts);
-            counts.1 -= 1;
-            self.hands.freed.notify_all();
-            let others = counts.1;
-            if !matches!(error, Error::OutOfMemory(_)) || others == 0 {
-                return Err(refusal(error));
-            }
-            while counts.1 >= others {
-                if watch.cancelled() {
-                    return Err(refusal(Error::Interrupted));
+            let others = {
+                let mut counts = lock(&self.hands.counts);
+                counts.with_key -= 1;
+                self.hands.freed.notify_all();
+                if !matches!(error, Error::OutOfMemory(_)) || counts.with_key == 0 {
+                    return Err(refusal(error));
                 }
-                counts = self.hands.freed.wait_timeout(counts, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-            }
+                counts.roomless.insert(turn);
+                counts.with_key
+            };
+            self.wait_while(watch, |counts| counts.with_key >= others)?;
         }
     }
 
-    fn prove(&self, order: &Order, is_beside: bool, holds: &mut bool) -> Result<Made, Refusal> {
+    /// Waits for the ends of others, as long as it is wanted itself.
+    fn wait_while(&self, watch: &Watch<'_>, is_so: impl Fn(&Counts) -> bool) -> Result<(), Refusal> {
+        let mut counts = lock(&self.hands.counts);
+        while is_so(&counts) {
+            if watch.cancelled() {
+                return Err(refusal(Error::Interrupted));
+            }
+            counts = self.hands.freed.wait_timeout(counts, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    fn prove(&self, order: &Order, turn: Turn, is_beside: bool, holds: &mut bool) -> Result<Made, Refusal> {
         let watch = Watch { worker: self, order, is_beside, turn: Mutex::default() };
         let mut clock = Clock(Instant::now());
         watch.stage("key");
-        let key = self.key(order, &watch, holds)?;
+        let key = self.key(order, turn, &watch, holds)?;
         let key_seconds = clock.lap();
         watch.stage("witness");
         let found = std::fs::metadata(&order.witness).map(|file| file.len());
@@ -290,13 +316,22 @@ impl Worker<'_> {
         let engine = self.keys.engine();
         let witness = engine.read_witness_for(&order.witness, &key).map_err(refusal)?;
         let read_seconds = clock.lap();
+        watch.stage("wait");
+        let inside = self.device.enter(turn, || watch.cancelled()).ok_or_else(|| refusal(Error::Interrupted))?;
+        let wait_seconds = clock.lap();
         let staged = engine.stage(&key, witness, &watch).map_err(refusal)?;
         let upload_seconds = clock.lap();
         let proved = engine.prove_staged(&key, staged, &watch).map_err(refusal)?;
         let (asked, ended) = (clock.0, Instant::now());
-        let turn = lock(&watch.turn).unwrap_or(asked);
+        drop(inside);
+        let turned = lock(&watch.turn).unwrap_or(asked);
         watch.stage("answer");
-        let remarks: Vec<_> = proved.fallback.iter().chain(&proved.remark).map(String::as_str).collect();
+        let (fallback, remark) = (proved.fallback.as_ref().map(Fallback::as_str), proved.remark.as_deref());
+        let remarks: Vec<_> = fallback.into_iter().chain(remark).collect();
+        let fault = proved.fallback.as_ref().map(|fallback| match fallback {
+            Fallback::DeviceFailed(_) => Fault::DeviceFailed,
+            Fallback::WrongProof(_) => Fault::WrongProof,
+        });
         Ok(Made {
             job: order.job.clone(),
             attempt: order.attempt,
@@ -306,12 +341,12 @@ impl Worker<'_> {
                 key: key_seconds,
                 read: read_seconds,
                 upload: upload_seconds,
-                turn: (turn - asked).as_secs_f64(),
-                proof: (ended - turn).as_secs_f64(),
+                turn: wait_seconds + (turned - asked).as_secs_f64(),
+                proof: (ended - turned).as_secs_f64(),
             },
             device: proved.device.clone(),
             remark: (!remarks.is_empty()).then(|| remarks.join("; ")),
-            is_wrong_device: proved.fallback.is_some(),
+            fault,
         })
     }
 

@@ -55,6 +55,12 @@ impl Hands {
         self.0.iter().filter(|hand| hand.let_go.is_none()).map(|hand| hand.claim.lease.clone()).collect()
     }
 
+    /// Bytes of a witness for which there is room beside those in hand, of `most` for all; `None` where none is in hand.
+    pub(super) fn room(&self, most: u64) -> Option<u64> {
+        let bytes = self.0.iter().map(|hand| hand.claim.witness_bytes).reduce(u64::saturating_add);
+        bytes.map(|bytes| most.saturating_sub(bytes))
+    }
+
     /// Whether there is one that wants no other beside it.
     pub(super) fn are_alone(&self) -> bool {
         self.0.iter().any(|hand| hand.claim.is_alone)

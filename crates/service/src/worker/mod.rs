@@ -4,6 +4,7 @@ mod child;
 mod hands;
 mod protocol;
 mod slot;
+mod turns;
 
 pub use child::{hash_file, work, work_watched, KeyRoom};
 pub(crate) use slot::{Slot, SlotStatus};

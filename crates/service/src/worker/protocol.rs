@@ -29,6 +29,8 @@ pub(crate) enum ToWorker {
 pub(crate) struct Order {
     pub(crate) job: String,
     pub(crate) attempt: i64,
+    /// Its place in the queue: of the jobs in hand, the least comes first.
+    pub(crate) rank: i64,
     pub(crate) key: PathBuf,
     /// BLAKE3 of the key's file.
     pub(crate) key_hash: String,
@@ -75,8 +77,18 @@ pub(crate) struct Made {
     pub(crate) times: Times,
     pub(crate) device: String,
     pub(crate) remark: Option<String>,
-    /// Whether the device's own proof was wrong.
-    pub(crate) is_wrong_device: bool,
+    /// What the device did wrong, where this proof is not its own.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Why a device's own proof was not to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fault {
+    /// The device failed, or was short of memory.
+    DeviceFailed,
+    /// Its proof failed the check.
+    WrongProof,
 }
 
 /// Why there is no proof.

@@ -1,7 +1,7 @@
 //! One worker as the service sees it: a process that is started, watched, ended and started again, and the jobs that it has in hand.
 
 use super::hands::{Hand, Hands};
-use super::protocol::{receive, send, Beat, FromWorker, Made, Order, ToWorker};
+use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWorker};
 use crate::core::{self, now_ms, Core, GIVEN_BACK};
 use crate::log::log;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
@@ -322,7 +322,7 @@ impl Slot {
                 process.was_useful = true;
                 let Some(hand) = hands.take(&made.job, made.attempt) else { return Ok(false) };
                 // First the worker's next job, then the result: the device is not to wait for the disk.
-                if !core.is_draining() && !made.is_wrong_device {
+                if !core.is_draining() && made.fault.is_none() {
                     self.fill(core, process, hands)?;
                 }
                 let done = if hand.let_go.is_none() { self.done(core, hand.claim, made) } else { Ok(()) };
@@ -342,6 +342,7 @@ impl Slot {
                 }
                 self.after_end(process, hands);
                 if is_broken {
+                    self.device_failed(core);
                     return Err(Trouble::told(failure.reason));
                 }
                 return Ok(true);
@@ -367,12 +368,12 @@ impl Slot {
         self.publish(hands);
         self.is_woken.store(false, Ordering::SeqCst);
         while hands.len() < core.config.in_hand && !hands.are_alone() {
-            let is_beside = hands.len() > 0;
-            if is_beside && core.slots.iter().any(Slot::is_idle) {
+            let beside = hands.room(core.config.witness_memory_mib << 20);
+            if beside.is_some() && core.slots.iter().any(Slot::is_idle) {
                 break;
             }
             let elsewhere = if core.config.workers.len() > 1 { ELSEWHERE_MS } else { 0 };
-            match core.store.claim(&self.name, now_ms(), elsewhere, is_beside) {
+            match core.store.claim(&self.name, now_ms(), elsewhere, beside) {
                 Ok(Some(claim)) => {
                     let order = order(core, &claim);
                     hands.push(Hand::new(claim));
@@ -427,7 +428,7 @@ impl Slot {
     }
 
     fn done(&self, core: &Core, claim: Claim, made: Made) -> Result<(), Trouble> {
-        let is_wrong_device = made.is_wrong_device;
+        let fault = made.fault;
         let result = JobResult {
             proof: made.proof,
             publics: made.publics,
@@ -437,11 +438,21 @@ impl Slot {
             remark: made.remark,
         };
         core.finished(core::Made { worker: self.name.clone(), claim, result });
-        if is_wrong_device {
-            core.metrics.add("tandem_wrong_proofs_total", &[("worker", &self.name)], 1.0);
-            return Err(Trouble::told("the device made a wrong proof, which was made again on the CPU"));
+        match fault {
+            None => Ok(()),
+            Some(Fault::WrongProof) => {
+                core.metrics.add("tandem_wrong_proofs_total", &[("worker", &self.name)], 1.0);
+                Err(Trouble::told("the device made a wrong proof, which was made again"))
+            }
+            Some(Fault::DeviceFailed) => {
+                self.device_failed(core);
+                Err(Trouble::told("the device failed, and the CPU made the proof"))
+            }
         }
-        Ok(())
+    }
+
+    fn device_failed(&self, core: &Core) {
+        core.metrics.add("tandem_device_failures_total", &[("worker", &self.name)], 1.0);
     }
 
     /// Ends an attempt that may be made again.
@@ -480,6 +491,7 @@ fn order(core: &Core, claim: &Claim) -> Order {
     Order {
         job: lease.job.clone(),
         attempt: lease.attempt,
+        rank: claim.rank,
         key: key.path.clone().into(),
         key_hash: key.hash.clone(),
         witness: core.witnesses.path(&claim.witness),

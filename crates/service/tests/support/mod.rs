@@ -11,7 +11,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tandem_conformance::{Step, Stepped};
 use tandem_engine::{CurveId, DeviceChoice, Engine, Proof, Publics, SetupOptions, Silent, Verifier};
 use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::Config;
@@ -60,6 +63,7 @@ fn serve(folder: &Path) {
 }
 
 fn work(device: &str, folder: &Path) {
+    let steps = AtomicUsize::new(0);
     let at = |stage: &str, attempt: i64| {
         let Ok(fault) = std::fs::read_to_string(folder.join(FAULT)) else { return };
         let attempt = attempt.to_string();
@@ -76,6 +80,10 @@ fn work(device: &str, folder: &Path) {
                 std::fs::write(folder.join("paused"), "").unwrap();
                 wait_for("go", || folder.join("go").exists());
             }
+            "step" => {
+                let file = format!("step{}", steps.fetch_add(1, Ordering::SeqCst));
+                wait_for("its step", || folder.join(&file).exists());
+            }
             other => panic!("{other}"),
         }
     };
@@ -85,6 +93,7 @@ fn work(device: &str, folder: &Path) {
     };
     let open = || match std::fs::remove_file(folder.join("broken-device")) {
         Ok(()) => Err(tandem_engine::Error::Device("the device is broken, as the test wants it".into())),
+        Err(_) if device == "stepped" => stepped(folder),
         Err(_) => Engine::open(&choice),
     };
     let path = folder.join("tandem.toml");
@@ -92,6 +101,17 @@ fn work(device: &str, folder: &Path) {
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
     let room = tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs };
     let _ = tandem_service::work_watched(open, room, &at);
+}
+
+/// A GPU that does as the file `device` says: it breaks, computes wrongly, or without such a file is right. The CPU takes over.
+fn stepped(folder: &Path) -> tandem_engine::Result<Engine> {
+    let file = folder.join("device");
+    let script = Arc::new(move |_: &'static str| match std::fs::read_to_string(&file).as_deref() {
+        Ok("broken") => Step::Broken,
+        Ok("wrong") => Step::Wrong,
+        _ => Step::Right,
+    });
+    Engine::on_backends(move || Ok(Stepped::new(script.clone())), true)
 }
 
 /// Waits until something is so; fails the test after half a minute.
@@ -122,8 +142,10 @@ impl Service {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         make_key(at, "small", 12);
+        // The least that is proved and read at once, unless the test is about more.
+        let in_hand = if settings.contains("in_hand") { "" } else { "in_hand = 2\n" };
         let text = format!(
-            "listen = '127.0.0.1:0'\ndata = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
+            "{in_hand}listen = '127.0.0.1:0'\ndata = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
             at.join("data").display(),
             at.join("small.zkey").display()
         );
@@ -217,6 +239,14 @@ impl Service {
         Verifier::from_json(tandem_engine::export_vkey(&self.at("small.zkey")).unwrap().as_bytes()).unwrap()
     }
 
+    /// The value of a metric with its labels; 0 where there is none.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let page = self.raw(request, Duration::from_secs(10));
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().unwrap())
+    }
+
     /// Names of the files of witnesses.
     pub(crate) fn witnesses(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.at("data/witnesses")).unwrap();
@@ -267,9 +297,14 @@ pub(crate) fn refused(outcome: Result<Value, CallError>) -> (u16, String) {
 /// Makes a test key and a witness of a chain of so many squarings.
 pub(crate) fn make_key(folder: &Path, name: &str, squarings: u32) {
     let (r1cs, wtns) = files::squarings(squarings);
+    std::fs::write(folder.join(format!("{name}.wtns")), wtns).unwrap();
+    make_key_of(folder, name, &r1cs);
+}
+
+/// Makes a test key of a circuit.
+pub(crate) fn make_key_of(folder: &Path, name: &str, r1cs: &[u8]) {
     let path = |end: &str| folder.join(format!("{name}.{end}"));
     std::fs::write(path("r1cs"), r1cs).unwrap();
-    std::fs::write(path("wtns"), wtns).unwrap();
     let options = SetupOptions { seed: Some(name.into()) };
     tandem_engine::setup(&path("r1cs"), &path("zkey"), &options, &Silent).unwrap();
 }
