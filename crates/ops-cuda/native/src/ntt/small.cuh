@@ -174,138 +174,144 @@ template <int H> __device__ constexpr uint32_t negated(uint32_t k) {
     return reversed_bits(((1u << H) - reversed_bits(k, H)) % (1u << H), H);
 }
 
-/// Which rows a thread has in a round: the units `number` + q THREADS_OF_COLUMN of a column. Rows of a unit are equal in the bits of the
-/// other round's stages.
-struct Unit {
-    uint32_t column, number;
-};
-
-/// Neighbouring threads take neighbouring rows of a column, or neighbouring columns.
-template <class S> __device__ __forceinline__ Unit unit_of(bool by_rows) {
-    constexpr uint32_t OF_COLUMN = S::THREADS_OF_COLUMN;
-    if (by_rows) return {threadIdx.x / OF_COLUMN, threadIdx.x % OF_COLUMN};
-    return {threadIdx.x % C, threadIdx.x / C};
-}
-
-/// Row of a thread's element i in the first round, less that of its unit.
-template <class S, int LOG_ROWS> __device__ constexpr uint32_t first_row(uint32_t i) {
-    return (i >> S::FIRST) * S::THREADS_OF_COLUMN + (i % (1u << S::FIRST) << (LOG_ROWS - S::FIRST));
-}
-
-/// Reads a thread's elements of the column whose row 0 stands at `place`.
+/// One pass; `Args` is tandem_ntt_small_pass_args, or tandem_ntt_small_spread_args for a pass over a shard. All in one function: with its
+/// parts as functions the compiler spills other registers, and a transform of BabyBear takes up to a tenth longer.
 template <class F, int LOG_ROWS, class Args>
-__device__ __forceinline__ void read_rows(typename F::Stored* y, typename F::Stored* tile, const Args& all,
-                                          const Places& from, uint64_t place, Unit unit, bool present) {
+__global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROWS>::BLOCKS))
+    pass_kernel(const Args all) {
     typedef typename F::Stored Stored;
     typedef Form<F, LOG_ROWS> S;
+    constexpr int FIRST = S::FIRST, SECOND = S::SECOND, LAST = SECOND ? SECOND : FIRST, HELD = S::HELD;
+    constexpr uint32_t OF_COLUMN = S::THREADS_OF_COLUMN, BELOW = LOG_ROWS - FIRST;
+    extern __shared__ uint4 shared[];
+    Stored* tile = reinterpret_cast<Stored*>(shared);
     const tandem_ntt_small_pass_args& args = pass_of(all);
-    const uint32_t bytes = uint32_t(sizeof(Stored)) << from.low;
-    const Stored* input = reinterpret_cast<const Stored*>(args.input) + place;
-    // Reads what is in row base | more, of which `more` is a constant and `at` is for `base`.
-    const auto read = [&](const Stored* at, uint32_t base, uint32_t more) {
-        if constexpr (is_spread<Args>)
-            if (all.sections_in) return *source<Stored>(all, place + (uint64_t(base + more) << from.low));
-        return *step(at, bytes, more);
-    };
-    if (from.low == 0 && args.reversed) {
-        // Neighbours in memory are no neighbours of those a thread needs.
-        Stored* to = tile + unit.column + kept_at(reverse_bits(unit.number, LOG_ROWS));
-        if (present)
+    const uint32_t log_n = args.log_n, log_columns = log_n - LOG_ROWS;
+    const bool reversed = args.reversed, reorder = args.reorder, inverse = args.inverse;
+    const Places from{log_n, LOG_ROWS, args.low, reversed, reorder && !reversed};
+    uint32_t block = blockIdx.x;
+    if constexpr (is_spread<Args>) {
+        // Neighbouring blocks write to different sections, so that the ways to all lanes are used all the time.
+        const uint32_t log_blocks = 31 - __clz(gridDim.x);
+        if (all.scatter == TANDEM_NTT_BY_HIGH_BITS && log_blocks >= all.log_shards)
+            block = uint32_t(rotate_right(block, log_blocks, all.log_shards));
+    }
+    const uint64_t first = uint64_t(block) * C, columns = args.count << log_columns;
+
+    // A round is done on units of rows that are equal in the other stages' bits; a thread has the units `unit` + q OF_COLUMN.
+    const bool rows_in = from.low == 0;
+    uint32_t column = rows_in ? threadIdx.x / OF_COLUMN : threadIdx.x % C;
+    uint32_t unit = rows_in ? threadIdx.x % OF_COLUMN : threadIdx.x / C;
+    bool present = first + column < columns;
+    uint64_t place = from.column(first + column);
+    const uint64_t in_vector = place & ((uint64_t(1) << log_n) - 1);
+    const Stored* twiddles = reinterpret_cast<const Stored*>(args.twiddles);
+    if (twiddles)
+        twiddles += reversed ? in_vector & ((uint64_t(1) << (args.low + LOG_ROWS)) - 1) : in_vector >> args.low;
+    // The pass before may still be at its end: nothing that it writes is touched until then.
+    wait_for_pass_before();
+
+    Stored y[HELD];
+    typename F::Held x[HELD];
+    {
+        uint32_t bytes = uint32_t(sizeof(Stored)) << from.low;
+        const Stored* input = reinterpret_cast<const Stored*>(args.input) + place;
+        // Reads what is in row base | more, of which `more` is a constant and `at` is for `base`.
+        const auto read = [&](const Stored* at, uint32_t base, uint32_t more) {
+            if constexpr (is_spread<Args>)
+                if (all.sections_in) return *source<Stored>(all, place + (uint64_t(base + more) << from.low));
+            return *step(at, bytes, more);
+        };
+        const auto row_of = [](uint32_t i) { return (i >> FIRST) * OF_COLUMN + (i % (1u << FIRST) << BELOW); };
+        if (rows_in && reversed) {
+            // Neighbours in memory are no neighbours of those a thread needs.
+            Stored* to = tile + column + kept_at(reverse_bits(unit, LOG_ROWS));
+            if (present)
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++)
-                to[kept_at(reversed_bits(i * S::THREADS_OF_COLUMN, LOG_ROWS))] =
-                    read(input + unit.number, unit.number, i * S::THREADS_OF_COLUMN);
-        __syncwarp();
-        const Stored* at = tile + unit.column + kept_at(unit.number);
+                for (uint32_t i = 0; i < HELD; i++)
+                    to[kept_at(reversed_bits(i * OF_COLUMN, LOG_ROWS))] = read(input + unit, unit, i * OF_COLUMN);
+            __syncwarp();
+            const Stored* at = tile + column + kept_at(unit);
 #pragma unroll
-        for (uint32_t i = 0; i < S::HELD; i++) y[i] = at[kept_at(first_row<S, LOG_ROWS>(i))];
-    } else if (present) {
-        const uint32_t base = from.row(unit.number);
-        const Stored* at = step(input, bytes, base);
-        if (args.reversed) {
+            for (uint32_t i = 0; i < HELD; i++) y[i] = at[kept_at(row_of(i))];
+        } else if (present) {
+            const uint32_t base = from.row(unit);
+            const Stored* at = step(input, bytes, base);
+            if (reversed) {
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++)
-                y[i] = read(at, base, reversed_bits(first_row<S, LOG_ROWS>(i), LOG_ROWS));
+                for (uint32_t i = 0; i < HELD; i++) y[i] = read(at, base, reversed_bits(row_of(i), LOG_ROWS));
+            } else {
+#pragma unroll
+                for (uint32_t i = 0; i < HELD; i++) y[i] = read(at, base, row_of(i));
+            }
+        }
+        if (twiddles) {
+            if (reversed) {
+                const Stored* at = step(twiddles, bytes, reverse_bits(unit, LOG_ROWS));
+#pragma unroll
+                for (uint32_t i = 0; i < HELD; i++)
+                    x[i] = F::multiply(y[i], __ldg(step(at, bytes, reversed_bits(row_of(i), LOG_ROWS))));
+            } else {
+                const Stored* at = twiddles + unit;
+#pragma unroll
+                for (uint32_t i = 0; i < HELD; i++) x[i] = F::multiply(y[i], __ldg(at + row_of(i)));
+            }
+        } else if (args.multiply) {
+            multiply_powers<F, LOG_ROWS>(x, y, all, in_vector, unit);
         } else {
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++) y[i] = read(at, base, first_row<S, LOG_ROWS>(i));
+            for (uint32_t i = 0; i < HELD; i++) x[i] = F::held(y[i]);
         }
     }
-}
+#pragma unroll
+    for (int q = 0; q < HELD >> FIRST; q++) transform<F, FIRST>(x + (q << FIRST));
 
-/// Multiplies a thread's elements by their twiddles before the pass: from a table, where `twiddles` is the column's part of one, or
-/// computed. `place` is that of row 0 within its vector.
-template <class F, int LOG_ROWS, class Args>
-__device__ __forceinline__ void multiply_before(typename F::Held* x, const typename F::Stored* y,
-                                                const typename F::Stored* twiddles, const Args& all, uint64_t place,
-                                                uint32_t unit) {
-    typedef typename F::Stored Stored;
-    typedef Form<F, LOG_ROWS> S;
-    const tandem_ntt_small_pass_args& args = pass_of(all);
-    if (twiddles && args.reversed) {
-        const uint32_t bytes = uint32_t(sizeof(Stored)) << args.low;
-        const Stored* at = step(twiddles, bytes, reverse_bits(unit, LOG_ROWS));
-#pragma unroll
-        for (uint32_t i = 0; i < S::HELD; i++)
-            x[i] = F::multiply(y[i], __ldg(step(at, bytes, reversed_bits(first_row<S, LOG_ROWS>(i), LOG_ROWS))));
-    } else if (twiddles) {
-        const Stored* at = twiddles + unit;
-#pragma unroll
-        for (uint32_t i = 0; i < S::HELD; i++) x[i] = F::multiply(y[i], __ldg(at + first_row<S, LOG_ROWS>(i)));
-    } else if (args.multiply) {
-        multiply_powers<F, LOG_ROWS>(x, y, all, place, unit);
-    } else {
-#pragma unroll
-        for (uint32_t i = 0; i < S::HELD; i++) x[i] = F::held(y[i]);
+    Places to = from;
+    if (reorder) {
+        to.low = reversed ? 0 : log_columns;
+        to.reverse_rows = !reversed;
+        to.reverse_columns = reversed;
     }
-}
-
-/// Leaves what the first round made in the tile, in the order in which the second one takes it.
-template <class F, int LOG_ROWS>
-__device__ __forceinline__ void keep_first(typename F::Stored* kept, const typename F::Held* x, bool inverse) {
-    typedef Form<F, LOG_ROWS> S;
-    constexpr int FIRST = S::FIRST;
-    if (inverse) {
+    const bool rows_out = to.low == 0;
+    if constexpr (SECOND > 0) {
+        Stored* kept = tile + column + kept_at(unit);
+        if (inverse) {
 #pragma unroll
-        for (uint32_t i = 0; i < S::HELD; i++)
-            kept[kept_at(first_row<S, LOG_ROWS>((i >> FIRST << FIRST) | negated<FIRST>(i % (1u << FIRST))))] =
-                F::fold(x[i]);
-    } else {
+            for (uint32_t i = 0; i < HELD; i++)
+                kept[kept_at((i >> FIRST) * OF_COLUMN + (negated<FIRST>(i % (1u << FIRST)) << BELOW))] = F::fold(x[i]);
+        } else {
 #pragma unroll
-        for (uint32_t i = 0; i < S::HELD; i++) kept[kept_at(first_row<S, LOG_ROWS>(i))] = F::fold(x[i]);
+            for (uint32_t i = 0; i < HELD; i++)
+                kept[kept_at((i >> FIRST) * OF_COLUMN + (i % (1u << FIRST) << BELOW))] = F::fold(x[i]);
+        }
+        if (rows_in && rows_out) {
+            __syncwarp();
+        } else {
+            __syncthreads();
+            column = rows_out ? threadIdx.x / OF_COLUMN : threadIdx.x % C;
+            unit = rows_out ? threadIdx.x % OF_COLUMN : threadIdx.x / C;
+        }
+        // Elements are multiplied by roots of order 2^log_rows, from a table.
+        const Stored* stages = reinterpret_cast<const Stored*>(args.stages) + unit;
+        const Stored* rows = tile + column + kept_at(unit << SECOND);
+#pragma unroll
+        for (uint32_t q = 0; q < HELD >> SECOND; q++) {
+            const Stored* at = rows + kept_at(q * OF_COLUMN << SECOND);
+            x[q << SECOND] = F::held(at[0]);
+#pragma unroll
+            for (uint32_t k = 1; k < 1u << SECOND; k++)
+                x[q << SECOND | k] = F::multiply(at[kept_at(k)], __ldg(stages + (k << FIRST) + q * OF_COLUMN));
+            transform<F, SECOND>(x + (q << SECOND));
+        }
     }
-}
-
-/// The second round on the elements in the tile, which are multiplied by roots of order 2^log_rows from a table.
-template <class F, int LOG_ROWS>
-__device__ __forceinline__ void second_round(typename F::Held* x, const typename F::Stored* tile,
-                                             const tandem_ntt_small_pass_args& args, Unit unit) {
-    typedef typename F::Stored Stored;
-    typedef Form<F, LOG_ROWS> S;
-    constexpr int FIRST = S::FIRST, SECOND = S::SECOND;
-    const Stored* stages = reinterpret_cast<const Stored*>(args.stages) + unit.number;
-    const Stored* rows = tile + unit.column + kept_at(unit.number << SECOND);
 #pragma unroll
-    for (uint32_t q = 0; q < S::HELD >> SECOND; q++) {
-        const Stored* at = rows + kept_at(q * S::THREADS_OF_COLUMN << SECOND);
-        x[q << SECOND] = F::held(at[0]);
-#pragma unroll
-        for (uint32_t k = 1; k < 1u << SECOND; k++)
-            x[q << SECOND | k] = F::multiply(at[kept_at(k)], __ldg(stages + (k << FIRST) + q * S::THREADS_OF_COLUMN));
-        transform<F, SECOND>(x + (q << SECOND));
+    for (uint32_t i = 0; i < HELD; i++) {
+        y[i] = F::fold(x[i]);
+        if (args.last) y[i] = F::reduce(y[i]);
     }
-}
 
-/// Writes a thread's elements to the column whose row 0 is to stand at `place`.
-template <class F, int LOG_ROWS, class Args>
-__device__ __forceinline__ void write_rows(const typename F::Stored* y, typename F::Stored* tile, const Args& all,
-                                           const Places& to, uint64_t place, Unit unit, bool present) {
-    typedef typename F::Stored Stored;
-    typedef Form<F, LOG_ROWS> S;
-    constexpr int LAST = S::SECOND ? S::SECOND : S::FIRST;
-    constexpr uint32_t OF_COLUMN = S::THREADS_OF_COLUMN;
-    const tandem_ntt_small_pass_args& args = pass_of(all);
-    const bool inverse = args.inverse;
+    present = first + column < columns;
+    place = to.column(first + column);
     const uint32_t bytes = uint32_t(sizeof(Stored)) << to.low;
     Stored* output = reinterpret_cast<Stored*>(args.output) + place;
     const auto write = [&](Stored* at, uint32_t base, uint32_t more, Stored value) {
@@ -317,29 +323,28 @@ __device__ __forceinline__ void write_rows(const typename F::Stored* y, typename
         }
         *step(at, bytes, more) = value;
     };
-    if (to.low == 0 && !to.reverse_rows) {
-        Stored* kept = tile + unit.column + kept_at(unit.number << LAST);
+    if (rows_out && !to.reverse_rows) {
+        Stored* kept = tile + column + kept_at(unit << LAST);
         if (inverse) {
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++)
+            for (uint32_t i = 0; i < HELD; i++)
                 kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + negated<LAST>(i % (1u << LAST)))] = y[i];
         } else {
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++)
+            for (uint32_t i = 0; i < HELD; i++)
                 kept[kept_at(((i >> LAST) * OF_COLUMN << LAST) + i % (1u << LAST))] = y[i];
         }
         __syncwarp();
-        const Stored* at = tile + unit.column + kept_at(unit.number);
+        const Stored* at = tile + column + kept_at(unit);
         if (present)
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++)
-                write(output + unit.number, unit.number, i * OF_COLUMN, at[kept_at(i * OF_COLUMN)]);
+            for (uint32_t i = 0; i < HELD; i++) write(output + unit, unit, i * OF_COLUMN, at[kept_at(i * OF_COLUMN)]);
     } else if (present) {
-        const uint32_t base = to.row(unit.number << LAST);
+        const uint32_t base = to.row(unit << LAST);
         Stored* at = step(output, bytes, base);
         const auto write_all = [&](auto place_of) {
 #pragma unroll
-            for (uint32_t i = 0; i < S::HELD; i++) {
+            for (uint32_t i = 0; i < HELD; i++) {
                 const uint32_t row = (i >> LAST) * OF_COLUMN << LAST;
                 write(at, base, place_of(row, i % (1u << LAST)), y[i]);
             }
@@ -356,74 +361,6 @@ __device__ __forceinline__ void write_rows(const typename F::Stored* y, typename
             write_all([](uint32_t row, uint32_t k) { return row | k; });
         }
     }
-}
-
-/// The block's number among those of the pass.
-template <class Args> __device__ __forceinline__ uint32_t block_of(const Args& all) {
-    if constexpr (is_spread<Args>) {
-        // Neighbouring blocks write to different sections, so that the ways to all lanes are used all the time.
-        const uint32_t log_blocks = 31 - __clz(gridDim.x);
-        if (all.scatter == TANDEM_NTT_BY_HIGH_BITS && log_blocks >= all.log_shards)
-            return uint32_t(rotate_right(blockIdx.x, log_blocks, all.log_shards));
-    }
-    return blockIdx.x;
-}
-
-/// One pass; `Args` is tandem_ntt_small_pass_args, or tandem_ntt_small_spread_args for a pass over a shard.
-template <class F, int LOG_ROWS, class Args>
-__global__ void __launch_bounds__((Form<F, LOG_ROWS>::THREADS), (Form<F, LOG_ROWS>::BLOCKS))
-    pass_kernel(const Args all) {
-    typedef typename F::Stored Stored;
-    typedef Form<F, LOG_ROWS> S;
-    extern __shared__ uint4 shared[];
-    Stored* tile = reinterpret_cast<Stored*>(shared);
-    const tandem_ntt_small_pass_args& args = pass_of(all);
-    const uint32_t log_n = args.log_n, log_columns = log_n - LOG_ROWS;
-    const bool reversed = args.reversed, reorder = args.reorder;
-    const Places from{log_n, LOG_ROWS, args.low, reversed, reorder && !reversed};
-    const uint64_t first = uint64_t(block_of(all)) * C, columns = args.count << log_columns;
-
-    const bool rows_in = from.low == 0;
-    Unit unit = unit_of<S>(rows_in);
-    const uint64_t place = from.column(first + unit.column);
-    const uint64_t in_vector = place & ((uint64_t(1) << log_n) - 1);
-    const Stored* twiddles = reinterpret_cast<const Stored*>(args.twiddles);
-    if (twiddles)
-        twiddles += reversed ? in_vector & ((uint64_t(1) << (args.low + LOG_ROWS)) - 1) : in_vector >> args.low;
-    // The pass before may still be at its end: nothing that it writes is touched until then.
-    wait_for_pass_before();
-
-    Stored y[S::HELD];
-    typename F::Held x[S::HELD];
-    read_rows<F, LOG_ROWS>(y, tile, all, from, place, unit, first + unit.column < columns);
-    multiply_before<F, LOG_ROWS>(x, y, twiddles, all, in_vector, unit.number);
-#pragma unroll
-    for (int q = 0; q < S::HELD >> S::FIRST; q++) transform<F, S::FIRST>(x + (q << S::FIRST));
-
-    Places to = from;
-    if (reorder) {
-        to.low = reversed ? 0 : log_columns;
-        to.reverse_rows = !reversed;
-        to.reverse_columns = reversed;
-    }
-    const bool rows_out = to.low == 0;
-    if constexpr (S::SECOND > 0) {
-        keep_first<F, LOG_ROWS>(tile + unit.column + kept_at(unit.number), x, args.inverse);
-        if (rows_in && rows_out) {
-            __syncwarp();
-        } else {
-            __syncthreads();
-            unit = unit_of<S>(rows_out);
-        }
-        second_round<F, LOG_ROWS>(x, tile, args, unit);
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < S::HELD; i++) {
-        y[i] = F::fold(x[i]);
-        if (args.last) y[i] = F::reduce(y[i]);
-    }
-    const uint64_t column = first + unit.column;
-    write_rows<F, LOG_ROWS>(y, tile, all, to, to.column(column), unit, column < columns);
 }
 #endif
 
