@@ -245,13 +245,21 @@ fn one_file_is_not_two_outputs() {
             refused(&bench, &["two outputs"]);
         }
         refused(&["bench", "reduce", "--collective", "--json", one, "--plot", other], &["two outputs"]);
-        for what in ["pingpong", "reduce", "ntt", "msm", "poseidon", "sort", "groth16", "setup"] {
+        for what in ["pingpong", "reduce", "ntt", "msm", "poseidon", "sort", "groth16", "plonk", "fflonk", "setup"] {
             refused(&["bench", what, "--device", "sim:2", "--json", one, "--trace", other], &["two outputs"]);
         }
         refused(&["topo", "--from", one, "--trace", other], &["replace the input"]);
         refused(&["plan", "send", "--gpus", "0,1", "--from", one, "--trace", other], &["replace the input"]);
     }
     refused(&["bench", "setup", "--keep", ".", "--log-n", "3..4", "--json", "n4.zkey"], &["n4.zkey", "two outputs"]);
+    refused(
+        &["bench", "plonk", "--keep", ".", "--log-n", "3..4", "--json", "powers4.ptau"],
+        &["powers4.ptau", "two outputs"],
+    );
+    refused(
+        &["bench", "fflonk", "--keep", ".", "--log-n", "3", "--json", "fflonk3.wtns"],
+        &["fflonk3.wtns", "two outputs"],
+    );
     refused(&["bench", "groth16", "rows.svg", "w", "--json", "link.svg"], &["replace the input"]);
     // What is no file may be named as often as one likes.
     for file in ["/dev/null", "/dev/stderr"] {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use support::{refused_in, root, run, run_in};
 
 /// Benches that take a moment, without what is drawn.
-const BENCHES: [&[&str]; 10] = [
+const BENCHES: [&[&str]; 12] = [
     &["ntt", "--log-n", "4..5", "--runs", "1", "--device", "sim:2"],
     &["msm", "--log-n", "4..5", "--runs", "1", "--device", "sim:2", "--scalars", "random,equal"],
     &["poseidon", "--log-n", "2..3", "--runs", "1", "--device", "cpu"],
@@ -15,6 +15,8 @@ const BENCHES: [&[&str]; 10] = [
     &["reduce", "--collective", "-b", "4K", "-e", "8K", "-f", "2", "-n", "2", "--device", "sim:2"],
     &["sort", "--log-n", "10..11", "--runs", "1", "--device", "sim:2", "--keys", "random,zipf"],
     &["groth16", "--log-n", "4", "--runs", "1", "--device", "sim:2", "--compare"],
+    &["plonk", "--log-n", "3..4", "--runs", "1", "--device", "sim:2", "--compare"],
+    &["fflonk", "--log-n", "3", "--runs", "1", "--device", "cpu"],
     &["setup", "--log-n", "3..4", "--runs", "1"],
     &["upload", "-b", "4K", "-e", "1M", "-f", "256", "-n", "2", "--device", "sim:2"],
     &["pingpong", "-n", "2", "--device", "sim:2"],

@@ -5,7 +5,7 @@
 //! 8.36e12 a second. One whose lower half alone is wanted takes half as long. Costs below are in the former.
 
 use tandem_engine::digits::{Counts, WINDOW_BITS};
-use tandem_engine::{CurveId, ProofDigits};
+use tandem_engine::{CurveId, ProofDigits, Protocol};
 
 /// Wide multiplications a second on one GPU.
 const RATE: f64 = 132.0 * 1.98e9 * 32.0;
@@ -71,9 +71,69 @@ pub(crate) fn groth16_ms(curve: CurveId, log_domain: u32, digits: &ProofDigits, 
     (transforms + sums) / RATE / gpus.max(1) as f64 * 1e3
 }
 
+/// Sums of a proof over random scalars, in rows, and transforms of as many elements as there are rows, to coefficients and to or from
+/// cosets.
+struct Work {
+    sums: &'static [f64],
+    plain: f64,
+    shifted: f64,
+}
+
+/// Scalars that are always zero do not count. A polynomial of fewer than k n coefficients is known from k cosets of n rows. Z at w X is Z on the
+/// same coset, a row further, and public values are few.
+const fn work(protocol: Protocol) -> Work {
+    match protocol {
+        // Not asked for: what its sums are depends on the witness.
+        Protocol::Groth16 => Work { sums: &[], plain: 3.0, shifted: 3.0 },
+        // A, B, C, Z, T1, T2, T3 and the openings; A, B, C and Z to coefficients and to three cosets; the quotient from these,
+        // but for six coefficients.
+        Protocol::Plonk => Work { sums: &[1.0; 9], plain: 4.0, shifted: 5.0 * 3.0 },
+        // C1 is A, B, C and T0 of 2n; C2 is Z, T1 of n and T2 of 3n. W1 is as long as C0 and, above, a third dense, W2 has 9n. A, B, C and Z
+        // on three cosets; T0 from two, T1, which has two coefficients more than rows, from two, and T2 from three.
+        Protocol::Fflonk => {
+            Work { sums: &[5.0, 5.0, 8.0 + 1.0 / 3.0, 9.0], plain: 4.0, shifted: 4.0 * 3.0 + 2.0 + 2.0 + 3.0 }
+        }
+    }
+}
+
+/// Milliseconds on `gpus` GPUs of a PLONK or FFLONK proof.
+pub(crate) fn plonk_ms(protocol: Protocol, curve: CurveId, log_domain: u32, gpus: usize) -> f64 {
+    let costs = costs(curve);
+    let rows = f64::from(log_domain).exp2();
+    let Work { sums, plain, shifted } = work(protocol);
+    let pairs = rows / 2.0 * f64::from(log_domain);
+    let transforms = (plain * (pairs - (rows - 1.0)) + shifted * pairs) * costs.known;
+    // Magnitudes are below r / 2. A digit in c + 1 bits on average, and half a one where the bits end.
+    let bits = match curve {
+        CurveId::Bn254 => 253.0,
+        CurveId::Bls12_381 => 254.0,
+    };
+    let digits = |n: f64| -> Counts {
+        std::array::from_fn(|i| (n * (bits / f64::from(WINDOW_BITS.start() + i as u32 + 1) + 0.5)) as u64)
+    };
+    let additions: f64 = sums.iter().map(|n| additions_of(&digits(n * rows))).sum();
+    (transforms + additions * costs.add[0]) / RATE / gpus.max(1) as f64 * 1e3
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_of_plonk_are_those_worked_out_by_hand() {
+        // 2^20 rows, in units of 2^20 word products: transforms (4 * 9 + 15 * 10) * 99.5 = 18507; nine sums of 12.5 * 666 = 8325.
+        // 93432 of them take 11.71 ms.
+        let plonk = plonk_ms(Protocol::Plonk, CurveId::Bn254, 20, 1);
+        assert!((11.65..11.75).contains(&plonk), "{plonk}");
+        assert!((plonk_ms(Protocol::Plonk, CurveId::Bn254, 20, 4) * 4.0 - plonk).abs() < 1e-9);
+        // Transforms (4 * 9 + 19 * 10) * 99.5 = 22487. Sums of 5, 5, 8.33 and 9 rows take 11.4 additions for each at the best windows of
+        // so many, 24 bits: 253 / 25 + 0.5 digits and 2^22 buckets.
+        let of = |n: f64| (253.0 / 25.0 + 0.5) * n + 4.0;
+        let additions = of(5.0) * 2.0 + of(8.0 + 1.0 / 3.0) + of(9.0);
+        let expected = (22487.0 + additions * 666.0) * f64::from(1 << 20) / RATE * 1e3;
+        let fflonk = plonk_ms(Protocol::Fflonk, CurveId::Bn254, 20, 1);
+        assert!((fflonk / expected - 1.0).abs() < 0.02, "{fflonk} beside {expected}");
+    }
 
     /// `wires` of them of full size, as many ones, and a quotient of `rows`.
     fn digits(wires: u64, rows: u64) -> ProofDigits {

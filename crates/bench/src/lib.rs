@@ -7,12 +7,13 @@ mod bars;
 mod bound;
 mod chart;
 mod fabric;
-mod groth16;
+mod made;
 mod measure;
 mod msm;
 mod ntt;
 mod plot;
 mod poseidon;
+mod proofs;
 mod reduce;
 mod rows;
 mod serve;
@@ -29,6 +30,7 @@ use tandem_console::files::Named;
 use tandem_console::options::{Curve, HashFunction};
 use tandem_console::session::Session;
 use tandem_console::values::{range, share};
+use tandem_engine::Protocol;
 
 /// The command line of `tandem bench`.
 #[derive(Args)]
@@ -87,7 +89,17 @@ enum Bench {
         after_help = "Examples:\n  tandem bench groth16 --log-n 14..16\n  tandem bench groth16 --log-n 20 --compare\n  \
                             tandem bench groth16 circuit.zkey witness.wtns --runs 10"
     )]
-    Groth16(groth16::BenchGroth16),
+    Groth16(proofs::BenchProofs),
+    /// Whole PLONK proofs: of circuits made up for the rows, or of a key and a witness
+    #[command(
+        after_help = "Examples:\n  tandem bench plonk --log-n 14..16\n  tandem bench plonk circuit.zkey witness.wtns"
+    )]
+    Plonk(proofs::BenchPlonk),
+    /// Whole FFLONK proofs: of circuits made up for the rows, or of a key and a witness
+    #[command(
+        after_help = "Examples:\n  tandem bench fflonk --log-n 14..16\n  tandem bench fflonk --log-n 14 --keep keys"
+    )]
+    Fflonk(proofs::BenchPlonk),
     /// A running service: proofs a second, what callers wait for, and what binds
     #[command(after_help = "Examples:\n  tandem bench serve circuit.zkey witness.wtns -c 1,2,4,8\n  \
                             tandem bench serve circuit.zkey witness.wtns --rate 20 --jobs 1000")]
@@ -125,6 +137,18 @@ pub(crate) struct BenchOptions {
     pub(crate) plot: PlotFile,
 }
 
+/// Adds the files that a bench of proofs reads and keeps; gives where its rows go.
+fn made_files<'a>(named: &mut Named, protocol: Protocol, args: &'a proofs::BenchPlonk) -> Option<&'a PathBuf> {
+    let proofs::BenchPlonk { proofs, keep } = args;
+    let log_n = &proofs.options.log_n;
+    named.inputs.extend(proofs.zkey.iter().chain(&proofs.witness).cloned());
+    if let Some(folder) = keep {
+        named.outputs.push(made::ptau(folder, protocol, *log_n.end()));
+        named.outputs.extend(log_n.clone().flat_map(|log_n| made::files(folder, protocol, log_n)));
+    }
+    proofs.options.json.as_ref()
+}
+
 /// Measures.
 ///
 /// # Errors
@@ -140,7 +164,9 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         Bench::Reduce(args) => reduce::run(session, args),
         Bench::Sort(args) => sort::run(session, args),
         Bench::Vector(args) => vector::run(session, args),
-        Bench::Groth16(args) => groth16::run(session, args),
+        Bench::Groth16(args) => proofs::run(session, Protocol::Groth16, args, None),
+        Bench::Plonk(args) => proofs::run(session, Protocol::Plonk, &args.proofs, args.keep.as_deref()),
+        Bench::Fflonk(args) => proofs::run(session, Protocol::Fflonk, &args.proofs, args.keep.as_deref()),
         Bench::Serve(args) => serve::run(session, args),
         Bench::Setup { dense, keep, options } => setup::run(session, options, *dense, keep.as_deref()),
     }
@@ -164,6 +190,8 @@ impl Command {
                 named.inputs.extend(a.zkey.iter().chain(&a.witness).cloned());
                 a.options.json.as_ref()
             }
+            Bench::Plonk(a) => made_files(&mut named, Protocol::Plonk, a),
+            Bench::Fflonk(a) => made_files(&mut named, Protocol::Fflonk, a),
             Bench::Setup { keep, options, .. } => {
                 if let Some(folder) = keep {
                     named.outputs.extend(options.log_n.clone().flat_map(|log_n| setup::made(folder, log_n)));
@@ -194,6 +222,7 @@ impl Command {
             Bench::Sort(a) => &a.plot,
             Bench::Serve(a) => &a.plot,
             Bench::Groth16(a) => &a.options.plot,
+            Bench::Plonk(a) | Bench::Fflonk(a) => &a.proofs.options.plot,
             Bench::Msm(a) => &a.options.plot,
             Bench::Vector(a) => &a.options.plot,
             Bench::Setup { options, .. } | Bench::Poseidon { options, .. } => &options.plot,

@@ -1,10 +1,11 @@
 //! `tandem bench setup`: test keys of circuits made up for the size.
 
+use crate::made::Folder;
 use crate::plot::Plot;
 use crate::rows::{line, median_and_min, Rows};
 use crate::BenchOptions;
 use std::path::{Path, PathBuf};
-use tandem_console::failure::{Failure, Outcome};
+use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_console::session::Session;
 use tandem_engine::Synthetic;
@@ -17,14 +18,8 @@ pub(crate) fn made(folder: &Path, log_n: u32) -> [PathBuf; 3] {
 /// Test keys of made-up circuits, from file to file.
 pub(crate) fn run(session: &Session, options: &BenchOptions, dense: f64, keep: Option<&Path>) -> Outcome {
     let rows = Rows::open(session, options.json.as_deref())?;
-    let temporary = match keep {
-        Some(_) => None,
-        None => Some(tempfile::tempdir().map_err(|e| Failure::input(format!("cannot make a temporary folder: {e}")))?),
-    };
-    if let Some(folder) = keep {
-        std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, format!("cannot make this folder: {e}")))?;
-    }
-    let folder = keep.or(temporary.as_ref().map(|t| t.path())).unwrap_or(Path::new("."));
+    let made_in = Folder::of(keep)?;
+    let folder = made_in.path();
     let curve = options.curve.into();
     let mut plot = Plot::open(&options.plot, "constraints", "thousand constraints/s")?;
     session.note(&format!("setup, {curve}, CPU, {} runs; circuits and keys in {}", options.runs, folder.display()));

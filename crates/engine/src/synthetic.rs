@@ -3,25 +3,31 @@
 use crate::key::{self, KeyLoader};
 use crate::{Error, Key, Progress, Result, Synthetic};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use tandem_formats::{output, Output, R1csHeader, R1csWriter, Wtns};
+use tandem_formats::{output, Output, Protocol, R1csHeader, R1csWriter, Wtns};
 use tandem_groth16::setup::{self, Circuit, Secret, Terms};
 use tandem_groth16::{synthetic, OwnedKey};
 use tandem_ops::{with_curve, Bls12_381, Bn254, Canonical, Curve, CurveId};
 use zeroize::Zeroizing;
 
-/// Sizes of synthetic circuits.
-const LOG_SIZES: std::ops::RangeInclusive<u32> = 2..=24;
+/// Sizes of synthetic circuits, and of those for PLONK and FFLONK, whose domains are larger.
+const LOG_SIZES: RangeInclusive<u32> = 2..=24;
+const LOG_SIZES_OF_GATES: RangeInclusive<u32> = 3..=24;
 
 impl Synthetic {
-    /// The circuit, checked to be one.
-    pub(crate) fn circuit(self) -> Result<synthetic::Synthetic> {
+    /// The circuit whose key for `protocol` has the size, checked to be one.
+    fn circuit(self, protocol: Protocol) -> Result<synthetic::Synthetic> {
         let Synthetic { log_size, dense, .. } = self;
-        if LOG_SIZES.contains(&log_size) && (0.0..=1.0).contains(&dense) {
-            return Ok(synthetic::Synthetic::of_domain(log_size, dense));
+        let (sizes, of): (_, fn(u32, f64) -> _) = match protocol {
+            Protocol::Groth16 => (LOG_SIZES, synthetic::Synthetic::of_domain),
+            Protocol::Plonk | Protocol::Fflonk => (LOG_SIZES_OF_GATES, synthetic::Synthetic::of_gates),
+        };
+        if sizes.contains(&log_size) && (0.0..=1.0).contains(&dense) {
+            return Ok(of(log_size, dense));
         }
-        let (least, most) = (LOG_SIZES.start(), LOG_SIZES.end());
+        let (least, most) = (sizes.start(), sizes.end());
         Err(Error::input(format!(
             "a circuit of size 2^{log_size} with dense share {dense}: expected 2^{least} to 2^{most} and 0 to 1"
         )))
@@ -32,7 +38,15 @@ impl Synthetic {
     /// # Errors
     /// The size is out of range; a file cannot be written.
     pub fn write(self, r1cs: &Path, wtns: &Path) -> Result<()> {
-        with_curve!(self.curve, C => write::<C>(&self.circuit()?, r1cs, wtns))
+        self.write_for(Protocol::Groth16, r1cs, wtns)
+    }
+
+    /// As [`Synthetic::write`], of the circuit whose key for `protocol` has the size.
+    ///
+    /// # Errors
+    /// As [`Synthetic::write`].
+    pub fn write_for(self, protocol: Protocol, r1cs: &Path, wtns: &Path) -> Result<()> {
+        with_curve!(self.curve, C => write::<C>(&self.circuit(protocol)?, r1cs, wtns))
     }
 }
 
@@ -54,7 +68,7 @@ impl SyntheticKey {
     /// The size is out of range.
     pub fn make(circuit: Synthetic, progress: &dyn Progress) -> Result<SyntheticKey> {
         tandem_ops::threads::ready()?;
-        let parts = circuit.circuit()?;
+        let parts = circuit.circuit(Protocol::Groth16)?;
         match circuit.curve {
             CurveId::Bn254 => Self::make_over(&parts, AnyOwned::Bn254, progress),
             CurveId::Bls12_381 => Self::make_over(&parts, AnyOwned::Bls12_381, progress),
@@ -95,7 +109,7 @@ impl SyntheticKey {
 fn write<C: Curve>(circuit: &synthetic::Synthetic, r1cs: &Path, wtns: &Path) -> Result<()> {
     let prover_error = |e| Error::prover(e, Path::new(""));
     let circuit_of: &dyn Circuit<C> = circuit;
-    // of_domain has at most 2^24 rows, so that all counts fit.
+    // It has at most 2^24 rows, so that all counts fit.
     let variables = circuit_of.variables() as u32;
     let header = R1csHeader {
         curve: C::ID,

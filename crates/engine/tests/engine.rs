@@ -11,8 +11,8 @@ use tandem_engine::{
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    Backend, Bn254, Canonical, Curve, DeviceKind, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp,
-    NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    Backend, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
+    NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -330,6 +330,16 @@ impl Backend for Faulty {
     }
     fn timeline(&self) -> Timeline {
         self.cpu.timeline()
+    }
+}
+
+impl Gather for Faulty {
+    type Map = <Cpu as Gather>::Map;
+    fn load_map(&self, lane: Lane, map: &[u32], bound: usize) -> Result<Self::Map> {
+        self.cpu.load_map(lane, map, bound)
+    }
+    fn gather<T: Wire>(&self, map: &Self::Map, from: &Self::Buf<T>, to: &mut Self::Buf<T>) -> Result<()> {
+        self.cpu.gather(map, from, to)
     }
 }
 

@@ -28,6 +28,20 @@ impl Synthetic {
         Self { constraints: (1 << log_domain) - 2, publics: 1, dense }
     }
 
+    /// The largest circuit with one public output whose gates, of PLONK or FFLONK, leave two of 2^`log_domain` rows, 8 at least, free.
+    pub fn of_gates(log_domain: u32, dense: f64) -> Self {
+        let of = |constraints: usize| Self { constraints, publics: 1, dense };
+        let rows = (1usize << log_domain) - 2;
+        let guess = (rows as f64 / (1.0 + dense)) as usize + 2;
+        let fits = |circuit: &Self| circuit.gates() <= rows;
+        (2..=guess.min(rows)).rev().map(of).find(fits).unwrap_or(of(2))
+    }
+
+    /// Gates of its PLONK key: the row of each public output, and one for each constraint, two where B has two terms.
+    fn gates(&self) -> usize {
+        self.publics + self.constraints + (self.inner() as f64 * self.dense) as usize
+    }
+
     fn is_dense(&self, constraint: usize) -> bool {
         // The share of the first n constraints is n * dense, rounded down, for every n.
         let upto = |n: usize| (n as f64 * self.dense) as usize;

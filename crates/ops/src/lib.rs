@@ -50,14 +50,14 @@ pub use timeline::{Span, SpanId, Timeline};
 pub use vector::VecOps;
 pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
 
-/// Everything that a Groth16 proof over `C` asks of a backend.
+/// Everything that proofs over `C` ask of a backend.
 pub trait ProofBackend<C: Curve>:
-    Backend + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
+    Backend + Gather + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
 {
 }
 
 impl<C: Curve, B> ProofBackend<C> for B where
-    B: Backend + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
+    B: Backend + Gather + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
 {
 }
 

@@ -1,21 +1,25 @@
-//! The quotient, on four cosets of the domain.
+//! The quotient, on three cosets of the domain.
 //!
-//! The quotient has fewer than 4n coefficients, so its values on the cosets g w^j H say all of it, for w the primitive 4n-th root of unity,
-//! g a generator of the field's group and j from 0 to 3. On a coset X^n is the constant (g w^j)^n = g^n i^j, and so Z_H is a constant too:
-//! nothing is divided element by element, a polynomial of more than n coefficients is folded to n, and the lanes share the cosets.
+//! A polynomial of at most k n coefficients is known from its values on k cosets g w^j H, for w the primitive 4n-th root of unity and g a
+//! generator of the field's group. On a coset X^n is the constant (g w^j)^n = g^n i^j, and so Z_H is a constant too: nothing is divided
+//! element by element, a polynomial of more than n coefficients is folded to n, and the lanes share the cosets. PLONK's quotient has six
+//! coefficients more than three cosets give. They follow from the last ones of its factors.
 
 use crate::key::op;
+use crate::polynomial::{invert, powers};
 use crate::{PlonkBackend, Request, Result};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use std::marker::PhantomData;
-use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps};
+use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Gather, Lane, Mont, Ntt, Pending, VecOps};
 use zeroize::Zeroizing;
 
 /// Cosets of the domain that the quotient is computed on.
-pub(crate) const COSETS: usize = 4;
+pub(crate) const COSETS: usize = 3;
 /// Polynomials that a coset has the values of.
 pub(crate) const COSET_VALUES: usize = 11;
+/// Coefficients that PLONK's quotient has beyond 3n.
+pub(crate) const ABOVE: usize = 6;
 
 /// What a coset needs of a key: values of its polynomials there.
 pub(crate) struct CosetKey<C: Curve, B: PlonkBackend<C>> {
@@ -24,6 +28,8 @@ pub(crate) struct CosetKey<C: Curve, B: PlonkBackend<C>> {
     shift: C::Fr,
     /// Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1, X and 1.
     pub(crate) values: Vec<B::Buf<Mont>>,
+    /// Takes values to those at w X, for w the domain's root of unity: the next row's.
+    next: B::Map,
 }
 
 /// The primitive 4n-th root of unity.
@@ -39,29 +45,31 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     polynomials: &[B::Buf<Mont>],
 ) -> Result<Vec<CosetKey<C, B>>> {
     let w = root::<C>(domain)?;
-    let n = C::Fr::from(domain as u64);
-    // L1 = 1/n (1 + X + .. + X^(n-1))
-    let l1 = memory::filled("load key", domain, C::mont(n.inverse().unwrap_or(C::Fr::ONE)))?;
-    let mut x = memory::filled("load key", domain, Mont::default())?;
-    x[1] = C::mont(C::Fr::ONE);
+    let rows = powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain);
+    // Rows are fewer than 2^32.
+    let next: Vec<u32> = (1..domain as u32).chain([0]).collect();
     let one = memory::filled("load key", domain, C::mont(C::Fr::ONE))?;
     let coset = |j: usize| {
         let lane = Lane(j % backend.lanes());
         let shift = C::Fr::GENERATOR * w.pow([j as u64]);
         let to_values = op(Direction::Forward, Coset::Shift(C::mont(shift)));
-        let mut values = Vec::with_capacity(polynomials.len() + 3);
+        let mut values = Vec::with_capacity(COSET_VALUES);
         for polynomial in polynomials {
             let mut own = backend.copy(polynomial, 0..domain, lane)?;
             Ntt::<C>::ntt(backend, &mut own, to_values)?;
             values.push(own);
         }
-        for coefficients in [&l1, &x] {
-            let mut own = backend.upload(lane, coefficients)?;
-            Ntt::<C>::ntt(backend, &mut own, to_values)?;
-            values.push(own);
+        // L1 = (X^n - 1) / (n (X - 1)), where X^n is the same everywhere.
+        let factor =
+            (shift.pow([domain as u64]) - C::Fr::ONE) * C::Fr::from(domain as u64).inverse().unwrap_or(C::Fr::ONE);
+        let mut l1: Vec<C::Fr> = rows.iter().map(|row| shift * row - C::Fr::ONE).collect();
+        invert(&mut l1);
+        let l1: Vec<Mont> = l1.into_iter().map(|inverse| C::mont(factor * inverse)).collect();
+        let x: Vec<Mont> = rows.iter().map(|row| C::mont(shift * row)).collect();
+        for of_row in [&l1, &x, &one] {
+            values.push(backend.upload(lane, of_row)?);
         }
-        values.push(backend.upload(lane, &one)?);
-        Ok(CosetKey { lane, shift, values })
+        Ok(CosetKey { lane, shift, values, next: backend.load_map(lane, &next, domain)? })
     };
     (0..COSETS).map(coset).collect()
 }
@@ -80,23 +88,36 @@ pub(crate) struct Columns<'a, F> {
     pub(crate) columns: [&'a [F]; 3],
     /// Z, with its blinding.
     pub(crate) z: &'a [F],
-    /// The polynomial of the public values.
-    pub(crate) publics: &'a [Mont],
+    pub(crate) publics: &'a Publics<F>,
     pub(crate) permuted: Permuted<F>,
+    /// The last [`ABOVE`] coefficients of S1, S2 and S3.
+    pub(crate) sigma: &'a [Vec<F>; 3],
+}
+
+/// The polynomial of the public values: - sum x_i L_i.
+pub(crate) enum Publics<F> {
+    /// So many times L1: one public value at most.
+    First(F),
+    /// Its coefficients.
+    Coefficients(Vec<Mont>),
 }
 
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
-    /// Values of a polynomial where the domain is multiplied by `shift`; of both of this coset's shifts X^n is the same constant.
-    fn values(&self, backend: &B, polynomial: &[C::Fr], shift: C::Fr) -> tandem_ops::Result<B::Buf<Mont>> {
-        let n = self.values[0].len();
-        let xn = self.shift.pow([n as u64]);
+    /// What X^n is.
+    fn xn(&self) -> C::Fr {
+        self.shift.pow([self.values[0].len() as u64])
+    }
+
+    /// Values of a polynomial.
+    fn values(&self, backend: &B, polynomial: &[C::Fr]) -> tandem_ops::Result<B::Buf<Mont>> {
+        let (n, xn) = (self.values[0].len(), self.xn());
         let mut folded = Zeroizing::new(memory::reserve("quotient", n)?);
         folded.extend(polynomial[..n].iter().map(|c| C::mont(*c)));
         for (i, c) in polynomial[n..].iter().enumerate() {
             folded[i] = C::mont(polynomial[i] + xn * c);
         }
         let mut values = backend.upload(self.lane, &folded)?;
-        Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(shift))))?;
+        Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
         Ok(values)
     }
 
@@ -107,13 +128,20 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         polynomials: [&[C::Fr]; N],
         request: &Request<'_>,
     ) -> Result<[B::Buf<Mont>; N]> {
-        let transform = |p: &[C::Fr]| request.enqueue(self.lane, "coset NTT", || self.values(backend, p, self.shift));
+        let transform = |p: &[C::Fr]| request.enqueue(self.lane, "coset NTT", || self.values(backend, p));
         let values = polynomials.into_iter().map(transform).collect::<Result<Vec<_>>>()?;
         values.try_into().map_err(|_| tandem_ops::Error::invalid("quotient", "a polynomial is missing").into())
     }
 
     /// Values of the polynomial of the public values.
-    fn publics(&self, backend: &B, publics: &[Mont], request: &Request<'_>) -> Result<B::Buf<Mont>> {
+    fn publics(&self, backend: &B, publics: &Publics<C::Fr>, request: &Request<'_>) -> Result<B::Buf<Mont>> {
+        let publics = match publics {
+            Publics::First(factor) => {
+                let [.., l1, _, _] = &self.values[..] else { return Err(incomplete().into()) };
+                return Ok(self.vectors(backend).scaled(l1, *factor)?);
+            }
+            Publics::Coefficients(publics) => publics,
+        };
         request.enqueue(self.lane, "coset NTT", || {
             let mut values = backend.upload(self.lane, publics)?;
             Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
@@ -123,9 +151,12 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
 
     /// Values of Z, and of Z at w X.
     fn product(&self, backend: &B, z: &[C::Fr], request: &Request<'_>) -> Result<[B::Buf<Mont>; 2]> {
-        let w = C::root_of_unity(self.values[0].len().ilog2()).unwrap_or(C::Fr::ONE);
         let [own] = self.transformed(backend, [z], request)?;
-        let next = request.enqueue(self.lane, "coset NTT", || self.values(backend, z, self.shift * w))?;
+        let next = request.enqueue(self.lane, "next rows", || {
+            let mut next = backend.alloc(self.lane, own.len())?;
+            backend.gather(&self.next, &own, &mut next)?;
+            Ok(next)
+        })?;
         Ok([own, next])
     }
 
@@ -192,7 +223,7 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     fn remainder(&self, backend: &B, mut sum: B::Buf<Mont>, request: &Request<'_>) -> Result<B::Buf<Mont>> {
         request.enqueue(self.lane, "inverse coset NTT", || {
             // Z_H is no zero: g^n is no power of i, as g is no power of w.
-            let zh = self.shift.pow([self.values[0].len() as u64]) - C::Fr::ONE;
+            let zh = self.xn() - C::Fr::ONE;
             VecOps::<C>::scale(backend, &mut sum, C::mont(zh.inverse().unwrap_or(C::Fr::ONE)))?;
             Ntt::<C>::ntt(backend, &mut sum, op(Direction::Inverse, Coset::Shift(C::mont(self.shift))))
         })?;
@@ -233,7 +264,7 @@ impl<C: Curve, B: PlonkBackend<C>> Vectors<'_, C, B> {
     }
 }
 
-/// The 4n coefficients of PLONK's quotient.
+/// The 3n + 6 coefficients of PLONK's quotient.
 pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     backend: &B,
     cosets: &[CosetKey<C, B>],
@@ -259,17 +290,42 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
         })?;
         remainders.push(backend.download(&coset.remainder(backend, sum, request)?)?);
     }
-    assembled::<C>(remainders, request)
+    assembled(cosets, remainders, &above::<C>(of, alpha), request)
 }
 
-/// The 4n coefficients of what the gates say over Z_H: FFLONK's T0.
+/// The last coefficients of PLONK's quotient T, X^3n to X^(3n + 5): those of T Z_H from X^4n on, which the permutation alone reaches. The last
+/// coefficients of a product follow from its factors' last ones.
+fn above<C: Curve>(of: &Columns<'_, C::Fr>, alpha: C::Fr) -> Vec<C::Fr> {
+    let last = |p: &[C::Fr]| -> [C::Fr; ABOVE] { std::array::from_fn(|i| p[p.len() - 1 - i]) };
+    let times = |a: [C::Fr; ABOVE], b: [C::Fr; ABOVE]| -> [C::Fr; ABOVE] {
+        std::array::from_fn(|i| (0..=i).map(|k| a[k] * b[i - k]).sum())
+    };
+    let columns = of.columns.map(last);
+    let z = last(of.z);
+    // Columns have n + 2 coefficients and Z has n + 3: neither beta X nor gamma is among the last ones of n >= 8.
+    let row = columns.into_iter().fold(z, times);
+    let n = of.z.len() - 3;
+    let w = C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE);
+    // w^n is 1.
+    let next: [C::Fr; ABOVE] = std::array::from_fn(|i| z[i] * w.pow([(n + 2 - i) as u64]));
+    let with_sigma = |mut column: [C::Fr; ABOVE], sigma: &[C::Fr]| {
+        // S has n coefficients: two fewer.
+        column[2..].iter_mut().zip(sigma.iter().rev()).for_each(|(c, s)| *c += of.permuted.beta * s);
+        column
+    };
+    let moved = columns.into_iter().zip(of.sigma).map(|(c, s)| with_sigma(c, s)).fold(next, times);
+    (0..ABOVE).rev().map(|i| alpha * (row[i] - moved[i])).collect()
+}
+
+/// The 2n coefficients of what the gates say over Z_H: FFLONK's T0. Its columns have n coefficients.
 pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
     backend: &B,
     cosets: &[CosetKey<C, B>],
     columns: [&[C::Fr]; 3],
-    publics: &[Mont],
+    publics: &Publics<C::Fr>,
     request: &Request<'_>,
 ) -> Result<Zeroizing<Vec<C::Fr>>> {
+    let cosets = &cosets[..2];
     let mut remainders = Vec::with_capacity(cosets.len());
     for coset in cosets {
         let columns = coset.transformed(backend, columns, request)?;
@@ -277,10 +333,10 @@ pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
         let sum = request.enqueue(coset.lane, "quotient", || coset.gates(backend, &columns, publics))?;
         remainders.push(backend.download(&coset.remainder(backend, sum, request)?)?);
     }
-    assembled::<C>(remainders, request)
+    assembled(cosets, remainders, &[], request)
 }
 
-/// The 4n coefficients of (Z - 1) L1 over Z_H, and of what the permutation says over Z_H: FFLONK's T1 and T2.
+/// The coefficients, 2n of (Z - 1) L1 over Z_H and 3n of what the permutation says over Z_H: FFLONK's T1 and T2.
 pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     backend: &B,
     cosets: &[CosetKey<C, B>],
@@ -290,43 +346,62 @@ pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     request: &Request<'_>,
 ) -> Result<[Zeroizing<Vec<C::Fr>>; 2]> {
     let (mut first, mut second) = (Vec::with_capacity(cosets.len()), Vec::with_capacity(cosets.len()));
-    for coset in cosets {
+    for (number, coset) in cosets.iter().enumerate() {
         let columns = coset.transformed(backend, columns, request)?;
         let product = coset.product(backend, z, request)?;
-        let row = request.enqueue(coset.lane, "quotient", || coset.first_row(backend, &product[0]))?;
-        first.push(backend.download(&coset.remainder(backend, row, request)?)?);
+        if number < 2 {
+            let row = request.enqueue(coset.lane, "quotient", || coset.first_row(backend, &product[0]))?;
+            first.push(backend.download(&coset.remainder(backend, row, request)?)?);
+        }
         let sum =
             request.enqueue(coset.lane, "quotient", || coset.permutation(backend, &columns, product, permuted))?;
         second.push(backend.download(&coset.remainder(backend, sum, request)?)?);
     }
-    Ok([assembled::<C>(first, request)?, assembled::<C>(second, request)?])
+    Ok([assembled(&cosets[..2], first, &[], request)?, assembled(cosets, second, &[], request)?])
 }
 
-/// The 4n coefficients of a polynomial, from its remainders on the four cosets.
-fn assembled<C: Curve>(pending: Vec<Pending<Vec<Mont>>>, request: &Request<'_>) -> Result<Zeroizing<Vec<C::Fr>>> {
+/// The coefficients of a polynomial, n for each coset, from its remainders there and those that it has `above` these.
+fn assembled<C: Curve, B: PlonkBackend<C>>(
+    cosets: &[CosetKey<C, B>],
+    pending: Vec<Pending<Vec<Mont>>>,
+    above: &[C::Fr],
+    request: &Request<'_>,
+) -> Result<Zeroizing<Vec<C::Fr>>> {
     let mut remainders = Vec::with_capacity(pending.len());
     for part in pending {
         request.check()?;
         remainders.push(Zeroizing::new(part.wait()?));
     }
-    let [r0, r1, r2, r3] = &remainders[..] else {
-        return Err(tandem_ops::Error::invalid("quotient", "expected four cosets").into());
-    };
-    let n = r0.len();
-    // With T = T0 + T1 X^n + T2 X^2n + T3 X^3n the remainder of coset j is the sum of T_k (g^n i^j)^k: an inverse transform of
-    // four elements, and powers of g^n.
-    let i = root::<C>(n)?.pow([n as u64]);
-    let quarter = C::Fr::from(4u64).inverse().unwrap_or(C::Fr::ONE);
-    let gn = C::Fr::GENERATOR.pow([n as u64]).inverse().unwrap_or(C::Fr::ONE);
-    let i_inverse = i.inverse().unwrap_or(C::Fr::ONE);
-    let factors: Vec<[C::Fr; 4]> =
-        (0..4u64).map(|k| std::array::from_fn(|j| quarter * gn.pow([k]) * i_inverse.pow([k * j as u64]))).collect();
-    let mut coefficients = Zeroizing::new(memory::filled("quotient", 4 * n, C::Fr::ZERO)?);
-    for (part, factors) in coefficients.chunks_mut(n).zip(&factors) {
-        part.par_iter_mut().with_min_len(1 << 10).enumerate().for_each(|(m, to)| {
-            let values = [r0[m], r1[m], r2[m], r3[m]];
-            *to = values.iter().zip(factors).map(|(value, factor)| C::from_mont(*value) * factor).sum();
+    let (n, m) = (cosets[0].values[0].len(), cosets.len());
+    // With T = T_0 + T_1 X^n + .. + T_(m-1) X^((m-1)n) + above X^mn the remainder of a coset on which X^n is c is the sum of T_k c^k and above c^m.
+    let constants: Vec<C::Fr> = cosets.iter().map(CosetKey::xn).collect();
+    for (remainder, c) in remainders.iter_mut().zip(&constants) {
+        let high = c.pow([m as u64]);
+        remainder.iter_mut().zip(above).for_each(|(r, a)| *r = C::mont(C::from_mont(*r) - high * a));
+    }
+    let factors = interpolation(&constants);
+    let mut coefficients = Zeroizing::new(memory::reserve("quotient", m * n + above.len())?);
+    coefficients.resize(m * n, C::Fr::ZERO);
+    for (k, part) in coefficients.chunks_mut(n).enumerate() {
+        part.par_iter_mut().with_min_len(1 << 10).enumerate().for_each(|(i, to)| {
+            *to = remainders.iter().zip(&factors).map(|(r, of)| C::from_mont(r[i]) * of[k]).sum();
         });
     }
+    coefficients.extend_from_slice(above);
     Ok(coefficients)
+}
+
+/// For each point the coefficients of the polynomial that is 1 there and 0 at the others.
+fn interpolation<F: Field>(points: &[F]) -> Vec<Vec<F>> {
+    let of = |(j, own): (usize, &F)| {
+        let mut polynomial = vec![F::ONE];
+        for (_, other) in points.iter().enumerate().filter(|(l, _)| *l != j) {
+            let scale = (*own - other).inverse().unwrap_or(F::ONE);
+            let below = polynomial.iter().map(|c| *c * -*other).chain([F::ZERO]);
+            let shifted = [F::ZERO].into_iter().chain(polynomial.iter().copied());
+            polynomial = below.zip(shifted).map(|(a, b)| (a + b) * scale).collect();
+        }
+        polynomial
+    };
+    points.iter().enumerate().map(of).collect()
 }

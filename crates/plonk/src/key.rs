@@ -1,7 +1,7 @@
 //! Keys: as a file holds them, and resident on a backend.
 
 use crate::check::check_single_points;
-use crate::coset::{cosets, CosetKey, COSETS, COSET_VALUES};
+use crate::coset::{cosets, CosetKey, ABOVE, COSETS, COSET_VALUES};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
 use crate::{Error, PlonkBackend, Result, P1, P2};
 use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
@@ -124,6 +124,8 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) maps: [Vec<u32>; 3],
     /// Values of S1, S2 and S3 on the domain.
     pub(crate) sigma: [Vec<C::Fr>; 3],
+    /// The last [`ABOVE`] coefficients of S1, S2 and S3.
+    pub(crate) last: [Vec<C::Fr>; 3],
     /// Powers of tau that there are, and the powers, split over the lanes.
     pub(crate) powers: usize,
     pub(crate) sums: SplitMsm<C::G1, B>,
@@ -133,18 +135,28 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) cosets: Vec<CosetKey<C, B>>,
 }
 
+/// Sums over the powers of tau that their tables are to pay for, where each proof takes so many. A key for one proof gets no tables, so that
+/// it takes what [`device_bytes`] says.
+pub(crate) fn uses(proofs: u64, sums: u64) -> u64 {
+    if proofs > 1 {
+        proofs.saturating_mul(sums)
+    } else {
+        1
+    }
+}
+
 /// Polynomials that a key has the coefficients of on the device.
 const POLYNOMIALS: usize = 8;
 
 /// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
-/// polynomials, their values on cosets, and powers of tau.
+/// polynomials, their values on cosets and a map of the rows for each coset, and powers of tau.
 pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
     bytes_with_powers::<C>(domain, powers(domain))
 }
 
 /// As [`device_bytes`], for so many powers of tau.
 pub(crate) fn bytes_with_powers<C: Curve>(domain: usize, powers: usize) -> u64 {
-    let vectors = (POLYNOMIALS + COSETS * COSET_VALUES) * size_of::<Mont>();
+    let vectors = (POLYNOMIALS + COSETS * COSET_VALUES) * size_of::<Mont>() + COSETS * size_of::<u32>();
     (domain as u64)
         .saturating_mul(vectors as u64)
         .saturating_add((powers as u64).saturating_mul(size_of::<P1<C>>() as u64))
@@ -174,7 +186,7 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
     /// Loads a key onto the lanes of `backend` to make so many `proofs`: the more, the larger the tables of multiples that pay for
     /// themselves. The powers of tau are taken to be good ([`tandem_proof::powers::check_powers`]).
     ///
-    /// The sums are split over all lanes. The quotient is computed on four cosets, which the lanes share.
+    /// The sums are split over all lanes. The quotient is computed on three cosets, which the lanes share.
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together, or a commitment is no good; [`Error::Backend`] if the key does not fit into memory.
@@ -183,7 +195,7 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
         check_single_points(&view.verifying)?;
         let polynomials: Vec<_> = view.selectors.iter().chain(&view.permutation).copied().collect();
         // Each proof takes nine sums.
-        let sums = proofs.saturating_mul(9);
+        let sums = uses(proofs, 9);
         let (sizes, signals) = ((view.shape, view.verifying.k), (view.additions, &view.maps));
         let core = Core::load(backend, sizes, signals, &polynomials, view.powers, sums)?;
         let permutation = [elements::<C>(view.permutation[0])?, elements::<C>(view.permutation[1])?];
@@ -210,6 +222,10 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         sums: u64,
     ) -> Result<Self> {
         let lane = Lane(0);
+        let last = |number: usize| -> Vec<C::Fr> {
+            polynomials[5 + number].iter().skip(shape.domain - ABOVE).map(C::from_mont).collect()
+        };
+        let last = [last(0), last(1), last(2)];
         let upload = |coefficients: &Unaligned<'_, Mont>| match coefficients.aligned() {
             Some(values) => backend.upload(lane, values),
             None => backend.upload(lane, &copied_ops(*coefficients)?),
@@ -230,7 +246,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         backend.synchronize()?;
         let maps = [copied(maps[0])?, copied(maps[1])?, copied(maps[2])?];
         let (additions, powers) = (copied(additions)?, powers.len());
-        Ok(Self { shape, k, additions, maps, sigma, powers, sums: split, polynomials, cosets })
+        Ok(Self { shape, k, additions, maps, sigma, last, powers, sums: split, polynomials, cosets })
     }
 }
 
@@ -254,7 +270,8 @@ mod tests {
             let loaded = ProvingKey::load(&Cpu::new(lanes), &view, 1).unwrap();
             let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values).chain(&loaded.core.polynomials);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
-            let bytes = (vectors + view.powers.as_bytes().len()) as u64;
+            let maps = COSETS * 4 * view.shape.domain;
+            let bytes = (vectors + maps + view.powers.as_bytes().len()) as u64;
             assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
         }
     }

@@ -3,7 +3,7 @@
 //! Polynomials are vectors of coefficients on the host, which blinds, evaluates and divides them; lanes transform them and sum over the
 //! powers of tau. What belongs to the witness is wiped when it is dropped.
 
-use crate::coset::{quotient, Columns, Permuted};
+use crate::coset::{quotient, Columns, Permuted, Publics};
 use crate::key::{op, Core};
 use crate::polynomial::{add_scaled, divide, evaluate, invert, powers, running_product};
 use crate::prove::Proof;
@@ -226,6 +226,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             z: &polynomials[3],
             publics: &pi,
             permuted: Permuted { beta, gamma, k: self.key.k },
+            sigma: &self.key.last,
         };
         let t = quotient(self.backend, &self.key.cosets, &quotient_of, alpha, self.request)?;
         // The parts are blinded so that the sum stays.
@@ -291,11 +292,15 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         result
     }
 
-    /// The polynomial of the public values: - sum x_i L_i.
-    pub(crate) fn publics(&self, publics: &[C::Fr]) -> Result<Vec<Mont>> {
+    /// The polynomial of the public values.
+    pub(crate) fn publics(&self, publics: &[C::Fr]) -> Result<Publics<C::Fr>> {
+        if publics.len() <= 1 {
+            return Ok(Publics::First(-publics.iter().sum::<C::Fr>()));
+        }
         let mut values = memory::filled(OP, self.key.shape.domain, C::Fr::ZERO)?;
         values.iter_mut().zip(publics).for_each(|(value, x)| *value = -*x);
-        Ok(self.interpolate(&values, 0)?.iter().map(|c| C::mont(*c)).collect())
+        let coefficients = self.interpolate(&values, 0)?;
+        Ok(Publics::Coefficients(coefficients.iter().map(|c| C::mont(*c)).collect()))
     }
 
     /// What Wxi is the quotient of: the linearisation, and v, v^2, .. times A, B, C, S1 and S2, each less its value at xi.

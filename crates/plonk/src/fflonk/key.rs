@@ -2,7 +2,7 @@
 
 use super::{powers, Fr, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
-use crate::key::{bytes_with_powers, check_counts, check_signals, Core};
+use crate::key::{bytes_with_powers, check_counts, check_signals, uses, Core};
 use crate::{Error, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Curve, Mont, Unaligned};
 
@@ -112,7 +112,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
             (view.additions, &view.maps),
             &slices,
             view.powers,
-            proofs.saturating_mul(4),
+            uses(proofs, 4),
         )?;
         Ok(Self { core, verifying: view.verifying.clone(), of_c0 })
     }

@@ -1,21 +1,22 @@
-//! `tandem bench groth16`: whole proofs with a resident key, on one choice of devices or on several beside each other.
+//! `tandem bench groth16`, `plonk` and `fflonk`: whole proofs with a resident key, on one choice of devices or on several beside each other.
 
 use crate::bound;
+use crate::made::{name, Made, Maker};
 use crate::plot::Plot;
 use crate::rows::{header, line, median_and_min, Rows};
 use crate::BenchOptions;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::options::Schedule;
 use tandem_console::session::{Opened, Session};
 use tandem_console::values;
 use tandem_console::{lanes, report};
-use tandem_engine::{DeviceChoice, DeviceKind, Key, KeyCheck, ProofDigits, Proved, Synthetic, SyntheticKey, Witness};
+use tandem_engine::{key_info, DeviceChoice, DeviceKind, Key, ProofDigits, Protocol, Proved, Synthetic, Witness};
 
 #[derive(Args)]
-pub(crate) struct BenchGroth16 {
+pub(crate) struct BenchProofs {
     /// A proving key; without one, circuits are made up
     #[arg(requires = "witness", conflicts_with_all = ["log_n", "curve"], value_parser = values::input())]
     pub(crate) zkey: Option<PathBuf>,
@@ -39,41 +40,57 @@ pub(crate) struct BenchGroth16 {
     pub(crate) options: BenchOptions,
 }
 
+#[derive(Args)]
+pub(crate) struct BenchPlonk {
+    #[command(flatten)]
+    pub(crate) proofs: BenchProofs,
+    /// Keep powers of tau, circuit, witness and key of each made-up size in this folder, as plonk16.r1cs, plonk16.wtns and
+    /// plonk16.zkey; the secret of the powers is known
+    #[arg(long, value_name = "FOLDER", conflicts_with = "zkey")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
 /// Devices, and how they share the work.
 type Subject = (DeviceChoice, Schedule);
 
-pub(crate) fn run(session: &Session, args: &BenchGroth16) -> Outcome {
+pub(crate) fn run(session: &Session, protocol: Protocol, args: &BenchProofs, keep: Option<&Path>) -> Outcome {
     let rows = Rows::open(session, args.options.json.as_deref())?;
     let plot = Plot::open(&args.options.plot, "rows", "proofs/s")?;
-    let mut bench = Bench { session, args, rows, plot, table: vec![columns()], stages: String::new(), digits: None };
+    let (table, stages) = (vec![columns()], String::new());
+    let mut bench = Bench { session, protocol, args, rows, plot, table, stages, digits: None };
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         // A key of another system would be loaded, too.
-        tandem_formats::ZkeyFile::open(zkey)?;
+        let found = key_info(zkey)?.protocol;
+        if found != protocol {
+            let named = zkey.display();
+            let problem =
+                format!("{named}: a {found} key, expected a {protocol} key: use tandem bench {}", name(found));
+            return Err(Failure::input(problem));
+        }
+        let made = Made::InFiles { wtns: wtns.clone(), zkey: zkey.clone() };
         for subject in &subjects {
-            bench.measure(subject, |opened| {
-                let key = opened.engine.load_key(zkey, KeyCheck::Once, &session.bars)?;
-                let witness = opened.engine.read_witness_for(wtns, &key)?;
-                Ok((key, witness))
-            })?;
+            bench.measure(subject, |opened| made.load(session, opened))?;
         }
     } else {
-        for log_n in args.options.log_n.clone() {
+        let BenchOptions { curve, log_n, .. } = &args.options;
+        let of = |log_size| Synthetic { curve: (*curve).into(), log_size, dense: args.dense };
+        let maker = Maker::of(session, protocol, of(*log_n.end()), keep)?;
+        for log_n in log_n.clone() {
             bench.stages.clear();
             bench.digits = None;
-            let circuit = Synthetic { curve: args.options.curve.into(), log_size: log_n, dense: args.dense };
-            let made = session.trace.step("make key", || SyntheticKey::make(circuit, &session.bars))?;
+            let made = maker.make(of(log_n))?;
             for subject in &subjects {
-                bench.measure(subject, |opened| Ok(opened.engine.load_synthetic(&made, &session.bars)?))?;
+                bench.measure(subject, |opened| made.load(session, opened))?;
             }
         }
     }
     bench.rows.table(&bench.table, &bench.stages);
-    bench.plot.write("Groth16 proofs")
+    bench.plot.write(&format!("{protocol} proofs"))
 }
 
 /// The user's choice, or all that are to be compared.
-fn subjects(session: &Session, args: &BenchGroth16) -> Outcome<Vec<Subject>> {
+fn subjects(session: &Session, args: &BenchProofs) -> Outcome<Vec<Subject>> {
     if !args.compare {
         return Ok(vec![(session.device.clone(), session.schedule)]);
     }
@@ -97,7 +114,8 @@ fn columns() -> Vec<String> {
 /// A bench on its way.
 struct Bench<'a> {
     session: &'a Session,
-    args: &'a BenchGroth16,
+    protocol: Protocol,
+    args: &'a BenchProofs,
     rows: Rows<'a>,
     plot: Plot,
     table: Vec<Vec<String>>,
@@ -115,14 +133,15 @@ impl Bench<'_> {
         (device, schedule): &Subject,
         load: impl FnOnce(&Opened) -> Outcome<(Key, Witness)>,
     ) -> Outcome {
-        let Bench { session, args: BenchGroth16 { options, uses, ahead, .. }, .. } = *self;
+        let Bench { session, protocol, args: BenchProofs { options, uses, ahead, .. }, .. } = *self;
         let mut opened = session.open_as(device, *schedule)?;
         opened.engine = opened.engine.for_proofs(*uses);
         let lane_names = &opened.engine.report().lanes;
         let names = lane_names.join(", ");
         let (key, witness) = session.trace.step("load key", || load(&opened))?;
         session.note(&format!(
-            "groth16, {}, {names}, {} runs after one to warm up; every proof verified",
+            "{}, {}, {names}, {} runs after one to warm up; every proof verified",
+            name(protocol),
             witness.curve(),
             options.runs
         ));
@@ -172,13 +191,9 @@ impl Bench<'_> {
             DeviceKind::Cuda => uses_of_lanes.len(),
             DeviceKind::Cpu | DeviceKind::Sim => 0,
         };
-        if gpus > 0 && self.digits.is_none() {
-            self.digits = Some(session.trace.step("count digits", || key.digits(&witness))?);
-        }
-        let of = |digits| bound::groth16_ms(key.info().curve, log_n, digits, gpus);
-        let bound_ms = self.digits.as_ref().filter(|_| gpus > 0).map(of);
+        let bound_ms = if gpus > 0 { Some(self.bound_ms(&key, &witness, gpus)?) } else { None };
 
-        let mut row = Rows::timed("groth16", key.info().curve, log_n, &seconds);
+        let mut row = Rows::timed(name(protocol), key.info().curve, log_n, &seconds);
         row["proofs_per_s"] = report::round(rate).into();
         row["bound_ms"] = bound_ms.map(report::round).into();
         row["stages"] = report::stages_json(&last.stages);
@@ -209,5 +224,19 @@ impl Bench<'_> {
             lanes::text(&uses_of_lanes)
         );
         Ok(())
+    }
+
+    /// The least time of a proof's arithmetic.
+    fn bound_ms(&mut self, key: &Key, witness: &Witness, gpus: usize) -> Outcome<f64> {
+        let (curve, log_n) = (key.info().curve, key.info().domain.trailing_zeros());
+        if self.protocol != Protocol::Groth16 {
+            return Ok(bound::plonk_ms(self.protocol, curve, log_n, gpus));
+        }
+        let digits = match self.digits {
+            Some(digits) => digits,
+            None => self.session.trace.step("count digits", || key.digits(witness))?,
+        };
+        self.digits = Some(digits);
+        Ok(bound::groth16_ms(curve, log_n, &digits, gpus))
     }
 }
