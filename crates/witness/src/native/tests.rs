@@ -527,8 +527,8 @@ fn looping(wasm: &[u8], count: u32, call: &[u8]) -> Vec<u8> {
     with_function(wasm, "extra", ty as u32, &body)
 }
 
-/// A function with `locals` locals that calls `Fr_toInt` `count` times.
-fn calling(wasm: &[u8], locals: u32, count: usize) -> Vec<u8> {
+/// The module with a function of `locals` locals that calls `Fr_toInt` `count` times.
+fn calling(wasm: &[u8], name: &str, locals: u32, count: usize) -> Vec<u8> {
     let (names, parts) = (names(wasm), Parts::read(wasm).unwrap());
     let mut body = vec![1];
     put(&mut body, locals);
@@ -537,68 +537,25 @@ fn calling(wasm: &[u8], locals: u32, count: usize) -> Vec<u8> {
     put(&mut call, names["Fr_toInt"]);
     (0..count).for_each(|_| body.extend(&call));
     body.push(0x0b);
-    with_function(wasm, "calls", parts.functions[(names["Fr_toInt"] - parts.imports) as usize], &body)
+    with_function(wasm, name, parts.functions[(names["Fr_toInt"] - parts.imports) as usize], &body)
 }
 
 /// What is put in place of calls neither blows a module up nor makes it one that is refused.
 #[test]
 fn hostile_modules_stay_small_and_valid() {
-    let caller = || false;
     let wasm = MODULES[0];
     let rest = recognise(wasm).unwrap().wasm.len();
-    // Of a module, of a body whose calls would make it longer than a body may be, of one that is nearly as long as that, and of one
-    // with nearly as many locals as there may be.
-    for (locals, count) in [(1, 100_000), (1, 1_900_000), (1, 3_700_000), (29_990, 1000)] {
-        let module = calling(wasm, locals, count);
-        let native = recognise(&module).unwrap();
-        assert!(
-            native.wasm.len() < 2 * module.len() + rest,
-            "{count} calls: {} of {}",
-            native.wasm.len(),
-            module.len()
-        );
-        for is_native in [false, true] {
-            let loaded = Machine::load(&module, is_native, Limits::default(), &caller).map(drop);
-            assert!(loaded.is_ok(), "{locals} locals, {count} calls, {is_native}: {loaded:?}");
-        }
-    }
-    let few = |count| recognise(&calling(wasm, 1, count)).unwrap().wasm.len();
+    let few = |count| recognise(&calling(wasm, "few", 1, count)).unwrap().wasm.len();
     assert!(few(101) - few(100) > 10, "calls are replaced where there are few");
-}
-
-/// Beside another implementation, for numbers of every length.
-#[test]
-fn quotients_and_inverses_are_right() {
-    use num_bigint::BigUint;
-    let number = |limbs: [u64; 4]| BigUint::from_bytes_le(&limbs.map(u64::to_le_bytes).concat());
-    let cut = |limbs: [u64; 4], bits: usize| {
-        let kept = |i: usize| (bits.saturating_sub(64 * i)).min(64) as u32;
-        std::array::from_fn(|i| limbs[i] & u64::MAX.checked_shr(64 - kept(i)).unwrap_or(0))
-    };
-    let mut state = 7;
-    for bits in 0..=256 {
-        for other in [0, 1, 2, 31, 63, 64, 65, 127, 128, 129, 192, 193, 255, 256, bits] {
-            let (x, y) = (cut(random(&mut state), bits), cut(random(&mut state), other));
-            let found = super::field::divide(x, y).map(|(quotient, rest)| (number(quotient), number(rest)));
-            let (x, y) = (number(x), number(y));
-            assert_eq!(found, (y != BigUint::ZERO).then(|| (&x / &y, &x % &y)), "{x} / {y}");
-        }
-    }
-    for wasm in MODULES {
-        let field = recognise(wasm).unwrap().field;
-        let prime = number(field.prime);
-        for bits in 0..=256 {
-            let x = cut(random(&mut state), bits);
-            for x in [x, field.neg(field.reduced(cut(x, 253), false))] {
-                let inverse = number(field.invert(x));
-                assert!(inverse < prime);
-                assert_eq!(number(x) * inverse % &prime, BigUint::from(u8::from(x != [0; 4])), "{x:x?}");
-            }
-        }
-        for (x, y) in [(0, 0), (1, u64::MAX), (u64::MAX, u64::MAX), (3, 5)] {
-            let (x, y) = ([x, 0, 0, 0], [y, 0, 0, 0]);
-            assert_eq!(field.mul_into_montgomery(x, y), field.mul(field.r3, field.mul(x, y)));
-        }
+    let module = calling(wasm, "many", 1, 100_000);
+    let size = recognise(&module).unwrap().wasm.len();
+    assert!(size < 2 * module.len() + rest, "{size} of {}", module.len());
+    // A body whose calls would make it longer than a body may be, with room for that; one that is nearly as long itself; and one with
+    // nearly as many locals as there may be.
+    let roomy = calling(&calling(wasm, "first", 1, 1_900_000), "second", 1, 1_900_000);
+    for module in [roomy, calling(wasm, "long", 1, 3_700_000), calling(wasm, "wide", 29_990, 1000)] {
+        let loaded = Machine::load(&module, true, Limits::default(), &|| false).map(drop);
+        assert!(loaded.is_ok(), "{loaded:?}");
     }
 }
 
