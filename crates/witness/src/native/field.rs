@@ -91,14 +91,9 @@ impl Field {
     }
 
     /// `1 / x` of a number that is not in Montgomery's form, by the binary extended Euclidean algorithm (Handbook of Applied
-    /// Cryptography, 14.61, for an odd modulus); 0 of 0.
+    /// Cryptography, 14.61, for an odd modulus); 0 of what is 0 modulo the prime.
     pub(crate) fn invert(&self, x: Limbs) -> Limbs {
-        // Below the prime.
-        let x = self.mul(self.mul(x, self.r2), [1, 0, 0, 0]);
-        if x == [0; 4] {
-            return x;
-        }
-        // At each step `u` is `s x` and `v` is `t x` modulo the prime, and their greatest common divisor is 1.
+        // At each step `u` is `s x` and `v` is `t x` modulo the prime. Their greatest common divisor is left in `v`.
         let (mut u, mut s) = (x, [1, 0, 0, 0]);
         let (mut v, mut t) = (self.prime, [0; 4]);
         while u != [0; 4] {
