@@ -91,14 +91,9 @@ impl Field {
     }
 
     /// `1 / x` of a number that is not in Montgomery's form, by the binary extended Euclidean algorithm (Handbook of Applied
-    /// Cryptography, 14.61, for an odd modulus); 0 of 0.
+    /// Cryptography, 14.61, for an odd modulus); 0 of what is 0 modulo the prime.
     pub(crate) fn invert(&self, x: Limbs) -> Limbs {
-        // Below the prime.
-        let x = self.mul(self.mul(x, self.r2), [1, 0, 0, 0]);
-        if x == [0; 4] {
-            return x;
-        }
-        // At each step `u` is `s x` and `v` is `t x` modulo the prime, and their greatest common divisor is 1.
+        // At each step `u` is `s x` and `v` is `t x` modulo the prime. Their greatest common divisor is left in `v`.
         let (mut u, mut s) = (x, [1, 0, 0, 0]);
         let (mut v, mut t) = (self.prime, [0; 4]);
         while u != [0; 4] {
@@ -206,4 +201,53 @@ fn shifted(x: Limbs, by: u32) -> Limbs {
         let far = i.checked_sub(words + 1).map_or(0, |i| x[i].checked_shr(64 - count).unwrap_or(0));
         near | far
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{divide, Field, Limbs};
+    use num_bigint::BigUint;
+
+    /// Random limbs, always the same.
+    fn random(state: &mut u64) -> Limbs {
+        std::array::from_fn(|_| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *state ^ *state >> 29
+        })
+    }
+
+    /// Beside another implementation, for numbers of every length.
+    #[test]
+    fn quotients_and_inverses_are_right() {
+        let number = |limbs: [u64; 4]| BigUint::from_bytes_le(&limbs.map(u64::to_le_bytes).concat());
+        let cut = |limbs: [u64; 4], bits: usize| {
+            let kept = |i: usize| (bits.saturating_sub(64 * i)).min(64) as u32;
+            std::array::from_fn(|i| limbs[i] & u64::MAX.checked_shr(64 - kept(i)).unwrap_or(0))
+        };
+        let mut state = 7;
+        for bits in 0..=256 {
+            for other in [0, 1, 2, 31, 63, 64, 65, 127, 128, 129, 192, 193, 255, 256, bits] {
+                let (x, y) = (cut(random(&mut state), bits), cut(random(&mut state), other));
+                let found = divide(x, y).map(|(quotient, rest)| (number(quotient), number(rest)));
+                let (x, y) = (number(x), number(y));
+                assert_eq!(found, (y != BigUint::ZERO).then(|| (&x / &y, &x % &y)), "{x} / {y}");
+            }
+        }
+        for (prime, _) in super::super::templates::TEMPLATES {
+            let field = Field::new(*prime);
+            let prime = number(field.prime);
+            for bits in 0..=256 {
+                let x = cut(random(&mut state), bits);
+                for x in [x, field.neg(field.reduced(cut(x, 253), false))] {
+                    let inverse = number(field.invert(x));
+                    assert!(inverse < prime);
+                    assert_eq!(number(x) * inverse % &prime, BigUint::from(u8::from(x != [0; 4])), "{x:x?}");
+                }
+            }
+            for (x, y) in [(0, 0), (1, u64::MAX), (u64::MAX, u64::MAX), (3, 5)] {
+                let (x, y) = ([x, 0, 0, 0], [y, 0, 0, 0]);
+                assert_eq!(field.mul_into_montgomery(x, y), field.mul(field.r3, field.mul(x, y)));
+            }
+        }
+    }
 }

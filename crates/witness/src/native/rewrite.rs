@@ -8,11 +8,6 @@ const EXPORT_SECTION: u8 = 7;
 const ELEMENT_SECTION: u8 = 9;
 const CODE_SECTION: u8 = 10;
 
-/// Code goes in place of calls while the new body is shorter than this, in bodies that are shorter than that. So no body that is valid
-/// becomes too long to be.
-const INLINED_BYTES_MAX: usize = 1 << 20;
-const BODY_BYTES_MAX: usize = 1 << 22;
-
 /// What takes a function's place.
 #[derive(Clone)]
 pub(super) enum Place {
@@ -145,7 +140,7 @@ impl<'a> Rewriter<'a> {
 
     fn body(&mut self, index: usize) -> Option<Vec<u8>> {
         let parts = self.parts;
-        let spare = parts.spare_locals(index).filter(|_| parts.bodies[index].as_bytes().len() < BODY_BYTES_MAX);
+        let spare = parts.spare_locals(index);
         let (mut locals, mut code) = (Vec::new(), Vec::new());
         let mut is_spare_used = false;
         parts.walk(index, |piece| {
@@ -153,7 +148,6 @@ impl<'a> Rewriter<'a> {
                 Piece::Locals(bytes) => locals.extend(bytes),
                 Piece::Bytes(bytes) => code.extend(bytes),
                 Piece::Call(callee, is_in_loop) => {
-                    let spare = spare.filter(|_| code.len() < INLINED_BYTES_MAX);
                     match spare.and_then(|spare| self.inlined(callee, is_in_loop, spare)) {
                         Some(inlined) => {
                             is_spare_used = true;

@@ -1,12 +1,13 @@
 //! circom's own code is the measure: each function on every kind of operand, byte by byte.
 
 use super::recognise::{put, put_name, Parts};
-use super::{recognise, Field, Function};
+use super::{inline, recognise, Field, Function, Native, IMPORT_MODULE};
 use crate::machine::Machine;
 use crate::{Error, Limit, Limits};
 use std::collections::HashMap;
+use std::ops::Range;
 use wasmi::{Engine, Instance, Linker, Memory, Module, Store, TrapCode, Val};
-use wasmparser::{KnownCustom, Name, Parser, Payload};
+use wasmparser::{BinaryReader, KnownCustom, Name, Parser, Payload};
 
 /// The multiplier, compiled by circom 2.2.3 for both primes.
 const MODULES: [&[u8]; 2] =
@@ -64,7 +65,7 @@ fn open(wasm: &[u8]) -> Vec<u8> {
     })
 }
 
-/// circom's own code, interpreted.
+/// A module's code, interpreted.
 struct Model {
     store: Store<()>,
     instance: Instance,
@@ -72,13 +73,49 @@ struct Model {
 }
 
 impl Model {
+    /// circom's own.
     fn new(wasm: &[u8]) -> Self {
+        Self::load(&open(wasm), None)
+    }
+
+    /// With code in place of functions, and of the calls in two more.
+    fn inlined(wasm: &[u8]) -> Self {
+        let (names, parts) = (names(wasm), Parts::read(wasm).unwrap());
+        let ty = |name: &str| parts.functions[(names[name] - parts.imports) as usize];
+        let mut calls = open(wasm);
+        for (name, prologue, epilogue) in [
+            ("Fr_toInt", &b"\0\x20\0\x10"[..], &b"\x0b"[..]),
+            // A loop that does not go round.
+            ("Fr_copy", b"\0\x03\x40\x20\0\x20\x01\x10", b"\x0b\x0b"),
+        ] {
+            let mut body = prologue.to_vec();
+            put(&mut body, names[name]);
+            body.extend(epilogue);
+            calls = with_function(&calls, &format!("{name} here"), ty(name), &body);
+        }
+        let native = recognise(&calls).unwrap();
+        Self::load(&native.wasm, Some(&native))
+    }
+
+    fn load(wasm: &[u8], native: Option<&Native>) -> Self {
         let engine = Engine::default();
-        let module = Module::new(&engine, open(wasm)).unwrap();
+        let module = Module::new(&engine, wasm).unwrap();
         let mut linker = Linker::new(&engine);
         linker.func_wrap("runtime", "exceptionHandler", |_: i32| ()).unwrap();
         for name in ["printErrorMessage", "writeBufferMessage", "showSharedRWMemory"] {
             linker.func_wrap("runtime", name, || ()).unwrap();
+        }
+        for (import, &function) in module.imports().skip(4).zip(native.map_or(&[][..], |native| &native.functions)) {
+            let (field, ty) = (native.unwrap().field, import.ty().func().unwrap().clone());
+            let call = move |mut caller: wasmi::Caller<()>, given: &[Val], results: &mut [Val]| {
+                let memory = caller.get_export("memory").and_then(wasmi::Extern::into_memory).unwrap();
+                let mut arguments = [0; 3];
+                arguments.iter_mut().zip(given).for_each(|(to, from)| *to = from.i32().unwrap() as u32);
+                let result = function.run(&field, memory.data_mut(&mut caller), arguments)?;
+                results.iter_mut().for_each(|to| *to = Val::I32(result as i32));
+                Ok(())
+            };
+            linker.func_new(IMPORT_MODULE, import.name(), ty, call).unwrap();
         }
         let mut store = Store::new(&engine, ());
         let instance = linker.instantiate_and_start(&mut store, &module).unwrap();
@@ -86,14 +123,17 @@ impl Model {
         Self { store, instance, memory }
     }
 
-    fn run(&mut self, function: Function, arguments: [u32; 3]) -> Result<u32, TrapCode> {
-        let called = self.instance.get_func(&self.store, function.name()).unwrap();
+    fn run(&mut self, name: &str, arguments: [u32; 3]) -> Result<u32, TrapCode> {
+        let called = self.instance.get_func(&self.store, name).unwrap();
         let ty = called.ty(&self.store);
         let arguments: Vec<_> = arguments[..ty.params().len()].iter().map(|&a| Val::I32(a as i32)).collect();
         let mut results = vec![Val::I32(0); ty.results().len()];
-        assert_eq!(results.len() == 1, function.has_result(), "{}", function.name());
         called.call(&mut self.store, &arguments, &mut results).map_err(|e| e.as_trap_code().unwrap())?;
         Ok(results.first().map_or(0, |result| result.i32().unwrap() as u32))
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        self.memory.data_mut(&mut self.store)
     }
 }
 
@@ -146,47 +186,103 @@ fn elements(field: &Field) -> (Vec<Element>, usize) {
     (elements, odd)
 }
 
-/// A function here and circom's own, on the same memory. Left out is the scratch space of the model's long numbers.
+/// A function here, the code in its place, and circom's own, on the same memory. Left out is the scratch space of the model's long
+/// numbers.
 struct Pair {
     model: Model,
+    inlined: Model,
     field: Field,
     memory: Vec<u8>,
 }
 
 impl Pair {
     fn new(wasm: &[u8]) -> Self {
-        let model = Model::new(wasm);
-        let memory = model.memory.data(&model.store).to_vec();
-        Self { model, field: recognise(wasm).unwrap().field, memory }
+        let mut model = Model::new(wasm);
+        let memory = model.bytes().to_vec();
+        Self { model, inlined: Model::inlined(wasm), field: recognise(wasm).unwrap().field, memory }
     }
 
     fn put(&mut self, at: u32, bytes: &[u8]) {
         let at = at as usize;
         let end = self.memory.len().min(at + bytes.len());
         if at < end {
-            self.memory[at..end].copy_from_slice(&bytes[..end - at]);
-            self.model.memory.data_mut(&mut self.model.store)[at..end].copy_from_slice(&bytes[..end - at]);
+            for memory in [&mut self.memory, self.model.bytes(), self.inlined.bytes()] {
+                memory[at..end].copy_from_slice(&bytes[..end - at]);
+            }
         }
     }
 
-    /// Runs both and compares what they return and leave behind.
+    /// Runs all and compares what they return and leave behind.
     fn compare(&mut self, function: Function, arguments: [u32; 3], what: &dyn std::fmt::Debug) {
-        let expected = self.model.run(function, arguments);
-        let found = function.run(&self.field, &mut self.memory, arguments);
         let name = function.name();
+        let before: Vec<_> = self.used().map(|used| self.memory[used].to_vec()).collect();
+        let expected = self.model.run(name, arguments);
+        let found = function.run(&self.field, &mut self.memory, arguments);
         assert_eq!(found, expected, "{name} {arguments:?} {what:x?}");
-        let model = self.model.memory.data(&self.model.store);
+        let what = &format!("{name} {arguments:?} {what:x?}");
+        self.same(&expected, 0, &|pair| pair.memory.as_mut_slice(), what);
+        if inline::code(function, 0).is_some() {
+            self.compare_inlined(name, arguments, &expected, &before, what);
+        }
+        if function == Function::ToInt {
+            self.compare_inlined("Fr_toInt here", arguments, &expected, &before, what);
+        }
+        self.follow();
+    }
+
+    /// `before`: what was there.
+    fn compare_inlined(
+        &mut self,
+        name: &str,
+        arguments: [u32; 3],
+        expected: &Result<u32, TrapCode>,
+        before: &[Vec<u8>],
+        what: &str,
+    ) {
+        for (used, before) in self.used().zip(before) {
+            self.inlined.bytes()[used].copy_from_slice(before);
+        }
+        let found = self.inlined.run(name, arguments);
+        assert_eq!(&found, expected, "{name} inlined, {what}");
+        // The model negates short numbers in its scratch space.
+        self.same(expected, 48, &|pair| pair.inlined.bytes(), &format!("{name} inlined, {what}"));
+    }
+
+    /// What was not run in the place of functions has the model's memory too.
+    fn follow(&mut self) {
+        for used in self.used() {
+            let model = self.model.bytes()[used.clone()].to_vec();
+            self.inlined.bytes()[used].copy_from_slice(&model);
+        }
+    }
+
+    /// Where operands and results lie.
+    fn used(&self) -> impl Iterator<Item = Range<usize>> {
         let end = self.memory.len();
-        for watched in [0..160, 608..992, 1920..6000, end - 300..end].into_iter().filter(|_| found.is_ok()) {
-            let (ours, theirs) = (&self.memory[watched.clone()], &model[watched.clone()]);
-            if ours != theirs {
-                let at = watched.start + ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap();
-                panic!("{name} {arguments:?} {what:x?}: memory differs at {at}");
+        [0..6000, end - 300..end].into_iter()
+    }
+
+    /// Compares a memory with the model's, from `start` on, and makes it equal for what comes next: scratch space, and what was written
+    /// before a trap.
+    fn same(
+        &mut self,
+        expected: &Result<u32, TrapCode>,
+        start: usize,
+        of: &dyn Fn(&mut Self) -> &mut [u8],
+        what: &str,
+    ) {
+        let end = self.memory.len();
+        for watched in [start..160, 608..992, 1920..6000, end - 300..end].into_iter().filter(|_| expected.is_ok()) {
+            let model = self.model.bytes()[watched.clone()].to_vec();
+            let ours = &of(self)[watched.clone()];
+            if ours != model {
+                let at = watched.start + ours.iter().zip(&model).position(|(a, b)| a != b).unwrap();
+                panic!("{what}: memory differs at {at}");
             }
         }
-        // Made equal again for what comes next: scratch space, and what was written before a trap.
-        for used in [0..6000, end - 300..end] {
-            self.memory[used.clone()].copy_from_slice(&model[used]);
+        for used in self.used() {
+            let model = self.model.bytes()[used.clone()].to_vec();
+            of(self)[used].copy_from_slice(&model);
         }
     }
 }
@@ -195,7 +291,8 @@ impl Pair {
 impl Drop for Pair {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert!(self.memory == self.model.memory.data(&self.model.store));
+            assert!(self.memory == self.model.bytes());
+            assert!(self.memory == self.inlined.bytes());
         }
     }
 }
@@ -271,6 +368,29 @@ fn words_are_copied_as_circom_copies_them() {
             }
             pair.compare(Function::IntCopy, [a, r, 0], &n);
             pair.compare(Function::IntZero, [r, 0, 0], &n);
+        }
+    }
+    // A long copy goes further than operands lie, before it traps.
+    pair.inlined.bytes().copy_from_slice(&pair.memory);
+}
+
+/// In loops, where it is called.
+#[test]
+fn elements_are_copied_as_circom_copies_them() {
+    for wasm in MODULES {
+        let mut pair = Pair::new(wasm);
+        let end = pair.memory.len() as u32;
+        let text: Vec<u8> = (0..240).collect();
+        for (r, a) in
+            [(4000, 4400), (4000, 4000), (4000, 4008), (4008, 4000), (4400, 4039), (end - 40, 4000), (end - 39, 4000)]
+        {
+            pair.put(4000, &text);
+            pair.put(4400, &text);
+            let before: Vec<_> = pair.used().map(|used| pair.memory[used].to_vec()).collect();
+            let expected = pair.model.run("Fr_copy", [r, a, 0]);
+            assert_eq!(expected.is_ok(), r != end - 39);
+            pair.compare_inlined("Fr_copy here", [r, a, 0], &expected, &before, &format!("{r} {a}"));
+            pair.memory = pair.model.bytes().to_vec();
         }
     }
 }
@@ -358,10 +478,36 @@ fn other_constants_stay_interpreted() {
     }
 }
 
-/// The module with one more function, which nothing else calls, exported as `extra`: `count` times `call`, whose code follows.
+/// The module with one more function, which nothing else calls.
+fn with_function(wasm: &[u8], name: &str, ty: u32, body: &[u8]) -> Vec<u8> {
+    let parts = Parts::read(wasm).unwrap();
+    changed(wasm, |id, contents| {
+        let mut item = Vec::new();
+        match id {
+            3 => put(&mut item, ty),
+            7 => {
+                put_name(&mut item, name);
+                item.push(0);
+                put(&mut item, parts.imports + parts.functions.len() as u32);
+            }
+            10 => {
+                put(&mut item, body.len() as u32);
+                item.extend(body);
+            }
+            _ => return None,
+        }
+        let mut reader = BinaryReader::new(contents, 0);
+        let mut out = Vec::new();
+        put(&mut out, reader.read_var_u32().unwrap() + 1);
+        out.extend(&contents[reader.original_position()..]);
+        out.extend(item);
+        Some(out)
+    })
+}
+
+/// The module with one more function, exported as `extra`: `count` times `call`, whose code follows.
 fn looping(wasm: &[u8], count: u32, call: &[u8]) -> Vec<u8> {
     let parts = Parts::read(wasm).unwrap();
-    let index = parts.imports + parts.functions.len() as u32;
     let ty = parts.types.iter().position(|ty| ty.params().is_empty() && ty.results().len() == 1).unwrap();
     // Two locals: what is left to do, and a sum of results.
     let mut body = b"\x01\x02\x7f\x41".to_vec();
@@ -378,37 +524,37 @@ fn looping(wasm: &[u8], count: u32, call: &[u8]) -> Vec<u8> {
     body.extend(b"\x21\0\x03\x40");
     body.extend(call);
     body.extend(b"\x20\x01\x6a\x21\x01\x20\0\x41\x01\x6b\x22\0\x0d\0\x0b\x20\x01\x0b");
-    let appended = |contents: &[u8], count: usize, item: &[u8]| {
-        let mut out = Vec::new();
-        put(&mut out, count as u32 + 1);
-        let mut old = Vec::new();
-        put(&mut old, count as u32);
-        assert!(contents.starts_with(&old));
-        out.extend(&contents[old.len()..]);
-        out.extend(item);
-        out
-    };
-    changed(wasm, |id, contents| {
-        let mut item = Vec::new();
-        match id {
-            3 => {
-                put(&mut item, ty as u32);
-                Some(appended(contents, parts.functions.len(), &item))
-            }
-            7 => {
-                put_name(&mut item, "extra");
-                item.push(0);
-                put(&mut item, index);
-                Some(appended(contents, contents[0] as usize, &item))
-            }
-            10 => {
-                put(&mut item, body.len() as u32);
-                item.extend(&body);
-                Some(appended(contents, parts.functions.len(), &item))
-            }
-            _ => None,
-        }
-    })
+    with_function(wasm, "extra", ty as u32, &body)
+}
+
+/// The module with a function of `locals` locals that calls `Fr_toInt` `count` times.
+fn calling(wasm: &[u8], name: &str, locals: u32, count: usize) -> Vec<u8> {
+    let (names, parts) = (names(wasm), Parts::read(wasm).unwrap());
+    let mut body = vec![1];
+    put(&mut body, locals);
+    body.extend(b"\x7f\x20\0");
+    let mut call = vec![0x10];
+    put(&mut call, names["Fr_toInt"]);
+    (0..count).for_each(|_| body.extend(&call));
+    body.push(0x0b);
+    with_function(wasm, name, parts.functions[(names["Fr_toInt"] - parts.imports) as usize], &body)
+}
+
+/// What is put in place of calls neither blows a module up nor makes it one that is refused.
+#[test]
+fn hostile_modules_stay_small_and_valid() {
+    let wasm = MODULES[0];
+    let rest = recognise(wasm).unwrap().wasm.len();
+    let few = |count| recognise(&calling(wasm, "few", 1, count)).unwrap().wasm.len();
+    assert!(few(101) - few(100) > 10, "calls are replaced where there are few");
+    let module = calling(wasm, "many", 1, 100_000);
+    let size = recognise(&module).unwrap().wasm.len();
+    assert!(size < 2 * module.len() + rest, "{size} of {}", module.len());
+    // Long, and with as many locals as there may be.
+    for module in [module, calling(wasm, "wide", 49_999, 1000)] {
+        let loaded = Machine::load(&module, true, Limits::default(), &|| false).map(drop);
+        assert!(loaded.is_ok(), "{loaded:?}");
+    }
 }
 
 /// Steps are paid for what the host does, also where a slice ends on the way, and results come back then.
@@ -435,7 +581,7 @@ fn native_calls_cost_steps() {
             };
             let own = run(false, u64::MAX).unwrap();
             assert_eq!(run(true, u64::MAX).unwrap(), own, "{}", function.name());
-            let is_wrapped = function.wrapped(0).is_some();
+            let is_wrapped = inline::code(function, 0).is_some();
             let paid = if is_wrapped { 0 } else { u64::from(count) * function.steps([0; 3]) };
             let ended = run(true, paid.max(1000) - 1);
             assert!(matches!(ended, Err(Error::Limit(Limit::Steps, _))), "{}: {ended:?}", function.name());
