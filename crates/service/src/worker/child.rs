@@ -1,7 +1,7 @@
 //! What a worker does: it opens its device, makes the proofs that it is told to, and says twice a second that it lives.
 
 use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, Made, Order, ToWorker};
-use super::turns::{Gate, Turn, LOOK};
+use super::turns::{Gate, Inside, Turn, LOOK};
 use crate::store::Times;
 use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
@@ -73,9 +73,10 @@ pub fn work_watched(
     shared.tell(&FromWorker::Ready { device: engine.report().lanes.join(", ") });
     // On a device there is the witness of the proof, and that of the next one.
     let device = Gate::new(2 * engine.proofs_at_once());
+    let next = Gate::new(engine.proofs_at_once());
     let keys = KeyStore::new(engine, room.bytes).for_proofs(room.proofs);
     let (known, hands) = (Mutex::default(), Hands::default());
-    let worker = &Worker { keys, known, hands, device, shared, at };
+    let worker = &Worker { keys, known, hands, device, next, shared, at };
     // A thread for each job in hand, of which the service gives a few at a time. The engine makes one proof at a time, so that one
     // is proved while the next is uploaded and others are read.
     std::thread::scope(|scope| {
@@ -151,6 +152,8 @@ struct Worker<'a> {
     hands: Hands,
     /// Who may have a witness on the device.
     device: Gate,
+    /// Who may ask the engine for a proof: it takes those that ask at once in any order.
+    next: Gate,
     shared: Arc<Shared>,
     at: &'a (dyn Fn(&str, i64) + Sync),
 }
@@ -180,6 +183,8 @@ struct Watch<'a> {
     is_beside: bool,
     /// When its turn came.
     turn: Mutex<Option<Instant>>,
+    /// Its place among those that ask, until its turn comes.
+    asks: Mutex<Option<Inside<'a>>>,
 }
 
 impl Watch<'_> {
@@ -197,6 +202,7 @@ impl Progress for Watch<'_> {
     fn turn(&self) {
         // A device that was opened again turns to it once more.
         lock(&self.turn).get_or_insert_with(Instant::now);
+        drop(lock(&self.asks).take());
         let (job, attempt) = (self.order.job.clone(), self.order.attempt);
         self.worker.shared.tell(&FromWorker::Begun { job, attempt });
         self.stage("turn");
@@ -300,7 +306,7 @@ impl Worker<'_> {
     }
 
     fn prove(&self, order: &Order, turn: Turn, is_beside: bool, holds: &mut bool) -> Result<Made, Refusal> {
-        let watch = Watch { worker: self, order, is_beside, turn: Mutex::default() };
+        let watch = Watch { worker: self, order, is_beside, turn: Mutex::default(), asks: Mutex::default() };
         let mut clock = Clock(Instant::now());
         watch.stage("key");
         let key = self.key(order, turn, &watch, holds)?;
@@ -321,6 +327,8 @@ impl Worker<'_> {
         let wait_seconds = clock.lap();
         let staged = engine.stage(&key, witness, &watch).map_err(refusal)?;
         let upload_seconds = clock.lap();
+        let asks = self.next.enter(turn, || watch.cancelled()).ok_or_else(|| refusal(Error::Interrupted))?;
+        *lock(&watch.asks) = Some(asks);
         let proved = engine.prove_staged(&key, staged, &watch).map_err(refusal)?;
         let (asked, ended) = (clock.0, Instant::now());
         drop(inside);

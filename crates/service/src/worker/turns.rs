@@ -47,7 +47,7 @@ impl Gate {
                 state.inside += usize::from(!is_over);
                 // The next one may have room, too.
                 self.freed.notify_all();
-                return (!is_over).then_some(Inside(self));
+                return (!is_over).then(|| Inside(self));
             }
             state = self.freed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -115,6 +115,7 @@ mod tests {
             drop(first);
             assert!(next.join().unwrap());
         });
-        assert_eq!((gate.lock().inside, waiting(&gate)), (0, 0));
+        assert_eq!(waiting(&gate), 0);
+        assert_eq!(gate.lock().inside, 0);
     }
 }
