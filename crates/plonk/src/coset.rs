@@ -11,7 +11,7 @@ use crate::{PlonkBackend, Request, Result};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use std::marker::PhantomData;
-use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Gather, Lane, Mont, Ntt, Pending, VecOps};
+use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps};
 use zeroize::Zeroizing;
 
 /// Cosets of the domain that the quotient is computed on.
