@@ -43,7 +43,10 @@ impl Files {
         self.0.path().join(name)
     }
 
+    /// The key on an engine. Its points have been checked on the CPU, so that the device's sums are those of proofs.
     fn key(&self, engine: &Engine) -> Key {
+        let cpu = Engine::open(&DeviceChoice::Cpu).unwrap();
+        cpu.load_key(&self.at("zkey"), KeyCheck::Once, &Silent).unwrap();
         engine.load_key(&self.at("zkey"), KeyCheck::Once, &Silent).unwrap()
     }
 
