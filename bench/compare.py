@@ -48,6 +48,7 @@ def load(path):
 
 # What a row measured, and where it comes from. All other fields say what was measured.
 MEASURED = {"algbw", "bound_ms", "busbw", "command", "commit", "date", "gb_per_s", "gkeys_per_s", "ms_median", "ms_min"}
+MEASURED |= {"load", "mib", "ms_processors"}
 MEASURED |= {"plan_gb_per_s", "proofs_per_s", "runs", "stages", "through_host", "us_latency", "us_queued", "wrong"}
 
 

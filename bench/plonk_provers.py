@@ -62,6 +62,24 @@ def measure(options, protocol, size, folder):
             "load": round(os.getloadavg()[0], 1), "command": "python3 bench/plonk_provers.py"}
 
 
+def table(rows, latest, digits, of_lines):
+    """The last rows as a paragraph and a table, for report.py."""
+    found = latest([row for row in rows if row["what"] == "plonk_cli"], lambda row: (row["protocol"] != "plonk", row["log_n"]))
+    figures = ("ms_median", "ms_processors", "mib")
+    lines = [
+        [f"{row['protocol'].upper()} 2^{row['log_n']}"]
+        + [digits(row[figure][program]) for figure in figures for program in ("tandem", "snarkjs")]
+        for _, row in sorted(found.items())
+    ]
+    head = ["", *(f"{program}, {unit}" for unit in ("ms", "cpu ms", "MiB") for program in ("tandem", "snarkjs 0.7.6"))]
+    load = max((row["load"] for row in found.values()), default=0)
+    return f"""PLONK and FFLONK of circuits made up for the rows, likewise (`python3 bench/plonk_provers.py`). The machine's load
+was up to {load:.0f}: where it is more than 2, the time of the processors, "cpu ms", is the fairer one. "MiB" is the most memory that a
+program had.
+
+{of_lines(head, lines)}"""
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))

@@ -16,6 +16,7 @@ import textwrap
 from pathlib import Path
 
 import nvlink
+import plonk_provers
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "performance"
@@ -557,15 +558,6 @@ def others(rows):
         [name] + [digits(row["ms_median"][p]) for p in ("tandem", "rapidsnark", "snarkjs")]
         for name, row in sorted(cpu.items())
     ]
-    of_plonk = latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == "plonk_cli"], lambda r: (r["protocol"], r["log_n"]))
-    plonk_lines = [
-        [f"{protocol.upper()} 2^{n}"]
-        + [digits(row[figure][p]) for figure in ("ms_median", "ms_processors", "mib") for p in ("tandem", "snarkjs")]
-        for (protocol, n), row in sorted(of_plonk.items(), key=lambda item: (item[0][0] != "plonk", item[0][1]))
-    ]
-    plonk_head = [""] + [f"{who}, {of}" for of in ("ms", "ms of processors", "MiB") for who in ("tandem", "snarkjs")]
-    plonk_words = "PLONK and FFLONK proofs of circuits made up for the rows, likewise (`python3 bench/plonk_provers.py`):"
-    plonk_table = f"\n{plonk_words}\n\n{table(plonk_head, plonk_lines)}" if plonk_lines else ""
     return f"""## Poseidon, sorts, reductions
 
 {on("h200x2", "")}
@@ -588,7 +580,8 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
 Witnesses from circom's WebAssembly, ms: whole programs, and V8 alone in a node that has started (`python3 bench/witness.py`):
 
-{table(["", "tandem witness", "node", "V8 alone"], witness_lines)}{plonk_table}"""
+{table(["", "tandem witness", "node", "V8 alone"], witness_lines)}
+{plonk_provers.table(rows, latest, digits, table)}"""
 
 
 def end_to_end(rows):
