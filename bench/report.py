@@ -550,7 +550,9 @@ def others(rows):
     on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
     cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
     witness_lines = [
-        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")]
+        [name]
+        + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")]
+        + [f"{row['ms_median']['node'] / row['ms_median']['tandem']:.2f}"]
         for name, row in sorted(witnesses.items())
     ]
     cpu_lines = [
@@ -588,7 +590,7 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
 Witnesses from circom's WebAssembly, ms: whole programs, and V8 alone in a node that has started (`python3 bench/witness.py`):
 
-{table(["", "tandem witness", "node", "V8 alone"], witness_lines)}{plonk_table}"""
+{table(["", "tandem witness", "node", "V8 alone", "node / tandem"], witness_lines)}{plonk_table}"""
 
 
 def end_to_end(rows):
