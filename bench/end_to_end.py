@@ -206,6 +206,36 @@ def plot(rows, path):
         file.write("\n".join(out + ["</svg>"]) + "\n")
 
 
+def tables(rows, latest, digits, table, on):
+    """From input to proof, a table a machine that has rows."""
+    parts = []
+    for machine in ("cpu2", "h100x1", "h200x1"):
+        of = [r for r in rows if r["machine"] == machine and r["what"] == "end_to_end"]
+        found = latest(of, lambda r: r["circuit"])
+        if not found:
+            continue
+        beyond = lambda ms, row: digits(ms - row["context_ms"]) if "context_ms" in row else ""
+        lines = []
+        for name, row in found.items():
+            ours, stages = row["ms_median"]["tandem"], row["stages"]
+            of_stages = [digits(stages.get(stage)) for stage in ("witness", "open key", "check key", "load key", "proof")]
+            peers = [digits(row["ms_median"].get(peer)) for peer in ("rapidsnark", "snarkjs")]
+            gpu = [beyond(ours, row), beyond(row["ms_first"], row)]
+            lines.append([name, digits(row["ms_first"]), digits(ours)] + gpu + of_stages + [digits(row["peak_mib"]["tandem"])] + peers)
+        head = ["", "first use", "later", "later, beyond a context", "first, beyond a context", "witness", "open key", "check key", "load key"]
+        head += ["proof", "peak MiB", "rapidsnark", "snarkjs"]
+        parts.append(f"{on(machine, '')}\n\n{table(head, lines, len(head))}")
+    if not parts:
+        return ""
+    return f"""## From files to files
+
+One process, from its input files to its proof, ms (`python3 bench/end_to_end.py`). The first use of a key checks it. Parts run beside
+each other: device and witness beside the key. On a GPU, "beyond a context" is without what a program takes that opens a context
+and ends.
+
+{chr(10).join(parts)}"""
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))

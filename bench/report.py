@@ -15,6 +15,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import end_to_end
 import nvlink
 import plonk_provers
 
@@ -551,7 +552,8 @@ def others(rows):
     on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
     cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
     witness_lines = [
-        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")]
+        [name]
+        + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")] + [f"{row['ms_median']['node'] / row['ms_median']['tandem']:.2f}"]
         for name, row in sorted(witnesses.items())
     ]
     cpu_lines = [
@@ -580,38 +582,8 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
 Witnesses from circom's WebAssembly, ms: whole programs, and V8 alone in a node that has started (`python3 bench/witness.py`):
 
-{table(["", "tandem witness", "node", "V8 alone"], witness_lines)}
+{table(["", "tandem witness", "node", "V8 alone", "node / tandem"], witness_lines)}
 {plonk_provers.table(rows, latest, digits, table)}"""
-
-
-def end_to_end(rows):
-    """From input to proof, a table a machine that has rows."""
-    parts = []
-    for machine in ("cpu2", "h100x1", "h200x1"):
-        of = [r for r in rows if r["machine"] == machine and r["what"] == "end_to_end"]
-        found = latest(of, lambda r: r["circuit"])
-        if not found:
-            continue
-        beyond = lambda ms, row: digits(ms - row["context_ms"]) if "context_ms" in row else ""
-        lines = []
-        for name, row in found.items():
-            ours, stages = row["ms_median"]["tandem"], row["stages"]
-            of_stages = [digits(stages.get(stage)) for stage in ("witness", "open key", "check key", "load key", "proof")]
-            peers = [digits(row["ms_median"].get(peer)) for peer in ("rapidsnark", "snarkjs")]
-            gpu = [beyond(ours, row), beyond(row["ms_first"], row)]
-            lines.append([name, digits(row["ms_first"]), digits(ours)] + gpu + of_stages + [digits(row["peak_mib"]["tandem"])] + peers)
-        head = ["", "first use", "later", "later, beyond a context", "first, beyond a context", "witness", "open key", "check key", "load key"]
-        head += ["proof", "peak MiB", "rapidsnark", "snarkjs"]
-        parts.append(f"{on(machine, '')}\n\n{table(head, lines, len(head))}")
-    if not parts:
-        return ""
-    return f"""## From files to files
-
-One process, from its input files to its proof, ms (`python3 bench/end_to_end.py`). The first use of a key checks it. Parts run beside
-each other: device and witness beside the key. On a GPU, "beyond a context" is without what a program takes that opens a context
-and ends.
-
-{chr(10).join(parts)}"""
 
 
 def report():
@@ -624,7 +596,7 @@ def report():
         fabric(rows, files),
         others(rows),
         one_h100(rows),
-        end_to_end(rows),
+        end_to_end.tables(rows, latest, digits, table, on),
     ]
     head = """# Results
 

@@ -32,6 +32,9 @@ def inputs(circuit):
     if circuit == "membership":
         with open(os.path.join(ROOT, "demo/membership.input.json"), encoding="utf-8") as file:
             return json.load(file)
+    if circuit == "eddsa":
+        with open(os.path.join(ROOT, "tests/e2e/circuits/eddsa.input.json"), encoding="utf-8") as file:
+            return json.load(file)
     if circuit == "chacha20":
         words = lambda count: [bits(32) for _ in range(count)]
         return {"key": words(8), "nonce": words(3), "counter": bits(32), "in": words(16)}
@@ -55,8 +58,8 @@ def run(command):
 
 def module(circuit, folder):
     """The circuit's WebAssembly; compiled where no package has it."""
-    source = {"sha256_512": "tests/e2e/circuits/sha256_512.circom", "membership": "demo/membership.circom"}.get(circuit)
-    if source is None:
+    source = "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom"
+    if os.path.isdir(os.path.join(CIPHERS, circuit)):
         return os.path.join(CIPHERS, circuit, "circuit.wasm")
     circom = os.path.join(PACKAGES, "circom2/cli.js")
     run(["node", circom, os.path.join(ROOT, source), "--wasm", "--O2", "-l", PACKAGES, "-o", folder])
@@ -73,7 +76,7 @@ def main():
     print(f"{'circuit':<14}" + "".join(f"{name + ' ms':>13}" for name in columns))
     with tempfile.TemporaryDirectory() as folder:
         file = lambda name: os.path.join(folder, name)
-        for circuit in ["aes-256-ctr", "chacha20", "sha256_512", "membership"]:
+        for circuit in ["aes-256-ctr", "chacha20", "sha256_512", "eddsa", "membership"]:
             wasm = module(circuit, folder)
             with open(file("input.json"), "w", encoding="utf-8") as out:
                 json.dump(inputs(circuit), out)

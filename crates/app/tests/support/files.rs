@@ -66,7 +66,7 @@ pub(crate) fn squarings(n: u32) -> (Vec<u8>, Vec<u8>) {
     squarings_of(n, n + 2)
 }
 
-/// The same with so many wires, of which those behind the chain are in no constraint.
+/// A chain of `n` squarings ([`squarings`]) with so many wires, of which those behind the chain are in no constraint.
 pub(crate) fn squarings_of(n: u32, wires: u32) -> (Vec<u8>, Vec<u8>) {
     let mut header = 32u32.to_le_bytes().to_vec();
     header.extend(BN254_R);

@@ -632,18 +632,6 @@ pub(super) mod tests {
         assert_eq!(lanes_for(usize::MAX, usize::MAX, 0), usize::MAX);
     }
 
-    /// A key that is loaded for one proof takes what its points take.
-    #[test]
-    fn one_sum_gets_no_tables() {
-        for (field, log_n) in [BN254, BLS12_381].into_iter().flat_map(|field| (0..=24).map(move |log_n| (field, log_n)))
-        {
-            let request = |uses| MsmRequest { uses, ..one_set((1 << log_n) + 6, 70 << 30) };
-            let levels = |uses| plan(&request(uses), field).unwrap().unwrap().table_levels;
-            assert_eq!(levels(1), 1, "2^{log_n} points");
-            assert!(log_n > 20 || levels(1000) > 1, "2^{log_n} points");
-        }
-    }
-
     #[test]
     fn takes_empty_sets() {
         assert_eq!(plan(&one_set(0, 0), BN254).unwrap(), None);

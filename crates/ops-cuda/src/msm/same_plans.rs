@@ -55,3 +55,16 @@ fn plans_are_those_that_were_measured() {
     let digests = [digest(Field::of::<Bn254>()), digest(Field::of::<Bls12_381>())];
     assert_eq!(digests, [0x89af_8c21_bf38_097b, 0xc385_2ca4_7888_b6d8], "{digests:#x?}");
 }
+
+/// What is loaded for one sum takes what its points take.
+#[test]
+fn one_sum_gets_no_tables() {
+    for (field, log_n) in
+        [Field::of::<Bn254>(), Field::of::<Bls12_381>()].into_iter().flat_map(|field| (0..=24).map(move |n| (field, n)))
+    {
+        let points = (1 << log_n) + 6;
+        let sets = vec![MsmSet { g2: false, first: 0, points }];
+        let request = MsmRequest { scalars: points, sets, memory_bytes: 70 << 30, uses: 1, pipelined: false };
+        assert_eq!(plan(&request, field).unwrap().unwrap().table_levels, 1, "2^{log_n}");
+    }
+}
