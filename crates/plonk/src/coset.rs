@@ -7,12 +7,11 @@
 
 use crate::key::op;
 use crate::polynomial::{invert, powers};
+use crate::secret::Secret;
 use crate::{PlonkBackend, Request, Result};
-use ark_ff::{AdditiveGroup, FftField, Field};
-use rayon::prelude::*;
+use ark_ff::{FftField, Field};
 use std::marker::PhantomData;
 use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps};
-use zeroize::Zeroizing;
 
 /// Cosets of the domain that the quotient is computed on.
 pub(crate) const COSETS: usize = 3;
@@ -111,8 +110,7 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
     /// Values of a polynomial.
     fn values(&self, backend: &B, polynomial: &[C::Fr]) -> tandem_ops::Result<B::Buf<Mont>> {
         let (n, xn) = (self.values[0].len(), self.xn());
-        let mut folded = Zeroizing::new(memory::reserve("quotient", n)?);
-        folded.extend(polynomial[..n].iter().map(|c| C::mont(*c)));
+        let mut folded = Secret::made("quotient", n, 0, |i| C::mont(polynomial[i]))?;
         for (i, c) in polynomial[n..].iter().enumerate() {
             folded[i] = C::mont(polynomial[i] + xn * c);
         }
@@ -271,7 +269,7 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     of: &Columns<'_, C::Fr>,
     alpha: C::Fr,
     request: &Request<'_>,
-) -> Result<Zeroizing<Vec<C::Fr>>> {
+) -> Result<Secret<C::Fr>> {
     let mut remainders = Vec::with_capacity(cosets.len());
     for coset in cosets {
         let columns = coset.transformed(backend, of.columns, request)?;
@@ -324,7 +322,7 @@ pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
     columns: [&[C::Fr]; 3],
     publics: &Publics<C::Fr>,
     request: &Request<'_>,
-) -> Result<Zeroizing<Vec<C::Fr>>> {
+) -> Result<Secret<C::Fr>> {
     let cosets = &cosets[..2];
     let mut remainders = Vec::with_capacity(cosets.len());
     for coset in cosets {
@@ -344,7 +342,7 @@ pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     z: &[C::Fr],
     permuted: &Permuted<C::Fr>,
     request: &Request<'_>,
-) -> Result<[Zeroizing<Vec<C::Fr>>; 2]> {
+) -> Result<[Secret<C::Fr>; 2]> {
     let (mut first, mut second) = (Vec::with_capacity(cosets.len()), Vec::with_capacity(cosets.len()));
     for (number, coset) in cosets.iter().enumerate() {
         let columns = coset.transformed(backend, columns, request)?;
@@ -366,11 +364,11 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
     pending: Vec<Pending<Vec<Mont>>>,
     above: &[C::Fr],
     request: &Request<'_>,
-) -> Result<Zeroizing<Vec<C::Fr>>> {
+) -> Result<Secret<C::Fr>> {
     let mut remainders = Vec::with_capacity(pending.len());
     for part in pending {
         request.check()?;
-        remainders.push(Zeroizing::new(part.wait()?));
+        remainders.push(Secret::new(part.wait()?));
     }
     let (n, m) = (cosets[0].values[0].len(), cosets.len());
     // With T = T_0 + T_1 X^n + .. + T_(m-1) X^((m-1)n) + above X^mn the remainder of a coset on which X^n is c is the sum of T_k c^k and above c^m.
@@ -380,13 +378,11 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
         remainder.iter_mut().zip(above).for_each(|(r, a)| *r = C::mont(C::from_mont(*r) - high * a));
     }
     let factors = interpolation(&constants);
-    let mut coefficients = Zeroizing::new(memory::reserve("quotient", m * n + above.len())?);
-    coefficients.resize(m * n, C::Fr::ZERO);
-    for (k, part) in coefficients.chunks_mut(n).enumerate() {
-        part.par_iter_mut().with_min_len(1 << 10).enumerate().for_each(|(i, to)| {
-            *to = remainders.iter().zip(&factors).map(|(r, of)| C::from_mont(r[i]) * of[k]).sum();
-        });
-    }
+    let coefficient = |at: usize| -> C::Fr {
+        let (k, i) = (at / n, at % n);
+        remainders.iter().zip(&factors).map(|(r, of)| C::from_mont(r[i]) * of[k]).sum()
+    };
+    let mut coefficients = Secret::made("quotient", m * n, above.len(), coefficient)?;
     coefficients.extend_from_slice(above);
     Ok(coefficients)
 }

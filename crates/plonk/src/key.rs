@@ -4,6 +4,7 @@ use crate::check::check_single_points;
 use crate::coset::{cosets, CosetKey, ABOVE, COSETS, COSET_VALUES};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
 use crate::{Error, PlonkBackend, Result, P1, P2};
+use rayon::prelude::*;
 use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
 
 /// What a verifier needs.
@@ -172,7 +173,11 @@ pub(crate) fn op(direction: Direction, coset: Coset) -> NttOp {
 /// Elements as arkworks has them.
 pub(crate) fn elements<C: Curve>(of: Unaligned<'_, Mont>) -> Result<Vec<C::Fr>> {
     let mut elements = memory::reserve("load key", of.len())?;
-    elements.extend(of.iter().map(C::from_mont));
+    (0..of.len())
+        .into_par_iter()
+        .with_min_len(1 << 12)
+        .map(|i| C::from_mont(of.get(i)))
+        .collect_into_vec(&mut elements);
     Ok(elements)
 }
 

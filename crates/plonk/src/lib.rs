@@ -15,6 +15,7 @@ mod key;
 mod polynomial;
 mod prove;
 mod rounds;
+mod secret;
 pub mod setup;
 mod transcript;
 mod verify;

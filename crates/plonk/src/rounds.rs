@@ -7,16 +7,16 @@ use crate::coset::{quotient, Columns, Permuted, Publics};
 use crate::key::{op, Core};
 use crate::polynomial::{add_scaled, divide, evaluate, invert, powers, running_product};
 use crate::prove::Proof;
+use crate::secret::Secret;
 use crate::transcript::Transcript;
 use crate::{Blinding, HostSpan, PlonkBackend, ProvingKey, Request, Result, Witness, P1};
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
 use tandem_ops::{memory, Canonical, Coset, Curve, Direction, Group, Lane, Mont, Ntt, VecOps};
-use zeroize::Zeroizing;
 
 /// A polynomial, or values.
-type Vector<F> = Zeroizing<Vec<F>>;
+type Vector<F> = Secret<F>;
 
 /// A proof under way.
 pub(crate) struct Rounds<'a, C: Curve, B: PlonkBackend<C>> {
@@ -51,14 +51,9 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     /// The values of all signals, signal 0 as zero, those of the additions behind those of the witness.
     pub(crate) fn signals(&self, witness: &Witness<C>) -> Result<Vector<C::Fr>> {
         let shape = self.key.shape;
-        let mut signals = Zeroizing::new(memory::reserve(OP, shape.signals())?);
-        witness
-            .values()
-            .par_iter()
-            .with_min_len(1 << 10)
-            // They have been checked to be below the modulus.
-            .map(|value| C::from_canonical(*value).unwrap_or(C::Fr::ZERO))
-            .collect_into_vec(&mut signals);
+        // They have been checked to be below the modulus.
+        let value = |i: usize| C::from_canonical(witness.values()[i]).unwrap_or(C::Fr::ZERO);
+        let mut signals = Secret::made(OP, witness.values().len(), shape.additions, value)?;
         signals[0] = C::Fr::ZERO;
         signals.reserve_exact(shape.additions);
         for addition in &self.key.additions {
@@ -71,28 +66,23 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
 
     /// The signals in a column, zeros in the rows behind the gates.
     pub(crate) fn column(&self, number: usize, signals: &[C::Fr]) -> Result<Vector<C::Fr>> {
-        let mut values = Zeroizing::new(memory::filled(OP, self.key.shape.domain, C::Fr::ZERO)?);
         let map = &self.key.maps[number];
-        values.par_iter_mut().with_min_len(1 << 10).zip(map).for_each(|(value, signal)| {
-            *value = signals[*signal as usize];
-        });
-        Ok(values)
+        let value = |i: usize| map.get(i).map_or(C::Fr::ZERO, |signal| signals[*signal as usize]);
+        Ok(Secret::made(OP, self.key.shape.domain, 0, value)?)
     }
 
     /// The polynomial with these values on the domain.
     pub(crate) fn interpolate(&self, values: &[C::Fr], turn: usize) -> Result<Vector<C::Fr>> {
-        let wire: Zeroizing<Vec<Mont>> = Zeroizing::new(values.iter().map(|v| C::mont(*v)).collect());
+        let wire = Secret::made(OP, values.len(), 0, |i| C::mont(values[i]))?;
         let lane = self.lane(turn);
         let coefficients = self.request.enqueue(lane, "inverse NTT", || {
             let mut values = self.backend.upload(lane, &wire)?;
             Ntt::<C>::ntt(self.backend, &mut values, op(Direction::Inverse, Coset::Subgroup))?;
             self.backend.download(&values)
         })?;
-        let coefficients = Zeroizing::new(coefficients.wait()?);
+        let coefficients = Secret::new(coefficients.wait()?);
         // Room for what blinding adds, so that no copy is left behind.
-        let mut own = Zeroizing::new(memory::reserve(OP, values.len() + 8)?);
-        own.extend(coefficients.iter().map(|c| C::from_mont(*c)));
-        Ok(own)
+        Ok(Secret::made(OP, coefficients.len(), 8, |i| C::from_mont(coefficients[i]))?)
     }
 
     /// Adds `blinding` times X^n - 1; its first coefficient first.
@@ -111,8 +101,8 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
     /// Commitments to polynomials, each by a sum of this name.
     pub(crate) fn commit(&self, polynomials: &[&[C::Fr]], names: &[&'static str]) -> Result<Vec<P1<C>>> {
         let pending = polynomials.iter().zip(names).map(|(polynomial, &sum)| {
-            let mut scalars = Zeroizing::new(memory::filled(OP, self.key.powers, Canonical::default())?);
-            scalars.par_iter_mut().with_min_len(1 << 10).zip(*polynomial).for_each(|(to, c)| *to = C::canonical(*c));
+            let scalar = |i: usize| polynomial.get(i).map_or(Canonical::default(), |c| C::canonical(*c));
+            let scalars = Secret::made(OP, self.key.powers, 0, scalar)?;
             let sum = self.request.enqueue(Lane(0), sum, || {
                 let scalars = self.key.sums.upload(self.backend, &scalars)?;
                 self.key.sums.sum(self.backend, &scalars)
@@ -138,10 +128,9 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         let [k1, k2] = self.key.k;
         let [a, b, c] = columns;
         let [s1, s2, s3] = &self.key.sigma;
-        let mut factors = Zeroizing::new(memory::filled(OP, n, C::Fr::ZERO)?);
-        factors.par_iter_mut().with_min_len(1 << 10).enumerate().for_each(|(i, factor)| {
-            *factor = (a[i] + beta * s1[i] + gamma) * (b[i] + beta * s2[i] + gamma) * (c[i] + beta * s3[i] + gamma);
-        });
+        let below =
+            |i: usize| (a[i] + beta * s1[i] + gamma) * (b[i] + beta * s2[i] + gamma) * (c[i] + beta * s3[i] + gamma);
+        let mut factors = Secret::made(OP, n, 0, below)?;
         invert(&mut factors);
         factors.par_iter_mut().with_min_len(1 << 10).enumerate().for_each(|(i, factor)| {
             let x = beta * rows[i];
@@ -231,8 +220,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         let t = quotient(self.backend, &self.key.cosets, &quotient_of, alpha, self.request)?;
         // The parts are blinded so that the sum stays.
         let part = |coefficients: &[C::Fr], below: C::Fr, above: Option<C::Fr>| -> Result<Vector<C::Fr>> {
-            let mut part = Zeroizing::new(memory::reserve(OP, coefficients.len() + 1)?);
-            part.extend_from_slice(coefficients);
+            let mut part = Secret::made(OP, coefficients.len(), 1, |i| coefficients[i])?;
             part[0] -= below;
             part.extend(above);
             Ok(part)
@@ -300,7 +288,7 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
         let mut values = memory::filled(OP, self.key.shape.domain, C::Fr::ZERO)?;
         values.iter_mut().zip(publics).for_each(|(value, x)| *value = -*x);
         let coefficients = self.interpolate(&values, 0)?;
-        Ok(Publics::Coefficients(coefficients.iter().map(|c| C::mont(*c)).collect()))
+        Ok(Publics::Coefficients(coefficients.par_iter().with_min_len(1 << 10).map(|c| C::mont(*c)).collect()))
     }
 
     /// What Wxi is the quotient of: the linearisation, and v, v^2, .. times A, B, C, S1 and S2, each less its value at xi.
@@ -330,10 +318,10 @@ impl<'a, C: Curve, B: PlonkBackend<C>> Rounds<'a, C, B> {
             }
             backend.download(&sum)
         })?;
-        let sum = Zeroizing::new(sum.wait()?);
+        let sum = Secret::new(sum.wait()?);
         self.span("linearisation", |_| {
-            let mut r = Zeroizing::new(memory::filled(OP, n + 6, C::Fr::ZERO)?);
-            r.iter_mut().zip(sum.iter()).for_each(|(to, c)| *to = C::from_mont(*c));
+            let coefficient = |i: usize| sum.get(i).map_or(C::Fr::ZERO, |c| C::from_mont(*c));
+            let mut r = Secret::made(OP, n + 6, 0, coefficient)?;
             let of_z = alpha * (a + beta * xi + gamma) * (b + beta * k1 * xi + gamma) * (c + beta * k2 * xi + gamma)
                 + alpha.square() * l1;
             let others = [

@@ -10,18 +10,18 @@ use super::{Fr, PreparedKey, Proof, ProvingKey, G1};
 use crate::coset::{quotient_of_gates, quotients_of_product, Permuted};
 use crate::polynomial::{divide, evaluate};
 use crate::rounds::Rounds;
+use crate::secret::Secret;
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
 use std::time::Instant;
-use tandem_ops::{memory, Bn254, Canonical, Curve};
+use tandem_ops::{Bn254, Canonical, Curve};
 use tandem_proof::{settled, Error};
-use zeroize::Zeroizing;
 
 /// A proof that has been verified, and how the host's time was spent.
 pub type Made = tandem_proof::Made<Proof>;
 
-type Vector = Zeroizing<Vec<Fr>>;
+type Vector = Secret<Fr>;
 
 const OP: &str = "prove";
 
@@ -32,7 +32,7 @@ fn add_spread(sum: &mut [Fr], stride: usize, place: usize, p: &[Fr], k: Fr) {
 
 /// sum X^j p_j(X^m) for the m polynomials, as `len` coefficients.
 fn joined(parts: &[&[Fr]], len: usize) -> Result<Vector> {
-    let mut sum = Zeroizing::new(memory::filled(OP, len, Fr::ZERO)?);
+    let mut sum = Secret::made(OP, len, 0, |_| Fr::ZERO)?;
     for (place, part) in parts.iter().enumerate() {
         add_spread(&mut sum, parts.len(), place, part, Fr::ONE);
     }
@@ -41,8 +41,7 @@ fn joined(parts: &[&[Fr]], len: usize) -> Result<Vector> {
 
 /// The quotient of a polynomial by X - x for each x, what is left over each time aside.
 fn divided(polynomial: &[Fr], by: &[Fr]) -> Result<Vector> {
-    let mut quotient = Zeroizing::new(memory::reserve(OP, polynomial.len())?);
-    quotient.extend_from_slice(polynomial);
+    let mut quotient = Secret::made(OP, polynomial.len(), 0, |i| polynomial[i])?;
     for x in by {
         _ = divide(&mut quotient, *x);
     }
@@ -142,7 +141,7 @@ fn prove<B: PlonkBackend<Bn254>>(
     // Round 4
     at.third(&values);
     let f = rounds.span("division", |_| {
-        let mut f = Zeroizing::new(memory::filled(OP, 9 * n, Fr::ZERO)?);
+        let mut f = Secret::made(OP, 9 * n, 0, |_| Fr::ZERO)?;
         for (place, p) in key.of_c0.iter().enumerate() {
             add_spread(&mut f, 8, place, &divided(p, &[xi])?, Fr::ONE);
         }
@@ -161,7 +160,7 @@ fn prove<B: PlonkBackend<Bn254>>(
     let opening = Opening::of(&key.verifying, &verifier.roots(), &x, &values, &at)
         .ok_or_else(|| tandem_ops::Error::invalid(OP, "a challenge that no proof can be made for; make it again"))?;
     let l = rounds.span("division", |_| {
-        let mut l = Zeroizing::new(memory::filled(OP, 9 * n, Fr::ZERO)?);
+        let mut l = Secret::made(OP, 9 * n, 0, |_| Fr::ZERO)?;
         for (place, p) in key.of_c0.iter().enumerate() {
             add_spread(&mut l, 8, place, p, Fr::ONE);
         }
