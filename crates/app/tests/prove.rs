@@ -210,7 +210,10 @@ fn a_bench_compares_devices_and_schedules_with_one_key() {
     }
     // A key of another system, a size without a circuit and a curve without FFLONK are refused before anything is made.
     for (args, part) in [
-        (&["bench", "plonk", "key", "w"][..], "a Groth16 key, expected a PLONK key: use tandem bench groth16"),
+        (
+            &["bench", "plonk", "key", "w"][..],
+            "this is a Groth16 zkey file, expected a PLONK key: use tandem bench groth16",
+        ),
         (&["bench", "plonk", "--log-n", "25"], "2^3 to 2^24"),
         (&["bench", "fflonk", "--curve", "bls12-381"], "for bn254 alone"),
     ] {

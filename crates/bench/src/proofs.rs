@@ -13,7 +13,7 @@ use tandem_console::options::Schedule;
 use tandem_console::session::{Opened, Session};
 use tandem_console::values;
 use tandem_console::{lanes, report};
-use tandem_engine::{key_info, DeviceChoice, DeviceKind, Key, ProofDigits, Protocol, Proved, Synthetic, Witness};
+use tandem_engine::{DeviceChoice, DeviceKind, Error, Key, ProofDigits, Protocol, Proved, Synthetic, Witness};
 
 #[derive(Args)]
 pub(crate) struct BenchProofs {
@@ -61,11 +61,14 @@ pub(crate) fn run(session: &Session, protocol: Protocol, args: &BenchProofs, kee
     let subjects = subjects(session, args)?;
     if let (Some(zkey), Some(wtns)) = (&args.zkey, &args.witness) {
         // A key of another system would be loaded, too.
-        let found = key_info(zkey)?.protocol;
+        let found = Protocol::of_file(zkey).map_err(Error::from)?;
         if found != protocol {
             let named = zkey.display();
-            let problem =
-                format!("{named}: a {found} key, expected a {protocol} key: use tandem bench {}", name(found));
+            let article = if found == Protocol::Fflonk { "an" } else { "a" };
+            let problem = format!(
+                "{named}: this is {article} {found} zkey file, expected a {protocol} key: use tandem bench {}",
+                name(found)
+            );
             return Err(Failure::input(problem));
         }
         let made = Made::InFiles { wtns: wtns.clone(), zkey: zkey.clone() };
