@@ -76,8 +76,6 @@ fn prove_and_write(
     // A device that erred is told of whatever becomes of the files.
     tell_troubles(session, &proved);
     outputs.commit(&[&proved.proof.to_json(), &proved.publics.to_json()])?;
-    // The proof is written: nothing of the device is needed any more.
-    tandem_cuda::end();
     let stages: Vec<Stage> =
         computed.into_iter().chain([stage]).chain(key.stages().iter().chain(&proved.stages).cloned()).collect();
     if options.json.json {

@@ -5,7 +5,6 @@ use crate::{ffi, Device, Event, Stream};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An address in a device's memory. It can be passed to launchers and computed with; it is never read on the host.
@@ -48,19 +47,6 @@ impl<T> DevicePtr<T> {
     pub fn raw(self) -> *mut T {
         self.address as *mut T
     }
-}
-
-/// Whether memory is no longer given back ([`end`]).
-static ENDS: AtomicBool = AtomicBool::new(false);
-
-/// Says that the process ends soon: from here on memory is wiped as ever when it is dropped, but not given back. The system takes all of it
-/// at once, several times as fast as the runtime takes it piece by piece.
-pub fn end() {
-    ENDS.store(true, Ordering::Relaxed);
-}
-
-pub(crate) fn ends() -> bool {
-    ENDS.load(Ordering::Relaxed)
 }
 
 /// A device's memory as this program uses it: what is freed is kept for the next allocation.
@@ -171,9 +157,6 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if ends() {
-            return;
-        }
         // SAFETY: every buffer holds the pool, so all have been freed; the runtime waits for frees that are queued.
         let _ = unsafe { ffi::tandem_cuda_pool_destroy(self.raw) };
     }
@@ -316,11 +299,6 @@ impl<T: Pod> Drop for DeviceBuffer<T> {
         if self.wipe {
             // SAFETY: the bytes are this buffer's; the stream orders the wipe after all use and before the free.
             let _ = self.stream.call("wipe memory", |raw| unsafe { ffi::tandem_cuda_memset(memory, 0, bytes, raw) });
-        }
-        if ends() {
-            // What wipes is to run before the context goes.
-            let _ = if self.wipe { self.stream.synchronize() } else { Ok(()) };
-            return;
         }
         // SAFETY: the memory is this buffer's own and not used after this.
         let _ = self.stream.call("free memory", |raw| unsafe { ffi::tandem_cuda_free(memory, raw) });

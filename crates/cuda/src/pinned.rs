@@ -1,7 +1,6 @@
 //! Page-locked host memory.
 
 use crate::error::{check, Error, Result};
-use crate::memory::ends;
 use crate::{ffi, Device};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -63,9 +62,6 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         self.bytes().fill(0);
-        if ends() {
-            return;
-        }
         // SAFETY: the memory is this value's own and not used after this.
         let _ = unsafe { ffi::tandem_cuda_host_free(self.memory) };
     }

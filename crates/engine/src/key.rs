@@ -230,7 +230,7 @@ fn open_on<C: AnyCurve, S: System<C>>(
         let content = Content::of(&bytes);
         let is_asked = check == KeyCheck::Always || !content.is_known();
         let hashed = stage("check key", started);
-        // The device may be checking's, too; where it is being opened, that is waited for here.
+        // Points are checked on the device: where it is still being opened, this waits for it, and the stage does not count that.
         let loader = loader()?;
         let started = Instant::now();
         if is_asked {
