@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -164,11 +165,13 @@ class Bench:
         for name in ["rapidsnark", "snarkjs"]:
             line += f"{row['ms_median'][name]:>12.0f}" if name in row["ms_median"] else f"{'-':>12}"
         line += f"{row['peak_mib']['tandem']:>10.0f}"
-        if "context_ms" in row:
-            line += f"   {ours - row['context_ms']:.0f} ms ({first - row['context_ms']:.0f} first) beyond a context of {row['context_ms']:.0f}"
         print(line)
+        if "context_ms" in row:
+            bare = row["context_ms"]
+            print(f"    {ours - bare:.0f} ms ({first - bare:.0f} first) beyond a context of {bare:.0f}")
         shown = [name for name in row["stages"] if row["stages"][name] >= 0.01 * ours and name in SHOWN]
-        print("    " + ", ".join(f"{name} {row['stages'][name]:.0f}" for name in shown), flush=True)
+        stages = ", ".join(f"{name} {row['stages'][name]:.0f}" for name in shown)
+        print(textwrap.fill(stages, 76, initial_indent="    ", subsequent_indent="    "), flush=True)
 
 
 # The stages that a line tells, some of them beside each other.
@@ -252,8 +255,8 @@ def main():
         parser.error(f"expected circuits of {','.join(CIRCUITS)} and at least one run")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)
-        print(f"{'circuit':<14}{'first ms':>10}{'later ms':>10}{'rapidsnark':>12}{'snarkjs':>12}{'peak MiB':>10}   "
-              f"{bench.build}, median of {options.runs}, {os.cpu_count()} cores")
+        print(f"{bench.build}, median of {options.runs}, {os.cpu_count()} cores")
+        print(f"{'circuit':<14}{'first ms':>10}{'later ms':>10}{'rapidsnark':>12}{'snarkjs':>12}{'peak MiB':>10}")
         for circuit in filter(None, options.circuits.split(",")):
             wasm, key = circuit_files(options.tandem, circuit, folder)
             with open(bench.file("input.json"), "w", encoding="utf-8") as out:

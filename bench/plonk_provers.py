@@ -53,7 +53,7 @@ def measure(options, protocol, size, folder):
             run(tandem + ["verify", file("vkey.json"), file("public.json"), file("proof.json")])
     median = lambda of: {name: round(statistics.median(run[of] for run in runs), 1) for name, runs in figures.items()}
     clock, processors, memory = median(0), median(1), median(2)
-    cells = [f"{figure[name]:>12.0f}" for figure in (clock, processors, memory) for name in provers]
+    cells = [f"{figure[name]:>14.0f}" for figure in (clock, processors) for name in provers]
     ratio = clock["snarkjs"] / clock["tandem"]
     print(f"{protocol:<7} 2^{size:<3}" + "".join(cells) + f"{ratio:>7.1f}", flush=True)
     return {"what": "plonk_cli", "protocol": protocol, "log_n": size, "device": f"CPU, {os.cpu_count()} cores",
@@ -73,26 +73,11 @@ def table(rows, latest, digits, of_lines):
     ]
     head = ["", *(f"{program}, {unit}" for unit in ("ms", "cpu ms", "MiB") for program in ("tandem", "snarkjs 0.7.6"))]
     load = max((row["load"] for row in found.values()), default=0)
-    return f"""PLONK and FFLONK of circuits made up for the rows, likewise (`python3 bench/plonk_provers.py`). The machine's load
+    return f"""PLONK and FFLONK of circuits made up for the rows, whole programs from files to files (`python3 bench/plonk_provers.py`). The machine's load
 was up to {load:.0f}: where it is more than 2, the time of the processors, "cpu ms", is the fairer one. "MiB" is the most memory that a
 program had.
 
-{of_lines(head, lines)}
-{on_gpu(rows, latest, digits, of_lines)}"""
-
-
-def on_gpu(rows, latest, digits, of_lines):
-    """Proofs with a resident key on one GPU."""
-    of = [row for row in rows if row["machine"] == "h100x1" and row["what"] in ("plonk", "fflonk")]
-    found = latest(of, lambda row: (row["what"] != "plonk", row["log_n"]))
-    lines = [
-        [f"{row['what'].upper()} BN254 2^{row['log_n']}", digits(row["ms_median"]), digits(row["bound_ms"], 3), digits(row["ms_median"] / row["bound_ms"], 2)]
-        for _, row in sorted(found.items())
-    ]
-    return f"""On one NVIDIA H100 80GB HBM3, key resident, from a witness of the host to a verified proof (`tandem bench plonk`). The bound is that of
-the arithmetic on an H200. Most of the time is the host's: it blinds, evaluates and divides polynomials, which cross to the GPU for each step.
-
-{of_lines(["", "ms", "bound, ms", "times the bound"], lines)}"""
+{of_lines(head, lines)}"""
 
 
 def main():
@@ -102,8 +87,8 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", help="file to append rows to")
     options = parser.parse_args()
-    titles = [f"{name} {unit}" for unit in ("ms", "cpu", "MiB") for name in ("ours", "snarkjs")]
-    print(f"{'':<13}" + "".join(f"{title:>12}" for title in titles) + "  ratio")
+    titles = [f"{name} {unit}" for unit in ("ms", "cpu ms") for name in ("ours", "snarkjs")]
+    print(f"{'':<13}" + "".join(f"{title:>14}" for title in titles) + "  ratio")
     for protocol in ("plonk", "fflonk"):
         for size in map(int, options.made.split(",")):
             with tempfile.TemporaryDirectory() as folder:

@@ -473,12 +473,12 @@ def one_h100(rows):
                 row, peer = ours.get((what, name, n, order)), theirs.get((same, name, n, order))
                 words = f"{'MSM G1' if order is None else 'NTT'} {name} 2^{n}"
                 lines.append([words, ms(row), ms(peer), ratio(peer and peer["ms"], row and row["ms_median"])])
-    made_up = [r for r in of if r["what"] == "groth16" and ".zkey" not in r["command"] and r["schedule"] == "auto"]
-    made_up = [r for r in made_up if not r.get("ahead")]
-    made = latest(made_up, lambda r: (field(r), r["log_n"]))
+    systems = {"groth16": "Groth16", "plonk": "PLONK", "fflonk": "FFLONK"}
+    made_up = [r for r in of if r["what"] in systems and ".zkey" not in r["command"] and r["schedule"] == "auto"]
+    made = latest([r for r in made_up if not r.get("ahead")], lambda r: (list(systems).index(r["what"]), field(r) != "BN254", r["log_n"]))
     proved = [
-        [f"{name} 2^{n}", ms(row), f"{row['ms_median'] / row['bound_ms']:.1f}"]
-        for (name, n), row in sorted(made.items(), key=lambda item: (item[0][0] != "BN254", item[0][1]))
+        [f"{systems[row['what']]} {field(row)} 2^{row['log_n']}", ms(row), f"{row['ms_median'] / row['bound_ms']:.1f}"]
+        for _, row in sorted(made.items())
     ]
     intro = on(
         "h100x1", "As above: MSMs, and transforms from natural to bit-reversed order, beside sppark 0.1.16, ms."
@@ -488,7 +488,7 @@ def one_h100(rows):
 {intro}
 
 {table(["", "ours", "sppark", "sppark / ours"], lines, ours=1)}
-Proofs, ms:
+Proofs with a resident key, ms (`tandem bench groth16`, `plonk`, `fflonk`). The bound is of the arithmetic on an H200:
 
 {table(["", "one GPU", "times its bound"], proved)}"""
 
@@ -552,8 +552,8 @@ def others(rows):
     on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
     cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
     witness_lines = [
-        [name]
-        + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")] + [f"{row['ms_median']['node'] / row['ms_median']['tandem']:.2f}"]
+        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")]
+        + [f"{row['ms_median']['node'] / row['ms_median']['tandem']:.2f}"]
         for name, row in sorted(witnesses.items())
     ]
     cpu_lines = [

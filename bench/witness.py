@@ -73,7 +73,7 @@ def main():
     parser.add_argument("--json", help="file to append rows to")
     options = parser.parse_args()
     columns = ["tandem", "tandem cpu", "node", "node cpu", "V8 alone"]
-    print(f"{'circuit':<14}" + "".join(f"{name + ' ms':>13}" for name in columns))
+    print(f"{'ms':<13}" + "".join(f"{name:>13}" for name in columns))
     with tempfile.TemporaryDirectory() as folder:
         file = lambda name: os.path.join(folder, name)
         for circuit in ["aes-256-ctr", "chacha20", "sha256_512", "eddsa", "membership"]:
@@ -93,7 +93,7 @@ def main():
                     for name, ms in zip(columns, [wall, cpu, their_wall, their_cpu, float(alone)]):
                         times[name].append(ms)
             medians = {name: statistics.median(of) for name, of in times.items()}
-            print(f"{circuit:<14}" + "".join(f"{medians[name]:>13.0f}" for name in columns), flush=True)
+            print(f"{circuit:<13}" + "".join(f"{medians[name]:>13.0f}" for name in columns), flush=True)
             if options.json:
                 row = {"what": "witness_cli", "circuit": circuit, "device": f"CPU, {os.cpu_count()} cores",
                        "ms_median": {name: round(ms, 1) for name, ms in medians.items()}, "runs": options.runs,
