@@ -4,7 +4,7 @@
 //! [`Verifier::verify`](crate::Verifier::verify). Solidity has no arrays of length 0: without public signals the last argument is an
 //! array of any length, which must be empty.
 
-use crate::verifier::{groth16_key, plonk_key};
+use crate::verifier::{fflonk_key, groth16_key, plonk_key};
 use crate::{files, key, CurveId, Error, Protocol, Result};
 use ark_ec::AffineRepr;
 use ark_ff::{Field, PrimeField};
@@ -19,6 +19,7 @@ type Fr = <Bn254 as Curve>::Fr;
 /// Contracts with names in double braces for the key's numbers.
 const GROTH16: &str = include_str!("solidity/groth16.sol");
 const PLONK: &str = include_str!("solidity/plonk.sol");
+const FFLONK: &str = include_str!("solidity/fflonk.sol");
 
 /// Bytes that tell what a file is.
 const START_BYTES: u64 = 4096;
@@ -64,21 +65,12 @@ pub fn export_solidity(key: &Path) -> Result<VerifierContract> {
             refuse_other_curves(json::plonk_curve(&text).map_err(in_file)?, key)?;
             of_plonk(&text, key)
         }
-        Some(kind @ FileKind::VerificationKeyOf(OtherSystem::Fflonk)) => Err(no_contract(kind).in_file(key).into()),
+        Some(FileKind::VerificationKeyOf(OtherSystem::Fflonk)) => of_fflonk(&text, key),
         other => Err(FileKind::refuse(other, EXPECTED).in_file(key).into()),
     }
 }
 
-/// Why no contract is made of an FFLONK key.
-fn no_contract(found: FileKind) -> FormatError {
-    FileKind::refuse(Some(found), "a Groth16 or PLONK key")
-        .advise("npx snarkjs zkey export solidityverifier makes its contract")
-}
-
 fn of_zkey(path: &Path) -> Result<VerifierContract> {
-    if Protocol::of_file(path)? == Protocol::Fflonk {
-        return Err(no_contract(Protocol::Fflonk.kind()).in_file(path).into());
-    }
     let (protocol, curve, bytes) = key::read(path)?;
     refuse_other_curves(curve, path)?;
     let text = files::export_as::<Bn254>(protocol, &bytes, path)?;
@@ -88,7 +80,7 @@ fn of_zkey(path: &Path) -> Result<VerifierContract> {
             of_groth16(text.as_bytes(), path, zkey::distrust(contributions.as_ref()))
         }
         Protocol::Plonk => of_plonk(text.as_bytes(), path),
-        Protocol::Fflonk => Err(no_contract(Protocol::Fflonk.kind()).in_file(path).into()),
+        Protocol::Fflonk => of_fflonk(text.as_bytes(), path),
     }
 }
 
@@ -124,20 +116,34 @@ fn of_groth16(text: &[u8], path: &Path, distrust: Option<&str>) -> Result<Verifi
 
 fn of_plonk(text: &[u8], path: &Path) -> Result<VerifierContract> {
     let (key, prepared) = plonk_key::<Bn254>(text, path, |e| e.in_file(path))?;
-    let inverse = |x: Fr| x.inverse().ok_or_else(|| Error::Internal("a root or a size that is zero".into()));
-    let w = prepared.root();
     let points = key.selectors.iter().chain(&key.permutation);
     let points = points.map(|point| g1(point).join(", ")).collect::<Vec<_>>().join(",\n            ");
     let mut contract = Contract::new(PLONK, key.publics, Vec::new());
-    contract.put("LOG_ROWS", &key.domain.ilog2().to_string());
-    contract.put("ROWS_INVERSE", &decimal(inverse(Fr::from(key.domain as u64))?));
-    contract.put("W", &decimal(w));
-    contract.put("W_INVERSE", &decimal(inverse(w)?));
-    contract.put("K1", &decimal(key.k[0]));
-    contract.put("K2", &decimal(key.k[1]));
+    contract.put_domain(key.domain, prepared.root(), key.k)?;
     contract.put_g2("MINUS_TAU", &-G2::to_ark(&key.x_2));
     contract.put("KEY", &points);
     contract.finish()
+}
+
+fn of_fflonk(text: &[u8], path: &Path) -> Result<VerifierContract> {
+    let (key, prepared) = fflonk_key(text, path, |e| e.in_file(path))?;
+    let w = prepared.roots().w;
+    let step = Fr::ONE - w;
+    let rows = key.publics.max(1) as u64;
+    // -8^8 4^4 27^2 w^2 (1 - w)^6, and the number of rows for each row that is divided by.
+    let of_sizes = Fr::from(8_u64).pow([8]) * Fr::from(4_u64).pow([4]) * Fr::from(27_u64).square();
+    let divisor = -of_sizes * w.square() * step.pow([6]) * Fr::from(key.domain as u64).pow([rows]);
+    let mut contract = Contract::new(FFLONK, key.publics, Vec::new());
+    contract.put_domain(key.domain, w, key.k)?;
+    contract.put("STEP_INVERSE", &decimal(inverse(step)?));
+    contract.put("DIVISOR", &decimal(divisor));
+    contract.put_g1("C0", &G1::to_ark(&key.c0));
+    contract.put_g2("MINUS_TAU", &-G2::to_ark(&key.x_2));
+    contract.finish()
+}
+
+fn inverse(x: Fr) -> Result<Fr> {
+    x.inverse().ok_or_else(|| Error::Internal("a root or a size that is zero".into()))
 }
 
 fn decimal(value: impl PrimeField) -> String {
@@ -169,6 +175,17 @@ impl Contract {
 
     fn put(&mut self, name: &str, value: &str) {
         self.text = self.text.replace(&format!("{{{{{name}}}}}"), value);
+    }
+
+    /// What PLONK and FFLONK have of a domain of so many `rows` with the root `w`.
+    fn put_domain(&mut self, rows: usize, w: Fr, [k1, k2]: [Fr; 2]) -> Result<()> {
+        self.put("LOG_ROWS", &rows.ilog2().to_string());
+        self.put("ROWS_INVERSE", &decimal(inverse(Fr::from(rows as u64))?));
+        self.put("W", &decimal(w));
+        self.put("W_INVERSE", &decimal(inverse(w)?));
+        self.put("K1", &decimal(k1));
+        self.put("K2", &decimal(k2));
+        Ok(())
     }
 
     fn put_g1(&mut self, name: &str, point: &impl AffineRepr<BaseField: PrimeField>) {

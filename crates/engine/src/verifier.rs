@@ -63,9 +63,8 @@ impl Verifier {
             });
         }
         if FileKind::of(text) == Some(FileKind::VerificationKeyOf(OtherSystem::Fflonk)) {
-            let key = FflonkVerificationKey::parse(text).map_err(&place)?;
-            let (protocol, curve, publics) = (Protocol::Fflonk, CurveId::Bn254, key.n_public as usize);
-            return Ok(Verifier { protocol, curve, publics, key: Box::new(fflonk_key(&key, path)?) });
+            let (fflonk::VerifyingKey { publics, .. }, key) = fflonk_key(text, path, place)?;
+            return Ok(Verifier { protocol: Protocol::Fflonk, curve: CurveId::Bn254, publics, key: Box::new(key) });
         }
         let curve = json::curve(text).map_err(&place)?;
         with_curve!(curve, C => {
@@ -173,8 +172,13 @@ pub(crate) fn plonk_key<C: Curve>(
     Ok((verifying, prepared))
 }
 
-/// An FFLONK key made ready. What its text says of roots of unity is compared with the field's.
-fn fflonk_key(key: &FflonkVerificationKey, path: &Path) -> Result<fflonk::PreparedKey> {
+/// The FFLONK key of a `verification_key.json`, and the same made ready. What the text says of roots of unity is compared with the field's.
+pub(crate) fn fflonk_key(
+    text: &[u8],
+    path: &Path,
+    place: impl Fn(FormatError) -> FormatError,
+) -> Result<(fflonk::VerifyingKey, fflonk::PreparedKey)> {
+    let key = FflonkVerificationKey::parse(text).map_err(place)?;
     let element = |value| element::<Bn254>(value, path);
     let verifying = fflonk::VerifyingKey {
         publics: key.n_public as usize,
@@ -188,7 +192,7 @@ fn fflonk_key(key: &FflonkVerificationKey, path: &Path) -> Result<fflonk::Prepar
     if key.roots != [w, w3, w4, w8, wr].map(Bn254::canonical) {
         return Err(again(path, "w, w3, w4, w8 and wr are not the roots of unity of 2^power rows"));
     }
-    Ok(prepared)
+    Ok((verifying, prepared))
 }
 
 fn again(path: &Path, why: &str) -> Error {

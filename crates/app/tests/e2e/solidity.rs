@@ -19,6 +19,8 @@ struct Case {
     folder: PathBuf,
     /// Words of a proof, without the public signals.
     proof_words: usize,
+    /// Those of them that are coordinates come first.
+    points: usize,
     /// What `tandem calldata` gives for the proofs.
     good: Vec<Words>,
     ours: String,
@@ -70,8 +72,8 @@ impl Case {
         let (r1cs, wasm) = compile(&format!("tests/e2e/circuits/{circuit}.circom"), "bn128");
         let (r1cs, wasm, ptau) = (text(&r1cs), text(&wasm), powers("bn128", power));
         match protocol {
-            "plonk" => run(0, &["setup", "--protocol", "plonk", "--ptau", text(&ptau), r1cs, &file("zkey")]),
-            _ => run(0, &["setup", r1cs, &file("zkey")]),
+            "groth16" => run(0, &["setup", r1cs, &file("zkey")]),
+            _ => run(0, &["setup", "--protocol", protocol, "--ptau", text(&ptau), r1cs, &file("zkey")]),
         };
         fs::write(file("input"), input.to_string()).unwrap();
         run(0, &["fullprove", &file("input"), wasm, &file("zkey"), &file("proof"), &file("public"), "--device", "cpu"]);
@@ -93,13 +95,16 @@ impl Case {
         let calldata = |proof: &str, public: &str| words_of(&run(0, &["calldata", &file(public), &file(proof)]).0);
         let mut good = vec![calldata("proof", "public")];
         let has_publics = read_json(&folder.join("public")) != json!([]);
-        if protocol == "groth16" || has_publics {
-            let prove = if protocol == "plonk" { "plonkProve" } else { "prove" };
+        if protocol != "plonk" || has_publics {
+            let prove = match protocol {
+                "groth16" => "prove".into(),
+                _ => format!("{protocol}Prove"),
+            };
             let job = json!([[prove, file("zkey"), file("wtns"), file("theirs.proof"), file("theirs.public")]]);
             node(&[text(&root().join("tests/e2e/reference.mjs")), &job.to_string()]);
             good.push(calldata("theirs.proof", "theirs.public"));
         }
-        // Solidity has no arrays of length 0, so without public signals snarkjs's contract does not compile.
+        // Solidity has no arrays of length 0: without public signals snarkjs's contract does not compile, and that for FFLONK takes one.
         let theirs = has_publics.then(|| {
             let snarkjs = packages().join("snarkjs/build/cli.cjs");
             node(&[text(&snarkjs), "zkey", "export", "solidityverifier", &file("zkey"), &file("theirs.sol")]);
@@ -109,8 +114,12 @@ impl Case {
             // An empty array: where it begins, and its length.
             good.iter_mut().for_each(|words| words.extend([word(32 * (words.len() as u64 + 1)), word(0)]));
         }
-        let proof_words = if protocol == "plonk" { 24 } else { 8 };
-        Self { folder, proof_words, good, ours, theirs }
+        let (proof_words, points) = match protocol {
+            "groth16" => (8, 8),
+            "plonk" => (24, 18),
+            _ => (24, 8),
+        };
+        Self { folder, proof_words, points, good, ours, theirs }
     }
 
     fn publics(&self) -> std::ops::Range<usize> {
@@ -125,13 +134,12 @@ impl Case {
             words[at] = to;
             words
         };
-        let evaluations = 18;
         for good in if all { &self.good[..] } else { &self.good[..1] } {
             for at in 0..self.publics().end {
                 if !all && at != 1 && at + 1 < self.publics().end {
                     continue;
                 }
-                let is_scalar = at >= evaluations || self.publics().contains(&at);
+                let is_scalar = at >= self.points;
                 let mut flipped = good[at].clone();
                 let last = if flipped.ends_with('0') { "1" } else { "0" };
                 flipped.replace_range(63.., last);
@@ -147,7 +155,7 @@ impl Case {
                 bad.push(words);
             }
             let mut words = good.clone();
-            let other = good[self.proof_words - 8 + 6..self.proof_words - 8 + 8].to_vec();
+            let other = good[self.points - 2..self.points].to_vec();
             words.splice(0..2, other);
             bad.push(words);
         }
@@ -177,7 +185,7 @@ impl Case {
         assert!(results[0]["bytes"].as_u64().unwrap() < 24_576);
         if let Some(theirs) = results.get(1) {
             // snarkjs's PLONK contract has code for each public signal, and that of a hundred is too long for a chain.
-            if self.proof_words == 24 && self.publics().len() == 100 {
+            if self.points == 18 && self.publics().len() == 100 {
                 assert_eq!(theirs["messages"], json!(["code size to deposit exceeds maximum code size"]));
             } else {
                 assert_eq!(results[0]["signature"], theirs["signature"], "{name}");
@@ -232,6 +240,21 @@ fn plonk_of_no_public_signal() {
 #[test]
 fn plonk_of_a_hundred_public_signals() {
     Case::new("plonk", "publics", 9, &json!({"x": 3})).check(false);
+}
+
+#[test]
+fn fflonk_of_one_public_signal() {
+    Case::new("fflonk", "multiplier", 6, &factors()).check(true);
+}
+
+#[test]
+fn fflonk_of_no_public_signal() {
+    Case::new("fflonk", "private", 6, &json!({"x": 3})).check(true);
+}
+
+#[test]
+fn fflonk_of_a_hundred_public_signals() {
+    Case::new("fflonk", "publics", 12, &json!({"x": 3})).check(false);
 }
 
 /// A contract without one of its checks accepts what the whole one refuses.
@@ -325,26 +348,38 @@ fn each_check_of_a_groth16_contract_is_needed() {
     removed(&case.folder, &case.ours, &[Removal { edits: &[OF_LENGTH], call, chain: json!({}), gas: None }]);
 }
 
+/// The contract of a key whose tau is known, and words of the proofs that tests/e2e/forge.mjs makes of the cases.
+fn forged(case: &Case, cases: Value) -> (String, Vec<Words>) {
+    let [vkey, to] = ["vkey", "forged.vkey"].map(|name| text(&case.folder.join(name)).to_string());
+    let words = node(&[text(&root().join("tests/e2e/forge.mjs")), &vkey, &to, &cases.to_string()]);
+    (run(0, &["export-solidity", &to]).0, serde_json::from_str(&words).unwrap())
+}
+
+/// Gas of a forged proof, which is one but for the checks.
+fn gas_of(folder: &Path, source: &str, good: &Words) -> u64 {
+    let job = json!({"text": source, "optimise": true, "calls": calls(std::slice::from_ref(good))});
+    let results = evm(folder, &[job]);
+    assert_eq!(answers(&results[0]), [true], "{results:?}");
+    results[0]["calls"][0]["gas"].as_u64().unwrap()
+}
+
+fn removal<'a>(edits: &'a [(&'a str, &'a str)], call: &Words, chain: Value) -> Removal<'a> {
+    Removal { edits, call: call.clone(), chain, gas: None }
+}
+
+/// R + 7
+const ABOVE: &str = "21888242871839275222246405745257275088548364400416034343698204186575808495624";
+
 #[test]
 fn each_check_of_a_plonk_contract_is_needed() {
-    let forged = |case: &Case, cases: Value| -> (String, Vec<Words>) {
-        let [vkey, to] = ["vkey", "forged.vkey"].map(|name| text(&case.folder.join(name)).to_string());
-        let words = node(&[text(&root().join("tests/e2e/forge.mjs")), &vkey, &to, &cases.to_string()]);
-        (run(0, &["export-solidity", &to]).0, serde_json::from_str(&words).unwrap())
-    };
     let case = Case::new("plonk", "multiplier", 4, &factors());
-    let above = "21888242871839275222246405745257275088548364400416034343698204186575808495624"; // R + 7
     let (source, words) = forged(
         &case,
-        json!([{"hashed": [7]}, {"hashed": [above]}, {"hashed": [7], "lift": [0]}, {"hashed": [7], "lift": [5]},
+        json!([{"hashed": [7]}, {"hashed": [ABOVE]}, {"hashed": [7], "lift": [0]}, {"hashed": [7], "lift": [5]},
             {"hashed": [7], "offCurve": true}, {"hashed": [7], "inverse": 32}]),
     );
     let [good, public, first, last, off_curve, inverse] = &words[..] else { panic!() };
-    let job = json!({"text": source, "optimise": true, "calls": calls(std::slice::from_ref(good))});
-    let results = evm(&case.folder, &[job]);
-    assert_eq!(answers(&results[0]), [true], "a forged proof is one but for the checks");
-    let gas = results[0]["calls"][0]["gas"].as_u64().unwrap();
-
+    let gas = gas_of(&case.folder, &source, good);
     let mut wrong = good.clone();
     wrong[24] = word(8);
     // The first word of the pairing's input is 1: Wxi is the generator, and Wxiw infinity.
@@ -355,7 +390,6 @@ fn each_check_of_a_plonk_contract_is_needed() {
     let done = of_pairing_done("0x180");
     let done = [(done[0].0.as_str(), done[0].1.as_str())];
     let both = [done[0], OF_ANSWER];
-    let removal = |edits, call: &Words, chain| Removal { edits, call: call.clone(), chain, gas: None };
     // The pairing has too little gas, and what is left is enough to return.
     let mut short_of_gas = removal(&both, &one, json!({}));
     short_of_gas.gas = Some(gas - 8_000);
@@ -376,6 +410,53 @@ fn each_check_of_a_plonk_contract_is_needed() {
     );
 
     let case = Case::new("plonk", "private", 4, &json!({"x": 3}));
+    let (source, mut words) = forged(&case, json!([{"hashed": [5]}]));
+    let mut call = words.remove(0);
+    call.splice(24.., [word(25 * 32), word(1), word(5)]);
+    removed(&case.folder, &source, &[removal(&[OF_LENGTH], &call, json!({}))]);
+}
+
+#[test]
+fn each_check_of_an_fflonk_contract_is_needed() {
+    let case = Case::new("fflonk", "multiplier", 6, &factors());
+    let (source, words) = forged(
+        &case,
+        json!([{"hashed": [7]}, {"hashed": [ABOVE]}, {"hashed": [7], "lift": [0]}, {"hashed": [7], "lift": [15]},
+            {"hashed": [7], "offCurve": true}, {"hashed": [7], "inverse": 32}, {"hashed": [7], "inverse": 0}]),
+    );
+    let [good, public, first, last, off_curve, inverse, zero] = &words[..] else { panic!() };
+    let gas = gas_of(&case.folder, &source, good);
+    let mut wrong = good.clone();
+    wrong[24] = word(8);
+    // The first word of the pairing's input is 1: W2 is the generator.
+    let mut one = good.clone();
+    one.splice(6..8, [1, 2].map(word));
+    let of_values = [("if (uint256(proof[i]) >= R) return false;", "")];
+    let of_inverse = [("if (Fr.unwrap(t.overZh * zh) != 1) return false;", "")];
+    let done = of_pairing_done("0x180");
+    let done = [(done[0].0.as_str(), done[0].1.as_str())];
+    let both = [done[0], OF_ANSWER];
+    // The pairing has too little gas, and what is left is enough to return.
+    let mut short_of_gas = removal(&both, &one, json!({}));
+    short_of_gas.gas = Some(gas - 8_000);
+    removed(
+        &case.folder,
+        &source,
+        &[
+            removal(&[OF_PUBLICS], public, json!({})),
+            removal(&of_values, first, json!({})),
+            removal(&of_values, last, json!({})),
+            removal(&of_inverse, inverse, json!({})),
+            removal(&of_inverse, zero, json!({})),
+            removal(&OF_ADDING, off_curve, json!({})),
+            removal(&[OF_PAIRING], &wrong, json!({})),
+            removal(&[OF_ANSWER], &one, json!({"without": 8})),
+            removal(&done, &one, json!({"reverts": 8})),
+            short_of_gas,
+        ],
+    );
+
+    let case = Case::new("fflonk", "private", 6, &json!({"x": 3}));
     let (source, mut words) = forged(&case, json!([{"hashed": [5]}]));
     let mut call = words.remove(0);
     call.splice(24.., [word(25 * 32), word(1), word(5)]);

@@ -24,7 +24,7 @@ pub use contributions::{distrust, Contribution, ContributionKind, Contributions}
 pub use file::ZkeyFile;
 pub use write::{ZkeySection, ZkeyWriter};
 
-use crate::container::{Container, Heads, Reader};
+use crate::container::{Container, Heads, Reader, START_BYTES};
 use crate::error::{FormatError, InFile, Place, Result};
 use crate::file::RegularFile;
 use crate::kind::{FileKind, OtherSystem};
@@ -179,10 +179,14 @@ impl Protocol {
     }
 }
 
-/// A zkey of whichever system its first bytes say.
+/// A zkey of whichever system its first bytes say, whose sections messages name. Where the section of the protocol does not come first, a
+/// file that begins with section 3 is taken for PLONK's: so snarkjs writes them, with the protocol at the end, which may be cut off.
 fn of_any(start: &[u8]) -> FileKind {
     match FileKind::of(start) {
         Some(kind @ FileKind::ZkeyOf(_)) => kind,
+        Some(FileKind::Zkey) if start.get(START_BYTES..START_BYTES + 4) == Some(&3_u32.to_le_bytes()) => {
+            Protocol::Plonk.kind()
+        }
         _ => FileKind::Zkey,
     }
 }
