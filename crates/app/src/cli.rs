@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// Write a contract in Solidity that verifies the proofs of a key over bn254
     #[command(
         after_help = "Its verifyProof takes what that of snarkjs's contract takes, and tandem calldata prints. Without public signals the\n\
-        last argument is an empty array of any length. A Groth16 contract has room for 250 public signals, a PLONK one for any number.\n\n\
+        last argument is an empty array of any length. A Groth16 contract has room for 250 public signals, the others for any number.\n\n\
         Examples:\n  tandem export-solidity circuit.zkey Verifier.sol\n  tandem export-solidity verification_key.json Verifier.sol"
     )]
     ExportSolidity(ExportSolidity),
@@ -96,7 +96,11 @@ pub(crate) enum Command {
     )]
     Calldata(Calldata),
     /// Say what a zkey, wtns, r1cs or ptau file holds; never shows a value of a witness
-    #[command(after_help = "Example:\n  tandem inspect circuit.zkey --json")]
+    #[command(
+        after_help = "Of a key it foretells the memory that one proof takes, in all: of all GPUs together, of the host beside them, and of the\n\
+        host where the CPU proves.\n\n\
+        Example:\n  tandem inspect circuit.zkey --json"
+    )]
     Inspect(Inspect),
     /// Say what was built in, what was found, and why a GPU is not used
     #[command(after_help = "Example:\n  tandem doctor")]

@@ -27,6 +27,14 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
         return Err(FileKind::refuse(kind, EXPECTED).in_file(&args.file).into());
     };
     facts.push(("file_bytes", json!(file.len())));
+    if let Some(FileKind::Zkey | FileKind::ZkeyOf(_)) = kind {
+        let memory = tandem_engine::key_info(&args.file)?.memory();
+        facts.extend([
+            ("memory_of_gpus", json!(memory.gpus)),
+            ("memory_beside_gpus", json!(memory.beside_gpus)),
+            ("memory_of_cpu", json!(memory.cpu)),
+        ]);
+    }
     if args.json.json {
         let object = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         report::result(&Value::Object(object).to_string());
@@ -52,6 +60,9 @@ fn rows(name: &str, value: &Value) -> Vec<String> {
         ("contributions", Value::Array(items)) => {
             let line = |(i, item): (usize, &Value)| report::row(24, if i == 0 { &title } else { "" }, &plain(item));
             items.iter().enumerate().map(line).collect()
+        }
+        ("memory_of_gpus" | "memory_beside_gpus" | "memory_of_cpu", Value::Number(bytes)) => {
+            vec![report::row(24, &title, &report::bytes(bytes.as_u64().unwrap_or(u64::MAX)))]
         }
         ("trust", Value::String(text)) => {
             // The words in capitals come first.

@@ -436,13 +436,15 @@ fn keys_that_no_contract_can_be_made_of() {
         ("mul.vkey.json", "/IC/1/1", "is not on the curve"),
         ("mul.plonk.vkey.json", "/S2/0", "S2 is not on the curve"),
         ("mul.plonk.vkey.json", "/w", "w is not the root of unity"),
+        ("mul.fflonk.vkey.json", "/C0/0", "C0 is not on the curve"),
+        ("mul.fflonk.vkey.json", "/w8", "w8 and wr are not the roots of unity"),
     ] {
         let mut key: serde_json::Value = serde_json::from_slice(&snarkjs(name)).unwrap();
         *key.pointer_mut(member).unwrap() = "5".into();
         place.write("key", key.to_string().as_bytes());
         place.refused(&export, &["key: ", part]);
     }
-    for name in ["mul.zkey", "mul.plonk.zkey"] {
+    for name in ["mul.zkey", "mul.plonk.zkey", "mul.fflonk.zkey"] {
         let key = snarkjs(name);
         place.write("key", &key[..key.len() - 1]);
         place.refused(&export, &["key: "]);

@@ -94,7 +94,10 @@ const PLACES: [(&str, &[&str]); 22] = [
     ("setup --protocol plonk --ptau bn128.ptau FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau FILE good.r1cs new", &["bn128.ptau"]),
     ("export-vkey FILE new", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
-    ("export-solidity FILE new", &["good.zkey", "plonk.zkey", "good.vkey.json", "plonk.vkey"]),
+    (
+        "export-solidity FILE new",
+        &["good.zkey", "plonk.zkey", "fflonk.zkey", "good.vkey.json", "plonk.vkey", "fflonk.vkey"],
+    ),
     (
         "inspect FILE",
         &[

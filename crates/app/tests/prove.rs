@@ -64,13 +64,9 @@ fn a_report_that_ends_early_is_still_one() {
     assert!(report["proofs"].as_array().unwrap().len() <= 1 && report["proofs_per_s"].is_null(), "{report}");
 }
 
-/// The most memory that `count` proofs of a small circuit take, in KiB.
-fn peak(folder: &Path, count: usize) -> u64 {
+/// The most memory that a command takes, in KiB.
+fn peak(folder: &Path, args: &[&str]) -> u64 {
     use std::os::unix::process::ExitStatusExt;
-    let args = many(count);
-    // Outputs may be named as often as one likes only where they are no files.
-    let args =
-        args.iter().map(|arg| if arg.starts_with("proof") || arg.starts_with("public") { "/dev/null" } else { arg });
     let mut child = support::tandem()
         .current_dir(folder)
         .args(args)
@@ -93,16 +89,53 @@ fn peak(folder: &Path, count: usize) -> u64 {
     peak
 }
 
-#[test]
-fn a_row_of_any_length_takes_the_same_memory() {
+/// A folder with a key of a small circuit and its witness.
+fn squarings() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let (r1cs, wtns) = support::files::squarings(3);
     fs::write(folder.path().join("r1cs"), r1cs).unwrap();
     fs::write(folder.path().join("w"), wtns).unwrap();
     run_in(folder.path(), 0, &["setup", "r1cs", "key", "--seed", "x"]);
-    let (few, many) = (peak(folder.path(), 200), peak(folder.path(), 1400));
+    folder
+}
+
+#[test]
+fn a_row_of_any_length_takes_the_same_memory() {
+    let folder = squarings();
+    let of = |count: usize| {
+        let args = many(count);
+        // Outputs may be named as often as one likes only where they are no files.
+        let is_output = |arg: &str| arg.starts_with("proof") || arg.starts_with("public");
+        let args: Vec<&str> = args.iter().map(|arg| if is_output(arg) { "/dev/null" } else { arg }).collect();
+        peak(folder.path(), &args)
+    };
+    let (few, many) = (of(200), of(1400));
     // 33 KB a proof were 39 MB.
     assert!(many < few + 8 * 1024, "{few} KiB for 200 proofs, {many} KiB for 1,400");
+}
+
+/// What a proof takes is what `inspect` foretells, and not half of it.
+#[test]
+fn memory_is_foretold() {
+    let folder = squarings();
+    let at = folder.path();
+    let prove = |key: &str, w: &str| peak(at, &["prove", key, w, "p", "u", "--check-key"]);
+    let program = prove("key", "w");
+    for (bench, key, size) in [("setup", "n14", "14"), ("plonk", "plonk12", "12"), ("fflonk", "fflonk12", "12")] {
+        run_in(at, 0, &["bench", bench, "--log-n", size, "--runs", "1", "--keep", ".", "--device", "cpu"]);
+        let (zkey, wtns) = (format!("{key}.zkey"), format!("{key}.wtns"));
+        let took = (prove(&zkey, &wtns) << 10).saturating_sub(program << 10);
+        let (stdout, _) = run_in(at, 0, &["inspect", &zkey, "--json"]);
+        let said: Value = serde_json::from_str(&stdout).unwrap();
+        let [gpus, beside, cpu] =
+            ["memory_of_gpus", "memory_beside_gpus", "memory_of_cpu"].map(|name| said[name].as_u64().unwrap());
+        println!("{key}: {took} bytes, foretold {cpu}");
+        // What the program itself takes differs by some hundred KiB.
+        assert!(cpu + (1 << 20) > took && cpu < 2 * took, "{key}: {took} bytes, foretold {cpu}");
+        assert!(gpus > said["file_bytes"].as_u64().unwrap() / 2 && beside < cpu, "{said}");
+        let (text, _) = run_in(at, 0, &["inspect", &zkey]);
+        assert!(text.contains("memory of gpus ") && text.contains(" MiB\n"), "{text}");
+    }
 }
 
 #[test]

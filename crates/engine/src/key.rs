@@ -407,9 +407,14 @@ impl<C: AnyCurve, S: System<C>> AnyKey for CurveKey<C, S> {
                 if second.verdict.is_err() {
                     let (name, key) = (witness.name(), self.path.display());
                     let file = if witness.path.as_os_str().is_empty() { "witness.wtns".into() } else { name.clone() };
+                    // Where a side of a constraint is a constant they had a wrong sign.
+                    let older = match S::PROTOCOL {
+                        Protocol::Groth16 => "",
+                        Protocol::Plonk | Protocol::Fflonk => ", as snarkjs before 0.7.6 made some",
+                    };
                     return Err(Error::Unsatisfied(format!(
                         "{name}: no proof passes its check: the witness does not satisfy the circuit of the key {key}, or the key is \
-                         wrong; 'tandem check circuit.r1cs {file}' tells: if it says OK, make the key again from circuit.r1cs, \
+                         wrong{older}; 'tandem check circuit.r1cs {file}' tells: if it says OK, make the key again from circuit.r1cs, \
                          else the witness"
                     )));
                 }

@@ -208,6 +208,46 @@ impl Fails {
 }
 
 /// Steps of loading a key and of two proofs fail in turn, in every way: there is always a right proof in the end.
+/// snarkjs 0.7.5 made keys with a wrong sign, of circuits where a side of a constraint is a constant: no proof of a good witness is good.
+#[test]
+fn wrong_keys_of_older_snarkjs_are_told() {
+    support::cache();
+    let folder = tempfile::tempdir().unwrap();
+    let (ptau, zkey) = (folder.path().join("t.ptau"), folder.path().join("new.zkey"));
+    let (r1cs, wtns) = (data("constants.r1cs"), data("constants.wtns"));
+    test_ptau(CurveId::Bn254, 6, Some("fflonk"), &ptau, &Silent).unwrap();
+    check_witness(&r1cs, &wtns, None, &Silent).unwrap();
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+    let prove = |zkey: &Path| {
+        let key = engine.load_key(zkey, KeyCheck::Always, &Silent).unwrap();
+        let witness = engine.read_witness_for(&wtns, &key).unwrap();
+        engine.prove(&key, &witness, &Silent)
+    };
+    for system in ["plonk", "fflonk"] {
+        let old = data(&format!("constants.old.{system}.zkey"));
+        let error = prove(&old).unwrap_err();
+        assert!(matches!(error, Error::Unsatisfied(_)), "{system}: {error:?}");
+        let text = error.to_string();
+        for part in ["constants.wtns: ", "snarkjs before 0.7.6", "tandem check circuit.r1cs", "make the key again"] {
+            assert!(text.contains(part), "{system}: expected {part:?} in: {text}");
+        }
+        match system {
+            "plonk" => setup_plonk(&r1cs, &ptau, &zkey, &Silent).unwrap(),
+            _ => setup_fflonk(&r1cs, &ptau, &zkey, &Silent).unwrap(),
+        };
+        assert!(fs::read(&zkey).unwrap() != fs::read(&old).unwrap(), "{system}");
+        let proved = prove(&zkey).unwrap();
+        Verifier::from_json(export_vkey(&zkey).unwrap().as_bytes())
+            .unwrap()
+            .verify(&proved.publics, &proved.proof)
+            .unwrap();
+    }
+    // Groth16's keys were right.
+    let zkey = folder.path().join("groth16.zkey");
+    setup(&r1cs, &zkey, &SetupOptions::default(), &Silent).unwrap();
+    prove(&zkey).unwrap();
+}
+
 #[test]
 fn a_device_may_fail_at_any_step() {
     support::cache();

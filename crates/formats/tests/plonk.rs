@@ -111,6 +111,24 @@ fn a_file_says_what_it_is() {
     assert!(written::<Bn254>(&sorted) == BN254);
 }
 
+/// What a cut key says: sections have the names of the key's system, though the section that tells it may be cut off.
+#[test]
+fn a_cut_key_names_its_own_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut");
+    let fflonk = (FileKind::ZkeyOf(OtherSystem::Fflonk), data!("mul.fflonk.zkey"));
+    for (kind, bytes) in [(KIND, BN254), (KIND, BLS12_381), (FileKind::Zkey, data!("mul.zkey")), fflonk] {
+        for section in Container::parse(bytes, kind).unwrap().sections {
+            let cut = &bytes[..section.offset + section.len / 2];
+            fs::write(&path, cut).unwrap();
+            let name = format!("section {} ({})", section.id, kind.section_name(section.id));
+            for error in [Protocol::of(cut).unwrap_err(), Protocol::of_file(&path).unwrap_err()] {
+                assert!(error.to_string().contains(&name), "expected {name:?} in: {error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn counts_that_lie() {
     for (bytes, p, parse) in

@@ -123,6 +123,14 @@ impl Seeds {
         self.add("export-solidity k.zkey v.sol", std::slice::from_ref(&plonk));
         self.add("export-solidity v.json v.sol", &[("v.json", file("plonk.vkey.json"))]);
         self.add("inspect k.zkey --json", &[plonk]);
+        if stem == "mul" {
+            let fflonk = ("k.zkey", file("fflonk.zkey"));
+            self.add("prove k.zkey w.wtns p.json u.json --check-key", &[fflonk.clone(), wtns.clone()]);
+            self.add("export-vkey k.zkey v.json", std::slice::from_ref(&fflonk));
+            self.add("export-solidity k.zkey v.sol", std::slice::from_ref(&fflonk));
+            self.add("export-solidity v.json v.sol", &[("v.json", file("fflonk.vkey.json"))]);
+            self.add("inspect k.zkey --json", &[fflonk]);
+        }
         if stem != "nopub" {
             let files = [("v.json", "plonk.vkey.json"), ("u.json", "public.json"), ("p.json", "plonk.proof.json")];
             self.add("verify v.json u.json p.json", &files.map(|(name, end)| (name, file(end))));

@@ -1,0 +1,131 @@
+//! What a key and its proofs take of memory, told before any of it is taken.
+//!
+//! A key itself is counted exactly ([`KeyInfo::device_bytes`]). What a proof takes beside it, and the host on the way, is bounded by bytes
+//! for each row, wire and scalar: on the CPU they lie up to a half above what proofs are seen to take.
+
+use crate::{KeyInfo, Protocol};
+use tandem_groth16::plan::working_set;
+use tandem_groth16::Shape;
+
+/// Bytes of a field element.
+const SCALAR: u64 = 32;
+
+/// Memory that one proof takes, its key counted in, in bytes. What the program itself takes, some 20 MiB, is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyMemory {
+    /// Of all GPUs together, without tables of multiples: these take what is left.
+    pub gpus: u64,
+    /// Of the host where GPUs prove.
+    pub beside_gpus: u64,
+    /// Of the host where the CPU proves.
+    pub cpu: u64,
+}
+
+/// What a protocol takes for each row of the domain beside a key on a device and its file, in bytes.
+struct OfRow {
+    /// Of a key on the host: signals of the gates, additions, values of the permutation, polynomials that the host works with.
+    key: u64,
+    /// Made on the way while a key is loaded.
+    load: u64,
+    /// Of a proof on the GPUs: the vectors of the quotient, or the scalars of a sum and their digits, sorted out of place.
+    on_gpus: u64,
+    /// Of a proof on the host where GPUs prove: its polynomials.
+    beside_gpus: u64,
+    /// Of a proof on the CPU: its polynomials, the vectors of the quotient, the scalars of a sum and their digits.
+    on_cpu: u64,
+}
+
+/// Bytes for each scalar of a sum on a GPU: the scalar, and 26 windows of a key and an index, twice.
+const SUMMED: u64 = SCALAR + 26 * 8 * 2;
+
+/// Three sums are enqueued at a time, and the three cosets of the quotient have 12 vectors each.
+const PLONK: OfRow = OfRow {
+    key: 5 * SCALAR + 3 * 4 + 72,
+    load: 8 * SCALAR,
+    on_gpus: 3 * 12 * SCALAR + SUMMED,
+    beside_gpus: 20 * SCALAR,
+    on_cpu: 30 * SCALAR,
+};
+
+/// Polynomials have nine coefficients for each row.
+const FFLONK: OfRow = OfRow {
+    key: (3 + 8) * SCALAR + 3 * 4 + 72,
+    load: (8 + 8) * SCALAR,
+    on_gpus: 9 * (SUMMED + SCALAR),
+    beside_gpus: 7 * 9 * SCALAR,
+    on_cpu: 15 * 9 * SCALAR,
+};
+
+impl KeyInfo {
+    /// What one proof with the key takes of memory.
+    pub fn memory(&self) -> KeyMemory {
+        let (rows, wires) = (self.domain as u64, self.variables as u64);
+        let (key, witness) = (self.device_bytes(), 2 * wires * SCALAR);
+        let of_protocol = match self.protocol {
+            Protocol::Groth16 => {
+                let shape = Shape { variables: self.variables, publics: self.publics, domain: self.domain };
+                // A sum on the CPU takes a scalar apart into a magnitude and a term, and adds points by index and digit.
+                let on_cpu = 4 * rows * SCALAR + 3 * SCALAR * rows.max(wires);
+                return KeyMemory {
+                    gpus: key.saturating_add(working_set(shape, self.variables.max(self.domain))),
+                    // The matrices are made of the file's entries.
+                    beside_gpus: (2 * self.file_bytes).max(witness),
+                    cpu: key + witness + self.file_bytes.max(on_cpu),
+                };
+            }
+            Protocol::Plonk => PLONK,
+            Protocol::Fflonk => FFLONK,
+        };
+        let of = |bytes: u64| rows.saturating_mul(bytes);
+        let load = self.file_bytes.saturating_add(of(of_protocol.load));
+        let on_host = of(of_protocol.key) + witness;
+        KeyMemory {
+            gpus: key.saturating_add(of(of_protocol.on_gpus)),
+            beside_gpus: on_host + load.max(of(of_protocol.beside_gpus)),
+            cpu: key + on_host + load.max(of(of_protocol.on_cpu)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CurveId;
+
+    fn info(protocol: Protocol, log_rows: u32, publics: usize, file_bytes: u64) -> KeyInfo {
+        let domain = 1 << log_rows;
+        KeyInfo { protocol, curve: CurveId::Bn254, variables: domain / 2, publics, domain, file_bytes }
+    }
+
+    #[test]
+    fn memory_grows_with_rows_and_with_the_file() {
+        for protocol in [Protocol::Groth16, Protocol::Plonk, Protocol::Fflonk] {
+            let of = |log_rows: u32, times: u64| info(protocol, log_rows, 1, times * (2000 << log_rows)).memory();
+            let (one, double) = (of(20, 1), of(21, 1));
+            for (small, large) in
+                [(one.gpus, double.gpus), (one.beside_gpus, double.beside_gpus), (one.cpu, double.cpu)]
+            {
+                let ratio = large as f64 / small as f64;
+                assert!((1.99..2.01).contains(&ratio), "{protocol} {ratio}");
+            }
+            assert!(one.cpu >= one.beside_gpus, "{protocol}");
+            // Many public signals: PLONK's files grow by 160 bytes a row and signal, and they are read whole.
+            assert!(of(20, 10).cpu - one.cpu > 9 * (1000 << 20), "{protocol}");
+        }
+    }
+
+    /// The goal of a 2^24 key on one GPU.
+    #[test]
+    fn a_plonk_key_of_2_to_the_24_fits_in_70_gib() {
+        let memory = info(Protocol::Plonk, 24, 1, 1504 << 24).memory();
+        assert!(memory.gpus < 70 << 30, "{}", memory.gpus);
+    }
+
+    #[test]
+    fn no_size_overflows() {
+        for protocol in [Protocol::Groth16, Protocol::Plonk, Protocol::Fflonk] {
+            let memory = info(protocol, 31, 1 << 20, 1 << 50).memory();
+            assert!(memory.cpu > 1 << 50, "{memory:?}");
+        }
+    }
+}
