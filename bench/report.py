@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/performance/results.md, its plots and the tables of docs/guides/nvlink.md from the rows in bench/baselines.
+"""Writes docs/performance/results.md, its plots and the tables of guides in docs/guides from the rows in bench/baselines.
 
     python3 bench/report.py            write them
     python3 bench/report.py --check    exit with 1 if what is there is not what would be written
@@ -18,10 +18,12 @@ from pathlib import Path
 import end_to_end
 import nvlink
 import plonk_provers
+import protocols
+import verifier_gas
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "performance"
-GUIDE = "../guides/nvlink.md"
+GUIDES = "../guides/"
 MACHINES = {
     "h200x1": "one NVIDIA H200, 16 host cores, driver 580.159.04, CUDA 13.0",
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
@@ -607,11 +609,18 @@ mean, [bounds](bounds.md) what could be reached. `python3 bench/report.py` write
 
 """
     files["results.md"] = head + "\n".join(sections)
-    files[GUIDE] = filled((OUT / GUIDE).read_text(encoding="utf-8"), nvlink.tables(rows, latest, digits, table))
+    gas = {"gas": verifier_gas.table(rows, latest, digits, table)}
+    costs = {"protocols": protocols.tables(rows, latest, digits, table)}
+    for name, tables in (
+        ("nvlink.md", nvlink.tables(rows, latest, digits, table)),
+        ("circuit-developer.md", gas),
+        ("snarkjs.md", gas | costs),
+    ):
+        files[GUIDES + name] = filled(name, (OUT / (GUIDES + name)).read_text(encoding="utf-8"), tables)
     return files
 
 
-def filled(page, tables):
+def filled(name, page, tables):
     """The page with each table between its marks, `<!-- rows: NAME -->` and `<!-- end of rows -->`."""
     left = set(tables)
 
@@ -621,7 +630,7 @@ def filled(page, tables):
 
     page = re.sub(r"<!-- rows: (\w+) -->.*?<!-- end of rows -->", put, page, flags=re.DOTALL)
     if left:
-        sys.exit(f"docs/guides/nvlink.md: no mark for {', '.join(sorted(left))}")
+        sys.exit(f"docs/guides/{name}: no mark for {', '.join(sorted(left))}")
     return page
 
 
