@@ -23,7 +23,7 @@ PROTOCOLS = {"groth16": "Groth16", "plonk": "PLONK", "fflonk": "FFLONK"}
 # A proof as bytes: points over BN254 as their two coordinates, in G2 of two halves each, and scalars.
 PROOF_BYTES = {"groth16": 2 * 64 + 128, "plonk": 9 * 64 + 6 * 32, "fflonk": 4 * 64 + 16 * 32}
 # Powers of two that a ptau has for the rows of the circuits above: FFLONK takes eight times as many as its domain.
-POWER = 19
+POWER = 18
 
 
 def measure(options, circuit, protocol, folder, r1cs, witness, ptau):
