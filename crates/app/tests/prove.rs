@@ -119,7 +119,8 @@ fn a_row_of_any_length_takes_the_same_memory() {
 fn memory_is_foretold() {
     let folder = squarings();
     let at = folder.path();
-    let prove = |key: &str, w: &str| peak(at, &["prove", key, w, "p", "u", "--check-key"]);
+    // Each thread takes some.
+    let prove = |key: &str, w: &str| peak(at, &["prove", key, w, "p", "u", "--check-key", "--threads", "2"]);
     let program = prove("key", "w");
     for (bench, key, size) in [("setup", "n14", "14"), ("plonk", "plonk12", "12"), ("fflonk", "fflonk12", "12")] {
         run_in(at, 0, &["bench", bench, "--log-n", size, "--runs", "1", "--keep", ".", "--device", "cpu"]);
