@@ -10,20 +10,17 @@ Of rows with the same key (machine, what, size, number of GPUs, and so on) the l
 
 import json
 import math
-import re
 import sys
 import textwrap
 from pathlib import Path
 
 import end_to_end
-import nvlink
+import guides
 import plonk_provers
-import protocols
-import verifier_gas
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "performance"
-GUIDES = "../guides/"
+GUIDES = ROOT / "docs" / "guides"
 MACHINES = {
     "h200x1": "one NVIDIA H200, 16 host cores, driver 580.159.04, CUDA 13.0",
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
@@ -609,29 +606,9 @@ mean, [bounds](bounds.md) what could be reached. `python3 bench/report.py` write
 
 """
     files["results.md"] = head + "\n".join(sections)
-    gas = {"gas": verifier_gas.table(rows, latest, digits, table)}
-    costs = {"protocols": protocols.tables(rows, latest, digits, table)}
-    for name, tables in (
-        ("nvlink.md", nvlink.tables(rows, latest, digits, table)),
-        ("circuit-developer.md", gas),
-        ("snarkjs.md", gas | costs),
-    ):
-        files[GUIDES + name] = filled(name, (OUT / (GUIDES + name)).read_text(encoding="utf-8"), tables)
+    for name, text in guides.pages(GUIDES, rows, latest, digits, table).items():
+        files[f"../guides/{name}"] = text
     return files
-
-
-def filled(name, page, tables):
-    """The page with each table between its marks, `<!-- rows: NAME -->` and `<!-- end of rows -->`."""
-    left = set(tables)
-
-    def put(mark):
-        left.discard(mark[1])
-        return f"<!-- rows: {mark[1]} -->\n\n{tables[mark[1]]}\n<!-- end of rows -->"
-
-    page = re.sub(r"<!-- rows: (\w+) -->.*?<!-- end of rows -->", put, page, flags=re.DOTALL)
-    if left:
-        sys.exit(f"docs/guides/{name}: no mark for {', '.join(sorted(left))}")
-    return page
 
 
 def main(arguments):

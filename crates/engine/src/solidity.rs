@@ -20,6 +20,8 @@ type Fr = <Bn254 as Curve>::Fr;
 const GROTH16: &str = include_str!("solidity/groth16.sol");
 const PLONK: &str = include_str!("solidity/plonk.sol");
 const FFLONK: &str = include_str!("solidity/fflonk.sol");
+/// What those of PLONK and FFLONK begin with.
+const FIELD: &str = include_str!("solidity/field.sol");
 
 /// Bytes that tell what a file is.
 const START_BYTES: u64 = 4096;
@@ -177,8 +179,9 @@ impl Contract {
         self.text = self.text.replace(&format!("{{{{{name}}}}}"), value);
     }
 
-    /// What PLONK and FFLONK have of a domain of so many `rows` with the root `w`.
+    /// What PLONK and FFLONK have: the field, and a domain of so many `rows` with the root `w`.
     fn put_domain(&mut self, rows: usize, w: Fr, [k1, k2]: [Fr; 2]) -> Result<()> {
+        self.put("FIELD", FIELD);
         self.put("LOG_ROWS", &rows.ilog2().to_string());
         self.put("ROWS_INVERSE", &decimal(inverse(Fr::from(rows as u64))?));
         self.put("W", &decimal(w));

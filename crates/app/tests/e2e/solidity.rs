@@ -370,46 +370,63 @@ fn removal<'a>(edits: &'a [(&'a str, &'a str)], call: &Words, chain: Value) -> R
 /// R + 7
 const ABOVE: &str = "21888242871839275222246405745257275088548364400416034343698204186575808495624";
 
-#[test]
-fn each_check_of_a_plonk_contract_is_needed() {
-    let case = Case::new("plonk", "multiplier", 4, &factors());
-    let (source, words) = forged(
-        &case,
-        json!([{"hashed": [7]}, {"hashed": [ABOVE]}, {"hashed": [7], "lift": [0]}, {"hashed": [7], "lift": [5]},
-            {"hashed": [7], "offCurve": true}, {"hashed": [7], "inverse": 32}]),
-    );
-    let [good, public, first, last, off_curve, inverse] = &words[..] else { panic!() };
+/// What contracts of PLONK and FFLONK differ in, as far as their checks go.
+struct Forgeable {
+    protocol: &'static str,
+    /// Of the powers of tau.
+    power: u32,
+    /// The number of the last evaluation.
+    last: u32,
+    of_evaluations: &'static str,
+    of_inverse: &'static str,
+    /// What stands for the inverse where it is wrong, and the chain on which it does.
+    inverses: &'static [u32],
+    of_chain: Value,
+    /// Where the first point of the pairing is in a call, and what makes the word 1 of it.
+    opening: std::ops::Range<usize>,
+    one: &'static [u64],
+}
+
+fn each_check_is_needed(of: &Forgeable) {
+    let case = Case::new(of.protocol, "multiplier", of.power, &factors());
+    let mut cases = vec![
+        json!({"hashed": [7]}),
+        json!({"hashed": [ABOVE]}),
+        json!({"hashed": [7], "lift": [0]}),
+        json!({"hashed": [7], "lift": [of.last]}),
+        json!({"hashed": [7], "offCurve": true}),
+    ];
+    cases.extend(of.inverses.iter().map(|inverse| json!({"hashed": [7], "inverse": inverse})));
+    let (source, words) = forged(&case, json!(cases));
+    let [good, public, first, last, off_curve, inverses @ ..] = &words[..] else { panic!() };
     let gas = gas_of(&case.folder, &source, good);
+    let at = of.opening.clone();
     let mut wrong = good.clone();
-    wrong[24] = word(8);
-    // The first word of the pairing's input is 1: Wxi is the generator, and Wxiw infinity.
+    wrong.splice(at.start..at.start + 2, good[..2].iter().cloned());
+    // The first word of the pairing's input is 1, as its answer would be.
     let mut one = good.clone();
-    one.splice(14..18, [1, 2, 0, 0].map(word));
-    let of_evaluations = [("if (proof[i] >= R) return false;", "")];
-    let of_inverse = [("if (Fr.unwrap(inverse * product) != 1) return false;", "")];
+    one.splice(at, of.one.iter().map(|&number| word(number)));
+    let (of_evaluations, of_inverse) = ([(of.of_evaluations, "")], [(of.of_inverse, "")]);
     let done = of_pairing_done("0x180");
     let done = [(done[0].0.as_str(), done[0].1.as_str())];
     let both = [done[0], OF_ANSWER];
     // The pairing has too little gas, and what is left is enough to return.
     let mut short_of_gas = removal(&both, &one, json!({}));
     short_of_gas.gas = Some(gas - 8_000);
-    removed(
-        &case.folder,
-        &source,
-        &[
-            removal(&[OF_PUBLICS], public, json!({})),
-            removal(&of_evaluations, first, json!({})),
-            removal(&of_evaluations, last, json!({})),
-            removal(&of_inverse, inverse, json!({"without": 5})),
-            removal(&OF_ADDING, off_curve, json!({})),
-            removal(&[OF_PAIRING], &wrong, json!({})),
-            removal(&[OF_ANSWER], &one, json!({"without": 8})),
-            removal(&done, &one, json!({"reverts": 8})),
-            short_of_gas,
-        ],
-    );
+    let mut removals = vec![
+        removal(&[OF_PUBLICS], public, json!({})),
+        removal(&of_evaluations, first, json!({})),
+        removal(&of_evaluations, last, json!({})),
+        removal(&OF_ADDING, off_curve, json!({})),
+        removal(&[OF_PAIRING], &wrong, json!({})),
+        removal(&[OF_ANSWER], &one, json!({"without": 8})),
+        removal(&done, &one, json!({"reverts": 8})),
+        short_of_gas,
+    ];
+    removals.extend(inverses.iter().map(|inverse| removal(&of_inverse, inverse, of.of_chain.clone())));
+    removed(&case.folder, &source, &removals);
 
-    let case = Case::new("plonk", "private", 4, &json!({"x": 3}));
+    let case = Case::new(of.protocol, "private", of.power, &json!({"x": 3}));
     let (source, mut words) = forged(&case, json!([{"hashed": [5]}]));
     let mut call = words.remove(0);
     call.splice(24.., [word(25 * 32), word(1), word(5)]);
@@ -417,51 +434,36 @@ fn each_check_of_a_plonk_contract_is_needed() {
 }
 
 #[test]
-fn each_check_of_an_fflonk_contract_is_needed() {
-    let case = Case::new("fflonk", "multiplier", 6, &factors());
-    let (source, words) = forged(
-        &case,
-        json!([{"hashed": [7]}, {"hashed": [ABOVE]}, {"hashed": [7], "lift": [0]}, {"hashed": [7], "lift": [15]},
-            {"hashed": [7], "offCurve": true}, {"hashed": [7], "inverse": 32}, {"hashed": [7], "inverse": 0}]),
-    );
-    let [good, public, first, last, off_curve, inverse, zero] = &words[..] else { panic!() };
-    let gas = gas_of(&case.folder, &source, good);
-    // Another point as W2, which no challenge depends on.
-    let mut wrong = good.clone();
-    wrong.splice(6..8, good[..2].iter().cloned());
-    // The first word of the pairing's input is 1: W2 is the generator.
-    let mut one = good.clone();
-    one.splice(6..8, [1, 2].map(word));
-    let of_values = [("if (uint256(proof[i]) >= R) return false;", "")];
-    let of_inverse = [("if (Fr.unwrap(t.overZh * zh) != 1) return false;", "")];
-    let done = of_pairing_done("0x180");
-    let done = [(done[0].0.as_str(), done[0].1.as_str())];
-    let both = [done[0], OF_ANSWER];
-    // The pairing has too little gas, and what is left is enough to return.
-    let mut short_of_gas = removal(&both, &one, json!({}));
-    short_of_gas.gas = Some(gas - 8_000);
-    removed(
-        &case.folder,
-        &source,
-        &[
-            removal(&[OF_PUBLICS], public, json!({})),
-            removal(&of_values, first, json!({})),
-            removal(&of_values, last, json!({})),
-            removal(&of_inverse, inverse, json!({})),
-            removal(&of_inverse, zero, json!({})),
-            removal(&OF_ADDING, off_curve, json!({})),
-            removal(&[OF_PAIRING], &wrong, json!({})),
-            removal(&[OF_ANSWER], &one, json!({"without": 8})),
-            removal(&done, &one, json!({"reverts": 8})),
-            short_of_gas,
-        ],
-    );
+fn each_check_of_a_plonk_contract_is_needed() {
+    each_check_is_needed(&Forgeable {
+        protocol: "plonk",
+        power: 4,
+        last: 5,
+        of_evaluations: "if (proof[i] >= R) return false;",
+        of_inverse: "if (Fr.unwrap(inverse * product) != 1) return false;",
+        // Without the precompiled contract the first word of its input stays.
+        inverses: &[32],
+        of_chain: json!({"without": 5}),
+        // Wxi is the generator, and Wxiw infinity.
+        opening: 14..18,
+        one: &[1, 2, 0, 0],
+    });
+}
 
-    let case = Case::new("fflonk", "private", 6, &json!({"x": 3}));
-    let (source, mut words) = forged(&case, json!([{"hashed": [5]}]));
-    let mut call = words.remove(0);
-    call.splice(24.., [word(25 * 32), word(1), word(5)]);
-    removed(&case.folder, &source, &[removal(&[OF_LENGTH], &call, json!({}))]);
+#[test]
+fn each_check_of_an_fflonk_contract_is_needed() {
+    each_check_is_needed(&Forgeable {
+        protocol: "fflonk",
+        power: 6,
+        last: 15,
+        of_evaluations: "if (uint256(proof[i]) >= R) return false;",
+        of_inverse: "if (Fr.unwrap(t.overZh * zh) != 1) return false;",
+        inverses: &[32, 0],
+        of_chain: json!({}),
+        // W2 is the generator.
+        opening: 6..8,
+        one: &[1, 2],
+    });
 }
 
 /// A Groth16 contract holds a point for each public signal, and the code of a contract has a limit: up to here it keeps to it.

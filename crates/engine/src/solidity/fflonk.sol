@@ -2,28 +2,7 @@
 // Made by tandem export-solidity of an FFLONK key over BN254 with public signals: {{PUBLICS}}.
 {{REMARKS}}pragma solidity ^0.8.20;
 
-// Order of the groups.
-uint256 constant R = 21888242871839275222246405745257275088548364400416034343698204186575808495617;
-
-// An integer modulo R.
-type Fr is uint256;
-using {plus as +, minus as -, times as *} for Fr global;
-
-function plus(Fr x, Fr y) pure returns (Fr) {
-    return Fr.wrap(addmod(Fr.unwrap(x), Fr.unwrap(y), R));
-}
-
-function minus(Fr x, Fr y) pure returns (Fr) {
-    unchecked {
-        return Fr.wrap(addmod(Fr.unwrap(x), R - Fr.unwrap(y), R));
-    }
-}
-
-function times(Fr x, Fr y) pure returns (Fr) {
-    return Fr.wrap(mulmod(Fr.unwrap(x), Fr.unwrap(y), R));
-}
-
-/// Verifies FFLONK proofs of one circuit: those of snarkjs, with its challenges. With
+{{FIELD}}/// Verifies FFLONK proofs of one circuit: those of snarkjs, with its challenges. With
 ///     zh = xi^n - 1, m0 = y^8 - xi, m1 = y^4 - xi, m2 = (y^3 - xi) (y^3 - xi w),
 ///     t0 = (ql a + qr b + qm a b + qo c + qc + PI(xi)) / zh,
 ///     t1 = (z - 1) L1(xi) / zh,

@@ -2,28 +2,7 @@
 // Made by tandem export-solidity of a PLONK key over BN254 with public signals: {{PUBLICS}}.
 {{REMARKS}}pragma solidity ^0.8.20;
 
-// Order of the groups.
-uint256 constant R = 21888242871839275222246405745257275088548364400416034343698204186575808495617;
-
-// An integer modulo R.
-type Fr is uint256;
-using {plus as +, minus as -, times as *} for Fr global;
-
-function plus(Fr x, Fr y) pure returns (Fr) {
-    return Fr.wrap(addmod(Fr.unwrap(x), Fr.unwrap(y), R));
-}
-
-function minus(Fr x, Fr y) pure returns (Fr) {
-    unchecked {
-        return Fr.wrap(addmod(Fr.unwrap(x), R - Fr.unwrap(y), R));
-    }
-}
-
-function times(Fr x, Fr y) pure returns (Fr) {
-    return Fr.wrap(mulmod(Fr.unwrap(x), Fr.unwrap(y), R));
-}
-
-/// Verifies PLONK proofs of one circuit: those of snarkjs, with its challenges. With
+{{FIELD}}/// Verifies PLONK proofs of one circuit: those of snarkjs, with its challenges. With
 ///     F = a b Qm + a Ql + b Qr + c Qo + Qc + z Z - alpha beta zw p S3 - (xi^n - 1) (T1 + xi^n T2 + xi^2n T3)
 ///         + v A + v^2 B + v^3 C + v^4 S1 + v^5 S2,
 ///     p = (a + beta s1 + gamma) (b + beta s2 + gamma),
