@@ -76,7 +76,12 @@ impl<L: Backend, R: Backend> Dual<L, R> {
     }
 
     /// The buffer that both made.
-    fn made<T: Wire>(&self, op: &'static str, l: Result<L::Buf<T>>, r: Result<R::Buf<T>>) -> Result<Bufs<L, R, T>> {
+    pub(crate) fn made<T: Wire>(
+        &self,
+        op: &'static str,
+        l: Result<L::Buf<T>>,
+        r: Result<R::Buf<T>>,
+    ) -> Result<Bufs<L, R, T>> {
         let buf = self.both(op, l, r)?;
         if buf.0.lane() != buf.1.lane() {
             return Err(self.disagree(op, 0));

@@ -10,8 +10,8 @@ use tandem_ops::{
     timeline::Recorder,
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
     HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
-    Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey,
-    SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    PlonkRows, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort,
+    SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -68,12 +68,28 @@ faults! {
         Scale,
         /// `mul_sub` changes a bit.
         MulSub,
+        /// `add_scaled` changes a bit.
+        AddScaled,
+        /// `add_scaled` takes no notice of the step.
+        AddScaledStep,
+        /// `add_scaled` past the end is accepted and ignored.
+        AddScaledPastTheEnd,
         /// `to_canonical` changes a bit.
         ToCanonical,
         /// `to_mont` changes a bit.
         ToMont,
         /// Vectors of different lengths are added as far as both go.
         VectorLengths,
+    }
+    plonk_rows {
+        /// `gate_rows` changes a bit.
+        GateRows,
+        /// `permuted_rows` changes a bit.
+        PermutedRows,
+        /// `permuted_rows` takes the first factor for all columns.
+        PermutedFactors,
+        /// `permuted_rows` takes the first place for all columns.
+        PermutedPlaces,
     }
     batch_inverse {
         /// `batch_inverse` changes a bit.
@@ -361,11 +377,38 @@ impl<C: Curve> VecOps<C> for Faulty {
     fn mul_sub(&self, a: &mut cpu::Buf<Mont>, b: &cpu::Buf<Mont>, c: &cpu::Buf<Mont>) -> Result<()> {
         VecOps::<C>::mul_sub(&self.cpu, a, b, c).and_then(|()| self.flip(Fault::MulSub, a))
     }
+    fn add_scaled(&self, a: &mut cpu::Buf<Mont>, first: usize, step: usize, b: &cpu::Buf<Mont>, k: Mont) -> Result<()> {
+        let step = if self.fault == Fault::AddScaledStep { step.min(1) } else { step };
+        let done = VecOps::<C>::add_scaled(&self.cpu, a, first, step, b, k);
+        if self.fault == Fault::AddScaledPastTheEnd && done.is_err() && a.lane() == b.lane() {
+            return Ok(());
+        }
+        done.and_then(|()| self.flip(Fault::AddScaled, a))
+    }
     fn to_canonical(&self, a: &cpu::Buf<Mont>, out: &mut cpu::Buf<Canonical>) -> Result<()> {
         VecOps::<C>::to_canonical(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToCanonical, out))
     }
     fn to_mont(&self, a: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
         VecOps::<C>::to_mont(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToMont, out))
+    }
+}
+
+impl<C: Curve> PlonkRows<C> for Faulty {
+    fn gate_rows(&self, columns: [&cpu::Buf<Mont>; 3], selectors: [&cpu::Buf<Mont>; 5]) -> Result<cpu::Buf<Mont>> {
+        let mut rows = PlonkRows::<C>::gate_rows(&self.cpu, columns, selectors)?;
+        self.flip(Fault::GateRows, &mut rows).map(|()| rows)
+    }
+    fn permuted_rows(
+        &self,
+        columns: [&cpu::Buf<Mont>; 3],
+        places: [&cpu::Buf<Mont>; 3],
+        factors: [Mont; 3],
+        gamma: Mont,
+    ) -> Result<cpu::Buf<Mont>> {
+        let places = if self.fault == Fault::PermutedPlaces { [places[0]; 3] } else { places };
+        let factors = if self.fault == Fault::PermutedFactors { [factors[0]; 3] } else { factors };
+        let mut rows = PlonkRows::<C>::permuted_rows(&self.cpu, columns, places, factors, gamma)?;
+        self.flip(Fault::PermutedRows, &mut rows).map(|()| rows)
     }
 }
 

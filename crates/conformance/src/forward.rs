@@ -68,6 +68,7 @@ forward! {
         fn mul(write a: Mont, read b: Mont);
         fn scale(write a: Mont, value k: Mont);
         fn mul_sub(write a: Mont, read b: Mont, read c: Mont);
+        fn add_scaled(write a: Mont, value first: usize, value step: usize, read b: Mont, value k: Mont);
         fn to_canonical(read a: Mont, write out: Canonical);
         fn to_mont(read a: Canonical, write out: Mont);
     }

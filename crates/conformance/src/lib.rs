@@ -18,6 +18,7 @@ mod gather;
 mod memory;
 mod msm;
 mod ntt;
+mod plonk_rows;
 mod poseidon;
 mod reduce;
 mod samples;
@@ -204,6 +205,7 @@ macro_rules! suite {
 
             $crate::suite!(@part $name, $kind, $backend, memory);
             $crate::suite!(@part $name, $kind, $backend, vector, Bn254, Bls12_381);
+            $crate::suite!(@part $name, $kind, $backend, plonk_rows, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, batch_inverse, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, scan, Bn254, Bls12_381);
             $crate::suite!(@part $name, $kind, $backend, gather);

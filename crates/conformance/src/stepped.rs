@@ -66,7 +66,7 @@ impl Stepped {
         Ok(())
     }
 
-    fn spoiled<T: Wire>(&self, is_wrong: bool, mut buf: cpu::Buf<T>) -> Result<cpu::Buf<T>> {
+    pub(crate) fn spoiled<T: Wire>(&self, is_wrong: bool, mut buf: cpu::Buf<T>) -> Result<cpu::Buf<T>> {
         self.spoil(is_wrong, &mut buf)?;
         Ok(buf)
     }

@@ -53,6 +53,18 @@ impl<B: Backend> Suite<'_, B> {
         }
         self.holds(&b_buf, &samples::wire::<C>(&b), "the right operand afterwards")?;
 
+        // From the first element on, in steps, and none at all.
+        for (first, step, many) in
+            [(0, 1, n), (n / 3, 1, n - n / 3), (1, 3, (n + 1) / 3), (n, 1, 0), (0, n.max(1), n.min(1))]
+        {
+            let (mut a_buf, short) = (upload(&a)?, upload(&b[..many])?);
+            VecOps::<C>::add_scaled(backend, &mut a_buf, first, step, &short, C::mont(k))?;
+            let mut expected = a.clone();
+            b[..many].iter().enumerate().for_each(|(i, b)| expected[first + i * step] += k * b);
+            let what = format_args!("add_scaled of {many} from {first} in steps of {step} to {n}");
+            self.holds(&a_buf, &samples::wire::<C>(&expected), what)?;
+        }
+
         let mut integers = backend.upload(lane, &vec![Canonical([3; 4]); n])?;
         VecOps::<C>::to_canonical(backend, &b_buf, &mut integers)?;
         self.holds(&integers, &samples::canonical::<C>(&b), format_args!("to_canonical of {n}"))?;
@@ -83,10 +95,18 @@ impl<B: Backend> Suite<'_, B> {
             self.refused(VecOps::<C>::mul(backend, &mut a, &other), what("mul"))?;
             self.refused(VecOps::<C>::mul_sub(backend, &mut a, &other, &same), what("mul_sub"))?;
             self.refused(VecOps::<C>::mul_sub(backend, &mut a, &same, &other), what("mul_sub"))?;
+            if n > 5 || lane != Lane(0) {
+                self.refused(VecOps::<C>::add_scaled(backend, &mut a, 0, 1, &other, values[0]), what("add_scaled"))?;
+            }
             self.refused(VecOps::<C>::to_canonical(backend, &a, &mut integers), what("to_canonical"))?;
             self.refused(VecOps::<C>::to_mont(backend, &integers, &mut a), what("to_mont"))?;
             self.holds(&a, &values, "a vector after refused operations")?;
         }
-        Ok(())
+        let (mut a, b) = (backend.upload(Lane(0), &values)?, backend.upload(Lane(0), &values[..2])?);
+        for (first, step) in [(4, 1), (0, 5), (5, 1), (0, 0), (usize::MAX, 1), (1, usize::MAX)] {
+            let added = VecOps::<C>::add_scaled(backend, &mut a, first, step, &b, values[0]);
+            self.refused(added, format_args!("add_scaled of 2 from {first} in steps of {step} to 5"))?;
+        }
+        self.holds(&a, &values, "a vector after refused operations")
     }
 }

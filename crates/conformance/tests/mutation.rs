@@ -5,12 +5,15 @@ use std::sync::Arc;
 use tandem_conformance::{Dual, Failure, Fault, Faulty, Outcome, Share, Step, Stepped, Suite};
 use tandem_ops::{
     cpu::Cpu, Backend, BatchInverse, Bn254, Coset, DeviceKind, Direction, Error, Gather, Lane, Mont, Ntt, NttOp,
-    NttSpread, Order, Poseidon, ProofBackend, Reduce, Scan, Sort,
+    NttSpread, Order, PlonkRows, Poseidon, ProofBackend, Reduce, Scan, Sort,
 };
 
 /// All primitives that the suite has parts for.
-trait Everything: Proofs + BatchInverse<Bn254> + Scan<Bn254> + Gather + Poseidon<Bn254> + Reduce + Sorts {}
-impl<B: Proofs + BatchInverse<Bn254> + Scan<Bn254> + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything for B {}
+trait Everything: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts {}
+impl<B: Proofs + Plonk + Gather + Poseidon<Bn254> + Reduce + Sorts> Everything for B {}
+
+trait Plonk: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254> {}
+impl<B: PlonkRows<Bn254> + BatchInverse<Bn254> + Scan<Bn254>> Plonk for B {}
 
 trait Proofs: ProofBackend<Bn254> + NttSpread<Bn254> {}
 impl<B: ProofBackend<Bn254> + NttSpread<Bn254>> Proofs for B {}
@@ -47,6 +50,7 @@ macro_rules! parts {
 parts!(
     memory,
     vector Bn254,
+    plonk_rows Bn254,
     batch_inverse Bn254,
     scan Bn254,
     gather,

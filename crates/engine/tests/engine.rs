@@ -11,8 +11,9 @@ use tandem_engine::{
 };
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
-    Backend, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField,
-    NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    Backend, BatchInverse, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
+    NttField, NttOp, NttProducts, Pending, PlonkRows, Result, ScalarRecoding, Scalars, Scan, SpMv, SparseRows,
+    Timeline, Unaligned, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -370,11 +371,54 @@ impl<C: Curve> VecOps<C> for Faulty {
     fn mul_sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>, c: &Self::Buf<Mont>) -> Result<()> {
         VecOps::<C>::mul_sub(&self.cpu, a, b, c)
     }
+    fn add_scaled(
+        &self,
+        a: &mut Self::Buf<Mont>,
+        first: usize,
+        step: usize,
+        b: &Self::Buf<Mont>,
+        k: Mont,
+    ) -> Result<()> {
+        VecOps::<C>::add_scaled(&self.cpu, a, first, step, b, k)
+    }
     fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()> {
         VecOps::<C>::to_canonical(&self.cpu, a, out)
     }
     fn to_mont(&self, a: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()> {
         VecOps::<C>::to_mont(&self.cpu, a, out)
+    }
+}
+
+impl<C: Curve> PlonkRows<C> for Faulty {
+    fn gate_rows(&self, columns: [&Self::Buf<Mont>; 3], selectors: [&Self::Buf<Mont>; 5]) -> Result<Self::Buf<Mont>> {
+        PlonkRows::<C>::gate_rows(&self.cpu, columns, selectors)
+    }
+    fn permuted_rows(
+        &self,
+        columns: [&Self::Buf<Mont>; 3],
+        places: [&Self::Buf<Mont>; 3],
+        factors: [Mont; 3],
+        gamma: Mont,
+    ) -> Result<Self::Buf<Mont>> {
+        PlonkRows::<C>::permuted_rows(&self.cpu, columns, places, factors, gamma)
+    }
+}
+
+impl<C: Curve> BatchInverse<C> for Faulty {
+    fn batch_inverse(&self, data: &mut Self::Buf<Mont>) -> Result<()> {
+        BatchInverse::<C>::batch_inverse(&self.cpu, data)
+    }
+}
+
+impl<C: Curve> Scan<C> for Faulty {
+    fn prefix_product(&self, data: &mut Self::Buf<Mont>) -> Result<Pending<Mont>> {
+        Scan::<C>::prefix_product(&self.cpu, data)
+    }
+    fn evaluate(&self, coefficients: &Self::Buf<Mont>, x: Mont) -> Result<Pending<Mont>> {
+        Scan::<C>::evaluate(&self.cpu, coefficients, x)
+    }
+    fn divide(&self, coefficients: &mut Self::Buf<Mont>, m: usize, b: Mont) -> Result<()> {
+        Scan::<C>::divide(&self.cpu, coefficients, m, b)
     }
 }
 

@@ -31,6 +31,9 @@ pub const TANDEM_VECTOR_TO_CANONICAL: i32 = 5;
 /// out = a, an integer, in Montgomery form
 pub const TANDEM_VECTOR_TO_MONT: i32 = 6;
 
+/// Every `step`-th element: out[i * step] = a[i * step] + k * b[i]
+pub const TANDEM_VECTOR_ADD_SCALED: i32 = 7;
+
 /// One operation on vectors of n elements in Montgomery form, except where it says otherwise. `out` may be any of the
 /// inputs. What the operation does not name may be null.
 #[repr(C)]
@@ -42,7 +45,31 @@ pub struct tandem_vector_args {
     pub c: *const tandem_scalar,
     pub k: tandem_scalar,
     pub n: u64,
+    /// Of the operations that name it; at least 1.
+    pub step: u64,
     pub op: u32,
+}
+
+/// out = qm a b + ql a + qr b + qo c + qc on n rows, for columns a, b and c and selectors qm, ql, qr, qo and qc. `out` is none of them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_gate_rows_args {
+    pub out: *mut tandem_scalar,
+    pub columns: [*const tandem_scalar; 3],
+    pub selectors: [*const tandem_scalar; 5],
+    pub n: u64,
+}
+
+/// out = the product of columns[j] + factors[j] places[j] + gamma over the three columns, on n rows. `out` is no column and no place.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_permuted_rows_args {
+    pub out: *mut tandem_scalar,
+    pub columns: [*const tandem_scalar; 3],
+    pub places: [*const tandem_scalar; 3],
+    pub factors: [tandem_scalar; 3],
+    pub gamma: tandem_scalar,
+    pub n: u64,
 }
 
 /// Most threads that share the elements.
@@ -611,6 +638,10 @@ pub struct tandem_sort_cuts_args {
 tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
+    pub fn tandem_gate_rows_bn254(args: *const tandem_gate_rows_args, stream: tandem_stream) -> i32;
+    pub fn tandem_gate_rows_bls12_381(args: *const tandem_gate_rows_args, stream: tandem_stream) -> i32;
+    pub fn tandem_permuted_rows_bn254(args: *const tandem_permuted_rows_args, stream: tandem_stream) -> i32;
+    pub fn tandem_permuted_rows_bls12_381(args: *const tandem_permuted_rows_args, stream: tandem_stream) -> i32;
     pub fn tandem_batch_inverse_bn254_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
     pub fn tandem_batch_inverse_bls12_381_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
     pub fn tandem_batch_inverse_bn254(
@@ -832,14 +863,33 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<tandem_vector_args>() == 80);
+    assert!(size_of::<tandem_vector_args>() == 88);
     assert!(core::mem::offset_of!(tandem_vector_args, out) == 0);
     assert!(core::mem::offset_of!(tandem_vector_args, a) == 8);
     assert!(core::mem::offset_of!(tandem_vector_args, b) == 16);
     assert!(core::mem::offset_of!(tandem_vector_args, c) == 24);
     assert!(core::mem::offset_of!(tandem_vector_args, k) == 32);
     assert!(core::mem::offset_of!(tandem_vector_args, n) == 64);
-    assert!(core::mem::offset_of!(tandem_vector_args, op) == 72);
+    assert!(core::mem::offset_of!(tandem_vector_args, step) == 72);
+    assert!(core::mem::offset_of!(tandem_vector_args, op) == 80);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_gate_rows_args>() == 80);
+    assert!(core::mem::offset_of!(tandem_gate_rows_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_gate_rows_args, columns) == 8);
+    assert!(core::mem::offset_of!(tandem_gate_rows_args, selectors) == 32);
+    assert!(core::mem::offset_of!(tandem_gate_rows_args, n) == 72);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_permuted_rows_args>() == 192);
+    assert!(core::mem::offset_of!(tandem_permuted_rows_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_permuted_rows_args, columns) == 8);
+    assert!(core::mem::offset_of!(tandem_permuted_rows_args, places) == 32);
+    assert!(core::mem::offset_of!(tandem_permuted_rows_args, factors) == 56);
+    assert!(core::mem::offset_of!(tandem_permuted_rows_args, gamma) == 152);
+    assert!(core::mem::offset_of!(tandem_permuted_rows_args, n) == 184);
 };
 
 const _: () = {

@@ -11,6 +11,7 @@ mod gather;
 mod lane;
 mod msm;
 mod ntt;
+mod plonk_rows;
 mod poseidon;
 mod reduce;
 mod scan;

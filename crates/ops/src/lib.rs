@@ -21,6 +21,7 @@ pub mod msm;
 pub mod naive;
 pub mod ntt;
 pub mod pending;
+pub mod plonk_rows;
 pub mod poseidon;
 pub mod reduce;
 pub mod scan;
@@ -41,6 +42,7 @@ pub use host::{HostBuf, HostMemory};
 pub use msm::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
+pub use plonk_rows::PlonkRows;
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
 pub use scan::Scan;
@@ -50,14 +52,32 @@ pub use timeline::{Span, SpanId, Timeline};
 pub use vector::VecOps;
 pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};
 
-/// Everything that proofs over `C` ask of a backend.
+/// Everything that proofs over `C` ask of a backend, of all proof systems.
 pub trait ProofBackend<C: Curve>:
-    Backend + Gather + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
+    Backend
+    + Gather
+    + NttProducts<C>
+    + SpMv<C>
+    + PlonkRows<C>
+    + BatchInverse<C>
+    + Scan<C>
+    + ScalarRecoding<C>
+    + Msm<C::G1>
+    + Msm<C::G2>
 {
 }
 
 impl<C: Curve, B> ProofBackend<C> for B where
-    B: Backend + Gather + NttProducts<C> + SpMv<C> + ScalarRecoding<C> + Msm<C::G1> + Msm<C::G2>
+    B: Backend
+        + Gather
+        + NttProducts<C>
+        + SpMv<C>
+        + PlonkRows<C>
+        + BatchInverse<C>
+        + Scan<C>
+        + ScalarRecoding<C>
+        + Msm<C::G1>
+        + Msm<C::G2>
 {
 }
 

@@ -168,3 +168,13 @@ pub fn sort<K: Ord>(keys: &[K], descending: bool) -> Vec<usize> {
     }
     order
 }
+
+/// What PLONK's gate with these columns a, b, c and selectors qm, ql, qr, qo, qc says.
+pub fn gate_row<F: Field>([a, b, c]: [F; 3], [qm, ql, qr, qo, qc]: [F; 5]) -> F {
+    qm * a * b + ql * a + qr * b + qo * c + qc
+}
+
+/// What a row gives to one side of PLONK's grand product.
+pub fn permuted_row<F: Field>(columns: [F; 3], places: [F; 3], factors: [F; 3], gamma: F) -> F {
+    (0..3).map(|j| columns[j] + factors[j] * places[j] + gamma).product()
+}

@@ -1,8 +1,8 @@
 //! Element-wise arithmetic over the scalar field.
 
-use crate::{Backend, Canonical, Curve, Mont, Result};
+use crate::{Backend, Canonical, Curve, Error, Lane, Mont, Result};
 
-/// Element-wise arithmetic on vectors of equal length on one lane.
+/// Element-wise arithmetic on vectors on one lane, of equal length but for [`VecOps::add_scaled`].
 ///
 /// # Errors
 /// Every operation: lengths or lanes differ; the device failed.
@@ -18,8 +18,35 @@ pub trait VecOps<C: Curve>: Backend {
     fn scale(&self, a: &mut Self::Buf<Mont>, k: Mont) -> Result<()>;
     /// a_i = a_i * b_i - c_i
     fn mul_sub(&self, a: &mut Self::Buf<Mont>, b: &Self::Buf<Mont>, c: &Self::Buf<Mont>) -> Result<()>;
+    /// a_(first + i step) += k b_i for each element of b, the others stay: adds a polynomial to some of the coefficients of a longer one.
+    /// The step is at least 1, and a reaches as far as b asks; where b is empty, nothing happens.
+    fn add_scaled(
+        &self,
+        a: &mut Self::Buf<Mont>,
+        first: usize,
+        step: usize,
+        b: &Self::Buf<Mont>,
+        k: Mont,
+    ) -> Result<()>;
     /// out_i = a_i as an integer
     fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()>;
     /// out_i = a_i in Montgomery form
     fn to_mont(&self, a: &Self::Buf<Canonical>, out: &mut Self::Buf<Mont>) -> Result<()>;
+}
+
+/// Fails unless `a`, of this lane and length, has the places `first`, `first + step`, .. for all elements of `b`.
+///
+/// # Errors
+/// [`Error::Invalid`] with what does not fit.
+pub fn check_add_scaled(a: (Lane, usize), first: usize, step: usize, b: (Lane, usize)) -> Result<()> {
+    const OP: &str = "add_scaled";
+    if a.0 != b.0 {
+        return Err(Error::invalid(OP, format!("vectors on lanes {} and {}", a.0 .0, b.0 .0)));
+    }
+    let last = b.1.checked_sub(1).map(|last| last.checked_mul(step).and_then(|steps| steps.checked_add(first)));
+    if step == 0 || last.is_some_and(|last| last.is_none_or(|last| last >= a.1)) {
+        let reason = format!("{} elements, one for every {step} from {first} on, of a vector of {}", b.1, a.1);
+        return Err(Error::invalid(OP, reason));
+    }
+    Ok(())
 }

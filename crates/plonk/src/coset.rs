@@ -5,18 +5,17 @@
 //! element by element, a polynomial of more than n coefficients is folded to n, and the lanes share the cosets. PLONK's quotient has six
 //! coefficients more than three cosets give. They follow from the last ones of its factors.
 
-use crate::key::op;
+use crate::key::{op, FIRST};
 use crate::polynomial::{invert, powers};
-use crate::secret::Secret;
-use crate::{PlonkBackend, Request, Result};
+use crate::work::Work;
+use crate::{PlonkBackend, Result};
 use ark_ff::{FftField, Field};
-use std::marker::PhantomData;
-use tandem_ops::{memory, Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, Pending, VecOps};
+use tandem_ops::{Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, PlonkRows, VecOps};
 
 /// Cosets of the domain that the quotient is computed on.
 pub(crate) const COSETS: usize = 3;
 /// Polynomials that a coset has the values of.
-pub(crate) const COSET_VALUES: usize = 11;
+pub(crate) const COSET_VALUES: usize = 10;
 /// Coefficients that PLONK's quotient has beyond 3n.
 pub(crate) const ABOVE: usize = 6;
 
@@ -24,8 +23,8 @@ pub(crate) const ABOVE: usize = 6;
 pub(crate) struct CosetKey<C: Curve, B: PlonkBackend<C>> {
     lane: Lane,
     /// By what the domain is multiplied.
-    shift: C::Fr,
-    /// Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1, X and 1.
+    pub(crate) shift: C::Fr,
+    /// Qm, Ql, Qr, Qo, Qc, S1, S2, S3, L1 and X.
     pub(crate) values: Vec<B::Buf<Mont>>,
     /// Takes values to those at w X, for w the domain's root of unity: the next row's.
     next: B::Map,
@@ -47,7 +46,6 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     let rows = powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain);
     // Rows are fewer than 2^32.
     let next: Vec<u32> = (1..domain as u32).chain([0]).collect();
-    let one = memory::filled("load key", domain, C::mont(C::Fr::ONE))?;
     let coset = |j: usize| {
         let lane = Lane(j % backend.lanes());
         let shift = C::Fr::GENERATOR * w.pow([j as u64]);
@@ -65,7 +63,7 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
         invert(&mut l1);
         let l1: Vec<Mont> = l1.into_iter().map(|inverse| C::mont(factor * inverse)).collect();
         let x: Vec<Mont> = rows.iter().map(|row| C::mont(shift * row)).collect();
-        for of_row in [&l1, &x, &one] {
+        for of_row in [&l1, &x] {
             values.push(backend.upload(lane, of_row)?);
         }
         Ok(CosetKey { lane, shift, values, next: backend.load_map(lane, &next, domain)? })
@@ -81,24 +79,22 @@ pub(crate) struct Permuted<F> {
     pub(crate) k: [F; 2],
 }
 
-/// What a coset needs of a PLONK proof.
-pub(crate) struct Columns<'a, F> {
+/// What a coset needs of a PLONK proof. Polynomials are vectors of coefficients on the first lane.
+pub(crate) struct Columns<'a, C: Curve, B: PlonkBackend<C>> {
     /// A, B and C, with their blinding.
-    pub(crate) columns: [&'a [F]; 3],
+    pub(crate) columns: [&'a B::Buf<Mont>; 3],
     /// Z, with its blinding.
-    pub(crate) z: &'a [F],
-    pub(crate) publics: &'a Publics<F>,
-    pub(crate) permuted: Permuted<F>,
-    /// The last [`ABOVE`] coefficients of S1, S2 and S3.
-    pub(crate) sigma: &'a [Vec<F>; 3],
+    pub(crate) z: &'a B::Buf<Mont>,
+    pub(crate) publics: &'a Publics<C, B>,
+    pub(crate) permuted: Permuted<C::Fr>,
 }
 
 /// The polynomial of the public values: - sum x_i L_i.
-pub(crate) enum Publics<F> {
+pub(crate) enum Publics<C: Curve, B: PlonkBackend<C>> {
     /// So many times L1: one public value at most.
-    First(F),
-    /// Its coefficients.
-    Coefficients(Vec<Mont>),
+    First(C::Fr),
+    /// Its coefficients, on the first lane.
+    Coefficients(B::Buf<Mont>),
 }
 
 impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
@@ -107,284 +103,268 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         self.shift.pow([self.values[0].len() as u64])
     }
 
-    /// Values of a polynomial.
-    fn values(&self, backend: &B, polynomial: &[C::Fr]) -> tandem_ops::Result<B::Buf<Mont>> {
-        let (n, xn) = (self.values[0].len(), self.xn());
-        let mut folded = Secret::made("quotient", n, 0, |i| C::mont(polynomial[i]))?;
-        for (i, c) in polynomial[n..].iter().enumerate() {
-            folded[i] = C::mont(polynomial[i] + xn * c);
-        }
-        let mut values = backend.upload(self.lane, &folded)?;
-        Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
-        Ok(values)
+    /// X.
+    pub(crate) fn x(&self) -> tandem_ops::Result<&B::Buf<Mont>> {
+        self.values.get(9).ok_or_else(incomplete)
     }
 
-    /// Values of polynomials on this coset.
-    fn transformed<const N: usize>(
-        &self,
-        backend: &B,
-        polynomials: [&[C::Fr]; N],
-        request: &Request<'_>,
-    ) -> Result<[B::Buf<Mont>; N]> {
-        let transform = |p: &[C::Fr]| request.enqueue(self.lane, "coset NTT", || self.values(backend, p));
-        let values = polynomials.into_iter().map(transform).collect::<Result<Vec<_>>>()?;
-        values.try_into().map_err(|_| tandem_ops::Error::invalid("quotient", "a polynomial is missing").into())
-    }
-
-    /// Values of the polynomial of the public values.
-    fn publics(&self, backend: &B, publics: &Publics<C::Fr>, request: &Request<'_>) -> Result<B::Buf<Mont>> {
-        let publics = match publics {
-            Publics::First(factor) => {
-                let [.., l1, _, _] = &self.values[..] else { return Err(incomplete().into()) };
-                return Ok(self.vectors(backend).scaled(l1, *factor)?);
-            }
-            Publics::Coefficients(publics) => publics,
+    /// Values of a polynomial on this coset.
+    fn values(&self, work: &Work<'_, C, B>, polynomial: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        let (n, len, request) = (self.values[0].len(), polynomial.len(), work.request);
+        let mut values = request.copied(work.backend, polynomial, 0..n, self.lane)?;
+        let above = match len > n {
+            true => Some(request.copied(work.backend, polynomial, n..len, self.lane)?),
+            false => None,
         };
         request.enqueue(self.lane, "coset NTT", || {
-            let mut values = backend.upload(self.lane, publics)?;
-            Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
+            if let Some(above) = above {
+                VecOps::<C>::add_scaled(work.backend, &mut values, 0, 1, &above, C::mont(self.xn()))?;
+            }
+            Ntt::<C>::ntt(work.backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
             Ok(values)
         })
     }
 
+    /// Values of A, B and C.
+    fn columns(&self, work: &Work<'_, C, B>, [a, b, c]: [&B::Buf<Mont>; 3]) -> Result<[B::Buf<Mont>; 3]> {
+        Ok([self.values(work, a)?, self.values(work, b)?, self.values(work, c)?])
+    }
+
     /// Values of Z, and of Z at w X.
-    fn product(&self, backend: &B, z: &[C::Fr], request: &Request<'_>) -> Result<[B::Buf<Mont>; 2]> {
-        let [own] = self.transformed(backend, [z], request)?;
-        let next = request.enqueue(self.lane, "next rows", || {
-            let mut next = backend.alloc(self.lane, own.len())?;
-            backend.gather(&self.next, &own, &mut next)?;
+    fn product(&self, work: &Work<'_, C, B>, z: &B::Buf<Mont>) -> Result<[B::Buf<Mont>; 2]> {
+        let own = self.values(work, z)?;
+        let next = work.request.enqueue(self.lane, "next rows", || {
+            let mut next = work.backend.alloc(self.lane, own.len())?;
+            work.backend.gather(&self.next, &own, &mut next)?;
             Ok(next)
         })?;
         Ok([own, next])
     }
 
-    fn vectors<'a>(&self, backend: &'a B) -> Vectors<'a, C, B> {
-        Vectors { backend, lane: self.lane, n: self.values[0].len(), of: PhantomData }
-    }
-
     /// Qm a b + Ql a + Qr b + Qo c + Qc + PI
     fn gates(
         &self,
-        backend: &B,
-        [a, b, c]: &[B::Buf<Mont>; 3],
-        publics: B::Buf<Mont>,
-    ) -> tandem_ops::Result<B::Buf<Mont>> {
-        let [qm, ql, qr, qo, qc, ..] = &self.values[..] else { return Err(incomplete()) };
-        let v = self.vectors(backend);
-        let mut sum = v.product(&[a, b, qm])?;
-        for (column, selector) in [(a, ql), (b, qr), (c, qo)] {
-            v.add_product(&mut sum, column, selector)?;
-        }
-        VecOps::<C>::add(backend, &mut sum, qc)?;
-        VecOps::<C>::add(backend, &mut sum, &publics)?;
-        Ok(sum)
+        work: &Work<'_, C, B>,
+        columns: &[B::Buf<Mont>; 3],
+        publics: &Publics<C, B>,
+    ) -> Result<B::Buf<Mont>> {
+        let [qm, ql, qr, qo, qc, _, _, _, l1, _] = &self.values[..] else { return Err(incomplete().into()) };
+        let coefficients = match publics {
+            Publics::First(_) => None,
+            Publics::Coefficients(publics) => Some(self.values(work, publics)?),
+        };
+        work.request.enqueue(self.lane, "quotient", || {
+            let mut sum = PlonkRows::<C>::gate_rows(work.backend, columns.each_ref(), [qm, ql, qr, qo, qc])?;
+            match (publics, &coefficients) {
+                (Publics::First(factor), _) => {
+                    VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, l1, C::mont(*factor))?;
+                }
+                (_, Some(publics)) => VecOps::<C>::add(work.backend, &mut sum, publics)?,
+                (_, None) => return Err(incomplete()),
+            }
+            Ok(sum)
+        })
     }
 
     /// (Z - 1) L1
-    fn first_row(&self, backend: &B, z: &B::Buf<Mont>) -> tandem_ops::Result<B::Buf<Mont>> {
-        let [.., l1, _, one] = &self.values[..] else { return Err(incomplete()) };
-        let mut first = self.vectors(backend).product(&[z])?;
-        VecOps::<C>::sub(backend, &mut first, one)?;
-        VecOps::<C>::mul(backend, &mut first, l1)?;
-        Ok(first)
+    fn first_row(&self, work: &Work<'_, C, B>, z: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        let [_, _, _, _, _, _, _, _, l1, _] = &self.values[..] else { return Err(incomplete().into()) };
+        work.request.enqueue(self.lane, "quotient", || {
+            let mut first = work.backend.copy(z, 0..z.len(), self.lane)?;
+            VecOps::<C>::mul_sub(work.backend, &mut first, l1, l1)?;
+            Ok(first)
+        })
     }
 
     /// (a + beta X + gamma)(b + beta k1 X + gamma)(c + beta k2 X + gamma) Z
     /// - (a + beta S1 + gamma)(b + beta S2 + gamma)(c + beta S3 + gamma) Z(w X)
     fn permutation(
         &self,
-        backend: &B,
-        [a, b, c]: &[B::Buf<Mont>; 3],
-        [z, zw]: [B::Buf<Mont>; 2],
+        work: &Work<'_, C, B>,
+        columns: &[B::Buf<Mont>; 3],
+        [z, zw]: &[B::Buf<Mont>; 2],
         at: &Permuted<C::Fr>,
-    ) -> tandem_ops::Result<B::Buf<Mont>> {
-        let [_, _, _, _, _, s1, s2, s3, _, x, one] = &self.values[..] else { return Err(incomplete()) };
-        let v = self.vectors(backend);
-        let gamma = v.scaled(one, at.gamma)?;
-        let times = |mut product: B::Buf<Mont>, places: [&B::Buf<Mont>; 3], k: [C::Fr; 3]| {
-            for ((column, place), k) in [a, b, c].into_iter().zip(places).zip(k) {
-                let mut term = v.scaled(place, at.beta * k)?;
-                VecOps::<C>::add(backend, &mut term, column)?;
-                VecOps::<C>::add(backend, &mut term, &gamma)?;
-                VecOps::<C>::mul(backend, &mut product, &term)?;
-            }
-            Ok(product)
-        };
+    ) -> Result<B::Buf<Mont>> {
+        let [_, _, _, _, _, s1, s2, s3, _, x] = &self.values[..] else { return Err(incomplete().into()) };
+        let (backend, columns) = (work.backend, columns.each_ref());
         let [k1, k2] = at.k;
-        let mut sum = times(z, [x, x, x], [C::Fr::ONE, k1, k2])?;
-        let next = times(zw, [s1, s2, s3], [C::Fr::ONE; 3])?;
-        VecOps::<C>::sub(backend, &mut sum, &next)?;
-        Ok(sum)
+        let (beta, gamma) = (C::mont(at.beta), C::mont(at.gamma));
+        let factors = [at.beta, at.beta * k1, at.beta * k2].map(C::mont);
+        work.request.enqueue(self.lane, "quotient", || {
+            let mut next = PlonkRows::<C>::permuted_rows(backend, columns, [s1, s2, s3], [beta; 3], gamma)?;
+            VecOps::<C>::mul(backend, &mut next, zw)?;
+            let mut sum = PlonkRows::<C>::permuted_rows(backend, columns, [x; 3], factors, gamma)?;
+            VecOps::<C>::mul_sub(backend, &mut sum, z, &next)?;
+            Ok(sum)
+        })
     }
 
-    /// The coefficients of the remainder of `sum` / Z_H by X^n - (g w^j)^n.
-    fn remainder(&self, backend: &B, mut sum: B::Buf<Mont>, request: &Request<'_>) -> Result<B::Buf<Mont>> {
-        request.enqueue(self.lane, "inverse coset NTT", || {
+    /// The coefficients of the remainder of `sum` / Z_H by X^n - (g w^j)^n, on the first lane.
+    fn remainder(&self, work: &Work<'_, C, B>, mut sum: B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+        work.request.enqueue(self.lane, "inverse coset NTT", || {
             // Z_H is no zero: g^n is no power of i, as g is no power of w.
             let zh = self.xn() - C::Fr::ONE;
-            VecOps::<C>::scale(backend, &mut sum, C::mont(zh.inverse().unwrap_or(C::Fr::ONE)))?;
-            Ntt::<C>::ntt(backend, &mut sum, op(Direction::Inverse, Coset::Shift(C::mont(self.shift))))
+            VecOps::<C>::scale(work.backend, &mut sum, C::mont(zh.inverse().unwrap_or(C::Fr::ONE)))?;
+            Ntt::<C>::ntt(work.backend, &mut sum, op(Direction::Inverse, Coset::Shift(C::mont(self.shift))))
         })?;
-        Ok(sum)
+        match self.lane == FIRST {
+            true => Ok(sum),
+            false => work.request.copied(work.backend, &sum, 0..sum.len(), FIRST),
+        }
     }
 }
 
-fn incomplete() -> tandem_ops::Error {
+pub(crate) fn incomplete() -> tandem_ops::Error {
     tandem_ops::Error::invalid("quotient", "a coset without its polynomials")
 }
 
-/// Vectors of `n` elements on a lane.
-struct Vectors<'a, C: Curve, B: PlonkBackend<C>> {
-    backend: &'a B,
-    lane: Lane,
-    n: usize,
-    of: PhantomData<C>,
+/// PLONK's quotient.
+pub(crate) struct Quotient<C: Curve, B: PlonkBackend<C>> {
+    /// Its first 3n coefficients, in parts of n.
+    pub(crate) parts: Vec<B::Buf<Mont>>,
+    /// The coefficients that follow.
+    pub(crate) above: [C::Fr; ABOVE],
 }
 
-impl<C: Curve, B: PlonkBackend<C>> Vectors<'_, C, B> {
-    fn scaled(&self, of: &B::Buf<Mont>, k: C::Fr) -> tandem_ops::Result<B::Buf<Mont>> {
-        let mut copy = self.backend.copy(of, 0..self.n, self.lane)?;
-        VecOps::<C>::scale(self.backend, &mut copy, C::mont(k))?;
-        Ok(copy)
-    }
-
-    fn product(&self, factors: &[&B::Buf<Mont>]) -> tandem_ops::Result<B::Buf<Mont>> {
-        let mut product = self.backend.copy(factors[0], 0..self.n, self.lane)?;
-        for factor in &factors[1..] {
-            VecOps::<C>::mul(self.backend, &mut product, factor)?;
-        }
-        Ok(product)
-    }
-
-    fn add_product(&self, sum: &mut B::Buf<Mont>, a: &B::Buf<Mont>, b: &B::Buf<Mont>) -> tandem_ops::Result<()> {
-        let product = self.product(&[a, b])?;
-        VecOps::<C>::add(self.backend, sum, &product)
-    }
-}
-
-/// The 3n + 6 coefficients of PLONK's quotient.
+/// PLONK's quotient of these columns.
 pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
-    backend: &B,
-    cosets: &[CosetKey<C, B>],
-    of: &Columns<'_, C::Fr>,
+    work: &Work<'_, C, B>,
+    of: &Columns<'_, C, B>,
     alpha: C::Fr,
-    request: &Request<'_>,
-) -> Result<Secret<C::Fr>> {
-    let mut remainders = Vec::with_capacity(cosets.len());
-    for coset in cosets {
-        let columns = coset.transformed(backend, of.columns, request)?;
-        let product = coset.product(backend, of.z, request)?;
-        let publics = coset.publics(backend, of.publics, request)?;
-        let sum = request.enqueue(coset.lane, "quotient", || {
-            let mut sum = coset.gates(backend, &columns, publics)?;
-            let mut first = coset.first_row(backend, &product[0])?;
-            VecOps::<C>::scale(backend, &mut first, C::mont(alpha.square()))?;
-            VecOps::<C>::add(backend, &mut sum, &first)?;
-            drop(first);
-            let mut permutation = coset.permutation(backend, &columns, product, &of.permuted)?;
-            VecOps::<C>::scale(backend, &mut permutation, C::mont(alpha))?;
-            VecOps::<C>::add(backend, &mut sum, &permutation)?;
-            Ok(sum)
+) -> Result<Quotient<C, B>> {
+    let last = last(work, of)?;
+    let mut remainders = Vec::with_capacity(COSETS);
+    for coset in &work.key.cosets {
+        let columns = coset.columns(work, of.columns)?;
+        let product = coset.product(work, of.z)?;
+        let mut sum = coset.gates(work, &columns, of.publics)?;
+        let first = coset.first_row(work, &product[0])?;
+        let permutation = coset.permutation(work, &columns, &product, &of.permuted)?;
+        work.request.enqueue(coset.lane, "quotient", || {
+            VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, &first, C::mont(alpha.square()))?;
+            VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, &permutation, C::mont(alpha))
         })?;
-        remainders.push(backend.download(&coset.remainder(backend, sum, request)?)?);
+        remainders.push(coset.remainder(work, sum)?);
     }
-    assembled(cosets, remainders, &above::<C>(of, alpha), request)
+    let above = above::<C, B>(of, work.key, last()?, alpha);
+    Ok(Quotient { parts: assembled(work, &work.key.cosets, remainders, &above)?, above })
+}
+
+/// The last coefficients of a polynomial, the last one first.
+type Last<F> = [F; ABOVE];
+
+/// Enqueues the download of the last coefficients of A, B, C and Z, and gives what waits for them.
+fn last<'a, C: Curve, B: PlonkBackend<C>>(
+    work: &'a Work<'_, C, B>,
+    of: &Columns<'_, C, B>,
+) -> Result<impl FnOnce() -> Result<[Last<C::Fr>; 4]> + 'a> {
+    let [a, b, c] = of.columns;
+    let download = |p: &B::Buf<Mont>| {
+        let end = work.backend.copy(p, p.len() - ABOVE..p.len(), FIRST)?;
+        work.backend.download(&end)
+    };
+    let pending = [download(a)?, download(b)?, download(c)?, download(of.z)?];
+    Ok(move || {
+        let mut all = [[C::Fr::ONE; ABOVE]; 4];
+        for (to, pending) in all.iter_mut().zip(pending) {
+            let end = zeroize::Zeroizing::new(pending.wait()?);
+            to.iter_mut().zip(end.iter().rev()).for_each(|(to, c)| *to = C::from_mont(*c));
+        }
+        Ok(all)
+    })
 }
 
 /// The last coefficients of PLONK's quotient T, X^3n to X^(3n + 5): those of T Z_H from X^4n on, which the permutation alone reaches. The last
 /// coefficients of a product follow from its factors' last ones.
-fn above<C: Curve>(of: &Columns<'_, C::Fr>, alpha: C::Fr) -> Vec<C::Fr> {
-    let last = |p: &[C::Fr]| -> [C::Fr; ABOVE] { std::array::from_fn(|i| p[p.len() - 1 - i]) };
-    let times = |a: [C::Fr; ABOVE], b: [C::Fr; ABOVE]| -> [C::Fr; ABOVE] {
+fn above<C: Curve, B: PlonkBackend<C>>(
+    of: &Columns<'_, C, B>,
+    key: &crate::key::Core<C, B>,
+    [a, b, c, z]: [Last<C::Fr>; 4],
+    alpha: C::Fr,
+) -> [C::Fr; ABOVE] {
+    let times = |a: Last<C::Fr>, b: Last<C::Fr>| -> Last<C::Fr> {
         std::array::from_fn(|i| (0..=i).map(|k| a[k] * b[i - k]).sum())
     };
-    let columns = of.columns.map(last);
-    let z = last(of.z);
     // Columns have n + 2 coefficients and Z has n + 3: neither beta X nor gamma is among the last ones of n >= 8.
-    let row = columns.into_iter().fold(z, times);
+    let row = [a, b, c].into_iter().fold(z, times);
     let n = of.z.len() - 3;
-    let w = C::root_of_unity(n.ilog2()).unwrap_or(C::Fr::ONE);
+    let w = key.root();
     // w^n is 1.
-    let next: [C::Fr; ABOVE] = std::array::from_fn(|i| z[i] * w.pow([(n + 2 - i) as u64]));
-    let with_sigma = |mut column: [C::Fr; ABOVE], sigma: &[C::Fr]| {
+    let next: Last<C::Fr> = std::array::from_fn(|i| z[i] * w.pow([(n + 2 - i) as u64]));
+    let with_sigma = |mut column: Last<C::Fr>, sigma: &[C::Fr]| {
         // S has n coefficients: two fewer.
         column[2..].iter_mut().zip(sigma.iter().rev()).for_each(|(c, s)| *c += of.permuted.beta * s);
         column
     };
-    let moved = columns.into_iter().zip(of.sigma).map(|(c, s)| with_sigma(c, s)).fold(next, times);
-    (0..ABOVE).rev().map(|i| alpha * (row[i] - moved[i])).collect()
+    let moved = [a, b, c].into_iter().zip(&key.last).map(|(c, s)| with_sigma(c, s)).fold(next, times);
+    std::array::from_fn(|i| alpha * (row[ABOVE - 1 - i] - moved[ABOVE - 1 - i]))
 }
 
-/// The 2n coefficients of what the gates say over Z_H: FFLONK's T0. Its columns have n coefficients.
+/// The 2n coefficients of what the gates say over Z_H, in parts of n: FFLONK's T0. Its columns have n coefficients.
 pub(crate) fn quotient_of_gates<C: Curve, B: PlonkBackend<C>>(
-    backend: &B,
-    cosets: &[CosetKey<C, B>],
-    columns: [&[C::Fr]; 3],
-    publics: &Publics<C::Fr>,
-    request: &Request<'_>,
-) -> Result<Secret<C::Fr>> {
-    let cosets = &cosets[..2];
+    work: &Work<'_, C, B>,
+    columns: [&B::Buf<Mont>; 3],
+    publics: &Publics<C, B>,
+) -> Result<Vec<B::Buf<Mont>>> {
+    let cosets = &work.key.cosets[..2];
     let mut remainders = Vec::with_capacity(cosets.len());
     for coset in cosets {
-        let columns = coset.transformed(backend, columns, request)?;
-        let publics = coset.publics(backend, publics, request)?;
-        let sum = request.enqueue(coset.lane, "quotient", || coset.gates(backend, &columns, publics))?;
-        remainders.push(backend.download(&coset.remainder(backend, sum, request)?)?);
+        let columns = coset.columns(work, columns)?;
+        let sum = coset.gates(work, &columns, publics)?;
+        remainders.push(coset.remainder(work, sum)?);
     }
-    assembled(cosets, remainders, &[], request)
+    assembled(work, cosets, remainders, &[])
 }
 
-/// The coefficients, 2n of (Z - 1) L1 over Z_H and 3n of what the permutation says over Z_H: FFLONK's T1 and T2.
+/// The coefficients in parts of n, two of (Z - 1) L1 over Z_H and three of what the permutation says over Z_H: FFLONK's T1 and T2.
 pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
-    backend: &B,
-    cosets: &[CosetKey<C, B>],
-    columns: [&[C::Fr]; 3],
-    z: &[C::Fr],
+    work: &Work<'_, C, B>,
+    columns: [&B::Buf<Mont>; 3],
+    z: &B::Buf<Mont>,
     permuted: &Permuted<C::Fr>,
-    request: &Request<'_>,
-) -> Result<[Secret<C::Fr>; 2]> {
+) -> Result<[Vec<B::Buf<Mont>>; 2]> {
+    let cosets = &work.key.cosets;
     let (mut first, mut second) = (Vec::with_capacity(cosets.len()), Vec::with_capacity(cosets.len()));
     for (number, coset) in cosets.iter().enumerate() {
-        let columns = coset.transformed(backend, columns, request)?;
-        let product = coset.product(backend, z, request)?;
+        let columns = coset.columns(work, columns)?;
+        let product = coset.product(work, z)?;
         if number < 2 {
-            let row = request.enqueue(coset.lane, "quotient", || coset.first_row(backend, &product[0]))?;
-            first.push(backend.download(&coset.remainder(backend, row, request)?)?);
+            let row = coset.first_row(work, &product[0])?;
+            first.push(coset.remainder(work, row)?);
         }
-        let sum =
-            request.enqueue(coset.lane, "quotient", || coset.permutation(backend, &columns, product, permuted))?;
-        second.push(backend.download(&coset.remainder(backend, sum, request)?)?);
+        let sum = coset.permutation(work, &columns, &product, permuted)?;
+        second.push(coset.remainder(work, sum)?);
     }
-    Ok([assembled(&cosets[..2], first, &[], request)?, assembled(cosets, second, &[], request)?])
+    Ok([assembled(work, &cosets[..2], first, &[])?, assembled(work, cosets, second, &[])?])
 }
 
-/// The coefficients of a polynomial, n for each coset, from its remainders there and those that it has `above` these.
+/// The coefficients of a polynomial in parts of n, one for each coset, from its remainders there and those that it has `above` these.
 fn assembled<C: Curve, B: PlonkBackend<C>>(
+    work: &Work<'_, C, B>,
     cosets: &[CosetKey<C, B>],
-    pending: Vec<Pending<Vec<Mont>>>,
+    mut remainders: Vec<B::Buf<Mont>>,
     above: &[C::Fr],
-    request: &Request<'_>,
-) -> Result<Secret<C::Fr>> {
-    let mut remainders = Vec::with_capacity(pending.len());
-    for part in pending {
-        request.check()?;
-        remainders.push(Secret::new(part.wait()?));
-    }
-    let (n, m) = (cosets[0].values[0].len(), cosets.len());
+) -> Result<Vec<B::Buf<Mont>>> {
+    let n = work.key.shape.domain;
     // With T = T_0 + T_1 X^n + .. + T_(m-1) X^((m-1)n) + above X^mn the remainder of a coset on which X^n is c is the sum of T_k c^k and above c^m.
     let constants: Vec<C::Fr> = cosets.iter().map(CosetKey::xn).collect();
-    for (remainder, c) in remainders.iter_mut().zip(&constants) {
-        let high = c.pow([m as u64]);
-        remainder.iter_mut().zip(above).for_each(|(r, a)| *r = C::mont(C::from_mont(*r) - high * a));
-    }
     let factors = interpolation(&constants);
-    let coefficient = |at: usize| -> C::Fr {
-        let (k, i) = (at / n, at % n);
-        remainders.iter().zip(&factors).map(|(r, of)| C::from_mont(r[i]) * of[k]).sum()
-    };
-    let mut coefficients = Secret::made("quotient", m * n, above.len(), coefficient)?;
-    coefficients.extend_from_slice(above);
-    Ok(coefficients)
+    work.request.enqueue(FIRST, "quotient", || {
+        for (remainder, c) in remainders.iter_mut().zip(&constants) {
+            let high = c.pow([constants.len() as u64]);
+            let above: Vec<C::Fr> = above.iter().map(|a| -high * a).collect();
+            work.add_few(remainder, 0, &above)?;
+        }
+        let mut parts = Vec::with_capacity(cosets.len());
+        for k in 0..cosets.len() {
+            let mut part = work.zeros(n)?;
+            for (remainder, of) in remainders.iter().zip(&factors) {
+                work.add(&mut part, remainder, of[k])?;
+            }
+            parts.push(part);
+        }
+        Ok(parts)
+    })
 }
 
 /// For each point the coefficients of the polynomial that is 1 there and 0 at the others.

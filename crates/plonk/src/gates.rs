@@ -14,7 +14,7 @@ use tandem_proof::Progress;
 use zeroize::Zeroize;
 
 /// A signal that the circuit does not have: the first factor times the first signal plus the second times the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Zeroize)]
 #[repr(C)]
 pub struct Addition {
     /// The signals that are added.

@@ -1,10 +1,11 @@
 //! Keys: as a file holds them, and resident on a backend.
 
+use crate::additions::Additions;
 use crate::check::check_single_points;
-use crate::coset::{cosets, CosetKey, ABOVE, COSETS, COSET_VALUES};
+use crate::coset::{cosets, incomplete, CosetKey, ABOVE, COSETS, COSET_VALUES};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
 use crate::{Error, PlonkBackend, Result, P1, P2};
-use rayon::prelude::*;
+use ark_ff::Field;
 use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
 
 /// What a verifier needs.
@@ -112,8 +113,6 @@ pub(crate) fn check_signals(
 pub struct ProvingKey<C: Curve, B: PlonkBackend<C>> {
     pub(crate) core: Core<C, B>,
     pub(crate) verifying: VerifyingKey<C>,
-    /// Coefficients of S1 and S2.
-    pub(crate) permutation: [Vec<C::Fr>; 2],
 }
 
 /// What keys of PLONK and FFLONK have in common.
@@ -121,14 +120,14 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) shape: Shape,
     /// What takes the domain to the cosets of the second and the third column.
     pub(crate) k: [C::Fr; 2],
-    pub(crate) additions: Vec<Addition>,
-    pub(crate) maps: [Vec<u32>; 3],
-    /// Values of S1, S2 and S3 on the domain.
-    pub(crate) sigma: [Vec<C::Fr>; 3],
+    pub(crate) additions: Additions,
+    /// The signal in each row's columns; behind the gates signal 0, which is zero.
+    pub(crate) maps: [B::Map; 3],
+    /// Values of S1, S2 and S3 on the domain, on the first lane.
+    pub(crate) sigma: [B::Buf<Mont>; 3],
     /// The last [`ABOVE`] coefficients of S1, S2 and S3.
     pub(crate) last: [Vec<C::Fr>; 3],
-    /// Powers of tau that there are, and the powers, split over the lanes.
-    pub(crate) powers: usize,
+    /// The powers of tau, split over the lanes.
     pub(crate) sums: SplitMsm<C::G1, B>,
     /// Coefficients of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3 on the first lane.
     pub(crate) polynomials: Vec<B::Buf<Mont>>,
@@ -146,18 +145,24 @@ pub(crate) fn uses(proofs: u64, sums: u64) -> u64 {
     }
 }
 
-/// Polynomials that a key has the coefficients of on the device.
+/// The lane that has the polynomials.
+pub(crate) const FIRST: Lane = Lane(0);
+
+/// Polynomials that a key has the coefficients of on the device, and columns of the permutation.
 const POLYNOMIALS: usize = 8;
+const COLUMNS: usize = 3;
 
 /// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
-/// polynomials, their values on cosets and a map of the rows for each coset, and powers of tau.
+/// polynomials, the permutation's values on the domain, the values of all on cosets, maps of the columns and for each coset one of the
+/// rows, and powers of tau.
 pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
     bytes_with_powers::<C>(domain, powers(domain))
 }
 
 /// As [`device_bytes`], for so many powers of tau.
 pub(crate) fn bytes_with_powers<C: Curve>(domain: usize, powers: usize) -> u64 {
-    let vectors = (POLYNOMIALS + COSETS * COSET_VALUES) * size_of::<Mont>() + COSETS * size_of::<u32>();
+    let vectors = POLYNOMIALS + COLUMNS + COSETS * COSET_VALUES;
+    let vectors = vectors * size_of::<Mont>() + (COLUMNS + COSETS) * size_of::<u32>();
     (domain as u64)
         .saturating_mul(vectors as u64)
         .saturating_add((powers as u64).saturating_mul(size_of::<P1<C>>() as u64))
@@ -170,18 +175,7 @@ pub(crate) fn op(direction: Direction, coset: Coset) -> NttOp {
     NttOp { direction, coset, input: NATURAL.0, output: NATURAL.1 }
 }
 
-/// Elements as arkworks has them.
-pub(crate) fn elements<C: Curve>(of: Unaligned<'_, Mont>) -> Result<Vec<C::Fr>> {
-    let mut elements = memory::reserve("load key", of.len())?;
-    (0..of.len())
-        .into_par_iter()
-        .with_min_len(1 << 12)
-        .map(|i| C::from_mont(of.get(i)))
-        .collect_into_vec(&mut elements);
-    Ok(elements)
-}
-
-fn copied<T: tandem_ops::Wire>(of: Unaligned<'_, T>) -> Result<Vec<T>> {
+fn copied(of: Unaligned<'_, Mont>) -> tandem_ops::Result<Vec<Mont>> {
     let mut values = memory::reserve("load key", of.len())?;
     values.extend(of.iter());
     Ok(values)
@@ -203,8 +197,7 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
         let sums = uses(proofs, 9);
         let (sizes, signals) = ((view.shape, view.verifying.k), (view.additions, &view.maps));
         let core = Core::load(backend, sizes, signals, &polynomials, view.powers, sums)?;
-        let permutation = [elements::<C>(view.permutation[0])?, elements::<C>(view.permutation[1])?];
-        Ok(Self { core, verifying: view.verifying.clone(), permutation })
+        Ok(Self { core, verifying: view.verifying.clone() })
     }
 
     /// Its sizes.
@@ -226,39 +219,47 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         powers: Unaligned<'_, P1<C>>,
         sums: u64,
     ) -> Result<Self> {
-        let lane = Lane(0);
         let last = |number: usize| -> Vec<C::Fr> {
             polynomials[5 + number].iter().skip(shape.domain - ABOVE).map(C::from_mont).collect()
         };
         let last = [last(0), last(1), last(2)];
         let upload = |coefficients: &Unaligned<'_, Mont>| match coefficients.aligned() {
-            Some(values) => backend.upload(lane, values),
-            None => backend.upload(lane, &copied_ops(*coefficients)?),
+            Some(values) => backend.upload(FIRST, values),
+            None => backend.upload(FIRST, &copied(*coefficients)?),
         };
         let polynomials: Vec<B::Buf<Mont>> = polynomials.iter().map(upload).collect::<tandem_ops::Result<_>>()?;
-        let sigma = |number: usize| -> Result<Vec<C::Fr>> {
-            let mut values = backend.copy(&polynomials[5 + number], 0..shape.domain, lane)?;
+        let sigma = |number: usize| -> Result<B::Buf<Mont>> {
+            let mut values = backend.copy(&polynomials[5 + number], 0..shape.domain, FIRST)?;
             Ntt::<C>::ntt(backend, &mut values, op(Direction::Forward, Coset::Subgroup))?;
-            let values = backend.download(&values)?.wait()?;
-            elements::<C>(values.as_slice().into())
+            Ok(values)
         };
         let sigma = [sigma(0)?, sigma(1)?, sigma(2)?];
+        let additions = Additions::new(additions, shape.variables)?;
+        let map = |number: usize| -> Result<B::Map> {
+            let mut map = memory::filled("load key", shape.domain, 0)?;
+            map.iter_mut().zip(maps[number].iter()).for_each(|(to, signal)| *to = additions.number(signal));
+            Ok(backend.load_map(FIRST, &map, shape.signals())?)
+        };
+        let maps = [map(0)?, map(1)?, map(2)?];
         let cosets = cosets(backend, shape.domain, &polynomials)?;
         // What is left of the memory may go to tables of multiples.
         backend.synchronize()?;
         let lanes = Msm::<C::G1>::msm_lanes(backend, powers.len());
         let split = SplitMsm::load(backend, lanes, powers, sums)?;
         backend.synchronize()?;
-        let maps = [copied(maps[0])?, copied(maps[1])?, copied(maps[2])?];
-        let (additions, powers) = (copied(additions)?, powers.len());
-        Ok(Self { shape, k, additions, maps, sigma, last, powers, sums: split, polynomials, cosets })
+        Ok(Self { shape, k, additions, maps, sigma, last, sums: split, polynomials, cosets })
     }
-}
 
-fn copied_ops(of: Unaligned<'_, Mont>) -> tandem_ops::Result<Vec<Mont>> {
-    let mut values = memory::reserve("load key", of.len())?;
-    values.extend(of.iter());
-    Ok(values)
+    /// The domain's root of unity.
+    pub(crate) fn root(&self) -> C::Fr {
+        C::root_of_unity(self.shape.domain.ilog2()).unwrap_or(C::Fr::ONE)
+    }
+
+    /// A vector on the first lane that holds the rows' roots of unity once it is multiplied by the factor beside it: X on the first coset.
+    pub(crate) fn rows(&self) -> Result<(&B::Buf<Mont>, C::Fr)> {
+        let first = self.cosets.first().ok_or_else(incomplete)?;
+        Ok((first.x()?, first.shift.inverse().unwrap_or(C::Fr::ONE)))
+    }
 }
 
 #[cfg(test)]
@@ -273,9 +274,10 @@ mod tests {
             let key = owned(&Random::<C>::new(constraints, 1, 30));
             let view = key.view().unwrap();
             let loaded = ProvingKey::load(&Cpu::new(lanes), &view, 1).unwrap();
-            let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values).chain(&loaded.core.polynomials);
+            let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values);
+            let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
-            let maps = COSETS * 4 * view.shape.domain;
+            let maps = (COLUMNS + COSETS) * 4 * view.shape.domain;
             let bytes = (vectors + maps + view.powers.as_bytes().len()) as u64;
             assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
         }

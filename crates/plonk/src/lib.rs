@@ -6,6 +6,7 @@
 //! other's proofs.
 #![forbid(unsafe_code)]
 
+mod additions;
 mod blinding;
 mod check;
 mod coset;
@@ -15,10 +16,10 @@ mod key;
 mod polynomial;
 mod prove;
 mod rounds;
-mod secret;
 pub mod setup;
 mod transcript;
 mod verify;
+mod work;
 
 pub use blinding::Blinding;
 pub use gates::{Addition, Gates, Shape};
@@ -27,7 +28,7 @@ pub use prove::{prove_verified, Made, Proof};
 pub use tandem_proof::{Error, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
 
-use tandem_ops::{Backend, Curve, Gather, Group, Msm, Ntt, VecOps};
+use tandem_ops::{Backend, BatchInverse, Curve, Gather, Group, Msm, Ntt, PlonkRows, Scan, VecOps};
 
 /// A point of G1 on the wire.
 pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
@@ -35,9 +36,15 @@ pub type P1<C> = <<C as Curve>::G1 as Group>::Point;
 pub type P2<C> = <<C as Curve>::G2 as Group>::Point;
 
 /// Everything that a PLONK proof over `C` asks of a backend.
-pub trait PlonkBackend<C: Curve>: Backend + Gather + Ntt<C> + VecOps<C> + Msm<C::G1> {}
+pub trait PlonkBackend<C: Curve>:
+    Backend + Gather + Ntt<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
+{
+}
 
-impl<C: Curve, B> PlonkBackend<C> for B where B: Backend + Gather + Ntt<C> + VecOps<C> + Msm<C::G1> {}
+impl<C: Curve, B> PlonkBackend<C> for B where
+    B: Backend + Gather + Ntt<C> + VecOps<C> + PlonkRows<C> + BatchInverse<C> + Scan<C> + Msm<C::G1>
+{
+}
 
 #[cfg(test)]
 extern crate self as tandem_plonk;

@@ -1,6 +1,7 @@
 //! The proof.
 
-use crate::rounds::Rounds;
+use crate::rounds;
+use crate::work::Work;
 use crate::{Blinding, HostSpan, PlonkBackend, PreparedKey, ProvingKey, Request, Result, Witness, P1};
 use std::time::Instant;
 use tandem_ops::{Canonical, Curve};
@@ -66,7 +67,8 @@ pub fn prove_verified<C: Curve, B: PlonkBackend<C>>(
         }
         request.check()?;
         let mut host = Vec::new();
-        let proof = Rounds::new(backend, &key.core, blinding, request, &mut host).prove(key, witness)?;
+        let mut work = Work { backend, key: &key.core, blinding, request, host: &mut host };
+        let proof = rounds::proof(&mut work, key, witness)?;
         backend.synchronize()?;
         let publics = &witness.values()[1..=key.shape().publics];
         let verdict = HostSpan::of(&mut host, "verify", || verifier.verify(publics, &proof));

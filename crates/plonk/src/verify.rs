@@ -1,7 +1,7 @@
 //! Verification of proofs.
 
 use crate::check::check_single_points;
-use crate::rounds::lagrange;
+use crate::polynomial::lagrange;
 use crate::transcript::Transcript;
 use crate::{Error, Proof, Refusal, Result, VerifyingKey, P1};
 use ark_ec::pairing::Pairing;

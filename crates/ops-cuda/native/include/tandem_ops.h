@@ -57,6 +57,8 @@ typedef struct tandem_scalar {
 #define TANDEM_VECTOR_TO_CANONICAL 5
 /// out = a, an integer, in Montgomery form
 #define TANDEM_VECTOR_TO_MONT 6
+/// Every `step`-th element: out[i * step] = a[i * step] + k * b[i]
+#define TANDEM_VECTOR_ADD_SCALED 7
 
 /// One operation on vectors of n elements in Montgomery form, except where it says otherwise. `out` may be any of the
 /// inputs. What the operation does not name may be null.
@@ -67,10 +69,36 @@ typedef struct tandem_vector_args {
     const tandem_scalar* c;
     tandem_scalar k;
     uint64_t n;
+    /// Of the operations that name it; at least 1.
+    uint64_t step;
     uint32_t op;
 } tandem_vector_args;
 
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_vector, tandem_vector_args);
+
+// ---- plonk_rows: what the gates and the permutation of PLONK say, row by row
+
+/// out = qm a b + ql a + qr b + qo c + qc on n rows, for columns a, b and c and selectors qm, ql, qr, qo and qc. `out` is none of them.
+typedef struct tandem_gate_rows_args {
+    tandem_scalar* out;
+    const tandem_scalar* columns[3];
+    const tandem_scalar* selectors[5];
+    uint64_t n;
+} tandem_gate_rows_args;
+
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_gate_rows, tandem_gate_rows_args);
+
+/// out = the product of columns[j] + factors[j] places[j] + gamma over the three columns, on n rows. `out` is no column and no place.
+typedef struct tandem_permuted_rows_args {
+    tandem_scalar* out;
+    const tandem_scalar* columns[3];
+    const tandem_scalar* places[3];
+    tandem_scalar factors[3];
+    tandem_scalar gamma;
+    uint64_t n;
+} tandem_permuted_rows_args;
+
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_permuted_rows, tandem_permuted_rows_args);
 
 // ---- batch_inverse: inverses of many elements
 

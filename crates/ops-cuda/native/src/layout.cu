@@ -4,14 +4,29 @@
 static_assert(sizeof(tandem_scalar) == 32, "size of tandem_scalar");
 static_assert(offsetof(tandem_scalar, limb) == 0, "tandem_scalar.limb");
 
-static_assert(sizeof(tandem_vector_args) == 80, "size of tandem_vector_args");
+static_assert(sizeof(tandem_vector_args) == 88, "size of tandem_vector_args");
 static_assert(offsetof(tandem_vector_args, out) == 0, "tandem_vector_args.out");
 static_assert(offsetof(tandem_vector_args, a) == 8, "tandem_vector_args.a");
 static_assert(offsetof(tandem_vector_args, b) == 16, "tandem_vector_args.b");
 static_assert(offsetof(tandem_vector_args, c) == 24, "tandem_vector_args.c");
 static_assert(offsetof(tandem_vector_args, k) == 32, "tandem_vector_args.k");
 static_assert(offsetof(tandem_vector_args, n) == 64, "tandem_vector_args.n");
-static_assert(offsetof(tandem_vector_args, op) == 72, "tandem_vector_args.op");
+static_assert(offsetof(tandem_vector_args, step) == 72, "tandem_vector_args.step");
+static_assert(offsetof(tandem_vector_args, op) == 80, "tandem_vector_args.op");
+
+static_assert(sizeof(tandem_gate_rows_args) == 80, "size of tandem_gate_rows_args");
+static_assert(offsetof(tandem_gate_rows_args, out) == 0, "tandem_gate_rows_args.out");
+static_assert(offsetof(tandem_gate_rows_args, columns) == 8, "tandem_gate_rows_args.columns");
+static_assert(offsetof(tandem_gate_rows_args, selectors) == 32, "tandem_gate_rows_args.selectors");
+static_assert(offsetof(tandem_gate_rows_args, n) == 72, "tandem_gate_rows_args.n");
+
+static_assert(sizeof(tandem_permuted_rows_args) == 192, "size of tandem_permuted_rows_args");
+static_assert(offsetof(tandem_permuted_rows_args, out) == 0, "tandem_permuted_rows_args.out");
+static_assert(offsetof(tandem_permuted_rows_args, columns) == 8, "tandem_permuted_rows_args.columns");
+static_assert(offsetof(tandem_permuted_rows_args, places) == 32, "tandem_permuted_rows_args.places");
+static_assert(offsetof(tandem_permuted_rows_args, factors) == 56, "tandem_permuted_rows_args.factors");
+static_assert(offsetof(tandem_permuted_rows_args, gamma) == 152, "tandem_permuted_rows_args.gamma");
+static_assert(offsetof(tandem_permuted_rows_args, n) == 184, "tandem_permuted_rows_args.n");
 
 static_assert(sizeof(tandem_batch_inverse_args) == 24, "size of tandem_batch_inverse_args");
 static_assert(offsetof(tandem_batch_inverse_args, data) == 0, "tandem_batch_inverse_args.data");

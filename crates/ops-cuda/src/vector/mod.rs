@@ -2,6 +2,8 @@
 
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
+use tandem_cuda::ffi::tandem_stream;
+use tandem_ops::vector::check_add_scaled;
 use tandem_ops::{Buffer, Canonical, Curve, CurveId, Error, Mont, Result, VecOps, Wire};
 
 /// An operand: its address, length and lane.
@@ -14,6 +16,15 @@ struct Operand {
 fn operand<T: Wire>(buf: &CudaBuf<T>) -> Operand {
     const { assert!(size_of::<T>() == size_of::<ffi::tandem_scalar>()) };
     Operand { ptr: buf.ptr().cast().raw(), len: buf.len(), lane: buf.lane() }
+}
+
+type Launcher = unsafe extern "C" fn(*const ffi::tandem_vector_args, tandem_stream) -> i32;
+
+fn launcher<C: Curve>() -> Launcher {
+    match C::ID {
+        CurveId::Bn254 => ffi::tandem_vector_bn254,
+        CurveId::Bls12_381 => ffi::tandem_vector_bls12_381,
+    }
 }
 
 impl Cuda {
@@ -42,14 +53,11 @@ impl Cuda {
             c: at(2),
             k: ffi::tandem_scalar { limb: k.map_or([0; 4], |k| k.0) },
             n: out.len as u64,
+            step: 1,
             op: op as u32,
         };
-        let launcher = match C::ID {
-            CurveId::Bn254 => ffi::tandem_vector_bn254,
-            CurveId::Bls12_381 => ffi::tandem_vector_bls12_381,
-        };
         // SAFETY: all operands are live buffers of `n` elements on the lane whose stream this is.
-        self.lane(name, out.lane)?.launch(name, |stream| unsafe { launcher(&args, stream) })
+        self.lane(name, out.lane)?.launch(name, |stream| unsafe { launcher::<C>()(&args, stream) })
     }
 }
 
@@ -73,6 +81,27 @@ impl<C: Curve> VecOps<C> for Cuda {
     fn mul_sub(&self, a: &mut CudaBuf<Mont>, b: &CudaBuf<Mont>, c: &CudaBuf<Mont>) -> Result<()> {
         let inputs = [operand(a), operand(b), operand(c)];
         self.vector::<C>("mul_sub", ffi::TANDEM_VECTOR_MUL_SUB, operand(a), &inputs, None)
+    }
+
+    fn add_scaled(&self, a: &mut CudaBuf<Mont>, first: usize, step: usize, b: &CudaBuf<Mont>, k: Mont) -> Result<()> {
+        const OP: &str = "add_scaled";
+        check_add_scaled((a.lane(), a.len()), first, step, (b.lane(), b.len()))?;
+        if b.is_empty() {
+            return Ok(());
+        }
+        let to: *mut ffi::tandem_scalar = a.ptr().offset(first).cast().raw();
+        let args = ffi::tandem_vector_args {
+            out: to,
+            a: to.cast_const(),
+            b: operand(b).ptr.cast_const(),
+            c: std::ptr::null(),
+            k: ffi::tandem_scalar { limb: k.0 },
+            n: b.len() as u64,
+            step: step as u64,
+            op: ffi::TANDEM_VECTOR_ADD_SCALED as u32,
+        };
+        // SAFETY: `b` has `n` elements, and `a` the places of all of them from `first` on; both are live and of the lane whose stream this is.
+        self.lane(OP, a.lane())?.launch(OP, |stream| unsafe { launcher::<C>()(&args, stream) })
     }
 
     fn to_canonical(&self, a: &CudaBuf<Mont>, out: &mut CudaBuf<Canonical>) -> Result<()> {

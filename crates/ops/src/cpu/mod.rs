@@ -8,6 +8,7 @@ mod batch_inverse;
 mod gather;
 mod msm;
 mod ntt;
+mod plonk_rows;
 mod poseidon;
 mod reduce;
 mod scan;

@@ -1,6 +1,7 @@
 //! Element-wise arithmetic.
 
 use super::{equal_lengths, one_lane, Buf, Cpu};
+use crate::vector::check_add_scaled;
 use crate::{Buffer, Canonical, Curve, Mont, Result, VecOps, Wire};
 use ark_ff::PrimeField;
 use rayon::prelude::*;
@@ -43,6 +44,15 @@ impl<C: Curve> VecOps<C> for Cpu {
         a.data.par_iter_mut().with_min_len(GRAIN).zip(bc).for_each(|(a, (&b, &c))| {
             *a = C::mont(C::from_mont(*a) * C::from_mont(b) - C::from_mont(c));
         });
+        Ok(())
+    }
+
+    fn add_scaled(&self, a: &mut Buf<Mont>, first: usize, step: usize, b: &Buf<Mont>, k: Mont) -> Result<()> {
+        check_add_scaled((a.lane(), a.len()), first, step, (b.lane(), b.len()))?;
+        let k = C::from_mont(k);
+        let Some(a) = a.data.get_mut(first..) else { return Ok(()) };
+        let add = |(a, &b): (&mut [Mont], &Mont)| a[0] = C::mont(C::from_mont(a[0]) + k * C::from_mont(b));
+        a.par_chunks_mut(step).with_min_len(GRAIN).zip(&b.data).for_each(add);
         Ok(())
     }
 

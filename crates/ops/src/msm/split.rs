@@ -2,7 +2,7 @@
 //! adds up what comes back. No lane needs anything of another.
 
 use super::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars};
-use crate::{Canonical, Curve, Error, Group, Lane, Pending, Result, Timeline, Unaligned};
+use crate::{Buffer, Canonical, Curve, Error, Group, Lane, Mont, Pending, Result, Timeline, Unaligned};
 use ark_ff::AdditiveGroup;
 use std::ops::Range;
 
@@ -86,6 +86,30 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
         self.shares.iter().map(|share| backend.upload(share.lane, &scalars[share.range.clone()])).collect()
     }
 
+    /// The sum of scalars in Montgomery form that one lane has: scalar i is that of point i, and points behind the last scalar do not count.
+    /// The other lanes get copies of theirs. What of it runs beside the lanes' own order has spans in `timeline`.
+    ///
+    /// # Errors
+    /// There are more scalars than points; not enough memory; the device failed.
+    pub fn sum_of(&self, backend: &B, scalars: &B::Buf<Mont>, timeline: &Timeline) -> Result<Pending<G::Ark>> {
+        if scalars.len() > self.points {
+            return Err(Error::invalid(OP, format!("{} scalars for {} points", scalars.len(), self.points)));
+        }
+        let mut digits = Vec::with_capacity(self.shares.len());
+        for share in self.shares.iter().filter(|share| share.range.start < scalars.len()) {
+            let range = share.range.start..share.range.end.min(scalars.len());
+            let copy = match share.lane == scalars.lane() && range.len() == scalars.len() {
+                true => None,
+                false => Some(backend.copy(scalars, range, share.lane)?),
+            };
+            digits.push((share, backend.recode(&share.plan, Scalars::Mont(copy.as_ref().unwrap_or(scalars)))?));
+        }
+        let of_share = |(share, digits): &(&Share<G, B>, _)| backend.msm(&share.bases, digits, timeline);
+        let parts = digits.iter().map(of_share).collect::<Result<Vec<_>>>()?;
+        let digits: Vec<_> = digits.into_iter().map(|(_, digits)| digits).collect();
+        Ok(added(parts, digits))
+    }
+
     /// The sum, of scalars where [`SplitMsm::upload`] put them.
     ///
     /// # Errors
@@ -100,13 +124,18 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
         let digits = self.shares.iter().zip(scalars).map(of_share).collect::<Result<Vec<_>>>()?;
         let of_share = |(share, digits): (&Share<G, B>, _)| backend.msm(&share.bases, digits, &Timeline::none());
         let parts = self.shares.iter().zip(&digits).map(of_share).collect::<Result<Vec<_>>>()?;
-        Ok(Pending::new(move || {
-            let sum = parts.into_iter().try_fold(G::Ark::ZERO, |sum, part| Ok(sum + part.wait()?));
-            // Only now, or the digits' memory would be overwritten beside the end of the sum.
-            drop(digits);
-            sum
-        }))
+        Ok(added(parts, digits))
     }
+}
+
+/// The sum of what comes back from the lanes.
+fn added<S: AdditiveGroup + Send, E: Send + 'static>(parts: Vec<Pending<S>>, digits: Vec<E>) -> Pending<S> {
+    Pending::new(move || {
+        let sum = parts.into_iter().try_fold(S::ZERO, |sum, part| Ok(sum + part.wait()?));
+        // Only now, or the digits' memory would be overwritten beside the end of the sum.
+        drop(digits);
+        sum
+    })
 }
 
 #[cfg(test)]
@@ -142,6 +171,14 @@ mod tests {
                 for _ in 0..2 {
                     assert_eq!(split.sum(&backend, &on_lanes).unwrap().wait().unwrap(), expected, "{n} on {lanes}");
                 }
+                // Those of one lane, all of them or the first ones.
+                for (few, lane) in [(n, 0), (n, lanes - 1), (n / 2, 0), (n.min(1), 0), (0, lanes - 1)] {
+                    let expected = G::Ark::msm(&points[..few], &scalars[..few]).unwrap();
+                    let mont: Vec<_> = scalars[..few].iter().map(|&k| G::Curve::mont(k)).collect();
+                    let of_lane = backend.upload(Lane(lane), &mont).unwrap();
+                    let sum = split.sum_of(&backend, &of_lane, &Timeline::none()).unwrap().wait().unwrap();
+                    assert_eq!(sum, expected, "the first {few} of {n} on {lanes}");
+                }
             }
         }
     }
@@ -169,6 +206,9 @@ mod tests {
         let mut scalars = split.upload(&backend, &[Canonical([1, 0, 0, 0]); 3]).unwrap();
         scalars.swap(0, 1);
         assert!(split.sum(&backend, &scalars).is_err());
+        let more = backend.upload(Lane(1), &[Mont::default(); 4]).unwrap();
+        let error = split.sum_of(&backend, &more, &Timeline::none()).err().unwrap();
+        assert!(error.to_string().contains("4 scalars for 3 points"), "{error}");
         scalars.pop();
         let error = split.sum(&backend, &scalars).err().unwrap();
         assert!(error.to_string().contains("scalars on 1 lanes, points on 2"), "{error}");

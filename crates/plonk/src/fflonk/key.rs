@@ -1,10 +1,10 @@
 //! Keys: as a file holds them, and resident on a backend.
 
-use super::{powers, Fr, VerifyingKey, G1};
+use super::{powers, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
 use crate::key::{bytes_with_powers, check_counts, check_signals, uses, Core};
 use crate::{Error, PlonkBackend, Progress, Result, P2};
-use tandem_ops::{Bn254, Curve, Mont, Unaligned};
+use tandem_ops::{Bn254, Mont, Unaligned};
 
 /// A proving key where it lies, in a file or in memory.
 #[derive(Clone)]
@@ -81,14 +81,12 @@ pub fn device_bytes(domain: usize) -> u64 {
 }
 
 /// Places in C0 of Qm, Ql, Qr, Qo, Qc, S1, S2 and S3.
-const PLACES: [usize; 8] = [3, 0, 1, 2, 4, 5, 6, 7];
+pub(super) const PLACES: [usize; 8] = [3, 0, 1, 2, 4, 5, 6, 7];
 
 /// A proving key in the memory of a backend's lanes, and what of it the host works with.
 pub struct ProvingKey<B: PlonkBackend<Bn254>> {
     pub(super) core: Core<Bn254, B>,
     pub(super) verifying: VerifyingKey,
-    /// Polynomials that C0 holds, by their places.
-    pub(super) of_c0: Vec<Vec<Fr>>,
 }
 
 impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
@@ -102,8 +100,6 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
         super::PreparedKey::new(&view.verifying)?;
         let polynomials = PLACES.map(|place| view.polynomial(place));
         let polynomials = polynomials.into_iter().collect::<Result<Vec<_>>>()?;
-        let of_c0 = |place: usize| Ok(view.polynomial(place)?.into_iter().map(Bn254::from_mont).collect());
-        let of_c0 = (0..8).map(of_c0).collect::<Result<Vec<Vec<Fr>>>>()?;
         let slices: Vec<Unaligned<'_, Mont>> = polynomials.iter().map(|p| p.as_slice().into()).collect();
         // Each proof takes four sums.
         let core = Core::load(
@@ -114,7 +110,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
             view.powers,
             uses(proofs, 4),
         )?;
-        Ok(Self { core, verifying: view.verifying.clone(), of_c0 })
+        Ok(Self { core, verifying: view.verifying.clone() })
     }
 
     /// Its sizes.

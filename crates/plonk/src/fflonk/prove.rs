@@ -2,51 +2,24 @@
 //!
 //! With R_i the polynomial that interpolates C_i where it is opened, W1 commits to
 //! F = (C0 - R0) / (X^8 - xi) + alpha (C1 - R1) / (X^4 - xi) + alpha^2 (C2 - R2) / ((X^3 - xi)(X^3 - xi w)).
-//! C_i is sum X^j p_j(X^m), and so each quotient is sum X^j q_j(X^m), where q_j is p_j less its value at xi over X - xi: polynomials
-//! are divided one by one, and no R_i is interpolated.
+//! R_i has fewer coefficients than what C_i is divided by: it is what is left over, and is never computed.
 
+use super::key::PLACES;
 use super::verify::{Challenges, Opening};
 use super::{Fr, PreparedKey, Proof, ProvingKey, G1};
 use crate::coset::{quotient_of_gates, quotients_of_product, Permuted};
-use crate::polynomial::{divide, evaluate};
-use crate::rounds::Rounds;
-use crate::secret::Secret;
+use crate::key::FIRST;
+use crate::work::Work;
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness};
 use ark_ff::{AdditiveGroup, Field};
-use rayon::prelude::*;
 use std::time::Instant;
-use tandem_ops::{Bn254, Canonical, Curve};
+use tandem_ops::{Bn254, Buffer, Canonical, Curve, Mont, VecOps};
 use tandem_proof::{settled, Error};
 
 /// A proof that has been verified, and how the host's time was spent.
 pub type Made = tandem_proof::Made<Proof>;
 
-type Vector = Secret<Fr>;
-
 const OP: &str = "prove";
-
-/// Adds `k` times the polynomial p(X^stride) X^place.
-fn add_spread(sum: &mut [Fr], stride: usize, place: usize, p: &[Fr], k: Fr) {
-    sum.par_chunks_mut(stride).with_min_len(1 << 10).zip(p).for_each(|(chunk, c)| chunk[place] += k * c);
-}
-
-/// sum X^j p_j(X^m) for the m polynomials, as `len` coefficients.
-fn joined(parts: &[&[Fr]], len: usize) -> Result<Vector> {
-    let mut sum = Secret::made(OP, len, 0, |_| Fr::ZERO)?;
-    for (place, part) in parts.iter().enumerate() {
-        add_spread(&mut sum, parts.len(), place, part, Fr::ONE);
-    }
-    Ok(sum)
-}
-
-/// The quotient of a polynomial by X - x for each x, what is left over each time aside.
-fn divided(polynomial: &[Fr], by: &[Fr]) -> Result<Vector> {
-    let mut quotient = Secret::made(OP, polynomial.len(), 0, |i| polynomial[i])?;
-    for x in by {
-        _ = divide(&mut quotient, *x);
-    }
-    Ok(quotient)
-}
 
 /// Makes a proof and verifies it. `verifier` is of the same key. A request that is cancelled ends within one primitive; the backend and the
 /// key serve the next one as if it had not been made.
@@ -72,8 +45,8 @@ pub fn prove_verified<B: PlonkBackend<Bn254>>(
         request.check()?;
         let mut host = Vec::new();
         let publics = &witness.values()[1..=shape.publics];
-        let rounds = Rounds::new(backend, &key.core, blinding, request, &mut host);
-        let proof = prove(rounds, (backend, key, request), verifier, witness, publics)?;
+        let mut work = Work { backend, key: &key.core, blinding, request, host: &mut host };
+        let proof = proof(&mut work, key, verifier, witness)?;
         backend.synchronize()?;
         let verdict = HostSpan::of(&mut host, "verify", || verifier.verify(publics, &proof));
         request.progress.finished("verify");
@@ -82,97 +55,131 @@ pub fn prove_verified<B: PlonkBackend<Bn254>>(
     settled(backend, made())
 }
 
-fn prove<B: PlonkBackend<Bn254>>(
-    mut rounds: Rounds<'_, Bn254, B>,
-    (backend, key, request): (&B, &ProvingKey<B>, &Request<'_>),
+/// The coefficients of a polynomial in vectors, each of which goes on where the one before ends.
+type Parts<'a, B> = &'a [<B as tandem_ops::Backend>::Buf<Mont>];
+
+/// sum X^j p_j(X^m) for the m polynomials, as `len` coefficients.
+fn joined<B: PlonkBackend<Bn254>>(
+    work: &Work<'_, Bn254, B>,
+    polynomials: &[Parts<'_, B>],
+    len: usize,
+) -> Result<B::Buf<Mont>> {
+    work.request.enqueue(FIRST, "join", || {
+        let (mut sum, step) = (work.zeros(len)?, polynomials.len());
+        for (place, parts) in polynomials.iter().enumerate() {
+            let mut first = place;
+            for part in *parts {
+                VecOps::<Bn254>::add_scaled(work.backend, &mut sum, first, step, part, Bn254::mont(Fr::ONE))?;
+                first += part.len() * step;
+            }
+        }
+        Ok(sum)
+    })
+}
+
+/// C0, from the key's polynomials.
+fn c0<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>) -> Result<B::Buf<Mont>> {
+    work.request.enqueue(FIRST, "join", || {
+        let mut c0 = work.zeros(8 * work.key.shape.domain)?;
+        for (polynomial, place) in work.key.polynomials.iter().zip(PLACES) {
+            VecOps::<Bn254>::add_scaled(work.backend, &mut c0, place, 8, polynomial, Bn254::mont(Fr::ONE))?;
+        }
+        Ok(c0)
+    })
+}
+
+fn copied<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>, polynomial: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
+    work.request.copied(work.backend, polynomial, 0..polynomial.len(), FIRST)
+}
+
+/// The sum of polynomials, each times its factor, as `len` coefficients.
+fn sum<B: PlonkBackend<Bn254>>(
+    work: &Work<'_, Bn254, B>,
+    terms: &[(&B::Buf<Mont>, Fr)],
+    len: usize,
+) -> Result<B::Buf<Mont>> {
+    work.request.enqueue(FIRST, "sum", || {
+        let mut sum = work.zeros(len)?;
+        for (polynomial, k) in terms {
+            work.add(&mut sum, polynomial, *k)?;
+        }
+        Ok(sum)
+    })
+}
+
+fn proof<B: PlonkBackend<Bn254>>(
+    work: &mut Work<'_, Bn254, B>,
+    key: &ProvingKey<B>,
     verifier: &PreparedKey,
     witness: &Witness<Bn254>,
-    publics: &[Canonical],
 ) -> Result<Proof> {
-    let (n, core) = (key.shape().domain, &key.core);
+    let n = work.key.shape.domain;
     let field = |value: &Canonical| Bn254::from_canonical(*value).unwrap_or(Fr::ZERO);
-    let x: Vec<Fr> = publics.iter().map(field).collect();
-    request.progress.start("prove", 4);
+    let x: Vec<Fr> = witness.values()[1..=work.key.shape.publics].iter().map(field).collect();
+    work.request.progress.start("prove", 4);
+    let commit = |work: &Work<'_, Bn254, B>, polynomial: &B::Buf<Mont>, name| -> Result<G1> {
+        Ok(work.commit(&[polynomial], &[name])?[0])
+    };
 
     // Round 1
-    let signals = rounds.span("signals", |own| own.signals(witness))?;
-    let mut columns = [rounds.column(0, &signals)?, rounds.column(1, &signals)?, rounds.column(2, &signals)?];
-    drop(signals);
+    let mut columns = work.columns(witness)?;
+    let mut wires = Vec::with_capacity(3);
     for (number, column) in columns.iter_mut().enumerate() {
-        column[n - 2] = rounds.blinding(2 * number + 1);
-        column[n - 1] = rounds.blinding(2 * number + 2);
+        work.add_few(column, n - 2, &[work.blinding(2 * number + 1), work.blinding(2 * number + 2)])?;
+        wires.push(work.interpolated(column)?);
     }
-    let [a, b, c] = [0, 1, 2].map(|number| rounds.interpolate(&columns[number], number));
-    let (a, b, c) = (a?, b?, c?);
-    let wires: [&[Fr]; 3] = [&a, &b, &c];
-    let t0 = quotient_of_gates(backend, &core.cosets, wires, &rounds.publics(&x)?, request)?;
-    let of_c1: [&[Fr]; 4] = [&a, &b, &c, &t0[..2 * n]];
-    let c1 = rounds.span("join", |_| joined(&of_c1, 8 * n))?;
-    let commit = |rounds: &Rounds<'_, Bn254, B>, polynomial: &[Fr], name| -> Result<G1> {
-        Ok(rounds.commit(&[polynomial], &[name])?[0])
-    };
-    let p1 = commit(&rounds, &c1, "MSM C1")?;
+    let [a, b, c] = [0, 1, 2].map(|number| &wires[number]);
+    let t0 = quotient_of_gates(work, [a, b, c], &work.publics(&x)?)?;
+    let one = std::slice::from_ref::<B::Buf<Mont>>;
+    let c1 = joined(work, &[one(a), one(b), one(c), &t0], 8 * n)?;
+    drop(t0);
+    let p1 = commit(work, &c1, "MSM C1")?;
 
     // Round 2
     let mut at = Challenges::first(&key.verifying, &x, &p1);
-    let product = rounds
-        .span("grand product", |own| own.grand_product([&columns[0], &columns[1], &columns[2]], at.beta, at.gamma))?;
+    let product = work.grand_product(&columns, at.beta, at.gamma)?;
     drop(columns);
-    let mut z = rounds.interpolate(&product, 3)?;
+    let z = work.blinded(&product, &[9, 8, 7].map(|number| work.blinding(number)))?;
     drop(product);
-    let [b7, b8, b9] = [7, 8, 9].map(|number| rounds.blinding(number));
-    rounds.blind(&mut z, &[b9, b8, b7]);
     let permuted = Permuted { beta: at.beta, gamma: at.gamma, k: key.verifying.k };
-    let [t1, t2] = quotients_of_product(backend, &core.cosets, wires, &z, &permuted, request)?;
-    let of_c2: [&[Fr]; 3] = [&z, &t1[..n + 3], &t2[..3 * n]];
-    let c2 = rounds.span("join", |_| joined(&of_c2, 9 * n))?;
-    let p2 = commit(&rounds, &c2, "MSM C2")?;
+    let [t1, t2] = quotients_of_product(work, [a, b, c], &z, &permuted)?;
+    let c2 = joined(work, &[one(&z), &t1, &t2], 9 * n)?;
+    let p2 = commit(work, &c2, "MSM C2")?;
 
     // Round 3
     at.second(&p2);
     let (xi, xiw) = (at.xi(), at.xi() * verifier.roots().w);
-    let values = rounds.span("evaluations", |_| {
-        let q = |place: usize| evaluate(&key.of_c0[place], xi);
-        let [a, b, c] = wires.map(|p| evaluate(p, xi));
-        let [zw, t1w, t2w] = of_c2.map(|p| evaluate(p, xiw));
-        Ok([q(0), q(1), q(3), q(2), q(4), q(5), q(6), q(7), a, b, c, evaluate(&z, xi), zw, t1w, t2w])
-    })?;
+    let [qm, ql, qr, qo, qc, s1, s2, s3] = &work.key.polynomials[..] else {
+        return Err(crate::coset::incomplete().into());
+    };
+    let values = work.evaluations([ql, qr, qm, qo, qc, s1, s2, s3, a, b, c, &z].map(|polynomial| (polynomial, xi)))?;
+    let [zw] = work.evaluations([(&z, xiw)])?;
+    let of_t1 = work.evaluations([0, 1].map(|part| (&t1[part], xiw)))?;
+    let of_t2 = work.evaluations([0, 1, 2].map(|part| (&t2[part], xiw)))?;
+    let xiwn = xiw.pow([n as u64]);
+    let whole = |parts: &[Fr]| parts.iter().rev().fold(Fr::ZERO, |above, part| above * xiwn + part);
+    let values: Vec<Fr> = values.into_iter().chain([zw, whole(&of_t1), whole(&of_t2)]).collect();
+    let values: [Fr; 15] = values.try_into().map_err(|_| tandem_ops::Error::invalid(OP, "expected 15 values"))?;
+    drop((wires, z, t1, t2));
 
     // Round 4
     at.third(&values);
-    let f = rounds.span("division", |_| {
-        let mut f = Secret::made(OP, 9 * n, 0, |_| Fr::ZERO)?;
-        for (place, p) in key.of_c0.iter().enumerate() {
-            add_spread(&mut f, 8, place, &divided(p, &[xi])?, Fr::ONE);
-        }
-        for (place, p) in of_c1.iter().enumerate() {
-            add_spread(&mut f, 4, place, &divided(p, &[xi])?, at.alpha);
-        }
-        for (place, p) in of_c2.iter().enumerate() {
-            add_spread(&mut f, 3, place, &divided(p, &[xi, xiw])?, at.alpha.square());
-        }
-        Ok(f)
-    })?;
-    let w1 = commit(&rounds, &f, "MSM W1")?;
+    let of_c0 = work.divided(c0(work)?, 8, xi)?;
+    let of_c1 = work.divided(copied(work, &c1)?, 4, xi)?;
+    let of_c2 = work.divided(work.divided(copied(work, &c2)?, 3, xi)?, 3, xiw)?;
+    let f = sum(work, &[(&of_c0, Fr::ONE), (&of_c1, at.alpha), (&of_c2, at.alpha.square())], 9 * n)?;
+    drop((of_c0, of_c1, of_c2));
+    let w1 = commit(work, &f, "MSM W1")?;
 
     // Round 5
     at.fourth(&w1);
     let opening = Opening::of(&key.verifying, &verifier.roots(), &x, &values, &at)
         .ok_or_else(|| tandem_ops::Error::invalid(OP, "a challenge that no proof can be made for; make it again"))?;
-    let l = rounds.span("division", |_| {
-        let mut l = Secret::made(OP, 9 * n, 0, |_| Fr::ZERO)?;
-        for (place, p) in key.of_c0.iter().enumerate() {
-            add_spread(&mut l, 8, place, p, Fr::ONE);
-        }
-        add_spread(&mut l, 1, 0, &c1, opening.of_c1);
-        add_spread(&mut l, 1, 0, &c2, opening.of_c2);
-        add_spread(&mut l, 1, 0, &f, -opening.of_w1);
-        l[0] -= opening.value;
-        // What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
-        _ = divide(&mut l, at.y);
-        Ok(l)
-    })?;
-    let w2 = commit(&rounds, &l, "MSM W2")?;
+    let terms = [(&c0(work)?, Fr::ONE), (&c1, opening.of_c1), (&c2, opening.of_c2), (&f, -opening.of_w1)];
+    let mut l = sum(work, &terms, 9 * n)?;
+    work.add_few(&mut l, 0, &[-opening.value])?;
+    // What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
+    let w2 = commit(work, &work.divided(l, 1, at.y)?, "MSM W2")?;
     let mut evaluations = [Canonical::default(); 16];
     let inverse = opening.divisors.inverse().unwrap_or(Fr::ZERO);
     evaluations.iter_mut().zip(values.iter().chain([&inverse])).for_each(|(to, value)| *to = Bn254::canonical(*value));

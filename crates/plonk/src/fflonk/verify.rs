@@ -2,7 +2,7 @@
 
 use super::{Fr, Proof, Roots, VerifyingKey, EVALUATIONS, G1, POINTS};
 use crate::check::check_cosets;
-use crate::rounds::lagrange;
+use crate::polynomial::lagrange;
 use crate::transcript::Transcript;
 use crate::{Error, Refusal, Result};
 use ark_ec::pairing::Pairing;

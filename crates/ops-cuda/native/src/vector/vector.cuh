@@ -19,12 +19,14 @@ template <class F> struct Vector {
     const F* c;
     F k;
     uint64_t n;
+    uint64_t step;
 };
 
 template <class F, uint32_t OP> __global__ void __launch_bounds__(VECTOR_THREADS) vector_kernel(const Vector<F> v) {
     uint64_t step = uint64_t(gridDim.x) * VECTOR_THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * VECTOR_THREADS + threadIdx.x; i < v.n; i += step) {
-        F a = v.a[i], r;
+        uint64_t at = OP == TANDEM_VECTOR_ADD_SCALED ? i * v.step : i;
+        F a = v.a[at], r;
         if constexpr (OP == TANDEM_VECTOR_ADD) r = a + v.b[i];
         if constexpr (OP == TANDEM_VECTOR_SUB) r = a - v.b[i];
         if constexpr (OP == TANDEM_VECTOR_MUL) r = a * v.b[i];
@@ -32,7 +34,8 @@ template <class F, uint32_t OP> __global__ void __launch_bounds__(VECTOR_THREADS
         if constexpr (OP == TANDEM_VECTOR_MUL_SUB) r = a * v.b[i] - v.c[i];
         if constexpr (OP == TANDEM_VECTOR_TO_CANONICAL) r = a.to_canonical();
         if constexpr (OP == TANDEM_VECTOR_TO_MONT) r = F::from_canonical(a);
-        v.out[i] = r;
+        if constexpr (OP == TANDEM_VECTOR_ADD_SCALED) r = a + v.k * v.b[i];
+        v.out[at] = r;
     }
 }
 
@@ -48,7 +51,7 @@ template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_
         {vector_kernel<F, TANDEM_VECTOR_ADD>, 2},     {vector_kernel<F, TANDEM_VECTOR_SUB>, 2},
         {vector_kernel<F, TANDEM_VECTOR_MUL>, 2},     {vector_kernel<F, TANDEM_VECTOR_SCALE>, 1},
         {vector_kernel<F, TANDEM_VECTOR_MUL_SUB>, 3}, {vector_kernel<F, TANDEM_VECTOR_TO_CANONICAL>, 1},
-        {vector_kernel<F, TANDEM_VECTOR_TO_MONT>, 1},
+        {vector_kernel<F, TANDEM_VECTOR_TO_MONT>, 1}, {vector_kernel<F, TANDEM_VECTOR_ADD_SCALED>, 2},
     };
     if (args->op >= sizeof operations / sizeof *operations) return TANDEM_INVALID;
     if (args->n == 0) return TANDEM_OK;
@@ -63,6 +66,7 @@ template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_
     v.c = reinterpret_cast<const F*>(args->c);
     std::memcpy(&v.k, &args->k, sizeof v.k);
     v.n = args->n;
+    v.step = args->step;
     uint64_t blocks = (args->n + VECTOR_THREADS - 1) / VECTOR_THREADS;
     if (blocks > VECTOR_BLOCKS) blocks = VECTOR_BLOCKS;
     operation.kernel<<<uint32_t(blocks), VECTOR_THREADS, 0, stream>>>(v);
