@@ -206,6 +206,7 @@ sort 8 6 all,one 4 16
 memory 8 6 all 1 8
 spmv 8 6 one 1 8
 vector 8 6 one 1 8
+plonk_rows 8 6 one 1 8
 batch_inverse 8 6 one 1 8
 scan 8 6 one 1 8
 gather 8 6 all 1 8'

@@ -4,7 +4,8 @@ mod support;
 
 use support::{refused_in, run_in};
 
-const OPERATIONS: [&str; 5] = ["batch-inverse", "prefix-product", "evaluate", "divide", "gather"];
+const OPERATIONS: [&str; 8] =
+    ["batch-inverse", "prefix-product", "evaluate", "divide", "gather", "add-scaled", "gate-rows", "permuted-rows"];
 
 #[test]
 fn bench_measures_what_it_has_checked() {

@@ -23,38 +23,29 @@ pub struct KeyMemory {
 
 /// What a protocol takes for each row of the domain beside a key on a device and its file, in bytes.
 struct OfRow {
-    /// Of a key on the host: signals of the gates, additions, values of the permutation, polynomials that the host works with.
-    key: u64,
     /// Made on the way while a key is loaded.
     load: u64,
-    /// Of a proof on the GPUs: the vectors of the quotient, or the scalars of a sum and their digits, sorted out of place.
+    /// Of a proof on the GPUs: its vectors, and the scalars of a sum and their digits, sorted out of place.
     on_gpus: u64,
-    /// Of a proof on the host where GPUs prove: its polynomials.
-    beside_gpus: u64,
-    /// Of a proof on the CPU: its polynomials, the vectors of the quotient, the scalars of a sum and their digits.
+    /// Of a proof on the CPU: its vectors, the scalars of a sum and their digits.
     on_cpu: u64,
 }
+
+/// Of a key on the host, where each row has an addition: the addition and its number.
+const ADDITION: u64 = 72 + 4;
+
+/// Of a proof on the host where GPUs prove: signals of additions.
+const BESIDE_GPUS: u64 = 2 * SCALAR;
 
 /// Bytes for each scalar of a sum on a GPU: the scalar, and 26 windows of a key and an index, twice.
 const SUMMED: u64 = SCALAR + 26 * 8 * 2;
 
-/// Three sums are enqueued at a time, and the three cosets of the quotient have 12 vectors each.
-const PLONK: OfRow = OfRow {
-    key: 5 * SCALAR + 3 * 4 + 72,
-    load: 8 * SCALAR,
-    on_gpus: 3 * 12 * SCALAR + SUMMED,
-    beside_gpus: 20 * SCALAR,
-    on_cpu: 30 * SCALAR,
-};
+/// Sixteen vectors are in use where the last coset of the quotient is worked on, and sums come when there are fewer.
+const PLONK: OfRow = OfRow { load: 5 * SCALAR + 2 * 4, on_gpus: 20 * SCALAR + SUMMED, on_cpu: 30 * SCALAR };
 
-/// Polynomials have nine coefficients for each row.
-const FFLONK: OfRow = OfRow {
-    key: (3 + 8) * SCALAR + 3 * 4 + 72,
-    load: (8 + 8) * SCALAR,
-    on_gpus: 9 * (SUMMED + SCALAR),
-    beside_gpus: 7 * 9 * SCALAR,
-    on_cpu: 15 * 9 * SCALAR,
-};
+/// Polynomials have up to nine coefficients for each row.
+const FFLONK: OfRow =
+    OfRow { load: (8 + 5) * SCALAR + 2 * 4, on_gpus: 35 * SCALAR + 9 * SUMMED, on_cpu: 15 * 9 * SCALAR };
 
 impl KeyInfo {
     /// What one proof with the key takes of memory.
@@ -78,10 +69,10 @@ impl KeyInfo {
         };
         let of = |bytes: u64| rows.saturating_mul(bytes);
         let load = self.file_bytes.saturating_add(of(of_protocol.load));
-        let on_host = of(of_protocol.key) + witness;
+        let on_host = of(ADDITION) + witness;
         KeyMemory {
             gpus: key.saturating_add(of(of_protocol.on_gpus)),
-            beside_gpus: on_host + load.max(of(of_protocol.beside_gpus)),
+            beside_gpus: on_host + load.max(of(BESIDE_GPUS)),
             cpu: key + on_host + load.max(of(of_protocol.on_cpu)),
         }
     }

@@ -11,6 +11,8 @@ use tandem_ops::{naive, Bls12_381, Bn254, Curve, CurveId};
 const BATCH_INVERSE: u64 = 0;
 const PREFIX_PRODUCT: u64 = 1;
 const DIVIDE: u64 = 2;
+const GATE_ROWS: u64 = 3;
+const PERMUTED_ROWS: u64 = 4;
 
 /// The file of cases in the making.
 #[derive(Default)]
@@ -50,10 +52,31 @@ impl Cases {
         }
     }
 
+    fn rows<C: Curve>(&mut self) {
+        let mut rng = ChaCha8Rng::seed_from_u64(10);
+        for n in [1usize, 2, 7, 33] {
+            let edges = [C::Fr::ZERO, C::Fr::ONE, -C::Fr::ONE];
+            let mut draw = |i: usize| if i % 5 < 3 && i % 4 == 1 { edges[i % 5] } else { C::Fr::rand(&mut rng) };
+            let x: Vec<C::Fr> = (0..8 * n).map(&mut draw).collect();
+            let gamma = draw(0);
+            let at = |i: usize, vector: usize| x[vector * n + i];
+            let gates = |i| naive::gate_row([0, 1, 2].map(|v| at(i, v)), [3, 4, 5, 6, 7].map(|v| at(i, v)));
+            let expected: Vec<C::Fr> = (0..n).map(gates).chain(x[n..].iter().copied()).collect();
+            self.add::<C>(GATE_ROWS, n, C::Fr::ZERO, &x, &expected);
+            let factors = [C::Fr::ONE, gamma, gamma.square()];
+            let permuted =
+                |i| naive::permuted_row([0, 1, 2].map(|v| at(i, v)), [3, 4, 5].map(|v| at(i, v)), factors, gamma);
+            let expected: Vec<C::Fr> = (0..n).map(permuted).chain(x[n..].iter().copied()).collect();
+            self.add::<C>(PERMUTED_ROWS, n, gamma, &x, &expected);
+        }
+    }
+
     fn all() -> Self {
         let mut cases = Cases::default();
         cases.of::<Bn254>();
         cases.of::<Bls12_381>();
+        cases.rows::<Bn254>();
+        cases.rows::<Bls12_381>();
         cases
     }
 }

@@ -1,8 +1,9 @@
 //! Signals that the circuit does not have, each the sum of two earlier ones.
 
 use crate::{Addition, Result};
+use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
-use tandem_ops::{memory, Curve, Mont, Unaligned};
+use tandem_ops::{memory, Canonical, Curve, Mont, Unaligned};
 
 /// Additions that one task makes at least. A level with fewer is made by the thread that asks.
 const GRAIN: usize = 1 << 10;
@@ -63,15 +64,25 @@ impl Additions {
         renumbered(&self.numbers, self.variables, signal)
     }
 
-    /// Makes all signals behind the circuit's.
-    pub(crate) fn apply<C: Curve>(&self, signals: &mut [Mont]) {
+    /// How many signals they make.
+    pub(crate) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Makes the signals behind the circuit's, whose `values` are below the modulus; signal 0 counts as zero. `made` is as long as there
+    /// are additions.
+    pub(crate) fn apply<C: Curve>(&self, values: &[Canonical], made: &mut [Mont]) {
         let mut start = 0;
         for &end in &self.ends {
-            let (before, rest) = signals.split_at_mut(self.variables + start);
+            let (before, rest) = made.split_at_mut(start);
             let own = &mut rest[..end - start];
+            let value = |signal: u32| match (signal as usize).checked_sub(self.variables) {
+                Some(addition) => C::from_mont(before[addition]),
+                None if signal == 0 => C::Fr::ZERO,
+                None => C::from_canonical(values[signal as usize]).unwrap_or(C::Fr::ZERO),
+            };
             let make = |(to, addition): (&mut Mont, &Addition)| {
-                let [one, other] = addition.signals.map(|signal| C::from_mont(before[signal as usize]));
-                let [k, l] = addition.factors.map(C::from_mont);
+                let ([one, other], [k, l]) = (addition.signals.map(value), addition.factors.map(C::from_mont));
                 *to = C::mont(k * one + l * other);
             };
             let of = &self.sorted[start..end];
@@ -122,17 +133,18 @@ mod tests {
             let additions = random(variables, count, back, rng);
             let values: Vec<Fr> = (0..variables).map(|_| Fr::rand(rng)).collect();
             let mut expected = values.clone();
+            expected[0] = Fr::ZERO;
             for addition in &additions {
                 let [one, other] = addition.signals.map(|signal| expected[signal as usize]);
                 let [k, l] = addition.factors.map(Bn254::from_mont);
                 expected.push(k * one + l * other);
             }
             let sorted = Additions::new(additions[..].into(), variables).unwrap();
-            let mut signals: Vec<Mont> = values.iter().map(|&x| Bn254::mont(x)).collect();
-            signals.resize(variables + count, Mont::default());
-            sorted.apply::<Bn254>(&mut signals);
-            for (signal, expected) in expected.iter().enumerate() {
-                assert_eq!(Bn254::from_mont(signals[sorted.number(signal as u32) as usize]), *expected);
+            let values: Vec<Canonical> = values.iter().map(|&x| Bn254::canonical(x)).collect();
+            let mut made = vec![Mont::default(); count];
+            sorted.apply::<Bn254>(&values, &mut made);
+            for (signal, expected) in expected.iter().enumerate().skip(variables) {
+                assert_eq!(Bn254::from_mont(made[sorted.number(signal as u32) as usize - variables]), *expected);
             }
             let mut numbers: Vec<u32> = (0..expected.len() as u32).map(|signal| sorted.number(signal)).collect();
             numbers.sort_unstable();

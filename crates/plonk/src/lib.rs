@@ -13,6 +13,7 @@ mod coset;
 pub mod fflonk;
 mod gates;
 mod key;
+mod pairings;
 mod polynomial;
 mod prove;
 mod rounds;

@@ -1,12 +1,12 @@
 //! Verification of proofs.
 
 use crate::check::check_single_points;
+use crate::pairings::Pairings;
 use crate::polynomial::lagrange;
 use crate::transcript::Transcript;
 use crate::{Error, Proof, Refusal, Result, VerifyingKey, P1};
-use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field, Zero};
+use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
 use tandem_ops::{Canonical, Curve, Group};
 use tandem_proof::points::check_point;
@@ -21,6 +21,7 @@ pub struct PreparedKey<C: Curve> {
     key: VerifyingKey<C>,
     /// The root of unity whose powers are the domain.
     w: C::Fr,
+    pairings: Pairings<C>,
 }
 
 impl<C: Curve> PreparedKey<C> {
@@ -32,7 +33,7 @@ impl<C: Curve> PreparedKey<C> {
         check_single_points(key)?;
         let w = C::root_of_unity(key.domain.trailing_zeros());
         let w = w.ok_or_else(|| Error::Key(format!("a domain of {} rows, which {} has not", key.domain, C::ID)))?;
-        Ok(Self { key: key.clone(), w })
+        Ok(Self { key: key.clone(), w, pairings: Pairings::new(&key.x_2) })
     }
 
     /// The root of unity whose powers are the domain.
@@ -52,16 +53,12 @@ impl<C: Curve> PreparedKey<C> {
             check_point::<C::G1>(point).map_err(|fault| Refusal::Point { name, fault })?;
         }
         let drawn = self.draw(&publics, proof, &evaluations);
-        let right = self.right(&publics, proof, evaluations, &drawn);
         let [wxi, wxiw] = [7, 8].map(|i| C::G1::to_ark(&proof.points[i]));
-        let left = wxi.into_group() + wxiw * drawn.u;
-        let g2 = <C::G2 as Group>::Ark::generator().into_affine();
-        let product =
-            C::Pairing::multi_pairing([(-left).into_affine(), right.into_affine()], [C::G2::to_ark(&self.key.x_2), g2]);
-        if product.is_zero() {
-            Ok(())
-        } else {
-            Err(Refusal::Equation)
+        let left = || -(wxi.into_group() + wxiw * drawn.u);
+        let right = || self.right(&publics, proof, evaluations, &drawn);
+        match self.pairings.are_inverse(left, right) {
+            true => Ok(()),
+            false => Err(Refusal::Equation),
         }
     }
 
@@ -133,9 +130,9 @@ impl<C: Curve> PreparedKey<C> {
             (ps2, v5),
             (p[7], xi),
             (p[8], u * xi * self.w),
+            (C::G1::from_ark(&<C::G1 as Group>::Ark::generator().into_affine()), -e),
         ];
-        let sum: <C::G1 as Group>::Ark = terms.par_iter().map(|(point, k)| C::G1::to_ark(point) * *k).sum();
-        sum - <C::G1 as Group>::Ark::generator() * e
+        terms.par_iter().map(|(point, k)| C::G1::to_ark(point) * *k).sum()
     }
 }
 

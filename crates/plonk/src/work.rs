@@ -8,14 +8,12 @@ use crate::key::{op, Core, FIRST};
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness, P1};
 use ark_ec::CurveGroup;
 use ark_ff::AdditiveGroup;
-use rayon::prelude::*;
 use std::sync::Arc;
-use tandem_ops::{memory, BatchInverse, Buffer, Coset, Curve, Direction, Group, Mont, Ntt, PlonkRows, Scan, VecOps};
+use tandem_ops::{
+    memory, BatchInverse, Buffer, Canonical, Coset, Curve, Direction, Group, Mont, Ntt, PlonkRows, Scan, VecOps,
+};
 
 const OP: &str = "prove";
-
-/// Elements that one task of the host takes at least.
-const GRAIN: usize = 1 << 12;
 
 /// A proof under way, of either protocol.
 pub(crate) struct Work<'a, C: Curve, B: PlonkBackend<C>> {
@@ -49,27 +47,45 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
     /// The signals in the three columns: those of the witness, signal 0 as zero, and those of the additions; zeros in the rows behind the
     /// gates.
     pub(crate) fn columns(&mut self, witness: &Witness<C>) -> Result<[B::Buf<Mont>; 3]> {
-        let signals = self.span("signals", |own| {
-            let mut signals = own.backend.host_buf::<Mont>(own.key.shape.signals())?;
-            let values = witness.values();
-            // They have been checked to be below the modulus.
-            let value = |(to, value): (&mut Mont, _)| *to = C::mont(C::from_canonical(value).unwrap_or(C::Fr::ZERO));
-            signals[..values.len()].par_iter_mut().with_min_len(GRAIN).zip(values.par_iter().copied()).for_each(value);
-            signals[0] = Mont::default();
-            own.key.additions.apply::<C>(&mut signals);
-            Ok(Arc::new(signals))
-        })?;
-        let signals = self.request.enqueue(FIRST, "upload witness", || {
-            self.backend.upload_to_all(&[FIRST], &signals, &self.request.timeline)
-        })?;
-        let signals = signals.first().ok_or_else(|| tandem_ops::Error::invalid(OP, "expected an upload"))?;
+        let signals = self.signals(witness)?;
         let column = |map: &B::Map| {
             let mut column = self.backend.alloc(FIRST, self.key.shape.domain)?;
-            self.backend.gather(map, signals, &mut column)?;
+            self.backend.gather(map, &signals, &mut column)?;
             Ok(column)
         };
         let [a, b, c] = self.key.maps.each_ref();
         self.request.enqueue(FIRST, "columns", || Ok([column(a)?, column(b)?, column(c)?]))
+    }
+
+    /// All signals. The host makes those of the additions while the witness is on its way.
+    fn signals(&mut self, witness: &Witness<C>) -> Result<B::Buf<Mont>> {
+        let (backend, timeline, variables) = (self.backend, &self.request.timeline, self.key.shape.variables);
+        let first =
+            |mut of: Vec<B::Buf<Canonical>>| of.pop().ok_or_else(|| tandem_ops::Error::invalid(OP, "no upload"));
+        let own = self.request.enqueue(FIRST, "upload witness", || {
+            let values = first(backend.upload_to_all(&[FIRST], witness.shared(), timeline)?)?;
+            let mut own = backend.alloc(FIRST, variables)?;
+            VecOps::<C>::to_mont(backend, &values, &mut own)?;
+            backend.write(&mut own, 0, &[Mont::default()])?;
+            Ok(own)
+        })?;
+        if self.key.additions.len() == 0 {
+            return Ok(own);
+        }
+        let made = self.span("additions", |of| {
+            let mut made = of.backend.host_buf::<Mont>(of.key.additions.len())?;
+            of.key.additions.apply::<C>(witness.values(), &mut made);
+            Ok(Arc::new(made))
+        })?;
+        self.request.enqueue(FIRST, "upload additions", || {
+            let made = backend.upload_to_all(&[FIRST], &made, timeline)?;
+            let mut signals = self.zeros(variables + self.key.additions.len())?;
+            self.add(&mut signals, &own, C::Fr::from(1u64))?;
+            for made in &made {
+                VecOps::<C>::add_scaled(backend, &mut signals, variables, 1, made, C::mont(C::Fr::from(1u64)))?;
+            }
+            Ok(signals)
+        })
     }
 
     /// A vector of few elements.

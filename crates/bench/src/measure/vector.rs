@@ -5,7 +5,7 @@ use std::time::Instant;
 use tandem_engine::gpus::{self, Opened};
 use tandem_engine::{CurveId, DeviceChoice, DeviceReport, Error, Result};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{with_curve, Backend, BatchInverse, Curve, Gather, Lane, Mont, Scan};
+use tandem_ops::{with_curve, Backend, BatchInverse, Buffer, Curve, Gather, Lane, Mont, PlonkRows, Scan, VecOps};
 
 /// What is done with a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -20,12 +20,36 @@ pub(crate) enum Operation {
     Divide,
     /// Elements picked at random
     Gather,
+    /// A multiple of a vector added to another
+    AddScaled,
+    /// What PLONK's gates say
+    GateRows,
+    /// What rows give to one side of PLONK's grand product
+    PermutedRows,
 }
 
 impl Operation {
     /// All of them.
-    pub(crate) const ALL: [Operation; 5] =
-        [Operation::BatchInverse, Operation::PrefixProduct, Operation::Evaluate, Operation::Divide, Operation::Gather];
+    pub(crate) const ALL: [Operation; 8] = [
+        Operation::BatchInverse,
+        Operation::PrefixProduct,
+        Operation::Evaluate,
+        Operation::Divide,
+        Operation::Gather,
+        Operation::AddScaled,
+        Operation::GateRows,
+        Operation::PermutedRows,
+    ];
+
+    /// Vectors that it reads beside the one that it changes: operands that are one vector would be read once.
+    fn operands(self) -> usize {
+        match self {
+            Operation::AddScaled => 1,
+            Operation::GateRows => 8,
+            Operation::PermutedRows => 6,
+            _ => 0,
+        }
+    }
 }
 
 /// What computes.
@@ -65,27 +89,39 @@ impl Vectors {
 /// What a backend has for an operation.
 struct Loaded<B: Gather> {
     elements: B::Buf<Mont>,
+    operands: Vec<B::Buf<Mont>>,
     map: B::Map,
     point: Mont,
 }
 
 impl<B: Gather> Loaded<B> {
-    fn new(backend: &B, elements: &[Mont], map: &[u32], point: Mont) -> Result<Self> {
+    fn new(backend: &B, operation: Operation, elements: &[Mont], map: &[u32], point: Mont) -> Result<Self> {
         let (elements, map) = (backend.upload(Lane(0), elements)?, backend.load_map(Lane(0), map, elements.len())?);
-        Ok(Loaded { elements, map, point })
+        let copy = |_| backend.copy(&elements, 0..elements.len(), Lane(0));
+        let operands = (0..operation.operands()).map(copy).collect::<tandem_ops::Result<_>>()?;
+        Ok(Loaded { elements, operands, map, point })
     }
 
     /// Does `operation` with `data`, a copy of the elements, and gives the number that it brings, if it does.
     fn step<C: Curve>(&self, backend: &B, operation: Operation, data: &mut B::Buf<Mont>) -> Result<Option<Mont>>
     where
-        B: BatchInverse<C> + Scan<C>,
+        B: BatchInverse<C> + Scan<C> + VecOps<C> + PlonkRows<C>,
     {
+        let of: Vec<_> = self.operands.iter().collect();
         match operation {
             Operation::BatchInverse => BatchInverse::<C>::batch_inverse(backend, data)?,
             Operation::PrefixProduct => return Ok(Some(Scan::<C>::prefix_product(backend, data)?.wait()?)),
             Operation::Evaluate => return Ok(Some(Scan::<C>::evaluate(backend, data, self.point)?.wait()?)),
             Operation::Divide => Scan::<C>::divide(backend, data, 1, self.point)?,
             Operation::Gather => backend.gather(&self.map, &self.elements, data)?,
+            Operation::AddScaled => VecOps::<C>::add_scaled(backend, data, 0, 1, of[0], self.point)?,
+            Operation::GateRows => {
+                *data = backend.gate_rows([of[0], of[1], of[2]], [of[3], of[4], of[5], of[6], of[7]])?;
+            }
+            Operation::PermutedRows => {
+                let (columns, places) = ([of[0], of[1], of[2]], [of[3], of[4], of[5]]);
+                *data = backend.permuted_rows(columns, places, [self.point; 3], self.point)?;
+            }
         }
         Ok(None)
     }
@@ -93,7 +129,7 @@ impl<B: Gather> Loaded<B> {
 
 fn bench_on<C: Curve, B>(backend: &B, operation: Operation, n: usize, runs: usize) -> Result<Vec<f64>>
 where
-    B: BatchInverse<C> + Scan<C> + Gather,
+    B: BatchInverse<C> + Scan<C> + VecOps<C> + PlonkRows<C> + Gather,
 {
     let mut elements = tandem_ops::memory::filled("bench vector", n, Mont::default())?;
     // Below every modulus.
@@ -102,7 +138,7 @@ where
     });
     let map: Vec<u32> = elements.iter().map(|x| (x.0[0] % n as u64) as u32).collect();
     let point = elements[n / 2];
-    let loaded = Loaded::new(backend, &elements, &map, point)?;
+    let loaded = Loaded::new(backend, operation, &elements, &map, point)?;
     let mut seconds = Vec::with_capacity(runs);
     for run in 0..=runs {
         let mut data = backend.copy(&loaded.elements, 0..n, Lane(0))?;
@@ -115,7 +151,7 @@ where
         }
         if run == runs {
             let cpu = Cpu::new(1);
-            let reference = Loaded::new(&cpu, &elements, &map, point)?;
+            let reference = Loaded::new(&cpu, operation, &elements, &map, point)?;
             let mut expected = cpu.upload(Lane(0), &elements)?;
             let same = number == reference.step::<C>(&cpu, operation, &mut expected)?;
             let got = backend.download(&data)?.wait()?;

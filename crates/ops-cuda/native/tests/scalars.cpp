@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "batch_inverse/batch_inverse.cuh"
+#include "plonk_rows/plonk_rows.cuh"
 #include "scan/scan.cuh"
 
 using namespace tandem;
 
-enum Operation : uint64_t { BATCH_INVERSE = 0, PREFIX_PRODUCT = 1, DIVIDE = 2 };
+enum Operation : uint64_t { BATCH_INVERSE = 0, PREFIX_PRODUCT = 1, DIVIDE = 2, GATE_ROWS = 3, PERMUTED_ROWS = 4 };
 
 static FILE* input;
 
@@ -54,6 +55,29 @@ template <class F> static void run(const Head& head, F element, std::vector<F>& 
         }
         case PREFIX_PRODUCT: return scanned(data.data(), head.n, 1, scan::Product<F>{element}, true);
         case DIVIDE: return scanned(data.data(), head.n, head.number, scan::Horner<F>{element}, false);
+        // Vectors of `number` elements one behind the other, the first of which becomes the result.
+        case GATE_ROWS: {
+            plonk_rows::Gates<F> rows{};
+            auto at = [&](uint64_t vector) { return data.data() + vector * head.number; };
+            for (int i = 0; i < 3; i++) rows.columns[i] = at(i);
+            for (int i = 0; i < 5; i++) rows.selectors[i] = at(3 + i);
+            for (uint64_t i = 0; i < head.number; i++) data[i] = rows.row(i);
+            return;
+        }
+        // The factors are the first powers of gamma.
+        case PERMUTED_ROWS: {
+            plonk_rows::Permuted<F> rows{};
+            rows.gamma = element;
+            F power = F::one();
+            for (int i = 0; i < 3; i++) {
+                rows.columns[i] = data.data() + i * head.number;
+                rows.places[i] = data.data() + (3 + i) * head.number;
+                rows.factors[i] = power;
+                power *= element;
+            }
+            for (uint64_t i = 0; i < head.number; i++) data[i] = rows.row(i);
+            return;
+        }
         default: fprintf(stderr, "no operation %d\n", int(head.operation)), exit(2);
     }
 }

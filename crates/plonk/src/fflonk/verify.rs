@@ -2,22 +2,23 @@
 
 use super::{Fr, Proof, Roots, VerifyingKey, EVALUATIONS, G1, POINTS};
 use crate::check::check_cosets;
+use crate::pairings::Pairings;
 use crate::polynomial::lagrange;
 use crate::transcript::Transcript;
 use crate::{Error, Refusal, Result};
-use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field, Zero};
+use ark_ff::{AdditiveGroup, Field};
+use rayon::prelude::*;
 use tandem_ops::{Bn254, Canonical, Curve, Group};
 use tandem_proof::points::{check_finite, check_point};
 
 type Ark1 = <<Bn254 as Curve>::G1 as Group>::Ark;
-type Ark2 = <<Bn254 as Curve>::G2 as Group>::Ark;
 
 /// A verification key whose points have been checked.
 pub struct PreparedKey {
     key: VerifyingKey,
     roots: Roots,
+    pairings: Pairings<Bn254>,
 }
 
 /// The value of a polynomial, its constant first.
@@ -130,7 +131,7 @@ impl PreparedKey {
         check_cosets(key.publics, key.domain, key.k)?;
         let roots = Roots::of(key.domain.trailing_zeros());
         let roots = roots.ok_or_else(|| Error::Key(format!("a domain of {} rows, which bn254 has not", key.domain)))?;
-        Ok(Self { key: key.clone(), roots })
+        Ok(Self { key: key.clone(), roots, pairings: Pairings::new(&key.x_2) })
     }
 
     /// The roots of unity of its domain.
@@ -145,7 +146,7 @@ impl PreparedKey {
     /// # Errors
     /// The reason to refuse the proof.
     pub fn verify(&self, publics: &[Canonical], proof: &Proof) -> std::result::Result<(), Refusal> {
-        let VerifyingKey { c0, x_2, .. } = self.key;
+        let VerifyingKey { c0, .. } = self.key;
         if publics.len() != self.key.publics {
             return Err(Refusal::PublicCount { has: publics.len(), expected: self.key.publics });
         }
@@ -173,18 +174,19 @@ impl PreparedKey {
         }
 
         let g1 = |point: &G1| <Bn254 as Curve>::G1::to_ark(point);
-        let left = g1(&c0) * Fr::ONE + g1(&c1) * opening.of_c1 + g1(&c2) * opening.of_c2 - g1(&w1) * opening.of_w1
-            + g1(&w2) * at.y
-            - Ark1::generator() * opening.value;
-        let g2 = Ark2::generator().into_affine();
-        let product = <Bn254 as Curve>::Pairing::multi_pairing(
-            [left.into_affine(), (-g1(&w2).into_group()).into_affine()],
-            [g2, <Bn254 as Curve>::G2::to_ark(&x_2)],
-        );
-        if product.is_zero() {
-            Ok(())
-        } else {
-            Err(Refusal::Equation)
+        let right = || -> Ark1 {
+            let terms = [
+                (g1(&c1), opening.of_c1),
+                (g1(&c2), opening.of_c2),
+                (g1(&w1), -opening.of_w1),
+                (g1(&w2), at.y),
+                (Ark1::generator().into_affine(), -opening.value),
+            ];
+            terms.par_iter().map(|(point, k)| *point * *k).sum::<Ark1>() + g1(&c0)
+        };
+        match self.pairings.are_inverse(|| -g1(&w2).into_group(), right) {
+            true => Ok(()),
+            false => Err(Refusal::Equation),
         }
     }
 }
