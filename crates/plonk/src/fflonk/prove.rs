@@ -92,21 +92,6 @@ fn copied<B: PlonkBackend<Bn254>>(work: &Work<'_, Bn254, B>, polynomial: &B::Buf
     work.request.copied(work.backend, polynomial, 0..polynomial.len(), FIRST)
 }
 
-/// The sum of polynomials, each times its factor, as `len` coefficients.
-fn sum<B: PlonkBackend<Bn254>>(
-    work: &Work<'_, Bn254, B>,
-    terms: &[(&B::Buf<Mont>, Fr)],
-    len: usize,
-) -> Result<B::Buf<Mont>> {
-    work.request.enqueue(FIRST, "sum", || {
-        let mut sum = work.zeros(len)?;
-        for (polynomial, k) in terms {
-            work.add(&mut sum, polynomial, *k)?;
-        }
-        Ok(sum)
-    })
-}
-
 fn proof<B: PlonkBackend<Bn254>>(
     work: &mut Work<'_, Bn254, B>,
     key: &ProvingKey<B>,
@@ -164,19 +149,23 @@ fn proof<B: PlonkBackend<Bn254>>(
 
     // Round 4
     at.third(&values);
-    let of_c0 = work.divided(c0(work)?, 8, xi)?;
-    let of_c1 = work.divided(copied(work, &c1)?, 4, xi)?;
+    let mut f = work.zeros(9 * n)?;
+    work.add(&mut f, &work.divided(c0(work)?, 8, xi)?, Fr::ONE)?;
+    work.add(&mut f, &work.divided(copied(work, &c1)?, 4, xi)?, at.alpha)?;
     let of_c2 = work.divided(work.divided(copied(work, &c2)?, 3, xi)?, 3, xiw)?;
-    let f = sum(work, &[(&of_c0, Fr::ONE), (&of_c1, at.alpha), (&of_c2, at.alpha.square())], 9 * n)?;
-    drop((of_c0, of_c1, of_c2));
+    work.add(&mut f, &of_c2, at.alpha.square())?;
+    drop(of_c2);
     let w1 = commit(work, &f, "MSM W1")?;
 
     // Round 5
     at.fourth(&w1);
     let opening = Opening::of(&key.verifying, &verifier.roots(), &x, &values, &at)
         .ok_or_else(|| tandem_ops::Error::invalid(OP, "a challenge that no proof can be made for; make it again"))?;
-    let terms = [(&c0(work)?, Fr::ONE), (&c1, opening.of_c1), (&c2, opening.of_c2), (&f, -opening.of_w1)];
-    let mut l = sum(work, &terms, 9 * n)?;
+    let mut l = work.zeros(9 * n)?;
+    work.add(&mut l, &c0(work)?, Fr::ONE)?;
+    for (polynomial, k) in [(c1, opening.of_c1), (c2, opening.of_c2), (f, -opening.of_w1)] {
+        work.add(&mut l, &polynomial, k)?;
+    }
     work.add_few(&mut l, 0, &[-opening.value])?;
     // What is left over is no zero where the witness does not satisfy the circuit; the verifier says so.
     let w2 = commit(work, &work.divided(l, 1, at.y)?, "MSM W2")?;
