@@ -2,7 +2,7 @@
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{HeaderValue, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -77,11 +77,19 @@ const IDLE: Duration = Duration::from_millis(500);
 /// Idle connections that are kept.
 const KEPT: usize = 64;
 
+/// What a service wants of its callers.
+#[derive(Default)]
+pub struct Access {
+    /// A token.
+    pub token: Option<String>,
+}
+
 /// A service to be called, from any thread.
 #[derive(Clone)]
 pub struct Client {
     host: String,
     address: SocketAddr,
+    token: Option<HeaderValue>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
@@ -98,6 +106,14 @@ impl Client {
     /// # Errors
     /// It is no address of this machine.
     pub fn new(server: &str) -> Result<Client, String> {
+        Client::with(server, &Access::default())
+    }
+
+    /// [`Client::new`] with what the service wants of its callers.
+    ///
+    /// # Errors
+    /// As there; the token can be none.
+    pub fn with(server: &str, access: &Access) -> Result<Client, String> {
         let host = server.strip_prefix("http://").unwrap_or(server).trim_end_matches('/');
         let address = host.replace("localhost", "127.0.0.1").parse::<SocketAddr>().ok();
         let address = address.filter(|address| address.ip().is_loopback());
@@ -106,7 +122,14 @@ impl Client {
                 "'{server}': expected an address of this machine, such as http://127.0.0.1:8555; there is no TLS yet"
             )
         })?;
-        Ok(Client { host: host.into(), address, idle: Arc::default() })
+        let token = access.token.as_ref().map(|token| {
+            let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+            // What it is instead is not told.
+            let mut header = header.map_err(|_| "the token: expected letters, digits and '_'")?;
+            header.set_sensitive(true);
+            Ok::<_, String>(header)
+        });
+        Ok(Client { host: host.into(), address, token: token.transpose()?, idle: Arc::default() })
     }
 
     /// Reads a value.
@@ -148,6 +171,9 @@ impl Client {
         content: Content<'_>,
     ) -> Result<Value, CallError> {
         let mut request = Request::builder().method(method).uri(path).header(HOST, &self.host);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::config::{is_name, Config, NAME};
 use crate::log::log;
 use crate::metrics::Metrics;
+use crate::rates::Rates;
 use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
 use crate::worker::Slot;
 use std::path::Path;
@@ -34,6 +35,7 @@ pub(crate) struct Core {
     /// What hashes of witnesses are keyed with: without it they say nothing of a witness that could be guessed.
     pub(crate) secret: [u8; 32],
     pub(crate) metrics: Metrics,
+    pub(crate) rates: Rates,
     pub(crate) slots: Vec<Slot>,
     pub(crate) worker: WorkerCommand,
     /// Names of jobs as they end.
@@ -67,10 +69,23 @@ impl Core {
     ) -> (Core, Receiver<Made>) {
         let slots = config.workers.iter().enumerate().map(|(number, device)| Slot::new(number, device)).collect();
         let (ends, _) = broadcast::channel(ENDS);
-        let (metrics, drains) = (Metrics::default(), AtomicBool::new(false));
+        let (metrics, rates, drains) = (Metrics::default(), Rates::default(), AtomicBool::new(false));
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
-        let core =
-            Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains, results, unwritten };
+        let core = Core {
+            config,
+            store,
+            witnesses,
+            keys,
+            secret,
+            metrics,
+            rates,
+            slots,
+            worker,
+            ends,
+            drains,
+            results,
+            unwritten,
+        };
         (core, inbox)
     }
 

@@ -1,6 +1,7 @@
-//! HTTP/1.1 for callers on this machine: connections and their limits, routes, errors.
+//! HTTP/1.1: connections and their limits, routes, who calls, errors.
 
 mod body;
+mod caller;
 mod jobs;
 mod keys;
 mod routes;
@@ -10,15 +11,16 @@ use crate::core::Core;
 use crate::log::log;
 use crate::store::StoreError;
 use body::Whole;
+use caller::Caller;
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use routes::{Found, Route};
 use std::convert::Infallible;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -44,11 +46,13 @@ pub(crate) struct Refusal {
     status: StatusCode,
     code: &'static str,
     message: String,
+    /// Seconds until it may be worth another try.
+    again: u64,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal { status, code, message: message.into() }
+        Refusal { status, code, message: message.into(), again: 1 }
     }
 
     pub(crate) fn bad(message: impl Into<String>) -> Refusal {
@@ -59,7 +63,10 @@ impl Refusal {
         let text = serde_json::json!({"error": {"code": self.code, "message": self.message}});
         let mut reply = json(self.status, &text);
         if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            reply.headers_mut().insert(RETRY_AFTER, self.again.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         reply
     }
@@ -70,6 +77,8 @@ impl From<StoreError> for Refusal {
         let (status, code) = match &error {
             StoreError::OtherContent => (StatusCode::CONFLICT, "other_content"),
             StoreError::QueueFull(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
+            StoreError::Revoked => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            StoreError::TokenJobs(_) => (StatusCode::TOO_MANY_REQUESTS, "token_jobs"),
             StoreError::OtherKey(_) => (StatusCode::CONFLICT, "other_key"),
             StoreError::NoKey(_) => (StatusCode::NOT_FOUND, "no_key"),
             StoreError::KeyInUse { .. } => (StatusCode::CONFLICT, "key_in_use"),
@@ -158,12 +167,16 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
 
 async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
     let method = request.method().clone();
-    let (route, reply) = match check_head(&request).and_then(|()| check_caller(&request)) {
+    let (route, reply) = match check_head(&request).and_then(|()| caller::check_page(&core.config, &request)) {
         Err(refusal) => ("refused", Err(refusal)),
         Ok(()) => match routes::find(&method, request.uri().path()) {
             Found::Route(route, part) => {
                 let part = part.to_string();
-                (routes::pattern(route), dispatch(core.clone(), route, part, request).await)
+                let reply = match caller::check(&core, route, &request).await {
+                    Ok(caller) => dispatch(core.clone(), caller, route, part, request).await,
+                    Err(refusal) => Err(refusal),
+                };
+                (routes::pattern(route), reply)
             }
             Found::OtherMethods(methods) => {
                 let refusal = Refusal::new(
@@ -202,25 +215,13 @@ fn check_head(request: &Request<Incoming>) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses what a page in a browser sends, which reaches this machine's own addresses too: by a name that was made to point here, or
-/// from another site.
-fn check_caller(request: &Request<Incoming>) -> Result<(), Refusal> {
-    let forbidden = |message: &str| Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", message));
-    if request.headers().contains_key(ORIGIN) {
-        return forbidden("pages of browsers may not call this service");
-    }
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => host.split(':').next().unwrap_or(""),
-    };
-    match name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
-        true => Ok(()),
-        false => forbidden("the Host of the request is not this machine; call 127.0.0.1 or localhost"),
-    }
-}
-
-async fn dispatch(core: Arc<Core>, route: Route, part: String, request: Request<Incoming>) -> Result<Reply, Refusal> {
+async fn dispatch(
+    core: Arc<Core>,
+    caller: Caller,
+    route: Route,
+    part: String,
+    request: Request<Incoming>,
+) -> Result<Reply, Refusal> {
     match route {
         Route::Health => Ok(json(StatusCode::OK, &serde_json::json!({"status": "ok"}))),
         Route::Ready => state::ready(&core),
@@ -231,12 +232,12 @@ async fn dispatch(core: Arc<Core>, route: Route, part: String, request: Request<
         Route::Metrics => {
             blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
         }
-        Route::Workers => Ok(state::workers(&core)),
-        Route::Submit => jobs::submit(core, request).await,
-        Route::Jobs => jobs::list(&core, &request).await,
-        Route::Job => jobs::status(&core, part, &request).await,
-        Route::Result => jobs::result(&core, part).await,
-        Route::Cancel => jobs::cancel(&core, part).await,
+        Route::Workers => blocking(&core, move |core| state::workers(core, &caller)).await,
+        Route::Submit => jobs::submit(core, caller, request).await,
+        Route::Jobs => jobs::list(&core, caller, &request).await,
+        Route::Job => jobs::status(&core, caller, part, &request).await,
+        Route::Result => jobs::result(&core, caller, part).await,
+        Route::Cancel => jobs::cancel(&core, caller, part).await,
         Route::Keys => keys::list(&core).await,
         Route::Key => keys::one(&core, part).await,
         Route::Register => keys::register(&core, request).await,
