@@ -139,7 +139,7 @@ impl Wait {
 
 impl Service {
     fn client(&self) -> Outcome<Client> {
-        let access = Access { token: self.server.token()? };
+        let access = Access { token: self.server.token()?, authority: self.server.ca.clone(), own: self.server.own() };
         Client::with(&self.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))
     }
 

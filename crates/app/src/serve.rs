@@ -37,6 +37,15 @@ pub(crate) struct Serve {
     /// Want a token of every caller; tandem tokens makes them
     #[arg(long)]
     tokens: bool,
+    /// File of the service's certificate and those that lead to it, in PEM: callers then use https
+    #[arg(long, value_name = "FILE")]
+    tls_certificate: Option<PathBuf>,
+    /// File of its private key, in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// File of authorities, in PEM: callers then show a certificate that one of them signed
+    #[arg(long, value_name = "FILE")]
+    tls_clients: Option<PathBuf>,
     /// Give up a protection where other machines can reach the service: tls (whoever is on the way reads and changes all) or tokens
     /// (whoever reaches the port may do all); may be given for both
     #[arg(long, value_name = "PROTECTION")]
@@ -85,8 +94,16 @@ pub(crate) fn settings(place: &Place, mut options: Vec<(&'static str, Setting)>)
 impl Serve {
     fn config(&self) -> Outcome<Config> {
         let mut options = Vec::new();
-        if let Some(path) = &self.key_folder {
-            options.push(("key_folder", text(path)?));
+        let files = [
+            ("key_folder", &self.key_folder),
+            ("tls_certificate", &self.tls_certificate),
+            ("tls_key", &self.tls_key),
+            ("tls_clients", &self.tls_clients),
+        ];
+        for (name, path) in files {
+            if let Some(path) = path {
+                options.push((name, text(path)?));
+            }
         }
         if self.tokens {
             options.push(("tokens", true.into()));
@@ -123,7 +140,8 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
         command
     };
     interrupt::drain();
-    let ready = |address: std::net::SocketAddr| report::result(&format!("http://{address}"));
+    let scheme = if config.has_tls() { "https" } else { "http" };
+    let ready = |address: std::net::SocketAddr| report::result(&format!("{scheme}://{address}"));
     tandem_service::serve(config, worker, ready, interrupt::asked).map_err(Failure::input)
 }
 

@@ -88,7 +88,7 @@ struct Done {
 pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
     let rows = Rows::open(session, args.json.as_deref())?;
     let mut plot = Plot::open(&args.plot, "callers", "proofs/s")?;
-    let access = Access { token: args.server.token()? };
+    let access = Access { token: args.server.token()?, authority: args.server.ca.clone(), own: args.server.own() };
     let client = Client::with(&args.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))?;
     let (pairs, []) = args.files.as_chunks::<2>() else {
         return Err(Failure::input("expected a witness after each key"));

@@ -25,9 +25,23 @@ pub struct Server {
     /// File with the token to show to the service; without it TANDEM_TOKEN
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// File of the authorities to trust with https, in PEM [default: those of the system]
+    #[arg(long, value_name = "FILE", env = "TANDEM_CA", hide_env_values = true)]
+    pub ca: Option<PathBuf>,
+    /// File of a certificate of yours, in PEM, for a service that wants one
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_certificate: Option<PathBuf>,
+    /// File of its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    client_key: Option<PathBuf>,
 }
 
 impl Server {
+    /// The caller's own certificate and its key.
+    pub fn own(&self) -> Option<(PathBuf, PathBuf)> {
+        self.client_certificate.clone().zip(self.client_key.clone())
+    }
+
     /// The token to show, from the file or else the environment.
     pub fn token(&self) -> Outcome<Option<String>> {
         let Some(path) = &self.token_file else {

@@ -7,13 +7,20 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 24] = [
+pub const SETTINGS: [(&str, &str, &str); 27] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
         "address and port of the service; port 0 takes a free one",
     ),
     ("tokens", "TANDEM_SERVE_TOKENS", "true: callers show a token, which tandem tokens makes"),
+    ("tls_certificate", "TANDEM_SERVE_TLS_CERTIFICATE", "file of the service's certificate and those that lead to it, in PEM"),
+    ("tls_key", "TANDEM_SERVE_TLS_KEY", "file of its private key, in PEM"),
+    (
+        "tls_clients",
+        "TANDEM_SERVE_TLS_CLIENTS",
+        "file of the authorities by which callers show certificates of their own, in PEM",
+    ),
     (
         "without",
         "TANDEM_SERVE_WITHOUT",
@@ -110,6 +117,15 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether callers show a token.
     pub tokens: bool,
+    /// The service's certificate, and those that lead to an authority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its private key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+    /// Authorities of callers, who then show a certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_clients: Option<PathBuf>,
     /// What is given up where other machines can reach the service.
     pub without: Vec<Protection>,
     /// Where its database, witnesses and keys lie.
@@ -164,6 +180,9 @@ impl Default for Config {
         Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8555)),
             tokens: false,
+            tls_certificate: None,
+            tls_key: None,
+            tls_clients: None,
             without: Vec::new(),
             data: PathBuf::new(),
             key_folder: None,
@@ -261,17 +280,35 @@ impl Config {
         }
     }
 
+    /// Whether the service speaks TLS.
+    pub fn has_tls(&self) -> bool {
+        self.tls_certificate.is_some()
+    }
+
     /// Where other machines can reach the service, each protection is there or was given up by name.
     fn check_reach(&self) -> Result<(), String> {
         if self.tokens && self.without.contains(&Protection::Tokens) {
             return Err("without: tokens are given up, and tokens = true wants them; leave one out".into());
         }
+        if self.tls_certificate.is_some() != self.tls_key.is_some() {
+            return Err("tls_certificate and tls_key: expected both or neither".into());
+        }
+        if self.tls_clients.is_some() && !self.has_tls() {
+            return Err(
+                "tls_clients: callers show certificates over TLS alone; expected tls_certificate and tls_key".into()
+            );
+        }
+        if self.has_tls() && self.without.contains(&Protection::Tls) {
+            return Err("without: tls is given up, and tls_certificate wants it; leave one out".into());
+        }
         if self.listen.ip().is_loopback() {
             return Ok(());
         }
+        // Whoever shows a certificate is known, if not by name.
+        let is_known = self.tokens || self.tls_clients.is_some();
         let wants = [
-            (Protection::Tls, false, "tls", "a proxy with TLS in front"),
-            (Protection::Tokens, self.tokens, "tokens", "tokens = true (--tokens)"),
+            (Protection::Tls, self.has_tls(), "tls", "tls_certificate and tls_key (--tls-certificate, --tls-key)"),
+            (Protection::Tokens, is_known, "tokens", "tokens = true (--tokens)"),
         ];
         match wants.into_iter().find(|(protection, is_there, ..)| !is_there && !self.without.contains(protection)) {
             None => Ok(()),
@@ -361,11 +398,17 @@ mod tests {
         assert!(env("0.0.0.0:1", &[tokens]).is_err() && env("0.0.0.0:1", &[no_tls]).is_err());
         assert!(env("0.0.0.0:1", &[tokens, no_tls]).unwrap().tokens);
         assert!(env("0.0.0.0:1", &[("TANDEM_SERVE_WITHOUT", "['tls', 'tokens']")]).is_ok());
+        let (certificate, key) = (("TANDEM_SERVE_TLS_CERTIFICATE", "c"), ("TANDEM_SERVE_TLS_KEY", "k"));
+        let clients = ("TANDEM_SERVE_TLS_CLIENTS", "a");
+        assert!(env("0.0.0.0:1", &[certificate, key, tokens]).unwrap().has_tls());
+        assert!(
+            env("0.0.0.0:1", &[certificate, key, clients]).is_ok() && env("0.0.0.0:1", &[certificate, key]).is_err()
+        );
     }
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\n[keys]\na = '/a.zkey'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\n[keys]\na = '/a.zkey'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
@@ -385,6 +428,10 @@ mod tests {
             (Some("data = 'd'\nlisten = '[::]:80'\ntokens = true"), &[], &["reach [::]:80", "--without tls"]),
             (Some("data = 'd'\nlisten = '10.0.0.1:80'\nwithout = ['tls']"), &[], &["--tokens", "removes keys"]),
             (Some("data = 'd'\ntokens = true\nwithout = ['tokens']"), &[], &["leave one out"]),
+            (Some("data = 'd'\ntls_certificate = 'a'"), &[], &["tls_key", "both or neither"]),
+            (Some("data = 'd'\ntls_clients = 'a'"), &[], &["tls_clients", "tls_certificate and tls_key"]),
+            (Some("data = 'd'\ntls_certificate = 'a'\ntls_key = 'b'\nwithout = ['tls']"), &[], &["leave one out"]),
+            (Some("data = 'd'\nlisten = '[::]:1'\ntls_certificate = 'a'\ntls_key = 'b'"), &[], &["--tokens"]),
             (Some("data = 'd'\nwithout = ['all']"), &[], &["tandem.toml: line 2", "tls", "tokens"]),
             (Some("data = 'd'\nquue = 1"), &[], &["tandem.toml: line 2", "quue"]),
             (Some("queue = \n"), &[], &["tandem.toml: line 1"]),

@@ -14,6 +14,7 @@ mod log;
 mod metrics;
 mod rates;
 pub mod store;
+mod tls;
 mod worker;
 
 pub use config::{Config, Protection, Survives, SETTINGS};
@@ -47,8 +48,8 @@ const TIDY: Duration = Duration::from_secs(1);
 /// `ready` is told the address when callers can reach it.
 ///
 /// # Errors
-/// One sentence: the data folder is in use or cannot be written, its database is of a later version, the address is taken, a key of the
-/// configuration is no key.
+/// One sentence: a file of TLS is wrong, the data folder is in use or cannot be written, its database is of a later version, the address is
+/// taken, a key of the configuration is no key.
 pub fn serve(
     config: Config,
     worker: impl Fn(&str) -> Command + Send + Sync + 'static,
@@ -57,6 +58,7 @@ pub fn serve(
 ) -> Result<(), String> {
     let data = config.data.clone();
     let cannot = |path: &Path, what: &str, e: &dyn std::fmt::Display| format!("{}: cannot {what}: {e}", path.display());
+    let tls = tls::server(&config)?;
     private_folder(&data).map_err(|e| cannot(&data, "make the data folder", &e))?;
     let _lock = lock(&data)?;
     let store = open_store(&config)?;
@@ -104,7 +106,7 @@ pub fn serve(
         }
         core.is_draining() && busy.load(Ordering::SeqCst) == 0 && !core.has_unwritten()
     };
-    http::run(&core, listener, || ready(address), until)?;
+    http::run(&core, listener, tls, || ready(address), until)?;
     log("stopped", &[]);
     Ok(())
 }

@@ -23,7 +23,7 @@ fn add(service: &Service, role: Role, [jobs, rate]: [Option<u64>; 2]) -> String 
 }
 
 fn client(service: &Service, token: &str) -> Client {
-    Client::with(&service.address(), &Access { token: Some(token.into()) }).unwrap()
+    Client::with(&service.address(), &Access { token: Some(token.into()), ..Access::default() }).unwrap()
 }
 
 fn submit(service: &Service, client: &Client, id: Option<&str>) -> Result<String, CallError> {
@@ -160,8 +160,9 @@ fn a_job_is_there_for_its_token_and_for_admins() {
     assert_eq!(jobs(&admin).len(), 2);
     // Who may see the workers sees the names of jobs of its own.
     let names = |client: &Client| client.get("/v1/workers").unwrap()["workers"][0]["jobs"].to_string();
+    wait_for("its stage", || names(&reader).contains("turn"));
     assert!(names(&a).contains(&of_a) && names(&admin).contains(&of_a));
-    assert!(!names(&b).contains(&of_a) && !names(&reader).contains(&of_a) && names(&reader).contains("turn"));
+    assert!(!names(&b).contains(&of_a) && !names(&reader).contains(&of_a));
     cancel(&b, &of_b).unwrap();
     std::fs::write(service.at("go"), "").unwrap();
     assert_eq!(a.get(&format!("/v1/jobs/{of_a}?wait=30")).unwrap()["state"], "done");

@@ -19,11 +19,14 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use routes::{Found, Route};
+use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 
 /// Lines in the head of a request, and bytes of it.
 const HEADERS: usize = 64;
@@ -106,6 +109,7 @@ fn text(status: StatusCode, kind: &'static str, text: String) -> Reply {
 pub(crate) fn run(
     core: &Arc<Core>,
     listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
     ready: impl FnOnce(),
     until: impl Fn() -> bool,
 ) -> Result<(), String> {
@@ -118,7 +122,8 @@ pub(crate) fn run(
     let over = runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        tokio::spawn(accept(core.clone(), listener, Arc::new(Semaphore::new(connections))));
+        let tls = tls.map(TlsAcceptor::from);
+        tokio::spawn(accept(core.clone(), listener, tls, Arc::new(Semaphore::new(connections))));
         ready();
         let mut drained = None;
         while !until() {
@@ -139,7 +144,7 @@ pub(crate) fn run(
     over.map_err(|e: std::io::Error| format!("cannot listen: {e}"))
 }
 
-async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
+async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, free: Arc<Semaphore>) {
     loop {
         let Ok(permit) = free.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -152,17 +157,29 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
             }
         };
         let _ = stream.set_nodelay(true);
-        let core = core.clone();
+        let (core, tls) = (core.clone(), tls.clone());
         tokio::spawn(async move {
-            let head = Duration::from_secs(core.config.header_seconds.into());
-            let answer = service_fn(|request| answer(core.clone(), request));
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(READ_BYTES);
-            // What a caller does wrong with its connection concerns nobody else.
-            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
-            drop(permit);
+            let _permit = permit;
+            let Some(tls) = tls else { return connection(core, stream).await };
+            // A handshake may take as long as the head of a request.
+            let most = Duration::from_secs(core.config.header_seconds.into());
+            let kind = match tokio::time::timeout(most, tls.accept(stream)).await {
+                Ok(Ok(stream)) => return connection(core, stream).await,
+                Ok(Err(_)) => "failed",
+                Err(_) => "too_slow",
+            };
+            core.metrics.add("tandem_tls_refused_total", &[("kind", kind)], 1.0);
         });
     }
+}
+
+async fn connection(core: Arc<Core>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let head = Duration::from_secs(core.config.header_seconds.into());
+    let answer = service_fn(|request| answer(core.clone(), request));
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(READ_BYTES);
+    // What a caller does wrong with its connection concerns nobody else.
+    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
 }
 
 async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {

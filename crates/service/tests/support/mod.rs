@@ -156,6 +156,17 @@ impl Service {
         service
     }
 
+    /// Why a service with these settings does not start.
+    pub(crate) fn refuses(settings: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let text = format!("listen = '127.0.0.1:0'\ndata = '{}'\nworkers = ['cpu']\n{settings}\n", data.display());
+        std::fs::write(folder.path().join("tandem.toml"), text).unwrap();
+        assert!(child("serve", folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+        assert!(!data.exists() && !folder.path().join("address").exists());
+        std::fs::read_to_string(folder.path().join("refused")).unwrap()
+    }
+
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
