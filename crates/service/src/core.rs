@@ -2,6 +2,7 @@
 
 use crate::blobs::Blobs;
 use crate::config::{is_name, Config, NAME};
+use crate::history::History;
 use crate::log::log;
 use crate::metrics::Metrics;
 use crate::rates::Rates;
@@ -36,6 +37,7 @@ pub(crate) struct Core {
     pub(crate) secret: [u8; 32],
     pub(crate) metrics: Metrics,
     pub(crate) rates: Rates,
+    pub(crate) history: History,
     pub(crate) slots: Vec<Slot>,
     pub(crate) worker: WorkerCommand,
     /// Names of jobs as they end.
@@ -79,6 +81,7 @@ impl Core {
             secret,
             metrics,
             rates,
+            history: History::default(),
             slots,
             worker,
             ends,
@@ -197,11 +200,15 @@ impl Core {
         }
     }
 
-    /// Fails what is late and forgets what is old.
+    /// Fails what is late, forgets what is old, and looks how long the queue is.
     pub(crate) fn tidy(&self) {
         match self.store.expire(now_ms()) {
             Ok(late) => late.iter().for_each(|(id, blob)| self.ended(id, "failed", Some(blob))),
             Err(error) => log("database_failed", &[("reason", &error.to_string())]),
+        }
+        // A look that fails leaves a gap in a plot.
+        if let Ok([pending, running]) = self.store.open_jobs() {
+            self.history.note(now_ms(), pending, running);
         }
         let kept = i64::from(self.config.keep_seconds) * 1000;
         if let Err(error) = self.store.forget(now_ms().saturating_sub(kept)) {

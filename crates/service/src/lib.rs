@@ -9,6 +9,7 @@ mod blobs;
 pub mod client;
 mod config;
 mod core;
+mod history;
 mod http;
 mod log;
 mod metrics;

@@ -39,7 +39,9 @@ fn jobs(client: &Client) -> Vec<String> {
 }
 
 /// Every route, and the least role that it takes: none, or a place in [`Role::ALL`] and more.
-const ROUTES: [(&str, &str, usize); 17] = [
+const ROUTES: [(&str, &str, usize); 19] = [
+    ("GET", "/", 0),
+    ("GET", "/v1/overview", 1),
     ("GET", "/health", 0),
     ("GET", "/ready", 0),
     ("GET", "/version", 0),
@@ -161,6 +163,12 @@ fn a_job_is_there_for_its_token_and_for_admins() {
     // Who may see the workers sees the names of jobs of its own.
     let names = |client: &Client| client.get("/v1/workers").unwrap()["workers"][0]["jobs"].to_string();
     wait_for("its stage", || names(&reader).contains("turn"));
+    let overview = |client: &Client| client.get("/v1/overview").unwrap();
+    for (caller, sees) in [(&a, true), (&admin, true), (&b, false), (&reader, false)] {
+        let seen = overview(caller);
+        assert_eq!(seen.to_string().contains(&of_a), sees, "{seen}");
+        assert!(seen["workers"][0]["jobs"].as_array().unwrap().iter().any(|job| job["key"] == "small"), "{seen}");
+    }
     assert!(names(&a).contains(&of_a) && names(&admin).contains(&of_a));
     assert!(!names(&b).contains(&of_a) && !names(&reader).contains(&of_a));
     cancel(&b, &of_b).unwrap();

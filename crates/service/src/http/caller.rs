@@ -23,7 +23,12 @@ pub(crate) struct Caller {
 impl Caller {
     /// Whether a job is there for this caller.
     pub(crate) fn sees(&self, job: &Job) -> bool {
-        self.role == Role::Admin || self.token.is_some() && self.token == job.token
+        self.sees_token(job.token.as_deref())
+    }
+
+    /// Whether a job of this token is there for this caller.
+    pub(crate) fn sees_token(&self, token: Option<&str>) -> bool {
+        self.role == Role::Admin || self.token.is_some() && self.token.as_deref() == token
     }
 
     /// Whose jobs there are for this caller; `None`: all.
@@ -35,10 +40,15 @@ impl Caller {
 /// What a caller must be for a route; nothing for what monitors and loaders of descriptions ask.
 fn needed(route: Route) -> Option<Role> {
     match route {
-        Route::Health | Route::Ready | Route::Version | Route::Openapi => None,
-        Route::Metrics | Route::Workers | Route::Keys | Route::Key | Route::Jobs | Route::Job | Route::Result => {
-            Some(Role::Read)
-        }
+        Route::Page | Route::Health | Route::Ready | Route::Version | Route::Openapi => None,
+        Route::Overview
+        | Route::Metrics
+        | Route::Workers
+        | Route::Keys
+        | Route::Key
+        | Route::Jobs
+        | Route::Job
+        | Route::Result => Some(Role::Read),
         Route::Submit | Route::Cancel => Some(Role::Submit),
         Route::Register | Route::Upload | Route::Remove | Route::Evict => Some(Role::Admin),
     }

@@ -4,6 +4,8 @@ mod body;
 mod caller;
 mod jobs;
 mod keys;
+mod overview;
+mod page;
 mod routes;
 mod state;
 
@@ -240,6 +242,8 @@ async fn dispatch(
     request: Request<Incoming>,
 ) -> Result<Reply, Refusal> {
     match route {
+        Route::Page => page::page(),
+        Route::Overview => blocking(&core, move |core| overview::overview(core, &caller)).await,
         Route::Health => Ok(json(StatusCode::OK, &serde_json::json!({"status": "ok"}))),
         Route::Ready => state::ready(&core),
         Route::Version => {

@@ -6,12 +6,14 @@
 mod jobs;
 mod keys;
 mod read;
+mod recent;
 mod tokens;
 mod writer;
 
 pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, NewJob, Submitted};
 pub use keys::KeyRow;
 pub use read::{Attempt, Counts, Job, JobResult, State, Times};
+pub use recent::{RecentAttempt, RecentEnd};
 pub use tokens::{NewToken, Role, Token};
 pub use writer::Pending;
 
