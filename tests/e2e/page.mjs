@@ -58,7 +58,11 @@ for (const theme of ["light", "dark"]) {
     const facts = await page.evaluate(() => {
       const style = (at) => getComputedStyle(at);
       const card = style(document.querySelector("section")).backgroundColor;
-      const texts = ["h2", ".soft", "#queue .good", "#queue .bad", "#tiles b", "svg text", "th", "td"];
+      // Nothing has failed.
+      const failed = document.createElement("p");
+      failed.className = "bad";
+      document.querySelector("section").append(failed);
+      const texts = ["h2", ".soft", "#queue .good", "p.bad", "#tiles b", "svg text", "th", "td"];
       const colour = (at) => (at instanceof SVGElement ? style(at).fill : style(at).color);
       return {
         wide: document.documentElement.scrollWidth,
@@ -70,6 +74,12 @@ for (const theme of ["light", "dark"]) {
         ])),
         // Of two plots in a row, or one below the other.
         sides: [...document.querySelectorAll("section")].slice(1, 3).map((at) => at.getBoundingClientRect().top),
+        // Lines of a cell: a word of a table is not broken.
+        lines: [...document.querySelectorAll("#workers td")].slice(0, 2).map((at) => {
+          const range = document.createRange();
+          range.selectNodeContents(at);
+          return range.getClientRects().length;
+        }),
         workers: document.getElementById("workers").textContent,
         keys: document.getElementById("keys").textContent,
       };
@@ -82,6 +92,7 @@ for (const theme of ["light", "dark"]) {
     assert.ok(facts.tiles.length === 6 && facts.tiles[5] === "1 of 1", `${what}: ${facts.tiles}`);
     for (const [id, count] of Object.entries(facts.drawn)) assert.ok(count > 0, `${what}: ${id} is empty`);
     assert.equal(facts.sides[0] === facts.sides[1], name === "desk", `${what}: ${facts.sides}`);
+    assert.deepEqual(facts.lines, [1, 1], what);
     assert.match(facts.workers, /0:cpu.*ready/);
     assert.match(facts.keys, /bn254/);
     assert.deepEqual(seen.wrong, [], what);

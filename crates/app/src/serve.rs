@@ -2,7 +2,7 @@
 
 use clap::Args;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::session::Session;
@@ -72,7 +72,7 @@ pub(crate) struct Worker {
 }
 
 /// A path as a value of the settings.
-fn text(path: &PathBuf) -> Outcome<Setting> {
+fn text(path: &Path) -> Outcome<Setting> {
     path.to_str().map(Into::into).ok_or(Failure::file(path, "the name is no UTF-8"))
 }
 

@@ -183,11 +183,20 @@ fn a_job_is_there_for_its_token_and_for_admins() {
 fn a_token_has_as_many_jobs_as_it_may() {
     let service = Service::start("workers = ['cpu']\nin_hand = 1\ntokens = true");
     service.fault("pause,key,1");
-    let few = client(&service, &add(&service, Role::Submit, [Some(2), None]));
+    let few_token = add(&service, Role::Submit, [Some(2), None]);
+    let few = client(&service, &few_token);
     let slow = add(&service, Role::Submit, [None, Some(3)]);
     let first = submit(&service, &few, Some("first")).unwrap();
     submit(&service, &few, None).unwrap();
     assert_eq!(refused(submit(&service, &few, None).map(Value::from)), (429, "token_jobs".into()));
+    // Also where an id could have stood for one, and without one before anything of a witness is taken in.
+    assert_eq!(refused(submit(&service, &few, Some("third")).map(Value::from)), (429, "token_jobs".into()));
+    let head = |token: &str| {
+        let head = format!("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n");
+        service.raw(format!("{head}Content-Length: 900\r\n\r\n").as_bytes(), Duration::from_secs(5))
+    };
+    let reply = head(&few_token);
+    assert!(reply.starts_with("HTTP/1.1 429 ") && reply.contains("token_jobs"), "{reply}");
     // What was accepted is still the same job.
     assert_eq!(submit(&service, &few, Some("first")).unwrap(), first);
     assert_eq!(service.witnesses().len(), 2);
@@ -202,11 +211,8 @@ fn a_token_has_as_many_jobs_as_it_may() {
         (429, "token_rate".into())
     );
     assert_eq!(jobs(&client(&service, &slow)).len(), 1);
-    // Before anything of a witness is taken in, and with the time to wait.
-    let head = format!(
-        "POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {slow}\r\nContent-Length: 900\r\n\r\n"
-    );
-    let reply = service.raw(head.as_bytes(), Duration::from_secs(5));
+    // Before anything of a witness is taken in, too, and with the time to wait.
+    let reply = head(&slow);
     let wait = reply.lines().find_map(|line| line.strip_prefix("retry-after: ")?.parse::<u64>().ok());
     assert!(reply.starts_with("HTTP/1.1 429 ") && wait.is_some_and(|wait| (10..=21).contains(&wait)), "{reply}");
     assert!(submit(&service, &few, None).is_err() && service.witnesses().len() == 3);
