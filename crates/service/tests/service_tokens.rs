@@ -140,7 +140,7 @@ fn a_token_is_right_as_a_whole_until_it_is_revoked() {
 
 #[test]
 fn a_job_is_there_for_its_token_and_for_admins() {
-    let service = Service::start("workers = ['cpu']\ntokens = true");
+    let service = Service::start("workers = ['cpu']\nin_hand = 1\ntokens = true");
     let roles = [Role::Submit, Role::Submit, Role::Admin, Role::Read];
     let [a, b, admin, reader] = roles.map(|role| client(&service, &add(&service, role, [None, None])));
     service.fault("pause,turn,1");
