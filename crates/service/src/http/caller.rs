@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::store::{Job, Role};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
-use hyper::{Request, StatusCode};
+use hyper::{HeaderMap, Request, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,16 +84,17 @@ pub(crate) async fn check(core: &Arc<Core>, route: Route, request: &Request<Inco
 }
 
 /// Refuses what a page in a browser sends, which reaches addresses that others do not: from another site, or by a name that was made to
-/// point here. A token is not among what a browser sends by itself, so that names do not matter where one is wanted.
-pub(crate) fn check_page(config: &Config, request: &Request<Incoming>) -> Result<(), Refusal> {
+/// point here. Names do not matter where a token is wanted, which a browser does not send by itself, nor with TLS, where the certificate
+/// has the name.
+pub(crate) fn check_page(config: &Config, headers: &HeaderMap) -> Result<(), Refusal> {
     let forbidden = |message: &str| Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", message));
-    if request.headers().contains_key(ORIGIN) {
+    if headers.contains_key(ORIGIN) {
         return forbidden("pages of browsers may not call this service");
     }
-    if config.tokens {
+    if config.tokens || config.has_tls() {
         return Ok(());
     }
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(""),
         None => host.split(':').next().unwrap_or(""),
@@ -102,5 +103,35 @@ pub(crate) fn check_page(config: &Config, request: &Request<Incoming>) -> Result
     match name == "localhost" || name.parse().is_ok_and(is_here) {
         true => Ok(()),
         false => forbidden("the Host of the request is a name; call the service by its address, such as 127.0.0.1"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    #[test]
+    fn names_matter_where_nothing_else_tells_a_caller() {
+        let hosts =
+            ["127.0.0.1:80", "localhost", "[::1]:80", "10.1.2.3", "evil.example:80", "127.0.0.1.evil.example", ""];
+        let taken = |config: &Config| {
+            hosts.map(|host| {
+                let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+                check_page(config, &headers).is_ok()
+            })
+        };
+        let here = Config::default();
+        assert_eq!(taken(&here), [true, true, true, false, false, false, false]);
+        let there = Config { listen: "0.0.0.0:80".parse().unwrap(), ..Config::default() };
+        assert_eq!(taken(&there), [true, true, true, true, false, false, false]);
+        let (tls, none) = (Config { tls_certificate: Some("c".into()), ..there.clone() }, HeaderMap::new());
+        for config in [tls, Config { tokens: true, ..there.clone() }] {
+            assert_eq!(taken(&config), [true; 7]);
+            assert!(check_page(&config, &none).is_ok() && check_page(&there, &none).is_err());
+            // From a page of another site, whatever the name.
+            let headers = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static("https://prover.example"))]);
+            assert!(check_page(&config, &headers).is_err());
+        }
     }
 }

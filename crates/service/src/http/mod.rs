@@ -186,7 +186,7 @@ async fn connection(core: Arc<Core>, stream: impl AsyncRead + AsyncWrite + Unpin
 
 async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
     let method = request.method().clone();
-    let (route, reply) = match check_head(&request).and_then(|()| caller::check_page(&core.config, &request)) {
+    let (route, reply) = match check_head(&request).and_then(|()| caller::check_page(&core.config, request.headers())) {
         Err(refusal) => ("refused", Err(refusal)),
         Ok(()) => match routes::find(&method, request.uri().path()) {
             Found::Route(route, part) => {
