@@ -31,6 +31,7 @@ function contrast(a, b) {
   return (high + 0.05) / (low + 0.05);
 }
 
+// No sandbox: it takes rights that containers lack, and the page is our own.
 const instance = await chromium.launch({ executablePath: browser(), args: ["--no-sandbox", "--disable-gpu"] });
 
 /// A page that has the token, with what went wrong in it and what it asked for.
