@@ -92,13 +92,15 @@ pub struct Access {
 }
 
 /// Who is called, as it stands in the `Host` of a request, and where that is.
-fn addresses(server: &str, is_tls: bool) -> Option<(String, Vec<SocketAddr>)> {
+fn addresses(server: &str, is_tls: bool) -> io::Result<(String, Vec<SocketAddr>)> {
     let found = server.to_socket_addrs().or_else(|error| match is_tls {
         true => format!("{server}:443").to_socket_addrs(),
         false => Err(error),
     });
-    let addresses: Vec<_> = found.ok()?.collect();
-    (!addresses.is_empty()).then(|| (server.into(), addresses))
+    match found?.collect::<Vec<_>>() {
+        none if none.is_empty() => Err(io::Error::other("the name has no address")),
+        addresses => Ok((server.into(), addresses)),
+    }
 }
 
 fn secure(host: &str, access: &Access) -> Result<(TlsConnector, ServerName<'static>), String> {
@@ -149,7 +151,7 @@ impl Client {
             None => (server.strip_prefix("http://").unwrap_or(server), false),
         };
         let (host, addresses) = addresses(host.trim_end_matches('/'), is_tls)
-            .ok_or_else(|| format!("'{server}': expected an address, such as http://127.0.0.1:8555"))?;
+            .map_err(|e| format!("'{server}': {e}; expected an address, such as http://127.0.0.1:8555"))?;
         if !is_tls && !addresses.iter().all(|address| address.ip().is_loopback()) {
             return Err(format!(
                 "'{server}': another machine is called by https:// alone: without it, others read tokens and witnesses"
