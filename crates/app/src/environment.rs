@@ -15,7 +15,7 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 13] = [
     ("TANDEM_CACHE_DIR", "", "folder that remembers checked keys; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem"),
     ("TANDEM_SERVER", "--server", "address of the service that submit, status, wait, cancel and keys call"),
     ("TANDEM_TOKEN", "", "token to show to the service, unless --token-file has one"),
-    ("TANDEM_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),
+    ("TANDEM_SERVER_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),
     ("TANDEM_SERVE_CONFIG", "--config", "file of settings of the service"),
     ("NO_COLOR", "", "if not empty: no colour, unless --color says so (https://no-color.org)"),
 ];

@@ -26,7 +26,7 @@ pub struct Server {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// File of the authorities to trust with https, in PEM [default: those of the system]
-    #[arg(long, value_name = "FILE", env = "TANDEM_CA", hide_env_values = true)]
+    #[arg(long, value_name = "FILE", env = "TANDEM_SERVER_CA", hide_env_values = true)]
     pub ca: Option<PathBuf>,
     /// File of a certificate of yours, in PEM, for a service that wants one
     #[arg(long, value_name = "FILE", requires = "client_key")]
