@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All that needs no GPU (every tier of `cargo xtask test` but gpu and sanitizer): installs what it needs into this checkout (nvcc from NVIDIA's wheels, the
-# npm packages of tests/e2e), then checks and tests. A step that fails does not stop the later ones; the exit status tells,
-# and the last lines name what was skipped and count: "12 passed, 0 failed, 3 skipped".
+# All that needs no GPU (every tier of `cargo xtask test` but gpu and sanitizer): installs what it needs into this checkout (nvcc from NVIDIA's
+# wheels, the npm packages of tests/e2e) and, where there is none, the distribution's Chromium, then checks and tests. A step that fails
+# does not stop the later ones; the exit status tells, and the last lines name what was skipped and count: "12 passed, 0 failed, 3 skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export TANDEM_REQUIRE_NVCC=1
@@ -29,6 +29,7 @@ packages() {
 
 step "nvcc" sh scripts/install-nvcc.sh
 step "npm packages" packages
+step "browser" sh scripts/install-chromium.sh
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny

@@ -42,7 +42,7 @@ cp scripts/test.sh scripts/count-tests.awk "$work/scripts/"
 cp .ci/run "$work/.ci/"
 touch "$work/tests/e2e/package-lock.json" "$work/tests/e2e/node_modules/.complete"
 echo 'exit 0' >"$work/bench/micro/check.sh"
-for script in install-nvcc docs fuzz style tests/run; do echo 'exit 0' >"$work/scripts/$script.sh"; done
+for script in install-nvcc install-chromium docs fuzz style tests/run; do echo 'exit 0' >"$work/scripts/$script.sh"; done
 printf '#!/bin/sh\n[ "$1" != test ] || cat "$SAYS"\n[ "$1" != "$FAILS" ]\n' >"$work/bin/cargo"
 chmod +x "$work/bin/cargo"
 printf 'skipped: gpu::bytes: no GPU\n%s\n' "$ok" >"$work/says"
@@ -54,11 +54,11 @@ ci() {
     echo "scripts/tests/count-tests.sh: cargo $1 fails: expected \"$2\" and status $3, not $status and:" "$said" >&2
     exit 1
 }
-ci nothing "19 passed, 0 failed, 1 skipped" 0
-ci fmt "18 passed, 1 failed, 1 skipped" 1
-ci clippy "18 passed, 1 failed, 1 skipped" 1
-ci doc "18 passed, 1 failed, 1 skipped" 1
-ci test "18 passed, 1 failed, 1 skipped" 1
+ci nothing "20 passed, 0 failed, 1 skipped" 0
+ci fmt "19 passed, 1 failed, 1 skipped" 1
+ci clippy "19 passed, 1 failed, 1 skipped" 1
+ci doc "19 passed, 1 failed, 1 skipped" 1
+ci test "19 passed, 1 failed, 1 skipped" 1
 : >"$work/says"
-ci nothing "17 passed, 1 failed, 0 skipped" 1
+ci nothing "18 passed, 1 failed, 0 skipped" 1
 echo "what scripts/test.sh counts: ok"

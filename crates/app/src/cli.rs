@@ -166,6 +166,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: crate::jobs::Keys,
     },
+    /// Say who may call the service of a data folder
+    #[command(after_help = "Example:\n  tandem tokens add wallet > wallet.token")]
+    Tokens {
+        #[command(subcommand)]
+        what: crate::tokens::Tokens,
+    },
     /// Measure, after checking that the results are right
     Bench(tandem_bench::Command),
     /// Print the help of a command, or of environment or snarkjs

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files::Outputs;
 use tandem_console::options::Json;
+use tandem_console::server::Server;
 use tandem_console::session::Session;
 use tandem_console::values::{input, output};
 use tandem_console::{interrupt, report};
-use tandem_service::client::{CallError, Client, Content, Method};
+use tandem_service::client::{Access, CallError, Client, Content, Method};
 
 /// A service that is being started again is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,15 +22,8 @@ const WAIT: u32 = 2;
 /// Which service.
 #[derive(Args)]
 pub(crate) struct Service {
-    /// Address of the service
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "http://127.0.0.1:8555",
-        env = "TANDEM_SERVER",
-        hide_env_values = true
-    )]
-    server: String,
+    #[command(flatten)]
+    server: Server,
     #[command(flatten)]
     json: Json,
 }
@@ -145,7 +139,8 @@ impl Wait {
 
 impl Service {
     fn client(&self) -> Outcome<Client> {
-        Client::new(&self.server).map_err(|e| Failure::input(format!("--server {e}")))
+        let access = Access { token: self.server.token()?, authority: self.server.ca.clone(), own: self.server.own() };
+        Client::with(&self.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))
     }
 
     fn tell(&self, value: &Value, text: impl FnOnce(&Value) -> String) {

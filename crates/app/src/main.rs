@@ -26,6 +26,7 @@ mod serve;
 mod setup;
 mod sort;
 mod source;
+mod tokens;
 mod topo;
 mod usage;
 mod version;
@@ -91,6 +92,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Wait(args) => jobs::wait(session, args),
         Command::Cancel(args) => jobs::cancel(args),
         Command::Keys { what } => jobs::keys(what),
+        Command::Tokens { what } => tokens::run(what),
         Command::Completions { shell } => cli::completions(*shell),
         Command::Help { topic } => usage::help(topic),
         // They have been put into our words.

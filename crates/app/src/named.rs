@@ -67,6 +67,7 @@ fn named(command: &Command) -> Named {
         | Command::Status(_)
         | Command::Cancel(_)
         | Command::Keys { .. }
+        | Command::Tokens { .. }
         | Command::Doctor(_)
         | Command::Cache(_)
         | Command::Completions { .. }

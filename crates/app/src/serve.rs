@@ -2,13 +2,13 @@
 
 use clap::Args;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::session::Session;
 use tandem_console::values::device;
 use tandem_console::{files, interrupt, report};
-use tandem_service::Config;
+use tandem_service::{Config, Setting};
 
 /// Bytes of a file of settings at most.
 const CONFIG_MAX: u64 = 1 << 20;
@@ -16,17 +16,40 @@ const CONFIG_MAX: u64 = 1 << 20;
 /// This very program, also where its file was replaced by a later one since it started.
 const SELF: &str = "/proc/self/exe";
 
+/// Where a service has its settings and its data.
 #[derive(Args)]
-pub(crate) struct Serve {
+pub(crate) struct Place {
     /// A file of settings, in TOML; options and variables come before it
     #[arg(long, value_name = "FILE", env = "TANDEM_SERVE_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
-    /// Address and port, on this machine alone; port 0 takes a free one [default: 127.0.0.1:8555]
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<String>,
     /// Folder of the database, the witnesses and the uploaded keys [default: ~/.local/state/tandem]
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    place: Place,
+    /// Address and port; port 0 takes a free one [default: 127.0.0.1:8555]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Want a token of every caller; tandem tokens makes them
+    #[arg(long)]
+    tokens: bool,
+    /// File of the service's certificate and those that lead to it, in PEM: callers then use https
+    #[arg(long, value_name = "FILE")]
+    tls_certificate: Option<PathBuf>,
+    /// File of its private key, in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// File of authorities, in PEM: callers then show a certificate that one of them signed
+    #[arg(long, value_name = "FILE")]
+    tls_clients: Option<PathBuf>,
+    /// Give up a protection where other machines can reach the service: tls (whoever is on the way reads and changes all) or tokens
+    /// (whoever reaches the port may do all); may be given for both
+    #[arg(long, value_name = "PROTECTION")]
+    without: Vec<String>,
     /// Folder whose .zkey files may be registered by path
     #[arg(long, value_name = "FOLDER")]
     key_folder: Option<PathBuf>,
@@ -48,27 +71,51 @@ pub(crate) struct Worker {
     key_proofs: u64,
 }
 
+/// A path as a value of the settings.
+fn text(path: &Path) -> Outcome<Setting> {
+    path.to_str().map(Into::into).ok_or(Failure::file(path, "the name is no UTF-8"))
+}
+
+/// The settings that hold, with options before all others.
+pub(crate) fn settings(place: &Place, mut options: Vec<(&'static str, Setting)>) -> Outcome<Config> {
+    let file = place.config.as_ref().map(|path| {
+        let text = files::read(path, CONFIG_MAX)?;
+        let text = std::str::from_utf8(&text).map_err(|_| Failure::file(path, "expected text in UTF-8"))?;
+        Ok::<_, Failure>((path, text.to_string()))
+    });
+    let file = file.transpose()?;
+    if let Some(path) = &place.data {
+        options.push(("data", text(path)?));
+    }
+    let file = file.as_ref().map(|(path, text)| (path.as_path(), text.as_str()));
+    Config::read(file, |name| std::env::var(name).ok(), options).map_err(Failure::input)
+}
+
 impl Serve {
     fn config(&self) -> Outcome<Config> {
-        let file = self.config.as_ref().map(|path| {
-            let text = files::read(path, CONFIG_MAX)?;
-            let text = std::str::from_utf8(&text).map_err(|_| Failure::file(path, "expected text in UTF-8"))?;
-            Ok::<_, Failure>((path, text.to_string()))
-        });
-        let file = file.transpose()?;
-        let text = |path: &PathBuf| path.to_str().map(String::from).ok_or(Failure::file(path, "the name is no UTF-8"));
         let mut options = Vec::new();
-        for (name, path) in [("data", &self.data), ("key_folder", &self.key_folder)] {
+        let files = [
+            ("key_folder", &self.key_folder),
+            ("tls_certificate", &self.tls_certificate),
+            ("tls_key", &self.tls_key),
+            ("tls_clients", &self.tls_clients),
+        ];
+        for (name, path) in files {
             if let Some(path) = path {
-                options.push((name, text(path)?.into()));
+                options.push((name, text(path)?));
             }
         }
+        if self.tokens {
+            options.push(("tokens", true.into()));
+        }
         options.extend(self.listen.iter().map(|listen| ("listen", listen.clone().into())));
+        if !self.without.is_empty() {
+            options.push(("without", self.without.clone().into()));
+        }
         if !self.worker.is_empty() {
             options.push(("workers", self.worker.clone().into()));
         }
-        let file = file.as_ref().map(|(path, text)| (path.as_path(), text.as_str()));
-        let config = Config::read(file, |name| std::env::var(name).ok(), options).map_err(Failure::input)?;
+        let config = settings(&self.place, options)?;
         for worker in &config.workers {
             device(worker).map_err(|e| Failure::input(format!("workers: '{worker}': {e}")))?;
         }
@@ -93,7 +140,8 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
         command
     };
     interrupt::drain();
-    let ready = |address: std::net::SocketAddr| report::result(&format!("http://{address}"));
+    let scheme = if config.has_tls() { "https" } else { "http" };
+    let ready = |address: std::net::SocketAddr| report::result(&format!("{scheme}://{address}"));
     tandem_service::serve(config, worker, ready, interrupt::asked).map_err(Failure::input)
 }
 

@@ -1,10 +1,13 @@
 //! End to end with other people's tools: circom makes the circuits, snarkjs finds the same witnesses, accepts our proofs,
 //! proves with our keys, and its proofs are accepted here. On the CPU and on two and four pretend GPUs.
 //!
-//! Needs node and the packages of tests/e2e (`npm ci --prefix tests/e2e --ignore-scripts`). Without them it fails.
+//! Needs node and the packages of tests/e2e (`npm ci --prefix tests/e2e --ignore-scripts`), and Chromium for the service's status page
+//! (`sh scripts/install-chromium.sh`). Without them it fails.
 
 #[path = "e2e/ceremony.rs"]
 mod ceremony;
+#[path = "e2e/page.rs"]
+mod page;
 #[path = "e2e/plonk.rs"]
 mod plonk;
 #[path = "e2e/solidity.rs"]

@@ -14,8 +14,13 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path) -> Server {
+        Self::start_with(folder, &[])
+    }
+
+    fn start_with(folder: &Path, options: &[&str]) -> Server {
         let mut command = tandem();
         command.args(["serve", "--listen", "127.0.0.1:0", "--device", "cpu", "--data", text(&folder.join("data"))]);
+        command.args(options);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
@@ -75,6 +80,48 @@ fn a_job_from_submit_to_proof() {
 }
 
 #[test]
+fn callers_show_tokens_that_a_command_makes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let server = Server::start_with(folder.path(), &["--tokens"]);
+    let data = at("data");
+    let tokens = |args: &[&str]| run(0, &[&["tokens"], args, &["--data", text(&data)]].concat()).0;
+    let (_, error) = server.run(2, &["keys", "list"]);
+    assert!(error.contains("this service wants a token"), "{error}");
+    let file = at("wallet.token");
+    std::fs::write(&file, tokens(&["add", "wallet", "--role", "admin", "--jobs", "5"])).unwrap();
+    let token = std::fs::read_to_string(&file).unwrap();
+    let [id, secret] = [1, 2].map(|part| token.trim().split('_').nth(part).unwrap());
+    let (zkey, wtns) = (demo("membership.zkey"), demo("membership.wtns"));
+    let (proof, public) = (at("proof.json"), at("public.json"));
+    let with_file = ["--token-file", text(&file)];
+    server.run(0, &[&["submit", text(&zkey), text(&wtns), text(&proof), text(&public)], &with_file[..]].concat());
+    // Or by the variable; the file comes before it.
+    let by_variable = |status: i32, token: &str, args: &[&str]| {
+        let mut command = tandem();
+        command.args(args).env("TANDEM_SERVER", &server.address).env("TANDEM_TOKEN", token);
+        expect(status, command.output().unwrap(), args).1
+    };
+    by_variable(0, &token, &["status"]);
+    by_variable(0, "tandem_0_0", &[&["status"], &with_file[..]].concat());
+    by_variable(0, &token, &["bench", "serve", text(&zkey), text(&wtns), "--jobs", "1"]);
+    let list = tokens(&["list", "--json"]);
+    assert!(list.contains("wallet") && list.contains("admin") && !list.contains(secret), "{list}");
+    assert!(tokens(&["list"]).contains(id));
+    tokens(&["revoke", id]);
+    let error = by_variable(2, &token, &["status"]);
+    assert!(error.contains("the token is unknown or was revoked") && !error.contains(secret), "{error}");
+    let error = by_variable(2, "secret\u{1}", &["keys", "list"]);
+    assert!(error.contains("the token: expected") && !error.contains("secret"), "{error}");
+    std::fs::write(&file, " \n").unwrap();
+    let (_, error) = server.run(2, &[&["status"], &with_file[..]].concat());
+    assert!(error.contains("wallet.token: expected a token"), "{error}");
+    refused_in(folder.path(), &["status", "--token", &token], &["--token"]);
+    refused_in(folder.path(), &["tokens", "revoke", "none", "--data", text(&data)], &["no token has the id 'none'"]);
+    refused_in(folder.path(), &["tokens", "add", "x", "--role", "root"], &["expected one of read, submit, admin"]);
+}
+
+#[test]
 fn a_bench_drives_a_service() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -118,7 +165,7 @@ fn settings_are_checked_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("tandem.toml"), "data = 'd'\nquue = 2\n").unwrap();
-    refused_in(at, &["serve", "--listen", "0.0.0.0:80"], &["can be reached from other machines", "127.0.0.1"]);
+    refused_in(at, &["serve", "--listen", "0.0.0.0:80"], &["other machines can reach 0.0.0.0:80", "--without tls"]);
     refused_in(at, &["serve", "--config", "tandem.toml"], &["tandem.toml: line 2", "quue"]);
     refused_in(at, &["serve", "--data", "d", "--worker", "gpu"], &["workers: 'gpu'"]);
     std::fs::write(at.join("tandem.toml"), "data = 'd'\nattempts = 2\n").unwrap();

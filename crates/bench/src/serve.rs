@@ -10,25 +10,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tandem_console::failure::{Failure, Outcome};
+use tandem_console::server::Server;
 use tandem_console::session::Session;
 use tandem_console::{interrupt, report, values};
 use tandem_engine::{CurveId, Proof, Publics, Verifier};
-use tandem_service::client::{CallError, Client, Content, Method};
+use tandem_service::client::{Access, CallError, Client, Content, Method};
 
 #[derive(Args)]
 pub(crate) struct BenchServe {
     /// Proving keys and witnesses in turn; jobs take the pairs one after the other
     #[arg(required = true, num_args = 2.., value_names = ["ZKEY", "WITNESS"], value_parser = values::input())]
     pub(crate) files: Vec<PathBuf>,
-    /// Address of the service
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "http://127.0.0.1:8555",
-        env = "TANDEM_SERVER",
-        hide_env_values = true
-    )]
-    server: String,
+    #[command(flatten)]
+    server: Server,
     /// Callers, each of which submits a job, waits for its proof and submits the next; several numbers are measured one after the other
     #[arg(short = 'c', long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     clients: Vec<u32>,
@@ -94,7 +88,8 @@ struct Done {
 pub(crate) fn run(session: &Session, args: &BenchServe) -> Outcome {
     let rows = Rows::open(session, args.json.as_deref())?;
     let mut plot = Plot::open(&args.plot, "callers", "proofs/s")?;
-    let client = Client::new(&args.server).map_err(|e| Failure::input(format!("--server {e}")))?;
+    let access = Access { token: args.server.token()?, authority: args.server.ca.clone(), own: args.server.own() };
+    let client = Client::with(&args.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))?;
     let (pairs, []) = args.files.as_chunks::<2>() else {
         return Err(Failure::input("expected a witness after each key"));
     };

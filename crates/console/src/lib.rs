@@ -14,6 +14,7 @@ pub mod options;
 mod png;
 pub mod progress;
 pub mod report;
+pub mod server;
 pub mod session;
 pub mod sizes;
 pub mod trace;

@@ -2,21 +2,24 @@
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{HeaderValue, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
 use serde_json::Value;
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Read};
-use std::net::SocketAddr;
-use std::path::Path;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
+use tokio_rustls::TlsConnector;
 
 pub use hyper::Method;
 
@@ -77,11 +80,48 @@ const IDLE: Duration = Duration::from_millis(500);
 /// Idle connections that are kept.
 const KEPT: usize = 64;
 
+/// What a service wants of its callers.
+#[derive(Default)]
+pub struct Access {
+    /// A token.
+    pub token: Option<String>,
+    /// A file of the authorities to trust; without it those of the system.
+    pub authority: Option<PathBuf>,
+    /// A certificate of the caller's own, and its private key.
+    pub own: Option<(PathBuf, PathBuf)>,
+}
+
+/// Who is called, as it stands in the `Host` of a request, and where that is.
+fn addresses(server: &str, is_tls: bool) -> io::Result<(String, Vec<SocketAddr>)> {
+    let found = server.to_socket_addrs().or_else(|error| match is_tls {
+        true => format!("{server}:443").to_socket_addrs(),
+        false => Err(error),
+    });
+    match found?.collect::<Vec<_>>() {
+        none if none.is_empty() => Err(io::Error::other("the name has no address")),
+        addresses => Ok((server.into(), addresses)),
+    }
+}
+
+fn secure(host: &str, access: &Access) -> Result<(TlsConnector, ServerName<'static>), String> {
+    let own = access.own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
+    let config = crate::tls::client(access.authority.as_deref(), own)?;
+    // Without the port; an address of version 6 is in brackets.
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => host.split(':').next().unwrap_or(host),
+    };
+    let name = ServerName::try_from(name.to_string()).map_err(|e| format!("'{name}': {e}"))?;
+    Ok((TlsConnector::from(config), name))
+}
+
 /// A service to be called, from any thread.
 #[derive(Clone)]
 pub struct Client {
     host: String,
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    token: Option<HeaderValue>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
@@ -93,20 +133,39 @@ struct Connection {
 }
 
 impl Client {
-    /// The service at an address such as `127.0.0.1:8555`, which may have `http://` in front.
+    /// The service at an address such as `127.0.0.1:8555`, which may have `http://` or `https://` in front.
     ///
     /// # Errors
-    /// It is no address of this machine.
+    /// It is no address; it is that of another machine without `https://`.
     pub fn new(server: &str) -> Result<Client, String> {
-        let host = server.strip_prefix("http://").unwrap_or(server).trim_end_matches('/');
-        let address = host.replace("localhost", "127.0.0.1").parse::<SocketAddr>().ok();
-        let address = address.filter(|address| address.ip().is_loopback());
-        let address = address.ok_or_else(|| {
-            format!(
-                "'{server}': expected an address of this machine, such as http://127.0.0.1:8555; there is no TLS yet"
-            )
-        })?;
-        Ok(Client { host: host.into(), address, idle: Arc::default() })
+        Client::with(server, &Access::default())
+    }
+
+    /// [`Client::new`] with what the service wants of its callers.
+    ///
+    /// # Errors
+    /// As there; the token can be none, a file of TLS is wrong.
+    pub fn with(server: &str, access: &Access) -> Result<Client, String> {
+        let (host, is_tls) = match server.strip_prefix("https://") {
+            Some(host) => (host, true),
+            None => (server.strip_prefix("http://").unwrap_or(server), false),
+        };
+        let (host, addresses) = addresses(host.trim_end_matches('/'), is_tls)
+            .map_err(|e| format!("'{server}': {e}; expected an address, such as http://127.0.0.1:8555"))?;
+        if !is_tls && !addresses.iter().all(|address| address.ip().is_loopback()) {
+            return Err(format!(
+                "'{server}': another machine is called by https:// alone: without it, others read tokens and witnesses"
+            ));
+        }
+        let tls = if is_tls { Some(secure(&host, access)?) } else { None };
+        let token = access.token.as_ref().map(|token| {
+            let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+            // What it is instead is not told.
+            let mut header = header.map_err(|_| "the token: expected letters, digits and '_'")?;
+            header.set_sensitive(true);
+            Ok::<_, String>(header)
+        });
+        Ok(Client { host, addresses, tls, token: token.transpose()?, idle: Arc::default() })
     }
 
     /// Reads a value.
@@ -115,6 +174,18 @@ impl Client {
     /// Nobody answers, or the service refuses.
     pub fn get(&self, path: &str) -> Result<Value, CallError> {
         self.call(Method::GET, path, &[], Content::Empty)
+    }
+
+    /// Reads a page that is no JSON, such as the metrics.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub fn text(&self, path: &str) -> Result<String, CallError> {
+        let (status, text) = self.send(Method::GET, path, &[], Content::Empty)?;
+        match status {
+            200 => Ok(String::from_utf8_lossy(&text).into_owned()),
+            _ => Err(refusal(status, &serde_json::from_slice(&text).unwrap_or(Value::Null))),
+        }
     }
 
     /// Sees to it that the service has a key, and gives its name there, which is that of its content. `uploading` hears of a file that is
@@ -147,7 +218,25 @@ impl Client {
         headers: &[(&'static str, &str)],
         content: Content<'_>,
     ) -> Result<Value, CallError> {
+        let (status, text) = self.send(method, path, headers, content)?;
+        let value = serde_json::from_slice::<Value>(&text).unwrap_or(Value::Null);
+        match status {
+            200..300 => Ok(value),
+            _ => Err(refusal(status, &value)),
+        }
+    }
+
+    fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        content: Content<'_>,
+    ) -> Result<(u16, Vec<u8>), CallError> {
         let mut request = Request::builder().method(method).uri(path).header(HOST, &self.host);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -165,14 +254,7 @@ impl Client {
             }
         };
         let request = request.body(body).map_err(|e| CallError::Unreachable(format!("no request can be made: {e}")))?;
-        let (status, text) = self.exchange(request)?;
-        let value = serde_json::from_slice::<Value>(&text).unwrap_or(Value::Null);
-        if (200..300).contains(&status) {
-            return Ok(value);
-        }
-        let said = |name: &str| value["error"][name].as_str().map(String::from);
-        let message = said("message").unwrap_or_else(|| format!("the service answers with status {status}"));
-        Err(CallError::Refused { status, code: said("code").unwrap_or_default(), message })
+        self.exchange(request)
     }
 
     fn away(&self, why: &dyn std::fmt::Display) -> CallError {
@@ -225,14 +307,36 @@ impl Client {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| CallError::Unreachable(format!("cannot start: {e}")))?;
         let sender = runtime.block_on(async {
-            let stream = tokio::time::timeout(CONNECT, TcpStream::connect(self.address)).await;
-            let stream = stream.map_err(|e| self.away(&e))?.map_err(|e| self.away(&e))?;
-            let _ = stream.set_nodelay(true);
-            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| self.away(&e))?;
-            tokio::spawn(connection);
-            Ok::<_, CallError>(sender)
+            let connecting = async {
+                let stream = TcpStream::connect(&self.addresses[..]).await.map_err(|e| self.away(&e))?;
+                let _ = stream.set_nodelay(true);
+                match &self.tls {
+                    None => self.handshake(stream).await,
+                    Some((connector, name)) => {
+                        let stream = connector.connect(name.clone(), stream).await;
+                        self.handshake(stream.map_err(|e| self.untrusted(&e))?).await
+                    }
+                }
+            };
+            tokio::time::timeout(CONNECT, connecting).await.map_err(|e| self.away(&e))?
         })?;
         Ok(Connection { runtime, sender, used: Instant::now() })
+    }
+
+    async fn handshake(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<SendRequest<Outgoing>, CallError> {
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| self.away(&e))?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    fn untrusted(&self, why: &io::Error) -> CallError {
+        let host = &self.host;
+        CallError::Unreachable(format!(
+            "no TLS with {host}: {why}; --ca names the file of the authority that signed its certificate"
+        ))
     }
 
     async fn read(&self, reply: Response<Incoming>) -> Result<(u16, Vec<u8>), CallError> {
@@ -248,6 +352,12 @@ impl Client {
         }
         Ok((status, text))
     }
+}
+
+fn refusal(status: u16, value: &Value) -> CallError {
+    let said = |name: &str| value["error"][name].as_str().map(String::from);
+    let message = said("message").unwrap_or_else(|| format!("the service answers with status {status}"));
+    CallError::Refused { status, code: said("code").unwrap_or_default(), message }
 }
 
 /// The body of a request.
@@ -319,12 +429,15 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_this_machine_are_taken() {
+    fn other_machines_are_called_by_tls_alone() {
         for server in ["http://127.0.0.1:1", "localhost:1", "http://[::1]:1/", "127.0.0.1:1"] {
             assert!(Client::new(server).is_ok(), "{server}");
         }
-        for server in ["https://127.0.0.1:1", "example.org:1", "10.0.0.1:1", "127.0.0.1", ""] {
-            assert!(Client::new(server).err().unwrap().contains("expected an address of this machine"), "{server}");
+        for server in ["10.0.0.1:1", "http://10.0.0.1:1", "http://[fe80::1]:1"] {
+            assert!(Client::new(server).err().unwrap().contains("https:// alone"), "{server}");
+        }
+        for server in ["127.0.0.1", "", "http://", "https://", "ftp://127.0.0.1:1"] {
+            assert!(Client::new(server).err().unwrap().contains("expected an address"), "{server}");
         }
     }
 }

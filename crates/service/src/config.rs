@@ -7,11 +7,24 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 22] = [
+pub const SETTINGS: [(&str, &str, &str); 27] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
-        "address and port of the service, on this machine alone; port 0 takes a free one",
+        "address and port of the service; port 0 takes a free one",
+    ),
+    ("tokens", "TANDEM_SERVE_TOKENS", "true: callers show a token, which tandem tokens makes"),
+    ("tls_certificate", "TANDEM_SERVE_TLS_CERTIFICATE", "file of the service's certificate and those that lead to it, in PEM"),
+    ("tls_key", "TANDEM_SERVE_TLS_KEY", "file of its private key, in PEM"),
+    (
+        "tls_clients",
+        "TANDEM_SERVE_TLS_CLIENTS",
+        "file of the authorities by which callers show certificates of their own, in PEM",
+    ),
+    (
+        "without",
+        "TANDEM_SERVE_WITHOUT",
+        "protections given up where other machines can reach the service: [\"tls\"], [\"tokens\"] or both",
     ),
     ("data", "TANDEM_SERVE_DATA", "folder of the database, the witnesses and the uploaded keys"),
     ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
@@ -76,12 +89,45 @@ impl Survives {
     }
 }
 
+/// What stands between the service and who can reach it over a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protection {
+    /// Nobody on the way reads or changes what is sent.
+    Tls,
+    /// Callers show who they are.
+    Tokens,
+}
+
+impl Protection {
+    /// What it means to be without.
+    pub(crate) fn given_up(self) -> &'static str {
+        match self {
+            Protection::Tls => "whoever is on the way reads tokens, witnesses and proofs, and can change them",
+            Protection::Tokens => "whoever reaches the port submits, cancels, reads proofs and removes keys",
+        }
+    }
+}
+
 /// What the service is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Where it listens: an address of this machine alone.
+    /// Where it listens.
     pub listen: SocketAddr,
+    /// Whether callers show a token.
+    pub tokens: bool,
+    /// The service's certificate, and those that lead to an authority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its private key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+    /// Authorities of callers, who then show a certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_clients: Option<PathBuf>,
+    /// What is given up where other machines can reach the service.
+    pub without: Vec<Protection>,
     /// Where its database, witnesses and keys lie.
     pub data: PathBuf,
     /// Keys in this folder may be registered by path.
@@ -133,6 +179,11 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8555)),
+            tokens: false,
+            tls_certificate: None,
+            tls_key: None,
+            tls_clients: None,
+            without: Vec::new(),
             data: PathBuf::new(),
             key_folder: None,
             workers: vec!["auto".into()],
@@ -195,13 +246,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), String> {
-        if !self.listen.ip().is_loopback() {
-            return Err(format!(
-                "listen: {} can be reached from other machines, and this service has neither TLS nor tokens yet; \
-                 expected 127.0.0.1 or [::1]. Put a proxy that has both in front of it",
-                self.listen
-            ));
-        }
+        self.check_reach()?;
         let seconds = [
             ("keep_seconds", self.keep_seconds),
             ("proof_seconds", self.proof_seconds),
@@ -235,6 +280,47 @@ impl Config {
         }
     }
 
+    /// Whether the service speaks TLS.
+    pub fn has_tls(&self) -> bool {
+        self.tls_certificate.is_some()
+    }
+
+    /// Where other machines can reach the service, each protection is there or was given up by name.
+    fn check_reach(&self) -> Result<(), String> {
+        if self.tokens && self.without.contains(&Protection::Tokens) {
+            return Err("without: tokens are given up, and tokens = true wants them; leave one out".into());
+        }
+        if self.tls_certificate.is_some() != self.tls_key.is_some() {
+            return Err("tls_certificate and tls_key: expected both or neither".into());
+        }
+        if self.tls_clients.is_some() && !self.has_tls() {
+            return Err(
+                "tls_clients: callers show certificates over TLS alone; expected tls_certificate and tls_key".into()
+            );
+        }
+        if self.has_tls() && self.without.contains(&Protection::Tls) {
+            return Err("without: tls is given up, and tls_certificate wants it; leave one out".into());
+        }
+        if self.listen.ip().is_loopback() {
+            return Ok(());
+        }
+        // Whoever shows a certificate is known, if not by name.
+        let is_known = self.tokens || self.tls_clients.is_some();
+        let wants = [
+            (Protection::Tls, self.has_tls(), "tls", "tls_certificate and tls_key (--tls-certificate, --tls-key)"),
+            (Protection::Tokens, is_known, "tokens", "tokens = true (--tokens)"),
+        ];
+        match wants.into_iter().find(|(protection, is_there, ..)| !is_there && !self.without.contains(protection)) {
+            None => Ok(()),
+            Some((protection, _, name, instead)) => Err(format!(
+                "listen: other machines can reach {}; expected 127.0.0.1 or [::1], or {instead}, or, to give it up, without = \
+                 [\"{name}\"] (--without {name}): {}",
+                self.listen,
+                protection.given_up()
+            )),
+        }
+    }
+
     /// The settings as a file that gives them.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
@@ -255,7 +341,7 @@ fn value(text: &str) -> Value {
     let parsed = toml::from_str::<Table>(&format!("x = {text}")).ok();
     let parsed = parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("x"));
     match parsed {
-        Some(value @ (Value::Integer(_) | Value::Array(_))) => value,
+        Some(value @ (Value::Integer(_) | Value::Array(_) | Value::Boolean(_))) => value,
         _ => Value::String(text.into()),
     }
 }
@@ -301,8 +387,28 @@ mod tests {
     }
 
     #[test]
+    fn what_other_machines_reach_is_protected_or_given_up_by_name() {
+        let env = |listen, more: &[(&'static str, &'static str)]| {
+            let mut all = vec![("HOME", "/h"), ("TANDEM_SERVE_LISTEN", listen)];
+            all.extend(more);
+            read(None, &all, &[])
+        };
+        let (tokens, no_tls) = (("TANDEM_SERVE_TOKENS", "true"), ("TANDEM_SERVE_WITHOUT", "['tls']"));
+        assert!(env("127.0.0.1:1", &[]).is_ok() && env("[::1]:1", &[]).is_ok());
+        assert!(env("0.0.0.0:1", &[tokens]).is_err() && env("0.0.0.0:1", &[no_tls]).is_err());
+        assert!(env("0.0.0.0:1", &[tokens, no_tls]).unwrap().tokens);
+        assert!(env("0.0.0.0:1", &[("TANDEM_SERVE_WITHOUT", "['tls', 'tokens']")]).is_ok());
+        let (certificate, key) = (("TANDEM_SERVE_TLS_CERTIFICATE", "c"), ("TANDEM_SERVE_TLS_KEY", "k"));
+        let clients = ("TANDEM_SERVE_TLS_CLIENTS", "a");
+        assert!(env("0.0.0.0:1", &[certificate, key, tokens]).unwrap().has_tls());
+        assert!(
+            env("0.0.0.0:1", &[certificate, key, clients]).is_ok() && env("0.0.0.0:1", &[certificate, key]).is_err()
+        );
+    }
+
+    #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\n[keys]\na = '/a.zkey'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\n[keys]\na = '/a.zkey'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
@@ -314,13 +420,26 @@ mod tests {
     fn wrong_settings_are_told_with_their_place() {
         let env = |name, value| [("HOME", "/h"), (name, value)];
         for (file, environment, parts) in [
-            (Some("data = 'd'\nlisten = '0.0.0.0:80'"), &[][..], &["0.0.0.0:80 can be reached", "127.0.0.1"][..]),
+            (
+                Some("data = 'd'\nlisten = '0.0.0.0:80'"),
+                &[][..],
+                &["reach 0.0.0.0:80", "127.0.0.1", "--without tls", "reads"][..],
+            ),
+            (Some("data = 'd'\nlisten = '[::]:80'\ntokens = true"), &[], &["reach [::]:80", "--without tls"]),
+            (Some("data = 'd'\nlisten = '10.0.0.1:80'\nwithout = ['tls']"), &[], &["--tokens", "removes keys"]),
+            (Some("data = 'd'\ntokens = true\nwithout = ['tokens']"), &[], &["leave one out"]),
+            (Some("data = 'd'\ntls_certificate = 'a'"), &[], &["tls_key", "both or neither"]),
+            (Some("data = 'd'\ntls_clients = 'a'"), &[], &["tls_clients", "tls_certificate and tls_key"]),
+            (Some("data = 'd'\ntls_certificate = 'a'\ntls_key = 'b'\nwithout = ['tls']"), &[], &["leave one out"]),
+            (Some("data = 'd'\nlisten = '[::]:1'\ntls_certificate = 'a'\ntls_key = 'b'"), &[], &["--tokens"]),
+            (Some("data = 'd'\nwithout = ['all']"), &[], &["tandem.toml: line 2", "tls", "tokens"]),
             (Some("data = 'd'\nquue = 1"), &[], &["tandem.toml: line 2", "quue"]),
             (Some("queue = \n"), &[], &["tandem.toml: line 1"]),
             (Some("queue = 'many'"), &[], &["tandem.toml: line 1", "expected u64"]),
             (Some("data = 'd'\nqueue = 0"), &[], &["queue: 0; expected 1 to"]),
             (Some("data = 'd'\nattempts = 1000"), &[], &["attempts: 1000; expected 1 to 100"]),
             (Some("data = 'd'\nsurvives = 'all'"), &[], &["tandem.toml: line 2", "power_loss", "kill"]),
+            (Some("data = 'd'\ntokens = 'some'"), &[], &["tandem.toml: line 2", "expected a boolean"]),
             (Some("data = 'd'\nin_hand = 0"), &[], &["in_hand: 0; expected 1 to 64"]),
             (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
             (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),

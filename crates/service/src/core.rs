@@ -2,8 +2,10 @@
 
 use crate::blobs::Blobs;
 use crate::config::{is_name, Config, NAME};
+use crate::history::History;
 use crate::log::log;
 use crate::metrics::Metrics;
+use crate::rates::Rates;
 use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
 use crate::worker::Slot;
 use std::path::Path;
@@ -34,6 +36,8 @@ pub(crate) struct Core {
     /// What hashes of witnesses are keyed with: without it they say nothing of a witness that could be guessed.
     pub(crate) secret: [u8; 32],
     pub(crate) metrics: Metrics,
+    pub(crate) rates: Rates,
+    pub(crate) history: History,
     pub(crate) slots: Vec<Slot>,
     pub(crate) worker: WorkerCommand,
     /// Names of jobs as they end.
@@ -67,10 +71,24 @@ impl Core {
     ) -> (Core, Receiver<Made>) {
         let slots = config.workers.iter().enumerate().map(|(number, device)| Slot::new(number, device)).collect();
         let (ends, _) = broadcast::channel(ENDS);
-        let (metrics, drains) = (Metrics::default(), AtomicBool::new(false));
+        let (metrics, rates, drains) = (Metrics::default(), Rates::default(), AtomicBool::new(false));
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
-        let core =
-            Core { config, store, witnesses, keys, secret, metrics, slots, worker, ends, drains, results, unwritten };
+        let core = Core {
+            config,
+            store,
+            witnesses,
+            keys,
+            secret,
+            metrics,
+            rates,
+            history: History::default(),
+            slots,
+            worker,
+            ends,
+            drains,
+            results,
+            unwritten,
+        };
         (core, inbox)
     }
 
@@ -182,11 +200,15 @@ impl Core {
         }
     }
 
-    /// Fails what is late and forgets what is old.
+    /// Fails what is late, forgets what is old, and looks how long the queue is.
     pub(crate) fn tidy(&self) {
         match self.store.expire(now_ms()) {
             Ok(late) => late.iter().for_each(|(id, blob)| self.ended(id, "failed", Some(blob))),
             Err(error) => log("database_failed", &[("reason", &error.to_string())]),
+        }
+        // A look that fails leaves a gap in a plot.
+        if let Ok([pending, running]) = self.store.open_jobs() {
+            self.history.note(now_ms(), pending, running);
         }
         let kept = i64::from(self.config.keep_seconds) * 1000;
         if let Err(error) = self.store.forget(now_ms().saturating_sub(kept)) {

@@ -9,13 +9,17 @@ mod blobs;
 pub mod client;
 mod config;
 mod core;
+mod history;
 mod http;
 mod log;
 mod metrics;
+mod rates;
 pub mod store;
+mod tls;
 mod worker;
 
-pub use config::{Config, Survives, SETTINGS};
+pub use config::{Config, Protection, Survives, SETTINGS};
+pub use toml::Value as Setting;
 pub use worker::{work, work_watched, KeyRoom};
 
 use crate::core::Core;
@@ -45,8 +49,8 @@ const TIDY: Duration = Duration::from_secs(1);
 /// `ready` is told the address when callers can reach it.
 ///
 /// # Errors
-/// One sentence: the data folder is in use or cannot be written, its database is of a later version, the address is taken, a key of the
-/// configuration is no key.
+/// One sentence: a file of TLS is wrong, the data folder is in use or cannot be written, its database is of a later version, the address is
+/// taken, a key of the configuration is no key.
 pub fn serve(
     config: Config,
     worker: impl Fn(&str) -> Command + Send + Sync + 'static,
@@ -55,11 +59,10 @@ pub fn serve(
 ) -> Result<(), String> {
     let data = config.data.clone();
     let cannot = |path: &Path, what: &str, e: &dyn std::fmt::Display| format!("{}: cannot {what}: {e}", path.display());
+    let tls = tls::server(&config)?;
     private_folder(&data).map_err(|e| cannot(&data, "make the data folder", &e))?;
     let _lock = lock(&data)?;
-    let database = data.join("jobs.db");
-    own_file(&database).map_err(|e| cannot(&database, "open", &e))?;
-    let store = Store::open(&database, config.survives.syncs()).map_err(|e| cannot(&database, "open", &e))?;
+    let store = open_store(&config)?;
     let syncs = config.survives.syncs();
     let folder = |name: &str| Blobs::open(data.join(name), syncs).map_err(|e| cannot(&data.join(name), "open", &e));
     let (witnesses, keys) = (folder("witnesses")?, folder("keys")?);
@@ -94,6 +97,9 @@ pub fn serve(
         std::thread::sleep(TIDY);
     });
     log("ready", &[("address", &address.to_string())]);
+    if !address.ip().is_loopback() {
+        core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
+    }
     let until = || {
         if !core.is_draining() && stop() {
             core.drain();
@@ -101,9 +107,21 @@ pub fn serve(
         }
         core.is_draining() && busy.load(Ordering::SeqCst) == 0 && !core.has_unwritten()
     };
-    http::run(&core, listener, || ready(address), until)?;
+    http::run(&core, listener, tls, || ready(address), until)?;
     log("stopped", &[]);
     Ok(())
+}
+
+/// Opens the database of a service, also beside one that runs: for its tokens.
+///
+/// # Errors
+/// One sentence: the data folder or the database cannot be written, or it is of a later version.
+pub fn open_store(config: &Config) -> Result<Store, String> {
+    let database = config.data.join("jobs.db");
+    let cannot = |e: &dyn std::fmt::Display| format!("{}: cannot open: {e}", database.display());
+    private_folder(&config.data).map_err(|e| cannot(&e))?;
+    own_file(&database).map_err(|e| cannot(&e))?;
+    Store::open(&database, config.survives.syncs()).map_err(|e| cannot(&e))
 }
 
 /// What a start does with what an end left: running jobs wait again, files that nobody needs go.

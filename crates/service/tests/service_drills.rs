@@ -86,7 +86,7 @@ fn two_hundred_jobs_survive_kills() {
     service.stop();
     assert!(service.witnesses().is_empty(), "{:?}", service.witnesses());
     let store = Store::open(&service.at("data/jobs.db"), true).unwrap();
-    assert_eq!(store.jobs(None, 1000).unwrap().len(), JOBS);
+    assert_eq!(store.jobs(None, None, 1000).unwrap().len(), JOBS);
     let mut again = 0;
     for id in &ids {
         let attempts = store.attempts(id).unwrap();

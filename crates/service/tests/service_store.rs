@@ -28,6 +28,7 @@ fn store() -> (tempfile::TempDir, Store) {
 fn job(id: &str, priority: i64) -> NewJob {
     NewJob {
         id: id.into(),
+        token: None,
         request: None,
         digest: "d".into(),
         key: "k".into(),

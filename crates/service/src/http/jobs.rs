@@ -1,6 +1,7 @@
 //! Jobs: submitted, asked for, waited for, cancelled.
 
 use super::body::{storage, Reader};
+use super::caller::Caller;
 use super::{blocking, json, Refusal, Reply};
 use crate::blobs::random_name;
 use crate::core::{now_ms, Core};
@@ -56,7 +57,7 @@ impl<'a> Query<'a> {
     }
 }
 
-pub(super) async fn submit(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Refusal> {
+pub(super) async fn submit(core: Arc<Core>, of: Caller, request: Request<Incoming>) -> Result<Reply, Refusal> {
     if core.is_draining() {
         let message = "the service is being stopped and takes no more jobs; send it to another, or again later";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message));
@@ -74,7 +75,11 @@ pub(super) async fn submit(core: Arc<Core>, request: Request<Incoming>) -> Resul
             Some(id.ok_or_else(|| Refusal::bad(expected))?.to_string())
         }
     };
+    let (token, of_id) = (of.token.clone(), caller.clone());
     let (reader, key, part) = blocking(&core, move |core| {
+        if let (Some(token), None) = (&token, &of_id) {
+            core.store.token_room(token)?;
+        }
         let key = core.store.key(&key)?.ok_or(StoreError::NoKey(key))?;
         let limit = key.variables.saturating_mul(VALUE).saturating_add(WITNESS_HEAD);
         let reader = Reader::new(request, "a witness of this key", limit, core.config.stall_seconds)?;
@@ -94,6 +99,7 @@ pub(super) async fn submit(core: Arc<Core>, request: Request<Incoming>) -> Resul
         let now = now_ms();
         let job = NewJob {
             id: id.clone(),
+            token: of.token,
             request: caller,
             digest,
             key: key.name,
@@ -126,7 +132,7 @@ fn hasher(core: &Core, key: &KeyRow) -> blake3::Hasher {
     hasher
 }
 
-pub(super) async fn list(core: &Arc<Core>, request: &Request<Incoming>) -> Result<Reply, Refusal> {
+pub(super) async fn list(core: &Arc<Core>, of: Caller, request: &Request<Incoming>) -> Result<Reply, Refusal> {
     let query = Query::of(request, &["state", "limit"])?;
     let limit = query.number("limit", 1, LIST.into())?.unwrap_or(100) as u32;
     let words = State::ALL.map(State::name).join(", ");
@@ -134,20 +140,25 @@ pub(super) async fn list(core: &Arc<Core>, request: &Request<Incoming>) -> Resul
         State::from_name(name).ok_or_else(|| Refusal::bad(format!("state={name}: expected one of {words}")))
     });
     let state = state.transpose()?;
-    let jobs = blocking(core, move |core| Ok(core.store.jobs(state, limit)?)).await?;
+    let jobs = blocking(core, move |core| Ok(core.store.jobs(state, of.only(), limit)?)).await?;
     Ok(json(StatusCode::OK, &json!({"jobs": jobs.iter().map(summary).collect::<Vec<_>>()})))
 }
 
-pub(super) async fn status(core: &Arc<Core>, id: String, request: &Request<Incoming>) -> Result<Reply, Refusal> {
+pub(super) async fn status(
+    core: &Arc<Core>,
+    caller: Caller,
+    id: String,
+    request: &Request<Incoming>,
+) -> Result<Reply, Refusal> {
     let most = i64::from(core.config.wait_seconds);
     let wait = Query::of(request, &["wait"])?.number("wait", 0, 24 * 3600)?.unwrap_or(0).min(most);
     let until = Instant::now() + Duration::from_secs(wait as u64);
     // Before the job is looked at, so that no end is missed.
     let mut ends = core.ends.subscribe();
     loop {
-        let of = id.clone();
+        let (of, caller) = (id.clone(), caller.clone());
         let seen = move |core: &Core| {
-            let job = core.store.job(&of)?.ok_or_else(unknown)?;
+            let job = seen_by(core, &caller, &of)?;
             let is_over = job.is_final() || core.is_draining() || Instant::now() >= until;
             is_over.then(|| full(core, &job)).transpose()
         };
@@ -166,10 +177,10 @@ pub(super) async fn status(core: &Arc<Core>, id: String, request: &Request<Incom
     }
 }
 
-pub(super) async fn result(core: &Arc<Core>, id: String) -> Result<Reply, Refusal> {
+pub(super) async fn result(core: &Arc<Core>, caller: Caller, id: String) -> Result<Reply, Refusal> {
     let value = blocking(core, move |core| {
+        let job = seen_by(core, &caller, &id)?;
         let Some(result) = core.store.result(&id)? else {
-            let job = core.store.job(&id)?.ok_or_else(unknown)?;
             let reason = job.reason.map_or(String::new(), |reason| format!(": {reason}"));
             let message = format!("the job has no result, it is {}{reason}", job.state.name());
             return Err(Refusal::new(StatusCode::CONFLICT, "no_result", message));
@@ -185,13 +196,16 @@ pub(super) async fn result(core: &Arc<Core>, id: String) -> Result<Reply, Refusa
     Ok(json(StatusCode::OK, &value))
 }
 
-pub(super) async fn cancel(core: &Arc<Core>, id: String) -> Result<Reply, Refusal> {
-    let job = blocking(core, move |core| match core.cancel(&id)? {
-        Cancelled::Now(..) | Cancelled::Ended(State::Cancelled) => view(core, &id),
-        Cancelled::Unknown => Err(unknown()),
-        Cancelled::Ended(state) => {
-            let message = format!("the job is {} already", state.name());
-            Err(Refusal::new(StatusCode::CONFLICT, "already_ended", message))
+pub(super) async fn cancel(core: &Arc<Core>, caller: Caller, id: String) -> Result<Reply, Refusal> {
+    let job = blocking(core, move |core| {
+        seen_by(core, &caller, &id)?;
+        match core.cancel(&id)? {
+            Cancelled::Now(..) | Cancelled::Ended(State::Cancelled) => view(core, &id),
+            Cancelled::Unknown => Err(unknown()),
+            Cancelled::Ended(state) => {
+                let message = format!("the job is {} already", state.name());
+                Err(Refusal::new(StatusCode::CONFLICT, "already_ended", message))
+            }
         }
     })
     .await?;
@@ -200,6 +214,11 @@ pub(super) async fn cancel(core: &Arc<Core>, id: String) -> Result<Reply, Refusa
 
 fn unknown() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "no_job", "there is no such job; jobs that ended long ago are forgotten")
+}
+
+/// A job, if it is there for this caller: one of another's is not told from none.
+fn seen_by(core: &Core, caller: &Caller, id: &str) -> Result<Job, Refusal> {
+    core.store.job(id)?.filter(|job| caller.sees(job)).ok_or_else(unknown)
 }
 
 /// A job with its attempts.

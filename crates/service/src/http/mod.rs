@@ -1,8 +1,11 @@
-//! HTTP/1.1 for callers on this machine: connections and their limits, routes, errors.
+//! HTTP/1.1: connections and their limits, routes, who calls, errors.
 
 mod body;
+mod caller;
 mod jobs;
 mod keys;
+mod overview;
+mod page;
 mod routes;
 mod state;
 
@@ -10,18 +13,22 @@ use crate::core::Core;
 use crate::log::log;
 use crate::store::StoreError;
 use body::Whole;
+use caller::Caller;
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use routes::{Found, Route};
+use rustls::ServerConfig;
 use std::convert::Infallible;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 
 /// Lines in the head of a request, and bytes of it.
 const HEADERS: usize = 64;
@@ -44,11 +51,13 @@ pub(crate) struct Refusal {
     status: StatusCode,
     code: &'static str,
     message: String,
+    /// Seconds until it may be worth another try.
+    again: u64,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal { status, code, message: message.into() }
+        Refusal { status, code, message: message.into(), again: 1 }
     }
 
     pub(crate) fn bad(message: impl Into<String>) -> Refusal {
@@ -59,7 +68,10 @@ impl Refusal {
         let text = serde_json::json!({"error": {"code": self.code, "message": self.message}});
         let mut reply = json(self.status, &text);
         if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            reply.headers_mut().insert(RETRY_AFTER, self.again.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         reply
     }
@@ -70,6 +82,8 @@ impl From<StoreError> for Refusal {
         let (status, code) = match &error {
             StoreError::OtherContent => (StatusCode::CONFLICT, "other_content"),
             StoreError::QueueFull(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
+            StoreError::Revoked => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            StoreError::TokenJobs(_) => (StatusCode::TOO_MANY_REQUESTS, "token_jobs"),
             StoreError::OtherKey(_) => (StatusCode::CONFLICT, "other_key"),
             StoreError::NoKey(_) => (StatusCode::NOT_FOUND, "no_key"),
             StoreError::KeyInUse { .. } => (StatusCode::CONFLICT, "key_in_use"),
@@ -97,6 +111,7 @@ fn text(status: StatusCode, kind: &'static str, text: String) -> Reply {
 pub(crate) fn run(
     core: &Arc<Core>,
     listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
     ready: impl FnOnce(),
     until: impl Fn() -> bool,
 ) -> Result<(), String> {
@@ -109,7 +124,8 @@ pub(crate) fn run(
     let over = runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        tokio::spawn(accept(core.clone(), listener, Arc::new(Semaphore::new(connections))));
+        let tls = tls.map(TlsAcceptor::from);
+        tokio::spawn(accept(core.clone(), listener, tls, Arc::new(Semaphore::new(connections))));
         ready();
         let mut drained = None;
         while !until() {
@@ -130,7 +146,7 @@ pub(crate) fn run(
     over.map_err(|e: std::io::Error| format!("cannot listen: {e}"))
 }
 
-async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
+async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, free: Arc<Semaphore>) {
     loop {
         let Ok(permit) = free.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -143,27 +159,43 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
             }
         };
         let _ = stream.set_nodelay(true);
-        let core = core.clone();
+        let (core, tls) = (core.clone(), tls.clone());
         tokio::spawn(async move {
-            let head = Duration::from_secs(core.config.header_seconds.into());
-            let answer = service_fn(|request| answer(core.clone(), request));
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(READ_BYTES);
-            // What a caller does wrong with its connection concerns nobody else.
-            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
-            drop(permit);
+            let _permit = permit;
+            let Some(tls) = tls else { return connection(core, stream).await };
+            // A handshake may take as long as the head of a request.
+            let most = Duration::from_secs(core.config.header_seconds.into());
+            let kind = match tokio::time::timeout(most, tls.accept(stream)).await {
+                Ok(Ok(stream)) => return connection(core, stream).await,
+                Ok(Err(_)) => "failed",
+                Err(_) => "too_slow",
+            };
+            core.metrics.add("tandem_tls_refused_total", &[("kind", kind)], 1.0);
         });
     }
 }
 
+async fn connection(core: Arc<Core>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let head = Duration::from_secs(core.config.header_seconds.into());
+    let answer = service_fn(|request| answer(core.clone(), request));
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(READ_BYTES);
+    // What a caller does wrong with its connection concerns nobody else.
+    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+}
+
 async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
     let method = request.method().clone();
-    let (route, reply) = match check_head(&request).and_then(|()| check_caller(&request)) {
+    let (route, reply) = match check_head(&request).and_then(|()| caller::check_page(&core.config, request.headers())) {
         Err(refusal) => ("refused", Err(refusal)),
         Ok(()) => match routes::find(&method, request.uri().path()) {
             Found::Route(route, part) => {
                 let part = part.to_string();
-                (routes::pattern(route), dispatch(core.clone(), route, part, request).await)
+                let reply = match caller::check(&core, route, &request).await {
+                    Ok(caller) => dispatch(core.clone(), caller, route, part, request).await,
+                    Err(refusal) => Err(refusal),
+                };
+                (routes::pattern(route), reply)
             }
             Found::OtherMethods(methods) => {
                 let refusal = Refusal::new(
@@ -202,26 +234,16 @@ fn check_head(request: &Request<Incoming>) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses what a page in a browser sends, which reaches this machine's own addresses too: by a name that was made to point here, or
-/// from another site.
-fn check_caller(request: &Request<Incoming>) -> Result<(), Refusal> {
-    let forbidden = |message: &str| Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", message));
-    if request.headers().contains_key(ORIGIN) {
-        return forbidden("pages of browsers may not call this service");
-    }
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => host.split(':').next().unwrap_or(""),
-    };
-    match name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
-        true => Ok(()),
-        false => forbidden("the Host of the request is not this machine; call 127.0.0.1 or localhost"),
-    }
-}
-
-async fn dispatch(core: Arc<Core>, route: Route, part: String, request: Request<Incoming>) -> Result<Reply, Refusal> {
+async fn dispatch(
+    core: Arc<Core>,
+    caller: Caller,
+    route: Route,
+    part: String,
+    request: Request<Incoming>,
+) -> Result<Reply, Refusal> {
     match route {
+        Route::Page => page::page(),
+        Route::Overview => blocking(&core, move |core| overview::overview(core, &caller)).await,
         Route::Health => Ok(json(StatusCode::OK, &serde_json::json!({"status": "ok"}))),
         Route::Ready => state::ready(&core),
         Route::Version => {
@@ -231,12 +253,12 @@ async fn dispatch(core: Arc<Core>, route: Route, part: String, request: Request<
         Route::Metrics => {
             blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
         }
-        Route::Workers => Ok(state::workers(&core)),
-        Route::Submit => jobs::submit(core, request).await,
-        Route::Jobs => jobs::list(&core, &request).await,
-        Route::Job => jobs::status(&core, part, &request).await,
-        Route::Result => jobs::result(&core, part).await,
-        Route::Cancel => jobs::cancel(&core, part).await,
+        Route::Workers => blocking(&core, move |core| state::workers(core, &caller)).await,
+        Route::Submit => jobs::submit(core, caller, request).await,
+        Route::Jobs => jobs::list(&core, caller, &request).await,
+        Route::Job => jobs::status(&core, caller, part, &request).await,
+        Route::Result => jobs::result(&core, caller, part).await,
+        Route::Cancel => jobs::cancel(&core, caller, part).await,
         Route::Keys => keys::list(&core).await,
         Route::Key => keys::one(&core, part).await,
         Route::Register => keys::register(&core, request).await,

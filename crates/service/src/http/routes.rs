@@ -5,6 +5,8 @@ use hyper::Method;
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
+    Page,
+    Overview,
     Health,
     Ready,
     Version,
@@ -25,7 +27,9 @@ pub(crate) enum Route {
 }
 
 /// Method, address and route. `{}` stands for one part of an address.
-const ROUTES: [(Method, &str, Route); 17] = [
+const ROUTES: [(Method, &str, Route); 19] = [
+    (Method::GET, "/", Route::Page),
+    (Method::GET, "/v1/overview", Route::Overview),
     (Method::GET, "/health", Route::Health),
     (Method::GET, "/ready", Route::Ready),
     (Method::GET, "/version", Route::Version),
@@ -115,7 +119,8 @@ mod tests {
         assert_eq!(find(&Method::PUT, "/v1/keys/a.b"), Found::Route(Route::Upload, "a.b"));
         assert_eq!(find(&Method::GET, "/v1/jobs"), Found::Route(Route::Jobs, ""));
         assert_eq!(find(&Method::DELETE, "/v1/jobs"), Found::OtherMethods("POST, GET".into()));
-        for path in ["/", "", "/v1/jobs/", "/v1/jobs//result", "/v1/jobs/a/b/c", "/v1/keys/a/evict/"] {
+        assert_eq!(find(&Method::GET, "/"), Found::Route(Route::Page, ""));
+        for path in ["//", "", "/v1/jobs/", "/v1/jobs//result", "/v1/jobs/a/b/c", "/v1/keys/a/evict/"] {
             assert_eq!(find(&Method::GET, path), Found::Nothing, "{path}");
         }
     }

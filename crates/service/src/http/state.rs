@@ -1,8 +1,10 @@
 //! How the service is: ready, its workers, its numbers.
 
+use super::caller::Caller;
 use super::{json, Refusal, Reply};
 use crate::core::{now_ms, Core};
 use crate::metrics::labels;
+use crate::store::Lease;
 use hyper::StatusCode;
 use serde_json::json;
 
@@ -20,18 +22,24 @@ pub(super) fn ready(core: &Core) -> Result<Reply, Refusal> {
     Ok(json(StatusCode::OK, &json!({"status": "ready", "workers": ready})))
 }
 
-pub(super) fn workers(core: &Core) -> Reply {
+pub(super) fn workers(core: &Core, caller: &Caller) -> Result<Reply, Refusal> {
+    // A job of another's has a stage and no name.
+    let name = |job: &str| {
+        let known = core.store.job(job)?.filter(|job| caller.sees(job));
+        Ok::<_, Refusal>(known.map(|job| job.id))
+    };
     let one = |slot: &crate::worker::Slot| {
         let status = slot.status();
-        let jobs: Vec<_> = status.leases.iter().map(|l| json!({"job": l.job, "stage": status.stage(&l.job)})).collect();
+        let job = |lease: &Lease| Ok(json!({"job": name(&lease.job)?, "stage": status.stage(&lease.job)}));
+        let jobs = status.leases.iter().map(job).collect::<Result<Vec<_>, Refusal>>()?;
         let keys = status.beat.map_or(Vec::new(), |beat| beat.keys);
-        json!({
+        Ok(json!({
             "name": slot.name, "ready": status.is_ready, "pid": status.pid, "device": status.device, "jobs": jobs, "keys": keys,
             "restarts": status.restarts, "trouble": status.trouble,
-        })
+        }))
     };
-    let workers: Vec<_> = core.slots.iter().map(one).collect();
-    json(StatusCode::OK, &json!({"workers": workers}))
+    let workers = core.slots.iter().map(one).collect::<Result<Vec<_>, Refusal>>()?;
+    Ok(json(StatusCode::OK, &json!({"workers": workers})))
 }
 
 pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {

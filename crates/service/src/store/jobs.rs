@@ -18,7 +18,9 @@ pub struct Lease {
 pub struct NewJob {
     /// The name to give it.
     pub id: String,
-    /// The caller's id.
+    /// Whose it is.
+    pub token: Option<String>,
+    /// The caller's id, unique among the jobs of its token.
     pub request: Option<String>,
     /// What stands for key and witness.
     pub digest: String,
@@ -125,6 +127,9 @@ impl Store {
             if let Some(before) = same_request(db, &job)? {
                 return Ok(Submitted { id: before, is_new: false });
             }
+            if let Some(token) = &job.token {
+                super::tokens::room(db, token)?;
+            }
             let known = db.query_row("SELECT 1 FROM keys WHERE name = ?1", [&job.key], |_| Ok(())).optional()?;
             known.ok_or_else(|| StoreError::NoKey(job.key.clone()))?;
             let waiting = "SELECT count(*) FROM jobs WHERE state = 'pending'";
@@ -132,12 +137,12 @@ impl Store {
                 return Err(StoreError::QueueFull(limit));
             }
             db.prepare_cached(
-                "INSERT INTO jobs (id, request, digest, key, witness, witness_bytes, priority, rank, state, deadline_ms, created_ms) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', ?9, ?10)",
+                "INSERT INTO jobs (id, request, digest, key, witness, witness_bytes, priority, rank, state, deadline_ms, created_ms, token) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', ?9, ?10, ?11)",
             )?
             .execute(params![
                 job.id,
-                job.request,
+                scoped(&job),
                 job.digest,
                 job.key,
                 job.witness,
@@ -145,7 +150,8 @@ impl Store {
                 job.priority,
                 now.saturating_sub(job.priority.saturating_mul(ageing_ms)),
                 job.deadline_ms,
-                now
+                now,
+                job.token
             ])?;
             Ok(Submitted { id: job.id.clone(), is_new: true })
         })
@@ -328,9 +334,15 @@ impl Store {
     }
 }
 
+/// The caller's id as it is kept. A space, which no id has, keeps ids of one token from those of another.
+fn scoped(job: &NewJob) -> Option<String> {
+    let request = job.request.as_ref()?;
+    Some(job.token.as_ref().map_or(request.clone(), |token| format!("{token} {request}")))
+}
+
 /// The job that the caller's id stands for.
 fn same_request(db: &Connection, job: &NewJob) -> Result<Option<String>> {
-    let Some(request) = &job.request else { return Ok(None) };
+    let Some(request) = scoped(job) else { return Ok(None) };
     let sql = "SELECT id, digest FROM jobs WHERE request = ?1";
     let before: Option<(String, String)> =
         db.prepare_cached(sql)?.query_row([request], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

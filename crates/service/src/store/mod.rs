@@ -6,11 +6,15 @@
 mod jobs;
 mod keys;
 mod read;
+mod recent;
+mod tokens;
 mod writer;
 
 pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, NewJob, Submitted};
 pub use keys::KeyRow;
 pub use read::{Attempt, Counts, Job, JobResult, State, Times};
+pub use recent::{RecentAttempt, RecentEnd};
+pub use tokens::{NewToken, Role, Token};
 pub use writer::Pending;
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -24,7 +28,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
 /// transaction.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema2.sql")];
+const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema2.sql"), include_str!("schema3.sql")];
 
 /// What marks the file as ours, in its header: "TNDM".
 const APPLICATION: i64 = 0x544e_444d;
@@ -47,6 +51,12 @@ pub enum StoreError {
     /// As many jobs wait as may.
     #[error("{0} jobs wait already, as many as may; try again when some are done")]
     QueueFull(u64),
+    /// The token is not valid any more.
+    #[error("the token was revoked")]
+    Revoked,
+    /// The token has as many jobs as it may.
+    #[error("{0} jobs of this token wait or run, as many as may; try again when some are done")]
+    TokenJobs(u64),
     /// Another key has this name.
     #[error("another key is called '{0}' already; give this one another name, or remove that one")]
     OtherKey(String),
@@ -147,36 +157,44 @@ mod tests {
         drop(Store::open(&path, true).unwrap());
         let mut db = Connection::open(&path).unwrap();
         db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();
-        let later = [MIGRATIONS[0], MIGRATIONS[1], "ALTER TABLE keys ADD COLUMN note TEXT"];
+        let later = [MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "ALTER TABLE keys ADD COLUMN note TEXT"];
         migrate(&mut db, &later, &path).unwrap();
         let kept: (String, Option<String>) =
             db.query_row("SELECT name, note FROM keys", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         assert_eq!(kept, ("k".into(), None));
         drop(db);
         let refused = Store::open(&path, true).err().unwrap().to_string();
-        assert!(refused.contains("version 3, this program knows 2; run a later tandem"), "{refused}");
+        assert!(refused.contains("version 4, this program knows 3; run a later tandem"), "{refused}");
     }
 
-    /// What a service of version 1 left goes on under this one.
+    /// What a service of any earlier version left goes on under this one, from the first version on.
     #[test]
-    fn a_file_of_version_1_is_taken_forwards() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs.db");
-        let mut db = Connection::open(&path).unwrap();
-        migrate(&mut db, &MIGRATIONS[..1], &path).unwrap();
-        db.execute_batch(
-            "INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5);
-             INSERT INTO jobs (id, digest, key, witness, witness_bytes, priority, rank, state, created_ms) VALUES
-             ('waits', 'd', 'k', 'w', 7, 0, 1, 'pending', 1), ('done', 'd', 'k', 'w', 7, 0, 0, 'done', 0);
-             INSERT INTO results VALUES ('done', 1, '{}', '[]', 1.5, 'CPU', NULL)",
-        )
-        .unwrap();
-        drop(db);
-        let store = Store::open(&path, true).unwrap();
-        let result = store.result("done").unwrap().unwrap();
-        assert_eq!((result.seconds, result.times), (1.5, None));
-        let claim = store.claim("0", 9, 0, None).unwrap().unwrap();
-        assert_eq!((claim.lease.job.as_str(), claim.is_alone), ("waits", false));
+    fn files_of_earlier_versions_are_taken_forwards() {
+        for version in 1..MIGRATIONS.len() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("jobs.db");
+            let mut db = Connection::open(&path).unwrap();
+            migrate(&mut db, &MIGRATIONS[..version], &path).unwrap();
+            db.execute_batch(
+                "INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5);
+                 INSERT INTO jobs (id, request, digest, key, witness, witness_bytes, priority, rank, state, created_ms) VALUES
+                 ('waits', 'r', 'd', 'k', 'w', 7, 0, 1, 'pending', 1), ('done', NULL, 'd', 'k', 'w', 7, 0, 0, 'done', 0);
+                 INSERT INTO results (job, attempt, proof, publics, seconds, device) VALUES ('done', 1, '{}', '[]', 1.5, 'CPU')",
+            )
+            .unwrap();
+            drop(db);
+            let store = Store::open(&path, true).unwrap();
+            let result = store.result("done").unwrap().unwrap();
+            assert_eq!((result.seconds, result.times), (1.5, None), "version {version}");
+            // No token's, under the caller's id that it had.
+            let job = store.job("waits").unwrap().unwrap();
+            assert_eq!((job.token, job.request.as_deref()), (None, Some("r")), "version {version}");
+            let claim = store.claim("0", 9, 0, None).unwrap().unwrap();
+            assert_eq!((claim.lease.job.as_str(), claim.is_alone), ("waits", false), "version {version}");
+            let new = NewToken { name: "a".into(), role: Role::Submit, jobs: None, rate: None };
+            let token = store.add_token(&new, 1).unwrap();
+            assert_eq!(store.token(&token).unwrap().unwrap().name, "a", "version {version}");
+        }
     }
 
     #[test]
@@ -184,7 +202,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let mut db = Connection::open(&path).unwrap();
-        let broken = [MIGRATIONS[0], MIGRATIONS[1], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
+        let broken =
+            [MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
         assert!(migrate(&mut db, &broken, &path).is_err());
         drop(db);
         let store = Store::open(&path, true).unwrap();

@@ -49,6 +49,8 @@ impl State {
 /// A job as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
+    /// Whose it is; `None` where the service asked for no token.
+    pub token: Option<String>,
     /// Its name.
     pub id: String,
     /// The caller's id.
@@ -134,9 +136,14 @@ pub struct Counts {
 impl Job {
     fn read(row: &Row<'_>) -> rusqlite::Result<Job> {
         let state: String = row.get("state")?;
+        let (token, request): (Option<String>, Option<String>) = (row.get("token")?, row.get("request")?);
+        // It is kept behind its token.
+        let own = |kept: String| kept.split_once(' ').map(|(_, request)| request.into()).unwrap_or(kept);
+        let request = if token.is_some() { request.map(own) } else { request };
         Ok(Job {
+            token,
             id: row.get("id")?,
-            request: row.get("request")?,
+            request,
             key: row.get("key")?,
             priority: row.get("priority")?,
             // The schema admits no other words.
@@ -162,16 +169,18 @@ impl Store {
         Ok(rows.query_row([id], Job::read).optional()?)
     }
 
-    /// The youngest jobs, of one state or of all, `limit` at most.
+    /// The youngest jobs, of one state or of all, of one token or of all, `limit` at most.
     ///
     /// # Errors
     /// The database failed.
-    pub fn jobs(&self, state: Option<State>, limit: u32) -> Result<Vec<Job>> {
+    pub fn jobs(&self, state: Option<State>, token: Option<&str>, limit: u32) -> Result<Vec<Job>> {
         let db = self.db();
-        let sql = "SELECT * FROM jobs WHERE ?1 IS NULL OR state = ?1 ORDER BY created_ms DESC, rowid DESC LIMIT ?2";
+        let sql = "SELECT * FROM jobs WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR token = ?2) \
+                   ORDER BY created_ms DESC, rowid DESC LIMIT ?3";
         let mut rows = db.prepare_cached(sql)?;
-        let jobs =
-            rows.query_map((state.map(State::name), limit), Job::read)?.collect::<std::result::Result<_, _>>()?;
+        let jobs = rows
+            .query_map((state.map(State::name), token, limit), Job::read)?
+            .collect::<std::result::Result<_, _>>()?;
         Ok(jobs)
     }
 

@@ -144,8 +144,9 @@ impl Service {
         make_key(at, "small", 12);
         // The least that is proved and read at once, unless the test is about more.
         let in_hand = if settings.contains("in_hand") { "" } else { "in_hand = 2\n" };
+        let listen = if settings.contains("listen") { "" } else { "listen = '127.0.0.1:0'\n" };
         let text = format!(
-            "{in_hand}listen = '127.0.0.1:0'\ndata = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
+            "{in_hand}{listen}data = '{}'\nbackoff_seconds = 1\n{settings}\n[keys]\nsmall = '{}'\n",
             at.join("data").display(),
             at.join("small.zkey").display()
         );
@@ -153,6 +154,17 @@ impl Service {
         let mut service = Service { folder, process: None };
         service.restart();
         service
+    }
+
+    /// Why a service with these settings does not start.
+    pub(crate) fn refuses(settings: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let text = format!("listen = '127.0.0.1:0'\ndata = '{}'\nworkers = ['cpu']\n{settings}\n", data.display());
+        std::fs::write(folder.path().join("tandem.toml"), text).unwrap();
+        assert!(child("serve", folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+        assert!(!data.exists() && !folder.path().join("address").exists());
+        std::fs::read_to_string(folder.path().join("refused")).unwrap()
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -188,7 +200,7 @@ impl Service {
     }
 
     pub(crate) fn address(&self) -> String {
-        std::fs::read_to_string(self.at("address")).unwrap()
+        std::fs::read_to_string(self.at("address")).unwrap().replace("0.0.0.0", "127.0.0.1")
     }
 
     pub(crate) fn client(&self) -> Client {
