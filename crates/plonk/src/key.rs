@@ -247,7 +247,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         // What is left of the memory may go to tables of multiples.
         backend.synchronize()?;
         let lanes = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let split = SplitMsm::load(backend, lanes, powers, sums)?;
+        let split = SplitMsm::load(backend, lanes, powers.into(), sums)?;
         backend.synchronize()?;
         let maps = [copied(maps[0])?, copied(maps[1])?, copied(maps[2])?];
         let (additions, powers) = (copied(additions)?, powers.len());

@@ -18,7 +18,7 @@ use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, ScalarRecoding,
-    Scalars, Timeline, Unaligned,
+    Scalars, Stored, Timeline,
 };
 use zeroize::Zeroizing;
 
@@ -232,7 +232,7 @@ fn scalar_ptr<T: tandem_ops::Wire>(buf: &CudaBuf<T>) -> *const ffi::tandem_scala
 impl<G: Group> Msm<G> for Cuda {
     type Bases = MsmBases<G>;
 
-    fn load(&self, lane: Lane, plan: &MsmPlan, set: usize, points: Unaligned<'_, G::Point>) -> Result<MsmBases<G>> {
+    fn load(&self, lane: Lane, plan: &MsmPlan, set: usize, points: Stored<'_, G::Point>) -> Result<MsmBases<G>> {
         const OP: &str = "load points";
         check_curve::<G::Curve>(OP, plan)?;
         let Some(of) = plan.request.sets.get(set) else {
@@ -248,7 +248,7 @@ impl<G: Group> Msm<G> for Cuda {
         let len = of.points.checked_mul(levels).ok_or_else(|| Error::invalid(OP, "too many points"))?;
         let mut table = ctx.alloc_public::<G::Point>(OP, len)?;
         if let (Some(shape), 1..) = (plan.shape, of.points) {
-            ctx.upload(OP, &mut table, 0, points)?;
+            ctx.upload_stored(OP, &mut table, points)?;
             let args = ffi::tandem_msm_table_args {
                 shape: shape.raw(),
                 points: of.points as u64,

@@ -1,0 +1,43 @@
+//! What is uploaded: bytes in memory, or such as are brought on their way.
+
+/// Bytes that are brought into slots piece by piece.
+pub trait Pieces: Sync {
+    /// Their number.
+    #[allow(clippy::len_without_is_empty)]
+    fn len(&self) -> usize;
+    /// How many bytes before a multiple of a slot's size the first piece is to end: the other pieces are as long as a slot, up to the last one.
+    fn lead(&self) -> usize {
+        0
+    }
+    /// Fills `into` with the bytes from `at` on: whether that is done. Several threads call it at once, each for another piece.
+    fn fill(&self, at: usize, into: &mut [u8]) -> bool;
+}
+
+/// What is copied.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    Memory(&'a [u8]),
+    Pieces(&'a dyn Pieces),
+}
+
+impl Bytes<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Bytes::Memory(bytes) => bytes.len(),
+            Bytes::Pieces(pieces) => pieces.len(),
+        }
+    }
+
+    pub(crate) fn lead(&self) -> usize {
+        match self {
+            Bytes::Memory(_) => 0,
+            Bytes::Pieces(pieces) => pieces.lead(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Bytes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
