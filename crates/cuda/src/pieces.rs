@@ -5,7 +5,7 @@ pub trait Pieces: Sync {
     /// Their number.
     #[allow(clippy::len_without_is_empty)]
     fn len(&self) -> usize;
-    /// How many bytes before a multiple of a slot's size the first piece is to end: the other pieces are as long as a slot, up to the last one.
+    /// Bytes before the first one in its block, where the bytes come in blocks of a slot's size: pieces end where blocks do.
     fn lead(&self) -> usize {
         0
     }

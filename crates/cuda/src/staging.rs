@@ -5,8 +5,8 @@
 //! kept ([`Downloads`]). Both may hold secrets and are overwritten after use.
 
 use crate::error::{Error, Result};
-use crate::pieces::{Bytes, Pieces};
-use crate::{ffi, is_pinned, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Stream};
+use crate::pieces::Bytes;
+use crate::{ffi, is_pinned, DeviceBuffer, DevicePtr, Event, Pieces, Pinned, PinnedBlock, PinnedPool, Stream};
 use bytemuck::Pod;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -581,35 +581,5 @@ impl<T: Pod> Drop for Download<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Pool;
-
-    const SLOT: usize = 1 << 12;
-
-    /// A short upload after a long one: what the long one has left is overwritten, too. Where there is no GPU this is passed over.
-    #[test]
-    fn nothing_stays_in_slots() {
-        let Some(&device) = crate::testing::gpus().first() else { return };
-        let (stream, pool) = (Arc::new(Stream::new(device).unwrap()), Arc::new(Pool::new(device).unwrap()));
-        let ring = Staging::new(2, SLOT, |work| work());
-        let mut buffer = pool.alloc::<u8>(&stream, 2 * SLOT, true).unwrap();
-        for bytes in [2 * SLOT, SLOT + 1, 3] {
-            Upload::run(&[ring.upload(&mut buffer, 0, &vec![0xa5; bytes]).unwrap()]).unwrap();
-        }
-        stream.synchronize().unwrap();
-        assert!(!ring.is_wiped());
-        let left = || {
-            let in_slot = |slot: &Mutex<Slot>| lock(slot).memory.as_ref().map_or(0, |m| count(m.as_slice()));
-            ring.slots.iter().map(in_slot).sum::<usize>()
-        };
-        assert_eq!(left(), 2 * SLOT, "every slot was full once");
-        ring.wipe();
-        assert_eq!(left(), 0);
-        assert!(ring.is_wiped());
-    }
-
-    fn count(bytes: &[u8]) -> usize {
-        bytes.iter().filter(|byte| **byte != 0).count()
-    }
-}
+#[path = "staging_tests.rs"]
+mod tests;

@@ -166,7 +166,8 @@ impl Input for Blocks {
     fn look(&self, bytes: &mut [u8], at: u64) -> std::result::Result<(), FormatError> {
         let at = usize::try_from(at).map_err(|_| self.file.changed())?;
         let index = at / BLOCK;
-        if bytes.len() < BLOCK / 2 && at + bytes.len() <= range(index, self.len).end {
+        let is_within = |end: usize| at < end && end <= range(index, self.len).end;
+        if bytes.len() < BLOCK / 2 && at.checked_add(bytes.len()).is_some_and(is_within) {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             let (_, block) = match last.take().filter(|(held, _)| *held == index) {
                 Some(held) => last.insert(held),

@@ -111,6 +111,27 @@ fn points_outside_the_subgroup_are_found_in_every_section() {
     }
 }
 
+/// A key from a file is refused in the words in which one from bytes is: what is wrong with its format comes first.
+#[test]
+fn coordinates_beyond_the_modulus_are_found_in_every_section() {
+    for (section, bytes) in [(3, 96), (5, 96), (6, 96), (7, 192), (8, 96), (9, 96)] {
+        let files = Files::new("coordinates");
+        // The last coordinate is the largest number of its size.
+        let mut point = vec![0; bytes];
+        point[bytes - 48..].fill(0xff);
+        let zkey = files.replace_last(section, &point);
+        let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+        let given = engine.load_key_bytes(zkey.as_slice(), KeyCheck::Once, &Silent).err().unwrap().to_string();
+        let expected = given.replace(UNNAMED, files.at("zkey").to_str().unwrap());
+        assert!(
+            expected.contains(&format!("section {section} (")) && expected.contains("the base field modulus"),
+            "{expected}"
+        );
+        assert_eq!(load(&files, KeyCheck::Once), Err(expected));
+        assert!(!Content::of(&zkey).is_known());
+    }
+}
+
 /// A key that is remembered is loaded as it is; to ask for the check finds the bad point.
 #[test]
 fn what_is_remembered_does_not_stand_before_a_check_that_is_asked_for() {

@@ -81,15 +81,19 @@ impl<C: Curve> System<C> for Groth16 {
             }
             Bytes::File(blocks) => {
                 let zkey = ZkeyOutline::<C>::read(blocks).map_err(|e| e.in_file(path))?;
-                if !blocks.content().is_known() {
-                    zkey.check_coordinates(blocks).map_err(|e| e.in_file(path))?;
-                }
                 let Matrices { a, b } = zkey.matrices(blocks).map_err(|e| e.in_file(path))?;
                 let (shape, points) = of_header(&zkey.header);
                 let (ic, matrix_a, matrix_b) = (zkey.ic.as_slice().into(), &a, &b);
-                let [a, b1, l, h] = [zkey.a, zkey.b1, zkey.c, zkey.h].map(|bytes| section(blocks, bytes));
-                let (a, b1, b2, l, h) = (a?, b1?, section(blocks, zkey.b2)?, l?, h?);
-                work(&tandem_groth16::KeyView { shape, points, ic, matrix_a, matrix_b, a, b1, b2, l, h })
+                let [a, b1, l, h] = [&zkey.a, &zkey.b1, &zkey.c, &zkey.h].map(|bytes| section(blocks, bytes));
+                let (a, b1, b2, l, h) = (a?, b1?, section(blocks, &zkey.b2)?, l?, h?);
+                let done = work(&tandem_groth16::KeyView { shape, points, ic, matrix_a, matrix_b, a, b1, b2, l, h });
+                done.map_err(|refused| match refused {
+                    // The check of points finds a number beyond the modulus, too. Where it lies in the file says this one.
+                    Error::BadInput(_) if !blocks.content().is_known() => {
+                        zkey.check_coordinates(blocks).err().map_or(refused, |e| e.in_file(path).into())
+                    }
+                    refused => refused,
+                })
             }
         }
     }
@@ -152,9 +156,9 @@ fn of_header<C: Curve>(header: &ZkeyHeader<C>) -> (tandem_groth16::Shape, tandem
 }
 
 /// A section of points that stays in its file.
-fn section<T: Wire>(blocks: &Blocks, bytes: Range<usize>) -> Result<Stored<'_, T>> {
+fn section<'a, T: Wire>(blocks: &'a Blocks, bytes: &Range<usize>) -> Result<Stored<'a, T>> {
     // Its length was compared with the number of its points.
-    Stored::outside(blocks, bytes).ok_or_else(|| Error::Internal("a section is no whole points".into()))
+    Stored::outside(blocks, bytes.clone()).ok_or_else(|| Error::Internal("a section is no whole points".into()))
 }
 
 /// The sizes of a key of PLONK or FFLONK, of its signals with those of additions, additions, public signals, gates and rows.

@@ -15,6 +15,9 @@ use tandem_ops::memory::{self, Pages};
 /// Bytes that one task reads: large enough to be worth a task, small enough to share the work out.
 const TASK_BYTES: usize = 4 << 20;
 
+/// A file that is read in pieces has no more bytes than this times those of the machine's memory: GPUs can have more of it than the host.
+const MOST_MEMORIES: u64 = 8;
+
 /// A regular file that was opened for reading.
 #[derive(Debug)]
 pub struct RegularFile {
@@ -70,14 +73,14 @@ impl RegularFile {
         Ok(FileBytes { pages, len })
     }
 
-    /// Fails where this machine has less memory than the file has bytes, though not all of it is read into memory: what is made of it takes as
-    /// much, and a file that is mostly holes would be read for ever.
+    /// Fails where the file has many times as many bytes as this machine has memory, though not all of it is read into memory: one that is mostly
+    /// holes would be read for ever.
     ///
     /// # Errors
     /// It has.
     pub fn expect_room(&self) -> Result<()> {
-        let fits = usize::try_from(self.len()).is_ok() && self.len() <= memory::host().total;
-        if fits {
+        let most = memory::host().total.saturating_mul(MOST_MEMORIES);
+        if usize::try_from(self.len()).is_ok() && self.len() <= most {
             Ok(())
         } else {
             Err(self.no_room())

@@ -2,7 +2,7 @@
 //!
 //! | file | reading | writing |
 //! |---|---|---|
-//! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
+//! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`]; piece by piece [`ZkeyOutline::read`] | [`ZkeyWriter`] |
 //! | `.zkey` (PLONK) | [`PlonkZkey::parse`] | [`PlonkWriter`] |
 //! | `.zkey` (FFLONK) | [`FflonkZkey::parse`] | [`FflonkWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |

@@ -1,5 +1,6 @@
 //! Multi-scalar multiplication. How it is computed: native/src/msm.
 
+mod ahead;
 mod finish;
 mod plan;
 mod rounds;
@@ -9,6 +10,7 @@ mod same_plans;
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::spans::ASIDE;
+pub(crate) use ahead::Ahead;
 use ark_ff::AdditiveGroup;
 use plan::{Field, Shape};
 use rounds::BatchAffinePlan;
@@ -131,8 +133,12 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
     type Entries = MsmDigits;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<MsmPlan> {
-        let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
+        let ctx = self.lane("plan MSM", lane)?;
+        let memory_bytes = ctx.properties.memory_bytes;
         let shape = plan::plan(request, Field::of::<C>())?;
+        if let Some(shape) = &shape {
+            self.ahead.expect::<C>(ctx, shape, &request.sets);
+        }
         Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| {
             BatchAffinePlan::new(shape, field, request, set, memory_bytes)
         }))
