@@ -1,9 +1,9 @@
 //! What is uploaded: bytes in memory, or such as are brought on their way.
 
 /// Bytes that are brought into slots piece by piece.
+#[allow(clippy::len_without_is_empty)]
 pub trait Pieces: Sync {
     /// Their number.
-    #[allow(clippy::len_without_is_empty)]
     fn len(&self) -> usize;
     /// Bytes before the first one in its block, where the bytes come in blocks of a slot's size: pieces end where blocks do.
     fn lead(&self) -> usize {

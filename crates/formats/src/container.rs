@@ -117,9 +117,9 @@ pub struct Section {
 }
 
 /// Bytes that can be looked at in places.
+#[allow(clippy::len_without_is_empty)]
 pub trait Input: Sync {
     /// Their number.
-    #[allow(clippy::len_without_is_empty)]
     fn len(&self) -> u64;
     /// Fills `bytes` with those from `at` on, none of which lies past the end.
     ///
