@@ -16,7 +16,7 @@ use tandem_ops::memory::{self, Pages};
 const TASK_BYTES: usize = 4 << 20;
 
 /// A file that is read in pieces has no more bytes than this times those of the machine's memory: GPUs can have more of it than the host.
-const MOST_MEMORIES: u64 = 8;
+const MOST_MEMORIES: u64 = 2;
 
 /// A regular file that was opened for reading.
 #[derive(Debug)]
@@ -73,8 +73,8 @@ impl RegularFile {
         Ok(FileBytes { pages, len })
     }
 
-    /// Fails where the file has many times as many bytes as this machine has memory, though not all of it is read into memory: one that is mostly
-    /// holes would be read for ever.
+    /// Fails where the file has more than twice as many bytes as this machine has memory, though not all of it is read into memory: one that is
+    /// mostly holes would be read for ever.
     ///
     /// # Errors
     /// It has.
