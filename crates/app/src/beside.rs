@@ -81,7 +81,8 @@ impl Load<'_> {
     }
 }
 
-/// Whether key and witness can be made ready at once: a key that is read takes its file's bytes, and less than that for its matrices.
+/// Whether key and witness can be made ready at once: a key takes as much as its file where the CPU holds it, or where it is read whole, and less than
+/// that for its matrices.
 fn fits(free: u64, key_bytes: u64, witness_bytes: u64) -> bool {
     key_bytes.saturating_mul(2).saturating_add(witness_bytes) <= free
 }

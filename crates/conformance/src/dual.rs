@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tandem_ops::{
     reduce::ReducePlan, Arriving, Backend, Buffer, Canonical, Curve, Element, Error, Gather, Group, HostBuf, HostData,
     Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Pending, Poseidon, PoseidonParams,
-    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows,
+    Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Sort, SortKey, SortOptions, SpMv, SparseRows, Stored,
     Timeline, Unaligned, Wire,
 };
 
@@ -278,7 +278,7 @@ impl<C: Curve, L: ScalarRecoding<C>, R: ScalarRecoding<C>> ScalarRecoding<C> for
 impl<G: Group, L: Msm<G>, R: Msm<G>> Msm<G> for Dual<L, R> {
     type Bases = Pair<L::Bases, R::Bases>;
 
-    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Self::Bases> {
         self.check_lane("load", lane)?;
         let left = self.left.load(lane, &plan.0, set, points);
         self.both("load", left, self.right.load(lane, &plan.1, set, points))

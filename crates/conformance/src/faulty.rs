@@ -11,7 +11,7 @@ use tandem_ops::{
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
     HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
     PlonkRows, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort,
-    SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Timeline, Unaligned, VecOps, Wire,
+    SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Stored, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -518,7 +518,7 @@ impl<C: Curve> ScalarRecoding<C> for Faulty {
 impl<G: Group> Msm<G> for Faulty {
     type Bases = Counted<<Cpu as Msm<G>>::Bases>;
 
-    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Self::Bases> {
         Ok(Counted(Msm::<G>::load(&self.cpu, lane, plan, set, points)?, points.len()))
     }
     fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>> {

@@ -1,10 +1,10 @@
 //! Multi-scalar multiplication.
 
 use crate::samples::{self, Fr, POINTS, SCALARS};
-use crate::{Outcome, Suite};
+use crate::{Failure, Outcome, Suite};
 use ark_ec::{AdditiveGroup, PrimeGroup};
-use tandem_ops::{naive, Backend, Canonical, Curve, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding};
-use tandem_ops::{ProofBackend, Scalars, SplitMsm, Timeline, Unaligned};
+use tandem_ops::{naive, Backend, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding};
+use tandem_ops::{Outside, ProofBackend, Scalars, SplitMsm, Stored, Timeline};
 
 /// What a plan may take: all memory that there is, for points that are summed again and again.
 const ALL: Room = Room { times: None, uses: 1_000_000 };
@@ -16,6 +16,26 @@ struct Room {
     times: Option<u64>,
     /// How often the points will be summed.
     uses: u64,
+}
+
+/// Bytes outside memory, one of which cannot be read.
+struct Blocks {
+    bytes: Vec<u8>,
+    block: usize,
+    lost: usize,
+}
+
+impl Outside for Blocks {
+    fn read(&self, at: usize, into: &mut [u8]) -> tandem_ops::Result<()> {
+        if (at..at + into.len()).contains(&self.lost) {
+            return Err(Error::Unread { reason: "a test".into() });
+        }
+        into.copy_from_slice(&self.bytes[at..at + into.len()]);
+        Ok(())
+    }
+    fn block_bytes(&self) -> usize {
+        self.block
+    }
 }
 
 /// Points of one set, and their logarithms.
@@ -91,6 +111,11 @@ impl<B: Backend> Suite<'_, B> {
                 self.split::<C>(1000, parts)?;
             }
         }
+        for n in [1, 2, 33, 1 << self.log_n] {
+            if self.takes() {
+                self.outside::<C>(n)?;
+            }
+        }
         for lanes in 1..=self.backend.lanes() {
             if self.takes() {
                 self.split_over::<C::G1>(1000 + lanes, lanes)?;
@@ -149,7 +174,7 @@ impl<B: Backend> Suite<'_, B> {
                         continue;
                     }
                     let what = format!("{N} {kind} scalars, {} points by {plan:?}", MEETING[k]);
-                    let points = (Unaligned::from(&g1.points[..]), Unaligned::from(&g2.points[..]));
+                    let points = (Stored::from(&g1.points[..]), Stored::from(&g2.points[..]));
                     let g1_bases = Msm::<C::G1>::load(backend, lane, plan, k, points.0)?;
                     let g2_bases = Msm::<C::G2>::load(backend, lane, plan, MEETING.len() + k, points.1)?;
                     let sums = (
@@ -184,7 +209,7 @@ impl<B: Backend> Suite<'_, B> {
             let memory_bytes = backend.info().free_bytes[lane.0] / 16;
             let request = MsmRequest { scalars: range.len(), sets, memory_bytes, uses: 100, pipelined: false };
             let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
-            let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&whole.points[range]))?;
+            let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Stored::from(&whole.points[range]))?;
             let digits = ScalarRecoding::<C>::recode(backend, &plan, Scalars::Canonical(&scalars))?;
             pending.push(Msm::<C::G1>::msm(backend, &bases, &digits, &Timeline::none())?);
         }
@@ -195,6 +220,44 @@ impl<B: Backend> Suite<'_, B> {
         self.sum(&whole, &canonical, &values, sum, false, &format!("{n} scalars in {parts} parts"))
     }
 
+    /// Points that are read on their way are those in memory. Where one cannot be read that is the error, and the lane works on.
+    fn outside<C: Curve>(&mut self, n: usize) -> Outcome
+    where
+        B: ProofBackend<C>,
+    {
+        let backend = self.backend;
+        let whole = Set::<C::G1>::new("with infinities", 0, n, 5);
+        let values = samples::scalars::<C>("like a witness", n, &mut samples::rng(5));
+        let canonical = samples::canonical::<C>(&values);
+        let bytes: &[u8] = bytemuck::cast_slice(&whole.points);
+        for lane in self.lanes() {
+            let memory_bytes = backend.info().free_bytes[lane.0] / 16;
+            let request = MsmRequest { scalars: n, sets: vec![whole.spec()], memory_bytes, uses: 1, pipelined: false };
+            let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
+            let scalars = backend.upload(lane, &canonical)?;
+            for (before, block) in [(0, 64), (5, 1000), (4097, 1 << 20), ((1 << 20) - 3, 1 << 20)] {
+                let what = format!("{n} points at {before} of blocks of {block}");
+                let end = before + bytes.len();
+                let mut blocks = Blocks { bytes: vec![0x5a; before], block, lost: usize::MAX };
+                blocks.bytes.extend_from_slice(bytes);
+                for lost in [before, before + bytes.len() / 2, end - 1, end] {
+                    blocks.lost = lost;
+                    let points = Stored::outside(&blocks, before..end).ok_or_else(|| Failure(what.clone()))?;
+                    let bases = Msm::<C::G1>::load(backend, lane, &plan, 0, points);
+                    if lost < end {
+                        let is_told = matches!(&bases, Err(Error::Unread { reason }) if reason == "a test");
+                        self.that(is_told, format_args!("{what}, without byte {lost}"))?;
+                        continue;
+                    }
+                    let digits = ScalarRecoding::<C>::recode(backend, &plan, Scalars::Canonical(&scalars))?;
+                    let sum = Msm::<C::G1>::msm(backend, &bases?, &digits, &Timeline::none())?.wait()?;
+                    self.sum(&whole, &canonical, &values, sum, false, &what)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A sum split over so many lanes, twice with the same points, and one of fewer points than lanes.
     fn split_over<G: Group>(&mut self, n: usize, lanes: usize) -> Outcome
     where
@@ -203,7 +266,7 @@ impl<B: Backend> Suite<'_, B> {
         let backend = self.backend;
         for n in [n, lanes - 1] {
             let whole = Set::<G>::new("with infinities", 0, n, lanes as u64);
-            let split = SplitMsm::<G, B>::load(backend, lanes, Unaligned::from(&whole.points[..]), 100)?;
+            let split = SplitMsm::<G, B>::load(backend, lanes, Stored::from(&whole.points[..]), 100)?;
             self.that(split.lanes() == lanes.min(n), format_args!("{n} points over {} lanes", split.lanes()))?;
             for (seed, scalars) in ["like a witness", "random"].into_iter().enumerate() {
                 let values = samples::scalars::<G::Curve>(scalars, n, &mut samples::rng(seed as u64));
@@ -259,10 +322,10 @@ impl<B: Backend> Suite<'_, B> {
             let pipelined = n % 2 == 1;
             let request = MsmRequest { scalars: n, sets: sets.clone(), memory_bytes, uses: room.uses, pipelined };
             let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
-            let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&all.points[..]))?;
-            let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&rest.points[..]))?;
-            let middle_bases = Msm::<C::G2>::load(backend, lane, &plan, 2, Unaligned::from(&middle.points[..]))?;
-            let none_bases = Msm::<C::G2>::load(backend, lane, &plan, 3, Unaligned::from(&none.points[..]))?;
+            let all_bases = Msm::<C::G1>::load(backend, lane, &plan, 0, Stored::from(&all.points[..]))?;
+            let rest_bases = Msm::<C::G1>::load(backend, lane, &plan, 1, Stored::from(&rest.points[..]))?;
+            let middle_bases = Msm::<C::G2>::load(backend, lane, &plan, 2, Stored::from(&middle.points[..]))?;
+            let none_bases = Msm::<C::G2>::load(backend, lane, &plan, 3, Stored::from(&none.points[..]))?;
             let (as_integers, as_mont) = (backend.upload(lane, &canonical)?, backend.upload(lane, &mont)?);
             for form in [Scalars::Canonical(&as_integers), Scalars::Mont(&as_mont)] {
                 let digits = ScalarRecoding::<C>::recode(backend, &plan, form)?;
@@ -317,9 +380,9 @@ impl<B: Backend> Suite<'_, B> {
         let g1 = Set::<C::G1>::new("different", 0, N, 1).points;
         let g2 = Set::<C::G2>::new("different", 0, N, 1).points;
         let plan = ScalarRecoding::<C>::plan(backend, lane, &request)?;
-        let whole = Msm::<C::G1>::load(backend, lane, &plan, 0, Unaligned::from(&g1[..]))?;
-        let later = Msm::<C::G1>::load(backend, lane, &plan, 1, Unaligned::from(&g1[7..]))?;
-        let of_g2 = Msm::<C::G2>::load(backend, lane, &plan, 2, Unaligned::from(&g2[..]))?;
+        let whole = Msm::<C::G1>::load(backend, lane, &plan, 0, Stored::from(&g1[..]))?;
+        let later = Msm::<C::G1>::load(backend, lane, &plan, 1, Stored::from(&g1[7..]))?;
+        let of_g2 = Msm::<C::G2>::load(backend, lane, &plan, 2, Stored::from(&g2[..]))?;
         let values = samples::scalars::<C>("random", N + 1, &mut samples::rng(1));
         let canonical = samples::canonical::<C>(&values);
         let mont: Vec<_> = values.iter().map(|&k| C::mont(k)).collect();
@@ -375,12 +438,12 @@ impl<B: Backend> Suite<'_, B> {
         let other = plan(&ask(10, &[(false, 1, 9)]))?;
         let g1 = Set::<C::G1>::new("different", 0, 10, 1).points;
         let g2 = Set::<C::G2>::new("different", 0, 10, 1).points;
-        let load = |lane, set, n| Msm::<C::G1>::load(backend, lane, &this, set, Unaligned::from(&g1[..n]));
+        let load = |lane, set, n| Msm::<C::G1>::load(backend, lane, &this, set, Stored::from(&g1[..n]));
         self.refused(load(first, 0, 9), "9 points for a set of 10")?;
         self.refused(load(first, 2, 10), "points for a set that is not there")?;
         self.refused(load(first, 1, 10), "points of G1 for a set of G2")?;
         self.refused(load(Lane(backend.lanes()), 0, 10), "points for a lane that is not there")?;
-        let swapped = Msm::<C::G2>::load(backend, first, &this, 0, Unaligned::from(&g2[..]));
+        let swapped = Msm::<C::G2>::load(backend, first, &this, 0, Stored::from(&g2[..]));
         self.refused(swapped, "points of G2 for a set of G1")?;
         let bases = load(first, 0, 10)?;
 

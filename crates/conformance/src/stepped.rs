@@ -7,7 +7,7 @@ use tandem_ops::cpu::{self, Cpu};
 use tandem_ops::{
     timeline::Recorder, Backend, Canonical, Curve, DeviceKind, Error, Gather, Group, Info, Lane, Mont, Msm, MsmRequest,
     Ntt, NttField, NttOp, NttProducts, Pending, Result, ScalarRecoding, Scalars, SpMv, Span, SpanId, SparseRows,
-    Timeline, Unaligned, Wire,
+    Stored, Timeline, Wire,
 };
 
 /// What happens at a step.
@@ -185,7 +185,7 @@ impl<C: Curve> ScalarRecoding<C> for Stepped {
 impl<G: Group> Msm<G> for Stepped {
     type Bases = <Cpu as Msm<G>>::Bases;
 
-    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Self::Bases> {
         self.step("load")?;
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }

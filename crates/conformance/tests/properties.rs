@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand_chacha::{rand_core::RngCore, rand_core::SeedableRng, ChaCha8Rng};
 use tandem_ops::{
     cpu::Cpu, naive, Backend, Bls12_381, Bn254, Buffer, Coset, Curve, Direction, Group, Lane, Mont, Msm, MsmRequest,
-    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, Scan, SpMv, SparseRows, Timeline, Unaligned, VecOps,
+    MsmSet, Ntt, NttOp, Order, ScalarRecoding, Scalars, Scan, SpMv, SparseRows, Stored, Timeline, VecOps,
 };
 
 const LANE: Lane = Lane(0);
@@ -85,7 +85,7 @@ fn sums_are_linear<G: Group>(n: usize, seed: u64) {
     let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: n }];
     let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
     let plan = ScalarRecoding::<G::Curve>::plan(&cpu, LANE, &request).unwrap();
-    let bases = Msm::<G>::load(&cpu, LANE, &plan, 0, Unaligned::from(&points[..])).unwrap();
+    let bases = Msm::<G>::load(&cpu, LANE, &plan, 0, Stored::from(&points[..])).unwrap();
     let sum = |k: &[<G::Curve as Curve>::Fr]| {
         let scalars = cpu.upload(LANE, &mont::<G::Curve>(k)).unwrap();
         let digits = ScalarRecoding::<G::Curve>::recode(&cpu, &plan, Scalars::Mont(&scalars)).unwrap();

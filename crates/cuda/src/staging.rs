@@ -5,7 +5,8 @@
 //! kept ([`Downloads`]). Both may hold secrets and are overwritten after use.
 
 use crate::error::{Error, Result};
-use crate::{ffi, is_pinned, DeviceBuffer, DevicePtr, Event, Pinned, PinnedBlock, PinnedPool, Stream};
+use crate::pieces::Bytes;
+use crate::{ffi, is_pinned, DeviceBuffer, DevicePtr, Event, Pieces, Pinned, PinnedBlock, PinnedPool, Stream};
 use bytemuck::Pod;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -75,7 +76,7 @@ pub struct Upload<'a> {
     ring: &'a Staging,
     stream: Arc<Stream>,
     to: DevicePtr<u8>,
-    from: &'a [u8],
+    from: Bytes<'a>,
     /// The buffer is written to.
     buffer: PhantomData<&'a mut ()>,
 }
@@ -104,7 +105,7 @@ impl Staging {
         if upload.stream.device().make_current().is_err() || !is_pinned(source) {
             return Ok(false);
         }
-        match upload.start() {
+        match upload.start(source) {
             Ok(event) => lock(&self.held).push((event, from.clone())),
             Err(error) => {
                 // Without an event, only the end of all work says that the source is free.
@@ -120,6 +121,28 @@ impl Staging {
     /// # Errors
     /// `from` is not a whole number of elements or reaches past the end of `to`.
     pub fn upload<'a, T: Pod>(&'a self, to: &'a mut DeviceBuffer<T>, at: usize, from: &'a [u8]) -> Result<Upload<'a>> {
+        self.upload_from(to, at, Bytes::Memory(from))
+    }
+
+    /// As [`Staging::upload`], of bytes that are brought piece by piece.
+    ///
+    /// # Errors
+    /// As for [`Staging::upload`].
+    pub fn upload_pieces<'a, T: Pod>(
+        &'a self,
+        to: &'a mut DeviceBuffer<T>,
+        at: usize,
+        from: &'a dyn Pieces,
+    ) -> Result<Upload<'a>> {
+        self.upload_from(to, at, Bytes::Pieces(from))
+    }
+
+    fn upload_from<'a, T: Pod>(
+        &'a self,
+        to: &'a mut DeviceBuffer<T>,
+        at: usize,
+        from: Bytes<'a>,
+    ) -> Result<Upload<'a>> {
         let count = from.len() / size_of::<T>().max(1);
         let end = at.checked_add(count).ok_or_else(|| to.invalid(OP))?;
         let (_, bytes) = to.span(OP, &(at..end))?;
@@ -167,12 +190,19 @@ impl Upload<'_> {
     /// as they are, others through the rings' slots, which several threads fill and which may have to be waited for.
     ///
     /// # Errors
-    /// No page-locked memory; a device failed.
+    /// No page-locked memory; a device failed; pieces that [`Pieces::fill`] does not bring.
     pub fn run(uploads: &[Upload<'_>]) -> Result<()> {
-        // The runtime would else start the first device to answer.
-        let is_locked = |u: &&Upload<'_>| u.stream.device().make_current().is_ok() && is_pinned(u.from);
-        let (locked, paged): (Vec<_>, Vec<_>) = uploads.iter().partition(is_locked);
-        let started: Vec<Result<Event>> = locked.iter().map(|upload| upload.start()).collect();
+        let (mut locked, mut paged) = (Vec::new(), Vec::new());
+        for upload in uploads {
+            match upload.from {
+                // The runtime would else start the first device to answer.
+                Bytes::Memory(bytes) if upload.stream.device().make_current().is_ok() && is_pinned(bytes) => {
+                    locked.push((upload, bytes));
+                }
+                _ => paged.push(upload),
+            }
+        }
+        let started: Vec<Result<Event>> = locked.iter().map(|(upload, bytes)| upload.start(bytes)).collect();
         let staged = {
             let mut rings: Vec<&Staging> = paged.iter().map(|upload| upload.ring).collect();
             // In one order everywhere, so that no two callers wait for each other.
@@ -181,20 +211,37 @@ impl Upload<'_> {
             let _turns: Vec<_> = rings.into_iter().map(|ring| lock(&ring.turn)).collect();
             Relay::new(paged).run()
         };
-        for (upload, event) in locked.iter().zip(started) {
+        for ((upload, _), event) in locked.iter().zip(started) {
             // Where there is no event, only the end of all work says that the source is free.
             event.and_then(|event| event.synchronize()).or_else(|error| upload.stream.synchronize().and(Err(error)))?;
         }
         staged
     }
 
-    /// Enqueues the copy of a page-locked source, which must stay until the event has happened.
-    fn start(&self) -> Result<Event> {
-        let (to, from) = (self.to.raw(), self.from);
+    /// Enqueues the copy of its page-locked source, which must stay until the event has happened.
+    fn start(&self, from: &[u8]) -> Result<Event> {
+        let to = self.to.raw();
         // SAFETY: the target is in the borrowed buffer, whose stream this is. `run` waits for the copy before it returns, and
         // `queue` keeps the source.
         self.stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, from.as_ptr(), from.len(), raw) })?;
         self.stream.record()
+    }
+
+    /// The bytes that go through the ring as number `turn`; none past the last ones.
+    fn piece(&self, turn: usize) -> Range<usize> {
+        let slot = self.ring.slot_bytes;
+        let lead = self.from.lead() % slot;
+        let end = |turns: usize| (turns * slot).saturating_sub(lead).min(self.from.len());
+        end(turn)..end(turn + 1)
+    }
+
+    /// How many pieces there are.
+    fn pieces(&self) -> usize {
+        let slot = self.ring.slot_bytes;
+        match self.from.len() {
+            0 => 0,
+            len => (len + self.from.lead() % slot).div_ceil(slot),
+        }
     }
 }
 
@@ -215,8 +262,8 @@ struct Relay<'a> {
 /// A slot's worth of an upload.
 struct Chunk {
     upload: usize,
-    /// Bytes of the upload before it.
-    at: usize,
+    /// Which bytes of the upload.
+    bytes: Range<usize>,
     /// Its slot in the upload's ring.
     slot: usize,
     /// Whether no chunk before it uses the slot.
@@ -232,6 +279,8 @@ const BUSY: u8 = 0;
 const FREE: u8 = 1;
 /// It has been.
 const FULL: u8 = 2;
+/// What it was to be filled with did not come.
+const LOST: u8 = 3;
 
 /// Chunks of an upload that have been sent.
 #[derive(Default)]
@@ -251,11 +300,11 @@ impl<'a> Relay<'a> {
         let mut chunks: Vec<Chunk> = Vec::new();
         // The last chunk of each slot, ring by ring.
         let mut users: Vec<(&Staging, Vec<Option<usize>>, usize)> = Vec::new();
-        let most = uploads.iter().map(|u| u.from.len().div_ceil(u.ring.slot_bytes)).max().unwrap_or(0);
+        let most = uploads.iter().map(|upload| upload.pieces()).max().unwrap_or(0);
         for turn in 0..most {
             for (number, upload) in uploads.iter().enumerate() {
-                let at = turn * upload.ring.slot_bytes;
-                if at >= upload.from.len() {
+                let bytes = upload.piece(turn);
+                if bytes.is_empty() {
                     continue;
                 }
                 let known = users.iter().position(|(ring, ..)| std::ptr::eq(*ring, upload.ring));
@@ -271,7 +320,7 @@ impl<'a> Relay<'a> {
                     chunks[before].follower = Some(chunks.len());
                 }
                 let state = AtomicU8::new(BUSY);
-                chunks.push(Chunk { upload: number, at, slot, first: before.is_none(), follower: None, state });
+                chunks.push(Chunk { upload: number, bytes, slot, first: before.is_none(), follower: None, state });
             }
         }
         Relay {
@@ -306,11 +355,6 @@ impl<'a> Relay<'a> {
         lock(&self.uploads[chunk.upload].ring.slots[chunk.slot])
     }
 
-    fn source(&self, chunk: &Chunk) -> &[u8] {
-        let Upload { ring, from, .. } = self.uploads[chunk.upload];
-        &from[chunk.at..from.len().min(chunk.at + ring.slot_bytes)]
-    }
-
     /// Fills slots as they get free until all have been, or an upload has failed.
     fn fill_all(&self) {
         self.fillers.fetch_add(1, Relaxed);
@@ -327,13 +371,17 @@ impl<'a> Relay<'a> {
     }
 
     fn fill(&self, chunk: &Chunk) {
-        let source = self.source(chunk);
-        let mut slot = self.slot(chunk);
-        slot.dirty = slot.dirty.max(source.len());
+        let (bytes, mut slot) = (chunk.bytes.clone(), self.slot(chunk));
+        slot.dirty = slot.dirty.max(bytes.len());
+        let mut is_there = true;
         if let Some(memory) = &mut slot.memory {
-            memory.bytes()[..source.len()].copy_from_slice(source);
+            let into = &mut memory.bytes()[..bytes.len()];
+            match self.uploads[chunk.upload].from {
+                Bytes::Memory(source) => into.copy_from_slice(&source[bytes]),
+                Bytes::Pieces(pieces) => is_there = pieces.fill(bytes.start, into),
+            }
         }
-        chunk.state.store(FULL, Release);
+        chunk.state.store(if is_there { FULL } else { LOST }, Release);
     }
 
     fn send_all(&self) -> Result<()> {
@@ -380,6 +428,9 @@ impl<'a> Relay<'a> {
                 if state == FULL {
                     break;
                 }
+                if state == LOST {
+                    return Err(Error::new("read what is uploaded", None, ffi::TANDEM_INVALID));
+                }
                 // Where there is no other thread to fill, this one does.
                 let alone = state == FREE && self.fillers.load(Relaxed) == 0;
                 if alone && self.next.compare_exchange(number, number + 1, Relaxed, Relaxed).is_ok() {
@@ -395,7 +446,7 @@ impl<'a> Relay<'a> {
             }
             let Upload { stream, to, .. } = self.uploads[chunk.upload];
             let source = self.slot(chunk).memory.as_ref().map_or(std::ptr::null_mut(), Pinned::address);
-            let (to, bytes) = (to.offset(chunk.at).raw(), self.source(chunk).len());
+            let (to, bytes) = (to.offset(chunk.bytes.start).raw(), chunk.bytes.len());
             // SAFETY: the place lies in the buffer that the upload borrows, whose stream this is. The slot is not touched
             // again before the event of its group has happened, or the stream has been waited for, nor freed (Drop).
             stream.call(OP, |raw| unsafe { ffi::tandem_cuda_copy_to_device(to, source, bytes, raw) })?;
@@ -530,35 +581,5 @@ impl<T: Pod> Drop for Download<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Pool;
-
-    const SLOT: usize = 1 << 12;
-
-    /// A short upload after a long one: what the long one has left is overwritten, too. Where there is no GPU this is passed over.
-    #[test]
-    fn nothing_stays_in_slots() {
-        let Some(&device) = crate::testing::gpus().first() else { return };
-        let (stream, pool) = (Arc::new(Stream::new(device).unwrap()), Arc::new(Pool::new(device).unwrap()));
-        let ring = Staging::new(2, SLOT, |work| work());
-        let mut buffer = pool.alloc::<u8>(&stream, 2 * SLOT, true).unwrap();
-        for bytes in [2 * SLOT, SLOT + 1, 3] {
-            Upload::run(&[ring.upload(&mut buffer, 0, &vec![0xa5; bytes]).unwrap()]).unwrap();
-        }
-        stream.synchronize().unwrap();
-        assert!(!ring.is_wiped());
-        let left = || {
-            let in_slot = |slot: &Mutex<Slot>| lock(slot).memory.as_ref().map_or(0, |m| count(m.as_slice()));
-            ring.slots.iter().map(in_slot).sum::<usize>()
-        };
-        assert_eq!(left(), 2 * SLOT, "every slot was full once");
-        ring.wipe();
-        assert_eq!(left(), 0);
-        assert!(ring.is_wiped());
-    }
-
-    fn count(bytes: &[u8]) -> usize {
-        bytes.iter().filter(|byte| **byte != 0).count()
-    }
-}
+#[path = "staging_tests.rs"]
+mod tests;

@@ -18,7 +18,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Changes when a check asks for more than it did before: what passed an older one is checked again.
-const CHECK: &str = "points 2";
+pub(crate) const CHECK: &str = "points 2";
 
 /// The folder: `TANDEM_CACHE_DIR`, else `tandem` in the user's cache folder. `None` where `HOME` is not set either.
 pub fn folder() -> Option<PathBuf> {
@@ -35,6 +35,11 @@ pub(crate) struct Content(blake3::Hash);
 impl Content {
     pub(crate) fn of(key: &[u8]) -> Self {
         Self(blake3::Hasher::new_derive_key(CHECK).update_rayon(key).finalize())
+    }
+
+    /// That of which this is the hash.
+    pub(crate) fn from_hash(hash: blake3::Hash) -> Self {
+        Self(hash)
     }
 
     /// Whether this content has been checked.

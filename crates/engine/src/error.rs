@@ -154,6 +154,8 @@ impl From<tandem_ops::Error> for Error {
         let text = error.to_string();
         match error {
             E::OutOfMemory { .. } => Error::OutOfMemory(text),
+            // The file is named.
+            E::Unread { .. } => Error::BadInput(text),
             E::Invalid { .. } => Error::Internal(text),
             E::Device { .. } | E::Threads { .. } | E::Disagree { .. } => Error::Device(text),
         }
@@ -195,6 +197,7 @@ mod tests {
             ),
             (Fault::invalid("digits", "11 scalars for 10"), ErrorCode::Internal, "digits: 11 scalars for 10"),
             (Fault::Threads { reason: "no".into() }, ErrorCode::Device, "no thread can be started"),
+            (Fault::Unread { reason: "a.zkey: it changed".into() }, ErrorCode::BadInput, "a.zkey: it changed"),
         ] {
             for error in [Error::from(fault.clone()), Error::prover(fault.clone().into(), Path::new("key"))] {
                 assert!(error.code() == code && error.to_string().contains(said), "{error}");

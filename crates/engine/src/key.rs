@@ -1,5 +1,6 @@
 //! Keys: opened, checked, loaded, and proved with.
 
+use crate::blocks::Blocks;
 use crate::cache::Content;
 use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
@@ -81,15 +82,72 @@ impl<C: Curve> Source<C> {
     pub(crate) fn with<S: System<C>, T>(&self, work: impl FnOnce(&S::View<'_>) -> Result<T>) -> Result<T> {
         match self {
             Source::Memory(key) => S::with_owned(key, work),
-            Source::Bytes(bytes) => S::with_view(bytes, Path::new(UNNAMED), work),
+            Source::Bytes(bytes) => S::with_view(Bytes::Memory(bytes), Path::new(UNNAMED), work),
             Source::File { path, content } => {
-                let bytes = RegularFile::open(path)?.read()?;
-                if Content::of(&bytes) != *content {
+                let held = Held::of(S::PROTOCOL, RegularFile::open(path)?, || false)?;
+                if held.bytes().content() != *content {
                     let path = path.display();
                     return Err(Error::input(format!("{path}: the key changed since it was loaded; load it again")));
                 }
-                S::with_view(&bytes, path, work)
+                S::with_view(held.bytes(), path, work)
             }
+        }
+    }
+}
+
+/// The bytes of a key's file.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    Memory(&'a [u8]),
+    /// Where they are, to be read when they are needed.
+    File(&'a Blocks),
+}
+
+impl<'a> Bytes<'a> {
+    pub(crate) fn content(self) -> Content {
+        match self {
+            Bytes::Memory(bytes) => Content::of(bytes),
+            Bytes::File(blocks) => blocks.content(),
+        }
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Bytes::Memory(bytes) => bytes.len(),
+            Bytes::File(blocks) => blocks.bytes(),
+        }
+    }
+
+    /// Those of a key that is read whole.
+    pub(crate) fn in_memory(self) -> Result<&'a [u8]> {
+        match self {
+            Bytes::Memory(bytes) => Ok(bytes),
+            Bytes::File(_) => Err(Error::Internal("a key of this proof system is read whole".into())),
+        }
+    }
+}
+
+/// What holds them.
+enum Held {
+    Given(Arc<[u8]>),
+    Whole(FileBytes),
+    Blocks(Box<Blocks>),
+}
+
+impl Held {
+    /// A Groth16 key stays in its file; others are read whole.
+    fn of(protocol: Protocol, file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+        Ok(match protocol {
+            Protocol::Groth16 => Held::Blocks(Box::new(Blocks::read(file, cancelled)?)),
+            Protocol::Plonk | Protocol::Fflonk => Held::Whole(file.read()?),
+        })
+    }
+
+    fn bytes(&self) -> Bytes<'_> {
+        match self {
+            Held::Given(bytes) => Bytes::Memory(bytes),
+            Held::Whole(bytes) => Bytes::Memory(bytes),
+            Held::Blocks(blocks) => Bytes::File(blocks),
         }
     }
 }
@@ -109,14 +167,15 @@ pub(crate) fn open(
     tandem_ops::threads::ready()?;
     let started = Instant::now();
     progress.start("open key", 0);
-    let (protocol, curve, bytes) = read(path)?;
+    let (protocol, curve, file) = look(path)?;
+    let held = Held::of(protocol, file, || progress.cancelled())?;
     if protocol == Protocol::Fflonk {
         let of_content = |content| Source::File { path: path.into(), content };
-        return open_on::<Bn254, Fflonk>(loader, (bytes, path), of_content, check, progress, started);
+        return open_on::<Bn254, Fflonk>(loader, (held, path), of_content, check, progress, started);
     }
     with_curve!(curve, C => {
         let of_content = |content| Source::File { path: path.into(), content };
-        open_as::<C>(protocol, loader, (bytes, path), of_content, check, progress, started)
+        open_as::<C>(protocol, loader, (held, path), of_content, check, progress, started)
     })
 }
 
@@ -134,24 +193,30 @@ pub fn load_key_on<'e>(
     open(path, check, progress, || engine().map(crate::Engine::loader))
 }
 
-/// What a key file is, and its bytes: by its header, before memory is taken for all of it.
-pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
+/// What a key file is: by its header, before more of it is read.
+fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
     let protocol = Protocol::of_file(path)?;
-    let (curve, bytes) = match protocol {
+    let (curve, file) = match protocol {
         Protocol::Groth16 => {
             let file = ZkeyFile::open(path)?;
-            (file.curve, file.read()?)
+            (file.curve, file.into_file())
         }
         Protocol::Plonk => {
             let file = PlonkFile::open(path)?;
-            (file.curve, file.read()?)
+            (file.curve, file.into_file())
         }
         Protocol::Fflonk => {
             let file = FflonkFile::open(path)?;
-            (CurveId::Bn254, file.read()?)
+            (CurveId::Bn254, file.into_file())
         }
     };
-    Ok((protocol, curve, bytes))
+    Ok((protocol, curve, file))
+}
+
+/// What a key file is, and its bytes.
+pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
+    let (protocol, curve, file) = look(path)?;
+    Ok((protocol, curve, file.read()?))
 }
 
 /// What the bytes of a key are.
@@ -188,11 +253,13 @@ pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, p
     let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(path))?;
     if protocol == Protocol::Fflonk {
         let source = |_| Source::Bytes(bytes.clone());
-        return open_on::<Bn254, Fflonk>(|| Ok(loader), (bytes.clone(), path), source, check, progress, started);
+        let held = Held::Given(bytes.clone());
+        return open_on::<Bn254, Fflonk>(|| Ok(loader), (held, path), source, check, progress, started);
     }
     with_curve!(curve, C => {
         let source = |_| Source::Bytes(bytes.clone());
-        open_as::<C>(protocol, || Ok(loader), (bytes.clone(), path), source, check, progress, started)
+        let held = Held::Given(bytes.clone());
+        open_as::<C>(protocol, || Ok(loader), (held, path), source, check, progress, started)
     })
 }
 
@@ -200,7 +267,7 @@ pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, p
 fn open_as<C: AnyCurve>(
     protocol: Protocol,
     loader: impl FnOnce() -> Result<KeyLoader>,
-    file: (impl std::ops::Deref<Target = [u8]>, &Path),
+    file: (Held, &Path),
     source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
     progress: &dyn Progress,
@@ -216,18 +283,18 @@ fn open_as<C: AnyCurve>(
 
 fn open_on<C: AnyCurve, S: System<C>>(
     loader: impl FnOnce() -> Result<KeyLoader>,
-    (bytes, path): (impl std::ops::Deref<Target = [u8]>, &Path),
+    (held, path): (Held, &Path),
     source: impl FnOnce(Content) -> Source<C>,
     check: KeyCheck,
     progress: &dyn Progress,
     started: Instant,
 ) -> Result<Key> {
     let mut stages = Vec::new();
-    let (loaded, loader, content) = S::with_view(&bytes, path, |view| {
+    let (loaded, loader, content) = S::with_view(held.bytes(), path, |view| {
         stages.push(stage("open key", started));
         let started = Instant::now();
         progress.start("hash key", 0);
-        let content = Content::of(&bytes);
+        let content = held.bytes().content();
         let is_asked = check == KeyCheck::Always || !content.is_known();
         let hashed = stage("check key", started);
         // Points are checked on the device: where it is still being opened, this waits for it, and the stage does not count that.
@@ -240,8 +307,8 @@ fn open_on<C: AnyCurve, S: System<C>>(
         stages.push(Stage { seconds: hashed.seconds + started.elapsed().as_secs_f64(), ..hashed });
         Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader, content))
     })?;
-    let file_bytes = bytes.len() as u64;
-    drop(bytes);
+    let file_bytes = held.bytes().len() as u64;
+    drop(held);
     stages.push(loaded.stage.clone());
     loaded.key(&loader, source(content), stages, file_bytes)
 }

@@ -6,6 +6,7 @@ use ark_ec::short_weierstrass::Affine;
 use ark_ec::CurveGroup;
 use std::fs;
 use std::sync::Mutex;
+use tandem_conformance::{Step, Stepped};
 use tandem_formats::container::Container;
 use tandem_formats::FileKind;
 use tandem_ops::{Bls12_381, CurveId, Group};
@@ -15,10 +16,14 @@ struct Files(tempfile::TempDir);
 
 impl Files {
     fn new(seed: &str) -> Self {
+        Self::of_size(seed, 4)
+    }
+
+    fn of_size(seed: &str, log_size: u32) -> Self {
         static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
         std::env::set_var("TANDEM_CACHE_DIR", CACHE.get_or_init(|| tempfile::tempdir().unwrap()).path());
         let files = Self(tempfile::tempdir().unwrap());
-        let circuit = Synthetic { curve: CurveId::Bls12_381, log_size: 4, dense: 0.5 };
+        let circuit = Synthetic { curve: CurveId::Bls12_381, log_size, dense: 0.5 };
         circuit.write(&files.at("r1cs"), &files.at("wtns")).unwrap();
         // A key of its own for each test: what one remembers, another must not know.
         setup(&files.at("r1cs"), &files.at("zkey"), &SetupOptions { seed: Some(seed.into()) }, &Silent).unwrap();
@@ -106,6 +111,27 @@ fn points_outside_the_subgroup_are_found_in_every_section() {
     }
 }
 
+/// A key from a file is refused in the words in which one from bytes is: what is wrong with its format comes first.
+#[test]
+fn coordinates_beyond_the_modulus_are_found_in_every_section() {
+    for (section, bytes) in [(3, 96), (5, 96), (6, 96), (7, 192), (8, 96), (9, 96)] {
+        let files = Files::new("coordinates");
+        // The last coordinate is the largest number of its size.
+        let mut point = vec![0; bytes];
+        point[bytes - 48..].fill(0xff);
+        let zkey = files.replace_last(section, &point);
+        let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+        let given = engine.load_key_bytes(zkey.as_slice(), KeyCheck::Once, &Silent).err().unwrap().to_string();
+        let expected = given.replace(UNNAMED, files.at("zkey").to_str().unwrap());
+        assert!(
+            expected.contains(&format!("section {section} (")) && expected.contains("the base field modulus"),
+            "{expected}"
+        );
+        assert_eq!(load(&files, KeyCheck::Once), Err(expected));
+        assert!(!Content::of(&zkey).is_known());
+    }
+}
+
 /// A key that is remembered is loaded as it is; to ask for the check finds the bad point.
 #[test]
 fn what_is_remembered_does_not_stand_before_a_check_that_is_asked_for() {
@@ -113,6 +139,59 @@ fn what_is_remembered_does_not_stand_before_a_check_that_is_asked_for() {
     Content::of(&files.replace_last(7, &outside::<G2, _>(G2::from_ark))).remember();
     assert_eq!(load(&files, KeyCheck::Once), Ok(false));
     assert!(load(&files, KeyCheck::Always).unwrap_err().contains("(7) is not in the subgroup"));
+}
+
+/// A key that changes after it was read first and before it is on the device: nothing is made of what it is then, no check of it is remembered,
+/// and no other device is tried. One block, and several.
+#[test]
+fn a_key_that_changes_while_it_is_loaded() {
+    for log_size in [4, 11] {
+        let files = Files::of_size("changing", log_size);
+        let good = fs::read(files.at("zkey")).unwrap();
+        let sections = Container::parse(&good, FileKind::Zkey).unwrap().sections;
+        let middle = |id| sections.iter().find(|s| s.id == id).map(|s| s.offset + s.len / 2).unwrap();
+        let right = || Stepped::new(Arc::new(|_| Step::Right));
+        let engines = [
+            Engine::open(&DeviceChoice::Cpu).unwrap(),
+            Engine::open_as(&DeviceChoice::Sim(2), Schedule::Together(Layout::Roles)).unwrap(),
+            Engine::open_as(&DeviceChoice::Sim(2), Schedule::Each).unwrap(),
+            Engine::on_backend(right(), true).unwrap(),
+            Engine::on_backend(right(), false).unwrap(),
+        ];
+        for (number, engine) in engines.iter().enumerate() {
+            let load = |change: &dyn Fn()| {
+                let engine = || {
+                    change();
+                    Ok(engine)
+                };
+                load_key_on(&files.at("zkey"), KeyCheck::Once, &Silent, engine)
+            };
+            let mut changes: Vec<Box<dyn Fn()>> = Vec::new();
+            for id in [5, 6, 7, 8, 9] {
+                let (mut other, path) = (good.clone(), files.at("zkey"));
+                other[middle(id)] ^= 1;
+                changes.push(Box::new(move || fs::write(&path, &other).unwrap()));
+            }
+            for len in [0, middle(5), good.len() - 1] {
+                let zkey = fs::File::options().write(true).open(files.at("zkey")).unwrap();
+                changes.push(Box::new(move || zkey.set_len(len as u64).unwrap()));
+            }
+            for change in &changes {
+                // The points are still to be checked with the first engine, and have been with the others.
+                let error = load(&|| change()).err().unwrap();
+                let text = error.to_string();
+                let expected = "zkey: the file changed while it was read; try again when nobody writes to it";
+                assert!(text.ends_with(expected) && text.matches("zkey: ").count() == 1, "{number}: {text}");
+                assert_eq!((error.exit_status(), Content::of(&good).is_known()), (2, number > 0));
+                fs::write(files.at("zkey"), &good).unwrap();
+            }
+            // Nothing is left of it.
+            let key = load(&|| ()).unwrap();
+            assert!(key.note().is_none() && Content::of(&good).is_known());
+            let witness = Witness::read_for(&files.at("wtns"), key.info()).unwrap();
+            assert_eq!(engine.prove(&key, &witness, &Silent).unwrap().fallback, None);
+        }
+    }
 }
 
 /// What is loaded needs its file no more, until the CPU is to take over: then only the same file will do.

@@ -87,7 +87,8 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
                     slot.resident = Some(resident);
                     break tried.told();
                 }
-                Err(tandem_groth16::Error::Backend(fault)) => fault,
+                // No device is at fault where the key cannot be read any more.
+                Err(tandem_groth16::Error::Backend(fault)) if !matches!(fault, Fault::Unread { .. }) => fault,
                 Err(other) => return Err(Error::prover(other, path)),
             };
             match tried.next(&fault) {
@@ -229,7 +230,9 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
             let done = call.source.with::<S, _>(|view| {
                 S::load(C::team(&**team), view, layout, proofs).map_err(|error| {
                     let told = Error::Device(error.to_string());
-                    failed = Some(error);
+                    if !matches!(error, tandem_groth16::Error::Backend(Fault::Unread { .. })) {
+                        failed = Some(error);
+                    }
                     told
                 })
             });

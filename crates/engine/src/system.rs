@@ -1,14 +1,16 @@
 //! The proof systems, as far as keys of all of them are opened, checked, loaded and proved with in one way.
 
-use crate::key::UNNAMED;
+use crate::blocks::Blocks;
+use crate::key::{Bytes, UNNAMED};
 use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
+use std::ops::Range;
 use std::path::Path;
 use tandem_formats::plonk::{Addition, Polynomial};
-use tandem_formats::{FflonkHeader, FflonkZkey, PlonkZkey, Protocol, Zkey};
+use tandem_formats::{FflonkHeader, FflonkZkey, Matrices, PlonkZkey, Protocol, Zkey, ZkeyHeader, ZkeyOutline};
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
-use tandem_ops::{Bn254, Curve, Mont, Unaligned};
+use tandem_ops::{Bn254, Curve, Mont, Stored, Unaligned, Wire};
 use tandem_plonk::fflonk;
 
 /// Sizes that a key has in every system.
@@ -36,8 +38,8 @@ pub(crate) trait System<C: Curve>: Sized + 'static {
     /// A proof.
     type Points: Send;
 
-    /// Calls `work` with the key that the bytes of a file are.
-    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
+    /// Calls `work` with the key that the bytes of a file are. Those that stay in the file are Groth16's.
+    fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// Calls `work` with a key that was made in memory.
     fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// The sizes of a key.
@@ -66,33 +68,34 @@ impl<C: Curve> System<C> for Groth16 {
     type Blinding = tandem_groth16::Blinding<C>;
     type Points = tandem_groth16::Proof<C>;
 
-    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        let zkey = Zkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
-        let matrices = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
-        let header = zkey.header;
-        work(&tandem_groth16::KeyView {
-            shape: tandem_groth16::Shape {
-                variables: header.n_vars as usize,
-                publics: header.n_public as usize,
-                domain: header.domain_size as usize,
-            },
-            points: tandem_groth16::KeyPoints {
-                alpha1: header.alpha_1,
-                beta1: header.beta_1,
-                beta2: header.beta_2,
-                gamma2: header.gamma_2,
-                delta1: header.delta_1,
-                delta2: header.delta_2,
-            },
-            ic: zkey.ic,
-            matrix_a: &matrices.a,
-            matrix_b: &matrices.b,
-            a: zkey.a,
-            b1: zkey.b1,
-            b2: zkey.b2,
-            l: zkey.c,
-            h: zkey.h,
-        })
+    fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        match bytes {
+            Bytes::Memory(bytes) => {
+                let zkey = Zkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
+                let Matrices { a, b } = zkey.coefs.matrices().map_err(|e| e.in_file(path))?;
+                let (shape, points) = of_header(&zkey.header);
+                let (matrix_a, matrix_b) = (&a, &b);
+                let [a, b1, l, h] = [zkey.a, zkey.b1, zkey.c, zkey.h].map(Stored::from);
+                let b2 = zkey.b2.into();
+                work(&tandem_groth16::KeyView { shape, points, ic: zkey.ic, matrix_a, matrix_b, a, b1, b2, l, h })
+            }
+            Bytes::File(blocks) => {
+                let zkey = ZkeyOutline::<C>::read(blocks).map_err(|e| e.in_file(path))?;
+                let Matrices { a, b } = zkey.matrices(blocks).map_err(|e| e.in_file(path))?;
+                let (shape, points) = of_header(&zkey.header);
+                let (ic, matrix_a, matrix_b) = (zkey.ic.as_slice().into(), &a, &b);
+                let [a, b1, l, h] = [&zkey.a, &zkey.b1, &zkey.c, &zkey.h].map(|bytes| section(blocks, bytes));
+                let (a, b1, b2, l, h) = (a?, b1?, section(blocks, &zkey.b2)?, l?, h?);
+                let done = work(&tandem_groth16::KeyView { shape, points, ic, matrix_a, matrix_b, a, b1, b2, l, h });
+                done.map_err(|refused| match refused {
+                    // The check of points finds a number beyond the modulus, too. Where it lies in the file says this one.
+                    Error::BadInput(_) if !blocks.content().is_known() => {
+                        zkey.check_coordinates(blocks).err().map_or(refused, |e| e.in_file(path).into())
+                    }
+                    refused => refused,
+                })
+            }
+        }
     }
 
     fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
@@ -132,6 +135,30 @@ impl<C: Curve> System<C> for Groth16 {
     fn digits(view: &Self::View<'_>, witness: &Witness<C>) -> Of<ProofDigits> {
         ProofDigits::count(view, witness)
     }
+}
+
+/// The sizes of a Groth16 key, and its points that belong to no wire.
+fn of_header<C: Curve>(header: &ZkeyHeader<C>) -> (tandem_groth16::Shape, tandem_groth16::KeyPoints<C>) {
+    let shape = tandem_groth16::Shape {
+        variables: header.n_vars as usize,
+        publics: header.n_public as usize,
+        domain: header.domain_size as usize,
+    };
+    let points = tandem_groth16::KeyPoints {
+        alpha1: header.alpha_1,
+        beta1: header.beta_1,
+        beta2: header.beta_2,
+        gamma2: header.gamma_2,
+        delta1: header.delta_1,
+        delta2: header.delta_2,
+    };
+    (shape, points)
+}
+
+/// A section of points that stays in its file.
+fn section<'a, T: Wire>(blocks: &'a Blocks, bytes: &Range<usize>) -> Result<Stored<'a, T>> {
+    // Its length was compared with the number of its points.
+    Stored::outside(blocks, bytes.clone()).ok_or_else(|| Error::Internal("a section is no whole points".into()))
 }
 
 /// The sizes of a key of PLONK or FFLONK, of its signals with those of additions, additions, public signals, gates and rows.
@@ -177,8 +204,8 @@ impl System<Bn254> for Fflonk {
     type Blinding = tandem_plonk::Blinding<Bn254>;
     type Points = fflonk::Proof;
 
-    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        let zkey = FflonkZkey::parse(bytes).map_err(|e| e.in_file(path))?;
+    fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        let zkey = FflonkZkey::parse(bytes.in_memory()?).map_err(|e| e.in_file(path))?;
         let header = zkey.header;
         let (verifying, _) = fflonk_verifying(&header, path)?;
         let additions = additions(zkey.additions)?;
@@ -259,8 +286,8 @@ impl<C: Curve> System<C> for Plonk {
     type Blinding = tandem_plonk::Blinding<C>;
     type Points = tandem_plonk::Proof<C>;
 
-    fn with_view<T>(bytes: &[u8], path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        let zkey = PlonkZkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?;
+    fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        let zkey = PlonkZkey::<C>::parse(bytes.in_memory()?).map_err(|e| e.in_file(path))?;
         let header = zkey.header;
         let verifying = plonk_verifying(&header);
         let additions = additions(zkey.additions)?;

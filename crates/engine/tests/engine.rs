@@ -12,8 +12,8 @@ use tandem_engine::{
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, BatchInverse, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, PlonkRows, Result, ScalarRecoding, Scalars, Scan, SpMv, SparseRows,
-    Timeline, Unaligned, VecOps, Wire,
+    NttField, NttOp, NttProducts, Pending, PlonkRows, Result, ScalarRecoding, Scalars, Scan, SpMv, SparseRows, Stored,
+    Timeline, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -457,7 +457,7 @@ impl<C: Curve> ScalarRecoding<C> for Faulty {
 
 impl<G: Group> Msm<G> for Faulty {
     type Bases = <Cpu as Msm<G>>::Bases;
-    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases> {
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Self::Bases> {
         Msm::<G>::load(&self.cpu, lane, plan, set, points)
     }
     fn msm(&self, bases: &Self::Bases, digits: &Self::Entries, timeline: &Timeline) -> Result<Pending<G::Ark>> {

@@ -16,7 +16,7 @@ use tandem_groth16::{
     Witness,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Backend, Bls12_381, Bn254, Curve, CurveId, Group, ProofBackend, Unaligned};
+use tandem_ops::{Backend, Bls12_381, Bn254, Curve, CurveId, Group, ProofBackend, Stored};
 use tandem_ops_cuda::Cuda;
 use tandem_plonk::PlonkBackend;
 use zeroize::Zeroizing;
@@ -275,17 +275,18 @@ where
             let passes = |view: &KeyView<'_, C>| points_pass(cuda, view, &Silent).unwrap();
             assert!(passes(&good), "{constraints}");
             let last = good.b2.len() - 1;
+            let b2: Vec<_> = good.b2.load().unwrap().values().iter().collect();
             for at in [0, last / 2, last] {
-                for bad in [outside::<P2, C::G2>(&mut rng), good.b2.get((at + 1) % (last + 1))] {
-                    let mut points: Vec<_> = good.b2.iter().collect();
+                for bad in [outside::<P2, C::G2>(&mut rng), b2[(at + 1) % (last + 1)]] {
+                    let mut points = b2.clone();
                     points[at] = bad;
                     assert!(!passes(&KeyView { b2: points.as_slice().into(), ..good.clone() }), "B2 {at} of {last}");
                 }
                 if C::ID == CurveId::Bn254 {
                     continue;
                 }
-                let in_g1 = |section: Unaligned<'_, tandem_groth16::P1<C>>, point| {
-                    let mut points: Vec<_> = section.iter().collect();
+                let in_g1 = |section: Stored<'_, tandem_groth16::P1<C>>, point| {
+                    let mut points: Vec<_> = section.load().unwrap().values().iter().collect();
                     points[at.min(section.len() - 1)] = point;
                     points
                 };

@@ -117,9 +117,14 @@ pub struct Section {
 }
 
 /// Bytes that can be looked at in places.
-trait Input {
+#[allow(clippy::len_without_is_empty)]
+pub trait Input: Sync {
+    /// Their number.
     fn len(&self) -> u64;
-    /// Fills `bytes`, which do not reach past the end.
+    /// Fills `bytes` with those from `at` on, none of which lies past the end.
+    ///
+    /// # Errors
+    /// They cannot be read.
     fn look(&self, bytes: &mut [u8], at: u64) -> Result<()>;
 }
 
@@ -223,18 +228,18 @@ impl Heads {
     ///
     /// # Errors
     /// As for [`Heads::read`].
-    pub(crate) fn starts(file: &RegularFile, kind: FileKind) -> Result<Self> {
+    pub(crate) fn starts(file: &impl Input, kind: FileKind) -> Result<Self> {
         Self::with(file, kind, false)
     }
 
-    fn with(file: &RegularFile, kind: FileKind, has_list: bool) -> Result<Self> {
+    fn with(file: &impl Input, kind: FileKind, has_list: bool) -> Result<Self> {
         let (version, sections) = table(file, kind)?;
         let bytes = sections.iter().enumerate().map(|(i, section)| {
             // The list of contributions is shown whole.
             let is_list = has_list && section.id == 10 && sections[..i].iter().all(|s| s.id != 10);
             let most = if is_list { limits::CONTRIBUTIONS_BYTES_MAX } else { limits::HEAD_BYTES };
             let mut bytes = vec![0; section.len.min(most)];
-            file.read_at(&mut bytes, section.offset as u64)?;
+            file.look(&mut bytes, section.offset as u64)?;
             Ok(bytes)
         });
         let bytes = bytes.collect::<Result<_>>()?;

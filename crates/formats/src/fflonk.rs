@@ -161,6 +161,11 @@ impl FflonkFile {
         Ok(Self { file, header })
     }
 
+    /// The file itself, to be kept.
+    pub fn into_file(self) -> RegularFile {
+        self.file
+    }
+
     /// Reads all of it, for [`FflonkZkey::parse`].
     ///
     /// # Errors

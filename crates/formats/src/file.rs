@@ -10,10 +10,13 @@ use rayon::prelude::*;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use tandem_ops::memory::Pages;
+use tandem_ops::memory::{self, Pages};
 
 /// Bytes that one task reads: large enough to be worth a task, small enough to share the work out.
 const TASK_BYTES: usize = 4 << 20;
+
+/// A file that is read in pieces has no more bytes than this times those of the machine's memory: GPUs can have more of it than the host.
+const MOST_MEMORIES: u64 = 2;
 
 /// A regular file that was opened for reading.
 #[derive(Debug)]
@@ -62,17 +65,31 @@ impl RegularFile {
     /// # Errors
     /// There is not enough memory; the file cannot be read, or changes meanwhile.
     pub fn read(&self) -> Result<FileBytes> {
-        let len = self.len();
-        let no_room = || {
-            FormatError::whole(format!("the file needs {len} bytes of memory, more than there is"), Some(MORE_MEMORY))
-                .in_file(&self.path)
-        };
         // Not written by us: the pages come with the bytes that are read into them.
-        let len = usize::try_from(len).map_err(|_| no_room())?;
-        let mut pages = Pages::zeros(len).ok_or_else(no_room)?;
+        let len = usize::try_from(self.len()).map_err(|_| self.no_room())?;
+        let mut pages = Pages::zeros(len).ok_or_else(|| self.no_room())?;
         self.read_at(&mut pages[..len], 0)?;
         self.unchanged()?;
         Ok(FileBytes { pages, len })
+    }
+
+    /// Fails where the file has more than twice as many bytes as this machine has memory, though not all of it is read into memory: one that is
+    /// mostly holes would be read for ever.
+    ///
+    /// # Errors
+    /// It has.
+    pub fn expect_room(&self) -> Result<()> {
+        let most = memory::host().total.saturating_mul(MOST_MEMORIES);
+        if usize::try_from(self.len()).is_ok() && self.len() <= most {
+            Ok(())
+        } else {
+            Err(self.no_room())
+        }
+    }
+
+    fn no_room(&self) -> FormatError {
+        let problem = format!("the file needs {} bytes of memory, more than there is", self.len());
+        FormatError::whole(problem, Some(MORE_MEMORY)).in_file(&self.path)
     }
 
     /// Fills `bytes` with what the file has from byte `offset` on, in parallel.

@@ -2,7 +2,7 @@
 //!
 //! | file | reading | writing |
 //! |---|---|---|
-//! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`] | [`ZkeyWriter`] |
+//! | `.zkey` (Groth16) | [`Zkey::parse`], [`Coefs::matrices`]; piece by piece [`ZkeyOutline::read`] | [`ZkeyWriter`] |
 //! | `.zkey` (PLONK) | [`PlonkZkey::parse`] | [`PlonkWriter`] |
 //! | `.zkey` (FFLONK) | [`FflonkZkey::parse`] | [`FflonkWriter`] |
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
@@ -52,7 +52,7 @@ pub use ptau::{PtauFile, PtauHeader, PtauWriter};
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
 pub use system::on_abort;
 pub use wtns::{Wtns, WtnsHeader};
-pub use zkey::{Coef, Coefs, Matrices, Protocol, Zkey, ZkeyFile, ZkeyHeader, ZkeySection, ZkeyWriter};
+pub use zkey::{Coef, Coefs, Matrices, Protocol, Zkey, ZkeyFile, ZkeyHeader, ZkeyOutline, ZkeySection, ZkeyWriter};
 
 /// The example of the README is a test.
 #[cfg(doctest)]

@@ -60,7 +60,7 @@ pub fn check_points<C: Curve>(key: &KeyView<'_, C>, progress: &dyn Progress) -> 
     progress.start("check points", total as u64);
     check_single_points(&key.points)?;
     let sections = Sections::new(progress)?;
-    sections.check::<C::G1>("IC (3)", key.ic)?;
+    sections.check::<C::G1>("IC (3)", key.ic.into())?;
     sections.check::<C::G1>("A (5)", key.a)?;
     sections.check_both::<C>(("B1 (6)", key.b1), ("B2 (7)", key.b2))?;
     sections.check::<C::G1>("C (8)", key.l)?;

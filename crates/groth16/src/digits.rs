@@ -10,7 +10,7 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
-use tandem_ops::{Canonical, Curve, Group, Unaligned};
+use tandem_ops::{Canonical, Curve, Group, Stored};
 
 /// Bits of a window, its sign among them. Others are best for sums of less than ten points, or of more than 2^28.
 pub const WINDOW_BITS: RangeInclusive<u32> = 6..=30;
@@ -22,7 +22,7 @@ pub type Counts = [u64; WIDTHS];
 /// Scalars of the quotient are as random ones: those of so many are counted.
 const SAMPLE: u64 = 1 << 12;
 /// Wires that one thread counts at a time.
-const GRAIN: usize = 1 << 10;
+const GRAIN: usize = 1 << 14;
 
 /// The digits of a proof's sums, without those of points at infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,28 +55,28 @@ impl ProofDigits {
         let mut h = Counts::default();
         (0..SAMPLE).for_each(|_| add_digits::<C>(&mut h, C::canonical(C::Fr::rand(&mut rng))));
         Ok(Self {
-            a: of_sum::<C, C::G1>(values, key.a),
-            b: of_sum::<C, C::G1>(values, key.b1),
-            l: of_sum::<C, C::G1>(private, key.l),
+            a: of_sum::<C, C::G1>(values, key.a)?,
+            b: of_sum::<C, C::G1>(values, key.b1)?,
+            l: of_sum::<C, C::G1>(private, key.l)?,
             h: h.map(|count| (count as f64 / SAMPLE as f64 * key.shape.domain as f64) as u64),
         })
     }
 }
 
 /// Of scalars whose points are not infinity.
-fn of_sum<C: Curve, G: Group>(scalars: &[Canonical], points: Unaligned<'_, G::Point>) -> Counts {
-    let of_chunk = |(chunk, scalars): (usize, &[Canonical])| {
+fn of_sum<C: Curve, G: Group>(scalars: &[Canonical], points: Stored<'_, G::Point>) -> Result<Counts> {
+    let of_chunk = |(chunk, scalars): (usize, &[Canonical])| -> Result<Counts> {
         let mut counts = Counts::default();
-        for (i, &k) in scalars.iter().enumerate() {
-            let point = points.get(chunk * GRAIN + i);
+        let points = points.slice(chunk * GRAIN..chunk * GRAIN + scalars.len()).load()?;
+        for (&k, point) in scalars.iter().zip(points.values().iter()) {
             if bytemuck::bytes_of(&point).iter().any(|&byte| byte != 0) {
                 add_digits::<C>(&mut counts, k);
             }
         }
-        counts
+        Ok(counts)
     };
-    let both = |a: Counts, b: Counts| std::array::from_fn(|i| a[i] + b[i]);
-    scalars.par_chunks(GRAIN).enumerate().map(of_chunk).reduce(Counts::default, both)
+    let both = |a: Counts, b: Counts| Ok(std::array::from_fn(|i| a[i] + b[i]));
+    scalars.par_chunks(GRAIN).enumerate().map(of_chunk).try_reduce(Counts::default, both)
 }
 
 fn add_digits<C: Curve>(counts: &mut Counts, k: Canonical) {
@@ -199,7 +199,8 @@ mod tests {
         let small = count(&view, &values).unwrap();
         values[5] = C::canonical(-C::Fr::from(1u64));
         assert_eq!(count(&view, &values).unwrap(), small);
-        let points = view.l.iter().filter(|p| bytemuck::bytes_of(p).iter().any(|&b| b != 0)).count();
+        let points =
+            view.l.in_memory().unwrap().iter().filter(|p| bytemuck::bytes_of(p).iter().any(|&b| b != 0)).count();
         assert_eq!(small.l, [points as u64; WIDTHS]);
         ones(&mut values, 0);
         assert_eq!(count(&view, &values).unwrap().l, [0; WIDTHS]);

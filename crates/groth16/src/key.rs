@@ -5,7 +5,7 @@ use crate::plan::{self, Layout, Schedule, Shape, WitnessQuery};
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
 use tandem_ops::{
-    Coset, Curve, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Unaligned,
+    Coset, Curve, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Stored, Unaligned,
 };
 
 /// The points of a key that belong to no wire.
@@ -25,7 +25,8 @@ pub struct KeyPoints<C: Curve> {
     pub delta2: P2<C>,
 }
 
-/// A proving key where it lies, in a file or in memory. Sections are named as in snarkjs's format.
+/// A proving key where it lies, in a file or in memory. Sections are named as in snarkjs's format. Those that are as large as the circuit
+/// are read piece by piece where they lie in a file.
 #[derive(Clone)]
 pub struct KeyView<'a, C: Curve> {
     /// Its sizes.
@@ -39,15 +40,15 @@ pub struct KeyView<'a, C: Curve> {
     /// The right factors.
     pub matrix_b: &'a SparseRows,
     /// A in G1, one point a wire.
-    pub a: Unaligned<'a, P1<C>>,
+    pub a: Stored<'a, P1<C>>,
     /// B in G1, one point a wire.
-    pub b1: Unaligned<'a, P1<C>>,
+    pub b1: Stored<'a, P1<C>>,
     /// B in G2, one point a wire.
-    pub b2: Unaligned<'a, P2<C>>,
+    pub b2: Stored<'a, P2<C>>,
     /// One point for each private wire.
-    pub l: Unaligned<'a, P1<C>>,
+    pub l: Stored<'a, P1<C>>,
     /// The odd coset's Lagrange basis at tau, over delta: one point a row.
-    pub h: Unaligned<'a, P1<C>>,
+    pub h: Stored<'a, P1<C>>,
 }
 
 impl<C: Curve> KeyView<'_, C> {
@@ -148,7 +149,8 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// to be good ([`crate::check::check_points`]).
     ///
     /// # Errors
-    /// [`Error::Key`] if the parts do not fit together, or such a point is no good; [`Error::Backend`] if the key does not fit into memory.
+    /// [`Error::Key`] if the parts do not fit together, or such a point is no good; [`Error::Backend`] if the key does not fit into memory,
+    /// or cannot be read.
     pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
         check_single_points(&view.points)?;
@@ -212,7 +214,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
         for (set, part) in parts.iter().enumerate() {
-            let load = |points: Unaligned<'_, P1<C>>| {
+            let load = |points: Stored<'_, P1<C>>| {
                 Msm::<C::G1>::load(backend, share.lane, &plan, set, points.slice(part.points.clone()))
             };
             match part.sum {

@@ -7,7 +7,7 @@ use tandem_groth16::{Error, KeyPoints, Result, Shape, Silent, P1, P2};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     memory, threads, Backend, Bn254, Canonical, Curve, Group, Lane, Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars,
-    Timeline, Unaligned,
+    Stored, Timeline,
 };
 
 /// Keeps nothing.
@@ -49,7 +49,7 @@ fn sum() -> Result<()> {
     let sets = vec![MsmSet { g2: false, first: 0, points: N }];
     let request = MsmRequest { scalars: N, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
     let plan = ScalarRecoding::<Bn254>::plan(&cpu, Lane(0), &request)?;
-    let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(&points[..]))?;
+    let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Stored::from(&points[..]))?;
     let scalars = cpu.upload(Lane(0), &scalars)?;
     let digits = ScalarRecoding::<Bn254>::recode(&cpu, &plan, Scalars::Canonical(&scalars))?;
     Ok(Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none())?.wait().map(drop)?)

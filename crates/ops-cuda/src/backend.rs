@@ -2,6 +2,7 @@
 
 use crate::all_gather::AllGatherCache;
 use crate::lane::LaneCtx;
+use crate::msm::Ahead;
 use crate::spans::{Clock, Recorded};
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct Cuda {
     clock: Arc<Clock>,
     host_blocks: Arc<PinnedPool>,
     gathers: AllGatherCache,
+    /// Kernels that are loaded before they are needed.
+    pub(crate) ahead: Ahead,
 }
 
 /// A page-locked block as host memory of uploads.
@@ -145,6 +148,7 @@ impl Cuda {
             clock,
             host_blocks: Arc::new(PinnedPool::new(KEPT_HOST_BYTES)),
             gathers: AllGatherCache::default(),
+            ahead: Ahead::default(),
         })
     }
 

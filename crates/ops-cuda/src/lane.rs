@@ -5,10 +5,10 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{channel, Receiver};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tandem_cuda::ffi::tandem_stream;
-use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Properties, Source, Staging, Stream, Upload};
-use tandem_ops::{threads, Error, Lane, Result, Unaligned, Wire};
+use tandem_cuda::{Device, DeviceBuffer, Downloads, Pieces, Pool, Properties, Source, Staging, Stream, Upload};
+use tandem_ops::{threads, Error, Lane, Result, Stored, Unaligned, Wire};
 
 /// Uploads go through this many slots of [`SLOT_BYTES`].
 const SLOTS: usize = 32;
@@ -150,6 +150,26 @@ impl LaneCtx {
         self.prepare(op, to, at, from).and_then(|upload| Upload::run(&[upload]).map_err(|e| self.error(op, e)))
     }
 
+    /// As [`LaneCtx::upload`]; values outside memory are read into the slots that they are copied from.
+    pub(crate) fn upload_stored<T: Wire>(
+        &self,
+        op: &'static str,
+        to: &mut DeviceBuffer<T>,
+        from: Stored<'_, T>,
+    ) -> Result<()> {
+        if let Some(values) = from.in_memory() {
+            return self.upload(op, to, 0, values);
+        }
+        let outside = Outside { from, failed: Mutex::default() };
+        let upload = self.staging.upload_pieces(to, 0, &outside).map_err(|e| self.error(op, e))?;
+        let done = Upload::run(&[upload]);
+        // What could not be read is the cause of what came after.
+        match outside.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(failed) => Err(failed),
+            None => done.map_err(|e| self.error(op, e)),
+        }
+    }
+
     /// An upload for [`Upload::run`], which makes several at once.
     pub(crate) fn prepare<'a, T: Wire>(
         &'a self,
@@ -260,6 +280,28 @@ impl LaneCtx {
             return Error::invalid(op, format!("{} was given sizes that do not fit", error.op));
         }
         Error::Device { op, device: self.name(), code: error.code, code_name: error.name, text: error.text }
+    }
+}
+
+/// Values outside memory on their way to a GPU, and why the first of them that did not come did not.
+struct Outside<'a, T: Wire> {
+    from: Stored<'a, T>,
+    failed: Mutex<Option<Error>>,
+}
+
+impl<T: Wire> Pieces for Outside<'_, T> {
+    fn len(&self) -> usize {
+        self.from.bytes()
+    }
+
+    fn lead(&self) -> usize {
+        self.from.blocks().map_or(0, |(lead, _)| lead)
+    }
+
+    fn fill(&self, at: usize, into: &mut [u8]) -> bool {
+        let Err(error) = self.from.read(at, into) else { return true };
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        false
     }
 }
 

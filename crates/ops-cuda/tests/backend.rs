@@ -9,8 +9,8 @@ use std::time::Instant;
 use tandem_ops::cpu::Cpu;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Backend, Bls12_381, Bn254, Buffer, Coset, Curve, DeviceKind, Direction, Error, Family, Group, Lane, Mont, Msm,
-    MsmRequest, MsmSet, Ntt, NttOp, NttSpread, Order, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
+    Backend, Bls12_381, Bn254, Buffer, Canonical, Coset, Curve, DeviceKind, Direction, Error, Family, Group, Lane,
+    Mont, Msm, MsmRequest, MsmSet, Ntt, NttOp, NttSpread, Order, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
     ScalarRecoding, Scalars, Timeline, VecOps,
 };
 use tandem_ops_cuda::Cuda;
@@ -275,6 +275,27 @@ where
 fn transforms_with_half_a_table() {
     halves_of_tables::<Bn254>();
     halves_of_tables::<Bls12_381>();
+}
+
+/// Kernels that a plan has loaded ahead are waited for where nothing is summed, and by the sum that needs them.
+#[test]
+fn what_is_loaded_ahead_is_waited_for() {
+    let Some(first) = tandem_cuda::testing::gpus().first().copied() else { return };
+    for n in [1, 2, 1000] {
+        let sets = vec![MsmSet { g2: false, first: 0, points: n }, MsmSet { g2: true, first: 0, points: n - 1 }];
+        let request = MsmRequest { scalars: n, sets, memory_bytes: 1 << 30, uses: 1, pipelined: true };
+        let cuda = Cuda::open(&[first]).unwrap();
+        ScalarRecoding::<Bn254>::plan(&cuda, Lane(0), &request).unwrap();
+        ScalarRecoding::<Bls12_381>::plan(&cuda, Lane(0), &request).unwrap();
+        drop(cuda);
+        let cuda = Cuda::open(&[first]).unwrap();
+        let (plan, bases) = multiples(&cuda, n);
+        let scalars = cuda.upload(Lane(0), &vec![Canonical([1, 0, 0, 0]); n]).unwrap();
+        let digits = ScalarRecoding::<Bn254>::recode(&cuda, &plan, Scalars::Canonical(&scalars)).unwrap();
+        let sum = Msm::<G1>::msm(&cuda, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap();
+        let expected = <Bn254 as Curve>::Fr::from((n * (n + 1) / 2) as u64);
+        assert_eq!(sum, <G1 as Group>::Ark::generator() * expected, "{n}");
+    }
 }
 
 /// A plan says how digits lie in memory, which differs from curve to curve.

@@ -37,6 +37,12 @@ pub enum Error {
         /// What the device says that it means.
         text: String,
     },
+    /// What lies outside memory could not be read, or is not what it was ([`crate::Outside`]). No device is at fault.
+    #[error("{reason}")]
+    Unread {
+        /// The file, what is wrong with it, and what to do.
+        reason: String,
+    },
     /// The system starts no thread.
     #[error(
         "no thread can be started ({reason}); at least one is needed: see ulimit -u and the control group's pids.max"

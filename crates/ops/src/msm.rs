@@ -10,7 +10,7 @@ mod split;
 
 pub use split::SplitMsm;
 
-use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Timeline, Unaligned};
+use crate::{Backend, Canonical, Curve, Group, Lane, Mont, Pending, Result, Stored, Timeline};
 
 /// Scalars in either form.
 pub enum Scalars<'a, B: Backend> {
@@ -88,11 +88,11 @@ pub trait Msm<G: Group>: ScalarRecoding<G::Curve> {
     type Bases: Send + Sync;
 
     /// Loads the set number `set` of the plan's request. The points are taken to lie on the curve, in the subgroup;
-    /// any of them may be infinity, and they may repeat.
+    /// any of them may be infinity, and they may repeat. Those outside memory are read piece by piece on their way.
     ///
     /// # Errors
-    /// Another number of points than the request says; not enough memory.
-    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Self::Bases>;
+    /// Another number of points than the request says; not enough memory; [`crate::Error::Unread`].
+    fn load(&self, lane: Lane, plan: &Self::Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Self::Bases>;
 
     /// The sum over a set, of the digits' scalars. What of it runs beside the lane's own order has spans in `timeline`.
     ///

@@ -75,6 +75,11 @@ impl<'a, T: Wire> Unaligned<'a, T> {
         bytes.len().is_multiple_of(size_of::<T>()).then_some(Self { bytes, of: PhantomData })
     }
 
+    /// Bytes that are known to be whole values.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Self {
+        Self { bytes, of: PhantomData }
+    }
+
     /// How many values there are.
     pub fn len(&self) -> usize {
         self.bytes.len() / size_of::<T>()

@@ -245,7 +245,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         // What is left of the memory may go to tables of multiples.
         backend.synchronize()?;
         let lanes = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let split = SplitMsm::load(backend, lanes, powers, sums)?;
+        let split = SplitMsm::load(backend, lanes, powers.into(), sums)?;
         backend.synchronize()?;
         Ok(Self { shape, k, additions, maps, sigma, last, sums: split, polynomials, cosets })
     }

@@ -76,7 +76,7 @@ fn combinations<C: Curve>(powers: Unaligned<'_, P1<C>>) -> Result<[<C::G1 as Gro
     let cpu = Cpu::new(1);
     let mut sums = [<C::G1 as Group>::Ark::ZERO; 2];
     for (sum, range) in sums.iter_mut().zip([0..count, 1..count + 1]) {
-        let split = SplitMsm::<C::G1, _>::load(&cpu, 1, powers.slice(range), 1)?;
+        let split = SplitMsm::<C::G1, _>::load(&cpu, 1, powers.slice(range).into(), 1)?;
         let factors = split.upload(&cpu, &factors)?;
         *sum = split.sum(&cpu, &factors)?.wait()?;
     }

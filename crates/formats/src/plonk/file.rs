@@ -67,6 +67,11 @@ impl PlonkFile {
         &self.file
     }
 
+    /// The file itself, to be kept.
+    pub fn into_file(self) -> RegularFile {
+        self.file
+    }
+
     /// Reads all of it, for [`super::PlonkZkey::parse`].
     ///
     /// # Errors

@@ -67,13 +67,13 @@ impl<'a> Coefs<'a> {
     pub(super) fn read<C: Curve>(mut section: Reader<'a>, header: &ZkeyHeader<C>) -> Result<Self> {
         Self::count(&mut section)?;
         let place = section.place();
-        Ok(Self {
-            bytes: section.take(section.rest(), "coefficients")?,
-            place,
-            domain_size: header.domain_size,
-            n_vars: header.n_vars,
-            modulus: modulus::scalar(C::ID),
-        })
+        Ok(Self::of(section.take(section.rest(), "coefficients")?, place, header))
+    }
+
+    /// Entries that lie at `place`, as the header and the head of their section say.
+    pub(super) fn of<C: Curve>(bytes: &'a [u8], place: Place, header: &ZkeyHeader<C>) -> Self {
+        let modulus = modulus::scalar(C::ID);
+        Self { bytes, place, domain_size: header.domain_size, n_vars: header.n_vars, modulus }
     }
 
     /// How many entries a section says it has, and has.

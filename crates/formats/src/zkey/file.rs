@@ -68,6 +68,11 @@ impl ZkeyFile {
         &self.file
     }
 
+    /// The file itself, to be read in pieces ([`super::ZkeyOutline`]).
+    pub fn into_file(self) -> RegularFile {
+        self.file
+    }
+
     /// Reads all of it, for [`super::Zkey::parse`].
     ///
     /// # Errors

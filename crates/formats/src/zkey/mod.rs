@@ -17,11 +17,13 @@
 mod coefs;
 mod contributions;
 mod file;
+mod outline;
 mod write;
 
 pub use coefs::{Coef, Coefs, Matrices};
 pub use contributions::{distrust, Contribution, ContributionKind, Contributions};
 pub use file::ZkeyFile;
+pub use outline::ZkeyOutline;
 pub use write::{ZkeySection, ZkeyWriter};
 
 use crate::container::{Container, Heads, Reader, START_BYTES};

@@ -6,7 +6,10 @@
 use crate::{Error, KeyView, Result, P1};
 use ark_ec::AffineRepr;
 use rayon::prelude::*;
-use tandem_ops::{Curve, Group, SparseRows, Unaligned};
+use tandem_ops::{Curve, Group, SparseRows, Stored};
+
+/// Points that one task looks at.
+const CHUNK: usize = 1 << 16;
 
 /// What a matrix says of a wire's column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,18 +44,22 @@ fn named(matrix: &SparseRows) -> Vec<Named> {
 }
 
 /// Refuses the first point that is infinity and should not be, or the reverse.
-fn compare<C: Curve>(
-    section: &str,
-    points: Unaligned<'_, P1<C>>,
-    expected: impl Fn(usize) -> Named + Sync,
-) -> Result<()> {
-    let problem = |i: usize| match (C::G1::to_ark(&points.get(i)).is_zero(), expected(i)) {
-        (true, Named::Surely) => Some((i, "is the point at infinity, but the circuit uses its wire")),
-        (false, Named::Never) => Some((i, "is not the point at infinity, but the circuit does not use its wire")),
+fn compare<C: Curve>(section: &str, points: Stored<'_, P1<C>>, expected: impl Fn(usize) -> Named + Sync) -> Result<()> {
+    let problem = |i: usize, point: &P1<C>| match (C::G1::to_ark(point).is_zero(), expected(i)) {
+        (true, Named::Surely) => Some("is the point at infinity, but the circuit uses its wire"),
+        (false, Named::Never) => Some("is not the point at infinity, but the circuit does not use its wire"),
         _ => None,
     };
-    let first = (0..points.len()).into_par_iter().with_min_len(1 << 12).find_map_first(problem);
-    first.map_or(Ok(()), |(i, why)| Err(Error::Key(format!("point {i} of section {section} {why}"))))
+    let of_chunk = |from: usize| -> Result<()> {
+        let chunk = points.slice(from..points.len().min(from + CHUNK)).load()?;
+        let bad = (from..).zip(chunk.values().iter()).find_map(|(i, point)| Some((i, problem(i, &point)?)));
+        bad.map_or(Ok(()), |(i, why)| Err(Error::Key(format!("point {i} of section {section} {why}"))))
+    };
+    (0..points.len().div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|i| of_chunk(i * CHUNK))
+        .find_first(Result::is_err)
+        .unwrap_or(Ok(()))
 }
 
 /// Checks that points are infinity where the matrices say so, and nowhere else. The sizes have been checked, and that B is the
@@ -67,7 +74,7 @@ pub(super) fn check<C: Curve>(key: &KeyView<'_, C>) -> Result<()> {
     let (in_a, in_b) = rayon::join(|| named(key.matrix_a), || named(key.matrix_b));
     // A wire of A or B has a part in beta a + alpha b + c, whatever c is. Of another's c the key says nothing.
     let combined = |wire: usize| in_a[wire].max(in_b[wire]).max(Named::Perhaps);
-    compare::<C>("IC (3)", key.ic, combined)?;
+    compare::<C>("IC (3)", key.ic.into(), combined)?;
     compare::<C>("A (5)", key.a, |wire| in_a[wire])?;
     compare::<C>("B1 (6)", key.b1, |wire| in_b[wire])?;
     compare::<C>("C (8)", key.l, |i| combined(key.shape.publics + 1 + i))?;

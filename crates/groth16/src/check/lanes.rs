@@ -15,7 +15,7 @@ use ark_ff::AdditiveGroup;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
-use tandem_ops::{memory, Canonical, Curve, Group, Msm, ProofBackend, SplitMsm, Unaligned};
+use tandem_ops::{memory, Canonical, Curve, Group, Msm, ProofBackend, SplitMsm, Stored};
 
 const OP: &str = "check points";
 
@@ -63,7 +63,7 @@ pub fn points_pass<C: Curve, B: ProofBackend<C>>(
     let host = Sections::new(progress)?;
     // All of the few points of IC, and of the others the curve's equation: kernels take it for granted.
     let equations = || -> Result<()> {
-        host.check::<C::G1>("IC (3)", key.ic)?;
+        host.check::<C::G1>("IC (3)", key.ic.into())?;
         host.equations::<C::G1>("A (5)", key.a)?;
         host.equations::<C::G1>("B1 (6)", key.b1)?;
         host.equations::<C::G2>("B2 (7)", key.b2)?;
@@ -80,7 +80,7 @@ pub fn points_pass<C: Curve, B: ProofBackend<C>>(
     }
 }
 
-fn load<G: Group, B: Msm<G>>(backend: &B, points: Unaligned<'_, G::Point>) -> Result<SplitMsm<G, B>> {
+fn load<G: Group, B: Msm<G>>(backend: &B, points: Stored<'_, G::Point>) -> Result<SplitMsm<G, B>> {
     Ok(SplitMsm::load(backend, backend.msm_lanes(points.len()), points, 1)?)
 }
 

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use std::ops::Range;
 use tandem_ops::cpu::trits::{Points, MOST};
-use tandem_ops::{Curve, Group, Unaligned};
+use tandem_ops::{Curve, Group, Stored, Unaligned};
 
 /// Rounds of random digits, of [`TRITS`](tandem_ops::cpu::trits::TRITS) factors each, that leave a chance below 2^-64: 3^(7 * 6) is
 /// above 2^66.
@@ -69,19 +69,14 @@ pub(super) fn combination<G: Group>(
 }
 
 /// A section and its name.
-type Section<'a, 'n, G> = (&'n str, Unaligned<'a, <G as Group>::Point>);
+type Section<'a, 'n, G> = (&'n str, Stored<'a, <G as Group>::Point>);
 
 /// What looks at one point.
 type Look<'a, P> = &'a dyn Fn(&P) -> std::result::Result<(), Fault>;
 
-/// Refuses the first point of a range that `look` refuses.
-fn find_bad<P: tandem_ops::Wire>(
-    name: &str,
-    points: Unaligned<'_, P>,
-    range: Range<usize>,
-    look: Look<'_, P>,
-) -> Result<()> {
-    let bad = range.into_iter().find_map(|i| look(&points.get(i)).err().map(|fault| (i, fault)));
+/// Refuses the first of some points of a section, from number `first` on, that `look` refuses.
+fn find_bad<P: tandem_ops::Wire>(name: &str, points: Unaligned<'_, P>, first: usize, look: Look<'_, P>) -> Result<()> {
+    let bad = (first..).zip(points.iter()).find_map(|(i, point)| look(&point).err().map(|fault| (i, fault)));
     bad.map_or(Ok(()), |(i, fault)| Err(Error::Key(format!("point {i} of section {name} {fault}"))))
 }
 
@@ -126,7 +121,7 @@ impl<'a> Sections<'a> {
     ///
     /// # Errors
     /// [`Error::Key`] that names the section and the point; [`Error::Interrupted`].
-    pub(super) fn check<G: Group>(&self, name: &str, points: Unaligned<'_, G::Point>) -> Result<()> {
+    pub(super) fn check<G: Group>(&self, name: &str, points: Stored<'_, G::Point>) -> Result<()> {
         self.sums::<G>((name, points), false).map(drop)
     }
 
@@ -134,12 +129,13 @@ impl<'a> Sections<'a> {
     ///
     /// # Errors
     /// As [`Sections::check`].
-    pub(super) fn equations<G: Group>(&self, name: &str, points: Unaligned<'_, G::Point>) -> Result<()> {
+    pub(super) fn equations<G: Group>(&self, name: &str, points: Stored<'_, G::Point>) -> Result<()> {
         let check_chunk = |chunk| {
             if self.progress.cancelled() {
                 return Err(Error::Interrupted);
             }
-            find_bad(name, points, self.range_of(chunk, points.len()), &check_curve::<G>)
+            let range = self.range_of(chunk, points.len());
+            find_bad(name, points.slice(range.clone()).load()?.values(), range.start, &check_curve::<G>)
         };
         (0..points.len().div_ceil(self.chunk)).into_par_iter().try_for_each(check_chunk)
     }
@@ -164,14 +160,15 @@ impl<'a> Sections<'a> {
     /// The first index in a range of which some point is not the same in both groups.
     fn first_different<C: Curve>(
         &self,
-        one: Unaligned<'_, P1<C>>,
-        other: Unaligned<'_, P2<C>>,
+        one: Stored<'_, P1<C>>,
+        other: Stored<'_, P2<C>>,
         Range { mut start, mut end }: Range<usize>,
     ) -> Result<usize> {
         while end - start > 1 {
             let middle = start.midpoint(end);
-            let p = combination::<C::G1>(one.slice(start..middle), false, &mut self.rng(start))?;
-            let q = combination::<C::G2>(other.slice(start..middle), false, &mut self.rng(start))?;
+            let (p, q) = (one.slice(start..middle).load()?, other.slice(start..middle).load()?);
+            let p = combination::<C::G1>(p.values(), false, &mut self.rng(start))?;
+            let q = combination::<C::G2>(q.values(), false, &mut self.rng(start))?;
             match p.zip(q) {
                 Some((p, q)) if same_multiple::<C>(p, q) => start = middle,
                 _ => end = middle,
@@ -182,24 +179,26 @@ impl<'a> Sections<'a> {
 
     /// Checks a section's points, and returns the combination of each chunk's, if they are `wanted`.
     fn sums<G: Group>(&self, (name, points): Section<'_, '_, G>, wanted: bool) -> Result<Vec<G::Ark>> {
-        let find = |range, check| find_bad(name, points, range, check);
         let check_chunk = |chunk| {
             if self.progress.cancelled() {
                 return Err(Error::Interrupted);
             }
             let range = self.range_of(chunk, points.len());
-            find(range.clone(), &check_curve::<G>)?;
+            let loaded = points.slice(range.clone()).load()?;
+            let points = loaded.values();
+            let find = |check| find_bad(name, points, range.start, check);
+            find(&check_curve::<G>)?;
             let mut asked = !is_whole_curve::<G>();
             if asked && range.len() < DIRECT {
-                find(range.clone(), &check_point::<G>)?;
+                find(&check_point::<G>)?;
                 asked = false;
             }
             let mut sum = Some(G::Ark::ZERO);
             if asked || wanted {
-                sum = combination::<G>(points.slice(range.clone()), asked, &mut self.rng(chunk))?;
+                sum = combination::<G>(points, asked, &mut self.rng(chunk))?;
             }
             let Some(sum) = sum else {
-                find(range, &check_point::<G>)?;
+                find(&check_point::<G>)?;
                 return Err(Error::Key(format!("section {name}: a sum of good points is none; the machine errs")));
             };
             self.progress.advance(range.len() as u64);

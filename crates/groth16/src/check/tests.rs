@@ -11,7 +11,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use tandem_ops::cpu::trits::{trit, MOST, TRITS};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Bn254, Unaligned};
+use tandem_ops::{Bls12_381, Bn254, Stored};
 
 type Base<G> = <<G as Group>::Ark as CurveGroup>::BaseField;
 type G1<C> = <C as Curve>::G1;
@@ -189,8 +189,8 @@ where
     let good = key.view().unwrap();
     let passes = |view: &KeyView<'_, C>| points_pass(&Cpu::new(1), view, &crate::Silent).unwrap();
     assert!(passes(&good));
-    let mut in_g1: Vec<_> = good.b1.iter().collect();
-    let mut in_g2: Vec<_> = good.b2.iter().collect();
+    let mut in_g1: Vec<_> = good.b1.in_memory().unwrap().iter().collect();
+    let mut in_g2: Vec<_> = good.b2.in_memory().unwrap().iter().collect();
     if let Some(order) = orders.0 {
         in_g1[2] = C::G1::from_ark(&(of_order::<P1>(order, &mut rng) + C::G1::to_ark(&in_g1[2])).into_affine());
         assert!(!passes(&KeyView { b1: in_g1.as_slice().into(), ..good.clone() }));
@@ -252,7 +252,7 @@ fn sections_that_differ_in_one_point() {
     let (p, q) = (multiples::<G1<C>>(SMALL + 5), multiples::<G2<C>>(SMALL + 5));
     let sections = Sections::new(&crate::Silent).unwrap().by(SMALL);
     let check = |p: &[_], q: &[_]| {
-        let (p, q): (Unaligned<'_, _>, Unaligned<'_, _>) = (p.into(), q.into());
+        let (p, q): (Stored<'_, _>, Stored<'_, _>) = (p.into(), q.into());
         sections.check_both::<C>(("P", p), ("Q", q)).map_err(|e| e.to_string())
     };
     assert_eq!(check(&p, &q), Ok(()));

@@ -8,7 +8,7 @@ use tandem_groth16::{
     Error, KeyPoints, KeyView, Layout, OwnedKey, PreparedKey, ProvingKey, Result, Shape, Silent, VerifyingKey, P1, P2,
 };
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{Bls12_381, Bn254, Curve, SparseRows};
+use tandem_ops::{Bls12_381, Bn254, Curve, SparseRows, Stored, Wire};
 
 /// A key's parts, to be damaged.
 #[derive(Clone)]
@@ -25,6 +25,10 @@ struct Parts<C: Curve> {
 const NAMES: [&str; 5] = ["IC (3)", "A (5)", "B1 (6)", "C (8)", "H (9)"];
 const B1: usize = 2;
 
+fn all<P: Wire>(section: Stored<'_, P>) -> Vec<P> {
+    section.load().unwrap().values().iter().collect()
+}
+
 impl<C: Curve> Parts<C> {
     fn of(key: &OwnedKey<C>) -> Self {
         let view = key.view().unwrap();
@@ -32,24 +36,24 @@ impl<C: Curve> Parts<C> {
             shape: view.shape,
             points: view.points.clone(),
             matrices: [view.matrix_a.clone(), view.matrix_b.clone()],
-            g1: [view.ic, view.a, view.b1, view.l, view.h].map(|section| section.iter().collect()),
-            b2: view.b2.iter().collect(),
+            g1: [view.ic.into(), view.a, view.b1, view.l, view.h].map(all),
+            b2: all(view.b2),
         }
     }
 
     fn view(&self) -> KeyView<'_, C> {
-        let [ic, a, b1, l, h] = self.g1.each_ref().map(|section| section.as_slice().into());
+        let [ic, a, b1, l, h] = self.g1.each_ref().map(Vec::as_slice);
         KeyView {
             shape: self.shape,
             points: self.points.clone(),
-            ic,
+            ic: ic.into(),
             matrix_a: &self.matrices[0],
             matrix_b: &self.matrices[1],
-            a,
-            b1,
+            a: a.into(),
+            b1: b1.into(),
             b2: self.b2.as_slice().into(),
-            l,
-            h,
+            l: l.into(),
+            h: h.into(),
         }
     }
 

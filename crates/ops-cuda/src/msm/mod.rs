@@ -1,5 +1,6 @@
 //! Multi-scalar multiplication. How it is computed: native/src/msm.
 
+mod ahead;
 mod finish;
 mod plan;
 mod rounds;
@@ -9,6 +10,7 @@ mod same_plans;
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use crate::spans::ASIDE;
+pub(crate) use ahead::Ahead;
 use ark_ff::AdditiveGroup;
 use plan::{Field, Shape};
 use rounds::BatchAffinePlan;
@@ -18,7 +20,7 @@ use tandem_cuda::ffi::tandem_stream;
 use tandem_cuda::{DeviceBuffer, DevicePtr};
 use tandem_ops::{
     Backend, Buffer, Curve, CurveId, Error, Group, Lane, Msm, MsmRequest, MsmSet, Pending, Result, ScalarRecoding,
-    Scalars, Timeline, Unaligned,
+    Scalars, Stored, Timeline,
 };
 use zeroize::Zeroizing;
 
@@ -131,8 +133,12 @@ impl<C: Curve> ScalarRecoding<C> for Cuda {
     type Entries = MsmDigits;
 
     fn plan(&self, lane: Lane, request: &MsmRequest) -> Result<MsmPlan> {
-        let memory_bytes = self.lane("plan MSM", lane)?.properties.memory_bytes;
+        let ctx = self.lane("plan MSM", lane)?;
+        let memory_bytes = ctx.properties.memory_bytes;
         let shape = plan::plan(request, Field::of::<C>())?;
+        if let Some(shape) = &shape {
+            self.ahead.expect::<C>(ctx, shape, &request.sets);
+        }
         Ok(MsmPlan::new::<C>(request, shape, |shape, field, set| {
             BatchAffinePlan::new(shape, field, request, set, memory_bytes)
         }))
@@ -232,7 +238,7 @@ fn scalar_ptr<T: tandem_ops::Wire>(buf: &CudaBuf<T>) -> *const ffi::tandem_scala
 impl<G: Group> Msm<G> for Cuda {
     type Bases = MsmBases<G>;
 
-    fn load(&self, lane: Lane, plan: &MsmPlan, set: usize, points: Unaligned<'_, G::Point>) -> Result<MsmBases<G>> {
+    fn load(&self, lane: Lane, plan: &MsmPlan, set: usize, points: Stored<'_, G::Point>) -> Result<MsmBases<G>> {
         const OP: &str = "load points";
         check_curve::<G::Curve>(OP, plan)?;
         let Some(of) = plan.request.sets.get(set) else {
@@ -248,7 +254,7 @@ impl<G: Group> Msm<G> for Cuda {
         let len = of.points.checked_mul(levels).ok_or_else(|| Error::invalid(OP, "too many points"))?;
         let mut table = ctx.alloc_public::<G::Point>(OP, len)?;
         if let (Some(shape), 1..) = (plan.shape, of.points) {
-            ctx.upload(OP, &mut table, 0, points)?;
+            ctx.upload_stored(OP, &mut table, points)?;
             let args = ffi::tandem_msm_table_args {
                 shape: shape.raw(),
                 points: of.points as u64,

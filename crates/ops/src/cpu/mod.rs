@@ -170,7 +170,7 @@ mod tests {
     /// What an operation takes in all is compared with what is free before it takes the first of it.
     #[test]
     fn all_that_an_operation_takes_has_to_be_free() {
-        use crate::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, Sort, SortOptions, Unaligned};
+        use crate::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, Sort, SortOptions};
         use memory::with_free;
         type G = <crate::Bn254 as crate::Curve>::G1;
         const N: u64 = 1000;
@@ -193,7 +193,7 @@ mod tests {
         let digits = with_free(100 * N, recode).unwrap();
         let one = <G as crate::Group>::from_ark(&<<G as crate::Group>::Ark as ark_ec::PrimeGroup>::generator().into());
         let points = vec![one; N as usize];
-        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(&points[..])).unwrap();
+        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, points[..].into()).unwrap();
         let sum = || Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).map(drop);
         expect("sum", with_free(free, sum), free);
         with_free(u64::MAX, sum).unwrap();

@@ -2,7 +2,7 @@
 //! adds up what comes back. No lane needs anything of another.
 
 use super::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars};
-use crate::{Buffer, Canonical, Curve, Error, Group, Lane, Mont, Pending, Result, Timeline, Unaligned};
+use crate::{Buffer, Canonical, Curve, Error, Group, Lane, Mont, Pending, Result, Stored, Timeline};
 use ark_ff::AdditiveGroup;
 use std::ops::Range;
 
@@ -49,8 +49,8 @@ impl<G: Group, B: Msm<G>> SplitMsm<G, B> {
     /// scalars; the rest is for digits and buckets.
     ///
     /// # Errors
-    /// No lanes, or more than the backend has; a share does not fit.
-    pub fn load(backend: &B, lanes: usize, points: Unaligned<'_, G::Point>, uses: u64) -> Result<Self> {
+    /// No lanes, or more than the backend has; a share does not fit; [`Error::Unread`].
+    pub fn load(backend: &B, lanes: usize, points: Stored<'_, G::Point>, uses: u64) -> Result<Self> {
         if !(1..=backend.lanes()).contains(&lanes) {
             return Err(Error::invalid(OP, format!("{lanes} lanes; expected 1 to {}", backend.lanes())));
         }

@@ -12,7 +12,7 @@ use crate::{
     memory, naive, threads, Buffer, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
     ScalarRecoding, Scalars, Timeline,
 };
-use crate::{MsmSet, Unaligned, Wire};
+use crate::{MsmSet, Stored, Unaligned, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use buckets::{Term, Xy};
 use rayon::prelude::*;
@@ -22,6 +22,9 @@ use zeroize::Zeroizing;
 
 /// Scalars or points that one task takes at least.
 const GRAIN: usize = 1 << 12;
+
+/// Bytes of points outside memory that are read at a time: enough for all threads. Tests have several pieces of few points.
+const PIECE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 /// A request that was checked.
 #[derive(Debug, Clone)]
@@ -154,7 +157,7 @@ impl<C: Curve> ScalarRecoding<C> for Cpu {
 impl<G: Group> Msm<G> for Cpu {
     type Bases = Bases<G>;
 
-    fn load(&self, lane: Lane, plan: &Plan, set: usize, points: Unaligned<'_, G::Point>) -> Result<Bases<G>> {
+    fn load(&self, lane: Lane, plan: &Plan, set: usize, points: Stored<'_, G::Point>) -> Result<Bases<G>> {
         self.check_lane("load", lane)?;
         let Some(spec) = plan.0.sets.get(set) else {
             return Err(Error::invalid("load", format!("set {set} of a plan with {}", plan.0.sets.len())));
@@ -166,8 +169,22 @@ impl<G: Group> Msm<G> for Cpu {
             return Err(Error::invalid("load", format!("{} points, the plan has {}", points.len(), spec.points)));
         }
         let mut own = memory::reserve("load", points.len())?;
-        let at = (0..points.len()).into_par_iter().with_min_len(GRAIN);
-        own.par_extend(at.map(|i| Xy::new(G::to_ark(&points.get(i)))));
+        let mut append = |points: Unaligned<'_, G::Point>| {
+            let at = (0..points.len()).into_par_iter().with_min_len(GRAIN);
+            own.par_extend(at.map(|i| Xy::new(G::to_ark(&points.get(i)))));
+        };
+        match points.in_memory() {
+            Some(points) => append(points),
+            None => {
+                let piece = PIECE_BYTES / size_of::<G::Point>();
+                let mut bytes = memory::filled("load", points.len().min(piece) * size_of::<G::Point>(), 0)?;
+                for from in (0..points.len()).step_by(piece) {
+                    let bytes = &mut bytes[..(points.len() - from).min(piece) * size_of::<G::Point>()];
+                    points.read_parallel(from * size_of::<G::Point>(), bytes)?;
+                    append(Unaligned::whole(bytes));
+                }
+            }
+        }
         Ok(Bases { lane, plan: plan.clone(), set, points: own })
     }
 
@@ -220,7 +237,7 @@ mod tests {
         let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: points.len() }];
         let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
         let plan = ScalarRecoding::<G::Curve>::plan(&cpu, Lane(0), &request).unwrap();
-        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Unaligned::from(points)).unwrap();
+        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Stored::from(points)).unwrap();
         let scalars = cpu.upload(Lane(0), scalars).unwrap();
         let digits = ScalarRecoding::<G::Curve>::recode(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
         Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
@@ -262,6 +279,46 @@ mod tests {
             let expected: Fr<G> = scalars.iter().zip(&logs).map(|(k, l)| *k * l).sum();
             let wire: Vec<_> = scalars.iter().map(|&k| <G::Curve as Curve>::canonical(k)).collect();
             assert_eq!(sum::<G>(&points, &wire), G::Ark::generator() * expected, "{name}, {n} points of {}", G::NAME);
+        }
+    }
+
+    /// Bytes outside memory.
+    struct Bytes(Vec<u8>);
+
+    impl crate::Outside for Bytes {
+        fn read(&self, at: usize, into: &mut [u8]) -> Result<()> {
+            into.copy_from_slice(&self.0[at..at + into.len()]);
+            Ok(())
+        }
+        fn block_bytes(&self) -> usize {
+            100
+        }
+    }
+
+    /// Points that are read piece by piece are in their places.
+    #[test]
+    fn points_outside_memory() {
+        type G = crate::G2<Bls12_381>;
+        let cpu = Cpu::new(1);
+        let one = <<G as Group>::Ark as PrimeGroup>::generator();
+        for n in [0, 1, 5, 6, 100] {
+            let all: Vec<_> = std::iter::successors(Some(one), |p| Some(*p + one)).take(n).collect();
+            let points: Vec<_> = <G as Group>::Ark::normalize_batch(&all).iter().map(G::from_ark).collect();
+            let bytes = Bytes([&[0; 7], bytemuck::cast_slice(&points)].concat());
+            let stored = Stored::outside(&bytes, 7..bytes.0.len()).unwrap();
+            let sets = vec![MsmSet { g2: true, first: 0, points: n }];
+            let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
+            let plan = ScalarRecoding::<Bls12_381>::plan(&cpu, Lane(0), &request).unwrap();
+            let [here, there] =
+                [points[..].into(), stored].map(|p| Msm::<G>::load(&cpu, Lane(0), &plan, 0, p).unwrap());
+            let same = |i: usize| here.points[i].is_infinity() == there.points[i].is_infinity();
+            assert!(here.points.len() == n && there.points.len() == n && (0..n).all(same));
+            let scalars: Vec<_> = (0..n as u64).map(|i| Canonical([i * i + 2, i, 0, 0])).collect();
+            let scalars = cpu.upload(Lane(0), &scalars).unwrap();
+            let digits = ScalarRecoding::<Bls12_381>::recode(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
+            let [here, there] = [here, there]
+                .map(|bases| Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap());
+            assert_eq!(here, there, "{n}");
         }
     }
 

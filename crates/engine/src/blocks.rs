@@ -1,0 +1,195 @@
+//! A key's file, read block by block.
+//!
+//! The first reading hashes every block. Whatever is read later is held against these hashes before anybody gets it, so that all that is used
+//! of the file is what its content's hash stands for, though no copy of it is kept. The hashes are nodes of BLAKE3's tree, and their root is the
+//! hash of the whole file ([`Content`]).
+
+use crate::cache::{Content, CHECK};
+use crate::{Error, Result};
+use blake3::hazmat::{
+    hash_derive_key_context, merge_subtrees_non_root, merge_subtrees_root, ChainingValue, ContextKey, HasherExt, Mode,
+};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use tandem_formats::container::Input;
+use tandem_formats::{FormatError, RegularFile};
+use tandem_ops::Outside;
+
+/// Bytes of a block: a power of two of BLAKE3's chunks, and what uploads go by (`SLOT_BYTES` of ops-cuda), so that a block is read straight into
+/// a page-locked slot.
+const BLOCK: usize = 1 << 20;
+
+/// Beyond this, several threads read.
+const SERIAL: usize = 8 * BLOCK;
+
+/// A file by the hashes of its blocks.
+pub(crate) struct Blocks {
+    file: RegularFile,
+    len: usize,
+    tree: Tree,
+    hashes: Vec<ChainingValue>,
+    content: Content,
+    /// The block that was looked at last: heads of sections lie side by side.
+    last: Mutex<Option<(usize, Vec<u8>)>>,
+}
+
+/// How blocks are hashed.
+struct Tree(ContextKey);
+
+impl Tree {
+    fn new() -> Self {
+        Tree(hash_derive_key_context(CHECK))
+    }
+
+    /// The node above a block's chunks.
+    fn block(&self, index: usize, bytes: &[u8]) -> ChainingValue {
+        let mut hasher = blake3::Hasher::new_from_context_key(&self.0);
+        hasher.set_input_offset((index * BLOCK) as u64).update(bytes).finalize_non_root()
+    }
+
+    /// The children of the node above several blocks: the left one is above as many as a power of two can be, and leaves some.
+    fn children(&self, blocks: &[ChainingValue]) -> (ChainingValue, ChainingValue) {
+        let (left, right) = blocks.split_at(blocks.len().next_power_of_two() / 2);
+        (self.node(left), self.node(right))
+    }
+
+    fn node(&self, blocks: &[ChainingValue]) -> ChainingValue {
+        if let [one] = blocks {
+            return *one;
+        }
+        let (left, right) = self.children(blocks);
+        merge_subtrees_non_root(&left, &right, Mode::DeriveKeyMaterial(&self.0))
+    }
+
+    /// The hash of a file of several blocks.
+    fn root(&self, blocks: &[ChainingValue]) -> blake3::Hash {
+        let (left, right) = self.children(blocks);
+        merge_subtrees_root(&left, &right, Mode::DeriveKeyMaterial(&self.0))
+    }
+}
+
+impl Blocks {
+    /// Reads all of a file once, in parallel.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] where the file cannot be read, or changes meanwhile; [`Error::Interrupted`].
+    pub(crate) fn read(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+        file.expect_room()?;
+        let (len, tree) = (file.len() as usize, Tree::new());
+        let read = |buffer: &mut Vec<u8>, index: usize| -> Result<ChainingValue> {
+            if cancelled() {
+                return Err(Error::Interrupted);
+            }
+            let Range { start, end } = range(index, len);
+            buffer.resize(end - start, 0);
+            file.read_at(buffer, start as u64)?;
+            Ok(tree.block(index, buffer))
+        };
+        let (hashes, content) = if len <= BLOCK {
+            let mut all = vec![0; len];
+            file.read_at(&mut all, 0)?;
+            let hashes = if all.is_empty() { Vec::new() } else { vec![tree.block(0, &all)] };
+            (hashes, Content::of(&all))
+        } else {
+            let blocks = (0..len.div_ceil(BLOCK)).into_par_iter();
+            let hashes = blocks.map_init(Vec::new, read).collect::<Result<Vec<_>>>()?;
+            let content = Content::from_hash(tree.root(&hashes));
+            (hashes, content)
+        };
+        file.unchanged()?;
+        Ok(Self { file, len, tree, hashes, content, last: Mutex::default() })
+    }
+
+    /// What the file holds.
+    pub(crate) fn content(&self) -> Content {
+        self.content
+    }
+
+    /// The file's length.
+    pub(crate) fn bytes(&self) -> usize {
+        self.len
+    }
+
+    /// Fills `into`, which has the length of a block.
+    fn block(&self, index: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        self.file.read_at(into, (index * BLOCK) as u64)?;
+        if self.tree.block(index, into) != self.hashes[index] {
+            return Err(self.file.changed());
+        }
+        Ok(())
+    }
+
+    /// Fills `into` with the bytes from `at` on.
+    fn fill(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        let Some(end) = at.checked_add(into.len()).filter(|end| *end <= self.len) else {
+            return Err(self.file.changed());
+        };
+        let (mut at, mut rest, mut whole) = (at, into, Vec::new());
+        while at < end {
+            let block = range(at / BLOCK, self.len);
+            let (part, others) = rest.split_at_mut(block.end.min(end) - at);
+            if part.len() == block.len() {
+                self.block(at / BLOCK, part)?;
+            } else {
+                whole.resize(block.len(), 0);
+                self.block(at / BLOCK, &mut whole)?;
+                part.copy_from_slice(&whole[at - block.start..][..part.len()]);
+            }
+            at += part.len();
+            rest = others;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a block of a file of `len` bytes.
+fn range(index: usize, len: usize) -> Range<usize> {
+    index * BLOCK..len.min((index + 1) * BLOCK)
+}
+
+impl Outside for Blocks {
+    fn read(&self, at: usize, into: &mut [u8]) -> tandem_ops::Result<()> {
+        self.fill(at, into).map_err(|e| tandem_ops::Error::Unread { reason: e.to_string() })
+    }
+
+    fn block_bytes(&self) -> usize {
+        BLOCK
+    }
+}
+
+impl Input for Blocks {
+    fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    fn look(&self, bytes: &mut [u8], at: u64) -> std::result::Result<(), FormatError> {
+        let at = usize::try_from(at).map_err(|_| self.file.changed())?;
+        let index = at / BLOCK;
+        let is_within = |end: usize| at < end && end <= range(index, self.len).end;
+        if bytes.len() < BLOCK / 2 && at.checked_add(bytes.len()).is_some_and(is_within) {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let (_, block) = match last.take().filter(|(held, _)| *held == index) {
+                Some(held) => last.insert(held),
+                None => {
+                    let mut block = vec![0; range(index, self.len).len()];
+                    self.block(index, &mut block)?;
+                    last.insert((index, block))
+                }
+            };
+            bytes.copy_from_slice(&block[at - index * BLOCK..][..bytes.len()]);
+            return Ok(());
+        }
+        if bytes.len() <= SERIAL {
+            return self.fill(at, bytes);
+        }
+        let (first, others) = bytes.split_at_mut((BLOCK - at % BLOCK) % BLOCK);
+        let from = at + first.len();
+        self.fill(at, first)?;
+        others.par_chunks_mut(BLOCK).enumerate().try_for_each(|(i, part)| self.fill(from + i * BLOCK, part))
+    }
+}
+
+#[cfg(test)]
+#[path = "blocks_tests.rs"]
+mod tests;
