@@ -45,7 +45,7 @@ const PLONK: OfRow = OfRow { load: 5 * SCALAR + 2 * 4, on_gpus: 20 * SCALAR + SU
 
 /// Polynomials have up to nine coefficients for each row.
 const FFLONK: OfRow =
-    OfRow { load: (8 + 5) * SCALAR + 2 * 4, on_gpus: 35 * SCALAR + 9 * SUMMED, on_cpu: 15 * 9 * SCALAR };
+    OfRow { load: (8 + 5) * SCALAR + 2 * 4, on_gpus: 35 * SCALAR + 9 * SUMMED, on_cpu: 11 * 9 * SCALAR };
 
 impl KeyInfo {
     /// What one proof with the key takes of memory.

@@ -16,6 +16,8 @@ struct Unit {
     krate: &'static str,
     /// Name of the header in `native/include`.
     header: &'static str,
+    /// Headers of the same folder that it includes; what they declare comes behind its own.
+    parts: &'static [&'static str],
     /// Where the Rust side finds the types of headers that this one includes.
     imports: &'static [Import],
 }
@@ -32,10 +34,10 @@ const CUDA: Import = Import { header: "tandem_cuda.h", krate: "crates/cuda", pat
 const FABRIC: Import = Import { header: "tandem_fabric.h", krate: "crates/fabric", path: "tandem_fabric::ffi" };
 /// Imports stand in the order in which they include each other.
 const UNITS: [Unit; 4] = [
-    Unit { krate: CUDA.krate, header: CUDA.header, imports: &[] },
-    Unit { krate: FABRIC.krate, header: FABRIC.header, imports: &[CUDA] },
-    Unit { krate: "crates/fabric-examples", header: "tandem_fabric_examples.h", imports: &[CUDA, FABRIC] },
-    Unit { krate: "crates/ops-cuda", header: "tandem_ops.h", imports: &[CUDA] },
+    Unit { krate: CUDA.krate, header: CUDA.header, parts: &[], imports: &[] },
+    Unit { krate: FABRIC.krate, header: FABRIC.header, parts: &[], imports: &[CUDA] },
+    Unit { krate: "crates/fabric-examples", header: "tandem_fabric_examples.h", parts: &[], imports: &[CUDA, FABRIC] },
+    Unit { krate: "crates/ops-cuda", header: "tandem_ops.h", parts: &["tandem_ops_sort.h"], imports: &[CUDA] },
 ];
 
 /// Makes the files, or says which are not what they should be.
@@ -74,8 +76,15 @@ fn generate(root: &Path, unit: &Unit) -> Result<[(&'static str, String); 2], Str
         let header = parse::header(&text, &known).map_err(|e| format!("{path}:{e}"))?;
         known.add(&header, import.path, import.header);
     }
+    let mut parts = Vec::new();
+    for part in unit.parts {
+        let (path, text) = read(unit.krate, part)?;
+        parts.extend(parse::header(&text, &known).map_err(|e| format!("{path}:{e}"))?);
+        known.allow(part);
+    }
     let (path, text) = read(unit.krate, unit.header)?;
-    let header = parse::header(&text, &known).map_err(|e| format!("{path}:{e}"))?;
+    let mut header = parse::header(&text, &known).map_err(|e| format!("{path}:{e}"))?;
+    header.extend(parts);
     Ok([
         ("src/ffi.rs", emit::rust(unit.header, &header, &known)),
         ("native/src/layout.cu", emit::layout(unit.header, &header)),

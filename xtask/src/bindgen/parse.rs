@@ -60,6 +60,11 @@ impl Types {
         }
     }
 
+    /// Lets `header` be included, whose types are not used.
+    pub(super) fn allow(&mut self, header: &str) {
+        self.headers.push(header.into());
+    }
+
     /// Where Rust finds the type, if another header declares it.
     pub(super) fn path(&self, word: &str) -> Option<&str> {
         self.map.get(word)?.2.as_deref()
