@@ -97,8 +97,8 @@ pub(crate) enum Command {
     Calldata(Calldata),
     /// Say what a zkey, wtns, r1cs or ptau file holds; never shows a value of a witness
     #[command(
-        after_help = "Of a key it foretells the memory that one proof takes, in all: of all GPUs together, of the host beside them, and of the\n\
-        host where the CPU proves.\n\n\
+        after_help = "Of a key it foretells the memory that one proof takes, in all: of all GPUs together (beside a context of some 0.5 GiB on\n\
+        each; where more is free, sums take more), of the host beside them, and of the host where the CPU proves.\n\n\
         Example:\n  tandem inspect circuit.zkey --json"
     )]
     Inspect(Inspect),

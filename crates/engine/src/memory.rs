@@ -13,7 +13,8 @@ const SCALAR: u64 = 32;
 /// Memory that one proof takes, its key counted in, in bytes. What the program itself takes, some 20 MiB, is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyMemory {
-    /// Of all GPUs together, without tables of multiples: these take what is left.
+    /// Of all GPUs together, beside a context of some 0.5 GiB on each: what is enough. Where more is free, sums and tables of multiples take
+    /// more.
     pub gpus: u64,
     /// Of the host where GPUs prove.
     pub beside_gpus: u64,
