@@ -35,6 +35,9 @@ struct OfRow {
 /// Of a key on the host, where each row has an addition: the addition and its number.
 const ADDITION: u64 = 72 + 4;
 
+/// Blocks of a Groth16 key's file that threads read at a time.
+const READ: u64 = 2 << 20;
+
 /// Of a proof on the host where GPUs prove: signals of additions.
 const BESIDE_GPUS: u64 = 2 * SCALAR;
 
@@ -46,7 +49,7 @@ const PLONK: OfRow = OfRow { load: 5 * SCALAR + 2 * 4, on_gpus: 20 * SCALAR + SU
 
 /// Polynomials have up to nine coefficients for each row.
 const FFLONK: OfRow =
-    OfRow { load: (8 + 5) * SCALAR + 2 * 4, on_gpus: 35 * SCALAR + 9 * SUMMED, on_cpu: 11 * 9 * SCALAR };
+    OfRow { load: (8 + 5) * SCALAR + 2 * 4, on_gpus: 35 * SCALAR + 9 * SUMMED, on_cpu: 16 * 9 * SCALAR };
 
 impl KeyInfo {
     /// What one proof with the key takes of memory.
@@ -62,7 +65,7 @@ impl KeyInfo {
                     gpus: key.saturating_add(working_set(shape, self.variables.max(self.domain))),
                     // The matrices are made of the file's entries.
                     beside_gpus: (2 * self.file_bytes).max(witness),
-                    cpu: key + witness + self.file_bytes.max(on_cpu),
+                    cpu: key + witness + READ + self.file_bytes.max(on_cpu),
                 };
             }
             Protocol::Plonk => PLONK,
