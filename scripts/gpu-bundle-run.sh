@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Runs the bundle beside it, `sh run.sh [TIER...]`. The tier gpu, which is the default, is every test program, the conformance
-# suite at larger sizes, every fixture's proof and proofs that are killed; the tier sanitizer is compute-sanitizer on the small ones. A table comes last;
-# what the programs say goes to $OUT (default: out). The exit status is 0 if all passed.
+# suite at larger sizes, every fixture's proof and proofs that are killed; the tier sanitizer is compute-sanitizer on the small ones; the
+# tier pes is what is written for several GPUs, on the first GPU alone. A table comes last; what the programs say goes to $OUT (default:
+# out). The exit status is 0 if all passed.
+#   PES                 2 4 8: how many PEs, or lanes, the one GPU stands for in the tier pes
 #   SANITIZE_TOOLS      memcheck racecheck
 #   SANITIZE_SECONDS    300, for each part
 #   SANITIZE_BESIDE     parts at once: half as many as there are cores
@@ -12,8 +14,8 @@ set -uo pipefail
 [ $# -gt 0 ] || set -- gpu
 for tier in "$@"; do
     case $tier in
-    gpu | sanitizer) ;;
-    *) echo "run.sh: there is no tier $tier here; there are gpu and sanitizer" >&2; exit 2 ;;
+    gpu | pes | sanitizer) ;;
+    *) echo "run.sh: there is no tier $tier here; there are gpu, pes and sanitizer" >&2; exit 2 ;;
     esac
 done
 here=$(cd "$(dirname "$0")" && pwd)
@@ -91,6 +93,20 @@ tests() {
         "$program" >"$out/$name.log" 2>&1
         status=$?
         judge "test $name" "$out/$name.log" $(($(date +%s) - start)) $status
+    done
+}
+
+# PEs of one GPU run beside each other, each with its share of the multiprocessors: what waits for another PE is tested as on several GPUs.
+pes() {
+    local number program name start status
+    for number in ${PES:-2 4 8}; do
+        for program in "$here"/tests/*; do
+            name=$(basename "$program")
+            start=$(date +%s)
+            TANDEM_TEST_PES=$number CUDA_DEVICE_MAX_CONNECTIONS=32 "$program" >"$out/$name-$number.log" 2>&1
+            status=$?
+            judge "test $name, $number PEs on a GPU" "$out/$name-$number.log" $(($(date +%s) - start)) $status
+        done
     done
 }
 
@@ -261,6 +277,7 @@ sanitize() {
 for tier in "$@"; do
     case $tier in
     gpu) tests; larger; proofs; killed ;;
+    pes) pes ;;
     sanitizer) sanitize ;;
     esac
 done

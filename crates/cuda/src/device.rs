@@ -224,11 +224,15 @@ impl Device {
         Ok((free, total))
     }
 
-    /// Whether this device reaches the memory of `peer` without the host.
+    /// Whether this device reaches the memory of `peer` without the host. It does its own.
     ///
     /// # Errors
     /// The device failed.
     pub fn can_access(self, peer: Device) -> Result<bool> {
+        // The driver says no, as nothing is to be switched on.
+        if self == peer {
+            return Ok(true);
+        }
         let mut can = 0;
         // SAFETY: `can` is valid to write to.
         check("peer access", Some(self), unsafe {
@@ -238,11 +242,14 @@ impl Device {
     }
 
     /// How fast the way to the memory of `peer` is among those of this machine (0 is the fastest), and whether atomic
-    /// operations work over it.
+    /// operations work over it. To its own memory they do, and nothing is faster.
     ///
     /// # Errors
     /// The device failed.
     pub fn peer_attributes(self, peer: Device) -> Result<(u32, bool)> {
+        if self == peer {
+            return Ok((0, true));
+        }
         let (mut rank, mut atomics) = (0, 0);
         // SAFETY: both are valid to write to.
         check("peer attributes", Some(self), unsafe {

@@ -97,13 +97,13 @@ impl Pool {
         Ok(info)
     }
 
-    /// Lets kernels and copies of `peer` reach this pool's memory.
+    /// Lets kernels and copies of `peer` reach this pool's memory; those of the pool's own device do anyway.
     ///
     /// # Errors
     /// The driver refuses it, as where the two devices have no way to each other.
     pub fn share(&self, peer: Device) -> Result<()> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        if !peers.contains(&peer) {
+        if peer != self.device && !peers.contains(&peer) {
             // SAFETY: the pool is alive.
             check("share memory pool", Some(self.device), unsafe {
                 ffi::tandem_cuda_pool_share(self.raw, peer.raw())

@@ -17,7 +17,8 @@ pub fn required() -> usize {
 }
 
 /// The usable GPUs, or none on a machine without, where the test counts as [`skipped`]. A machine with fewer than
-/// [`required`] fails the test instead.
+/// [`required`] fails the test instead. With `TANDEM_TEST_PES` the first GPU so many times: what is written for several GPUs then runs on
+/// one.
 ///
 /// # Panics
 /// There are fewer usable GPUs than `TANDEM_REQUIRE_GPU` says.
@@ -39,6 +40,15 @@ pub fn at_least(wanted: usize) -> Vec<Device> {
     };
     let (found, required) = (usable.len(), required());
     assert!(found >= required, "{required} GPUs are required, {found} can be used: {reason}");
+    let pes = std::env::var("TANDEM_TEST_PES").ok().map(|text| match text.parse::<usize>() {
+        Ok(pes) if pes > 0 => pes,
+        _ => panic!("TANDEM_TEST_PES={text}: expected a number of PEs"),
+    });
+    let usable = match (pes, usable.first()) {
+        (Some(pes), Some(first)) => vec![*first; pes],
+        _ => usable,
+    };
+    let found = usable.len();
     if found >= wanted {
         return usable;
     }

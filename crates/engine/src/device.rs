@@ -6,6 +6,9 @@ use std::str::FromStr;
 /// The most lanes that `sim:N` may ask for.
 pub const MAX_SIM_LANES: usize = 64;
 
+/// The most GPUs that may be listed: as many PEs as a team of the fabric has.
+const MAX_CUDA_LANES: usize = 32;
+
 /// A user's choice of device: `auto`, `cpu`, `cuda`, `cuda:0,1` or `sim:N`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
@@ -14,7 +17,8 @@ pub enum DeviceChoice {
     Auto,
     /// The CPU.
     Cpu,
-    /// GPUs: all usable ones where the list is empty, else those with these numbers, in this order.
+    /// GPUs: all usable ones where the list is empty, else those with these numbers, in this order. A number that comes several times is
+    /// as many lanes on one GPU, for tests of what is written for several.
     Cuda(Vec<u32>),
     /// This many pretend GPUs in host memory.
     Sim(usize),
@@ -39,7 +43,9 @@ impl FromStr for DeviceChoice {
                 let mut ids: Vec<u32> = Vec::new();
                 for part in list.split(',') {
                     match part.parse() {
-                        Ok(id) if ids.contains(&id) => return fail(&format!("{id} is listed twice")),
+                        Ok(_) if ids.len() == MAX_CUDA_LANES => {
+                            return fail(&format!("more than {MAX_CUDA_LANES} GPUs are listed"))
+                        }
                         Ok(id) => ids.push(id),
                         Err(_) => return fail(&format!("'{part}' is not the number of a GPU")),
                     }
@@ -82,6 +88,7 @@ mod tests {
             ("cuda", DeviceChoice::Cuda(vec![])),
             ("cuda:0", DeviceChoice::Cuda(vec![0])),
             ("cuda:2,0", DeviceChoice::Cuda(vec![2, 0])),
+            ("cuda:1,1", DeviceChoice::Cuda(vec![1, 1])),
             ("sim:1", DeviceChoice::Sim(1)),
             ("sim:64", DeviceChoice::Sim(64)),
         ] {
@@ -100,7 +107,6 @@ mod tests {
             ("cuda:", "'' is not the number"),
             ("cuda:0,", "'' is not the number"),
             ("cuda:-1", "'-1' is not the number"),
-            ("cuda:1,1", "1 is listed twice"),
             ("sim", "number of lanes is missing"),
             ("sim:0", "must be 1 to 64"),
             ("sim:65", "must be 1 to 64"),
@@ -110,5 +116,8 @@ mod tests {
             assert!(error.to_string().contains(reason), "{text}: {error}");
             assert_eq!(error.exit_status(), 2);
         }
+        let list = |gpus: usize| format!("cuda:{}", vec!["0"; gpus].join(",")).parse::<DeviceChoice>();
+        assert!(list(32).is_ok());
+        assert!(list(33).unwrap_err().to_string().contains("more than 32 GPUs are listed"));
     }
 }

@@ -3,7 +3,7 @@
 use super::{Load, Operation, Plan, Request, Step, Tree, Witness};
 use crate::{Error, Ratio, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use tandem_fabric_topology::{DeviceKind, LinkKind, Topology};
+use tandem_fabric_topology::{DeviceKind, Topology};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::WrongPlan(message.into()))
@@ -19,12 +19,12 @@ fn capacities(topology: &Topology, request: &Request) -> Result<BTreeMap<(usize,
     let pcie = request.may_use_pcie();
     let allowed = |d: usize| match topology.devices()[d].kind {
         DeviceKind::Gpu => job.contains(&d) || helpers.contains(&d),
-        DeviceKind::NvSwitch => true,
+        DeviceKind::NvSwitch | DeviceKind::Memory => true,
         DeviceKind::PcieSwitch | DeviceKind::Cpu => pcie,
     };
     let mut out = BTreeMap::new();
     for link in topology.links() {
-        if allowed(link.a) && allowed(link.b) && (pcie || link.kind == LinkKind::NvLink) {
+        if allowed(link.a) && allowed(link.b) && (pcie || link.kind.is_direct()) {
             *out.entry((link.a, link.b)).or_insert(0) += link.forth.mbs();
             *out.entry((link.b, link.a)).or_insert(0) += link.back.mbs();
         }

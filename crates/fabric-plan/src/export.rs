@@ -209,7 +209,7 @@ fn chain(topology: &Topology, tree: &Tree, is_collected: bool) -> Option<Vec<usi
         for &d in &path[1..] {
             match topology.devices()[d].kind {
                 DeviceKind::Gpu => out.push(d),
-                DeviceKind::NvSwitch => {}
+                DeviceKind::NvSwitch | DeviceKind::Memory => {}
                 _ => return None,
             }
         }

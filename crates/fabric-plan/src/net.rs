@@ -4,7 +4,7 @@ use super::budget::Clock;
 use super::flow::{Flow, INFINITE};
 use crate::ratio::gcd;
 use crate::Result;
-use tandem_fabric_topology::{DeviceKind, LinkKind, Topology};
+use tandem_fabric_topology::{DeviceKind, Topology};
 
 /// Capacities between nodes, dense. Nodes that are not of the job only forward.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl Net {
     pub(crate) fn new(topology: &Topology, job: &[usize], helpers: &[usize], pcie: bool, clock: Clock) -> Self {
         let may = |d: usize| match topology.devices()[d].kind {
             DeviceKind::Gpu => job.contains(&d) || helpers.contains(&d),
-            DeviceKind::NvSwitch => true,
+            DeviceKind::NvSwitch | DeviceKind::Memory => true,
             DeviceKind::Cpu | DeviceKind::PcieSwitch => pcie,
         };
         let device: Vec<usize> = (0..topology.devices().len()).filter(|&d| may(d)).collect();
@@ -39,7 +39,7 @@ impl Net {
         let mut net = Self { n: device.len(), cap, job, device: device.clone(), clock };
         for link in topology.links() {
             if let (Some(a), Some(b)) = (node(link.a), node(link.b)) {
-                if pcie || link.kind == LinkKind::NvLink {
+                if pcie || link.kind.is_direct() {
                     net.add(a, b, link.forth.mbs());
                     net.add(b, a, link.back.mbs());
                 }

@@ -83,6 +83,7 @@ impl Topology {
         let kinds = [
             (DeviceKind::Gpu, "GPU"),
             (DeviceKind::NvSwitch, "NVSwitch"),
+            (DeviceKind::Memory, "shared memory"),
             (DeviceKind::PcieSwitch, "PCIe switch"),
             (DeviceKind::Cpu, "CPU"),
         ];
@@ -90,6 +91,7 @@ impl Topology {
             (0, _) => None,
             (1, _) => Some(format!("1 {name}")),
             (n, "NVSwitch" | "PCIe switch") => Some(format!("{n} {name}es")),
+            (n, "shared memory") => Some(format!("{n} shared memories")),
             (n, _) => Some(format!("{n} {name}s")),
         };
         kinds.into_iter().filter_map(count).collect::<Vec<_>>().join(", ")
@@ -101,6 +103,7 @@ fn colour(kind: LinkKind) -> &'static str {
         LinkKind::NvLink => "#009e73",
         LinkKind::Pcie => "#0072b2",
         LinkKind::Socket => "#8a8a8a",
+        LinkKind::Memory => "#cc79a7",
     }
 }
 
@@ -109,6 +112,7 @@ fn word(kind: LinkKind) -> &'static str {
         LinkKind::NvLink => "NVLink",
         LinkKind::Pcie => "PCIe",
         LinkKind::Socket => "between CPUs",
+        LinkKind::Memory => "within a GPU",
     }
 }
 
@@ -137,6 +141,7 @@ pub fn paint(kind: DeviceKind, look: Look) -> (&'static str, Stroke, &'static st
     match (kind, look) {
         (DeviceKind::NvSwitch, _) => ("#cdeadf", Stroke::new(GREY, 1.0), INK),
         (DeviceKind::PcieSwitch, _) => ("#d3e6f4", Stroke::new(GREY, 1.0), INK),
+        (DeviceKind::Memory, _) => ("#f3dcea", Stroke::new(GREY, 1.0), INK),
         (DeviceKind::Cpu, _) => ("#dcdcdc", Stroke::new(GREY, 1.0), INK),
         (DeviceKind::Gpu, Look::Plain) => ("#ffffff", Stroke::new(INK, 1.4), INK),
         (DeviceKind::Gpu, Look::Root) => ("#fff1bf", Stroke::new(INK, 3.0), INK),
@@ -247,6 +252,7 @@ impl<'a> Scene<'a> {
         let kinds = [
             (DeviceKind::Gpu, "GPU"),
             (DeviceKind::NvSwitch, "NVSwitch"),
+            (DeviceKind::Memory, "memory that PEs share"),
             (DeviceKind::PcieSwitch, "PCIe switch"),
             (DeviceKind::Cpu, "CPU (NUMA node)"),
         ];

@@ -142,9 +142,10 @@ fn between(a: &[usize], b: &[usize], size: &[Point]) -> f64 {
 
 impl Rings {
     fn of(topology: &Topology, size: &[Point], groups: &[Option<usize>]) -> Self {
-        let [mut gpus, pcie, cpus, switches] =
-            [DeviceKind::Gpu, DeviceKind::PcieSwitch, DeviceKind::Cpu, DeviceKind::NvSwitch]
+        let [mut gpus, pcie, cpus, mut switches, memories] =
+            [DeviceKind::Gpu, DeviceKind::PcieSwitch, DeviceKind::Cpu, DeviceKind::NvSwitch, DeviceKind::Memory]
                 .map(|k| topology.of_kind(k));
+        switches.extend(memories);
         gpus.sort_by_key(|&g| (groups[g].is_none(), groups[g], g));
         let is_inward = cpus.len() == 1 && gpus.len() > 2;
         let inside = if is_inward { [&switches[..], &cpus].concat() } else { switches };

@@ -105,6 +105,8 @@ pub enum DeviceKind {
     PcieSwitch,
     /// The NVSwitches of a machine, which do not slow each other down, as one.
     NvSwitch,
+    /// The memory of a GPU on which there are several PEs, each a [`DeviceKind::Gpu`].
+    Memory,
 }
 
 /// What a link is.
@@ -116,11 +118,18 @@ pub enum LinkKind {
     Pcie,
     /// Between NUMA nodes.
     Socket,
+    /// Within a GPU, between a PE and the memory that it shares with others.
+    Memory,
 }
 
 impl DeviceKind {
-    const ALL: [(Self, &'static str); 4] =
-        [(Self::Gpu, "gpu"), (Self::Cpu, "cpu"), (Self::PcieSwitch, "pcie-switch"), (Self::NvSwitch, "nvswitch")];
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Gpu, "gpu"),
+        (Self::Cpu, "cpu"),
+        (Self::PcieSwitch, "pcie-switch"),
+        (Self::NvSwitch, "nvswitch"),
+        (Self::Memory, "memory"),
+    ];
 
     /// The name in our JSON.
     pub fn name(self) -> &'static str {
@@ -129,11 +138,17 @@ impl DeviceKind {
 
     fn from_name(text: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind)
+    }
+
+    /// Whether it only forwards what others send.
+    pub fn is_switch(self) -> bool {
+        matches!(self, Self::PcieSwitch | Self::NvSwitch | Self::Memory)
     }
 }
 
 impl LinkKind {
-    const ALL: [(Self, &'static str); 3] = [(Self::NvLink, "nvlink"), (Self::Pcie, "pcie"), (Self::Socket, "socket")];
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::NvLink, "nvlink"), (Self::Pcie, "pcie"), (Self::Socket, "socket"), (Self::Memory, "memory")];
 
     /// The name in our JSON.
     pub fn name(self) -> &'static str {
@@ -144,13 +159,19 @@ impl LinkKind {
         Self::ALL.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind)
     }
 
+    /// Whether GPUs reach each other by such links without the host.
+    pub fn is_direct(self) -> bool {
+        matches!(self, Self::NvLink | Self::Memory)
+    }
+
     /// Whether such a link may join devices of these kinds.
     fn joins(self, a: DeviceKind, b: DeviceKind) -> bool {
-        use DeviceKind::{Cpu, Gpu, NvSwitch, PcieSwitch};
+        use DeviceKind::{Cpu, Gpu, Memory, NvSwitch, PcieSwitch};
         match self {
             Self::NvLink => [a, b].iter().all(|k| matches!(k, Gpu | NvSwitch | Cpu)),
             Self::Pcie => [a, b].iter().all(|k| matches!(k, Gpu | PcieSwitch | Cpu)),
             Self::Socket => a == Cpu && b == Cpu,
+            Self::Memory => matches!((a, b), (Gpu, Memory) | (Memory, Gpu)),
         }
     }
 }
@@ -403,6 +424,9 @@ pub mod figures {
 
     /// Between NUMA nodes (NCCL's figure for Skylake and later).
     pub const SOCKET: f64 = 20.0;
+
+    /// A copy within the memory of one GPU: half of what an H100's memory moves, as it is read and written.
+    pub const MEMORY: f64 = 1675.0;
 
     /// As a rate; 1 MB/s for what is none.
     pub fn rate(gbs: f64) -> Rate {

@@ -127,9 +127,10 @@ impl Topology {
         let (n, s) = (gpus.len(), if gpus.len() == 1 { "" } else { "s" });
         let mut out = format!("{}: {n} GPU{s}\n\n", self.name);
         out += &aligned(&kinds);
-        out += "\nNVLink, GB/s each way (row to column; - where there is none):\n";
+        let links = if self.of_kind(DeviceKind::Memory).is_empty() { "NVLink" } else { "NVLink and memory" };
+        let _ = writeln!(out, "\n{links}, GB/s each way (row to column; - where there is none):");
         out += &aligned(&rates);
-        let is_host = |l: &&Link| l.kind != LinkKind::NvLink;
+        let is_host = |l: &&Link| !l.kind.is_direct();
         if !self.links.iter().any(|l| is_host(&l)) {
             return out + "\nNo host and PCIe links.\n";
         }
@@ -142,14 +143,14 @@ impl Topology {
         out
     }
 
-    /// NVLink rate between two GPUs, directly or through an NVSwitch.
+    /// NVLink rate between two GPUs, directly or through an NVSwitch; between two PEs of one GPU that of its memory.
     fn direct_gbs(&self, a: usize, b: usize) -> Option<f64> {
         let out = |from: usize, to: usize| {
-            let link = self.links_of(from).find(|(other, l)| *other == to && l.kind == LinkKind::NvLink)?.1;
+            let link = self.links_of(from).find(|(other, l)| *other == to && l.kind.is_direct())?.1;
             Some(if link.a == from { link.forth } else { link.back })
         };
         let mut total = out(a, b).map_or(0.0, |r| r.gbs());
-        for s in self.of_kind(DeviceKind::NvSwitch) {
+        for s in [DeviceKind::Memory, DeviceKind::NvSwitch].into_iter().flat_map(|kind| self.of_kind(kind)) {
             if let (Some(up), Some(down)) = (out(a, s), out(s, b)) {
                 total += up.min(down).gbs();
             }
@@ -162,6 +163,10 @@ impl Topology {
         let bundle = |x: usize, y: usize| {
             self.links_of(x).find(|(o, l)| *o == y && l.kind == LinkKind::NvLink).map(|(_, l)| l.count)
         };
+        let shares = |s: &usize| [a, b].iter().all(|&gpu| self.links_of(gpu).any(|(other, _)| other == *s));
+        if self.of_kind(DeviceKind::Memory).iter().any(shares) {
+            return "SELF".into();
+        }
         let switched = || {
             let via = |s: &usize| Some(bundle(a, *s)?.min(bundle(b, *s)?));
             self.of_kind(DeviceKind::NvSwitch).iter().find_map(via)

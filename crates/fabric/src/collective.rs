@@ -67,6 +67,9 @@ impl Collectives {
         }
         let topology = apart::usable(team, topology)?;
         let gpus = if team.is_cuda() { Some(gpu::Gpus::new(team)?) } else { None };
+        // Each worker is a block that waits for others: all of them must be there at once.
+        let most = gpus.as_ref().map_or(usize::MAX, |gpus| gpus.blocks().saturating_sub(1).max(1));
+        let tuning = Tuning { workers: tuning.workers.min(most), ..tuning };
         let planner = Planner {
             team: team.clone(),
             topology,

@@ -486,8 +486,9 @@ tandem_cuda::native! {
     pub fn tandem_bench_pingpong(form: i32, kernel: *mut tandem_kernel) -> i32;
     /// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
     pub fn tandem_exec_fused(team: *const tandem_team, table: *const tandem_exec_table, stream: tandem_stream) -> i32;
-    /// Loads all kernels of the executor on the current device; `blocks` is how many of tandem_exec_fused it holds at once.
-    pub fn tandem_exec_fused_limit(blocks: *mut u32) -> i32;
+    /// Loads all kernels of the executor on the current device; `blocks` is how many blocks it holds at once of whichever of those that wait
+    /// for each other it holds fewest of.
+    pub fn tandem_exec_limit(blocks: *mut u32) -> i32;
     /// Does the workers of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
     pub fn tandem_exec_messages_run(
         team: *const tandem_team,

@@ -55,6 +55,10 @@ pub(crate) trait Machine: Send + Sync {
     fn device(&self, _pe: usize) -> Option<tandem_cuda::Device> {
         None
     }
+    /// PEs that are on the same GPU as PE `pe`, itself among them: each has its share of what the GPU holds at once.
+    fn sharing(&self, _pe: usize) -> usize {
+        1
+    }
     /// Where kernels of PE `pe` find the table of regions; `None` if there are no kernels.
     fn region_table(&self, _pe: usize) -> Option<u64> {
         None

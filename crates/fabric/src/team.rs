@@ -44,11 +44,13 @@ impl Team {
         Self::of(Self::open(world, Some(memory), &options)?)
     }
 
-    /// A team of GPUs, one PE each in this order.
+    /// A team of GPUs, one PE for each of `devices` in this order. A device that is named several times has as many PEs: they share its
+    /// memory and its multiprocessors, and run beside each other. That is for tests of programs for several GPUs on one; the times say
+    /// nothing of links.
     ///
     /// # Errors
-    /// None, more than [`crate::MAX_PES`], or one twice; options that name other PEs; the build or the driver offers no
-    /// virtual memory management; memory; a device failed.
+    /// None, or more than [`crate::MAX_PES`]; a device is named several times, and the environment's `CUDA_DEVICE_MAX_CONNECTIONS` is not
+    /// 32; options that name other PEs; the build or the driver offers no virtual memory management; memory; a device failed.
     pub fn cuda(devices: &[Device], options: Options) -> Result<Self> {
         Self::of(Self::of_gpus(devices, &options)?)
     }
@@ -123,6 +125,11 @@ impl Team {
     /// What PE `pe` is, such as `cuda:0`; empty for a PE that the team does not have.
     pub fn name(&self, pe: usize) -> String {
         self.members().get(pe).map_or(String::new(), |&pe| self.core().world.machine.name(pe))
+    }
+
+    /// PEs of the world that are on the same GPU as PE `pe`, itself among them; 1 for a pretend PE.
+    pub(crate) fn sharing(&self, pe: usize) -> usize {
+        self.core().world.machine.sharing(self.members()[pe])
     }
 
     /// Whether the PEs are GPUs.

@@ -8,11 +8,12 @@ use tandem_cuda::{Device, Stream};
 use tandem_fabric::exec::Tuning;
 use tandem_fabric::topology::{self, DeviceKind, Link, LinkKind, Rate, Topology};
 use tandem_fabric::{Collectives, Options, Team};
+use tandem_ops::Lane;
 
 /// `None` where there is no way.
-type Opened = HashMap<Vec<Device>, Option<Collectives>>;
+type Opened = HashMap<Vec<Lane>, Option<Collectives>>;
 
-/// The fabric's collectives, by the GPUs that take part.
+/// The fabric's collectives, by the lanes that take part.
 #[derive(Default)]
 pub(crate) struct AllGatherCache {
     opened: Arc<Mutex<Opened>>,
@@ -26,11 +27,10 @@ impl AllGatherCache {
         if lanes.len() < 2 {
             return None;
         }
-        let (devices, streams) = gpus(lanes);
         if may_open {
-            make(&self.opened, &devices, &streams);
+            make(&self.opened, lanes);
         }
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&devices)?.clone()
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&numbers(lanes))?.clone()
     }
 
     /// Opens them on a thread of their own, which holds up nobody but who asks for them before they are there.
@@ -38,8 +38,8 @@ impl AllGatherCache {
         if lanes.len() < 2 {
             return;
         }
-        let ((devices, streams), opened) = (gpus(lanes), self.opened.clone());
-        let make = move || make(&opened, &devices, &streams);
+        let (lanes, opened) = (lanes.iter().map(|lane| Arc::clone(lane)).collect::<Vec<_>>(), self.opened.clone());
+        let make = move || make(&opened, &lanes.iter().collect::<Vec<_>>());
         // Where there are no threads left, the first upload from page-locked memory does it.
         if let Ok(thread) = std::thread::Builder::new().name("open fabric".into()).spawn(make) {
             self.opening.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
@@ -54,16 +54,17 @@ impl Drop for AllGatherCache {
     }
 }
 
-fn gpus(lanes: &[&Arc<LaneCtx>]) -> (Vec<Device>, Vec<Arc<Stream>>) {
-    lanes.iter().map(|lane| (lane.device, lane.stream().clone())).unzip()
+fn numbers(lanes: &[&Arc<LaneCtx>]) -> Vec<Lane> {
+    lanes.iter().map(|lane| lane.lane).collect()
 }
 
 /// Opens them if they are not there. Who asks for them meanwhile waits.
-fn make(opened: &Mutex<Opened>, devices: &[Device], streams: &[Arc<Stream>]) {
+fn make(opened: &Mutex<Opened>, lanes: &[&Arc<LaneCtx>]) {
+    let (devices, streams): (Vec<Device>, Vec<Arc<Stream>>) =
+        lanes.iter().map(|lane| (lane.device, lane.stream().clone())).unzip();
     let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
-    if !opened.contains_key(devices) {
-        opened.insert(devices.to_vec(), open(devices, streams).ok().flatten());
-    }
+    let open = || open(&devices, &streams).ok().flatten();
+    opened.entry(numbers(lanes)).or_insert_with(open);
 }
 
 fn open(devices: &[Device], streams: &[Arc<Stream>]) -> tandem_fabric::Result<Option<Collectives>> {

@@ -130,10 +130,8 @@ impl Cuda {
         };
         let mut lanes = Vec::with_capacity(devices.len());
         for (i, &device) in devices.iter().enumerate() {
-            if devices[..i].contains(&device) {
-                return Err(Error::invalid(OP, format!("{device} is named twice")));
-            }
-            let mut lane = LaneCtx::new(Lane(i), device).map_err(device_error)?;
+            let sharing = devices.iter().filter(|&&other| other == device).count() as u64;
+            let mut lane = LaneCtx::new(Lane(i), device, sharing).map_err(device_error)?;
             change(&mut lane);
             lanes.push(Arc::new(lane));
         }

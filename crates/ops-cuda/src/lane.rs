@@ -26,6 +26,8 @@ pub(crate) struct LaneCtx {
     pub(crate) properties: Properties,
     /// No allocation is larger: what the GPU has.
     pub(crate) most_bytes: u64,
+    /// Lanes on this GPU, this one among them: each plans with its share of the memory.
+    sharing: u64,
     /// Transforms take no fewer passes, as far as their sizes allow: 1.
     pub(crate) least_passes: u32,
     stream: Arc<Stream>,
@@ -43,12 +45,15 @@ pub(crate) struct LaneCtx {
 }
 
 impl LaneCtx {
-    pub(crate) fn new(lane: Lane, device: Device) -> tandem_cuda::Result<Self> {
-        let properties = device.properties()?;
+    /// A lane on a GPU that has `sharing` lanes in all.
+    pub(crate) fn new(lane: Lane, device: Device, sharing: u64) -> tandem_cuda::Result<Self> {
+        let mut properties = device.properties()?;
+        properties.memory_bytes /= sharing;
         Ok(LaneCtx {
             lane,
             device,
             most_bytes: properties.memory_bytes,
+            sharing,
             least_passes: 1,
             properties,
             stream: Arc::new(Stream::with_raised_priority(device)?),
@@ -85,9 +90,9 @@ impl LaneCtx {
         &self.upload_stream
     }
 
-    /// Bytes of memory that could still be handed out.
+    /// Bytes of memory that could still be handed out; where lanes share the GPU, this one's share of them.
     pub(crate) fn free_bytes(&self) -> u64 {
-        self.pool.free_bytes().unwrap_or(0)
+        self.pool.free_bytes().unwrap_or(0) / self.sharing
     }
 
     /// Memory with undefined contents for what may be secret: it is overwritten when it is dropped.
@@ -441,7 +446,7 @@ mod tests {
     /// The context of the first GPU. Where there is none the test is passed over.
     fn ctx() -> Option<Arc<LaneCtx>> {
         let &device = tandem_cuda::testing::gpus().first()?;
-        Some(Arc::new(LaneCtx::new(Lane(0), device).unwrap()))
+        Some(Arc::new(LaneCtx::new(Lane(0), device, 1).unwrap()))
     }
 
     #[test]

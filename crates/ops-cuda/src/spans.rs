@@ -153,7 +153,7 @@ mod tests {
     /// The lane of the first GPU. Where there is none the test is passed over.
     fn lanes() -> Option<Vec<Arc<LaneCtx>>> {
         let &device = tandem_cuda::testing::gpus().first()?;
-        Some(vec![Arc::new(LaneCtx::new(Lane(0), device).unwrap())])
+        Some(vec![Arc::new(LaneCtx::new(Lane(0), device, 1).unwrap())])
     }
 
     fn span(of: &Recorded, queue: usize, name: &'static str) {

@@ -367,8 +367,9 @@ typedef struct tandem_exec_move {
 
 /// Does a table of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
 int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_table* table, tandem_stream stream);
-/// Loads all kernels of the executor on the current device; `blocks` is how many of tandem_exec_fused it holds at once.
-int32_t tandem_exec_fused_limit(uint32_t* blocks);
+/// Loads all kernels of the executor on the current device; `blocks` is how many blocks it holds at once of whichever of those that wait
+/// for each other it holds fewest of.
+int32_t tandem_exec_limit(uint32_t* blocks);
 /// Does the workers of this PE. Every PE of the collective launches its own; each ends when all that it gets is there.
 int32_t tandem_exec_messages_run(const tandem_team* team, const tandem_exec_messages* args, tandem_stream stream);
 /// Does one combination.

@@ -56,7 +56,7 @@ pub(super) fn usable(team: &Team, topology: &Topology) -> Result<Topology> {
 
 /// Switches that are joined to each other.
 fn groups(topology: &Topology) -> Vec<Vec<usize>> {
-    let is_switch = |d: &usize| matches!(topology.devices()[*d].kind, DeviceKind::NvSwitch | DeviceKind::PcieSwitch);
+    let is_switch = |d: &usize| topology.devices()[*d].kind.is_switch();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for first in (0..topology.devices().len()).filter(is_switch) {
         if groups.iter().flatten().any(|&switch| switch == first) {

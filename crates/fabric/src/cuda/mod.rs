@@ -17,6 +17,8 @@ use tandem_cuda::{Device, Pinned, Reserved, Stream};
 const STAGING: usize = 4 << 20;
 /// Bytes that a heap grows by at least: a mapping takes as long for 2 MiB.
 const LEAST_GROWTH: u64 = 32 << 20;
+/// Hardware queues of a GPU that has several PEs: as many as there can be.
+const CONNECTIONS: u32 = 32;
 /// Bytes of an address.
 const WORD: u64 = size_of::<u64>() as u64;
 /// Bytes of a table of regions, rounded to what addresses are aligned to.
@@ -27,7 +29,7 @@ pub(crate) struct Machine {
     devices: Arc<[Device]>,
     window: u64,
     granule: u64,
-    /// By PE: the devices that reach its memory, itself among them.
+    /// By PE: the devices that reach its memory, its own among them, each once.
     users: Vec<Vec<Device>>,
     reserved: Reserved,
     /// By PE: what the host reads and writes through.
@@ -87,9 +89,7 @@ impl Machine {
     /// `checks` keeps where allocations end.
     pub(crate) fn new(devices: &[Device], window: u64, checks: bool, links: &mut Links) -> Result<Self> {
         let op = "open a team of GPUs";
-        if let Some(i) = (1..devices.len()).find(|&i| devices[..i].contains(&devices[i])) {
-            return Err(Error::invalid(op, format!("{} is named twice", devices[i])));
-        }
+        enough_connections(op, devices)?;
         let mut granule = 1;
         for &device in devices {
             let step = device.map_granularity()?;
@@ -103,8 +103,16 @@ impl Machine {
         // Tables lie behind the windows, so that a window is all heap.
         let step = if checks { (window / ALIGN * WORD).next_multiple_of(granule) } else { 0 };
         let reserved = Reserved::new(pes * (window + table + step))?;
-        let users =
-            |pe: usize| (0..devices.len()).filter(|&u| links.apart(u, pe).is_none()).map(|u| devices[u]).collect();
+        let users = |pe: usize| {
+            let mut users: Vec<Device> = Vec::new();
+            let reaching = (0..devices.len()).filter(|&u| links.apart(u, pe).is_none()).map(|u| devices[u]);
+            reaching.for_each(|device| {
+                if !users.contains(&device) {
+                    users.push(device)
+                }
+            });
+            users
+        };
         let mut tables = Vec::new();
         let mut host = Vec::new();
         for (pe, &device) in devices.iter().enumerate() {
@@ -165,6 +173,22 @@ impl Machine {
     }
 }
 
+/// PEs of one GPU wait for each other in kernels, each in a queue of its own. Where two of these queues share one of the GPU's hardware
+/// queues, a kernel that waits holds up the one that it waits for. The driver makes 8 hardware queues unless it is told otherwise.
+fn enough_connections(op: &'static str, devices: &[Device]) -> Result<()> {
+    const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+    let Some(shared) = devices.iter().find(|device| devices.iter().filter(|other| other == device).count() > 1) else {
+        return Ok(());
+    };
+    let connections = std::env::var(NAME).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    if connections.unwrap_or(8) >= CONNECTIONS {
+        return Ok(());
+    }
+    let problem =
+        format!("{shared} is named twice: several PEs of one GPU need {NAME}={CONNECTIONS} in the environment");
+    Err(Error::invalid(op, problem))
+}
+
 /// Loads the kernels of queues, because loading one later could wait for another that waits for it.
 fn preload(device: Device) -> Result<()> {
     device.make_current()?;
@@ -181,7 +205,7 @@ fn preload(device: Device) -> Result<()> {
 fn peers(devices: &[Device], links: &mut Links) -> Result<()> {
     for (i, &from) in devices.iter().enumerate() {
         for (j, &to) in devices.iter().enumerate() {
-            if i == j || links.apart(i, j).is_some() {
+            if from == to || links.apart(i, j).is_some() {
                 continue;
             }
             if !from.can_access(to)? {
@@ -209,6 +233,10 @@ impl machine::Machine for Machine {
 
     fn device(&self, pe: usize) -> Option<Device> {
         Some(self.devices[pe])
+    }
+
+    fn sharing(&self, pe: usize) -> usize {
+        self.devices.iter().filter(|&&device| device == self.devices[pe]).count()
     }
 
     fn map(&self, pe: usize, from: u64, to: u64) -> Result<()> {

@@ -292,7 +292,7 @@ impl<'a> Builder<'a> {
             let node = match self.topology.devices().get(device).map(|d| d.kind) {
                 Some(DeviceKind::Gpu) => self.devices.iter().position(|&d| d == device),
                 Some(DeviceKind::Cpu) => Some(self.host()),
-                Some(DeviceKind::NvSwitch | DeviceKind::PcieSwitch) => continue,
+                Some(DeviceKind::NvSwitch | DeviceKind::PcieSwitch | DeviceKind::Memory) => continue,
                 None => None,
             };
             let node =

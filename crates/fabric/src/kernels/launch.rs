@@ -4,8 +4,8 @@ use crate::{Error, Result, Team};
 use tandem_cuda::{Grid, Kernel};
 
 impl Team {
-    /// Blocks of `kernel` that every PE holds at once when it is otherwise idle; `grid.blocks` is not looked at. Also
-    /// loads the kernel's code everywhere, as one must before kernels that wait are launched.
+    /// Blocks of `kernel` that every PE holds at once when it is otherwise idle; `grid.blocks` is not looked at. PEs of one GPU have
+    /// equal shares of it. Also loads the kernel's code everywhere, as one must before kernels that wait are launched.
     ///
     /// # Errors
     /// The PEs are pretend ones; a device cannot launch cooperatively, or failed.
@@ -20,7 +20,7 @@ impl Team {
     fn resident_on(&self, pe: usize, kernel: Kernel, grid: Grid) -> Result<u64> {
         let pretend = || Error::invalid("launch a kernel", "the PEs are pretend ones: use Queue::run");
         let stream = self.queue(pe).stream().ok_or_else(pretend)?;
-        Ok(kernel.resident_blocks(stream.device(), grid)?)
+        Ok(kernel.resident_blocks(stream.device(), grid)? / self.sharing(pe) as u64)
     }
 
     /// Launches `kernel` on the queue of every PE, so that all its blocks on all PEs are there at once and may wait for

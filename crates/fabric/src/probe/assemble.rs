@@ -1,7 +1,7 @@
 //! A topology from facts: pure.
 
 use super::{Facts, GpuFacts, Measured, PairFacts};
-use crate::topology::figures::{nvlink, pcie, rate, SOCKET};
+use crate::topology::figures::{nvlink, pcie, rate, MEMORY, SOCKET};
 use crate::topology::{Builder, DeviceKind, LinkKind, Rate, Topology};
 use crate::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +62,7 @@ impl Facts {
         }
         b.sockets(&cpus.values().copied().collect::<Vec<_>>(), rate(SOCKET));
         self.nvlinks(&mut b, &gpus, measured);
+        self.memories(&mut b, &gpus);
         Ok(b.build("this machine")?)
     }
 
@@ -76,6 +77,18 @@ impl Facts {
         }
         let heads: BTreeSet<usize> = group.iter().copied().collect();
         heads.iter().map(|h| (0..group.len()).filter(|&i| group[i] == *h).collect()).collect()
+    }
+
+    /// What joins PEs of one GPU.
+    fn memories(&self, b: &mut Builder, gpus: &[usize]) {
+        let numbers: BTreeSet<u32> = self.gpus.iter().map(|gpu| gpu.index).collect();
+        for number in numbers {
+            let on: Vec<usize> = (0..gpus.len()).filter(|&i| self.gpus[i].index == number).collect();
+            if on.len() > 1 {
+                let memory = b.device(format!("Memory{number}"), DeviceKind::Memory, &[]);
+                on.iter().for_each(|&i| b.link(gpus[i], memory, LinkKind::Memory, 1, rate(MEMORY)));
+            }
+        }
     }
 
     fn nvlinks(&self, b: &mut Builder, gpus: &[usize], measured: Option<&Measured>) {
@@ -254,6 +267,26 @@ mod tests {
         assert_eq!(t.links().iter().filter(|l| l.kind == LinkKind::NvLink).count(), 1);
         assert!(t.to_matrix().contains("GPU0  X     PIX"), "{}", t.to_matrix());
         assert_eq!(facts.remarks().iter().filter(|r| r.contains("cannot reach")).count(), 10);
+    }
+
+    #[test]
+    fn pes_of_one_gpu_meet_in_its_memory() {
+        let mut facts = facts(2);
+        for gpu in &mut facts.gpus {
+            gpu.nvlinks = (0..18).map(|n| link(n, Remote::Unknown, Some("0000:00:00.0"))).collect();
+        }
+        let t = facts.only(&[0, 1, 0, 0]).topology(None).unwrap();
+        let text = t.to_matrix();
+        assert_eq!(t.gpus().len(), 4);
+        assert!(text.contains("GPU0  X     NV18  SELF  SELF"), "{text}");
+        assert!(text.contains("GPU1  NV18  X     NV18  NV18") && text.contains("1675.0"), "{text}");
+        // What one PE sends the others leaves it once for each: there is no second way around.
+        let rate = |gpus: &[usize]| {
+            let mut request = crate::plan::Request::new(crate::plan::Operation::AllToAll, gpus);
+            request.helpers = (0..4).filter(|gpu| !gpus.contains(gpu)).collect();
+            crate::plan::plan(&t, &request).unwrap().rate.to_f64()
+        };
+        assert!(rate(&[0, 2]) > 1600e3 && rate(&[0, 1]) < 400e3, "{} {}", rate(&[0, 2]), rate(&[0, 1]));
     }
 
     #[test]

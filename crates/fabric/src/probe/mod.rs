@@ -141,13 +141,21 @@ pub fn topology(devices: &[Device]) -> Result<Topology> {
 }
 
 impl Facts {
-    /// Those about the GPUs with these numbers, in this order.
+    /// Those about the GPUs with these numbers, in this order. A number that comes several times is as many GPUs that reach each other.
     fn only(mut self, indices: &[u32]) -> Self {
         let order: Vec<usize> =
             indices.iter().filter_map(|index| self.gpus.iter().position(|gpu| gpu.index == *index)).collect();
-        let place = |gpu: usize| order.iter().position(|o| *o == gpu);
-        let pair = |pair: PairFacts| Some(PairFacts { from: place(pair.from)?, to: place(pair.to)?, ..pair });
-        self.pairs = self.pairs.into_iter().filter_map(pair).collect();
+        let pair = |from: usize, to: usize| -> Option<PairFacts> {
+            if order[from] == order[to] {
+                let common = Some(Common::Internal);
+                return Some(PairFacts { from, to, access: true, atomics: true, common, lacks: Vec::new() });
+            }
+            let found = self.pairs.iter().find(|pair| (pair.from, pair.to) == (order[from], order[to]))?;
+            Some(PairFacts { from, to, ..found.clone() })
+        };
+        let all =
+            (0..order.len()).flat_map(|from| (0..order.len()).filter(move |to| *to != from).map(move |to| (from, to)));
+        self.pairs = all.filter_map(|(from, to)| pair(from, to)).collect();
         self.gpus = order.iter().map(|&gpu| self.gpus[gpu].clone()).collect();
         self
     }

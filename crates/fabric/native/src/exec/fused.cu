@@ -121,20 +121,21 @@ extern "C" int32_t tandem_exec_fused(const tandem_team* team, const tandem_exec_
     return int32_t(cudaGetLastError());
 }
 
-extern "C" int32_t tandem_exec_fused_limit(uint32_t* blocks) {
-    int device = 0, processors = 0, least = 1 << 20;
+extern "C" int32_t tandem_exec_limit(uint32_t* blocks) {
+    int device = 0, processors = 0, least = 1 << 20, other = 1 << 20;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) error = tandem::exec::load_messages();
-    if (error == cudaSuccess) error = tandem::exec::load_resident();
+    if (error == cudaSuccess) error = tandem::exec::load_messages(&least);
+    if (error == cudaSuccess) error = tandem::exec::load_resident(&other);
+    if (other < least) least = other;
     for (int32_t kind = TANDEM_EXEC_U32; kind <= TANDEM_EXEC_BYTES && error == cudaSuccess; kind++) {
         for (int32_t op = TANDEM_EXEC_SUM; op <= TANDEM_EXEC_MAX && error == cudaSuccess; op++) {
             tandem::exec::with_kind(kind, op, [&](auto number, auto h) {
                 int each = 0;
                 constexpr auto kernel = tandem::exec::fused_kernel<decltype(number), decltype(h)::value>;
-                constexpr auto other = tandem::exec::combine_kernel<decltype(number), decltype(h)::value>;
+                constexpr auto combine = tandem::exec::combine_kernel<decltype(number), decltype(h)::value>;
                 cudaFuncAttributes attributes;
-                error = cudaFuncGetAttributes(&attributes, other);
+                error = cudaFuncGetAttributes(&attributes, combine);
                 if (error != cudaSuccess) return;
                 error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, tandem::exec::THREADS, 0);
                 if (each < least) least = each;

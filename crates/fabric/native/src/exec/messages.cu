@@ -145,9 +145,8 @@ __global__ void __launch_bounds__(THREADS) messages_kernel(const tandem_team tea
 
 }  // namespace
 
-cudaError_t load_messages() {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, messages_kernel);
+cudaError_t load_messages(int* blocks) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, messages_kernel, THREADS, 0);
 }
 
 }  // namespace exec

@@ -200,9 +200,8 @@ __global__ void __launch_bounds__(THREADS) resident_kernel(tandem_exec_mailbox* 
 
 }  // namespace
 
-cudaError_t load_resident() {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, resident_kernel);
+cudaError_t load_resident(int* blocks) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, resident_kernel, THREADS, 0);
 }
 
 }  // namespace exec

@@ -5,7 +5,7 @@
 //! | one kernel on each PE ([`fused`]) | everything that goes through queues; can be captured into graphs |
 //! | the same for small data, with a flag in every word ([`messages`]) | likewise |
 //! | copy engines ([`engines`]) | much data, and ways through host memory |
-//! | a kernel that stays ([`resident`]) | small data that the host waits for |
+//! | a kernel that stays ([`resident`]) | small data that the host waits for, where a GPU holds those of all its PEs |
 
 mod engines;
 mod fused;
@@ -23,31 +23,38 @@ use tandem_cuda::Device;
 
 /// What the collectives of a team of GPUs need beside its queues.
 pub(crate) struct Gpus {
-    /// Blocks of a fused kernel that every device holds at once.
+    /// Blocks of kernels that wait for each other that every PE holds at once.
     blocks: usize,
     tables: Mutex<Fused>,
     engines: Mutex<Engines>,
-    resident: Mutex<Resident>,
+    /// `None` where a GPU does not hold the resident kernels of all its PEs at once.
+    resident: Option<Mutex<Resident>>,
 }
 
 impl Gpus {
     pub(crate) fn new(team: &Team) -> Result<Self> {
-        let mut least = u32::MAX;
+        let mut least = usize::MAX;
         let mut devices = Vec::new();
-        for queue in team.queues() {
+        for (pe, queue) in team.queues().iter().enumerate() {
             let Some(stream) = queue.stream() else { continue };
             devices.push(stream.device());
             let mut blocks = 0;
             // SAFETY: `blocks` is valid to write to.
-            stream.call("load kernels", |_| unsafe { ffi::tandem_exec_fused_limit(&mut blocks) })?;
-            least = least.min(blocks);
+            stream.call("load kernels", |_| unsafe { ffi::tandem_exec_limit(&mut blocks) })?;
+            least = least.min(blocks as usize / team.sharing(pe));
         }
+        let resident = resident::BLOCKS <= least;
         Ok(Self {
-            blocks: least as usize,
+            blocks: least,
             tables: Mutex::default(),
             engines: Mutex::new(Engines::new(&devices)?),
-            resident: Mutex::new(Resident::new(team, &devices)?),
+            resident: if resident { Some(Mutex::new(Resident::new(team, &devices)?)) } else { None },
         })
+    }
+
+    /// Blocks of kernels that wait for each other that every PE holds at once.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
     }
 
     pub(crate) fn fused(&self, shared: &Planner, items: &[Item], is_now: bool) -> Result<()> {
@@ -76,12 +83,12 @@ impl Gpus {
 
     /// Lets resident kernels end.
     pub(crate) fn leave(&self) {
-        lock(&self.resident).leave();
+        self.resident.iter().for_each(|resident| lock(resident).leave());
     }
 
     /// Whether the resident kernels have done it.
     pub(crate) fn resident(&self, shared: &Planner, items: &[Item]) -> Result<bool> {
-        lock(&self.resident).run(shared, items)
+        self.resident.as_ref().map_or(Ok(false), |resident| lock(resident).run(shared, items))
     }
 }
 

@@ -48,6 +48,8 @@ struct Kernel {
     is_leaving: bool,
 }
 
+/// Blocks of a kernel: those that work, and the one that takes commands.
+pub(super) const BLOCKS: usize = ffi::TANDEM_EXEC_RESIDENT_BLOCKS as usize + 1;
 const WORDS: usize = ffi::TANDEM_EXEC_COMMAND_WORDS as usize;
 const POLLERS: usize = ffi::TANDEM_EXEC_POLLERS as usize;
 const SCRATCH: usize = ffi::TANDEM_EXEC_SCRATCH_WORDS as usize;
