@@ -33,15 +33,6 @@ pub(crate) enum Hook {
 impl Hook {
     const ALL: [Self; 6] = [Self::Load, Self::Store32, Self::Store64, Self::Move, Self::Copy, Self::Assign];
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Load => "load",
-            Self::Store32 | Self::Store64 => "store",
-            Self::Move => "move",
-            Self::Copy => "copy",
-            Self::Assign => "assign",
-        }
-    }
 }
 
 /// The types of the hooks, in order: parameters and results.
