@@ -49,6 +49,13 @@ pub(crate) enum Command {
     /// Compute the witness and make a proof
     #[command(after_help = "Example:\n  tandem fullprove input.json circuit.wasm circuit.zkey proof.json public.json")]
     Fullprove(Fullprove),
+    /// Check a key once, so that its first proof takes no longer than later ones
+    #[command(
+        after_help = "The check is remembered in the cache folder (tandem cache), with the hashes of the file's blocks. Later uses read the file\n\
+        once, compare each block with its hash, and check nothing again.\n\n\
+        Example:\n  tandem prepare circuit.zkey"
+    )]
+    Prepare(Prepare),
     /// Compute a witness with the program that was made of a circuit
     #[command(
         after_help = "The program is circom's WebAssembly, a graph of circom-witnesscalc, or, with --native, what circom --c made.\n\n\
@@ -106,8 +113,11 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  tandem doctor")]
     Doctor(Doctor),
     /// Say which checks of keys are remembered, or forget them
-    #[command(after_help = "Nothing breaks without them: a key is checked again when it is next used.\n\n\
-        Examples:\n  tandem cache\n  tandem cache clear")]
+    #[command(
+        after_help = "Nothing breaks without them: a key is checked again when it is next used. What was not used for longest is forgotten\n\
+        beyond 1024 keys, or 64 MiB of hashes of their files' blocks.\n\n\
+        Examples:\n  tandem cache\n  tandem cache clear"
+    )]
     Cache(Cache),
     /// Show the GPUs, switches and links of a machine, with GB/s
     #[command(
@@ -294,6 +304,15 @@ impl ProveOptions {
             false => tandem_engine::KeyCheck::Once,
         }
     }
+}
+
+#[derive(Args)]
+pub(crate) struct Prepare {
+    /// The proving key
+    #[arg(value_parser = input())]
+    pub(crate) zkey: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: ProveOptions,
 }
 
 #[derive(Args)]
