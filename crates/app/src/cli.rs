@@ -347,12 +347,26 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     #[arg(env = "TANDEM_MAX_MEMORY", hide_env_values = true)]
     pub(crate) max_memory: u64,
+    /// Which runs of a WebAssembly are recorded: later runs with other inputs then replay the recording, many times faster
+    #[arg(long, value_name = "WHICH", default_value = "short", env = "TANDEM_RECORDINGS", hide_env_values = true)]
+    pub(crate) recordings: Recordings,
     /// Run the circuit's program also where it is one of this machine, from circom --c. It may do all that you may: trust it first
     #[arg(long)]
     pub(crate) native: bool,
     /// The names of the signals, for messages; circuit.sym beside circuit_js/circuit.wasm, or beside circuit.wasm, unless given
     #[arg(long, value_name = "FILE")]
     pub(crate) sym: Option<PathBuf>,
+}
+
+/// Which runs of circuits are recorded.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Recordings {
+    /// Those of some 50 ms at most
+    Short,
+    /// All; recording takes two to five times as long as a run
+    All,
+    /// None, and none is replayed
+    Off,
 }
 
 impl Limits {

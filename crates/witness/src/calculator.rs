@@ -66,6 +66,17 @@ pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: 
     run(wasm, Mode::Own, json, limits, caller, |_, _, _| ())
 }
 
+/// [`calculate`], and the steps that it took.
+pub(crate) fn watched(
+    wasm: &[u8],
+    json: Zeroizing<Vec<u8>>,
+    limits: Limits,
+    caller: &dyn Caller,
+    taken: impl FnOnce(u64) + Send,
+) -> Result<Witness> {
+    run(wasm, Mode::Native, json, limits, caller, |circuit, _, _| taken(circuit.machine.taken()))
+}
+
 /// [`calculate`], and the recording of the run for `keep`, or why there is none.
 pub(crate) fn record(
     wasm: &[u8],

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Mutex;
 use support::{LIMITS, MULTIPLIER};
-use tandem_witness::{calculate, calculate_kept, Recordings, Witness};
+use tandem_witness::{calculate, calculate_kept, Record, Recordings, Used, Witness};
 
 const OTHER_PRIME: &[u8] = include_bytes!("data/multiplier_bls12381.wasm");
 const OPERATIONS: &[u8] = include_bytes!("data/operations.wasm");
@@ -13,7 +13,7 @@ const OPERATIONS: &[u8] = include_bytes!("data/operations.wasm");
 #[derive(Default)]
 struct Memory {
     kept: Mutex<Option<Vec<u8>>>,
-    refused: Mutex<Option<String>>,
+    used: Mutex<Vec<Used>>,
 }
 
 impl Recordings for Memory {
@@ -25,14 +25,14 @@ impl Recordings for Memory {
         *self.kept.lock().unwrap() = Some(recording.to_vec());
     }
 
-    fn refused(&self, why: &str) {
-        *self.refused.lock().unwrap() = Some(why.into());
+    fn used(&self, how: Used) {
+        self.used.lock().unwrap().push(how);
     }
 }
 
 impl Memory {
     fn run(&self, wasm: &[u8], json: &str) -> Result<Witness, String> {
-        calculate_kept(wasm, json.as_bytes().to_vec().into(), LIMITS, &|| false, self).map_err(|e| e.to_string())
+        calculate_kept(wasm, json.as_bytes().to_vec().into(), LIMITS, &|| false, self, Record::All).map_err(|e| e.to_string())
     }
 }
 
@@ -61,42 +61,92 @@ impl Random {
     }
 }
 
-#[test]
-fn time() {
-    let (Ok(wasm), Ok(json)) = (std::env::var("WASM"), std::env::var("JSON")) else { return };
-    let (wasm, json) = (std::fs::read(wasm).unwrap(), std::fs::read(json).unwrap());
-    let limits = tandem_witness::Limits::default();
-    let memory = Memory::default();
-    let t = std::time::Instant::now();
-    let a = calculate(&wasm, json.clone().into(), limits, &|| false).unwrap();
-    println!("module {:?}", t.elapsed());
-    for _ in 0..3 {
-        let t = std::time::Instant::now();
-        let b = calculate_kept(&wasm, json.clone().into(), limits, &|| false, &memory).unwrap();
-        println!("kept {:?} {:?} {:?}", t.elapsed(), memory.refused.lock().unwrap(), memory.kept.lock().unwrap().as_ref().map(|k| k.len()));
-        assert!(a.values() == b.values());
+impl Memory {
+    /// How often a witness was found so.
+    fn count(&self, how: Used) -> usize {
+        self.used.lock().unwrap().iter().filter(|&&used| used == how).count()
+    }
+}
+
+/// The same witness by the recording, where there is one, as by the module; or the same error.
+fn compare(memory: &Memory, wasm: &[u8], json: &str) {
+    match (memory.run(wasm, json), own(wasm, json)) {
+        (Ok(found), Ok(expected)) => {
+            assert!(found.values() == expected.values() && found.prime() == expected.prime(), "{json}");
+        }
+        (found, expected) => assert_eq!(found.map(|_| ()), expected.map(|_| ()), "{json}"),
     }
 }
 
 #[test]
 fn replays_are_the_modules_own() {
     for wasm in [MULTIPLIER, OTHER_PRIME] {
-        let memory = Memory::default();
-        let mut random = Random(7);
+        let (memory, mut random) = (Memory::default(), Random(7));
         for _ in 0..60 {
-            let json = format!(r#"{{"a": {}, "b": {}}}"#, random.number(), random.number());
-            let (found, expected) = (memory.run(wasm, &json).unwrap(), own(wasm, &json).unwrap());
-            assert!(found.values() == expected.values() && found.prime() == expected.prime(), "{json}");
+            compare(&memory, wasm, &format!(r#"{{"a": {}, "b": {}}}"#, random.number(), random.number()));
         }
-        assert_eq!(*memory.refused.lock().unwrap(), None);
-        assert!(memory.kept.lock().unwrap().is_some());
+        assert_eq!((memory.count(Used::Recorded), memory.count(Used::Replayed)), (1, 59));
     }
-    let memory = Memory::default();
-    let mut random = Random(8);
+}
+
+/// Every operation, on values of every kind; a condition takes one branch or the other.
+#[test]
+fn operations_and_both_branches() {
+    let (memory, mut random) = (Memory::default(), Random(8));
     for _ in 0..200 {
-        let json = format!(r#"{{"a": {}, "b": [{}, {}]}}"#, random.number(), random.number(), random.number());
-        let (found, expected) = (memory.run(OPERATIONS, &json).unwrap(), own(OPERATIONS, &json).unwrap());
-        assert!(found.values() == expected.values(), "{json}");
+        let (a, b, c) = (random.number(), random.number(), random.number());
+        compare(&memory, OPERATIONS, &format!(r#"{{"a": {a}, "b": [{b}, {c}]}}"#));
     }
-    assert_eq!(*memory.refused.lock().unwrap(), None);
+    assert_eq!(memory.count(Used::Recorded), 1);
+    let (replayed, left) = (memory.count(Used::Replayed), memory.count(Used::Left));
+    assert!(replayed > 40 && left > 40, "{replayed} {left}");
+}
+
+#[test]
+fn wrong_inputs_are_told_as_the_module_tells_them() {
+    let memory = Memory::default();
+    compare(&memory, MULTIPLIER, r#"{"a": 3, "b": 4}"#);
+    for json in ["", "3", "{}", r#"{"a": 3}"#, r#"{"a": 3, "b": 4, "c": 5}"#, r#"{"a": [1, 2], "b": 3}"#, r#"{"a": "x", "b": 1}"#] {
+        compare(&memory, MULTIPLIER, json);
+    }
+    assert_eq!((memory.count(Used::Recorded), memory.count(Used::Replayed)), (1, 0));
+    // A run that fails is not recorded.
+    let memory = Memory::default();
+    compare(&memory, MULTIPLIER, r#"{"a": 3}"#);
+    assert!(memory.kept.lock().unwrap().is_none());
+}
+
+#[test]
+fn damaged_recordings_are_replaced() {
+    let memory = Memory::default();
+    let json = r#"{"a": 3, "b": 4}"#;
+    compare(&memory, MULTIPLIER, json);
+    let whole = memory.kept.lock().unwrap().clone().unwrap();
+    for at in (0..whole.len()).step_by(37) {
+        if let Some(kept) = memory.kept.lock().unwrap().as_mut() {
+            kept[at] ^= 4;
+        }
+        compare(&memory, MULTIPLIER, json);
+        assert_eq!(memory.kept.lock().unwrap().as_ref(), Some(&whole));
+    }
+    assert_eq!(memory.count(Used::Replayed), 0);
+    // Of another program.
+    compare(&memory, OTHER_PRIME, json);
+    assert_eq!(memory.count(Used::Replayed), 0);
+}
+
+/// A short run is recorded behind its witness; with less memory than a recording takes it is not, and may be later.
+#[test]
+fn short_runs_are_recorded() {
+    let memory = Memory::default();
+    let json = || r#"{"a": 3, "b": 4}"#.as_bytes().to_vec().into();
+    let run = |limits| calculate_kept(MULTIPLIER, json(), limits, &|| false, &memory, Record::Short).unwrap();
+    let least = (1..64).map(|mib| tandem_witness::Limits { memory_bytes: mib << 17, ..LIMITS });
+    let least = least.into_iter().find(|&limits| calculate(MULTIPLIER, json(), limits, &|| false).is_ok()).unwrap();
+    run(least);
+    assert!(memory.kept.lock().unwrap().is_none());
+    run(LIMITS);
+    assert_eq!(memory.count(Used::Recorded), 1);
+    run(LIMITS);
+    assert_eq!(memory.count(Used::Replayed), 1);
 }

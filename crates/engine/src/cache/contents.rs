@@ -3,6 +3,7 @@
 //! Only what this program makes is counted or removed: files of this user's with a name that it gives. What else lies there stays.
 
 use super::lists::LISTS;
+use super::recordings::RECORDINGS;
 use super::{is_own, open_own, CHECKED};
 use crate::{Error, Result};
 use nix::dir::Dir;
@@ -24,7 +25,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Something that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
-    /// Its file's name: the hash of a key's content, or of what the system says of a key's file.
+    /// Its file's name: the hash of a key's content, of what the system says of a key's file, or of a circuit's program.
     pub name: String,
     /// Bytes of the file.
     pub bytes: u64,
@@ -39,12 +40,14 @@ pub struct Contents {
     pub checked_keys: Vec<Remembered>,
     /// Hashes of the blocks of keys' files, in the same order.
     pub block_lists: Vec<Remembered>,
+    /// Recordings of circuits' runs, in the same order.
+    pub recordings: Vec<Remembered>,
 }
 
 impl Contents {
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
-        self.checked_keys.iter().chain(&self.block_lists).map(|file| file.bytes).sum()
+        self.checked_keys.iter().chain(&self.block_lists).chain(&self.recordings).map(|file| file.bytes).sum()
     }
 }
 
@@ -57,7 +60,7 @@ pub fn list(folder: &Path) -> Result<Contents> {
         Some(opened) => remembered(opened).map_err(|e| unread(&folder.join(name), &e)),
         None => Ok(Vec::new()),
     };
-    Ok(Contents { checked_keys: of(CHECKED)?, block_lists: of(LISTS)? })
+    Ok(Contents { checked_keys: of(CHECKED)?, block_lists: of(LISTS)?, recordings: of(RECORDINGS)? })
 }
 
 /// Forgets all that the cache in `folder` holds, and returns what that was. The folder stays, and what others put there.
@@ -66,7 +69,8 @@ pub fn list(folder: &Path) -> Result<Contents> {
 /// As for [`list`]; a file that cannot be removed.
 pub fn clear(folder: &Path) -> Result<Contents> {
     let contents = list(folder)?;
-    for (name, files) in [(LISTS, &contents.block_lists), (CHECKED, &contents.checked_keys)] {
+    let all = [(LISTS, &contents.block_lists), (CHECKED, &contents.checked_keys), (RECORDINGS, &contents.recordings)];
+    for (name, files) in all {
         let Some(opened) = open(folder, name)? else { continue };
         for file in files {
             let told =
@@ -105,7 +109,7 @@ pub(super) fn forget_oldest(folder: OwnedFd) -> io::Result<()> {
 }
 
 /// Forgets what was not used for longest, until no more than `most` files of so many bytes are left.
-fn forget_beyond(folder: OwnedFd, most: usize, most_bytes: u64) -> io::Result<()> {
+pub(super) fn forget_beyond(folder: OwnedFd, most: usize, most_bytes: u64) -> io::Result<()> {
     let all = remembered(folder.try_clone()?)?;
     let (mut count, mut bytes) = (all.len(), all.iter().map(|file| file.bytes).sum::<u64>());
     for file in &all {

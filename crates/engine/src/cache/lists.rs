@@ -85,9 +85,9 @@ fn write(lists: &OwnedFd, name: &str, hashes: &[ChainingValue]) -> Result<()> {
 }
 
 /// A name that no other thread or process gives now.
-fn name_of_unfinished() -> String {
+pub(super) fn name_of_unfinished() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut hasher = blake3::Hasher::new_derive_key("tandem unfinished list 1");
+    let mut hasher = blake3::Hasher::new_derive_key("tandem unfinished file 1");
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     hasher.update(&std::process::id().to_le_bytes()).update(&since.to_le_bytes());
     hasher.update(&COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes()).finalize().to_hex().to_string()

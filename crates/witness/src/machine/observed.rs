@@ -18,7 +18,7 @@ impl Host {
         let bytes = Recorder::bytes_of(self.budget.memory());
         self.recorder = Some(match self.memory.is_some() && self.budget.take(bytes) {
             true => Ok(Box::new(Recorder::new(field, self.budget.memory()))),
-            false => Err(Refused("there is too little memory for it")),
+            false => Err(Refused(crate::kept::TOO_LITTLE)),
         });
     }
 
@@ -31,7 +31,7 @@ impl Host {
 
     /// Tells the recorder something, if there still is one.
     fn tell<T>(&mut self, memory: usize, what: impl FnOnce(&mut Recorder) -> Result<T, Refused>) -> Option<T> {
-        const TOO_LITTLE: Refused = Refused("there is too little memory for it");
+        const TOO_LITTLE: Refused = Refused(crate::kept::TOO_LITTLE);
         let Some(Ok(recorder)) = &mut self.recorder else { return None };
         let mut told = Err(TOO_LITTLE);
         let watched = recorder.watched();
@@ -170,6 +170,11 @@ impl Machine<'_> {
         let (Some(shared), Some(memory)) = (self.shared, self.store.data().memory) else { return };
         let (memory, host) = memory.data_and_store_mut(&mut self.store);
         host.tell(memory.len(), |recorder| recorder.wire(shared as usize, memory));
+    }
+
+    /// Steps that it has taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.limits.steps - self.steps - self.fuel()
     }
 
     /// What was recorded of the run so far; or why it was not.

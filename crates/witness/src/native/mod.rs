@@ -17,13 +17,10 @@ pub(crate) use elements::Function;
 pub(crate) use field::{divide, is_above, Field, Limbs};
 pub(crate) use observe::{observe, Hook};
 pub(crate) use recognise::{recognise, Import, Native, IMPORT_MODULE};
+#[cfg(test)]
+pub(crate) use recognise::{put, Parts};
 
 /// The prime of a number that recordings give it.
 pub(crate) fn prime(number: u8) -> Option<Limbs> {
     templates::TEMPLATES.get(usize::from(number)).map(|(prime, _)| *prime)
-}
-
-/// The number of a field in recordings.
-pub(crate) fn number(field: &Field) -> Option<u8> {
-    templates::TEMPLATES.iter().position(|(prime, _)| *prime == field.prime).map(|number| number as u8)
 }

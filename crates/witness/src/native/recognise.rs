@@ -94,16 +94,16 @@ fn has_constants(field: &Field, memory: &[u8]) -> bool {
 }
 
 /// The parts of a module that matter here.
-pub(super) struct Parts<'a> {
+pub(crate) struct Parts<'a> {
     pub(super) wasm: &'a [u8],
     /// Numbers and contents of the sections.
-    pub(super) sections: Vec<(u8, Range<usize>)>,
+    pub(crate) sections: Vec<(u8, Range<usize>)>,
     pub(super) types: Vec<FuncType>,
     /// How many functions are imports.
-    pub(super) imports: u32,
+    pub(crate) imports: u32,
     /// Types of the other functions.
     pub(super) functions: Vec<u32>,
-    pub(super) bodies: Vec<FunctionBody<'a>>,
+    pub(crate) bodies: Vec<FunctionBody<'a>>,
     /// The number of `readSharedRWMemory`.
     read_shared: Option<u32>,
     write_shared: Option<u32>,
@@ -114,7 +114,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn read(wasm: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(wasm: &'a [u8]) -> Option<Self> {
         let mut parts = Self {
             wasm,
             sections: Vec::new(),
@@ -349,7 +349,7 @@ pub(super) enum Piece<'a> {
 }
 
 /// Appends a number in LEB128.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u32) {
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

@@ -21,17 +21,18 @@ use super::operation::Operation;
 use super::{Line, Step, Value};
 use crate::native::{Field, Limbs};
 
-/// Changes when what is kept, or what it means, changes.
-const MAGIC: &[u8; 16] = b"tandem line 001\n";
+/// Changes when what is kept, or what it means, changes. Programs are named by their hash with it.
+pub(crate) const VERSION: &str = "tandem recording 1";
+
+const MAGIC: &[u8; 16] = b"tandem record 1\n";
 
 const HASH_BYTES: usize = 32;
 
-/// Bytes of the longest recording that is kept.
+/// Bytes of the longest recording that is made.
 const BYTES_MAX: usize = 1 << 28;
 
-pub(super) const IS_INT: u8 = 0x80;
-pub(super) const IS_TRUE: u8 = 0x81;
-pub(super) const IS_FALSE: u8 = 0x82;
+pub(super) const IS_TRUE: u8 = 0x80;
+pub(super) const IS_FALSE: u8 = 0x81;
 
 /// Areas of values.
 pub(super) const INPUT: u8 = 0;
@@ -106,7 +107,7 @@ fn last_uses(line: &Line) -> Vec<u32> {
     }
     for (i, step) in line.steps.iter().enumerate().rev() {
         let operands = match *step {
-            Step::IsInt(a, _) | Step::IsTrue(a) | Step::IsFalse(a) => [a, a],
+            Step::IsTrue(a) | Step::IsFalse(a) => [a, a],
             Step::Compute(operation, a, b) if last[i] != NEVER || operation.may_fail() => [a, b],
             Step::Compute(..) => continue,
         };
@@ -137,11 +138,6 @@ struct Places<'a> {
 impl Places<'_> {
     fn write(&mut self, i: usize, step: &Step, out: &mut Vec<u8>) {
         match *step {
-            Step::IsInt(a, number) => {
-                out.push(IS_INT);
-                self.refer(a, out);
-                put(out, number.into());
-            }
             Step::IsTrue(a) => {
                 out.push(IS_TRUE);
                 self.refer(a, out);
@@ -171,7 +167,7 @@ impl Places<'_> {
                 return;
             }
         }
-        if let Step::IsInt(a, _) | Step::IsTrue(a) | Step::IsFalse(a) = *step {
+        if let Step::IsTrue(a) | Step::IsFalse(a) = *step {
             self.leave(i, a);
         }
     }

@@ -9,14 +9,18 @@ mod operation;
 mod recorder;
 mod replay;
 mod shadow;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod tests;
 
 use operation::Operation;
 
-pub(crate) use file::{write, About, Recording};
+pub(crate) use file::{write, About, Recording, VERSION};
 pub(crate) use recorder::{Recorder, STEP_BYTES};
 pub(crate) use replay::replay;
 
-use crate::native::{Field, Limbs};
+use crate::native::Limbs;
 
 /// The number of a value in a recording: of an operation, an input, or a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,8 +36,6 @@ pub(crate) enum Value {
 pub(crate) enum Step {
     /// A value; operations of one value have it twice.
     Compute(Operation, Value, Value),
-    /// The value as `Fr_toInt` gives it must be this.
-    IsInt(Value, u32),
     /// The value must be something else than 0.
     IsTrue(Value),
     IsFalse(Value),
@@ -51,11 +53,3 @@ pub(crate) struct Line {
 /// Why a run cannot be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused(pub(crate) &'static str);
-
-/// A number of 256 bits as `Fr_toInt` makes an integer of it: of signed numbers, the lowest 32 bits.
-fn integer(field: &Field, value: Limbs) -> u32 {
-    if operation::is_negative(field, value) {
-        return (field.neg(value)[0] as u32).wrapping_neg();
-    }
-    value[0] as u32
-}

@@ -142,7 +142,7 @@ fn product(field: &Field, a: Limbs, b: Limbs) -> Limbs {
 }
 
 /// Numbers above half of the prime stand for themselves less the prime.
-pub(super) fn is_negative(field: &Field, value: Limbs) -> bool {
+fn is_negative(field: &Field, value: Limbs) -> bool {
     is_above(value, field.half())
 }
 

@@ -282,8 +282,11 @@ impl Recorder {
         match function {
             Function::IsTrue => return self.guard(x, if result != 0 { Step::IsTrue(x) } else { Step::IsFalse(x) }),
             Function::ToInt => {
-                self.shadow.set_element(r as usize / WORD, x);
-                return self.guard(x, Step::IsInt(x, result));
+                // Whoever reads the recording would read the number, and other inputs seldom have the same.
+                if !matches!(x, Value::Constant(_)) {
+                    return Err(Refused("a place in an array depends on its inputs"));
+                }
+                return self.retag([(r, x); 2]);
             }
             Function::ToLongNormal => {
                 self.shadow.set(r as usize / WORD + 1, Tag::Clean);

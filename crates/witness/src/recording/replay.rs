@@ -1,7 +1,6 @@
 //! A recording, computed again on other inputs.
 
-use super::file::{operation, Reader, Recording, CONSTANT, INPUT, IS_FALSE, IS_INT, IS_TRUE, KEPT};
-use super::integer;
+use super::file::{operation, Reader, Recording, CONSTANT, INPUT, IS_FALSE, IS_TRUE, KEPT};
 use crate::budget::Budget;
 use crate::inputs::{Inputs, Shape};
 use crate::native::{is_above, Limbs};
@@ -152,7 +151,6 @@ impl<'a> Run<'a> {
         }
         let value = self.operand(steps, *kept)?;
         let holds = match number {
-            IS_INT => u64::from(integer(field, value)) == steps.number()?,
             IS_TRUE => value != [0; 4],
             IS_FALSE => value == [0; 4],
             _ => false,
