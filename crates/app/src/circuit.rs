@@ -156,7 +156,9 @@ impl Recordings for Kept<'_> {
             Used::Replayed => "replayed the recording of an earlier run",
             Used::Left => "these inputs take another way than the recorded run: ran its program",
             Used::Recorded => "recorded this run",
-            Used::Refused(why) => return self.session.note(&format!("{}: not recorded: {why}", self.program.display())),
+            Used::Refused(why) => {
+                return self.session.note(&format!("{}: not recorded: {why}", self.program.display()))
+            }
         };
         self.session.note(&format!("{}: {how}", self.program.display()));
     }

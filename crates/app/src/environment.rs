@@ -13,7 +13,11 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 14] = [
     ("TANDEM_MAX_SECONDS", "--max-seconds", "seconds of a circuit's program"),
     ("TANDEM_MAX_MEMORY", "--max-memory", "MiB for a circuit's program, its inputs and the witness"),
     ("TANDEM_RECORDINGS", "--recordings", "which runs of circuits are recorded: short, all or off"),
-    ("TANDEM_CACHE_DIR", "", "folder of checked keys and recordings; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem"),
+    (
+        "TANDEM_CACHE_DIR",
+        "",
+        "folder of checked keys and recordings; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem",
+    ),
     ("TANDEM_SERVER", "--server", "address of the service that submit, status, wait, cancel and keys call"),
     ("TANDEM_TOKEN", "", "token to show to the service, unless --token-file has one"),
     ("TANDEM_SERVER_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),

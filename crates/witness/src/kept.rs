@@ -64,7 +64,8 @@ pub fn calculate_kept(
     if program.starts_with(graph::FAMILY) {
         return graph::calculate(program, json, limits, caller);
     }
-    let keeper = Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
+    let keeper =
+        Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
     let kept = recordings.find(&keeper.hash);
     // It cannot be recorded.
     if kept.as_ref().is_some_and(Vec::is_empty) {
@@ -160,7 +161,8 @@ const ENDED: &str = "it was stopped";
 
 /// The number of a witness's field in recordings.
 fn number(witness: &Witness) -> Option<u8> {
-    let is_its = |number: &u8| prime(*number).is_some_and(|prime| prime.map(u64::to_le_bytes).concat() == witness.prime());
+    let is_its =
+        |number: &u8| prime(*number).is_some_and(|prime| prime.map(u64::to_le_bytes).concat() == witness.prime());
     (0..u8::MAX).take_while(|number| prime(*number).is_some()).find(is_its)
 }
 

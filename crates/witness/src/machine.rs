@@ -11,8 +11,8 @@
 use crate::budget::Budget;
 use crate::native::{observe, recognise, Field, Function, Import, Native, IMPORT_MODULE};
 use crate::recording::{Recorder, Refused};
-use observed::{link_hook, observed};
 use crate::{list, one_line, Caller, Error, Limit, Limits, Result};
+use observed::{link_hook, observed};
 use std::time::Instant;
 
 mod observed;
@@ -128,7 +128,15 @@ impl<'a> Machine<'a> {
         let engine = Engine::new(&config());
         let module = Module::new(&engine, wasm).map_err(|e| not_circom(&e.to_string()))?;
         let linker = imports(&engine, &module, native.as_ref())?;
-        let host = Host { budget, memory: None, line: String::new(), lines: 0, trace: Vec::new(), recorder: None, recorded: 0 };
+        let host = Host {
+            budget,
+            memory: None,
+            line: String::new(),
+            lines: 0,
+            trace: Vec::new(),
+            recorder: None,
+            recorded: 0,
+        };
         let mut store = Store::new(&engine, host);
         store.limiter(|host| &mut host.budget);
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match e.kind() {

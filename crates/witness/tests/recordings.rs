@@ -32,7 +32,8 @@ impl Recordings for Memory {
 
 impl Memory {
     fn run(&self, wasm: &[u8], json: &str) -> Result<Witness, String> {
-        calculate_kept(wasm, json.as_bytes().to_vec().into(), LIMITS, &|| false, self, Record::All).map_err(|e| e.to_string())
+        calculate_kept(wasm, json.as_bytes().to_vec().into(), LIMITS, &|| false, self, Record::All)
+            .map_err(|e| e.to_string())
     }
 }
 
@@ -106,7 +107,15 @@ fn operations_and_both_branches() {
 fn wrong_inputs_are_told_as_the_module_tells_them() {
     let memory = Memory::default();
     compare(&memory, MULTIPLIER, r#"{"a": 3, "b": 4}"#);
-    for json in ["", "3", "{}", r#"{"a": 3}"#, r#"{"a": 3, "b": 4, "c": 5}"#, r#"{"a": [1, 2], "b": 3}"#, r#"{"a": "x", "b": 1}"#] {
+    for json in [
+        "",
+        "3",
+        "{}",
+        r#"{"a": 3}"#,
+        r#"{"a": 3, "b": 4, "c": 5}"#,
+        r#"{"a": [1, 2], "b": 3}"#,
+        r#"{"a": "x", "b": 1}"#,
+    ] {
         compare(&memory, MULTIPLIER, json);
     }
     assert_eq!((memory.count(Used::Recorded), memory.count(Used::Replayed)), (1, 0));

@@ -82,14 +82,18 @@ pub(super) fn link_hook(linker: &mut Linker<Host>, name: &str, hook: Hook, field
         Hook::Store64 => linker.func_wrap(M, name, |mut at: At, address: u32, value: u64, offset: u32, bytes: u32| {
             store(&mut at, place(address, offset), value, bytes as usize)
         }),
-        Hook::Move => linker.func_wrap(M, name, |mut at: At, to: u32, from: u32, of_from: u32, of_to: u32, bytes: u32| {
-            shift(&mut at, place(to, of_to), place(from, of_from), bytes as usize)
-        }),
+        Hook::Move => {
+            linker.func_wrap(M, name, |mut at: At, to: u32, from: u32, of_from: u32, of_to: u32, bytes: u32| {
+                shift(&mut at, place(to, of_to), place(from, of_from), bytes as usize)
+            })
+        }
         // Word by word, as `Fr_copy` does it.
         Hook::Copy => linker.func_wrap(M, name, |mut at: At, to: u32, from: u32| {
             (0..5).try_for_each(|i| shift(&mut at, place(to, 8 * i), place(from, 8 * i), 8))
         }),
-        Hook::Assign => linker.func_wrap(M, name, move |mut at: At, to: u32, from: u32| assign(&mut at, field, to, from)),
+        Hook::Assign => {
+            linker.func_wrap(M, name, move |mut at: At, to: u32, from: u32| assign(&mut at, field, to, from))
+        }
     };
     linked.map(drop)
 }

@@ -16,9 +16,9 @@ mod tests;
 pub(crate) use elements::Function;
 pub(crate) use field::{divide, is_above, Field, Limbs};
 pub(crate) use observe::{observe, Hook};
-pub(crate) use recognise::{recognise, Import, Native, IMPORT_MODULE};
 #[cfg(test)]
 pub(crate) use recognise::{put, Parts};
+pub(crate) use recognise::{recognise, Import, Native, IMPORT_MODULE};
 
 /// The prime of a number that recordings give it.
 pub(crate) fn prime(number: u8) -> Option<Limbs> {

@@ -32,7 +32,6 @@ pub(crate) enum Hook {
 
 impl Hook {
     const ALL: [Self; 6] = [Self::Load, Self::Store32, Self::Store64, Self::Move, Self::Copy, Self::Assign];
-
 }
 
 /// The types of the hooks, in order: parameters and results.
@@ -262,7 +261,9 @@ fn access(operator: &Operator) -> Option<Access> {
     let store = |memarg: &MemArg, hook, width| Some(Access::Store(u32::try_from(memarg.offset).ok()?, hook, width));
     match operator {
         I32Load8S { memarg } | I32Load8U { memarg } | I64Load8S { memarg } | I64Load8U { memarg } => load(memarg, 1),
-        I32Load16S { memarg } | I32Load16U { memarg } | I64Load16S { memarg } | I64Load16U { memarg } => load(memarg, 2),
+        I32Load16S { memarg } | I32Load16U { memarg } | I64Load16S { memarg } | I64Load16U { memarg } => {
+            load(memarg, 2)
+        }
         I32Load { memarg } | I64Load32S { memarg } | I64Load32U { memarg } => load(memarg, 4),
         I64Load { memarg } => load(memarg, 8),
         I32Store8 { memarg } => store(memarg, Hook::Store32, 1),

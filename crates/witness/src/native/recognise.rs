@@ -166,7 +166,9 @@ impl<'a> Parts<'a> {
                     let export = export.ok()?;
                     self.has_memory |= export.kind == ExternalKind::Memory;
                     match export.name {
-                        "readSharedRWMemory" if export.kind == ExternalKind::Func => self.read_shared = Some(export.index),
+                        "readSharedRWMemory" if export.kind == ExternalKind::Func => {
+                            self.read_shared = Some(export.index)
+                        }
                         "writeSharedRWMemory" if export.kind == ExternalKind::Func => {
                             self.write_shared = Some(export.index);
                         }

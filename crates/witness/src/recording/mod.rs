@@ -5,12 +5,12 @@
 //! hold. [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
 
 mod file;
+#[cfg(test)]
+mod hostile_tests;
 mod operation;
 mod recorder;
 mod replay;
 mod shadow;
-#[cfg(test)]
-mod hostile_tests;
 #[cfg(test)]
 mod tests;
 

@@ -37,8 +37,8 @@ use Operation::*;
 
 impl Operation {
     pub(crate) const ALL: [Self; 24] = [
-        Add, Sub, Mul, Neg, Eq, Neq, Lt, Leq, Gt, Geq, Land, Lor, Lnot, Band, Bor, Bxor, Bnot, Shl, Shr, Idiv, Mod, Inv, Div,
-        Pow,
+        Add, Sub, Mul, Neg, Eq, Neq, Lt, Leq, Gt, Geq, Land, Lor, Lnot, Band, Bor, Bxor, Bnot, Shl, Shr, Idiv, Mod,
+        Inv, Div, Pow,
     ];
 
     /// That of a function which stores an element made of others.
@@ -169,12 +169,13 @@ fn shifted(field: &Field, a: Limbs, b: Limbs, is_left: bool) -> Limbs {
     let limb = |i: Option<usize>| i.and_then(|i| a.get(i)).copied().unwrap_or(0);
     if is_left {
         let moved = std::array::from_fn(|i| {
-            limb(i.checked_sub(words)) << count
-                | limb(i.checked_sub(words + 1)).checked_shr(64 - count).unwrap_or(0)
+            limb(i.checked_sub(words)) << count | limb(i.checked_sub(words + 1)).checked_shr(64 - count).unwrap_or(0)
         });
         return bits(field, moved);
     }
-    std::array::from_fn(|i| limb(Some(i + words)) >> count | limb(Some(i + words + 1)).checked_shl(64 - count).unwrap_or(0))
+    std::array::from_fn(|i| {
+        limb(Some(i + words)) >> count | limb(Some(i + words + 1)).checked_shl(64 - count).unwrap_or(0)
+    })
 }
 
 fn power(field: &Field, a: Limbs, b: Limbs) -> Limbs {

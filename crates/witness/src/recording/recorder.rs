@@ -213,7 +213,8 @@ impl Recorder {
             (Operand::Plain(_), Operand::Plain(_)) => Plan::Plain(at),
             (a, b) => {
                 let plain = |operand: &Operand| if let Operand::Plain(value) = operand { Some(*value) } else { None };
-                let value = |operand: &Operand| if let Operand::Of(value) = operand { *value } else { Value::Constant(0) };
+                let value =
+                    |operand: &Operand| if let Operand::Of(value) = operand { *value } else { Value::Constant(0) };
                 Plan::Of([value(&a), value(&b)], [plain(&a), plain(&b)])
             }
         })

@@ -54,8 +54,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(recording: &Recording, budget: &mut Budget, limits: Limits, caller: &'a dyn Caller) -> Option<Self> {
-        let counts =
-            [recording.inputs, recording.constants.len() / VALUE_BYTES, recording.kept, recording.passing];
+        let counts = [recording.inputs, recording.constants.len() / VALUE_BYTES, recording.kept, recording.passing];
         let (mut starts, mut ends, mut sum) = ([0; 4], [0; 4], 0usize);
         for (i, count) in counts.into_iter().enumerate() {
             starts[i] = sum;
@@ -70,7 +69,8 @@ impl<'a> Run<'a> {
         values.try_reserve_exact(sum).ok()?;
         values.resize(sum, [0; 4]);
         let mut values = Zeroizing::new(values);
-        for (value, bytes) in values[starts[usize::from(CONSTANT)]..].iter_mut().zip(recording.constants.chunks_exact(VALUE_BYTES))
+        for (value, bytes) in
+            values[starts[usize::from(CONSTANT)]..].iter_mut().zip(recording.constants.chunks_exact(VALUE_BYTES))
         {
             *value = std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| bytes[8 * i + j])));
             if !is_above(recording.field.prime, *value) {
@@ -182,7 +182,8 @@ impl<'a> Run<'a> {
             let value = self.operand(&mut wires, recording.kept)?;
             value.iter().for_each(|limb| bytes.extend(limb.to_le_bytes()));
         }
-        let is_right = wires.is_empty() && bytes.get(..VALUE_BYTES)?.iter().enumerate().all(|(i, &byte)| byte == u8::from(i == 0));
+        let is_right =
+            wires.is_empty() && bytes.get(..VALUE_BYTES)?.iter().enumerate().all(|(i, &byte)| byte == u8::from(i == 0));
         is_right.then(|| Witness::new(prime_bytes(recording), std::mem::take(&mut *bytes)))
     }
 }
@@ -202,7 +203,8 @@ struct Circuit<'a> {
 
 impl<'a> Circuit<'a> {
     fn new(recording: &Recording<'a>, limits: Limits) -> Option<Self> {
-        let limbs = prime_bytes(recording).chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let limbs =
+            prime_bytes(recording).chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let sizes = recording.signals.iter().map(|&(name, count)| (name, count as usize)).collect();
         let budget = Budget::new(limits.memory_bytes);
         Some(Self { modulus: Modulus::new(limbs)?, sizes, total: recording.inputs, budget, limits })

@@ -58,7 +58,11 @@ fn value(field: &Field, element: &[u8]) -> Limbs {
         _ => {
             let number = i32::from_le_bytes(element[..4].try_into().unwrap());
             let magnitude = [u64::from(number.unsigned_abs()), 0, 0, 0];
-            if number < 0 { field.neg(magnitude) } else { magnitude }
+            if number < 0 {
+                field.neg(magnitude)
+            } else {
+                magnitude
+            }
         }
     }
 }
@@ -143,7 +147,9 @@ fn guards_and_divisions_by_zero_leave_the_recording() {
     assert_eq!(of(r#"{"a": 3, "b": 0}"#), None);
     assert_eq!(of(r#"{"a": 4, "b": 4}"#), None);
     // Other inputs than the recorded run's.
-    for json in [r#"{"a": 3}"#, r#"{"a": 3, "b": [4, 4]}"#, r#"{"a": 3, "b": 4, "c": 1}"#, r#"{"a": 3, "b": "x"}"#, "3", ""] {
+    for json in
+        [r#"{"a": 3}"#, r#"{"a": 3, "b": [4, 4]}"#, r#"{"a": 3, "b": 4, "c": 1}"#, r#"{"a": 3, "b": "x"}"#, "3", ""]
+    {
         assert_eq!(of(json), None, "{json}");
     }
     let little = Limits { memory_bytes: 300, ..Limits::default() };
