@@ -140,11 +140,11 @@ struct Kept<'a> {
 }
 
 impl Recordings for Kept<'_> {
-    fn find(&self, program: &blake3::Hash) -> Option<Vec<u8>> {
+    fn find(&self, program: &[u8; 32]) -> Option<Vec<u8>> {
         cache::recording(program)
     }
 
-    fn keep(&self, program: &blake3::Hash, recording: &[u8]) {
+    fn keep(&self, program: &[u8; 32], recording: &[u8]) {
         cache::keep_recording(program, recording);
     }
 

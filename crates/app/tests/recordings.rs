@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{tandem, text};
+use support::tandem;
 
 const CIRCUIT: &[u8] = include_bytes!("../../witness/tests/data/operations.wasm");
 
@@ -26,9 +26,10 @@ impl Place {
         fs::write(self.at("input.json"), inputs).unwrap();
         let mut command = tandem();
         command.current_dir(self.0.path()).env("TANDEM_CACHE_DIR", self.at("cache"));
-        let done = command.args(["-v", "witness", "circuit.wasm", "input.json", "out.wtns"]).args(options).output().unwrap();
-        assert!(done.status.success(), "{}", text(&done.stderr));
-        (text(&done.stderr), fs::read(self.at("out.wtns")).unwrap())
+        let done =
+            command.args(["-v", "witness", "circuit.wasm", "input.json", "out.wtns"]).args(options).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        (String::from_utf8_lossy(&done.stderr).into_owned(), fs::read(self.at("out.wtns")).unwrap())
     }
 
     fn cache(&self, what: &str) -> serde_json::Value {

@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 /// where the inputs may be.
 pub trait Recordings: Sync {
     /// What was kept for the program of this hash.
-    fn find(&self, program: &blake3::Hash) -> Option<Vec<u8>>;
+    fn find(&self, program: &[u8; 32]) -> Option<Vec<u8>>;
 
     /// Keeps a recording of the program in place of any other; an empty one says that there can be none. It may as well be dropped.
-    fn keep(&self, program: &blake3::Hash, recording: &[u8]);
+    fn keep(&self, program: &[u8; 32], recording: &[u8]);
 
     /// Hears what was done.
     fn used(&self, _how: Used) {}
@@ -66,7 +66,7 @@ pub fn calculate_kept(
     }
     let keeper =
         Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
-    let kept = recordings.find(&keeper.hash);
+    let kept = recordings.find(keeper.hash.as_bytes());
     // It cannot be recorded.
     if kept.as_ref().is_some_and(Vec::is_empty) {
         return calculator::calculate(program, json, limits, caller);
@@ -120,13 +120,13 @@ impl Keeper<'_> {
         calculator::record(self.program, json, limits, caller, |recorded| {
             match recorded.and_then(|recorded| self.proved(recorded, &again, limits, caller)) {
                 Ok(bytes) => {
-                    self.recordings.keep(&self.hash, &bytes);
+                    self.recordings.keep(self.hash.as_bytes(), &bytes);
                     self.recordings.used(Used::Recorded);
                 }
                 Err(why) => {
                     // Not for want of memory or time, of which there may be more the next time.
                     if !matches!(why, TOO_LITTLE | ENDED) {
-                        self.recordings.keep(&self.hash, &[]);
+                        self.recordings.keep(self.hash.as_bytes(), &[]);
                     }
                     self.recordings.used(Used::Refused(why));
                 }

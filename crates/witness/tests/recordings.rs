@@ -17,11 +17,11 @@ struct Memory {
 }
 
 impl Recordings for Memory {
-    fn find(&self, _: &blake3::Hash) -> Option<Vec<u8>> {
+    fn find(&self, _: &[u8; 32]) -> Option<Vec<u8>> {
         self.kept.lock().unwrap().clone()
     }
 
-    fn keep(&self, _: &blake3::Hash, recording: &[u8]) {
+    fn keep(&self, _: &[u8; 32], recording: &[u8]) {
         *self.kept.lock().unwrap() = Some(recording.to_vec());
     }
 

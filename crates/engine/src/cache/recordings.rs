@@ -26,19 +26,23 @@ const MOST_BYTES: u64 = 1 << 30;
 const BYTES_MAX: u64 = 1 << 28;
 
 /// What is kept under a hash. Whoever uses it checks it: it may be anything.
-pub fn recording(hash: &blake3::Hash) -> Option<Vec<u8>> {
+pub fn recording(hash: &[u8; 32]) -> Option<Vec<u8>> {
     find_in(&folder()?, hash).ok()
 }
 
 /// Keeps a recording under a hash, in place of any other: whole or not at all. Nothing is lost where that fails but time.
-pub fn keep_recording(hash: &blake3::Hash, bytes: &[u8]) {
+pub fn keep_recording(hash: &[u8; 32], bytes: &[u8]) {
     if let Some(folder) = folder() {
         _ = keep_in(&folder, hash, bytes);
     }
 }
 
-fn find_in(folder: &Path, hash: &blake3::Hash) -> Result<Vec<u8>> {
-    let (recordings, name) = (open_own(&folder.join(RECORDINGS))?, hash.to_hex());
+fn name_of(hash: &[u8; 32]) -> String {
+    blake3::Hash::from_bytes(*hash).to_hex().to_string()
+}
+
+fn find_in(folder: &Path, hash: &[u8; 32]) -> Result<Vec<u8>> {
+    let (recordings, name) = (open_own(&folder.join(RECORDINGS))?, name_of(hash));
     // Opened without waiting for a pipe's other end.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let file = openat(&recordings, name.as_str(), flags, Mode::empty())?;
@@ -56,7 +60,7 @@ fn find_in(folder: &Path, hash: &blake3::Hash) -> Result<Vec<u8>> {
     Ok(found)
 }
 
-fn keep_in(folder: &Path, hash: &blake3::Hash, bytes: &[u8]) -> Result<()> {
+fn keep_in(folder: &Path, hash: &[u8; 32], bytes: &[u8]) -> Result<()> {
     if bytes.len() as u64 > BYTES_MAX {
         return Err(ErrorKind::InvalidInput.into());
     }
@@ -64,7 +68,7 @@ fn keep_in(folder: &Path, hash: &blake3::Hash, bytes: &[u8]) -> Result<()> {
     // What is left of one that was not finished has a name like others, and is forgotten like them.
     let unfinished = name_of_unfinished();
     let done = write(&recordings, &unfinished, bytes)
-        .and_then(|()| Ok(renameat(&recordings, unfinished.as_str(), &recordings, hash.to_hex().as_str())?));
+        .and_then(|()| Ok(renameat(&recordings, unfinished.as_str(), &recordings, name_of(hash).as_str())?));
     if done.is_err() {
         _ = unlinkat(&recordings, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
     }
@@ -86,13 +90,13 @@ mod tests {
     #[test]
     fn a_recording_is_replaced_listed_and_cleared() {
         let folder = tempfile::tempdir().unwrap();
-        let [hash, other] = [b"a", b"b"].map(|program| blake3::hash(program));
+        let [hash, other] = [b"a", b"b"].map(|program| *blake3::hash(program).as_bytes());
         assert!(find_in(folder.path(), &hash).is_err());
         keep_in(folder.path(), &hash, b"first").unwrap();
         keep_in(folder.path(), &hash, b"second").unwrap();
         assert_eq!(find_in(folder.path(), &hash).unwrap(), b"second");
         assert!(find_in(folder.path(), &other).is_err());
-        let path = folder.path().join(RECORDINGS).join(hash.to_hex().as_str());
+        let path = folder.path().join(RECORDINGS).join(name_of(&hash));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let contents = list(folder.path()).unwrap();
         assert_eq!((contents.recordings.len(), contents.bytes()), (1, 6));
@@ -103,10 +107,10 @@ mod tests {
     #[test]
     fn what_others_could_have_written_does_not_count() {
         let folder = tempfile::tempdir().unwrap();
-        let hash = blake3::hash(b"a");
+        let hash = *blake3::hash(b"a").as_bytes();
         keep_in(folder.path(), &hash, b"line").unwrap();
         let recordings = folder.path().join(RECORDINGS);
-        let path = recordings.join(hash.to_hex().as_str());
+        let path = recordings.join(name_of(&hash));
         let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         set_mode(&path, 0o622);
         assert!(find_in(folder.path(), &hash).is_err());
@@ -116,8 +120,8 @@ mod tests {
         assert!(find_in(folder.path(), &hash).is_err() && keep_in(folder.path(), &hash, b"other").is_err());
         set_mode(&recordings, 0o700);
         // A link is not followed, and too long a file is not read.
-        let linked = blake3::hash(b"b");
-        symlink(&path, recordings.join(linked.to_hex().as_str())).unwrap();
+        let linked = *blake3::hash(b"b").as_bytes();
+        symlink(&path, recordings.join(name_of(&linked))).unwrap();
         assert!(find_in(folder.path(), &linked).is_err());
         File::options().write(true).open(&path).unwrap().set_len(BYTES_MAX + 1).unwrap();
         assert!(find_in(folder.path(), &hash).is_err());

@@ -8,7 +8,6 @@ use super::shadow::{Shadow, Tag, ELEMENT, LIMBS, WORD};
 use super::{Line, Refused, Step, Value};
 use crate::native::{is_above, Field, Function, Limbs};
 use std::collections::{HashMap, HashSet};
-use zeroize::Zeroize;
 
 type Result<T, E = Refused> = std::result::Result<T, E>;
 
@@ -73,8 +72,8 @@ impl Recorder {
     }
 
     /// What was recorded.
-    pub(crate) fn finish(mut self) -> Line {
-        std::mem::take(&mut self.line)
+    pub(crate) fn finish(self) -> Line {
+        self.line
     }
 
     /// The module reads bytes by its own code.
@@ -393,13 +392,6 @@ impl Recorder {
         let value = self.push(Step::Compute(operation, x, y))?;
         self.known.insert((operation, x, y), value);
         Ok(value)
-    }
-}
-
-/// The constants, of which none is an input, and what the guards say of this run's.
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.line.constants.zeroize();
     }
 }
 
