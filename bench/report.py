@@ -556,8 +556,11 @@ def others(rows):
     ]
     on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
     cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
+    # A later run replays the recording of the first.
+    ways = ["tandem"] + ["later"] * any("later" in row["ms_median"] for row in witnesses.values()) + ["node", "V8 alone"]
+    witness_heads = [{"tandem": "tandem witness", "later": "a later run"}.get(way, way) for way in ways]
     witness_lines = [
-        [name] + [digits(row["ms_median"][p]) for p in ("tandem", "node", "V8 alone")]
+        [name] + [digits(row["ms_median"][p]) if p in row["ms_median"] else "" for p in ways]
         + [f"{row['ms_median']['node'] / row['ms_median']['tandem']:.2f}"]
         for name, row in sorted(witnesses.items())
     ]
@@ -587,7 +590,7 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
 Witnesses from circom's WebAssembly, ms: whole programs, and V8 alone in a node that has started (`python3 bench/witness.py`):
 
-{table(["", "tandem witness", "node", "V8 alone", "node / tandem"], witness_lines)}
+{table(["", *witness_heads, "node / tandem"], witness_lines)}
 {plonk_provers.table(rows, latest, digits, table)}"""
 
 

@@ -19,16 +19,31 @@ pub(crate) fn run(args: &Cache) -> Outcome {
         let key = |k: &cache::Remembered| json!({"hash": k.name, "bytes": k.bytes, "used_at": seconds(k.used)});
         let keys: Vec<_> = contents.checked_keys.iter().map(key).collect();
         let is_cleared = args.what == CacheWork::Clear;
-        let all = json!({"folder": shown.to_string(), "cleared": is_cleared, "bytes": contents.bytes(), "checked_keys": keys});
+        let lists: Vec<_> = contents.block_lists.iter().map(key).collect();
+        let recordings: Vec<_> = contents.recordings.iter().map(key).collect();
+        let all = json!({
+            "folder": shown.to_string(),
+            "cleared": is_cleared,
+            "bytes": contents.bytes(),
+            "checked_keys": keys,
+            "block_lists": lists,
+            "recordings": recordings,
+        });
         report::result(&all.to_string());
         return Ok(());
     }
     let keys = if count == 1 { "1 checked key".into() } else { format!("{count} checked keys") };
+    // One who has none need not know of them.
+    let recordings = match contents.recordings.len() {
+        0 => String::new(),
+        count => format!(", {}", report::count(count, "recording")),
+    };
     if args.what == CacheWork::Clear {
-        report::result(&format!("{shown}: {keys} forgotten"));
+        report::result(&format!("{shown}: {keys}{recordings} forgotten"));
         return Ok(());
     }
-    let mut lines = vec![format!("{shown}: {keys}, {}", report::bytes(contents.bytes()))];
+    let lists = report::count(contents.block_lists.len(), "block list");
+    let mut lines = vec![format!("{shown}: {keys}, {lists}{recordings}, {}", report::bytes(contents.bytes()))];
     // The one that was used last comes first.
     for key in contents.checked_keys.iter().rev() {
         let hours = SystemTime::now().duration_since(key.used).map_or(0, |since| since.as_secs() / 3600);

@@ -6,8 +6,9 @@ use std::path::Path;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files;
 use tandem_console::session::Session;
-use tandem_engine::CurveId;
+use tandem_engine::{cache, CurveId};
 use tandem_formats::{FileKind, Wtns};
+use tandem_witness::{Record, Recordings, Used};
 use zeroize::Zeroizing;
 
 /// Bytes of a circuit's program. The largest known circuits have tens of MiB as WebAssembly, and some hundreds as graphs.
@@ -74,7 +75,14 @@ fn within(
     if let Some(sym) = caller.sym {
         tandem_formats::sym::signals(sym)?;
     }
-    let calculate = || tandem_witness::calculate(code, text, limits.of_witness(), &caller);
+    let calculate = || {
+        let which = match limits.recordings {
+            cli::Recordings::Off => return tandem_witness::calculate(code, text, limits.of_witness(), &caller),
+            cli::Recordings::Short => Record::Short,
+            cli::Recordings::All => Record::All,
+        };
+        tandem_witness::calculate_kept(code, text, limits.of_witness(), &caller, &Kept { session, program }, which)
+    };
     let witness = session.trace.step("witness", calculate).map_err(|error| match error {
         tandem_witness::Error::Circuit(why) => Failure::file(program, why),
         tandem_witness::Error::Inputs(why) => of_inputs(why),
@@ -122,6 +130,37 @@ impl tandem_witness::Caller for Caller<'_> {
             if named.is_some() { named.into_iter().collect() } else { above.into_iter().chain([beside]).collect() };
         let found = files.iter().filter(|file| file.is_file()).find_map(|file| tandem_formats::sym::signals(file).ok());
         found.map_or_else(Vec::new, |names| names.into_iter().collect())
+    }
+}
+
+/// The recordings in the cache folder.
+struct Kept<'a> {
+    session: &'a Session,
+    program: &'a Path,
+}
+
+impl Recordings for Kept<'_> {
+    fn find(&self, program: &[u8; 32]) -> Option<Vec<u8>> {
+        cache::recording(program)
+    }
+
+    fn keep(&self, program: &[u8; 32], recording: &[u8]) {
+        cache::keep_recording(program, recording);
+    }
+
+    fn used(&self, how: Used) {
+        if !self.session.verbose {
+            return;
+        }
+        let how = match how {
+            Used::Replayed => "replayed the recording of an earlier run",
+            Used::Left => "these inputs take another way than the recorded run: ran its program",
+            Used::Recorded => "recorded this run",
+            Used::Refused(why) => {
+                return self.session.note(&format!("{}: not recorded: {why}", self.program.display()))
+            }
+        };
+        self.session.note(&format!("{}: {how}", self.program.display()));
     }
 }
 

@@ -49,6 +49,13 @@ pub(crate) enum Command {
     /// Compute the witness and make a proof
     #[command(after_help = "Example:\n  tandem fullprove input.json circuit.wasm circuit.zkey proof.json public.json")]
     Fullprove(Fullprove),
+    /// Check a key once, so that its first proof takes no longer than later ones
+    #[command(
+        after_help = "The check is remembered in the cache folder (tandem cache), with the hashes of the file's blocks. Later uses read the file\n\
+        once, compare each block with its hash, and check nothing again.\n\n\
+        Example:\n  tandem prepare circuit.zkey"
+    )]
+    Prepare(Prepare),
     /// Compute a witness with the program that was made of a circuit
     #[command(
         after_help = "The program is circom's WebAssembly, a graph of circom-witnesscalc, or, with --native, what circom --c made.\n\n\
@@ -106,8 +113,11 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  tandem doctor")]
     Doctor(Doctor),
     /// Say which checks of keys are remembered, or forget them
-    #[command(after_help = "Nothing breaks without them: a key is checked again when it is next used.\n\n\
-        Examples:\n  tandem cache\n  tandem cache clear")]
+    #[command(
+        after_help = "Nothing breaks without them: a key is checked again when it is next used. What was not used for longest is forgotten\n\
+        beyond 1024 keys, or 64 MiB of hashes of their files' blocks.\n\n\
+        Examples:\n  tandem cache\n  tandem cache clear"
+    )]
     Cache(Cache),
     /// Show the GPUs, switches and links of a machine, with GB/s
     #[command(
@@ -297,6 +307,15 @@ impl ProveOptions {
 }
 
 #[derive(Args)]
+pub(crate) struct Prepare {
+    /// The proving key
+    #[arg(value_parser = input())]
+    pub(crate) zkey: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: ProveOptions,
+}
+
+#[derive(Args)]
 pub(crate) struct Witness {
     /// The circuit as WebAssembly, or as a graph of circom-witnesscalc
     #[arg(value_parser = input())]
@@ -328,12 +347,26 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     #[arg(env = "TANDEM_MAX_MEMORY", hide_env_values = true)]
     pub(crate) max_memory: u64,
+    /// Which runs of a WebAssembly are recorded: later runs with other inputs then replay the recording, many times faster
+    #[arg(long, value_name = "WHICH", default_value = "short", env = "TANDEM_RECORDINGS", hide_env_values = true)]
+    pub(crate) recordings: Recordings,
     /// Run the circuit's program also where it is one of this machine, from circom --c. It may do all that you may: trust it first
     #[arg(long)]
     pub(crate) native: bool,
     /// The names of the signals, for messages; circuit.sym beside circuit_js/circuit.wasm, or beside circuit.wasm, unless given
     #[arg(long, value_name = "FILE")]
     pub(crate) sym: Option<PathBuf>,
+}
+
+/// Which runs of circuits are recorded.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Recordings {
+    /// Those of some 50 ms at most
+    Short,
+    /// All; recording takes two to five times as long as a run
+    All,
+    /// None, and none is replayed
+    Off,
 }
 
 impl Limits {

@@ -21,6 +21,7 @@ mod many;
 mod named;
 mod native;
 mod plan;
+mod prepare;
 mod reduce;
 mod serve;
 mod setup;
@@ -68,6 +69,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
     match command {
         Command::Prove(args) => commands::prove(session, args),
         Command::Fullprove(args) => commands::fullprove(session, args),
+        Command::Prepare(args) => prepare::run(session, args),
         Command::Witness(args) => commands::witness(session, args),
         Command::Verify(args) => commands::verify(session, args),
         Command::Check(args) => check::run(session, args),

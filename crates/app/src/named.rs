@@ -53,6 +53,7 @@ fn named(command: &Command) -> Named {
         Command::ExportVkey(a) => new([&a.zkey], [&a.vkey]),
         Command::ExportSolidity(a) => new([&a.key], [&a.contract]),
         Command::Calldata(a) => new([&a.public, &a.proof], []),
+        Command::Prepare(a) => new([&a.zkey], []),
         Command::Inspect(a) => new([&a.file], []),
         Command::Topo(a) => drawn(&a.source, a.format.draw.as_ref()),
         Command::Plan(a) => drawn(&a.source, a.format.draw.as_ref()),

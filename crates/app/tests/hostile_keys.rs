@@ -202,6 +202,116 @@ fn verification_keys_at_infinity() {
     }
 }
 
+/// A key of several blocks, made for a circuit of its own.
+fn large_key(place: &Place) -> PathBuf {
+    let made = ["bench", "setup", "--log-n", "13", "--runs", "1", "--quiet", "--keep", text(place.0.path())];
+    assert!(tandem().args(made).output().unwrap().status.success());
+    place.at("n13.zkey")
+}
+
+fn prepare(place: &Place, key: &Path, options: &[&str]) -> (Option<i32>, String, String) {
+    let args = ["prepare", text(key), "--device", "cpu"];
+    let output = tandem().env("TANDEM_CACHE_DIR", place.at("cache")).args(args).args(options).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// A key is checked once, by `tandem prepare` as by its first proof; the cache holds its check and the hashes of its blocks.
+#[test]
+fn a_key_is_prepared_once() {
+    let place = Place::new();
+    let key = large_key(&place);
+    let json = |options: &[&str]| -> serde_json::Value {
+        let (status, out, err) = prepare(&place, &key, options);
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+        serde_json::from_str(&out).unwrap()
+    };
+    let first = json(&["--json"]);
+    let bytes = fs::metadata(&key).unwrap().len();
+    assert_eq!((&first["checked"], &first["bytes"], &first["domain"]), (&true.into(), &bytes.into(), &8192.into()));
+    let now = version(&place);
+    assert_eq!(first["hash"], place.marker(now, &fs::read(&key).unwrap()).file_name().unwrap().to_str().unwrap());
+    assert!(json(&["--json"])["checked"] == false && json(&["--json", "--check-key"])["checked"] == true);
+    let lists = place.at("cache").join("key-blocks");
+    let listed = fs::read_dir(&lists).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).collect::<Vec<_>>();
+    assert_eq!(listed, [16 + 32 * bytes.div_ceil(1 << 20)]);
+    let (status, out, err) = prepare(&place, &key, &[]);
+    assert!(status == Some(0) && out.is_empty() && err.contains("n13.zkey: was checked before"), "{out}{err}");
+    let cache = |args: &[&str]| {
+        let output = tandem().env("TANDEM_CACHE_DIR", place.at("cache")).arg("cache").args(args).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let json: serde_json::Value = serde_json::from_str(&cache(&["--json"])).unwrap();
+    assert_eq!((&json["block_lists"][0]["bytes"], &json["bytes"]), (&listed[0].into(), &listed[0].into()));
+    cache(&["clear"]);
+    assert_eq!(fs::read_dir(&lists).unwrap().count(), 0);
+    // One that is no good key is refused, and nothing is remembered.
+    let mut bad = good();
+    let (start, end) = sections(&bad)[&5];
+    bad[start + (end - start) / 2] ^= 1;
+    fs::write(place.at("bad.zkey"), bad).unwrap();
+    let (status, out, err) = prepare(&place, &place.at("bad.zkey"), &["--json"]);
+    assert!(status == Some(2) && out.is_empty() && err.contains("bad.zkey: ") && err.lines().count() == 1, "{err}");
+    assert_eq!(fs::read_dir(place.at("cache").join("checked-keys")).unwrap().count(), 1);
+}
+
+/// Where nothing can be written, keys are proved with as ever, nothing half is left, and `tandem prepare` says that it was for nothing.
+#[test]
+fn a_full_disk_costs_time_alone() {
+    let place = Place::new();
+    let key = large_key(&place);
+    // No file can grow: as on a full disk, but for what is written to pipes.
+    let limited = |args: &str| {
+        let script = format!("trap '' XFSZ; ulimit -f 0; exec \"$0\" {args}");
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).arg(support::binary()).env("TANDEM_CACHE_DIR", place.at("cache"));
+        command.current_dir(place.0.path()).output().unwrap()
+    };
+    for _ in 0..2 {
+        let done = limited("prepare n13.zkey --device cpu --json");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        // The check is a name, which takes no room. The list is missing, and nothing is left of it.
+        assert_eq!(fs::read_dir(place.at("cache").join("key-blocks")).unwrap().count(), 0);
+    }
+    let (status, out, _) = prepare(&place, &key, &["--json"]);
+    assert!(status == Some(0) && out.contains("\"checked\":false"), "{out}");
+    assert_eq!(fs::read_dir(place.at("cache").join("key-blocks")).unwrap().count(), 1);
+    // No cache folder at all.
+    fs::remove_dir_all(place.at("cache")).unwrap();
+    fs::write(place.at("cache"), "in the way").unwrap();
+    let (status, _, err) = prepare(&place, &key, &[]);
+    assert!(status == Some(2) && err.contains("the key is good, but") && err.contains("cannot remember"), "{err}");
+    let (status, err) = place.prove(&place.at("membership.zkey"), &[]);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+}
+
+/// Two processes use a key for the first time at once, beside others that forget all the while: each proof is made.
+#[test]
+fn processes_share_the_cache() {
+    let place = Place::new();
+    let key = large_key(&place);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    let (status, _, err) = prepare(&place, &key, &["--json"]);
+                    assert!(status == Some(0) || err.contains("the key is good, but"), "{err}");
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..20 {
+                let mut clear = tandem();
+                let output =
+                    clear.env("TANDEM_CACHE_DIR", place.at("cache")).args(["cache", "clear"]).output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            }
+        });
+    });
+    assert_eq!(prepare(&place, &key, &["--json"]).0, Some(0));
+    assert_eq!(fs::read_dir(place.at("cache").join("key-blocks")).unwrap().count(), 1);
+}
+
 #[test]
 fn the_cache_is_listed_and_cleared() {
     let place = Place::new();
@@ -214,7 +324,10 @@ fn the_cache_is_listed_and_cleared() {
     };
     let hash = place.marker(now, &good()).file_name().unwrap().to_str().unwrap().to_string();
     let listed = cache(&[], 0);
-    assert!(listed.contains("cache: 1 checked key, 0 B") && listed.contains(&format!("{hash}  used within the hour")));
+    assert!(
+        listed.contains("cache: 1 checked key, 0 block lists, 0 B")
+            && listed.contains(&format!("{hash}  used within the hour"))
+    );
     let json: serde_json::Value = serde_json::from_str(&cache(&["list", "--json"], 0)).unwrap();
     assert_eq!((&json["checked_keys"][0]["hash"], &json["bytes"]), (&hash.into(), &0.into()));
     assert!(json["checked_keys"][0]["used_at"].as_u64() > Some(1_700_000_000) && json["cleared"] == false);

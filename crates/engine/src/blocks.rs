@@ -3,15 +3,19 @@
 //! The first reading hashes every block. Whatever is read later is held against these hashes before anybody gets it, so that all that is used
 //! of the file is what its content's hash stands for, though no copy of it is kept. The hashes are nodes of BLAKE3's tree, and their root is the
 //! hash of the whole file ([`Content`]).
+//!
+//! The hashes are kept between runs ([`crate::cache::lists`]). Where their root is a content whose points have been checked, there is no first
+//! reading: each block is read once, when it is used. A file that is another by then is found out by its first block that differs.
 
-use crate::cache::{Content, CHECK};
+use crate::cache::{lists, Content, CHECK};
 use crate::{Error, Result};
 use blake3::hazmat::{
     hash_derive_key_context, merge_subtrees_non_root, merge_subtrees_root, ChainingValue, ContextKey, HasherExt, Mode,
 };
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tandem_formats::container::Input;
 use tandem_formats::{FormatError, RegularFile};
 use tandem_ops::Outside;
@@ -28,10 +32,32 @@ pub(crate) struct Blocks {
     file: RegularFile,
     len: usize,
     tree: Tree,
-    hashes: Vec<ChainingValue>,
+    hashes: Arc<[ChainingValue]>,
     content: Content,
+    /// Whether the hashes are of an earlier reading.
+    is_recalled: bool,
+    /// Whether anything was found that is not what the hashes say.
+    differs: Arc<AtomicBool>,
     /// The block that was looked at last: heads of sections lie side by side.
     last: Mutex<Option<(usize, Vec<u8>)>>,
+}
+
+/// Blocks of a file at least for a list of hashes to be kept of it: one is read in no time, and its hash is no node of the tree.
+const LISTED: usize = 2;
+
+/// What a file held, by the hashes of its blocks.
+#[derive(Clone)]
+pub(crate) struct Known {
+    len: u64,
+    hashes: Arc<[ChainingValue]>,
+    content: Content,
+}
+
+impl Known {
+    /// The file, each block of which must be what it was; `None` for one of another length.
+    pub(crate) fn of(&self, file: RegularFile) -> Option<Blocks> {
+        (file.len() == self.len).then(|| Blocks::new(file, self.hashes.clone(), self.content, true))
+    }
 }
 
 /// How blocks are hashed.
@@ -98,7 +124,41 @@ impl Blocks {
             (hashes, content)
         };
         file.unchanged()?;
-        Ok(Self { file, len, tree, hashes, content, last: Mutex::default() })
+        Ok(Self::new(file, hashes.into(), content, false))
+    }
+
+    fn new(file: RegularFile, hashes: Arc<[ChainingValue]>, content: Content, is_recalled: bool) -> Self {
+        let (len, tree) = (file.len() as usize, Tree::new());
+        Self { file, len, tree, hashes, content, is_recalled, differs: Arc::default(), last: Mutex::default() }
+    }
+
+    /// A file that was read before, by the hashes of then, if these are of a content whose points have been checked. Nothing of it is read now.
+    pub(crate) fn recalled(file: &RegularFile) -> Option<Known> {
+        let blocks = usize::try_from(file.len()).ok()?.div_ceil(BLOCK);
+        if blocks < LISTED || file.expect_room().is_err() {
+            return None;
+        }
+        let hashes = lists::find(file.metadata(), blocks)?;
+        // The list vouches for itself: no other has this root.
+        let content = Content::from_hash(Tree::new().root(&hashes));
+        content.is_known().then(|| Known { len: file.len(), hashes: hashes.into(), content })
+    }
+
+    /// What the file held when its blocks were hashed.
+    pub(crate) fn known(&self) -> Known {
+        Known { len: self.len as u64, hashes: self.hashes.clone(), content: self.content }
+    }
+
+    /// Keeps the hashes for later runs. Where that fails, the next one reads the file twice.
+    pub(crate) fn remember(&self) {
+        if !self.is_recalled && self.hashes.len() >= LISTED {
+            lists::keep(self.file.metadata(), &self.hashes);
+        }
+    }
+
+    /// Whether something was found that is not what the hashes say, now or later.
+    pub(crate) fn differs(&self) -> Arc<AtomicBool> {
+        self.differs.clone()
     }
 
     /// What the file holds.
@@ -113,11 +173,12 @@ impl Blocks {
 
     /// Fills `into`, which has the length of a block.
     fn block(&self, index: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
-        self.file.read_at(into, (index * BLOCK) as u64)?;
-        if self.tree.block(index, into) != self.hashes[index] {
-            return Err(self.file.changed());
-        }
-        Ok(())
+        let read = self.file.read_at(into, (index * BLOCK) as u64);
+        let compared = read.and_then(|()| match self.tree.block(index, into) == self.hashes[index] {
+            true => Ok(()),
+            false => Err(self.file.changed()),
+        });
+        compared.inspect_err(|_| self.differs.store(true, Ordering::Relaxed))
     }
 
     /// Fills `into` with the bytes from `at` on.

@@ -1,12 +1,16 @@
-//! What is remembered between runs: the contents of keys whose points have been checked.
+//! What is remembered between runs: the contents of keys whose points have been checked, and the hashes of their files' blocks.
 //!
-//! One empty file for each, `<folder>/checked-keys/<hash>`. Nothing breaks without it; a key is then checked again. Who can write
+//! One empty file for each content, `<folder>/checked-keys/<hash>`. Nothing breaks without it; a key is then checked again. Who can write
 //! there can have a bad key taken for a good one, so only a folder and files count that belong to this user and that nobody else
-//! can write to. A folder of another user's is neither read nor written.
+//! can write to. A folder of another user's is neither read nor written. The hashes of blocks are in [`lists`],
+//! recordings of circuits' runs in [`recordings`].
 
 mod contents;
+pub(crate) mod lists;
+mod recordings;
 
 pub use contents::{clear, list, Contents, Remembered};
+pub use recordings::{keep_recording, recording};
 
 use nix::fcntl::{open, openat, AtFlags, OFlag};
 use nix::sys::stat::{fchmod, fstat, fstatat, FileStat, Mode, SFlag};
@@ -69,22 +73,26 @@ impl Content {
     }
 
     fn remember_in(self, folder: &Path) -> std::io::Result<()> {
-        let checked = folder.join(CHECKED);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&checked)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         // Only ever a new file: what is there already, a link for one, is left as it is.
-        let checked = open_own(&checked)?;
+        let checked = make_own(&folder.join(CHECKED))?;
         openat(&checked, self.name().as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        contents::forget_oldest(checked, contents::MOST)
+        contents::forget_oldest(checked)
     }
 
-    fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         self.0.to_hex().to_string()
     }
 }
 
 /// The folder of one empty file for each key.
 const CHECKED: &str = "checked-keys";
+
+/// Opens such a folder, made where there is none.
+fn make_own(path: &Path) -> std::io::Result<OwnedFd> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    open_own(path)
+}
 
 /// Opens a folder of this user's that nobody else can write to; one that others could read becomes private.
 fn open_own(path: &Path) -> std::io::Result<OwnedFd> {

@@ -31,7 +31,7 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
 /// [`Error::BadInput`] that names the place in them.
 pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
     tandem_ops::threads::ready()?;
-    let name = Path::new(key::UNNAMED);
+    let name = Path::new(crate::source::UNNAMED);
     let (protocol, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
     with_curve!(curve, C => export_as::<C>(protocol, zkey, name))
 }

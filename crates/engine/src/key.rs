@@ -4,6 +4,7 @@ use crate::blocks::Blocks;
 use crate::cache::Content;
 use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
+use crate::source::{Held, Source, UNNAMED};
 use crate::system::{Fflonk, Groth16, Plonk, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, Fallback, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
@@ -29,6 +30,7 @@ pub struct Key {
 }
 
 /// Where an engine's keys are loaded, and what they may fall back to.
+#[derive(Clone)]
 pub(crate) struct KeyLoader {
     pub(crate) team: Arc<dyn DynProver>,
     /// The CPU, where it is not the team itself.
@@ -65,96 +67,17 @@ struct CurveKey<C: Curve, S: System<C>> {
     wrong_proofs: Arc<AtomicU64>,
 }
 
-/// What a key is read from.
-pub(crate) enum Source<C: Curve> {
-    /// Its file, by the content that was loaded. The bytes are not kept.
-    File {
-        path: PathBuf,
-        content: Content,
-    },
-    /// The bytes of a file.
-    Bytes(Arc<[u8]>),
-    Memory(Arc<OwnedKey<C>>),
-}
-
-impl<C: Curve> Source<C> {
-    /// Calls `work` with the key as it lies; a file is read again.
-    pub(crate) fn with<S: System<C>, T>(&self, work: impl FnOnce(&S::View<'_>) -> Result<T>) -> Result<T> {
-        match self {
-            Source::Memory(key) => S::with_owned(key, work),
-            Source::Bytes(bytes) => S::with_view(Bytes::Memory(bytes), Path::new(UNNAMED), work),
-            Source::File { path, content } => {
-                let held = Held::of(S::PROTOCOL, RegularFile::open(path)?, || false)?;
-                if held.bytes().content() != *content {
-                    let path = path.display();
-                    return Err(Error::input(format!("{path}: the key changed since it was loaded; load it again")));
-                }
-                S::with_view(held.bytes(), path, work)
-            }
-        }
-    }
-}
-
-/// The bytes of a key's file.
-#[derive(Clone, Copy)]
-pub(crate) enum Bytes<'a> {
-    Memory(&'a [u8]),
-    /// Where they are, to be read when they are needed.
-    File(&'a Blocks),
-}
-
-impl<'a> Bytes<'a> {
-    pub(crate) fn content(self) -> Content {
-        match self {
-            Bytes::Memory(bytes) => Content::of(bytes),
-            Bytes::File(blocks) => blocks.content(),
-        }
-    }
-
-    fn len(self) -> usize {
-        match self {
-            Bytes::Memory(bytes) => bytes.len(),
-            Bytes::File(blocks) => blocks.bytes(),
-        }
-    }
-
-    /// Those of a key that is read whole.
-    pub(crate) fn in_memory(self) -> Result<&'a [u8]> {
-        match self {
-            Bytes::Memory(bytes) => Ok(bytes),
-            Bytes::File(_) => Err(Error::Internal("a key of this proof system is read whole".into())),
-        }
-    }
-}
-
-/// What holds them.
-enum Held {
-    Given(Arc<[u8]>),
-    Whole(FileBytes),
-    Blocks(Box<Blocks>),
-}
-
-impl Held {
-    /// A Groth16 key stays in its file; others are read whole.
-    fn of(protocol: Protocol, file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
-        Ok(match protocol {
-            Protocol::Groth16 => Held::Blocks(Box::new(Blocks::read(file, cancelled)?)),
-            Protocol::Plonk | Protocol::Fflonk => Held::Whole(file.read()?),
-        })
-    }
-
-    fn bytes(&self) -> Bytes<'_> {
-        match self {
-            Held::Given(bytes) => Bytes::Memory(bytes),
-            Held::Whole(bytes) => Bytes::Memory(bytes),
-            Held::Blocks(blocks) => Bytes::File(blocks),
-        }
-    }
-}
-
 /// One stage of the host, from `started` to now.
 pub(crate) fn stage(name: &'static str, started: Instant) -> Stage {
     Stage { name, lane: None, begun: Some(started), seconds: started.elapsed().as_secs_f64() }
+}
+
+/// A key that is asked for.
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) check: KeyCheck,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) started: Instant,
 }
 
 /// Opens a key file, checks its points and loads it to where `loader` then says.
@@ -162,25 +85,55 @@ pub(crate) fn open(
     path: &Path,
     check: KeyCheck,
     progress: &dyn Progress,
-    loader: impl FnOnce() -> Result<KeyLoader>,
+    loader: impl Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
     tandem_ops::threads::ready()?;
-    let started = Instant::now();
+    let asked = Asked { path, check, progress, started: Instant::now() };
     progress.start("open key", 0);
     let (protocol, curve, file) = look(path)?;
-    let held = Held::of(protocol, file, || progress.cancelled())?;
-    if protocol == Protocol::Fflonk {
-        let of_content = |content| Source::File { path: path.into(), content };
-        return open_on::<Bn254, Fflonk>(loader, (held, path), of_content, check, progress, started);
+    let may_recall = protocol == Protocol::Groth16 && check == KeyCheck::Once;
+    if let Some(known) = Blocks::recalled(&file).filter(|_| may_recall) {
+        let blocks = known.of(file).map(Box::new).ok_or_else(|| Error::Internal("a file has two lengths".into()))?;
+        let differs = blocks.differs();
+        match open_held(protocol, curve, Held::Blocks(blocks), &asked, &loader) {
+            // Another file than the one that is remembered, whatever it looked like: it is read as if it were new.
+            Err(_) if differs.load(Ordering::Relaxed) => progress.start("open key", 0),
+            done => return done,
+        }
+        return open_new(look(path)?, &asked, &loader);
     }
-    with_curve!(curve, C => {
-        let of_content = |content| Source::File { path: path.into(), content };
-        open_as::<C>(protocol, loader, (held, path), of_content, check, progress, started)
+    open_new((protocol, curve, file), &asked, &loader)
+}
+
+/// Opens a key file of which nothing is known but whether its content has been checked.
+fn open_new(
+    (protocol, curve, file): (Protocol, CurveId, RegularFile),
+    asked: &Asked<'_>,
+    loader: &dyn Fn() -> Result<KeyLoader>,
+) -> Result<Key> {
+    let held = Held::of(protocol, file, || asked.progress.cancelled())?;
+    open_held(protocol, curve, held, asked, loader)
+}
+
+/// [`open_on`] of the curve and the proof system that the key is for.
+fn open_held(
+    protocol: Protocol,
+    curve: CurveId,
+    held: Held,
+    asked: &Asked<'_>,
+    loader: &dyn Fn() -> Result<KeyLoader>,
+) -> Result<Key> {
+    if protocol == Protocol::Fflonk {
+        return open_on::<Bn254, Fflonk>(held, asked, loader);
+    }
+    with_curve!(curve, C => match protocol {
+        Protocol::Plonk => open_on::<C, Plonk>(held, asked, loader),
+        Protocol::Groth16 | Protocol::Fflonk => open_on::<C, Groth16>(held, asked, loader),
     })
 }
 
-/// Opens, checks and loads a `.zkey`, as [`crate::Engine::load_key`]. The engine is asked for when the key is in memory and good, so that
-/// the device may be opened meanwhile.
+/// Opens, checks and loads a `.zkey`, as [`crate::Engine::load_key`]. The engine is asked for when the key has been read, so that the
+/// device may be opened meanwhile, and again where the file turns out to be another than the one that is remembered.
 ///
 /// # Errors
 /// As [`crate::Engine::load_key`]; those of `engine`.
@@ -188,13 +141,13 @@ pub fn load_key_on<'e>(
     path: &Path,
     check: KeyCheck,
     progress: &dyn Progress,
-    engine: impl FnOnce() -> Result<&'e crate::Engine>,
+    engine: impl Fn() -> Result<&'e crate::Engine>,
 ) -> Result<Key> {
     open(path, check, progress, || engine().map(crate::Engine::loader))
 }
 
 /// What a key file is: by its header, before more of it is read.
-fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
+pub(crate) fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
     let protocol = Protocol::of_file(path)?;
     let (curve, file) = match protocol {
         Protocol::Groth16 => {
@@ -242,75 +195,67 @@ pub(crate) fn device_bytes(bytes: &[u8]) -> std::result::Result<u64, FormatError
     })
 }
 
-/// What messages call a key without a file.
-pub(crate) const UNNAMED: &str = "the key";
-
 /// Opens a key from the bytes of its file.
 pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, progress: &dyn Progress) -> Result<Key> {
     tandem_ops::threads::ready()?;
-    let (started, path) = (Instant::now(), Path::new(UNNAMED));
+    let asked = Asked { path: Path::new(UNNAMED), check, progress, started: Instant::now() };
     progress.start("open key", 0);
-    let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(path))?;
-    if protocol == Protocol::Fflonk {
-        let source = |_| Source::Bytes(bytes.clone());
-        let held = Held::Given(bytes.clone());
-        return open_on::<Bn254, Fflonk>(|| Ok(loader), (held, path), source, check, progress, started);
-    }
-    with_curve!(curve, C => {
-        let source = |_| Source::Bytes(bytes.clone());
-        let held = Held::Given(bytes.clone());
-        open_as::<C>(protocol, || Ok(loader), (held, path), source, check, progress, started)
-    })
-}
-
-/// [`open_on`] of the proof system that the key is for.
-fn open_as<C: AnyCurve>(
-    protocol: Protocol,
-    loader: impl FnOnce() -> Result<KeyLoader>,
-    file: (Held, &Path),
-    source: impl FnOnce(Content) -> Source<C>,
-    check: KeyCheck,
-    progress: &dyn Progress,
-    started: Instant,
-) -> Result<Key> {
-    match protocol {
-        Protocol::Groth16 => open_on::<C, Groth16>(loader, file, source, check, progress, started),
-        Protocol::Plonk => open_on::<C, Plonk>(loader, file, source, check, progress, started),
-        // Its callers know of its one curve.
-        Protocol::Fflonk => Err(Error::Internal("an FFLONK key over another curve".into())),
-    }
+    let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(asked.path))?;
+    open_held(protocol, curve, Held::Given(bytes), &asked, &|| Ok(loader.clone()))
 }
 
 fn open_on<C: AnyCurve, S: System<C>>(
-    loader: impl FnOnce() -> Result<KeyLoader>,
-    (held, path): (Held, &Path),
-    source: impl FnOnce(Content) -> Source<C>,
-    check: KeyCheck,
-    progress: &dyn Progress,
-    started: Instant,
+    held: Held,
+    asked: &Asked<'_>,
+    loader: &dyn Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
+    let &Asked { path, progress, started, .. } = asked;
     let mut stages = Vec::new();
     let (loaded, loader, content) = S::with_view(held.bytes(), path, |view| {
         stages.push(stage("open key", started));
-        let started = Instant::now();
-        progress.start("hash key", 0);
-        let content = held.bytes().content();
-        let is_asked = check == KeyCheck::Always || !content.is_known();
-        let hashed = stage("check key", started);
-        // Points are checked on the device: where it is still being opened, this waits for it, and the stage does not count that.
-        let loader = loader()?;
-        let started = Instant::now();
-        if is_asked {
-            S::check(C::team(&*loader.team), view, progress).map_err(|e| Error::prover(e, path))?;
-            content.remember();
-        }
-        stages.push(Stage { seconds: hashed.seconds + started.elapsed().as_secs_f64(), ..hashed });
+        let Checked { loader, content, stage, .. } = checked::<C, S>(&held, view, asked, loader)?;
+        stages.push(stage);
         Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader, content))
     })?;
-    let file_bytes = held.bytes().len() as u64;
+    let (source, file_bytes) = (held.source(path, content), held.bytes().len() as u64);
     drop(held);
     stages.push(loaded.stage.clone());
-    loaded.key(&loader, source(content), stages, file_bytes)
+    loaded.key(&loader, source, stages, file_bytes)
+}
+
+/// A key whose points are good, and what checked them.
+pub(crate) struct Checked {
+    loader: KeyLoader,
+    pub(crate) content: Content,
+    /// Whether they were checked now.
+    pub(crate) is_new: bool,
+    pub(crate) stage: Stage,
+}
+
+/// Checks the points of a key unless they are known to be good, and remembers that they are.
+pub(crate) fn checked<C: AnyCurve, S: System<C>>(
+    held: &Held,
+    view: &S::View<'_>,
+    asked: &Asked<'_>,
+    loader: &dyn Fn() -> Result<KeyLoader>,
+) -> Result<Checked> {
+    let started = Instant::now();
+    asked.progress.start("hash key", 0);
+    let content = held.bytes().content();
+    let is_new = asked.check == KeyCheck::Always || !content.is_known();
+    let hashed = stage("check key", started);
+    // Points are checked on the device: where it is still being opened, this waits for it, and the stage does not count that.
+    let loader = loader()?;
+    let started = Instant::now();
+    if is_new {
+        S::check(C::team(&*loader.team), view, asked.progress).map_err(|e| Error::prover(e, asked.path))?;
+        content.remember();
+    }
+    if let Held::Blocks(blocks) = held {
+        blocks.remember();
+    }
+    let stage = Stage { seconds: hashed.seconds + started.elapsed().as_secs_f64(), ..hashed };
+    Ok(Checked { loader, content, is_new, stage })
 }
 
 /// Loads a key that was just made.

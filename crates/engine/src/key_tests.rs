@@ -1,6 +1,7 @@
 //! Which keys are loaded, when they are checked, and what becomes of one whose file changes.
 
 use super::*;
+use crate::cache::lists;
 use crate::{setup, DeviceChoice, Engine, Schedule, SetupOptions, Silent, Synthetic};
 use ark_ec::short_weierstrass::Affine;
 use ark_ec::CurveGroup;
@@ -141,6 +142,102 @@ fn what_is_remembered_does_not_stand_before_a_check_that_is_asked_for() {
     assert!(load(&files, KeyCheck::Always).unwrap_err().contains("(7) is not in the subgroup"));
 }
 
+fn is_known(files: &Files) -> bool {
+    Content::of(&fs::read(files.at("zkey")).unwrap()).is_known()
+}
+
+/// Gives the list of one state of the key's file to another, as if the two could not be told apart.
+fn pass_on(before: &fs::Metadata, files: &Files) {
+    let lists = crate::cache::folder().unwrap().join("key-blocks");
+    let [from, to] = [before, &fs::metadata(files.at("zkey")).unwrap()].map(|file| lists.join(lists::name_of(file)));
+    fs::rename(from, to).unwrap();
+}
+
+/// Where the list of the file as it is now would be.
+fn list(files: &Files) -> PathBuf {
+    let name = lists::name_of(&fs::metadata(files.at("zkey")).unwrap());
+    crate::cache::folder().unwrap().join("key-blocks").join(name)
+}
+
+/// Forgets the blocks of the file as it is now.
+fn forget_list(files: &Files) {
+    _ = fs::remove_file(list(files));
+}
+
+/// A key of several blocks is read as a whole once. By its list of blocks it is another key for nobody: where the file is another, whatever
+/// it looks like, it is read as a whole again.
+#[test]
+fn a_key_that_was_read_before_is_read_once() {
+    let files = Files::of_size("read once", 13);
+    let good = fs::read(files.at("zkey")).unwrap();
+    assert!(good.len() > 3 << 20);
+    assert!(!is_known(&files) && load(&files, KeyCheck::Once) == Ok(true));
+    let is_recalled = || Blocks::recalled(&RegularFile::open(files.at("zkey")).unwrap()).is_some();
+    assert!(is_recalled() && load(&files, KeyCheck::Once) == Ok(false));
+    // A check that is asked for is made.
+    assert_eq!(load(&files, KeyCheck::Always), Ok(true));
+    let all = Container::parse(&good, FileKind::Zkey).unwrap().sections;
+    let middle = |id| all.iter().find(|s| s.id == id).map(|s| s.offset + s.len / 2).unwrap();
+    let mut others = Vec::new();
+    // Sections of the matrices and of points, and the header: bytes of alpha.
+    for at in [middle(4), middle(5), middle(6), middle(7), middle(8), middle(9), middle(2)] {
+        let mut other = good.clone();
+        other[at] ^= 1;
+        others.push(other);
+    }
+    // Two blocks in each other's place.
+    let mut swapped = good.clone();
+    let (first, second) = swapped[1 << 20..3 << 20].split_at_mut(1 << 20);
+    first.swap_with_slice(second);
+    others.push(swapped);
+    for other in others {
+        let before = fs::metadata(files.at("zkey")).unwrap();
+        fs::write(files.at("zkey"), &other).unwrap();
+        assert!(!is_recalled());
+        pass_on(&before, &files);
+        assert!(is_recalled());
+        // As if the file had never been seen: it is checked. A value of a matrix may be any.
+        let found = load(&files, KeyCheck::Once);
+        let engine = Engine::open(&DeviceChoice::Cpu).unwrap();
+        let expected = engine.load_key_bytes(other.as_slice(), KeyCheck::Once, &Silent).map(|_| true);
+        assert_eq!(found, expected.map_err(|e| e.to_string().replace(UNNAMED, files.at("zkey").to_str().unwrap())));
+        assert!(Content::of(&other).is_known() == found.is_ok());
+        let before = fs::metadata(files.at("zkey")).unwrap();
+        fs::write(files.at("zkey"), &good).unwrap();
+        pass_on(&before, &files);
+        assert!(is_recalled() && load(&files, KeyCheck::Once) == Ok(false));
+    }
+    // Another good key under this name: it is checked as a new one.
+    let other = Files::of_size("another of them", 13);
+    let before = fs::metadata(files.at("zkey")).unwrap();
+    fs::copy(other.at("zkey"), files.at("zkey")).unwrap();
+    pass_on(&before, &files);
+    assert!(is_recalled() && load(&files, KeyCheck::Once) == Ok(true));
+    assert!(load(&files, KeyCheck::Once) == Ok(false) && is_recalled());
+}
+
+/// A list says nothing of a key that is not remembered as checked, and one that is damaged is of no such key.
+#[test]
+fn a_list_counts_for_a_checked_key_alone() {
+    let files = Files::of_size("counts", 11);
+    assert_eq!(load(&files, KeyCheck::Once), Ok(true));
+    let file = || RegularFile::open(files.at("zkey")).unwrap();
+    let list = list(&files);
+    let good = fs::read(&list).unwrap();
+    for at in [16, good.len() / 2, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&list, &bad).unwrap();
+        assert!(Blocks::recalled(&file()).is_none());
+        assert_eq!(load(&files, KeyCheck::Once), Ok(false));
+        assert!(fs::read(&list).unwrap() == good && Blocks::recalled(&file()).is_some());
+    }
+    let content = Content::of(&fs::read(files.at("zkey")).unwrap());
+    fs::remove_file(crate::cache::folder().unwrap().join("checked-keys").join(content.name())).unwrap();
+    assert!(Blocks::recalled(&file()).is_none());
+    assert_eq!(load(&files, KeyCheck::Once), Ok(true));
+}
+
 /// A key that changes after it was read first and before it is on the device: nothing is made of what it is then, no check of it is remembered,
 /// and no other device is tried. One block, and several.
 #[test]
@@ -177,6 +274,7 @@ fn a_key_that_changes_while_it_is_loaded() {
                 changes.push(Box::new(move || zkey.set_len(len as u64).unwrap()));
             }
             for change in &changes {
+                forget_list(&files);
                 // The points are still to be checked with the first engine, and have been with the others.
                 let error = load(&|| change()).err().unwrap();
                 let text = error.to_string();
@@ -184,6 +282,15 @@ fn a_key_that_changes_while_it_is_loaded() {
                 assert!(text.ends_with(expected) && text.matches("zkey: ").count() == 1, "{number}: {text}");
                 assert_eq!((error.exit_status(), Content::of(&good).is_known()), (2, number > 0));
                 fs::write(files.at("zkey"), &good).unwrap();
+                if number > 0 {
+                    // Where it was not read as a whole it is now, and is refused for what it holds.
+                    load(&|| ()).unwrap();
+                    let error = load(&|| change()).err().unwrap();
+                    let text = error.to_string();
+                    assert!(text.matches("zkey: ").count() == 1 && error.exit_status() == 2, "{number}: {text}");
+                    assert!(!is_known(&files));
+                    fs::write(files.at("zkey"), &good).unwrap();
+                }
             }
             // Nothing is left of it.
             let key = load(&|| ()).unwrap();

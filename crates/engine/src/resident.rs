@@ -1,7 +1,8 @@
 //! A key on the engine's device, and how it comes back there after the device failed.
 
-use crate::key::{device_name, Attempt, KeyLoader, Source};
+use crate::key::{device_name, Attempt, KeyLoader};
 use crate::recover::{sleep, Away, Next, Tried};
+use crate::source::Source;
 use crate::system::System;
 use crate::team::{AnyCurve, DynProver, Order, Resident, Uploaded};
 use crate::{Error, Progress, Result};

@@ -3,7 +3,8 @@
 mod cache;
 
 use crate::cache::Content;
-use crate::key::{device_bytes, UNNAMED};
+use crate::key::device_bytes;
+use crate::source::UNNAMED;
 use crate::{key_info, Engine, Error, Key, KeyCheck, Progress, Result};
 use cache::{Cache, Refused};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The proof systems, as far as keys of all of them are opened, checked, loaded and proved with in one way.
 
 use crate::blocks::Blocks;
-use crate::key::{Bytes, UNNAMED};
+use crate::source::{Bytes, UNNAMED};
 use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
 use std::ops::Range;

@@ -54,6 +54,11 @@ impl RegularFile {
         &self.file
     }
 
+    /// What the system said of it when it was opened.
+    pub fn metadata(&self) -> &Metadata {
+        &self.before
+    }
+
     /// Its length in bytes when it was opened.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {

@@ -5,8 +5,9 @@
 //! last input value is set.
 
 use crate::inputs::{Inputs, Shape};
-use crate::machine::{failed, not_circom, too_large, Machine, ASSERTION, LIMBS_MAX, STACK_BYTES};
+use crate::machine::{failed, not_circom, too_large, Machine, Mode, ASSERTION, LIMBS_MAX, STACK_BYTES};
 use crate::number::Modulus;
+use crate::recording::Line;
 use crate::values::Values;
 use crate::{list, Caller, Error, Limits, Result};
 use wasmi::TypedFunc;
@@ -56,26 +57,68 @@ impl std::fmt::Debug for Witness {
 
 /// Runs a circuit's module, see [`crate::calculate`].
 pub(crate) fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
-    run(wasm, true, json, limits, caller)
+    run(wasm, Mode::Native, json, limits, caller, |_, _, _| ())
 }
 
 /// [`crate::calculate`] of a module without the host's field functions: everything is done by the module's own code. For comparisons.
 #[doc(hidden)]
 pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
-    run(wasm, false, json, limits, caller)
+    run(wasm, Mode::Own, json, limits, caller, |_, _, _| ())
 }
 
-fn run(wasm: &[u8], is_native: bool, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+/// [`calculate`], and the steps that it took.
+pub(crate) fn watched(
+    wasm: &[u8],
+    json: Zeroizing<Vec<u8>>,
+    limits: Limits,
+    caller: &dyn Caller,
+    taken: impl FnOnce(u64) + Send,
+) -> Result<Witness> {
+    run(wasm, Mode::Native, json, limits, caller, |circuit, _, _| taken(circuit.machine.taken()))
+}
+
+/// [`calculate`], and the recording of the run for `keep`, or why there is none.
+pub(crate) fn record(
+    wasm: &[u8],
+    json: Zeroizing<Vec<u8>>,
+    limits: Limits,
+    caller: &dyn Caller,
+    keep: impl FnOnce(Result<Recorded, &'static str>) + Send,
+) -> Result<Witness> {
+    run(wasm, Mode::Recorded, json, limits, caller, |circuit, signals, witness| {
+        keep(circuit.machine.recorded().map(|line| Recorded { line, signals, witness }));
+    })
+}
+
+/// A run that could be recorded.
+pub(crate) struct Recorded<'a> {
+    pub(crate) line: Line,
+    /// Names and numbers of values of the inputs, in the order in which they were set.
+    pub(crate) signals: Vec<(String, u32)>,
+    pub(crate) witness: &'a Witness,
+}
+
+fn run(
+    wasm: &[u8],
+    mode: Mode,
+    json: Zeroizing<Vec<u8>>,
+    limits: Limits,
+    caller: &dyn Caller,
+    after: impl FnOnce(&mut Circuit, Vec<(String, u32)>, &Witness) + Send,
+) -> Result<Witness> {
     // A stack of known size (see `machine`), which also goes back to the system with all that was on it.
     let thread = std::thread::Builder::new().name("circuit".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let work = || {
-            let mut circuit = Circuit::load(wasm, is_native, limits, caller)?;
+            let mut circuit = Circuit::load(wasm, mode, limits, caller)?;
             let inputs = Inputs::read(&json, &mut circuit)?;
             drop(json);
             circuit.set_all(&inputs)?;
+            let signals = inputs.signals().map(|(name, values)| (name.to_string(), values.len() as u32)).collect();
             drop(inputs);
-            circuit.witness()
+            let witness = circuit.witness()?;
+            after(&mut circuit, signals, &witness);
+            Ok(witness)
         };
         let running = thread.spawn_scoped(scope, work);
         let running = running.map_err(|e| Error::System(format!("cannot start a thread for the circuit: {e}")))?;
@@ -96,8 +139,8 @@ struct Circuit<'a> {
 }
 
 impl<'a> Circuit<'a> {
-    fn load(wasm: &[u8], is_native: bool, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
-        let mut machine = Machine::load(wasm, is_native, limits, caller)?;
+    fn load(wasm: &[u8], mode: Mode, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
+        let mut machine = Machine::load(wasm, mode, limits, caller)?;
         // Without `getVersion` it is a module of circom 1, or none at all.
         match machine.call::<(), i32>("getVersion", ())? {
             2 => {}
@@ -133,7 +176,12 @@ impl<'a> Circuit<'a> {
         if let Some(needed) = self.inputs.filter(|&needed| inputs.len() < needed) {
             return Err(self.missing(inputs, needed - inputs.len())?);
         }
-        inputs.signals().try_for_each(|(name, values)| self.set(name, values))
+        let mut first = 0;
+        inputs.signals().try_for_each(|(name, values)| {
+            self.set(name, values, first)?;
+            first += values.len();
+            Ok(())
+        })
     }
 
     /// The error of inputs that lack `count` values.
@@ -166,13 +214,15 @@ impl<'a> Circuit<'a> {
         Ok(found)
     }
 
-    fn set(&mut self, name: &str, values: &Values) -> Result<()> {
+    /// Sets a signal, whose first value has the number `first` among all inputs.
+    fn set(&mut self, name: &str, values: &Values, first: usize) -> Result<()> {
         let (high, low) = fnv1a(name);
         let set_input: TypedFunc<(i32, i32, i32), ()> = self.machine.export("setInputSignal")?;
         values.try_for_each(self.limbs, |i, value| {
             for (j, &limb) in value.iter().enumerate() {
                 self.machine.invoke(self.write_shared, (j as i32, limb as i32))?;
             }
+            self.machine.tell_input((first + i) as u32);
             self.machine.invoke(set_input, (high, low, i as i32)).map_err(|error| match error {
                 // Which input was set last says nothing about a failed assertion, much about the others.
                 Error::Inputs(why) if !why.starts_with(ASSERTION) => Error::inputs(format!("signal {name}: {why}")),
@@ -201,6 +251,7 @@ impl<'a> Circuit<'a> {
         for i in 0..count {
             self.machine.invoke(get, i as i32)?;
             self.machine.read_shared(self.read_shared, element)?;
+            self.machine.tell_wire();
             if !self.modulus.is_above(element) {
                 return Err(failed(&format!("witness value {i} is not below the field's modulus")));
             }

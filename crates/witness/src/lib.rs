@@ -8,14 +8,17 @@ mod budget;
 mod calculator;
 mod graph;
 mod inputs;
+mod kept;
 mod machine;
 mod native;
 mod number;
+mod recording;
 mod values;
 
 #[doc(hidden)]
 pub use calculator::interpret;
 pub use calculator::Witness;
+pub use kept::{calculate_kept, Record, Recordings, Used};
 
 use std::time::Duration;
 use zeroize::Zeroizing;

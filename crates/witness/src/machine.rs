@@ -9,9 +9,14 @@
 //! call goes on after it.
 
 use crate::budget::Budget;
-use crate::native::{recognise, Field, Function, Native, IMPORT_MODULE};
+use crate::native::{observe, recognise, Field, Function, Import, Native, IMPORT_MODULE};
+use crate::recording::{Recorder, Refused};
 use crate::{list, one_line, Caller, Error, Limit, Limits, Result};
+use observed::{link_hook, observed};
 use std::time::Instant;
+
+mod observed;
+
 use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
 use wasmi::{
     AsContextMut, Config, CustomFuelCosts, Engine, ExternType, FuncType, Instance, Linker, Memory, Module,
@@ -66,6 +71,21 @@ struct Host {
     lines: usize,
     /// Where an assertion failed, innermost template first.
     trace: Vec<String>,
+    /// Writes down what the module does, until it does what cannot be recorded.
+    recorder: Option<Result<Box<Recorder>, Refused>>,
+    /// Its steps that have been counted.
+    recorded: usize,
+}
+
+/// How a module's field functions are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// By its own code.
+    Own,
+    /// By the host, where they are circom's.
+    Native,
+    /// The same, and the run is recorded if it can be.
+    Recorded,
 }
 
 /// A module that runs.
@@ -86,8 +106,7 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// `is_native`: whether circom's field functions are done by the host.
-    pub(crate) fn load(wasm: &[u8], is_native: bool, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
+    pub(crate) fn load(wasm: &[u8], mode: Mode, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
         if !wasm.starts_with(b"\0asm") {
             return Err(not_circom("it does not begin with the WebAssembly magic number"));
         }
@@ -97,7 +116,9 @@ impl<'a> Machine<'a> {
         if !budget.take(code) {
             return Err(too_large(limits, "the circuit's program"));
         }
-        let native = if is_native { recognise(wasm) } else { None };
+        let observed = if mode == Mode::Recorded { observe(wasm) } else { None };
+        let watched = observed.as_ref().map(|native| native.field);
+        let native = observed.or_else(|| if mode == Mode::Own { None } else { recognise(wasm) });
         let wasm = native.as_ref().map_or(wasm, |native| &native.wasm);
         // What was read of the first form is freed, and the second is a little longer.
         budget.give(code);
@@ -107,7 +128,15 @@ impl<'a> Machine<'a> {
         let engine = Engine::new(&config());
         let module = Module::new(&engine, wasm).map_err(|e| not_circom(&e.to_string()))?;
         let linker = imports(&engine, &module, native.as_ref())?;
-        let host = Host { budget, memory: None, line: String::new(), lines: 0, trace: Vec::new() };
+        let host = Host {
+            budget,
+            memory: None,
+            line: String::new(),
+            lines: 0,
+            trace: Vec::new(),
+            recorder: None,
+            recorded: 0,
+        };
         let mut store = Store::new(&engine, host);
         store.limiter(|host| &mut host.budget);
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match e.kind() {
@@ -117,6 +146,9 @@ impl<'a> Machine<'a> {
             _ => not_circom(&e.to_string()),
         })?;
         store.data_mut().memory = instance.exports(&store).find_map(|export| export.into_extern().into_memory());
+        if let Some(field) = watched {
+            store.data_mut().watch(field);
+        }
         Ok(Self {
             store,
             instance,
@@ -229,6 +261,7 @@ impl<'a> Machine<'a> {
         }
         self.is_serving = true;
         self.has_served = true;
+        self.store.data_mut().refuse("it prints");
         self.charge(REQUEST_STEPS)?;
         match request {
             Request::ShowElement => {
@@ -457,7 +490,11 @@ impl Work {
 
     fn run(self, mut store: impl AsContextMut<Data = Host>) -> Result<u32, wasmi::Error> {
         let memory = store.as_context().data().memory.ok_or(TrapCode::MemoryOutOfBounds)?;
-        Ok(self.function.run(&self.field, memory.data_mut(store.as_context_mut()), self.arguments)?)
+        let (memory, host) = memory.data_and_store_mut(store.as_context_mut());
+        if host.recorder.is_some() {
+            return Ok(observed(self, memory, host)?);
+        }
+        Ok(self.function.run(&self.field, memory, self.arguments)?)
     }
 }
 
@@ -491,8 +528,12 @@ fn imports(engine: &Engine, module: &Module, native: Option<&Native>) -> Result<
     for (index, import) in module.imports().enumerate() {
         let added =
             native.and_then(|native| Some((native, *native.functions.get(index.checked_sub(native.imports)?)?)));
-        if let (Some((native, function)), ExternType::Func(ty)) = (added, import.ty()) {
-            link(&mut linker, import.name(), ty, function, native.field).map_err(|e| failed(&e.to_string()))?;
+        if let (Some((native, added)), ExternType::Func(ty)) = (added, import.ty()) {
+            let linked = match added {
+                Import::Field(function) => link(&mut linker, import.name(), ty, function, native.field),
+                Import::Hook(hook) => link_hook(&mut linker, import.name(), hook, native.field),
+            };
+            linked.map_err(|e| failed(&e.to_string()))?;
             continue;
         }
         let place = format!("{}.{}", import.module(), import.name());

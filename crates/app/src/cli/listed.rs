@@ -6,13 +6,14 @@ use clap::{Arg, CommandFactory};
 
 /// Options of every command that do nothing for some, with those for which they do something. A word stands for all below it.
 const LISTED: [(&str, &[&str]); 5] = [
-    ("device", &["prove", "fullprove", "hash", "reduce", "sort", "bench", "doctor", "serve"]),
+    ("device", &["prove", "fullprove", "prepare", "hash", "reduce", "sort", "bench", "doctor", "serve"]),
     ("schedule", &["prove", "fullprove", "bench groth16", "serve"]),
     (
         "threads",
         &[
             "prove",
             "fullprove",
+            "prepare",
             "verify",
             "check",
             "setup",
@@ -33,6 +34,7 @@ const LISTED: [(&str, &[&str]); 5] = [
         &[
             "prove",
             "fullprove",
+            "prepare",
             "witness",
             "verify",
             "check",
@@ -46,7 +48,7 @@ const LISTED: [(&str, &[&str]); 5] = [
             "bench",
         ],
     ),
-    ("verbose", &["prove", "fullprove", "setup"]),
+    ("verbose", &["prove", "fullprove", "prepare", "setup"]),
 ];
 
 /// The command line.

@@ -2,6 +2,8 @@
 //!
 //! Only what this program makes is counted or removed: files of this user's with a name that it gives. What else lies there stays.
 
+use super::lists::LISTS;
+use super::recordings::RECORDINGS;
 use super::{is_own, open_own, CHECKED};
 use crate::{Error, Result};
 use nix::dir::Dir;
@@ -14,13 +16,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Checks that are remembered at most. Beyond, those that were not used for longest are forgotten.
-pub(super) const MOST: usize = 1024;
+/// Files of a folder at most. Beyond, those that were not used for longest are forgotten.
+const MOST: usize = 1024;
+
+/// Bytes of a folder's files at most: lists of the blocks of 2 TiB of keys.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Something that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
-    /// Its file's name: the hash of a key's content.
+    /// Its file's name: the hash of a key's content, of what the system says of a key's file, or of a circuit's program.
     pub name: String,
     /// Bytes of the file.
     pub bytes: u64,
@@ -33,12 +38,16 @@ pub struct Remembered {
 pub struct Contents {
     /// The keys whose points have been checked, the least recently used first.
     pub checked_keys: Vec<Remembered>,
+    /// Hashes of the blocks of keys' files, in the same order.
+    pub block_lists: Vec<Remembered>,
+    /// Recordings of circuits' runs, in the same order.
+    pub recordings: Vec<Remembered>,
 }
 
 impl Contents {
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
-        self.checked_keys.iter().map(|key| key.bytes).sum()
+        self.checked_keys.iter().chain(&self.block_lists).chain(&self.recordings).map(|file| file.bytes).sum()
     }
 }
 
@@ -47,9 +56,11 @@ impl Contents {
 /// # Errors
 /// [`Error::BadInput`] where it is another user's, or others can write to it: nothing there counts.
 pub fn list(folder: &Path) -> Result<Contents> {
-    let Some(checked) = open(folder)? else { return Ok(Contents::default()) };
-    let checked_keys = remembered(checked).map_err(|e| unread(folder, &e))?;
-    Ok(Contents { checked_keys })
+    let of = |name| match open(folder, name)? {
+        Some(opened) => remembered(opened).map_err(|e| unread(&folder.join(name), &e)),
+        None => Ok(Vec::new()),
+    };
+    Ok(Contents { checked_keys: of(CHECKED)?, block_lists: of(LISTS)?, recordings: of(RECORDINGS)? })
 }
 
 /// Forgets all that the cache in `folder` holds, and returns what that was. The folder stays, and what others put there.
@@ -57,32 +68,33 @@ pub fn list(folder: &Path) -> Result<Contents> {
 /// # Errors
 /// As for [`list`]; a file that cannot be removed.
 pub fn clear(folder: &Path) -> Result<Contents> {
-    let Some(checked) = open(folder)? else { return Ok(Contents::default()) };
-    let again = checked.try_clone().map_err(|e| unread(folder, &e))?;
-    let checked_keys = remembered(again).map_err(|e| unread(folder, &e))?;
-    for key in &checked_keys {
-        remove(&checked, &key.name).map_err(|e| {
-            let file = folder.join(CHECKED).join(&key.name);
-            Error::input(format!("{}: cannot remove it: {e}", file.display()))
-        })?;
+    let contents = list(folder)?;
+    let all = [(LISTS, &contents.block_lists), (CHECKED, &contents.checked_keys), (RECORDINGS, &contents.recordings)];
+    for (name, files) in all {
+        let Some(opened) = open(folder, name)? else { continue };
+        for file in files {
+            let told =
+                |e| Error::input(format!("{}: cannot remove it: {e}", folder.join(name).join(&file.name).display()));
+            remove(&opened, &file.name).map_err(told)?;
+        }
     }
-    Ok(Contents { checked_keys })
+    Ok(contents)
 }
 
 fn unread(folder: &Path, error: &io::Error) -> Error {
-    Error::input(format!("{}: cannot read this cache folder: {error}", folder.join(CHECKED).display()))
+    Error::input(format!("{}: cannot read this cache folder: {error}", folder.display()))
 }
 
-fn open(folder: &Path) -> Result<Option<OwnedFd>> {
-    let checked = folder.join(CHECKED);
-    match open_own(&checked) {
+fn open(folder: &Path, name: &str) -> Result<Option<OwnedFd>> {
+    let path = folder.join(name);
+    match open_own(&path) {
         Ok(folder) => Ok(Some(folder)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(Error::input(format!(
             "{}: not used as a cache: it is another user's, or others can write to it; chmod 700 it if it is yours",
-            checked.display()
+            path.display()
         ))),
-        Err(e) => Err(unread(folder, &e)),
+        Err(e) => Err(unread(&path, &e)),
     }
 }
 
@@ -91,11 +103,21 @@ pub(super) fn use_now(folder: &OwnedFd, name: &str) -> nix::Result<()> {
     utimensat(folder, name, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW, UtimensatFlags::NoFollowSymlink)
 }
 
-/// Forgets what was not used for longest, until `most` are left.
-pub(super) fn forget_oldest(folder: OwnedFd, most: usize) -> io::Result<()> {
+/// Forgets what was not used for longest, as far as there is too much of it.
+pub(super) fn forget_oldest(folder: OwnedFd) -> io::Result<()> {
+    forget_beyond(folder, MOST, MOST_BYTES)
+}
+
+/// Forgets what was not used for longest, until no more than `most` files of so many bytes are left.
+pub(super) fn forget_beyond(folder: OwnedFd, most: usize, most_bytes: u64) -> io::Result<()> {
     let all = remembered(folder.try_clone()?)?;
-    for key in &all[..all.len().saturating_sub(most)] {
-        remove(&folder, &key.name)?;
+    let (mut count, mut bytes) = (all.len(), all.iter().map(|file| file.bytes).sum::<u64>());
+    for file in &all {
+        if count <= most && bytes <= most_bytes {
+            break;
+        }
+        remove(&folder, &file.name)?;
+        (count, bytes) = (count - 1, bytes - file.bytes);
     }
     Ok(())
 }
@@ -159,9 +181,10 @@ mod tests {
         let listed = list(&cache).unwrap();
         assert_eq!(names(&listed), expected);
         assert_eq!(listed.checked_keys[0].used, UNIX_EPOCH + Duration::from_secs(7200));
-        forget_oldest(open(&cache).unwrap().unwrap(), 4).unwrap();
+        let forget = |most, bytes| forget_beyond(open(&cache, CHECKED).unwrap().unwrap(), most, bytes).unwrap();
+        forget(4, 0);
         assert_eq!(list(&cache).unwrap(), listed);
-        forget_oldest(open(&cache).unwrap().unwrap(), 2).unwrap();
+        forget(2, 0);
         assert_eq!(names(&list(&cache).unwrap()), expected[2..]);
         assert!(!keys[1].is_known_in(&cache) && keys[0].is_known_in(&cache));
     }

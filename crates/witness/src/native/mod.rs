@@ -6,6 +6,7 @@
 mod elements;
 mod field;
 mod inline;
+mod observe;
 mod recognise;
 mod rewrite;
 mod templates;
@@ -13,5 +14,13 @@ mod templates;
 mod tests;
 
 pub(crate) use elements::Function;
-pub(crate) use field::Field;
-pub(crate) use recognise::{recognise, Native, IMPORT_MODULE};
+pub(crate) use field::{divide, is_above, Field, Limbs};
+pub(crate) use observe::{observe, Hook};
+#[cfg(test)]
+pub(crate) use recognise::{put, Parts};
+pub(crate) use recognise::{recognise, Import, Native, IMPORT_MODULE};
+
+/// The prime of a number that recordings give it.
+pub(crate) fn prime(number: u8) -> Option<Limbs> {
+    templates::TEMPLATES.get(usize::from(number)).map(|(prime, _)| *prime)
+}

@@ -9,7 +9,7 @@
 
 use super::rewrite::{Place, Rewriter};
 use super::templates::TEMPLATES;
-use super::{inline, Field, Function};
+use super::{inline, Field, Function, Hook};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{
@@ -31,6 +31,13 @@ pub(crate) const IMPORT_MODULE: &str = "tandem";
 pub(super) const IMPORT_SECTION: u8 = 2;
 pub(super) const CALL: u8 = 0x10;
 
+/// What an added import does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Import {
+    Field(Function),
+    Hook(Hook),
+}
+
 /// A module whose field functions are imports.
 pub(crate) struct Native {
     pub(crate) wasm: Vec<u8>,
@@ -38,7 +45,7 @@ pub(crate) struct Native {
     /// How many imports there are before the added ones.
     pub(crate) imports: usize,
     /// The added imports, in order.
-    pub(crate) functions: Vec<Function>,
+    pub(crate) functions: Vec<Import>,
     /// Where the limbs lie that `readSharedRWMemory` reads.
     pub(crate) shared: Option<u32>,
 }
@@ -47,17 +54,11 @@ pub(crate) struct Native {
 /// comes out is as valid as what went in.
 pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
     let parts = Parts::read(wasm)?;
-    let hashes = parts.hashes();
-    let (field, templates) = TEMPLATES.iter().find_map(|(prime, templates)| {
-        let field = Field::new(*prime);
-        has_constants(&field, &parts.constants).then_some((field, templates))
-    })?;
-    let known: HashMap<_, _> = templates.iter().map(|&(function, hash)| (hash, function)).collect();
+    let (field, found) = parts.field_functions()?;
     let mut functions: Vec<Function> = Vec::new();
     let mut types = Vec::new();
-    let mut places = vec![Place::Own; hashes.len()];
-    for (index, hash) in hashes.iter().enumerate() {
-        let function = hash.and_then(|hash| known.get(hash.to_hex().as_str()).copied());
+    let mut places = vec![Place::Own; found.len()];
+    for (index, function) in found.into_iter().enumerate() {
         let Some(function) = function else {
             if parts.is_copy(index) {
                 places[index] = Place::Copy;
@@ -80,6 +81,7 @@ pub(crate) fn recognise(wasm: &[u8]) -> Option<Native> {
         return None;
     }
     let wasm = Rewriter::new(&parts, types, places).module()?;
+    let functions = functions.into_iter().map(Import::Field).collect();
     Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: parts.shared() })
 }
 
@@ -92,18 +94,19 @@ fn has_constants(field: &Field, memory: &[u8]) -> bool {
 }
 
 /// The parts of a module that matter here.
-pub(super) struct Parts<'a> {
+pub(crate) struct Parts<'a> {
     pub(super) wasm: &'a [u8],
     /// Numbers and contents of the sections.
-    pub(super) sections: Vec<(u8, Range<usize>)>,
+    pub(crate) sections: Vec<(u8, Range<usize>)>,
     pub(super) types: Vec<FuncType>,
     /// How many functions are imports.
-    pub(super) imports: u32,
+    pub(crate) imports: u32,
     /// Types of the other functions.
     pub(super) functions: Vec<u32>,
-    pub(super) bodies: Vec<FunctionBody<'a>>,
+    pub(crate) bodies: Vec<FunctionBody<'a>>,
     /// The number of `readSharedRWMemory`.
     read_shared: Option<u32>,
+    write_shared: Option<u32>,
     /// The memory's first bytes, as they are when the module begins.
     constants: Vec<u8>,
     /// It exports one.
@@ -111,7 +114,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn read(wasm: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(wasm: &'a [u8]) -> Option<Self> {
         let mut parts = Self {
             wasm,
             sections: Vec::new(),
@@ -120,6 +123,7 @@ impl<'a> Parts<'a> {
             functions: Vec::new(),
             bodies: Vec::new(),
             read_shared: None,
+            write_shared: None,
             constants: vec![0; CONSTANTS_END],
             has_memory: false,
         };
@@ -161,8 +165,14 @@ impl<'a> Parts<'a> {
                 for export in exports {
                     let export = export.ok()?;
                     self.has_memory |= export.kind == ExternalKind::Memory;
-                    if export.kind == ExternalKind::Func && export.name == "readSharedRWMemory" {
-                        self.read_shared = Some(export.index);
+                    match export.name {
+                        "readSharedRWMemory" if export.kind == ExternalKind::Func => {
+                            self.read_shared = Some(export.index)
+                        }
+                        "writeSharedRWMemory" if export.kind == ExternalKind::Func => {
+                            self.write_shared = Some(export.index);
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -194,8 +204,19 @@ impl<'a> Parts<'a> {
         Some(())
     }
 
+    /// The field of a module of circom's, and which of its functions are which of the field's.
+    pub(super) fn field_functions(&self) -> Option<(Field, Vec<Option<Function>>)> {
+        let (field, templates) = TEMPLATES.iter().find_map(|(prime, templates)| {
+            let field = Field::new(*prime);
+            has_constants(&field, &self.constants).then_some((field, templates))
+        })?;
+        let known: HashMap<_, _> = templates.iter().map(|&(function, hash)| (hash, function)).collect();
+        let of = |hash: &Option<blake3::Hash>| known.get(hash.as_ref()?.to_hex().as_str()).copied();
+        Some((field, self.hashes().iter().map(of).collect()))
+    }
+
     /// The address from which `readSharedRWMemory` reads, if it does no more than that.
-    fn shared(&self) -> Option<u32> {
+    pub(super) fn shared(&self) -> Option<u32> {
         use Operator::{End, I32Add, I32Const, I32Load, I32Mul, LocalGet};
         let body = self.bodies.get(self.read_shared?.checked_sub(self.imports)? as usize)?;
         let operators: Result<Vec<_>, _> = body.get_operators_reader().ok()?.into_iter().take(8).collect();
@@ -209,8 +230,19 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Whether `writeSharedRWMemory` writes one limb at this address, and does no more than that.
+    pub(super) fn writes_at(&self, shared: u32) -> Option<bool> {
+        use Operator::{End, I32Add, I32Const, I32Mul, I32Store, LocalGet};
+        let body = self.bodies.get(self.write_shared?.checked_sub(self.imports)? as usize)?;
+        let operators: Result<Vec<_>, _> = body.get_operators_reader().ok()?.into_iter().take(9).collect();
+        Some(matches!(operators.ok()?[..],
+            [I32Const { value }, LocalGet { local_index: 0 }, I32Const { value: 4 }, I32Mul, I32Add, LocalGet { local_index: 1 },
+                I32Store { memarg }, End]
+                if memarg.offset == 0 && value as u32 == shared))
+    }
+
     /// Whether a function is circom's `Fr_copy`.
-    fn is_copy(&self, index: usize) -> bool {
+    pub(super) fn is_copy(&self, index: usize) -> bool {
         let ty = self.types.get(self.functions[index] as usize);
         ty.is_some_and(|ty| ty.params() == [ValType::I32; 2] && ty.results().is_empty())
             && self.bodies[index].as_bytes() == inline::COPY
@@ -319,7 +351,7 @@ pub(super) enum Piece<'a> {
 }
 
 /// Appends a number in LEB128.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u32) {
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

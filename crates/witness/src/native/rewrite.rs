@@ -4,6 +4,7 @@ use super::inline;
 use super::recognise::{put, put_name, Parts, Piece, CALL, IMPORT_MODULE, IMPORT_SECTION};
 use wasmparser::{BinaryReader, ElementItems, ElementKind, ElementSectionReader, ExportSectionReader, ExternalKind};
 
+const TYPE_SECTION: u8 = 1;
 const EXPORT_SECTION: u8 = 7;
 const ELEMENT_SECTION: u8 = 9;
 const CODE_SECTION: u8 = 10;
@@ -41,6 +42,12 @@ impl<'a> Rewriter<'a> {
 
     /// The whole module. Custom sections are left out.
     pub(super) fn module(mut self) -> Option<Vec<u8>> {
+        let code = self.code()?;
+        self.assemble(&[], &code)
+    }
+
+    /// The module with this code, and further types.
+    pub(super) fn assemble(&self, types: &[&[u8]], code: &[u8]) -> Option<Vec<u8>> {
         let parts = self.parts;
         let mut out = parts.wasm.get(..8)?.to_vec();
         for (id, range) in &parts.sections {
@@ -50,7 +57,8 @@ impl<'a> Rewriter<'a> {
                 IMPORT_SECTION => self.imports(contents)?,
                 EXPORT_SECTION => self.exports(contents)?,
                 ELEMENT_SECTION => self.elements(contents)?,
-                CODE_SECTION => self.code()?,
+                TYPE_SECTION => with_more(contents, types)?,
+                CODE_SECTION => code.to_vec(),
                 _ => contents.to_vec(),
             };
             out.push(*id);
@@ -61,7 +69,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The number of a function's own code.
-    fn moved(&self, index: u32) -> u32 {
+    pub(super) fn moved(&self, index: u32) -> u32 {
         if index < self.parts.imports {
             index
         } else {
@@ -208,11 +216,16 @@ impl Parts<'_> {
 
 /// A function's list of locals with two more of 32 bits.
 fn with_spare_locals(locals: &[u8]) -> Option<Vec<u8>> {
-    let mut reader = BinaryReader::new(locals, 0);
-    let groups = reader.read_var_u32().ok()?;
+    with_more(locals, &[&[2, inline::I32]])
+}
+
+/// A list behind its length, with more items.
+fn with_more(list: &[u8], items: &[&[u8]]) -> Option<Vec<u8>> {
+    let mut reader = BinaryReader::new(list, 0);
+    let count = reader.read_var_u32().ok()?;
     let mut out = Vec::new();
-    put(&mut out, groups.checked_add(1)?);
-    out.extend(locals.get(reader.original_position()..)?);
-    out.extend([2, inline::I32]);
+    put(&mut out, count.checked_add(u32::try_from(items.len()).ok()?)?);
+    out.extend(list.get(reader.original_position()..)?);
+    out.extend(items.concat());
     Some(out)
 }

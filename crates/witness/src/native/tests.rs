@@ -1,8 +1,8 @@
 //! circom's own code is the measure: each function on every kind of operand, byte by byte.
 
 use super::recognise::{put, put_name, Parts};
-use super::{inline, recognise, Field, Function, Native, IMPORT_MODULE};
-use crate::machine::Machine;
+use super::{inline, recognise, Field, Function, Import, Native, IMPORT_MODULE};
+use crate::machine::{Machine, Mode};
 use crate::{Error, Limit, Limits};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -65,6 +65,12 @@ fn open(wasm: &[u8]) -> Vec<u8> {
     })
 }
 
+/// The field functions among a module's imports.
+fn functions(native: &Native) -> Vec<Function> {
+    let of = |import: &Import| if let Import::Field(function) = import { Some(*function) } else { None };
+    native.functions.iter().filter_map(of).collect()
+}
+
 /// A module's code, interpreted.
 struct Model {
     store: Store<()>,
@@ -105,7 +111,7 @@ impl Model {
         for name in ["printErrorMessage", "writeBufferMessage", "showSharedRWMemory"] {
             linker.func_wrap("runtime", name, || ()).unwrap();
         }
-        for (import, &function) in module.imports().skip(4).zip(native.map_or(&[][..], |native| &native.functions)) {
+        for (import, function) in module.imports().skip(4).zip(native.map_or_else(Vec::new, functions)) {
             let (field, ty) = (native.unwrap().field, import.ty().func().unwrap().clone());
             let call = move |mut caller: wasmi::Caller<()>, given: &[Val], results: &mut [Val]| {
                 let memory = caller.get_export("memory").and_then(wasmi::Extern::into_memory).unwrap();
@@ -301,8 +307,9 @@ impl Drop for Pair {
 fn all_functions_of_circom_are_known() {
     for wasm in MODULES {
         let native = recognise(wasm).unwrap();
-        let missing: Vec<_> = Function::ALL.iter().filter(|function| !native.functions.contains(function)).collect();
-        assert!(missing.is_empty() && native.functions.len() == Function::ALL.len(), "{missing:?}");
+        let found = functions(&native);
+        let missing: Vec<_> = Function::ALL.iter().filter(|function| !found.contains(function)).collect();
+        assert!(missing.is_empty() && found.len() == Function::ALL.len(), "{missing:?}");
         assert!(native.shared.is_some());
     }
 }
@@ -426,7 +433,7 @@ fn pointers_end_where_the_memory_ends() {
 fn other_code_stays_interpreted() {
     for wasm in MODULES {
         let (names, parts) = (names(wasm), Parts::read(wasm).unwrap());
-        let known = |wasm: &[u8]| recognise(wasm).map_or(Vec::new(), |native| native.functions);
+        let known = |wasm: &[u8]| recognise(wasm).map_or_else(Vec::new, |native| functions(&native));
         for (own, users) in [
             ("Fr_add", &[Function::Add][..]),
             ("Fr_F1m_add", &[Function::Add]),
@@ -552,7 +559,7 @@ fn hostile_modules_stay_small_and_valid() {
     assert!(size < 2 * module.len() + rest, "{size} of {}", module.len());
     // Long, and with as many locals as there may be.
     for module in [module, calling(wasm, "wide", 49_999, 1000)] {
-        let loaded = Machine::load(&module, true, Limits::default(), &|| false).map(drop);
+        let loaded = Machine::load(&module, Mode::Native, Limits::default(), &|| false).map(drop);
         assert!(loaded.is_ok(), "{loaded:?}");
     }
 }
@@ -575,17 +582,17 @@ fn native_calls_cost_steps() {
             }
             let count = if function == Function::Pow { 100 } else { 3000 };
             let module = looping(wasm, count, &call);
-            let run = |is_native, steps| {
+            let run = |mode, steps| {
                 let limits = Limits { steps, memory_bytes: 1 << 30, time: None };
-                Machine::load(&module, is_native, limits, &caller)?.call::<(), i32>("extra", ())
+                Machine::load(&module, mode, limits, &caller)?.call::<(), i32>("extra", ())
             };
-            let own = run(false, u64::MAX).unwrap();
-            assert_eq!(run(true, u64::MAX).unwrap(), own, "{}", function.name());
+            let own = run(Mode::Own, u64::MAX).unwrap();
+            assert_eq!(run(Mode::Native, u64::MAX).unwrap(), own, "{}", function.name());
             let is_wrapped = inline::code(function, 0).is_some();
             let paid = if is_wrapped { 0 } else { u64::from(count) * function.steps([0; 3]) };
-            let ended = run(true, paid.max(1000) - 1);
+            let ended = run(Mode::Native, paid.max(1000) - 1);
             assert!(matches!(ended, Err(Error::Limit(Limit::Steps, _))), "{}: {ended:?}", function.name());
-            assert_eq!(run(true, paid + u64::from(count) * 60).unwrap(), own);
+            assert_eq!(run(Mode::Native, paid + u64::from(count) * 60).unwrap(), own);
         }
         // A long copy is paid by its length.
         let least = Function::CopyN.steps([0, 0, 1]);
@@ -598,7 +605,7 @@ fn native_calls_cost_steps() {
 fn a_module_cannot_import_field_functions() {
     let own = "(module (import \"tandem\" \"0\" (func (param i32))) (memory (export \"memory\") 1))";
     let module = wat::parse_str(own).unwrap();
-    let ended = Machine::load(&module, true, Limits::default(), &|| false).map(drop);
+    let ended = Machine::load(&module, Mode::Native, Limits::default(), &|| false).map(drop);
     assert!(ended.unwrap_err().to_string().contains("it imports tandem.0"));
     let renamed = |name: &[u8]| {
         let at = MODULES[0].windows(7).position(|bytes| bytes == b"runtime").unwrap();
@@ -606,6 +613,6 @@ fn a_module_cannot_import_field_functions() {
         wasm[at..at + 7].copy_from_slice(name);
         wasm
     };
-    let ended = Machine::load(&renamed(b"tandem0"), true, Limits::default(), &|| false).map(drop);
+    let ended = Machine::load(&renamed(b"tandem0"), Mode::Native, Limits::default(), &|| false).map(drop);
     assert!(ended.unwrap_err().to_string().contains("it imports tandem0."));
 }

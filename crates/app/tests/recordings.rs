@@ -1,0 +1,78 @@
+//! Runs of circuits that are recorded in the cache folder, and replayed.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::tandem;
+
+const CIRCUIT: &[u8] = include_bytes!("../../witness/tests/data/operations.wasm");
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::write(place.at("circuit.wasm"), CIRCUIT).unwrap();
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// What is told of a run on these inputs, and its witness.
+    fn witness(&self, inputs: &str, options: &[&str]) -> (String, Vec<u8>) {
+        fs::write(self.at("input.json"), inputs).unwrap();
+        let mut command = tandem();
+        command.current_dir(self.0.path()).env("TANDEM_CACHE_DIR", self.at("cache"));
+        let done =
+            command.args(["-v", "witness", "circuit.wasm", "input.json", "out.wtns"]).args(options).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        (String::from_utf8_lossy(&done.stderr).into_owned(), fs::read(self.at("out.wtns")).unwrap())
+    }
+
+    fn cache(&self, what: &str) -> serde_json::Value {
+        let mut command = tandem();
+        let done = command.env("TANDEM_CACHE_DIR", self.at("cache")).args(["cache", what, "--json"]).output().unwrap();
+        serde_json::from_slice(&done.stdout).unwrap()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let folder: &Path = &self.at("cache/recordings");
+        fs::read_dir(folder).map_or(Vec::new(), |files| files.map(|file| file.unwrap().path()).collect())
+    }
+}
+
+const FIRST: &str = r#"{"a": 3, "b": [7, 9]}"#;
+const OTHER: &str = r#"{"a": 5, "b": ["123456789012345678901234567890", 6]}"#;
+/// a is not less than b[1].
+const ELSEWHERE: &str = r#"{"a": 50, "b": [7, 9]}"#;
+
+#[test]
+fn later_runs_replay_the_first() {
+    let place = Place::new();
+    let (_, expected) = place.witness(OTHER, &["--recordings", "off"]);
+    let (_, elsewhere) = place.witness(ELSEWHERE, &["--recordings", "off"]);
+    assert!(place.files().is_empty());
+    assert!(place.witness(FIRST, &[]).0.contains("circuit.wasm: recorded this run"));
+    assert_eq!(place.files().len(), 1);
+    let (told, found) = place.witness(OTHER, &[]);
+    assert!(told.contains("replayed the recording of an earlier run"), "{told}");
+    assert!(found == expected);
+    let (told, found) = place.witness(ELSEWHERE, &[]);
+    assert!(told.contains("these inputs take another way than the recorded run"), "{told}");
+    assert!(found == elsewhere);
+    assert!(!place.witness(OTHER, &["--recordings", "off"]).0.contains("record"));
+    // A damaged one is replaced.
+    let whole = fs::read(&place.files()[0]).unwrap();
+    fs::write(&place.files()[0], &whole[..whole.len() / 2]).unwrap();
+    let (told, found) = place.witness(OTHER, &["--recordings", "all"]);
+    assert!(told.contains("recorded this run") && found == expected, "{told}");
+
+    let listed = place.cache("list");
+    assert_eq!(listed["recordings"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["bytes"].as_u64().unwrap(), fs::metadata(&place.files()[0]).unwrap().len());
+    place.cache("clear");
+    assert!(place.files().is_empty());
+}

@@ -1,0 +1,121 @@
+//! What a key is read from: its file, block by block or whole, the bytes of one, or a key that was just made.
+
+use crate::blocks::{Blocks, Known};
+use crate::cache::Content;
+use crate::system::System;
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use tandem_formats::{FileBytes, Protocol, RegularFile};
+use tandem_groth16::OwnedKey;
+use tandem_ops::Curve;
+
+/// What messages call a key without a file.
+pub(crate) const UNNAMED: &str = "the key";
+
+/// What a key is read from.
+pub(crate) enum Source<C: Curve> {
+    /// Its file, by what was loaded of it. The bytes are not kept.
+    File {
+        path: PathBuf,
+        content: Content,
+        /// Of a key that is not read whole.
+        blocks: Option<Known>,
+    },
+    /// The bytes of a file.
+    Bytes(Arc<[u8]>),
+    Memory(Arc<OwnedKey<C>>),
+}
+
+impl<C: Curve> Source<C> {
+    /// Calls `work` with the key as it lies; a file is read again.
+    pub(crate) fn with<S: System<C>, T>(&self, work: impl FnOnce(&S::View<'_>) -> Result<T>) -> Result<T> {
+        match self {
+            Source::Memory(key) => S::with_owned(key, work),
+            Source::Bytes(bytes) => S::with_view(Bytes::Memory(bytes), Path::new(UNNAMED), work),
+            Source::File { path, content, blocks } => {
+                let changed = || {
+                    let path = path.display();
+                    Error::input(format!("{path}: the key changed since it was loaded; load it again"))
+                };
+                let file = RegularFile::open(path)?;
+                let Some(blocks) = blocks else {
+                    let bytes = file.read()?;
+                    let is_same = Content::of(&bytes) == *content;
+                    return if is_same { S::with_view(Bytes::Memory(&bytes), path, work) } else { Err(changed()) };
+                };
+                let blocks = blocks.of(file).ok_or_else(changed)?;
+                let done = S::with_view(Bytes::File(&blocks), path, work);
+                done.map_err(|error| if blocks.differs().load(Ordering::Relaxed) { changed() } else { error })
+            }
+        }
+    }
+}
+
+/// The bytes of a key's file.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    Memory(&'a [u8]),
+    /// Where they are, to be read when they are needed.
+    File(&'a Blocks),
+}
+
+impl<'a> Bytes<'a> {
+    pub(crate) fn content(self) -> Content {
+        match self {
+            Bytes::Memory(bytes) => Content::of(bytes),
+            Bytes::File(blocks) => blocks.content(),
+        }
+    }
+
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Bytes::Memory(bytes) => bytes.len(),
+            Bytes::File(blocks) => blocks.bytes(),
+        }
+    }
+
+    /// Those of a key that is read whole.
+    pub(crate) fn in_memory(self) -> Result<&'a [u8]> {
+        match self {
+            Bytes::Memory(bytes) => Ok(bytes),
+            Bytes::File(_) => Err(Error::Internal("a key of this proof system is read whole".into())),
+        }
+    }
+}
+
+/// What holds them.
+pub(crate) enum Held {
+    Given(Arc<[u8]>),
+    Whole(FileBytes),
+    Blocks(Box<Blocks>),
+}
+
+impl Held {
+    /// A Groth16 key stays in its file; others are read whole.
+    pub(crate) fn of(protocol: Protocol, file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+        Ok(match protocol {
+            Protocol::Groth16 => Held::Blocks(Box::new(Blocks::read(file, cancelled)?)),
+            Protocol::Plonk | Protocol::Fflonk => Held::Whole(file.read()?),
+        })
+    }
+
+    /// Where the key is to be loaded from later.
+    pub(crate) fn source<C: Curve>(&self, path: &Path, content: Content) -> Source<C> {
+        let path = path.into();
+        match self {
+            Held::Given(bytes) => Source::Bytes(bytes.clone()),
+            Held::Whole(_) => Source::File { path, content, blocks: None },
+            Held::Blocks(blocks) => Source::File { path, content, blocks: Some(blocks.known()) },
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Bytes<'_> {
+        match self {
+            Held::Given(bytes) => Bytes::Memory(bytes),
+            Held::Whole(bytes) => Bytes::Memory(bytes),
+            Held::Blocks(blocks) => Bytes::File(blocks),
+        }
+    }
+}

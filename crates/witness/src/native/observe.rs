@@ -1,0 +1,294 @@
+//! A module of circom's that tells the host of every access to its memory, so that its run can be recorded.
+//!
+//! It does what the module does. Field functions and `Fr_copy` are imports wherever they are called. Before each load the host is told
+//! the address; each store is done by the host; a load with the store of what it loaded right behind it is one *move*, done by the host.
+//! So whatever reaches the module's own locals, stack and globals has been told.
+//!
+//! One idiom is known as a whole: `setInputSignal` stores an input short where that fits, and branches on whether it does. The value
+//! is the same either way.
+
+use super::recognise::{put, Import, Native, Parts, CALL};
+use super::rewrite::{Place, Rewriter};
+use super::Function;
+use std::ops::Range;
+use wasmparser::{MemArg, Operator};
+
+/// What the host is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// `(address, offset, bytes) -> address`: it will be read.
+    Load,
+    /// `(address, value, offset, bytes)`: store an `i32`, or its lowest bytes.
+    Store32,
+    /// The same of an `i64`.
+    Store64,
+    /// `(to, from, offset of from, offset of to, bytes)`.
+    Move,
+    /// `Fr_copy(to, from)`.
+    Copy,
+    /// `(to, from)`: the idiom of `setInputSignal`.
+    Assign,
+}
+
+impl Hook {
+    const ALL: [Self; 6] = [Self::Load, Self::Store32, Self::Store64, Self::Move, Self::Copy, Self::Assign];
+}
+
+/// The types of the hooks, in order: parameters and results.
+const TYPES: [&[u8]; 6] = [
+    b"\x60\x03\x7f\x7f\x7f\x01\x7f",
+    b"\x60\x04\x7f\x7f\x7f\x7f\0",
+    b"\x60\x04\x7f\x7e\x7f\x7f\0",
+    b"\x60\x05\x7f\x7f\x7f\x7f\x7f\0",
+    b"\x60\x02\x7f\x7f\0",
+    b"\x60\x02\x7f\x7f\0",
+];
+
+/// `None` where it is no module of circom's, or has not the parts that a recording needs.
+pub(crate) fn observe(wasm: &[u8]) -> Option<Native> {
+    let parts = Parts::read(wasm)?;
+    let shared = parts.shared()?;
+    if !parts.writes_at(shared)? {
+        return None;
+    }
+    let (field, found) = parts.field_functions()?;
+    let mut functions: Vec<Import> = Vec::new();
+    let mut types = Vec::new();
+    for (index, function) in found.iter().enumerate() {
+        if let Some(function) = function.map(Import::Field).filter(|function| !functions.contains(function)) {
+            functions.push(function);
+            types.push(parts.functions[index]);
+        }
+    }
+    let hooks = functions.len();
+    functions.extend(Hook::ALL.map(Import::Hook));
+    types.extend((0..TYPES.len()).map(|i| (parts.types.len() + i) as u32));
+    let place = |import: Import| {
+        let index = functions.iter().position(|&other| other == import)?;
+        Some(parts.imports + index as u32)
+    };
+    let mut calls = Vec::new();
+    for (index, function) in found.iter().enumerate() {
+        calls.push(match function {
+            Some(function) => place(Import::Field(*function)),
+            None if parts.is_copy(index) => place(Import::Hook(Hook::Copy)),
+            None => None,
+        });
+    }
+    let rewriter = Rewriter::new(&parts, types, vec![Place::Own; found.len()]);
+    let known = Known { parts: &parts, found: &found, shared: shared.checked_sub(8)? as i32 };
+    let mut observer = Observer { known, rewriter: &rewriter, calls, hooks: parts.imports + hooks as u32, assigns: 0 };
+    let mut code = Vec::new();
+    put(&mut code, parts.bodies.len() as u32);
+    for index in 0..parts.bodies.len() {
+        let body = observer.body(index)?;
+        put(&mut code, u32::try_from(body.len()).ok()?);
+        code.extend(body);
+    }
+    // Without it, inputs would be guarded.
+    if observer.assigns != 1 {
+        return None;
+    }
+    let wasm = rewriter.assemble(&TYPES, &code)?;
+    Some(Native { wasm, field, imports: parts.imports as usize, functions, shared: Some(shared) })
+}
+
+/// What is known of a module.
+struct Known<'a> {
+    parts: &'a Parts<'a>,
+    found: &'a [Option<Function>],
+    /// The address of the shared element.
+    shared: i32,
+}
+
+struct Observer<'a> {
+    known: Known<'a>,
+    rewriter: &'a Rewriter<'a>,
+    /// For each function the import that is called in its place.
+    calls: Vec<Option<u32>>,
+    /// The number of the first hook.
+    hooks: u32,
+    /// How often the idiom was found.
+    assigns: usize,
+}
+
+impl Observer<'_> {
+    fn body(&mut self, index: usize) -> Option<Vec<u8>> {
+        let body = self.known.parts.bodies.get(index)?;
+        let (start, bytes) = (body.range().start, body.as_bytes());
+        let mut reader = body.get_operators_reader().ok()?;
+        let mut out = bytes.get(..reader.original_position() - start)?.to_vec();
+        let mut operators: Vec<(Operator, Range<usize>)> = Vec::new();
+        while !reader.eof() {
+            let (operator, at) = reader.read_with_offset().ok()?;
+            operators.push((operator, at - start..reader.original_position() - start));
+        }
+        let mut i = 0;
+        while i < operators.len() {
+            let (operator, range) = &operators[i];
+            if let Some((to, length)) = self.known.assignment(&operators, i) {
+                out.push(0x20);
+                put(&mut out, to);
+                number(&mut out, self.known.shared);
+                self.hook(&mut out, Hook::Assign);
+                self.assigns += 1;
+                i += length;
+                continue;
+            }
+            match access(operator) {
+                Some(Access::Load(from, width)) => match operators.get(i + 1).map(|(next, _)| access(next)) {
+                    Some(Some(Access::Store(to, _, stored))) if is_whole(operator) && stored == width => {
+                        number(&mut out, from as i32);
+                        number(&mut out, to as i32);
+                        number(&mut out, width);
+                        self.hook(&mut out, Hook::Move);
+                        i += 1;
+                    }
+                    _ => {
+                        number(&mut out, from as i32);
+                        number(&mut out, width);
+                        self.hook(&mut out, Hook::Load);
+                        out.extend(bytes.get(range.clone())?);
+                    }
+                },
+                Some(Access::Store(to, hook, width)) => {
+                    number(&mut out, to as i32);
+                    number(&mut out, width);
+                    self.hook(&mut out, hook);
+                }
+                None => match operator {
+                    Operator::Call { function_index } => self.call(&mut out, *function_index),
+                    Operator::RefFunc { .. } | Operator::ReturnCall { .. } => return None,
+                    _ => out.extend(bytes.get(range.clone())?),
+                },
+            }
+            i += 1;
+        }
+        Some(out)
+    }
+
+    fn call(&self, out: &mut Vec<u8>, callee: u32) {
+        let own = callee.checked_sub(self.known.parts.imports).and_then(|own| *self.calls.get(own as usize)?);
+        out.push(CALL);
+        put(out, own.unwrap_or_else(|| self.rewriter.moved(callee)));
+    }
+
+    fn hook(&self, out: &mut Vec<u8>, hook: Hook) {
+        out.push(CALL);
+        let place = Hook::ALL.iter().position(|&other| other == hook).unwrap_or(0);
+        put(out, self.hooks + place as u32);
+    }
+}
+
+impl Known<'_> {
+    fn is(&self, callee: u32, function: Function) -> bool {
+        let own = callee.checked_sub(self.parts.imports).and_then(|own| *self.found.get(own as usize)?);
+        own == Some(function)
+    }
+
+    fn is_copy(&self, callee: u32) -> bool {
+        callee.checked_sub(self.parts.imports).is_some_and(|own| self.parts.is_copy(own as usize))
+    }
+
+    /// The idiom from operator `i` on: the local with the address that it stores to, and how many operators it has.
+    ///
+    /// ```text
+    /// vint = Fr_toInt(shared); short(to, vint)
+    /// if Fr_eqR(to, shared) { short(to, vint) } else { Fr_copy(to, shared) }
+    /// ```
+    fn assignment(&self, all: &[(Operator, Range<usize>)], i: usize) -> Option<(u32, usize)> {
+        use Operator::{Else, End, I32Const, If, LocalGet, LocalSet};
+        const LENGTH: usize = 28;
+        let part: Vec<&Operator> = all.get(i..i + LENGTH)?.iter().map(|(operator, _)| operator).collect();
+        let LocalGet { local_index: to } = *part[4 - 4] else { return None };
+        let is_to = |operator: &Operator| matches!(operator, LocalGet { local_index } if *local_index == to);
+        let is_shared = |operator: &Operator| matches!(operator, I32Const { value } if *value == self.shared);
+        let is_call = |operator: &Operator, function| matches!(operator, Operator::Call { function_index } if self.is(*function_index, function));
+        if !(is_shared(part[1]) && is_call(part[2], Function::ToInt)) {
+            return None;
+        }
+        let LocalSet { local_index: integer } = *part[3] else { return None };
+        // to, vint, store; to, 0, store offset=4; to + 8, Fr_int_zero
+        let is_short = |part: &[&Operator]| {
+            let stores = |operator: &Operator, offset| matches!(operator, Operator::I32Store { memarg } if memarg.offset == offset);
+            matches!(part[0], LocalGet { local_index } if *local_index == integer)
+                && stores(part[1], 0)
+                && is_to(part[2])
+                && matches!(part[3], I32Const { value: 0 })
+                && stores(part[4], 4)
+                && is_to(part[5])
+                && matches!(part[6], I32Const { value: 8 })
+                && matches!(part[7], Operator::I32Add)
+                && is_call(part[8], Function::IntZero)
+        };
+        let uses = all.iter().filter(|(operator, _)| {
+            matches!(operator, LocalGet { local_index } | LocalSet { local_index } | Operator::LocalTee { local_index }
+                if *local_index == integer)
+        });
+        let is_it = to != integer
+            && uses.count() == 3
+            && is_short(&part[4..13])
+            && is_to(part[13])
+            && is_shared(part[14])
+            && is_call(part[15], Function::EqR)
+            && matches!(part[16], If { blockty: wasmparser::BlockType::Empty })
+            && is_to(part[17])
+            && is_short(&part[18..27])
+            && matches!(part[27], Else);
+        let rest: Vec<&Operator> = all.get(i + LENGTH..i + LENGTH + 4)?.iter().map(|(operator, _)| operator).collect();
+        let is_rest = is_to(rest[0])
+            && is_shared(rest[1])
+            && matches!(rest[2], Operator::Call { function_index } if self.is_copy(*function_index))
+            && matches!(rest[3], End);
+        (is_it && is_rest).then_some((to, LENGTH + 4))
+    }
+}
+
+/// An access to the memory: its offset and how many bytes.
+enum Access {
+    Load(u32, i32),
+    Store(u32, Hook, i32),
+}
+
+/// Whether a load gives the bytes as they are.
+fn is_whole(operator: &Operator) -> bool {
+    matches!(operator, Operator::I32Load { .. } | Operator::I64Load { .. })
+}
+
+fn access(operator: &Operator) -> Option<Access> {
+    use Operator::*;
+    let load = |memarg: &MemArg, width| Some(Access::Load(u32::try_from(memarg.offset).ok()?, width));
+    let store = |memarg: &MemArg, hook, width| Some(Access::Store(u32::try_from(memarg.offset).ok()?, hook, width));
+    match operator {
+        I32Load8S { memarg } | I32Load8U { memarg } | I64Load8S { memarg } | I64Load8U { memarg } => load(memarg, 1),
+        I32Load16S { memarg } | I32Load16U { memarg } | I64Load16S { memarg } | I64Load16U { memarg } => {
+            load(memarg, 2)
+        }
+        I32Load { memarg } | I64Load32S { memarg } | I64Load32U { memarg } => load(memarg, 4),
+        I64Load { memarg } => load(memarg, 8),
+        I32Store8 { memarg } => store(memarg, Hook::Store32, 1),
+        I32Store16 { memarg } => store(memarg, Hook::Store32, 2),
+        I32Store { memarg } => store(memarg, Hook::Store32, 4),
+        I64Store8 { memarg } => store(memarg, Hook::Store64, 1),
+        I64Store16 { memarg } => store(memarg, Hook::Store64, 2),
+        I64Store32 { memarg } => store(memarg, Hook::Store64, 4),
+        I64Store { memarg } => store(memarg, Hook::Store64, 8),
+        _ => None,
+    }
+}
+
+/// `i32.const`.
+fn number(out: &mut Vec<u8>, number: i32) {
+    out.push(0x41);
+    let mut rest = number;
+    // Signed LEB128.
+    loop {
+        let (low, more) = (rest as u8 & 0x7f, rest >> 7);
+        let is_last = more == -i32::from(low >> 6 & 1);
+        out.push(if is_last { low } else { low | 0x80 });
+        if is_last {
+            return;
+        }
+        rest = more;
+    }
+}

@@ -1,0 +1,158 @@
+//! Modules of circom's that look at the bytes of values by themselves: not recorded, or replayed rightly.
+
+use crate::native::{put, Parts};
+use crate::{calculate, calculate_kept, Limits, Record, Recordings, Used};
+use std::sync::Mutex;
+
+const MULTIPLIER: &[u8] = include_bytes!("../../tests/data/multiplier.wasm");
+
+/// The shared element's limbs, and a place that the module does not use.
+const SHARED: i32 = 1992;
+const FREE: i32 = 60_000;
+
+#[derive(Default)]
+struct Memory {
+    kept: Mutex<Vec<u8>>,
+    used: Mutex<Vec<Used>>,
+}
+
+impl Recordings for Memory {
+    fn find(&self, _: &[u8; 32]) -> Option<Vec<u8>> {
+        Some(self.kept.lock().unwrap().clone()).filter(|kept| !kept.is_empty())
+    }
+
+    fn keep(&self, _: &[u8; 32], recording: &[u8]) {
+        *self.kept.lock().unwrap() = recording.to_vec();
+    }
+
+    fn used(&self, how: Used) {
+        self.used.lock().unwrap().push(how);
+    }
+}
+
+/// The multiplier whose exports begin with other code.
+fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
+    let parts = Parts::read(MULTIPLIER).unwrap();
+    let mut out = MULTIPLIER[..8].to_vec();
+    for (id, range) in &parts.sections {
+        let mut contents = MULTIPLIER[range.clone()].to_vec();
+        if *id == 10 {
+            contents.clear();
+            put(&mut contents, parts.bodies.len() as u32);
+            for (index, body) in parts.bodies.iter().enumerate() {
+                let start = body.get_operators_reader().unwrap().original_position() - body.range().start;
+                let (locals, code) = body.as_bytes().split_at(start);
+                let prefix = prefixes.iter().find(|(export, _)| number(export) == index as u32 + parts.imports);
+                let body = [locals, prefix.map_or(&[][..], |(_, code)| code), code].concat();
+                put(&mut contents, body.len() as u32);
+                contents.extend(body);
+            }
+        }
+        out.push(*id);
+        put(&mut out, contents.len() as u32);
+        out.extend(contents);
+    }
+    out
+}
+
+fn number(export: &str) -> u32 {
+    for payload in wasmparser::Parser::new(0).parse_all(MULTIPLIER) {
+        if let wasmparser::Payload::ExportSection(exports) = payload.unwrap() {
+            return exports.into_iter().map(Result::unwrap).find(|found| found.name == export).unwrap().index;
+        }
+    }
+    unreachable!()
+}
+
+/// `i32.const`, for numbers of three bytes.
+fn constant(number: i32) -> Vec<u8> {
+    vec![0x41, number as u8 | 0x80, (number >> 7) as u8 | 0x80, (number >> 14) as u8 & 0x7f]
+}
+
+fn code(parts: &[&[u8]]) -> Vec<u8> {
+    parts.concat()
+}
+
+const LOAD: &[u8] = b"\x28\x02\0";
+const LOAD_BYTE: &[u8] = b"\x2d\0\0";
+const STORE: &[u8] = b"\x36\x02\0";
+const STORE_BYTE: &[u8] = b"\x3a\0\0";
+const ONE: &[u8] = b"\x41\x01";
+const AND: &[u8] = b"\x71";
+
+/// Records a run, and replays it on other inputs: how each was done.
+fn runs(wasm: &[u8]) -> Vec<Used> {
+    let memory = Memory::default();
+    for json in [r#"{"a": 3, "b": 5}"#, r#"{"a": 4, "b": 7}"#, r#"{"a": "-9", "b": "1000000000000000000000"}"#] {
+        let json = json.as_bytes();
+        let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
+        let expected = calculate(wasm, json.to_vec().into(), limits, &|| false).unwrap();
+        let found = calculate_kept(wasm, json.to_vec().into(), limits, &|| false, &memory, Record::All).unwrap();
+        assert!(found.values() == expected.values());
+    }
+    memory.used.into_inner().unwrap()
+}
+
+fn refused(wasm: &[u8], why: &'static str) {
+    assert_eq!(runs(wasm), [Used::Refused(why); 3]);
+}
+
+#[test]
+fn what_reads_no_value_by_itself_is_recorded() {
+    let recorded = [Used::Recorded, Used::Replayed, Used::Replayed];
+    assert_eq!(runs(MULTIPLIER), recorded);
+    // A limb is moved to where nobody looks.
+    let moved = code(&[&constant(FREE), &constant(SHARED), LOAD, STORE]);
+    assert_eq!(runs(&with(&[("setInputSignal", &moved)])), recorded);
+    // It is read there once other bytes are in its place.
+    let read = code(&[&constant(FREE), ONE, STORE, &constant(FREE + 4), &constant(FREE), LOAD, ONE, AND, STORE]);
+    assert_eq!(runs(&with(&[("setInputSignal", &moved), ("getWitness", &read)])), recorded);
+}
+
+#[test]
+fn what_reads_bytes_of_values_is_not() {
+    const READS: &str = "its code reads bytes of a value by itself";
+    // The second input becomes another if the first is odd.
+    let read = code(&[&constant(FREE), &constant(SHARED), LOAD, ONE, AND, STORE]);
+    refused(&with(&[("setInputSignal", &read)]), READS);
+    let byte = code(&[&constant(FREE), &constant(SHARED), LOAD_BYTE, STORE]);
+    refused(&with(&[("setInputSignal", &byte)]), READS);
+    // Moved first, and read where it is then.
+    let moved = code(&[&constant(FREE), &constant(SHARED), LOAD, STORE]);
+    let later = code(&[&constant(FREE + 4), &constant(FREE), LOAD, ONE, AND, STORE]);
+    refused(&with(&[("setInputSignal", &moved), ("getWitness", &later)]), READS);
+    // A part of what was moved is overwritten, and the rest is read.
+    let cut = code(&[&constant(FREE), ONE, STORE_BYTE, &constant(FREE + 4), &constant(FREE), LOAD, ONE, AND, STORE]);
+    refused(&with(&[("setInputSignal", &moved), ("getWitness", &cut)]), READS);
+    // What the field functions leave behind.
+    let scratch = code(&[&constant(FREE), b"\x41\x10", LOAD, ONE, AND, STORE]);
+    refused(&with(&[("getWitness", &scratch)]), READS);
+}
+
+#[test]
+fn what_changes_values_or_constants_by_itself_is_not() {
+    // A limb of an input.
+    let change = code(&[&constant(SHARED), ONE, STORE]);
+    let found = runs(&with(&[("setInputSignal", &change)]));
+    assert!(matches!(found[..], [Used::Refused(_), Used::Refused(_), Used::Refused(_)]), "{found:?}");
+    // The prime's bits, which shifts read.
+    let constants = code(&[b"\x41\xd8\0", ONE, STORE]);
+    refused(&with(&[("getWitness", &constants)]), "it writes where the field's constants are");
+}
+
+#[test]
+fn what_prints_is_not() {
+    // The import writeBufferMessage, whose number is 2.
+    refused(&with(&[("getWitness", b"\x10\x02")]), "it prints");
+}
+
+/// A limb of a wire's value that does not belong to it.
+#[test]
+fn wires_are_whole_values() {
+    let moved = code(&[&constant(FREE), &constant(SHARED), LOAD, STORE]);
+    // readSharedRWMemory's element is put together after the last getWitness: of the one before.
+    let mixed = code(&[&constant(SHARED + 4), &constant(FREE), LOAD, STORE]);
+    let found = runs(&with(&[("setInputSignal", &moved), ("getWitness", &mixed)]));
+    // getWitness copies a whole element over it.
+    assert_eq!(found, [Used::Recorded, Used::Replayed, Used::Replayed]);
+}

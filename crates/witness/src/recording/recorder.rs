@@ -1,0 +1,427 @@
+//! Watches a run of a module, and writes down what it does with values that depend on the inputs.
+//!
+//! Every access to the memory is told here before or after it is made, see [`crate::native`]. A value that depends on the inputs
+//! may be moved, be an operand of a field function, or decide by a guard. Anything else ends the recording, never the run.
+
+use super::operation::Operation;
+use super::shadow::{Shadow, Tag, ELEMENT, LIMBS, WORD};
+use super::{Line, Refused, Step, Value};
+use crate::native::{is_above, Field, Function, Limbs};
+use std::collections::{HashMap, HashSet};
+
+type Result<T, E = Refused> = std::result::Result<T, E>;
+
+/// Where circom's functions keep what they are working on, and constants of theirs behind it.
+const SCRATCH: std::ops::Range<usize> = 8..88;
+const CONSTANTS_END: usize = 1952;
+
+const LONG_NORMAL: u32 = 0x8000_0000;
+const LONG_MONTGOMERY: u32 = 0xc000_0000;
+const SHORT_MONTGOMERY: u32 = 0x4000_0000;
+
+const ELEMENT_BYTES: usize = ELEMENT * WORD;
+
+/// Steps and constants of one recording.
+const STEPS_MAX: usize = 1 << 27;
+
+/// Bytes that a step takes while it is recorded, with its place among those that are known.
+pub(crate) const STEP_BYTES: usize = 64;
+
+pub(crate) struct Recorder {
+    field: Field,
+    shadow: Shadow,
+    line: Line,
+    places: HashMap<Limbs, u32>,
+    known: HashMap<(Operation, Value, Value), Value>,
+    guarded: HashSet<Step>,
+}
+
+/// What the memory says of an operand.
+enum Operand {
+    /// Neither its value nor its form depends on the inputs.
+    Plain(Limbs),
+    Of(Value),
+}
+
+impl Recorder {
+    /// Of a module over a field, before it has seen inputs.
+    pub(crate) fn new(field: Field, memory_bytes: usize) -> Self {
+        let mut shadow = Shadow::new(memory_bytes);
+        shadow.fill(SCRATCH.start / WORD..SCRATCH.end / WORD, Tag::Opaque);
+        let (line, places) = (Line::default(), HashMap::new());
+        Self { field, shadow, line, places, known: HashMap::new(), guarded: HashSet::new() }
+    }
+
+    /// Bytes of the memory that it can watch.
+    pub(crate) fn watched(&self) -> usize {
+        self.shadow.len() * WORD
+    }
+
+    /// Watches a memory that has grown.
+    pub(crate) fn watch(&mut self, memory_bytes: usize) {
+        self.shadow.grow(memory_bytes);
+    }
+
+    /// Bytes that watching a memory takes.
+    pub(crate) fn bytes_of(memory_bytes: usize) -> usize {
+        Shadow::bytes_of(memory_bytes)
+    }
+
+    pub(crate) fn steps(&self) -> usize {
+        self.line.steps.len() + self.line.constants.len()
+    }
+
+    /// What was recorded.
+    pub(crate) fn finish(self) -> Line {
+        self.line
+    }
+
+    /// The module reads bytes by its own code.
+    pub(crate) fn read(&self, at: usize, bytes: usize) -> Result<()> {
+        match self.shadow.are_clean(at, bytes) {
+            true => Ok(()),
+            false => Err(Refused("its code reads bytes of a value by itself")),
+        }
+    }
+
+    /// The module has written bytes by its own code.
+    pub(crate) fn wrote(&mut self, at: usize, bytes: usize) -> Result<()> {
+        self.wrote_at(at, bytes)?;
+        self.shadow.clean(at, bytes);
+        Ok(())
+    }
+
+    /// The module has moved bytes, as a load and the store behind it do.
+    pub(crate) fn moved(&mut self, to: usize, from: usize, bytes: usize) -> Result<()> {
+        self.wrote_at(to, bytes)?;
+        self.shadow.copy(to, from, bytes)
+    }
+
+    fn wrote_at(&self, at: usize, bytes: usize) -> Result<()> {
+        match at < CONSTANTS_END && at + bytes > SCRATCH.start {
+            true => Err(Refused("it writes where the field's constants are")),
+            false => Ok(()),
+        }
+    }
+
+    /// The host has put the limbs of an input there.
+    pub(crate) fn input(&mut self, at: usize, number: u32) -> Result<()> {
+        if at % WORD != 0 {
+            return Err(Refused("its shared element is at no word"));
+        }
+        self.wrote_at(at, 8 * WORD)?;
+        self.shadow.set_limbs(at / WORD, Value::Input(number));
+        Ok(())
+    }
+
+    /// The host takes the limbs there for the value of the next wire.
+    pub(crate) fn wire(&mut self, at: usize, memory: &[u8]) -> Result<()> {
+        let value = match self.shadow.limbs(at / WORD) {
+            Some(value) => value,
+            None if at % WORD == 0 && self.shadow.are_clean(at, 8 * WORD) => {
+                let limbs = limbs(memory, at)?;
+                self.constant(limbs)?
+            }
+            None => return Err(Refused("a wire's value is not that of one element")),
+        };
+        self.line.wires.push(value);
+        Ok(())
+    }
+
+    /// What is known of an element.
+    fn operand(&self, memory: &[u8], at: u32) -> Result<Operand> {
+        let at = at as usize;
+        if at % WORD != 0 {
+            return match self.shadow.are_clean(at, ELEMENT_BYTES) {
+                true => self.plain(memory, at).map(Operand::Plain),
+                false => Err(Refused("an element is at no word")),
+            };
+        }
+        let word = at / WORD;
+        if let Some(value) = self.shadow.element(word) {
+            return Ok(Operand::Of(value));
+        }
+        let unknown = Refused("an element is made of parts of others");
+        if self.shadow.get(word + 1) != Tag::Clean {
+            return Err(unknown);
+        }
+        let flags = flags(memory, at)?;
+        if flags == LONG_NORMAL {
+            if let Some(value) = self.shadow.limbs(word + LIMBS) {
+                return Ok(Operand::Of(value));
+            }
+        }
+        let counts = match flags {
+            0 => (at, 2 * WORD),
+            SHORT_MONTGOMERY => (at, ELEMENT_BYTES),
+            _ => (at + WORD, ELEMENT_BYTES - WORD),
+        };
+        match self.shadow.are_clean(counts.0, counts.1) {
+            true => self.plain(memory, at).map(Operand::Plain),
+            false => Err(unknown),
+        }
+    }
+
+    /// The value of an element as it lies in the memory.
+    fn plain(&self, memory: &[u8], at: usize) -> Result<Limbs> {
+        let flags = flags(memory, at)?;
+        let value = match flags {
+            0 | SHORT_MONTGOMERY => {
+                let short = word(memory, at)? as i32;
+                let magnitude = [u64::from(short.unsigned_abs()), 0, 0, 0];
+                return Ok(if short < 0 { self.field.neg(magnitude) } else { magnitude });
+            }
+            LONG_NORMAL | LONG_MONTGOMERY => limbs(memory, at + LIMBS * WORD)?,
+            _ => return Err(Refused("an element is of no form that is known")),
+        };
+        if !is_above(self.field.prime, value) {
+            return Err(Refused("an element is not below the prime"));
+        }
+        Ok(if flags == LONG_MONTGOMERY { self.field.mul(value, [1, 0, 0, 0]) } else { value })
+    }
+
+    /// A field function is about to be called, as far as it does not depend on what it writes.
+    pub(crate) fn before(&self, function: Function, arguments: [u32; 3], memory: &[u8]) -> Result<Plan> {
+        let [r, a, b] = arguments;
+        match function {
+            Function::IntZero | Function::IntCopy | Function::CopyN => return Ok(Plan::Words),
+            Function::IsTrue | Function::ToInt | Function::ToLongNormal => {
+                return Ok(match self.operand(memory, r)? {
+                    Operand::Plain(_) => Plan::Plain([r, r]),
+                    Operand::Of(value) => Plan::Of([value, value], [None; 2]),
+                });
+            }
+            Function::EqR => return self.operands(memory, [r, a]),
+            _ => {}
+        }
+        let operation = Operation::of(function).ok_or(Refused("it calls a function that is not known here"))?;
+        let b = if operation.is_unary() { a } else { b };
+        self.wrote_at(r as usize, ELEMENT_BYTES)?;
+        let plan = self.operands(memory, [a, b])?;
+        let is_mixed = [(r, a), (r, b), (a, b)].iter().any(|(x, y)| x != y && x.abs_diff(*y) < ELEMENT_BYTES as u32);
+        let is_replaced = (r == a || r == b) && !operation.may_replace() || a == b && operation == Operation::Pow;
+        let is_plain = matches!(plan, Plan::Plain(_));
+        if is_mixed || is_replaced && !is_plain {
+            return Err(Refused("a function's operands overlap"));
+        }
+        Ok(plan)
+    }
+
+    fn operands(&self, memory: &[u8], at: [u32; 2]) -> Result<Plan> {
+        Ok(match (self.operand(memory, at[0])?, self.operand(memory, at[1])?) {
+            (Operand::Plain(_), Operand::Plain(_)) => Plan::Plain(at),
+            (a, b) => {
+                let plain = |operand: &Operand| if let Operand::Plain(value) = operand { Some(*value) } else { None };
+                let value =
+                    |operand: &Operand| if let Operand::Of(value) = operand { *value } else { Value::Constant(0) };
+                Plan::Of([value(&a), value(&b)], [plain(&a), plain(&b)])
+            }
+        })
+    }
+
+    /// The function has been called, and `memory` is as it left it.
+    pub(crate) fn after(
+        &mut self,
+        plan: Plan,
+        function: Function,
+        arguments: [u32; 3],
+        result: u32,
+        memory: &[u8],
+    ) -> Result<()> {
+        let [r, a, b] = arguments;
+        match plan {
+            Plan::Words => self.words(function, arguments),
+            Plan::Plain(operands) => {
+                operands.into_iter().try_for_each(|at| self.settle(at, memory, false))?;
+                match Operation::of(function) {
+                    Some(_) => self.settle(r, memory, true),
+                    None => Ok(()),
+                }
+            }
+            Plan::Of(mut values, plain) => {
+                for (value, plain) in values.iter_mut().zip(plain) {
+                    if let Some(plain) = plain {
+                        *value = self.constant(plain)?;
+                    }
+                }
+                self.used(function, [r, a, b], values, result)
+            }
+        }
+    }
+
+    /// An element of which nothing that counts depends on the inputs: what counts now has been written by the function, or was so.
+    fn settle(&mut self, at: u32, memory: &[u8], is_result: bool) -> Result<()> {
+        let at = at as usize;
+        match (flags(memory, at)?, is_result) {
+            (0, false) => {}
+            (0, true) => self.shadow.clean(at, 2 * WORD),
+            _ => self.shadow.clean(at + WORD, ELEMENT_BYTES - WORD),
+        }
+        Ok(())
+    }
+
+    /// Functions that move words.
+    fn words(&mut self, function: Function, [r, a, b]: [u32; 3]) -> Result<()> {
+        let (to, from, bytes) = match function {
+            Function::IntZero => {
+                self.wrote(r as usize, 8 * WORD)?;
+                return Ok(());
+            }
+            Function::IntCopy => (a, r, 8 * WORD),
+            _ => (r, a, (b.wrapping_mul(ELEMENT_BYTES as u32) / 8 * 8) as usize),
+        };
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.moved(to as usize, from as usize, bytes)
+    }
+
+    /// A function was called on elements of these values.
+    fn used(&mut self, function: Function, [r, a, b]: [u32; 3], values: [Value; 2], result: u32) -> Result<()> {
+        let [x, y] = values;
+        match function {
+            Function::IsTrue => return self.guard(x, if result != 0 { Step::IsTrue(x) } else { Step::IsFalse(x) }),
+            Function::ToInt => {
+                // Whoever reads the recording would read the number, and other inputs seldom have the same.
+                if !matches!(x, Value::Constant(_)) {
+                    return Err(Refused("a place in an array depends on its inputs"));
+                }
+                return self.retag([(r, x); 2]);
+            }
+            Function::ToLongNormal => {
+                self.shadow.set(r as usize / WORD + 1, Tag::Clean);
+                self.shadow.set_limbs(r as usize / WORD + LIMBS, x);
+                return Ok(());
+            }
+            Function::EqR => {
+                self.retag([(r, x), (a, y)])?;
+                let equal = self.compute(Operation::Eq, x, y)?;
+                return self.guard(equal, if result != 0 { Step::IsTrue(equal) } else { Step::IsFalse(equal) });
+            }
+            _ => {}
+        }
+        let operation = Operation::of(function).ok_or(Refused("it calls a function that is not known here"))?;
+        let value = self.compute(operation, x, y)?;
+        let b = if operation.is_unary() { a } else { b };
+        self.retag([(a, x), (b, y)])?;
+        self.retag([(r, value); 2])
+    }
+
+    /// Elements that a function has used: their form may depend on the inputs from now on.
+    fn retag(&mut self, elements: [(u32, Value); 2]) -> Result<()> {
+        for (at, value) in elements {
+            if at as usize % WORD != 0 {
+                return Err(Refused("an element is at no word"));
+            }
+            // The number of bits of the prime is one, and stays as it is.
+            if at as usize >= CONSTANTS_END {
+                self.shadow.set_element(at as usize / WORD, value);
+            } else {
+                return Err(Refused("it calculates with the field's constants"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The module goes on by what a value is.
+    fn guard(&mut self, value: Value, guard: Step) -> Result<()> {
+        if !matches!(value, Value::Constant(_)) && self.guarded.insert(guard) {
+            self.push(guard)?;
+        }
+        Ok(())
+    }
+
+    /// `setInputSignal`'s way to store an input: short where it fits.
+    pub(crate) fn assign(&mut self, to: u32, from: u32, memory: &[u8]) -> Result<Assign> {
+        if (to as usize % WORD, from as usize % WORD) != (0, 0) || to.abs_diff(from) < ELEMENT_BYTES as u32 {
+            return Err(Refused("an input's element is at no word"));
+        }
+        self.wrote_at(to as usize, ELEMENT_BYTES)?;
+        Ok(match self.operand(memory, from)? {
+            Operand::Of(value) if flags(memory, from as usize)? == LONG_NORMAL => Assign(value),
+            _ => return Err(Refused("an input is not where it is set from")),
+        })
+    }
+
+    pub(crate) fn assigned(&mut self, to: u32, Assign(value): Assign) {
+        self.shadow.set_element(to as usize / WORD, value);
+    }
+
+    fn constant(&mut self, value: Limbs) -> Result<Value> {
+        let next = self.line.constants.len();
+        if next >= STEPS_MAX {
+            return Err(Refused("it has too many constants"));
+        }
+        let place = *self.places.entry(value).or_insert(next as u32);
+        if place as usize == next {
+            self.line.constants.push(value);
+        }
+        Ok(Value::Constant(place))
+    }
+
+    fn push(&mut self, step: Step) -> Result<Value> {
+        if self.line.steps.len() >= STEPS_MAX {
+            return Err(Refused("it takes too many steps"));
+        }
+        self.line.steps.push(step);
+        Ok(Value::Result(self.line.steps.len() as u32 - 1))
+    }
+
+    /// The value of an operation: one that is there already, where it is.
+    fn compute(&mut self, operation: Operation, x: Value, y: Value) -> Result<Value> {
+        let of = |value| match value {
+            Value::Constant(i) => Some(self.line.constants[i as usize]),
+            _ => None,
+        };
+        const ONE: Limbs = [1, 0, 0, 0];
+        match (operation, of(x), of(y)) {
+            (_, Some(a), Some(b)) => {
+                let value = operation.compute(&self.field, a, b).ok_or(Refused("it divides by zero"))?;
+                return self.constant(value);
+            }
+            (Operation::Add, Some([0, 0, 0, 0]), _) | (Operation::Mul, Some(ONE), _) => return Ok(y),
+            (Operation::Add | Operation::Sub, _, Some([0, 0, 0, 0])) | (Operation::Mul, _, Some(ONE)) => return Ok(x),
+            (Operation::Mul, Some([0, 0, 0, 0]), _) | (Operation::Mul, _, Some([0, 0, 0, 0])) => {
+                return self.constant([0; 4]);
+            }
+            _ => {}
+        }
+        if let Some(&value) = self.known.get(&(operation, x, y)) {
+            return Ok(value);
+        }
+        let value = self.push(Step::Compute(operation, x, y))?;
+        self.known.insert((operation, x, y), value);
+        Ok(value)
+    }
+}
+
+/// What is to be done after a call, seen before it.
+pub(crate) enum Plan {
+    /// Words are moved.
+    Words,
+    /// Nothing in these elements depends on the inputs.
+    Plain([u32; 2]),
+    /// Something does: the values, and those that are constants so far.
+    Of([Value; 2], [Option<Limbs>; 2]),
+}
+
+/// An input that is being stored.
+pub(crate) struct Assign(Value);
+
+fn bytes<const N: usize>(memory: &[u8], at: usize) -> Result<[u8; N]> {
+    let found = memory.get(at..at.saturating_add(N)).and_then(|bytes| bytes.try_into().ok());
+    found.ok_or(Refused("an element lies outside of the memory"))
+}
+
+fn word(memory: &[u8], at: usize) -> Result<u32> {
+    Ok(u32::from_le_bytes(bytes(memory, at)?))
+}
+
+fn flags(memory: &[u8], at: usize) -> Result<u32> {
+    word(memory, at + WORD)
+}
+
+fn limbs(memory: &[u8], at: usize) -> Result<Limbs> {
+    let all: [u8; 32] = bytes(memory, at)?;
+    Ok(std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| all[8 * i + j]))))
+}

@@ -1,0 +1,223 @@
+//! Operations beside circom's functions, and recordings that are damaged.
+
+use super::file::{operation, write, About, Recording};
+use super::operation::Operation;
+use super::{replay, Line, Step, Value};
+use crate::native::{prime, Field, Function, Limbs};
+use crate::{Limit, Limits};
+
+/// Random numbers, always the same.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 ^ self.0 >> 29
+    }
+
+    /// A number below the prime: small, negative and small, of few bits, near half, or any.
+    fn value(&mut self, field: &Field) -> Limbs {
+        let small = [self.next() % 300, 0, 0, 0];
+        match self.next() % 6 {
+            0 => small,
+            1 => field.neg(small),
+            2 => field.add(field.half(), [self.next() % 3, 0, 0, 0]),
+            3 => [self.next() >> (self.next() % 64), 0, 0, 0],
+            4 => [self.next(), self.next(), 0, 0],
+            _ => std::array::from_fn(|i| self.next() >> if i == 3 { 3 } else { 0 }),
+        }
+    }
+}
+
+/// An element with this value in a form: 0 long, 1 in Montgomery's, and 2 and 3 the same of a short one, where it is short.
+fn element(field: &Field, value: Limbs, form: u64) -> [u8; 40] {
+    let is_negative = crate::native::is_above(value, field.half());
+    let magnitude = if is_negative { field.neg(value) } else { value };
+    let is_short = magnitude[1..] == [0; 3] && magnitude[0] < 1 << 31;
+    let number = if is_negative { -(magnitude[0] as i64) } else { magnitude[0] as i64 } as i32;
+    let (flags, limbs): (u32, Limbs) = match form {
+        2 if is_short => (0, [7, 8, 9, 10]),
+        3 if is_short => (0x4000_0000, field.mul(value, field.r2)),
+        1 | 3 => (0xc000_0000, field.mul(value, field.r2)),
+        _ => (0x8000_0000, value),
+    };
+    let number = if flags & 0x8000_0000 == 0 { number } else { 77 };
+    let mut bytes = [0; 40];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    bytes[4..8].copy_from_slice(&flags.to_le_bytes());
+    bytes[8..].copy_from_slice(&limbs.map(u64::to_le_bytes).concat());
+    bytes
+}
+
+fn value(field: &Field, element: &[u8]) -> Limbs {
+    let flags = u32::from_le_bytes(element[4..8].try_into().unwrap());
+    let limbs = std::array::from_fn(|i| u64::from_le_bytes(element[8 + 8 * i..16 + 8 * i].try_into().unwrap()));
+    match flags {
+        0x8000_0000 => limbs,
+        0xc000_0000 => field.mul(limbs, [1, 0, 0, 0]),
+        _ => {
+            let number = i32::from_le_bytes(element[..4].try_into().unwrap());
+            let magnitude = [u64::from(number.unsigned_abs()), 0, 0, 0];
+            if number < 0 {
+                field.neg(magnitude)
+            } else {
+                magnitude
+            }
+        }
+    }
+}
+
+/// The functions are those that `native/tests.rs` holds against circom's own code.
+#[test]
+fn operations_are_circoms_functions_on_every_form() {
+    let mut random = Random(1);
+    for field in (0..2).map(|number| Field::new(prime(number).unwrap())) {
+        let mut memory = vec![0u8; 4096];
+        memory[88..96].copy_from_slice(&u64::from(field.bits).to_le_bytes());
+        for round in 0..4000 {
+            let (a, mut b) = (random.value(&field), random.value(&field));
+            if round % 7 == 0 {
+                b = a;
+            }
+            let forms = random.next();
+            for &function in Function::ALL {
+                let Some(operation) = Operation::of(function) else { continue };
+                // Slow ones less often.
+                if operation.steps() > 1000 && round % 40 != 0 {
+                    continue;
+                }
+                let is_placed = operation.may_replace() && forms & 16 == 16;
+                let to = if is_placed { 2000 } else { 3000 };
+                memory[2000..2040].copy_from_slice(&element(&field, a, forms & 3));
+                memory[2040..2080].copy_from_slice(&element(&field, b, forms >> 2 & 3));
+                let expected = operation.compute(&field, a, b);
+                let done = function.run(&field, &mut memory, [to, 2000, 2040]);
+                assert_eq!(done.is_ok(), expected.is_some(), "{function:?}");
+                let Some(expected) = expected else { continue };
+                let to = to as usize;
+                assert_eq!(value(&field, &memory[to..to + 40]), expected, "{function:?} {a:x?} {b:x?} {forms}");
+                if !is_placed {
+                    assert_eq!(value(&field, &memory[2000..2040]), a, "{function:?}");
+                }
+                assert_eq!(value(&field, &memory[2040..2080]), b, "{function:?}");
+            }
+            memory[2000..2040].copy_from_slice(&element(&field, a, forms & 3));
+            let is_true = Function::IsTrue.run(&field, &mut memory, [2000, 0, 0]).unwrap();
+            assert_eq!(is_true != 0, a != [0; 4]);
+        }
+    }
+    for (number, operation_) in Operation::ALL.into_iter().enumerate() {
+        assert_eq!((operation_ as usize, operation(number as u8)), (number, Some(operation_)));
+    }
+}
+
+/// Two inputs; wires 1, a + b, and the quotient of integers is computed though nothing needs it.
+fn line() -> (Line, Vec<(String, u32)>) {
+    let (a, b, one) = (Value::Input(0), Value::Input(1), Value::Constant(0));
+    let steps = vec![
+        Step::Compute(Operation::Add, a, b),
+        Step::Compute(Operation::Mul, a, b),
+        Step::IsTrue(Value::Result(1)),
+        Step::Compute(Operation::Neg, b, b),
+        Step::Compute(Operation::Idiv, a, b),
+        Step::Compute(Operation::Sub, a, Value::Constant(1)),
+        Step::IsFalse(Value::Result(5)),
+    ];
+    let wires = vec![one, Value::Result(0), b];
+    (Line { steps, constants: vec![[1, 0, 0, 0], [3, 0, 0, 0]], wires }, vec![("a".into(), 1), ("b".into(), 1)])
+}
+
+fn written() -> (Vec<u8>, blake3::Hash) {
+    let (line, signals) = line();
+    let program = blake3::hash(b"program");
+    (write(&line, &About { program: &program, field: 0, signals: &signals }).unwrap(), program)
+}
+
+fn found(recording: &Recording, json: &str, limits: Limits) -> Option<Vec<u64>> {
+    let witness = replay(recording, json.as_bytes(), limits, &|| false).unwrap()?;
+    Some(witness.values().chunks(32).map(|bytes| u64::from_le_bytes(bytes[..8].try_into().unwrap())).collect())
+}
+
+#[test]
+fn guards_and_divisions_by_zero_leave_the_recording() {
+    let (bytes, program) = written();
+    let recording = Recording::read(&bytes, &program).unwrap();
+    let of = |json| found(&recording, json, Limits::default());
+    assert_eq!(of(r#"{"a": 3, "b": 4}"#), Some(vec![1, 7, 4]));
+    assert_eq!(of(r#"{"a": 3, "b": 0}"#), None);
+    assert_eq!(of(r#"{"a": 4, "b": 4}"#), None);
+    // Other inputs than the recorded run's.
+    for json in
+        [r#"{"a": 3}"#, r#"{"a": 3, "b": [4, 4]}"#, r#"{"a": 3, "b": 4, "c": 1}"#, r#"{"a": 3, "b": "x"}"#, "3", ""]
+    {
+        assert_eq!(of(json), None, "{json}");
+    }
+    let little = Limits { memory_bytes: 300, ..Limits::default() };
+    assert_eq!(found(&recording, r#"{"a": 3, "b": 4}"#, little), None);
+    let few = Limits { steps: 1000, ..Limits::default() };
+    let error = replay(&recording, br#"{"a": 3, "b": 4}"#, few, &|| false).unwrap_err();
+    assert!(matches!(error, crate::Error::Limit(Limit::Steps, _)), "{error}");
+    let short = Limits { time: Some(std::time::Duration::ZERO), ..Limits::default() };
+    let error = replay(&recording, br#"{"a": 3, "b": 4}"#, short, &|| false).unwrap_err();
+    assert!(matches!(error, crate::Error::Limit(Limit::Time, _)), "{error}");
+    assert!(matches!(replay(&recording, br#"{"a": 3, "b": 4}"#, few, &|| true), Err(crate::Error::Stopped)));
+}
+
+#[test]
+fn damaged_and_foreign_recordings_are_none() {
+    let (bytes, program) = written();
+    assert!(Recording::read(&bytes, &blake3::hash(b"other")).is_none());
+    for i in 0..bytes.len() {
+        assert!(Recording::read(&bytes[..i], &program).is_none(), "{i}");
+        let mut other = bytes.clone();
+        other[i] ^= 1 << (i % 8);
+        assert!(Recording::read(&other, &program).is_none(), "{i}");
+    }
+}
+
+/// Without the hash: each length, number and reference is checked where it is used.
+#[test]
+fn any_bytes_are_survived() {
+    let (bytes, program) = written();
+    let content = &bytes[..bytes.len() - 32];
+    let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
+    let try_it = |content: &[u8]| {
+        if let Some(recording) = Recording::parse(content, &program) {
+            _ = replay(&recording, br#"{"a": 3, "b": 4}"#, limits, &|| false);
+        }
+    };
+    let mut random = Random(3);
+    for i in 0..content.len() {
+        try_it(&content[..i]);
+        for byte in 0..=255 {
+            let mut other = content.to_vec();
+            other[i] = byte;
+            try_it(&other);
+        }
+    }
+    for _ in 0..20_000 {
+        let mut other = content.to_vec();
+        // Behind the program's hash.
+        for _ in 0..=random.next() % 8 {
+            let at = 48 + random.next() as usize % (other.len() - 48);
+            other[at] = random.next() as u8;
+        }
+        try_it(&other);
+    }
+}
+
+/// Places of values that pass are used again: a long chain needs one.
+#[test]
+fn places_are_used_again() {
+    let mut steps = vec![Step::Compute(Operation::Add, Value::Input(0), Value::Constant(0))];
+    for i in 0..1000 {
+        steps.push(Step::Compute(Operation::Add, Value::Result(i), Value::Constant(0)));
+    }
+    let wires = vec![Value::Constant(0), Value::Result(1000), Value::Result(500)];
+    let line = Line { steps, constants: vec![[1, 0, 0, 0]], wires };
+    let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 1)]);
+    let bytes = write(&line, &About { program: &program, field: 1, signals: &signals }).unwrap();
+    let recording = Recording::read(&bytes, &program).unwrap();
+    assert_eq!((recording.kept, recording.passing), (2, 1));
+    assert_eq!(found(&recording, r#"{"a": 5}"#, Limits::default()), Some(vec![1, 1006, 506]));
+}
