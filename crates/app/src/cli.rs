@@ -148,9 +148,16 @@ pub(crate) enum Command {
     /// A worker of the service, which starts it
     #[command(hide = true)]
     ServeWorker(crate::serve::Worker),
-    /// Send a witness to a service; prints the job's id, or waits for its proof
-    #[command(after_help = "With PROOF and PUBLIC it waits and writes them.\n\nExamples:\n  \
-        tandem submit circuit.zkey witness.wtns proof.json public.json\n  tandem submit withdraw witness.wtns --id order-17")]
+    /// A process of the service that makes one witness
+    #[command(hide = true)]
+    ServeCalculator,
+    /// Send a witness, or inputs, to a service; prints the job's id, or waits for its proof
+    #[command(
+        after_help = "With PROOF and PUBLIC it waits and writes them. Inputs (JSON) want a key with a circuit's program:\n\
+        tandem keys add NAME FILE --wasm PROGRAM.\n\nExamples:\n  \
+        tandem submit circuit.zkey witness.wtns proof.json public.json\n  tandem submit withdraw witness.wtns --id order-17\n  \
+        tandem submit withdraw input.json proof.json public.json"
+    )]
     Submit(crate::jobs::Submit),
     /// Say how a job of a service is, or list its jobs
     #[command(after_help = "Example:\n  tandem status 0f1e2d3c4b5a69788796a5b4c3d2e1f0 --json")]

@@ -87,6 +87,7 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Bench(args) => tandem_bench::run(session, args),
         Command::Serve(args) => serve::run(session, args),
         Command::ServeWorker(args) => serve::worker(session, args),
+        Command::ServeCalculator => serve::calculator(),
         Command::Submit(args) => jobs::submit(session, args),
         Command::Status(args) => jobs::status(args),
         Command::Wait(args) => jobs::wait(session, args),

@@ -64,6 +64,7 @@ fn named(command: &Command) -> Named {
         Command::Wait(a) => Named { inputs: vec![], outputs: a.outputs() },
         Command::Serve(_)
         | Command::ServeWorker(_)
+        | Command::ServeCalculator
         | Command::Status(_)
         | Command::Cancel(_)
         | Command::Keys { .. }

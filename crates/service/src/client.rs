@@ -72,6 +72,8 @@ pub enum Content<'a> {
     Json(&'a Value),
     /// A file, or a pipe.
     File(&'a Path),
+    /// A file of JSON, such as a circuit's inputs.
+    JsonFile(&'a Path),
 }
 
 /// How long a connection may be idle and still be used: not so long that the service may just be closing it.
@@ -246,7 +248,10 @@ impl Client {
                 request = request.header(CONTENT_TYPE, "application/json");
                 Outgoing::Whole(Some(value.to_string().into()))
             }
-            Content::File(path) => {
+            Content::File(path) | Content::JsonFile(path) => {
+                if matches!(content, Content::JsonFile(_)) {
+                    request = request.header(CONTENT_TYPE, "application/json");
+                }
                 let unread = |e: io::Error| CallError::File(format!("{}: cannot read: {e}", path.display()));
                 let file = File::open(path).map_err(unread)?;
                 let about = file.metadata().map_err(unread)?;

@@ -1,7 +1,7 @@
 //! The store's rules: fences, the first final state, order, recovery.
 
 use tandem_service::store::{
-    Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, NewJob, State, Store, StoreError,
+    Cancelled, Claim, Ending, Failed, Finished, Form, JobResult, KeyRow, NewJob, State, Store, StoreError,
 };
 
 /// What a step of priority is worth here.
@@ -32,8 +32,10 @@ fn job(id: &str, priority: i64) -> NewJob {
         request: None,
         digest: "d".into(),
         key: "k".into(),
+        form: Form::Witness,
         witness: format!("{id}.wtns"),
         witness_bytes: 1,
+        batch: None,
         priority,
         deadline_ms: None,
     }

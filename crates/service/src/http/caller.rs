@@ -48,9 +48,11 @@ fn needed(route: Route) -> Option<Role> {
         | Route::Key
         | Route::Jobs
         | Route::Job
-        | Route::Result => Some(Role::Read),
-        Route::Submit | Route::Cancel => Some(Role::Submit),
-        Route::Register | Route::Upload | Route::Remove | Route::Evict => Some(Role::Admin),
+        | Route::Result
+        | Route::Batch
+        | Route::BatchResults => Some(Role::Read),
+        Route::Submit | Route::Cancel | Route::SubmitBatch | Route::BatchCancel => Some(Role::Submit),
+        Route::Register | Route::Upload | Route::UploadProgram | Route::Remove | Route::Evict => Some(Role::Admin),
     }
 }
 
@@ -73,7 +75,7 @@ pub(crate) async fn check(core: &Arc<Core>, route: Route, request: &Request<Inco
         return Err(Refusal::new(StatusCode::FORBIDDEN, "role", message));
     }
     // Also a request that stands for a job already, or is refused below: its body costs as much.
-    if let (Some(rate), Route::Submit) = (token.rate, route) {
+    if let (Some(rate), Route::Submit | Route::SubmitBatch) = (token.rate, route) {
         core.rates.take(&token.id, rate, Instant::now()).map_err(|wait| {
             let again = wait.as_secs() + 1;
             let message = format!("this token may submit {rate} times a minute; try again in {again} s");

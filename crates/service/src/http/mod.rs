@@ -1,5 +1,6 @@
 //! HTTP/1.1: connections and their limits, routes, who calls, errors.
 
+mod batch;
 mod body;
 mod caller;
 mod jobs;
@@ -8,6 +9,9 @@ mod overview;
 mod page;
 mod routes;
 mod state;
+mod submit;
+
+pub(crate) use submit::witness_max;
 
 use crate::core::Core;
 use crate::log::log;
@@ -84,6 +88,8 @@ impl From<StoreError> for Refusal {
             StoreError::QueueFull(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
             StoreError::Revoked => (StatusCode::UNAUTHORIZED, "unauthorized"),
             StoreError::TokenJobs(_) => (StatusCode::TOO_MANY_REQUESTS, "token_jobs"),
+            StoreError::OtherProgram(_) => (StatusCode::CONFLICT, "other_program"),
+            StoreError::NoProgram(_) => (StatusCode::CONFLICT, "no_program"),
             StoreError::OtherKey(_) => (StatusCode::CONFLICT, "other_key"),
             StoreError::NoKey(_) => (StatusCode::NOT_FOUND, "no_key"),
             StoreError::KeyInUse { .. } => (StatusCode::CONFLICT, "key_in_use"),
@@ -254,7 +260,11 @@ async fn dispatch(
             blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
         }
         Route::Workers => blocking(&core, move |core| state::workers(core, &caller)).await,
-        Route::Submit => jobs::submit(core, caller, request).await,
+        Route::Submit => submit::submit(core, caller, request).await,
+        Route::SubmitBatch => submit::submit_batch(core, caller, request).await,
+        Route::Batch => batch::status(&core, caller, part, &request).await,
+        Route::BatchResults => batch::results(&core, caller, part).await,
+        Route::BatchCancel => batch::cancel(&core, caller, part).await,
         Route::Jobs => jobs::list(&core, caller, &request).await,
         Route::Job => jobs::status(&core, caller, part, &request).await,
         Route::Result => jobs::result(&core, caller, part).await,
@@ -263,6 +273,7 @@ async fn dispatch(
         Route::Key => keys::one(&core, part).await,
         Route::Register => keys::register(&core, request).await,
         Route::Upload => keys::upload(core, part, request).await,
+        Route::UploadProgram => keys::upload_program(core, part, request).await,
         Route::Remove => keys::remove(&core, part).await,
         Route::Evict => keys::evict(&core, part).await,
     }

@@ -14,6 +14,10 @@ pub(crate) enum Route {
     Metrics,
     Workers,
     Submit,
+    SubmitBatch,
+    Batch,
+    BatchResults,
+    BatchCancel,
     Jobs,
     Job,
     Result,
@@ -22,12 +26,13 @@ pub(crate) enum Route {
     Key,
     Register,
     Upload,
+    UploadProgram,
     Remove,
     Evict,
 }
 
 /// Method, address and route. `{}` stands for one part of an address.
-const ROUTES: [(Method, &str, Route); 19] = [
+const ROUTES: [(Method, &str, Route); 24] = [
     (Method::GET, "/", Route::Page),
     (Method::GET, "/v1/overview", Route::Overview),
     (Method::GET, "/health", Route::Health),
@@ -41,10 +46,15 @@ const ROUTES: [(Method, &str, Route); 19] = [
     (Method::GET, "/v1/jobs/{id}", Route::Job),
     (Method::GET, "/v1/jobs/{id}/result", Route::Result),
     (Method::POST, "/v1/jobs/{id}/cancel", Route::Cancel),
+    (Method::POST, "/v1/batches", Route::SubmitBatch),
+    (Method::GET, "/v1/batches/{id}", Route::Batch),
+    (Method::GET, "/v1/batches/{id}/results", Route::BatchResults),
+    (Method::POST, "/v1/batches/{id}/cancel", Route::BatchCancel),
     (Method::GET, "/v1/keys", Route::Keys),
     (Method::POST, "/v1/keys", Route::Register),
     (Method::GET, "/v1/keys/{name}", Route::Key),
     (Method::PUT, "/v1/keys/{name}", Route::Upload),
+    (Method::PUT, "/v1/keys/{name}/program", Route::UploadProgram),
     (Method::DELETE, "/v1/keys/{name}", Route::Remove),
     (Method::POST, "/v1/keys/{name}/evict", Route::Evict),
 ];

@@ -2,15 +2,17 @@
 //!
 //! They speak over a pair of sockets, whose end is the worker's standard input: what a library prints cannot get between.
 
+use crate::seal::BlobKey;
 use crate::store::Times;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use zeroize::Zeroizing;
 
 /// Bytes of a message at most: the public values of 2^17 outputs have room.
-const MESSAGE_MAX: usize = 16 << 20;
+pub(crate) const MESSAGE_MAX: usize = 16 << 20;
 
 /// What a worker is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,6 +38,8 @@ pub(crate) struct Order {
     pub(crate) key_hash: String,
     pub(crate) witness: PathBuf,
     pub(crate) witness_bytes: u64,
+    /// What the witness is sealed with.
+    pub(crate) seal: Option<BlobKey>,
 }
 
 /// What a worker tells.
@@ -104,16 +108,17 @@ pub(crate) struct Failure {
 
 /// Writes one message.
 pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_vec(message)?;
+    // It may have the key of a witness.
+    let text = Zeroizing::new(serde_json::to_vec(message)?);
     if text.len() > MESSAGE_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("a message of {} bytes; expected at most {MESSAGE_MAX}", text.len()),
         ));
     }
-    let mut frame = Vec::with_capacity(text.len() + 4);
+    let mut frame = Zeroizing::new(Vec::with_capacity(text.len() + 4));
     frame.extend((text.len() as u32).to_le_bytes());
-    frame.extend(text);
+    frame.extend_from_slice(&text);
     to.write_all(&frame)
 }
 
@@ -130,7 +135,7 @@ pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<O
         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
     }
     // As much as comes, and no more than was announced.
-    let mut text = Vec::new();
+    let mut text = Zeroizing::new(Vec::new());
     if from.by_ref().take(length as u64).read_to_end(&mut text)? < length {
         return Ok(None);
     }

@@ -5,6 +5,7 @@ use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWor
 use crate::core::{self, now_ms, Core, GIVEN_BACK};
 use crate::log::log;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
+use crate::Role;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -204,7 +205,7 @@ impl Slot {
 
     fn start(&self, core: &Core, number: u64) -> std::io::Result<Process> {
         let (to, theirs) = UnixStream::pair()?;
-        let mut command = (core.worker)(&self.device);
+        let mut command = (core.worker)(Role::Prover(&self.device));
         // A group of its own: Ctrl-C at the terminal is the service's to act on.
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let child = command.spawn()?;
@@ -496,5 +497,6 @@ fn order(core: &Core, claim: &Claim) -> Order {
         key_hash: key.hash.clone(),
         witness: core.witnesses.path(&claim.witness),
         witness_bytes: claim.witness_bytes,
+        seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
     }
 }

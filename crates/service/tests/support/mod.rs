@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tandem_conformance::{Step, Stepped};
 use tandem_engine::{CurveId, DeviceChoice, Engine, Proof, Publics, SetupOptions, Silent, Verifier};
 use tandem_service::client::{CallError, Client, Content, Method};
-use tandem_service::Config;
+use tandem_service::{Config, Role};
 
 /// Which part of the tests a child process plays, and in which folder.
 const CHILD: &str = "TANDEM_TEST_CHILD";
@@ -40,6 +40,7 @@ pub(crate) fn play() {
     let folder = PathBuf::from(folder);
     match role.as_str() {
         "serve" => serve(&folder),
+        "calculate" => drop(tandem_service::calculate()),
         device => work(device, &folder),
     }
     std::process::exit(0);
@@ -52,7 +53,10 @@ fn serve(folder: &Path) {
     let text = std::fs::read_to_string(&path).unwrap();
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
     let of = folder.to_path_buf();
-    let worker = move |device: &str| child(device, &of);
+    let worker = move |role: Role<'_>| match role {
+        Role::Prover(device) => child(device, &of),
+        Role::Calculator => child("calculate", &of),
+    };
     let ready = |address: std::net::SocketAddr| {
         std::fs::write(folder.join("address.part"), address.to_string()).unwrap();
         std::fs::rename(folder.join("address.part"), folder.join("address")).unwrap();
