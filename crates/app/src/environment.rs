@@ -13,7 +13,11 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 13] = [
     ("TANDEM_MAX_SECONDS", "--max-seconds", "seconds of a circuit's program"),
     ("TANDEM_MAX_MEMORY", "--max-memory", "MiB for a circuit's program, its inputs and the witness"),
     ("TANDEM_CACHE_DIR", "", "folder that remembers checked keys; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem"),
-    ("TANDEM_SERVER", "--server", "address of the service that submit, status, wait, cancel and keys call"),
+    (
+        "TANDEM_SERVER",
+        "--server",
+        "address of the service that submit, batch, status, wait, cancel, trace and keys call",
+    ),
     ("TANDEM_TOKEN", "", "token to show to the service, unless --token-file has one"),
     ("TANDEM_SERVER_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),
     ("TANDEM_SERVE_CONFIG", "--config", "file of settings of the service"),

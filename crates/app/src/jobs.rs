@@ -17,13 +17,13 @@ use tandem_formats::FileKind;
 use tandem_service::client::{Access, CallError, Client, Content, Method};
 
 /// A service that is being started again is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes that tell what a file is.
 const START: u64 = 4096;
 
 /// Seconds that one request waits for a job.
-const WAIT: u32 = 2;
+pub(crate) const WAIT: u32 = 2;
 
 /// Which service.
 #[derive(Args)]
@@ -148,17 +148,17 @@ impl Wait {
 }
 
 impl Service {
-    fn client(&self) -> Outcome<Client> {
+    pub(crate) fn client(&self) -> Outcome<Client> {
         let access = Access { token: self.server.token()?, authority: self.server.ca.clone(), own: self.server.own() };
         Client::with(&self.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))
     }
 
-    fn tell(&self, value: &Value, text: impl FnOnce(&Value) -> String) {
+    pub(crate) fn tell(&self, value: &Value, text: impl FnOnce(&Value) -> String) {
         report::result(&if self.json.json { value.to_string() } else { text(value) });
     }
 }
 
-fn failure(error: CallError) -> Failure {
+pub(crate) fn failure(error: CallError) -> Failure {
     match error.is_callers() {
         true => Failure::input(error.to_string()),
         false => Failure::device(error.to_string()),
@@ -207,7 +207,7 @@ fn is_json(path: &Path) -> Outcome<bool> {
 }
 
 /// The name of the key at the service, which gets the file if it does not have it: by the name of its content.
-fn key(session: &Session, client: &Client, key: &Path) -> Outcome<String> {
+pub(crate) fn key(session: &Session, client: &Client, key: &Path) -> Outcome<String> {
     if !key.exists() {
         return match key.to_str().map(part) {
             Some(Ok(name)) => Ok(name.into()),
@@ -367,6 +367,6 @@ fn ended(client: &Client, id: &str) -> Outcome<Value> {
     }
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), String::from)
 }

@@ -8,7 +8,7 @@ use tandem_console::failure::{Failure, Outcome};
 use tandem_console::session::Session;
 use tandem_console::values::device;
 use tandem_console::{files, interrupt, report};
-use tandem_service::{Config, Role, Setting};
+use tandem_service::{Asked, Config, Role, Setting};
 
 /// Bytes of a file of settings at most.
 const CONFIG_MAX: u64 = 1 << 20;
@@ -148,9 +148,18 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
         command
     };
     interrupt::drain();
+    // Without a certificate there is nothing to read again, and closing the terminal ends the program.
+    if config.has_tls() {
+        interrupt::reload();
+    }
+    let asked = || match interrupt::asked() {
+        true => Asked::Stop,
+        false if interrupt::asked_again() => Asked::Reload,
+        false => Asked::Nothing,
+    };
     let scheme = if config.has_tls() { "https" } else { "http" };
     let ready = |address: std::net::SocketAddr| report::result(&format!("{scheme}://{address}"));
-    tandem_service::serve(config, worker, ready, interrupt::asked).map_err(Failure::input)
+    tandem_service::serve(config, worker, ready, asked).map_err(Failure::input)
 }
 
 /// Makes the witness that the service asks for.

@@ -58,7 +58,16 @@ impl Blobs {
         let sealer = key.map(Sealer::new).transpose()?;
         let path = self.folder.join(random_name()? + PART);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Part { folder: self.folder.clone(), path, file, hasher, bytes: 0, sealer, syncs: self.syncs, is_kept: false })
+        Ok(Part {
+            folder: self.folder.clone(),
+            path,
+            file,
+            hasher,
+            bytes: 0,
+            sealer,
+            syncs: self.syncs,
+            is_kept: false,
+        })
     }
 
     /// Removes a file. That it is gone already is no error.

@@ -481,7 +481,8 @@ mod tests {
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
-        let known = SETTINGS.iter().map(|(name, ..)| name.to_string()).chain(["keys".into(), "programs".into()]).collect();
+        let known =
+            SETTINGS.iter().map(|(name, ..)| name.to_string()).chain(["keys".into(), "programs".into()]).collect();
         assert_eq!(names, known);
     }
 

@@ -8,13 +8,18 @@ use crate::log::log;
 use crate::metrics::Metrics;
 use crate::rates::Rates;
 use crate::seal::Seal;
-use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError};
+use crate::store::{
+    Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
+};
 use crate::worker::Slot;
 use crate::Role;
+use rustls::ServerConfig;
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tandem_engine::CurveId;
 use tokio::sync::broadcast;
@@ -48,6 +53,10 @@ pub(crate) struct Core {
     pub(crate) worker: WorkerCommand,
     /// Names of jobs as they end.
     pub(crate) ends: broadcast::Sender<String>,
+    /// The jobs of callers of rapidsnark's interface, by token.
+    pub(crate) current: Mutex<HashMap<Option<String>, String>>,
+    /// What connections are wrapped in, those of a new certificate too.
+    tls: RwLock<Option<Arc<ServerConfig>>>,
     drains: AtomicBool,
     results: Sender<Made>,
     /// Results that were made and are not written down.
@@ -94,11 +103,33 @@ impl Core {
             calculators,
             worker,
             ends,
+            current: Mutex::default(),
+            tls: RwLock::default(),
             drains,
             results,
             unwritten,
         };
         (core, inbox)
+    }
+
+    /// What a connection that comes now is wrapped in.
+    pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_tls(&self, tls: Option<Arc<ServerConfig>>) {
+        *self.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+    }
+
+    /// Reads the files of TLS again. Where they are wrong, those that were read before stay.
+    pub(crate) fn reload(&self) {
+        match crate::tls::server(&self.config) {
+            Ok(tls) => {
+                self.set_tls(tls);
+                log("reloaded", &[]);
+            }
+            Err(error) => log("reload_failed", &[("reason", &error)]),
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -143,9 +174,9 @@ impl Core {
         let _ = self.results.send(made);
     }
 
-    /// Whether results are still to be written down.
-    pub(crate) fn has_unwritten(&self) -> bool {
-        self.unwritten.load(Ordering::SeqCst) > 0
+    /// Results that are still to be written down.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.unwritten.load(Ordering::SeqCst)
     }
 
     /// Writes down the results of all workers as they come: those that come at once share a sync of the disk.
@@ -289,8 +320,7 @@ impl Core {
 
     /// Gives a key the program that calculates its witnesses, after a look at the file.
     pub(crate) fn register_program(&self, key: &str, path: &Path, is_own: bool) -> Result<bool, Unregistered> {
-        let (hash, bytes) =
-            check_program(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
+        let (hash, bytes) = check_program(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
         let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
         let program = ProgramRow { key: key.into(), path: path.into(), hash, bytes, is_own };
         self.store.add_program(&program, now_ms()).map_err(Unregistered::Store)

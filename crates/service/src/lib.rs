@@ -57,7 +57,18 @@ pub enum Role<'a> {
     Calculator,
 }
 
-/// Runs the service until `stop` says so and the running jobs have ended. `worker` makes the commands of its processes; `ready` is told the address when callers can reach it.
+/// What is asked of a running service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Nothing,
+    /// To read its certificate and what belongs to it again.
+    Reload,
+    /// To end when the jobs that run have ended.
+    Stop,
+}
+
+/// Runs the service until `asked` says to stop and the running jobs have ended. `worker` makes the commands of its processes; `ready` is told the address when callers can reach it.
 ///
 /// # Errors
 /// One sentence: a file of TLS is wrong, the data folder is in use or cannot be written, its database is of a later version, the address is
@@ -66,7 +77,7 @@ pub fn serve(
     config: Config,
     worker: impl Fn(Role<'_>) -> Command + Send + Sync + 'static,
     ready: impl FnOnce(SocketAddr),
-    stop: impl Fn() -> bool,
+    asked: impl Fn() -> Asked,
 ) -> Result<(), String> {
     log::write_as(config.log);
     let data = config.data.clone();
@@ -83,6 +94,7 @@ pub fn serve(
     let seal = seal::Seal::new(self::secret(&witness_key).map_err(|e| cannot(&witness_key, "read", &e))?);
     let address = config.listen;
     let (core, results) = Core::new(config, store, [witnesses, keys], (secret, seal), Box::new(worker));
+    core.set_tls(tls);
     let core = Arc::new(core);
     recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
     for (name, path) in &core.config.keys {
@@ -125,13 +137,17 @@ pub fn serve(
         core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
     }
     let until = || {
-        if !core.is_draining() && stop() {
-            core.drain();
-            log("draining", &[]);
+        match asked() {
+            Asked::Stop if !core.is_draining() => {
+                core.drain();
+                log("draining", &[]);
+            }
+            Asked::Reload => core.reload(),
+            Asked::Stop | Asked::Nothing => {}
         }
-        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && !core.has_unwritten()
+        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0
     };
-    http::run(&core, listener, tls, || ready(address), until)?;
+    http::run(&core, listener, || ready(address), until)?;
     log("stopped", &[]);
     Ok(())
 }

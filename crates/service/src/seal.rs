@@ -52,7 +52,8 @@ impl Seal {
 
 impl BlobKey {
     fn cipher(&self) -> io::Result<LessSafeKey> {
-        let key = UnboundKey::new(&AES_256_GCM, &self.0[..]).map_err(|_| io::Error::other("the cipher takes no key"))?;
+        let key =
+            UnboundKey::new(&AES_256_GCM, &self.0[..]).map_err(|_| io::Error::other("the cipher takes no key"))?;
         Ok(LessSafeKey::new(key))
     }
 }

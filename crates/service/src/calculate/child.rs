@@ -80,7 +80,8 @@ fn witness(task: &Task, inputs: Zeroizing<Vec<u8>>) -> Result<(CurveId, Zeroizin
     let curve = curve.ok_or_else(|| ("bad_program", other_field.to_string(), false))?;
     let mut values = Zeroizing::new(Vec::with_capacity(witness.values().len() / 32));
     values.extend(witness.values().chunks_exact(32).map(|bytes| {
-        let limb = |at: usize| bytes[8 * at..8 * at + 8].iter().rev().fold(0, |limb, &byte| limb << 8 | u64::from(byte));
+        let limb =
+            |at: usize| bytes[8 * at..8 * at + 8].iter().rev().fold(0, |limb, &byte| limb << 8 | u64::from(byte));
         Canonical([limb(0), limb(1), limb(2), limb(3)])
     }));
     Ok((curve, values))
@@ -117,8 +118,14 @@ pub(crate) fn check_program(path: &Path) -> Result<(String, u64), String> {
     use tandem_formats::FileKind;
     match FileKind::of(&start) {
         Some(FileKind::Wasm | FileKind::Graph) if bytes < PROGRAM_MAX => {}
-        Some(FileKind::Wasm | FileKind::Graph) => return Err(format!("expected less than {PROGRAM_MAX} bytes, found {bytes}")),
-        _ => return Err("expected a circuit's WebAssembly (circuit_js/circuit.wasm) or its graph of circom-witnesscalc".into()),
+        Some(FileKind::Wasm | FileKind::Graph) => {
+            return Err(format!("expected less than {PROGRAM_MAX} bytes, found {bytes}"))
+        }
+        _ => {
+            return Err(
+                "expected a circuit's WebAssembly (circuit_js/circuit.wasm) or its graph of circom-witnesscalc".into()
+            )
+        }
     }
     Ok((hash_file(path).map_err(cannot)?, bytes))
 }

@@ -191,7 +191,8 @@ impl Calculator {
                     let why = format!("the program gives a witness of {bytes} bytes, the key takes {expected}; both are of different circuits");
                     return Err(refuse("bad_program", why, false));
                 }
-                store(core, &mut to, bytes).map_err(|e| refuse("storage_failed", format!("the witness cannot be stored: {e}"), true))
+                store(core, &mut to, bytes)
+                    .map_err(|e| refuse("storage_failed", format!("the witness cannot be stored: {e}"), true))
             }
             Some(Answer::Failed(failure)) => Err(Some((failure.code, failure.reason, failure.is_retryable))),
             None => Err(died(ErrorKind::UnexpectedEof.into())),
@@ -201,7 +202,13 @@ impl Calculator {
     }
 
     /// The first byte of the answer, which comes when the witness is made.
-    fn first(&self, core: &Core, claim: &InputsClaim, from: &mut UnixStream, bound: Instant) -> Result<[u8; 1], Option<Refusal>> {
+    fn first(
+        &self,
+        core: &Core,
+        claim: &InputsClaim,
+        from: &mut UnixStream,
+        bound: Instant,
+    ) -> Result<[u8; 1], Option<Refusal>> {
         let died = |why: String| Some(("worker_died".to_string(), format!("the calculator ended{why}"), true));
         from.set_read_timeout(Some(LOOK)).map_err(|e| died(format!(": {e}")))?;
         let mut first = [0];
@@ -216,7 +223,11 @@ impl Calculator {
                 return Err(None);
             }
             if Instant::now() > bound {
-                return Err(Some(("worker_hung".into(), "the calculator took longer than calculator_seconds".into(), true)));
+                return Err(Some((
+                    "worker_hung".into(),
+                    "the calculator took longer than calculator_seconds".into(),
+                    true,
+                )));
             }
         }
     }

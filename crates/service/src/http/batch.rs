@@ -58,7 +58,8 @@ fn unpack_into(
     let batch = random_name().map_err(|e| storage(&e))?;
     let now = now_ms();
     let mut archive = tar::Archive::new(body);
-    let bad = |e: std::io::Error| Refusal::bad(format!("the body is no tar archive, or was cut off: {e}; send it again"));
+    let bad =
+        |e: std::io::Error| Refusal::bad(format!("the body is no tar archive, or was cut off: {e}; send it again"));
     // Raw: what an archive says of long names and the like would be taken into memory whole.
     for entry in archive.entries().map_err(bad)?.raw(true) {
         let mut entry = entry.map_err(bad)?;
@@ -100,6 +101,8 @@ fn unpack_into(
         job.batch = Some((batch.clone(), item, name));
         jobs.push(job);
     }
+    // What fills the last block.
+    std::io::copy(&mut archive.into_inner(), &mut std::io::sink()).map_err(bad)?;
     if jobs.is_empty() {
         return Err(Refusal::bad("the archive has no files: expected .wtns files, or .json files of inputs"));
     }
@@ -115,7 +118,11 @@ fn unpack_into(
 fn known(core: &Core, caller: &Caller, id: &str) -> Result<Vec<Job>, Refusal> {
     let jobs: Vec<Job> = core.store.batch(id)?.into_iter().filter(|job| caller.sees(job)).collect();
     match jobs.is_empty() {
-        true => Err(Refusal::new(StatusCode::NOT_FOUND, "no_batch", "there is no such batch; those that ended long ago are forgotten")),
+        true => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "no_batch",
+            "there is no such batch; those that ended long ago are forgotten",
+        )),
         false => Ok(jobs),
     }
 }
@@ -138,7 +145,12 @@ pub(super) fn view(id: &str, jobs: &[Job]) -> Value {
     })
 }
 
-pub(super) async fn status(core: &Arc<Core>, caller: Caller, id: String, request: &Request<Incoming>) -> Result<Reply, Refusal> {
+pub(super) async fn status(
+    core: &Arc<Core>,
+    caller: Caller,
+    id: String,
+    request: &Request<Incoming>,
+) -> Result<Reply, Refusal> {
     let most = i64::from(core.config.wait_seconds);
     let wait = Query::of(request, &["wait"])?.number("wait", 0, 24 * 3600)?.unwrap_or(0).min(most);
     let until = Instant::now() + Duration::from_secs(wait as u64);

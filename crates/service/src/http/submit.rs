@@ -108,7 +108,9 @@ impl Begun {
         let Begun { key, id, form, part } = self;
         let (digest, bytes) = (part.hash().to_hex().to_string(), part.bytes());
         if bytes == 0 {
-            return Err(Refusal::bad("the witness is missing: the body is the .wtns file, or with Content-Type: application/json the inputs"));
+            return Err(Refusal::bad(
+                "the witness is missing: the body is the .wtns file, or with Content-Type: application/json the inputs",
+            ));
         }
         part.keep(&id).map_err(|e| storage(&e))?;
         Ok(NewJob {
@@ -129,19 +131,20 @@ impl Begun {
 
 /// Submits jobs together: all of them, or none. Blobs that are not needed are removed.
 pub(super) fn accept(core: &Core, jobs: Vec<NewJob>, now: i64) -> Result<Vec<Submitted>, Refusal> {
-    let blobs: Vec<String> = jobs.iter().map(|job| job.witness.clone()).collect();
+    let blobs: Vec<(String, u64)> = jobs.iter().map(|job| (job.witness.clone(), job.witness_bytes)).collect();
     let has_inputs = jobs.iter().any(|job| job.form == Form::Inputs);
     let ageing = i64::from(core.config.ageing_seconds) * 1000;
     let submitted = core.store.submit_all(jobs, now, ageing, core.config.queue);
-    for (at, blob) in blobs.iter().enumerate() {
+    for (at, (blob, _)) in blobs.iter().enumerate() {
         if !submitted.as_ref().is_ok_and(|submitted| submitted[at].is_new) {
             // Should it stay, the next start sweeps it.
             let _ = core.witnesses.remove(blob);
         }
     }
     let submitted = submitted?;
-    for job in &submitted {
+    for (job, (_, bytes)) in submitted.iter().zip(&blobs) {
         let kind = if job.is_new { "new" } else { "again" };
+        core.metrics.add("tandem_submitted_bytes_total", &[], *bytes as f64);
         core.metrics.add("tandem_jobs_submitted_total", &[("kind", kind)], 1.0);
     }
     if submitted.iter().any(|job| job.is_new) {
@@ -213,7 +216,8 @@ pub(super) async fn submit_batch(core: Arc<Core>, of: Caller, request: Request<I
         let is_new = submitted.iter().any(|job| job.is_new);
         let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
         let id = core.store.batch_of(&submitted[0].id)?;
-        let id = id.ok_or_else(|| Refusal::new(StatusCode::CONFLICT, "other_content", StoreError::OtherContent.to_string()))?;
+        let id = id
+            .ok_or_else(|| Refusal::new(StatusCode::CONFLICT, "other_content", StoreError::OtherContent.to_string()))?;
         Ok(json(status, &batch::view(&id, &core.store.batch(&id)?)))
     })
     .await

@@ -205,7 +205,11 @@ mod tests {
             let job = store.job("waits").unwrap().unwrap();
             assert_eq!((job.token, job.request.as_deref()), (None, Some("r")), "version {version}");
             let claim = store.claim("0", 9, 0, None).unwrap().unwrap();
-            assert_eq!((claim.lease.job.as_str(), claim.is_alone, claim.is_sealed), ("waits", false, false), "version {version}");
+            assert_eq!(
+                (claim.lease.job.as_str(), claim.is_alone, claim.is_sealed),
+                ("waits", false, false),
+                "version {version}"
+            );
             let new = NewToken { name: "a".into(), role: Role::Submit, jobs: None, rate: None };
             let token = store.add_token(&new, 1).unwrap();
             assert_eq!(store.token(&token).unwrap().unwrap().name, "a", "version {version}");
@@ -217,8 +221,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let mut db = Connection::open(&path).unwrap();
-        let broken =
-            [&MIGRATIONS[..], &["CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"]].concat();
+        let broken = [&MIGRATIONS[..], &["CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"]].concat();
         assert!(migrate(&mut db, &broken, &path).is_err());
         drop(db);
         let store = Store::open(&path, true).unwrap();

@@ -377,7 +377,9 @@ fn read(engine: &Engine, order: &Order, key: &StoredKey) -> Result<Witness, Refu
         if !found.as_ref().is_ok_and(|bytes| *bytes == order.witness_bytes) {
             let found = found.map_or_else(|e| e.to_string(), |bytes| format!("{bytes} bytes"));
             let expected = order.witness_bytes;
-            return Err(lost(format!("the stored witness is damaged: {found}, expected {expected} bytes; submit it again")));
+            return Err(lost(format!(
+                "the stored witness is damaged: {found}, expected {expected} bytes; submit it again"
+            )));
         }
         return engine.read_witness_for(&order.witness, key).map_err(refusal);
     };

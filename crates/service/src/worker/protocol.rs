@@ -163,6 +163,39 @@ mod tests {
         }
     }
 
+    /// What a broken process may say is refused, and takes no more memory than it sends.
+    #[test]
+    fn damaged_messages_are_refused() {
+        use rand::{Rng, SeedableRng};
+        let mut random = rand::rngs::StdRng::seed_from_u64(25);
+        let mut good = Vec::new();
+        let beat = Beat { stages: BTreeMap::from([("a".into(), "key".into())]), keys: vec!["b".into()], key_bytes: 7 };
+        send(&mut good, &FromWorker::Beat(beat)).unwrap();
+        send(&mut good, &FromWorker::Begun { job: "a".into(), attempt: 1 }).unwrap();
+        let failure = Failure { job: "a".into(), attempt: 1, code: "b".into(), reason: "c".into(), is_retryable: true };
+        send(&mut good, &FromWorker::Failed(failure)).unwrap();
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut bytes = good.clone();
+            for _ in 0..random.gen_range(0..4) {
+                let at = random.gen_range(0..bytes.len());
+                bytes[at] = random.gen();
+            }
+            let mut from = &bytes[..];
+            loop {
+                match receive::<FromWorker>(&mut from) {
+                    Ok(Some(_)) => read += 1,
+                    Ok(None) => break,
+                    Err(_) => {
+                        refused += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(read > 10_000 && refused > 1_000, "{read} {refused}");
+    }
+
     #[test]
     fn lengths_and_contents_are_checked() {
         let huge = [u32::MAX.to_le_bytes().to_vec(), vec![b'x'; 9]].concat();

@@ -306,7 +306,13 @@ impl Slot {
         message: FromWorker,
     ) -> Result<bool, Trouble> {
         match message {
-            FromWorker::Beat(beat) => self.lock().beat = Some(beat),
+            FromWorker::Beat(beat) => {
+                let before = self.lock().beat.replace(beat.clone()).map_or(Vec::new(), |before| before.keys);
+                let gone = before.iter().filter(|key| !beat.keys.contains(key)).count();
+                if gone > 0 {
+                    core.metrics.add("tandem_key_evictions_total", &[("worker", &self.name)], gone as f64);
+                }
+            }
             FromWorker::Ready { device } => {
                 log("worker_ready", &[("worker", &self.name), ("device", &device)]);
                 let mut status = self.lock();
