@@ -70,7 +70,7 @@ fn inputs_become_a_witness_and_a_proof() {
     let secret = "9876543210";
     for (wrong, part) in [
         (json!({"a": secret}), "missing"),
-        (json!({"a": secret, "b": "1", "c": secret}), "no such input"),
+        (json!({"a": secret, "b": "1", "c": secret}), "signal c is not an input"),
         (json!({"a": secret, "b": format!("{secret}x")}), "signal b"),
         (json!([secret]), "expected an object"),
     ] {
@@ -303,7 +303,7 @@ fn a_batch_is_one_request_with_a_result_for_each() {
     assert_eq!(refused(batch(&service, &link.into_inner().unwrap(), None)).1, "bad_request");
     wait_for("nothing stays", || service.witnesses().is_empty());
     // Cancelled together.
-    service.fault("pause,key,1");
+    service.fault("pause,key,1\npause,beside key,1");
     let held = batch(&service, &archive(&[files[0], files[0], files[0]]), None).unwrap();
     let after = service.post(&format!("/v1/batches/{}/cancel", id(&held))).unwrap();
     assert_eq!((&after["ended"], &after["counts"]["done"]), (&json!(true), &json!(0)), "{after}");

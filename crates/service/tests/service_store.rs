@@ -282,7 +282,7 @@ fn inputs_are_claimed_by_calculators_and_their_witnesses_by_provers() {
     let a = take(1, 13).unwrap();
     store.recover(14).unwrap();
     assert_eq!(store.calculated(&a.lease, "made", 1, 15).unwrap(), None);
-    let a = take(1, 16).unwrap();
+    let a = take(2, 16).unwrap();
     assert_eq!(a.lease.attempt, 2);
     store.cancel("a", 17).unwrap();
     assert_eq!(store.calculated(&a.lease, "made", 1, 18).unwrap(), None);

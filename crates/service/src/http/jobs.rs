@@ -153,7 +153,8 @@ fn full(core: &Core, job: &Job) -> Result<Value, Refusal> {
     value["attempts"] = attempts.iter().map(attempt).collect();
     let has = |status: &SlotStatus| status.leases.iter().any(|lease| lease.job == id);
     let running = core.slots.iter().map(|slot| slot.status()).find(has);
-    let is_calculated = core.calculators.iter().any(|of| of.lease().is_some_and(|lease| lease.job == id));
+    let is_running = job.state == State::Running;
+    let is_calculated = is_running && core.calculators.iter().any(|of| of.lease().is_some_and(|lease| lease.job == id));
     let calculate = is_calculated.then(|| "calculate".to_string());
     value["stage"] = running.and_then(|status| status.stage(id).map(String::from)).or(calculate).into();
     Ok(value)
