@@ -25,7 +25,7 @@ pub use config::{Config, Interface, LogForm, Protection, Survives, SETTINGS};
 pub use toml::Value as Setting;
 pub use worker::{work, work_watched, KeyRoom};
 
-use crate::core::Core;
+use crate::core::{Core, Made};
 use crate::log::log;
 use blobs::{private_folder, Blobs};
 use nix::fcntl::{Flock, FlockArg};
@@ -36,6 +36,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Store;
@@ -68,7 +69,8 @@ pub enum Asked {
     Stop,
 }
 
-/// Runs the service until `asked` says to stop and the running jobs have ended. `worker` makes the commands of its processes; `ready` is told the address when callers can reach it.
+/// Runs the service until `asked` says to stop and the running jobs have ended. `worker` makes the commands of its processes; `ready` is
+/// told the address when callers can reach it.
 ///
 /// # Errors
 /// One sentence: a file of TLS is wrong, the data folder is in use or cannot be written, its database is of a later version, the address is
@@ -108,6 +110,29 @@ pub fn serve(
     let listener =
         TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
     let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;
+    let busy = start_threads(&core, results)?;
+    log("ready", &[("address", &address.to_string())]);
+    if !address.ip().is_loopback() {
+        core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
+    }
+    let until = || {
+        match asked() {
+            Asked::Stop if !core.is_draining() => {
+                core.drain();
+                log("draining", &[]);
+            }
+            Asked::Reload => core.reload(),
+            Asked::Stop | Asked::Nothing => {}
+        }
+        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0
+    };
+    http::run(&core, listener, || ready(address), until)?;
+    log("stopped", &[]);
+    Ok(())
+}
+
+/// Starts the threads that do the work beside HTTP. Returns how many workers' threads have not ended.
+fn start_threads(core: &Arc<Core>, results: Receiver<Made>) -> Result<Arc<AtomicUsize>, String> {
     let busy = Arc::new(AtomicUsize::new(core.slots.len()));
     for number in 0..core.slots.len() {
         let (core, busy) = (core.clone(), busy.clone());
@@ -132,24 +157,7 @@ pub fn serve(
         tidied.tidy();
         std::thread::sleep(TIDY);
     });
-    log("ready", &[("address", &address.to_string())]);
-    if !address.ip().is_loopback() {
-        core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
-    }
-    let until = || {
-        match asked() {
-            Asked::Stop if !core.is_draining() => {
-                core.drain();
-                log("draining", &[]);
-            }
-            Asked::Reload => core.reload(),
-            Asked::Stop | Asked::Nothing => {}
-        }
-        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0
-    };
-    http::run(&core, listener, || ready(address), until)?;
-    log("stopped", &[]);
-    Ok(())
+    Ok(busy)
 }
 
 /// Opens the database of a service, also beside one that runs: for its tokens.

@@ -29,7 +29,7 @@ fn line(ms: i64, event: &str, values: &[(&str, &str)]) -> String {
     line
 }
 
-/// The same as an object of JSON; `time` is in seconds since 1970.
+/// An event as an object of JSON; `time` is in seconds since 1970.
 fn object(ms: i64, event: &str, values: &[(&str, &str)]) -> String {
     let mut object = serde_json::Map::new();
     object.insert("time".into(), (ms as f64 / 1e3).into());
