@@ -62,7 +62,7 @@ const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("engine", &["formats", "groth16", "ops", "ops-cuda", "plonk", "proof"]),
     ("console", &["engine", "fabric-topology", "formats", "ops"]),
     ("bench", &["console", "cuda", "engine", "fabric", "formats", "groth16", "ops", "ops-cuda", "service"]),
-    ("service", &["engine"]),
+    ("service", &["engine", "formats", "ops", "witness"]),
     ("app", &["bench", "console", "cuda", "engine", "fabric", "formats", "ops", "service", "witness"]),
     ("fabric-topology", &[]),
     ("fabric-plan", &["fabric-topology"]),

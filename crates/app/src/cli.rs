@@ -158,10 +158,23 @@ pub(crate) enum Command {
     /// A worker of the service, which starts it
     #[command(hide = true)]
     ServeWorker(crate::serve::Worker),
-    /// Send a witness to a service; prints the job's id, or waits for its proof
-    #[command(after_help = "With PROOF and PUBLIC it waits and writes them.\n\nExamples:\n  \
-        tandem submit circuit.zkey witness.wtns proof.json public.json\n  tandem submit withdraw witness.wtns --id order-17")]
+    /// A process of the service that makes one witness
+    #[command(hide = true)]
+    ServeCalculator,
+    /// Send a witness, or inputs, to a service; prints the job's id, or waits for its proof
+    #[command(
+        after_help = "With PROOF and PUBLIC it waits and writes them. Inputs (JSON) want a key with a circuit's program:\n\
+        tandem keys add NAME FILE --wasm PROGRAM.\n\nExamples:\n  \
+        tandem submit circuit.zkey witness.wtns proof.json public.json\n  tandem submit withdraw witness.wtns --id order-17\n  \
+        tandem submit withdraw input.json proof.json public.json"
+    )]
     Submit(crate::jobs::Submit),
+    /// Send witnesses and inputs of one key to a service as one; prints the batch's id, or waits for the proofs
+    #[command(
+        after_help = "With --out it waits, and writes NAME.proof.json and NAME.public.json for each file NAME.wtns or NAME.json.\n\n\
+        Examples:\n  tandem batch withdraw a.wtns b.wtns c.json --out proofs\n  tandem batch withdraw a.wtns b.wtns --id night-7"
+    )]
+    Batch(crate::batch::Batch),
     /// Say how a job of a service is, or list its jobs
     #[command(after_help = "Example:\n  tandem status 0f1e2d3c4b5a69788796a5b4c3d2e1f0 --json")]
     Status(crate::jobs::Status),
@@ -171,6 +184,11 @@ pub(crate) enum Command {
     /// Take a job of a service back
     #[command(after_help = "Example:\n  tandem cancel 0f1e2d3c4b5a69788796a5b4c3d2e1f0")]
     Cancel(crate::jobs::Cancel),
+    /// Write what a service did in the last minutes as a trace, for Perfetto and Chrome
+    #[command(
+        after_help = "Example:\n  tandem trace trace.json --minutes 10\n\nOpen the file at https://ui.perfetto.dev or chrome://tracing."
+    )]
+    Trace(crate::batch::Trace),
     /// The keys of a service
     Keys {
         #[command(subcommand)]

@@ -18,7 +18,11 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 14] = [
         "",
         "folder of checked keys and recordings; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem",
     ),
-    ("TANDEM_SERVER", "--server", "address of the service that submit, status, wait, cancel and keys call"),
+    (
+        "TANDEM_SERVER",
+        "--server",
+        "address of the service that submit, batch, status, wait, cancel, trace and keys call",
+    ),
     ("TANDEM_TOKEN", "", "token to show to the service, unless --token-file has one"),
     ("TANDEM_SERVER_CA", "--ca", "file of the authorities by which the service's certificate is trusted"),
     ("TANDEM_SERVE_CONFIG", "--config", "file of settings of the service"),

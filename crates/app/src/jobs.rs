@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 use serde_json::{json, Value};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tandem_console::failure::{Failure, Outcome};
@@ -11,13 +13,17 @@ use tandem_console::server::Server;
 use tandem_console::session::Session;
 use tandem_console::values::{input, output};
 use tandem_console::{interrupt, report};
+use tandem_formats::FileKind;
 use tandem_service::client::{Access, CallError, Client, Content, Method};
 
 /// A service that is being started again is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes that tell what a file is.
+const START: u64 = 4096;
 
 /// Seconds that one request waits for a job.
-const WAIT: u32 = 2;
+pub(crate) const WAIT: u32 = 2;
 
 /// Which service.
 #[derive(Args)]
@@ -32,7 +38,7 @@ pub(crate) struct Service {
 pub(crate) struct Submit {
     /// A .zkey file, which is uploaded unless the service has it, or the name of a key of the service
     key: PathBuf,
-    /// The witness
+    /// The witness, or the circuit's inputs as JSON
     #[arg(value_parser = input())]
     pub(crate) witness: PathBuf,
     /// Where to write the proof, after waiting for it
@@ -94,13 +100,17 @@ pub(crate) enum Keys {
     },
     /// Give a key to the service under a name
     #[command(
-        after_help = "Examples:\n  tandem keys add withdraw withdraw.zkey\n  tandem keys add withdraw withdraw.zkey --by-path"
+        after_help = "Examples:\n  tandem keys add withdraw withdraw.zkey\n  tandem keys add withdraw withdraw.zkey --wasm withdraw.wasm\n  \
+        tandem keys add withdraw withdraw.zkey --by-path"
     )]
     Add {
         /// Its name
         name: String,
         /// The .zkey file; with --by-path, where it lies in the service's key_folder
         file: PathBuf,
+        /// The circuit's WebAssembly, or a graph of circom-witnesscalc: the service then takes inputs, too
+        #[arg(long, value_name = "PROGRAM")]
+        wasm: Option<PathBuf>,
         /// Send no file: the service reads it from its key_folder
         #[arg(long)]
         by_path: bool,
@@ -138,17 +148,17 @@ impl Wait {
 }
 
 impl Service {
-    fn client(&self) -> Outcome<Client> {
+    pub(crate) fn client(&self) -> Outcome<Client> {
         let access = Access { token: self.server.token()?, authority: self.server.ca.clone(), own: self.server.own() };
         Client::with(&self.server.server, &access).map_err(|e| Failure::input(format!("--server {e}")))
     }
 
-    fn tell(&self, value: &Value, text: impl FnOnce(&Value) -> String) {
+    pub(crate) fn tell(&self, value: &Value, text: impl FnOnce(&Value) -> String) {
         report::result(&if self.json.json { value.to_string() } else { text(value) });
     }
 }
 
-fn failure(error: CallError) -> Failure {
+pub(crate) fn failure(error: CallError) -> Failure {
     match error.is_callers() {
         true => Failure::input(error.to_string()),
         false => Failure::device(error.to_string()),
@@ -174,7 +184,8 @@ pub(crate) fn submit(session: &Session, args: &Submit) -> Outcome {
     let mut path = format!("/v1/jobs?key={key}&priority={}", args.priority);
     path += &args.deadline.map_or(String::new(), |seconds| format!("&deadline_seconds={seconds}"));
     let headers: Vec<_> = args.id.iter().map(|id| ("idempotency-key", id.as_str())).collect();
-    let job = client.call(Method::POST, &path, &headers, Content::File(&args.witness)).map_err(failure)?;
+    let content = if is_json(&args.witness)? { Content::JsonFile(&args.witness) } else { Content::File(&args.witness) };
+    let job = client.call(Method::POST, &path, &headers, content).map_err(failure)?;
     let id = text(&job["id"]);
     if files.is_none() {
         args.service.tell(&job, |_| id.clone());
@@ -184,8 +195,19 @@ pub(crate) fn submit(session: &Session, args: &Submit) -> Outcome {
     finish(&client, &args.service, &id, files, &outputs)
 }
 
+/// Whether a file has inputs. A pipe has a witness: it can be read only once.
+fn is_json(path: &Path) -> Outcome<bool> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    let unread = |e: std::io::Error| Failure::file(path, format!("cannot read: {e}"));
+    File::open(path).map_err(unread)?.take(START).read_to_end(&mut start).map_err(unread)?;
+    Ok(FileKind::of(&start) == Some(FileKind::Json))
+}
+
 /// The name of the key at the service, which gets the file if it does not have it: by the name of its content.
-fn key(session: &Session, client: &Client, key: &Path) -> Outcome<String> {
+pub(crate) fn key(session: &Session, client: &Client, key: &Path) -> Outcome<String> {
     if !key.exists() {
         return match key.to_str().map(part) {
             Some(Ok(name)) => Ok(name.into()),
@@ -263,14 +285,23 @@ pub(crate) fn keys(what: &Keys) -> Outcome {
                 report::table(&std::iter::once(head).chain(keys.iter().map(row)).collect::<Vec<_>>())
             });
         }
-        Keys::Add { name, file, by_path, service } => {
+        Keys::Add { name, file, wasm, by_path, service } => {
             let client = service.client()?;
             let key = match by_path {
                 true => {
-                    let wanted = json!({"name": part(name)?, "path": file});
+                    let wanted = json!({"name": part(name)?, "path": file, "program": wasm});
                     client.call(Method::POST, "/v1/keys", &[], Content::Json(&wanted))
                 }
-                false => client.call(Method::PUT, &path(name)?, &[], Content::File(file)),
+                false => {
+                    let key = client.call(Method::PUT, &path(name)?, &[], Content::File(file));
+                    match (key, wasm) {
+                        (Ok(_), Some(program)) => {
+                            let path = format!("{}/program", path(name)?);
+                            client.call(Method::PUT, &path, &[], Content::File(program))
+                        }
+                        (key, _) => key,
+                    }
+                }
             };
             service.tell(&key.map_err(failure)?, |key| text(&key["name"]));
         }
@@ -336,6 +367,6 @@ fn ended(client: &Client, id: &str) -> Outcome<Value> {
     }
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), String::from)
 }

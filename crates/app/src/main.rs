@@ -5,6 +5,7 @@
 //! all.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod beside;
 mod cache;
 mod check;
@@ -89,7 +90,10 @@ fn command(session: &Session, command: &Command) -> Outcome {
         Command::Bench(args) => tandem_bench::run(session, args),
         Command::Serve(args) => serve::run(session, args),
         Command::ServeWorker(args) => serve::worker(session, args),
+        Command::ServeCalculator => serve::calculator(),
         Command::Submit(args) => jobs::submit(session, args),
+        Command::Batch(args) => batch::run(session, args),
+        Command::Trace(args) => batch::trace(args),
         Command::Status(args) => jobs::status(args),
         Command::Wait(args) => jobs::wait(session, args),
         Command::Cancel(args) => jobs::cancel(args),

@@ -62,9 +62,12 @@ fn named(command: &Command) -> Named {
         Command::Sort(a) => new([&a.input], [&a.output]),
         Command::Bench(a) => a.files(),
         Command::Submit(a) => Named { inputs: vec![a.witness.clone()], outputs: a.outputs() },
+        Command::Batch(a) => Named { inputs: a.files.clone(), outputs: a.outputs() },
+        Command::Trace(a) => Named { inputs: vec![], outputs: vec![a.file.clone()] },
         Command::Wait(a) => Named { inputs: vec![], outputs: a.outputs() },
         Command::Serve(_)
         | Command::ServeWorker(_)
+        | Command::ServeCalculator
         | Command::Status(_)
         | Command::Cancel(_)
         | Command::Keys { .. }

@@ -8,7 +8,7 @@ use tandem_console::failure::{Failure, Outcome};
 use tandem_console::session::Session;
 use tandem_console::values::device;
 use tandem_console::{files, interrupt, report};
-use tandem_service::{Config, Setting};
+use tandem_service::{Asked, Config, Role, Setting};
 
 /// Bytes of a file of settings at most.
 const CONFIG_MAX: u64 = 1 << 20;
@@ -132,17 +132,39 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
     let (device, schedule) = (session.device.to_string(), tandem_console::values::name(&session.schedule));
     let threads = tandem_ops::threads::count().to_string();
     let (memory, proofs) = (config.key_memory_mib.to_string(), config.key_proofs.to_string());
-    let worker = move |of: &str| {
-        let of = if of == "auto" { &device } else { of };
+    let worker = move |role: Role<'_>| {
         let mut command = Command::new(SELF);
-        command.arg0("tandem").args(["serve-worker", "--device", of, "--schedule", &schedule, "--threads", &threads]);
+        command.arg0("tandem");
+        let of = match role {
+            Role::Calculator => {
+                command.arg("serve-calculator");
+                return command;
+            }
+            Role::Prover("auto") => &device,
+            Role::Prover(of) => of,
+        };
+        command.args(["serve-worker", "--device", of, "--schedule", &schedule, "--threads", &threads]);
         command.args(["--key-memory-mib", &memory, "--key-proofs", &proofs]);
         command
     };
     interrupt::drain();
+    // Without a certificate there is nothing to read again, and closing the terminal ends the program.
+    if config.has_tls() {
+        interrupt::reload();
+    }
+    let asked = || match interrupt::asked() {
+        true => Asked::Stop,
+        false if interrupt::asked_again() => Asked::Reload,
+        false => Asked::Nothing,
+    };
     let scheme = if config.has_tls() { "https" } else { "http" };
     let ready = |address: std::net::SocketAddr| report::result(&format!("{scheme}://{address}"));
-    tandem_service::serve(config, worker, ready, interrupt::asked).map_err(Failure::input)
+    tandem_service::serve(config, worker, ready, asked).map_err(Failure::input)
+}
+
+/// Makes the witness that the service asks for.
+pub(crate) fn calculator() -> Outcome {
+    tandem_service::calculate().map_err(Failure::device)
 }
 
 pub(crate) fn worker(session: &Session, args: &Worker) -> Outcome {

@@ -5,7 +5,7 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use support::{binary, demo, expect, refused_in, run, tandem, text};
+use support::{binary, demo, expect, refused_in, root, run, tandem, text};
 
 struct Server {
     process: Child,
@@ -119,6 +119,42 @@ fn callers_show_tokens_that_a_command_makes() {
     refused_in(folder.path(), &["status", "--token", &token], &["--token"]);
     refused_in(folder.path(), &["tokens", "revoke", "none", "--data", text(&data)], &["no token has the id 'none'"]);
     refused_in(folder.path(), &["tokens", "add", "x", "--role", "root"], &["expected one of read, submit, admin"]);
+}
+
+/// Inputs in place of a witness, several as one, and the trace of what the service did.
+#[test]
+fn inputs_batches_and_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let server = Server::start(folder.path());
+    let (r1cs, zkey, vkey) =
+        (root().join("crates/app/tests/data/multiplier.r1cs"), at("product.zkey"), at("vkey.json"));
+    run(0, &["setup", text(&r1cs), text(&zkey)]);
+    run(0, &["export-vkey", text(&zkey), text(&vkey)]);
+    let wasm = root().join("crates/witness/tests/data/multiplier.wasm");
+    server.run(0, &["keys", "add", "product", text(&zkey), "--wasm", text(&wasm)]);
+    std::fs::write(at("a.json"), "{\"a\": \"3\", \"b\": \"11\"}").unwrap();
+    std::fs::write(at("b.json"), "{\"a\": \"4\", \"b\": \"11\"}").unwrap();
+    std::fs::write(at("bad.json"), "{\"a\": \"3\"}").unwrap();
+    let (proof, public) = (at("proof.json"), at("public.json"));
+    server.run(0, &["submit", "product", text(&at("a.json")), text(&proof), text(&public)]);
+    assert_eq!(run(0, &["verify", text(&vkey), text(&public), text(&proof)]).0, "OK\n");
+    let out = at("proofs");
+    let files = [at("a.json"), at("b.json"), at("bad.json")];
+    let names: Vec<&str> = files.iter().map(|file| text(file)).collect();
+    let (told, _) = server.run(2, &[&["batch", "product"], &names[..], &["--out", text(&out)]].concat());
+    assert!(told.contains("a.json done") && told.contains("bad.json failed: "), "{told}");
+    for (name, product) in [("a", "33"), ("b", "44")] {
+        let [proof, public] = ["proof", "public"].map(|what| out.join(format!("{name}.{what}.json")));
+        assert!(std::fs::read_to_string(&public).unwrap().contains(product));
+        assert_eq!(run(0, &["verify", text(&vkey), text(&public), text(&proof)]).0, "OK\n");
+    }
+    assert!(!out.join("bad.proof.json").exists());
+    let trace = at("trace.json");
+    server.run(0, &["trace", text(&trace)]);
+    let trace: serde_json::Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+    let has = |name: &str| trace["traceEvents"].as_array().unwrap().iter().any(|event| event["name"] == name);
+    assert!(has("proof") && has("product"), "{trace}");
 }
 
 #[test]

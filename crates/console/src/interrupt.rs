@@ -11,6 +11,9 @@ static ASKED: AtomicI32 = AtomicI32::new(0);
 /// Whether the first signal only asks, and the program ends by itself when it has nothing more to do.
 static DRAINS: AtomicBool = AtomicBool::new(false);
 
+/// How often SIGHUP came that means to read files again; below 0: it ends the program.
+static AGAIN: AtomicI32 = AtomicI32::new(-1);
+
 /// How long the work in hand may take to end by itself, so that secrets are wiped and devices are given back in order.
 const GRACE: Duration = Duration::from_millis(700);
 
@@ -52,7 +55,22 @@ pub fn drain() {
     DRAINS.store(true, Ordering::SeqCst);
 }
 
+/// From now on SIGHUP does not end the program: it asks to read files again ([`asked_again`]).
+pub fn reload() {
+    AGAIN.store(0, Ordering::SeqCst);
+}
+
+/// Whether SIGHUP came since this was asked last.
+pub fn asked_again() -> bool {
+    AGAIN.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| (count > 0).then_some(0)).is_ok()
+}
+
 fn end(signal: Signal) {
+    if signal == Signal::SIGHUP
+        && AGAIN.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| (n >= 0).then_some(1)).is_ok()
+    {
+        return;
+    }
     let is_first = ASKED.compare_exchange(0, signal as i32, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if is_first && signal != Signal::SIGQUIT && DRAINS.load(Ordering::SeqCst) {
         return;

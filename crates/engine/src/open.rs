@@ -242,6 +242,14 @@ impl Engine {
         Witness::read_in(path, Some(key.info()), |count| self.team.host_buf(count).ok())
     }
 
+    /// Reads what a `.wtns` file holds from front to back for a key ([`Engine::read_witness_for`]): the header comes before the values, as all tools write them. `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// As for [`Engine::read_witness_for`].
+    pub fn read_witness_from(&self, from: impl std::io::Read, name: &Path, key: &Key) -> Result<Witness> {
+        Witness::read_from(from, name, key.info(), |count| self.team.host_buf(count).ok())
+    }
+
     /// Loads a key that was made up and not read from a file, and takes a witness of it.
     ///
     /// # Errors

@@ -35,6 +35,21 @@ impl Witness {
         Self::read_in(path, Some(key), |count| HostBuf::zeros(count).ok())
     }
 
+    /// Reads a `.wtns` from front to back for a key ([`Witness::read_for`]); `name` stands for it in messages.
+    pub(crate) fn read_from(
+        from: impl std::io::Read,
+        name: &Path,
+        key: &KeyInfo,
+        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+    ) -> Result<Witness> {
+        tandem_ops::threads::ready()?;
+        let started = Instant::now();
+        let expected = WtnsHeader { curve: key.curve, count: key.variables as u32 };
+        let Wtns { curve, values } = Wtns::read_in(from, name, expected, room)?;
+        let values = AnyValues::new(curve, values).map_err(|e| Error::prover(e, name))?;
+        Ok(Witness { values, path: name.into(), seconds: started.elapsed().as_secs_f64() })
+    }
+
     pub(crate) fn read_in(
         path: &Path,
         key: Option<&KeyInfo>,

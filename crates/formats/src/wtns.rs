@@ -118,6 +118,20 @@ impl Wtns {
         Self::of_stream(&mut stream, expected, room).in_file(path)
     }
 
+    /// Reads a witness from front to back, as out of a pipe: the header comes before the values. `expected` and `room` are those of
+    /// [`Wtns::open_in`]; errors name `name` as the file. The values are read into the memory that they stay in.
+    ///
+    /// # Errors
+    /// As for [`Wtns::open_in`].
+    pub fn read_in(
+        from: impl Read,
+        name: &Path,
+        expected: WtnsHeader,
+        room: impl FnOnce(usize) -> Option<HostBuf<Canonical>>,
+    ) -> Result<Self> {
+        Self::of_stream(&mut Stream { from, at: 0 }, Some(expected), room).in_file(name)
+    }
+
     fn of_file(
         file: &RegularFile,
         expected: Option<WtnsHeader>,
@@ -167,7 +181,7 @@ impl Wtns {
                 }
                 (2, Some(header)) if room.is_some() => {
                     header.check_values(len, place.clone())?;
-                    let values = stream.values(header, room.take())?;
+                    let values = stream.values(header, expected.is_some(), room.take())?;
                     check_values(&values, header.curve, place)?;
                     read = Some(Self { curve: header.curve, values });
                 }
@@ -279,13 +293,20 @@ impl<R: Read> Stream<R> {
         Ok(())
     }
 
-    /// The values. Memory is taken as they come: what a header says of a pipe is no more than a claim.
+    /// The values. Unless their number is known to be a key's, memory is taken as they come: what a header says of a pipe is no more
+    /// than a claim.
     fn values(
         &mut self,
         header: WtnsHeader,
+        is_known: bool,
         room: Option<impl FnOnce(usize) -> Option<HostBuf<Canonical>>>,
     ) -> Result<HostBuf<Canonical>> {
         let len = u64::from(header.count) * 32;
+        if is_known {
+            let mut values = header.room(|count| room.and_then(|room| room(count)))?;
+            self.fill(bytemuck::cast_slice_mut(&mut values[..]), Some(2))?;
+            return Ok(values);
+        }
         let mut pieces = Vec::new();
         for start in (0..len).step_by(PIECE_BYTES) {
             let mut piece = Zeroizing::new(vec![0u8; (len - start).min(PIECE_BYTES as u64) as usize]);

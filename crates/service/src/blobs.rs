@@ -1,5 +1,6 @@
 //! Files that are written once: witnesses, and keys that were uploaded. A file has its name only when it is whole and on the disk.
 
+use crate::seal::{BlobKey, Sealer};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -23,6 +24,8 @@ pub(crate) struct Part {
     file: File,
     hasher: blake3::Hasher,
     bytes: u64,
+    /// What encrypts the content on its way to the disk.
+    sealer: Option<Sealer>,
     syncs: bool,
     is_kept: bool,
 }
@@ -50,11 +53,21 @@ impl Blobs {
         self.folder.join(name)
     }
 
-    /// Begins a file; `hasher` is what its content goes through.
-    pub(crate) fn create(&self, hasher: blake3::Hasher) -> io::Result<Part> {
+    /// Begins a file; `hasher` is what its content goes through. With a key it is sealed.
+    pub(crate) fn create(&self, hasher: blake3::Hasher, key: Option<&BlobKey>) -> io::Result<Part> {
+        let sealer = key.map(Sealer::new).transpose()?;
         let path = self.folder.join(random_name()? + PART);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Part { folder: self.folder.clone(), path, file, hasher, bytes: 0, syncs: self.syncs, is_kept: false })
+        Ok(Part {
+            folder: self.folder.clone(),
+            path,
+            file,
+            hasher,
+            bytes: 0,
+            sealer,
+            syncs: self.syncs,
+            is_kept: false,
+        })
     }
 
     /// Removes a file. That it is gone already is no error.
@@ -81,12 +94,16 @@ impl Blobs {
 
 impl Part {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
+        match &mut self.sealer {
+            Some(sealer) => sealer.push(bytes, &mut self.file)?,
+            None => self.file.write_all(bytes)?,
+        }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         Ok(())
     }
 
+    /// Bytes of the content.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -101,6 +118,9 @@ impl Part {
 
     /// Gives the file its name, when it is on the disk.
     pub(crate) fn keep(mut self, name: &str) -> io::Result<()> {
+        if let Some(sealer) = &mut self.sealer {
+            sealer.finish(&mut self.file)?;
+        }
         if self.syncs {
             self.file.sync_data()?;
         }
@@ -145,7 +165,7 @@ mod tests {
         fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
         let blobs = Blobs::open(at.clone(), true).unwrap();
         assert_eq!(mode(&at), 0o700);
-        let mut part = blobs.create(blake3::Hasher::new()).unwrap();
+        let mut part = blobs.create(blake3::Hasher::new(), None).unwrap();
         part.write(b"half").unwrap();
         assert!(names(&at)[0].ends_with(PART) && mode(part.path()) == 0o600);
         part.write(b" and half").unwrap();
@@ -153,7 +173,7 @@ mod tests {
         part.keep("whole").unwrap();
         assert_eq!((names(&at), mode(&blobs.path("whole"))), (vec!["whole".to_string()], 0o600));
         // What is given up leaves nothing.
-        blobs.create(blake3::Hasher::new()).unwrap().write(b"x").unwrap();
+        blobs.create(blake3::Hasher::new(), None).unwrap().write(b"x").unwrap();
         assert_eq!(names(&at), ["whole"]);
         blobs.remove("whole").unwrap();
         blobs.remove("whole").unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 27] = [
+pub const SETTINGS: [(&str, &str, &str); 36] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -45,6 +45,15 @@ pub const SETTINGS: [(&str, &str, &str); 27] = [
         "TANDEM_SERVE_WITNESS_MEMORY_MIB",
         "MiB of witnesses that a worker has at a time; one is taken whatever its size",
     ),
+    ("witness_key", "TANDEM_SERVE_WITNESS_KEY", "file of 32 bytes that witnesses are encrypted with; made where there is none"),
+    ("calculators", "TANDEM_SERVE_CALCULATORS", "processes at a time that calculate witnesses of inputs"),
+    ("calculator_memory_mib", "TANDEM_SERVE_CALCULATOR_MEMORY_MIB", "MiB that one takes at most"),
+    ("calculator_steps", "TANDEM_SERVE_CALCULATOR_STEPS", "million steps that a circuit's program may run for a witness"),
+    ("calculator_seconds", "TANDEM_SERVE_CALCULATOR_SECONDS", "seconds that it may take"),
+    ("calculated_ahead", "TANDEM_SERVE_CALCULATED_AHEAD", "calculated witnesses that may wait for a prover"),
+    ("max_inputs_mib", "TANDEM_SERVE_MAX_INPUTS_MIB", "MiB of a job's inputs"),
+    ("interfaces", "TANDEM_SERVE_INTERFACES", "interfaces of other provers: [\"rapidsnark\"], [\"iden3\"] or both"),
+    ("log", "TANDEM_SERVE_LOG", "lines of the log: \"text\" or \"json\""),
     (
         "survives",
         "TANDEM_SERVE_SURVIVES",
@@ -87,6 +96,26 @@ impl Survives {
     pub(crate) fn syncs(self) -> bool {
         self == Survives::PowerLoss
     }
+}
+
+/// An interface of another prover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interface {
+    /// That of rapidsnark's `proverServer`.
+    Rapidsnark,
+    /// That of iden3's `prover-server`.
+    Iden3,
+}
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogForm {
+    /// `time=… event=… name=value …`
+    Text,
+    /// An object of JSON.
+    Json,
 }
 
 /// What stands between the service and who can reach it over a network.
@@ -143,6 +172,25 @@ pub struct Config {
     pub in_hand: usize,
     /// MiB of witnesses that a worker has in hand at a time; one is taken whatever its size.
     pub witness_memory_mib: u64,
+    /// The key that witnesses are encrypted with; without it a file of the data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness_key: Option<PathBuf>,
+    /// Processes at a time that calculate witnesses.
+    pub calculators: usize,
+    /// MiB that one takes at most.
+    pub calculator_memory_mib: u64,
+    /// Million steps that a circuit's program may run.
+    pub calculator_steps: u64,
+    /// Seconds that it may take.
+    pub calculator_seconds: u32,
+    /// Calculated witnesses that may wait for a prover.
+    pub calculated_ahead: u64,
+    /// MiB of a job's inputs.
+    pub max_inputs_mib: u64,
+    /// Interfaces of other provers that are there, too.
+    pub interfaces: Vec<Interface>,
+    /// How a line of the log is written.
+    pub log: LogForm,
     /// What accepted jobs and results outlive.
     pub survives: Survives,
     /// How often a job may fail for reasons that may pass.
@@ -173,6 +221,8 @@ pub struct Config {
     pub drain_seconds: u32,
     /// Keys that are registered at the start: name and file.
     pub keys: BTreeMap<String, PathBuf>,
+    /// Programs of keys that are registered at the start: the key's name and the file.
+    pub programs: BTreeMap<String, PathBuf>,
 }
 
 impl Default for Config {
@@ -191,6 +241,15 @@ impl Default for Config {
             key_proofs: 1,
             in_hand: 4,
             witness_memory_mib: 4096,
+            witness_key: None,
+            calculators: 2,
+            calculator_memory_mib: 8 << 10,
+            calculator_steps: 1_000_000,
+            calculator_seconds: 600,
+            calculated_ahead: 32,
+            max_inputs_mib: 64,
+            interfaces: Vec::new(),
+            log: LogForm::Text,
             survives: Survives::PowerLoss,
             attempts: 3,
             queue: 100_000,
@@ -206,6 +265,7 @@ impl Default for Config {
             backoff_seconds: 30,
             drain_seconds: 600,
             keys: BTreeMap::new(),
+            programs: BTreeMap::new(),
         }
     }
 }
@@ -250,6 +310,7 @@ impl Config {
         let seconds = [
             ("keep_seconds", self.keep_seconds),
             ("proof_seconds", self.proof_seconds),
+            ("calculator_seconds", self.calculator_seconds),
             ("beat_seconds", self.beat_seconds),
             ("header_seconds", self.header_seconds),
             ("stall_seconds", self.stall_seconds),
@@ -267,6 +328,11 @@ impl Config {
             ("witness_memory_mib", i64::try_from(self.witness_memory_mib).unwrap_or(i64::MAX), 1 << 24),
             ("max_key_mib", i64::try_from(self.max_key_mib).unwrap_or(i64::MAX), 1 << 24),
             ("workers", self.workers.len() as i64, 64),
+            ("calculators", i64::try_from(self.calculators).unwrap_or(i64::MAX), 256),
+            ("calculator_memory_mib", i64::try_from(self.calculator_memory_mib).unwrap_or(i64::MAX), 1 << 24),
+            ("calculator_steps", i64::try_from(self.calculator_steps).unwrap_or(i64::MAX), 1_000_000_000),
+            ("calculated_ahead", i64::try_from(self.calculated_ahead).unwrap_or(i64::MAX), 1_000_000),
+            ("max_inputs_mib", i64::try_from(self.max_inputs_mib).unwrap_or(i64::MAX), 1 << 12),
         ];
         let seconds = seconds.map(|(name, value)| (name, i64::from(value), 366 * 24 * 3600));
         for (name, value, most) in counts.into_iter().chain(seconds) {
@@ -274,8 +340,11 @@ impl Config {
                 return Err(format!("{name}: {value}; expected 1 to {most}"));
             }
         }
-        match self.keys.keys().find(|name| !is_name(name)) {
-            Some(name) => Err(format!("keys: '{name}': {NAME}")),
+        if let Some(name) = self.keys.keys().find(|name| !is_name(name)) {
+            return Err(format!("keys: '{name}': {NAME}"));
+        }
+        match self.programs.keys().find(|name| !self.keys.contains_key(*name)) {
+            Some(name) => Err(format!("programs: '{name}': expected the name of a key of [keys]")),
             None => Ok(()),
         }
     }
@@ -408,11 +477,12 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\n[keys]\na = '/a.zkey'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
-        let known = SETTINGS.iter().map(|(name, ..)| name.to_string()).chain(["keys".into()]).collect();
+        let known =
+            SETTINGS.iter().map(|(name, ..)| name.to_string()).chain(["keys".into(), "programs".into()]).collect();
         assert_eq!(names, known);
     }
 
@@ -443,6 +513,9 @@ mod tests {
             (Some("data = 'd'\nin_hand = 0"), &[], &["in_hand: 0; expected 1 to 64"]),
             (Some("data = 'd'\nworkers = []"), &[], &["workers: 0"]),
             (Some("data = 'd'\n[keys]\n'../a' = 'b'"), &[], &["keys: '../a'"]),
+            (Some("data = 'd'\ninterfaces = ['x']"), &[], &["tandem.toml: line 2", "rapidsnark", "iden3"]),
+            (Some("data = 'd'\nlog = 'x'"), &[], &["tandem.toml: line 2", "text", "json"]),
+            (Some("data = 'd'\n[programs]\na = 'b'"), &[], &["programs: 'a'", "[keys]"]),
             (None, &env("TANDEM_SERVE_QUEUE", "many"), &["TANDEM_SERVE_QUEUE", "expected u64"]),
             (None, &env("TANDEM_SERVE_LISTEN", "here"), &["TANDEM_SERVE_LISTEN", "socket address"]),
             (None, &[], &["data: no home folder"]),

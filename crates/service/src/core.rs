@@ -1,17 +1,25 @@
 //! What the threads of the service share, and what they do to jobs: each change of a job goes through here, so that who waits hears.
 
 use crate::blobs::Blobs;
+use crate::calculate::{check_program, Calculator};
 use crate::config::{is_name, Config, NAME};
 use crate::history::History;
 use crate::log::log;
 use crate::metrics::Metrics;
 use crate::rates::Rates;
-use crate::store::{Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, Store, StoreError};
+use crate::seal::Seal;
+use crate::store::{
+    Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
+};
 use crate::worker::Slot;
+use crate::Role;
+use rustls::ServerConfig;
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tandem_engine::CurveId;
 use tokio::sync::broadcast;
@@ -25,8 +33,8 @@ const ENDS: usize = 1024;
 /// The code of an attempt that was not begun when another worker could begin it, or when the service was stopped.
 pub(crate) const GIVEN_BACK: &str = "given_back";
 
-/// Makes the command that runs a worker on a device.
-pub(crate) type WorkerCommand = Box<dyn Fn(&str) -> Command + Send + Sync>;
+/// Makes the command that runs a process of the service.
+pub(crate) type WorkerCommand = Box<dyn Fn(Role<'_>) -> Command + Send + Sync>;
 
 pub(crate) struct Core {
     pub(crate) config: Config,
@@ -35,13 +43,20 @@ pub(crate) struct Core {
     pub(crate) keys: Blobs,
     /// What hashes of witnesses are keyed with: without it they say nothing of a witness that could be guessed.
     pub(crate) secret: [u8; 32],
+    /// What witnesses are encrypted with.
+    pub(crate) seal: Seal,
     pub(crate) metrics: Metrics,
     pub(crate) rates: Rates,
     pub(crate) history: History,
     pub(crate) slots: Vec<Slot>,
+    pub(crate) calculators: Vec<Calculator>,
     pub(crate) worker: WorkerCommand,
     /// Names of jobs as they end.
     pub(crate) ends: broadcast::Sender<String>,
+    /// The jobs of callers of rapidsnark's interface, by token.
+    pub(crate) current: Mutex<HashMap<Option<String>, String>>,
+    /// What connections are wrapped in, those of a new certificate too.
+    tls: RwLock<Option<Arc<ServerConfig>>>,
     drains: AtomicBool,
     results: Sender<Made>,
     /// Results that were made and are not written down.
@@ -66,10 +81,11 @@ impl Core {
         config: Config,
         store: Store,
         [witnesses, keys]: [Blobs; 2],
-        secret: [u8; 32],
+        (secret, seal): ([u8; 32], Seal),
         worker: WorkerCommand,
     ) -> (Core, Receiver<Made>) {
         let slots = config.workers.iter().enumerate().map(|(number, device)| Slot::new(number, device)).collect();
+        let calculators = (0..config.calculators).map(Calculator::new).collect();
         let (ends, _) = broadcast::channel(ENDS);
         let (metrics, rates, drains) = (Metrics::default(), Rates::default(), AtomicBool::new(false));
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
@@ -79,17 +95,41 @@ impl Core {
             witnesses,
             keys,
             secret,
+            seal,
             metrics,
             rates,
             history: History::default(),
             slots,
+            calculators,
             worker,
             ends,
+            current: Mutex::default(),
+            tls: RwLock::default(),
             drains,
             results,
             unwritten,
         };
         (core, inbox)
+    }
+
+    /// What a connection that comes now is wrapped in.
+    pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_tls(&self, tls: Option<Arc<ServerConfig>>) {
+        *self.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+    }
+
+    /// Reads the files of TLS again. Where they are wrong, those that were read before stay.
+    pub(crate) fn reload(&self) {
+        match crate::tls::server(&self.config) {
+            Ok(tls) => {
+                self.set_tls(tls);
+                log("reloaded", &[]);
+            }
+            Err(error) => log("reload_failed", &[("reason", &error)]),
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -100,10 +140,32 @@ impl Core {
     pub(crate) fn drain(&self) {
         self.drains.store(true, Ordering::SeqCst);
         self.slots.iter().for_each(Slot::look);
+        self.calculators.iter().for_each(Calculator::wake);
     }
 
     pub(crate) fn wake(&self) {
         self.slots.iter().for_each(|slot| slot.wake(self.config.in_hand));
+    }
+
+    /// There may be inputs of which a witness is to be calculated.
+    pub(crate) fn wake_calculators(&self) {
+        self.calculators.iter().for_each(Calculator::wake);
+    }
+
+    /// Takes a witness that was calculated, again and again while the database fails.
+    pub(crate) fn calculated(&self, lease: &Lease, blob: &str, bytes: u64) {
+        let inputs = self.insist(|| self.store.calculated(lease, blob, bytes, now_ms()));
+        if inputs.is_some() {
+            log("job_calculated", &[("job", &lease.job)]);
+            self.wake();
+        } else {
+            self.stale(lease);
+        }
+        // What is not needed any more: the inputs, or a witness that comes too late.
+        let left = inputs.as_deref().unwrap_or(blob);
+        if let Err(error) = self.witnesses.remove(left) {
+            log("witness_left", &[("job", &lease.job), ("reason", &error.to_string())]);
+        }
     }
 
     /// Has the result of an attempt written down, again and again while the database fails. It does not wait for that.
@@ -112,9 +174,9 @@ impl Core {
         let _ = self.results.send(made);
     }
 
-    /// Whether results are still to be written down.
-    pub(crate) fn has_unwritten(&self) -> bool {
-        self.unwritten.load(Ordering::SeqCst) > 0
+    /// Results that are still to be written down.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.unwritten.load(Ordering::SeqCst)
     }
 
     /// Writes down the results of all workers as they come: those that come at once share a sync of the disk.
@@ -136,14 +198,23 @@ impl Core {
         match written {
             Finished::Done(blob) => {
                 self.ended(&claim.lease.job, "done", Some(&blob));
-                let proof = ["tandem_proof_seconds_bucket", "tandem_proof_seconds_sum", "tandem_proof_seconds_count"];
-                self.metrics.time(proof, result.seconds);
-                let whole = ["tandem_job_seconds_bucket", "tandem_job_seconds_sum", "tandem_job_seconds_count"];
-                self.metrics.time(whole, (now_ms() - claim.created_ms).max(0) as f64 / 1e3);
+                self.count_proof(worker, claim, result);
                 log("job_done", &[("job", &claim.lease.job), ("worker", worker)]);
             }
             Finished::Stale => self.stale(&claim.lease),
         }
+    }
+
+    fn count_proof(&self, worker: &str, claim: &Claim, result: &JobResult) {
+        self.metrics.time("tandem_proof_seconds", &[], result.seconds);
+        self.metrics.time("tandem_job_seconds", &[], (now_ms() - claim.created_ms).max(0) as f64 / 1e3);
+        self.metrics.add("tandem_witness_bytes_total", &[("worker", worker)], claim.witness_bytes as f64);
+        let Some(times) = &result.times else { return };
+        let stages = [("key", times.key), ("read", times.read), ("upload", times.upload), ("turn", times.turn)];
+        for (stage, seconds) in stages {
+            self.metrics.time("tandem_stage_seconds", &[("stage", stage)], seconds);
+        }
+        self.metrics.add("tandem_device_busy_seconds_total", &[("worker", worker)], times.proof);
     }
 
     /// Writes down that an attempt gave nothing, again and again while the database fails.
@@ -156,6 +227,7 @@ impl Core {
                     code => self.metrics.add("tandem_retries_total", &[("code", code)], 1.0),
                 }
                 self.wake();
+                self.wake_calculators();
             }
             Failed::Over(blob) => self.ended(&lease.job, "failed", Some(blob)),
             Failed::Stale => self.stale(lease),
@@ -185,7 +257,10 @@ impl Core {
         let cancelled = self.store.cancel(id, now_ms())?;
         if let Cancelled::Now(blob, lease) = &cancelled {
             // Every worker is told: the one that has just taken the job may not have said so yet.
-            lease.iter().for_each(|lease| self.slots.iter().for_each(|slot| slot.stop(lease)));
+            if let Some(lease) = lease {
+                self.slots.iter().for_each(|slot| slot.stop(lease));
+                self.calculators.iter().for_each(|calculator| calculator.stop(lease));
+            }
             self.ended(id, "cancelled", Some(blob));
         }
         Ok(cancelled)
@@ -241,6 +316,14 @@ impl Core {
         };
         let is_new = self.store.add_key(&key, now_ms()).map_err(Unregistered::Store)?;
         Ok((key, is_new))
+    }
+
+    /// Gives a key the program that calculates its witnesses, after a look at the file.
+    pub(crate) fn register_program(&self, key: &str, path: &Path, is_own: bool) -> Result<bool, Unregistered> {
+        let (hash, bytes) = check_program(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
+        let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
+        let program = ProgramRow { key: key.into(), path: path.into(), hash, bytes, is_own };
+        self.store.add_program(&program, now_ms()).map_err(Unregistered::Store)
     }
 }
 

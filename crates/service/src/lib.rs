@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod blobs;
+mod calculate;
 pub mod client;
 mod config;
 mod core;
@@ -14,15 +15,17 @@ mod http;
 mod log;
 mod metrics;
 mod rates;
+mod seal;
 pub mod store;
 mod tls;
 mod worker;
 
-pub use config::{Config, Protection, Survives, SETTINGS};
+pub use calculate::calculate;
+pub use config::{Config, Interface, LogForm, Protection, Survives, SETTINGS};
 pub use toml::Value as Setting;
 pub use worker::{work, work_watched, KeyRoom};
 
-use crate::core::Core;
+use crate::core::{Core, Made};
 use crate::log::log;
 use blobs::{private_folder, Blobs};
 use nix::fcntl::{Flock, FlockArg};
@@ -33,6 +36,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Store;
@@ -45,18 +49,39 @@ pub use worker::hash_file;
 /// Between two looks for late and old jobs.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// Runs the service until `stop` says so and the running jobs have ended. `worker` makes the command that runs [`work`] on a device;
-/// `ready` is told the address when callers can reach it.
+/// A process of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role<'a> {
+    /// It makes proofs on this device: [`work`].
+    Prover(&'a str),
+    /// It makes one witness: [`calculate()`].
+    Calculator,
+}
+
+/// What is asked of a running service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Nothing,
+    /// To read its certificate and what belongs to it again.
+    Reload,
+    /// To end when the jobs that run have ended.
+    Stop,
+}
+
+/// Runs the service until `asked` says to stop and the running jobs have ended. `worker` makes the commands of its processes; `ready` is
+/// told the address when callers can reach it.
 ///
 /// # Errors
 /// One sentence: a file of TLS is wrong, the data folder is in use or cannot be written, its database is of a later version, the address is
 /// taken, a key of the configuration is no key.
 pub fn serve(
     config: Config,
-    worker: impl Fn(&str) -> Command + Send + Sync + 'static,
+    worker: impl Fn(Role<'_>) -> Command + Send + Sync + 'static,
     ready: impl FnOnce(SocketAddr),
-    stop: impl Fn() -> bool,
+    asked: impl Fn() -> Asked,
 ) -> Result<(), String> {
+    log::write_as(config.log);
     let data = config.data.clone();
     let cannot = |path: &Path, what: &str, e: &dyn std::fmt::Display| format!("{}: cannot {what}: {e}", path.display());
     let tls = tls::server(&config)?;
@@ -67,17 +92,47 @@ pub fn serve(
     let folder = |name: &str| Blobs::open(data.join(name), syncs).map_err(|e| cannot(&data.join(name), "open", &e));
     let (witnesses, keys) = (folder("witnesses")?, folder("keys")?);
     let secret = secret(&data.join("secret")).map_err(|e| cannot(&data.join("secret"), "read", &e))?;
+    let witness_key = config.witness_key.clone().unwrap_or_else(|| data.join("witness_key"));
+    let seal = seal::Seal::new(self::secret(&witness_key).map_err(|e| cannot(&witness_key, "read", &e))?);
     let address = config.listen;
-    let (core, results) = Core::new(config, store, [witnesses, keys], secret, Box::new(worker));
+    let (core, results) = Core::new(config, store, [witnesses, keys], (secret, seal), Box::new(worker));
+    core.set_tls(tls);
     let core = Arc::new(core);
     recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
     for (name, path) in &core.config.keys {
         let path = path.canonicalize().map_err(|e| format!("keys.{name}: {}: {e}", path.display()))?;
         core.register(name, &path, false).map_err(|e| format!("keys.{name}: {e}"))?;
     }
+    for (name, path) in &core.config.programs {
+        let path = path.canonicalize().map_err(|e| format!("programs.{name}: {}: {e}", path.display()))?;
+        core.register_program(name, &path, false).map_err(|e| format!("programs.{name}: {e}"))?;
+    }
     let listener =
         TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
     let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;
+    let busy = start_threads(&core, results)?;
+    log("ready", &[("address", &address.to_string())]);
+    if !address.ip().is_loopback() {
+        core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
+    }
+    let until = || {
+        match asked() {
+            Asked::Stop if !core.is_draining() => {
+                core.drain();
+                log("draining", &[]);
+            }
+            Asked::Reload => core.reload(),
+            Asked::Stop | Asked::Nothing => {}
+        }
+        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0
+    };
+    http::run(&core, listener, || ready(address), until)?;
+    log("stopped", &[]);
+    Ok(())
+}
+
+/// Starts the threads that do the work beside HTTP. Returns how many workers' threads have not ended.
+fn start_threads(core: &Arc<Core>, results: Receiver<Made>) -> Result<Arc<AtomicUsize>, String> {
     let busy = Arc::new(AtomicUsize::new(core.slots.len()));
     for number in 0..core.slots.len() {
         let (core, busy) = (core.clone(), busy.clone());
@@ -88,6 +143,12 @@ pub fn serve(
         let thread = std::thread::Builder::new().name(format!("slot {number}")).spawn(run);
         thread.map_err(|e| format!("no thread can be started: {e}"))?;
     }
+    for number in 0..core.calculators.len() {
+        let core = core.clone();
+        let run = move || core.calculators[number].run(&core);
+        let thread = std::thread::Builder::new().name(format!("calculator {number}")).spawn(run);
+        thread.map_err(|e| format!("no thread can be started: {e}"))?;
+    }
     let written = core.clone();
     let results = std::thread::Builder::new().name("results".into()).spawn(move || written.write_results(&results));
     results.map_err(|e| format!("no thread can be started: {e}"))?;
@@ -96,20 +157,7 @@ pub fn serve(
         tidied.tidy();
         std::thread::sleep(TIDY);
     });
-    log("ready", &[("address", &address.to_string())]);
-    if !address.ip().is_loopback() {
-        core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
-    }
-    let until = || {
-        if !core.is_draining() && stop() {
-            core.drain();
-            log("draining", &[]);
-        }
-        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && !core.has_unwritten()
-    };
-    http::run(&core, listener, tls, || ready(address), until)?;
-    log("stopped", &[]);
-    Ok(())
+    Ok(busy)
 }
 
 /// Opens the database of a service, also beside one that runs: for its tokens.
@@ -129,8 +177,10 @@ fn recover(core: &Core) -> Result<(), Box<dyn std::error::Error>> {
     let jobs = core.store.recover(core::now_ms())?;
     let witnesses = core.witnesses.sweep(&core.store.needed_blobs()?)?;
     let mut needed = std::collections::HashSet::new();
-    for key in core.store.keys()?.into_iter().filter(|key| key.is_own) {
-        needed.extend(Path::new(&key.path).file_name().and_then(|name| name.to_str()).map(String::from));
+    let keys = core.store.keys()?.into_iter().filter(|key| key.is_own).map(|key| key.path);
+    let programs = core.store.programs()?.into_iter().filter(|program| program.is_own).map(|program| program.path);
+    for path in keys.chain(programs) {
+        needed.extend(Path::new(&path).file_name().and_then(|name| name.to_str()).map(String::from));
     }
     let keys = core.keys.sweep(&needed)?;
     log("recovered", &[("jobs", &jobs.to_string()), ("files_removed", &(witnesses + keys).to_string())]);

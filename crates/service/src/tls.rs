@@ -1,10 +1,11 @@
 //! TLS of both sides. What is in a file is checked when it is read, and an error names the file.
 
 use crate::config::Config;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{ring, CryptoProvider};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::fs::File;
@@ -70,6 +71,7 @@ pub(crate) fn server(config: &Config) -> Result<Option<Arc<ServerConfig>>, Strin
         }
     };
     let (chain, own) = (certificates(certificate)?, private_key(key)?);
+    check_time(&chain).map_err(|e| format!("{}: {e}", certificate.display()))?;
     let mut server = builder.with_single_cert(chain, own).map_err(|e| match e {
         rustls::Error::InconsistentKeys(_) => {
             format!("{}: not the key of the first certificate of {}", key.display(), certificate.display())
@@ -78,6 +80,29 @@ pub(crate) fn server(config: &Config) -> Result<Option<Arc<ServerConfig>>, Strin
     })?;
     server.alpn_protocols = vec![PROTOCOL.into()];
     Ok(Some(Arc::new(server)))
+}
+
+/// Fails where the first certificate is not valid now. Whether callers trust it is theirs to say.
+fn check_time(chain: &[CertificateDer<'static>]) -> Result<(), String> {
+    let (Some((first, others)), mut roots) = (chain.split_first(), RootCertStore::empty()) else { return Ok(()) };
+    // The time is looked at before anything leads to an authority; some authority must be known all the same.
+    if chain.last().is_none_or(|last| roots.add(last.clone()).is_err()) {
+        return Ok(());
+    }
+    let Ok(verifier) = WebPkiServerVerifier::builder_with_provider(roots.into(), provider()).build() else {
+        return Ok(());
+    };
+    let Ok(name) = ServerName::try_from("localhost") else { return Ok(()) };
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    match verifier.verify_server_cert(first, others, &name, &[], UnixTime::now()) {
+        Err(rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. })) => {
+            Err("the certificate has expired; put a new one there".into())
+        }
+        Err(rustls::Error::InvalidCertificate(NotValidYet | NotValidYetContext { .. })) => {
+            Err("the certificate is not valid yet; is this machine's clock right?".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a client speaks: it trusts the authorities of a file, or else those of the system, and shows a certificate if it has one.

@@ -1,7 +1,7 @@
 //! The store's rules: fences, the first final state, order, recovery.
 
 use tandem_service::store::{
-    Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, NewJob, State, Store, StoreError,
+    Cancelled, Claim, Ending, Failed, Finished, Form, JobResult, KeyRow, NewJob, State, Store, StoreError,
 };
 
 /// What a step of priority is worth here.
@@ -32,8 +32,10 @@ fn job(id: &str, priority: i64) -> NewJob {
         request: None,
         digest: "d".into(),
         key: "k".into(),
+        form: Form::Witness,
         witness: format!("{id}.wtns"),
         witness_bytes: 1,
+        batch: None,
         priority,
         deadline_ms: None,
     }
@@ -250,4 +252,64 @@ fn workers_that_ask_at_once_get_different_jobs() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 60);
+}
+
+#[test]
+fn inputs_are_claimed_by_calculators_and_their_witnesses_by_provers() {
+    let (_folder, store) = store();
+    let inputs = |id: &str, priority: i64| NewJob { form: Form::Inputs, ..job(id, priority) };
+    let take = |ahead: u64, now: i64| store.claim_inputs("calculator:0", now, ahead).unwrap();
+    submit(&store, &inputs("a", 0), 1);
+    submit(&store, &inputs("b", 5), 2);
+    submit(&store, &NewJob { deadline_ms: Some(9), ..inputs("late", 9) }, 2);
+    // No prover takes them; calculators do by rank, and none whose time is over.
+    assert!(claim(&store, "0", 10).is_none());
+    let b = take(1, 10).unwrap();
+    assert_eq!((b.lease.job.as_str(), b.lease.attempt, b.blob.as_str(), b.key.as_str()), ("b", 1, "b.wtns", "k"));
+    assert_eq!(store.calculated(&b.lease, "made", 77, 11).unwrap().as_deref(), Some("b.wtns"));
+    assert_eq!(store.needed_blobs().unwrap(), ["a.wtns", "late.wtns", "made"].map(String::from).into());
+    // Once; and what waits bounds what is calculated.
+    assert_eq!(store.calculated(&b.lease, "again", 77, 11).unwrap(), None);
+    assert!(take(1, 12).is_none());
+    let proof = claim(&store, "0", 12).unwrap();
+    assert_eq!(
+        (proof.lease.attempt, proof.witness.as_str(), proof.witness_bytes, proof.is_sealed),
+        (2, "made", 77, true)
+    );
+    let codes = |id: &str| store.attempts(id).unwrap().iter().map(|a| a.code.clone()).collect::<Vec<_>>();
+    assert_eq!(codes("b"), [Some("calculated".into()), None]);
+    // A lease that is over gives nothing: cancelled, given back, or that of a prover.
+    let a = take(1, 13).unwrap();
+    store.recover(14).unwrap();
+    assert_eq!(store.calculated(&a.lease, "made", 1, 15).unwrap(), None);
+    let a = take(2, 16).unwrap();
+    assert_eq!(a.lease.attempt, 2);
+    store.cancel("a", 17).unwrap();
+    assert_eq!(store.calculated(&a.lease, "made", 1, 18).unwrap(), None);
+    assert_eq!(store.job("a").unwrap().unwrap().state, State::Cancelled);
+    let b = claim(&store, "0", 20).unwrap();
+    assert_eq!(store.calculated(&b.lease, "made", 1, 21).unwrap(), None);
+}
+
+#[test]
+fn ten_thousand_jobs_wait_in_order_and_a_batch_is_whole_or_not() {
+    let (_folder, store) = store();
+    let priority = |number: i64| number * 7919 % 201 - 100;
+    let jobs = |from: i64, to: i64| (from..to).map(|n| job(&format!("{n:05}"), priority(n))).collect::<Vec<_>>();
+    for start in (0..10_000).step_by(1000) {
+        let submitted = store.submit_all(jobs(start, start + 1000), 1, AGEING, 10_000).unwrap();
+        assert!(submitted.len() == 1000 && submitted.iter().all(|job| job.is_new));
+    }
+    assert_eq!(store.open_jobs().unwrap(), [10_000, 0]);
+    // One too many, or one of a key that is not there: none of them is taken.
+    assert!(matches!(store.submit_all(jobs(10_000, 10_002), 1, AGEING, 10_001), Err(StoreError::QueueFull(10_001))));
+    let strange = NewJob { key: "none".into(), ..job("strange", 0) };
+    let mixed = vec![job("fine", 0), strange];
+    assert!(matches!(store.submit_all(mixed, 1, AGEING, 1 << 20), Err(StoreError::NoKey(_))));
+    assert_eq!((store.open_jobs().unwrap(), store.job("fine").unwrap()), ([10_000, 0], None));
+    let mut expected: Vec<(i64, i64)> = (0..10_000).map(|number| (-priority(number), number)).collect();
+    expected.sort_unstable();
+    for (_, number) in &expected[..300] {
+        assert_eq!(claim(&store, "0", 2).unwrap().lease.job, format!("{number:05}"));
+    }
 }

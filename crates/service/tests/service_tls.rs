@@ -38,10 +38,16 @@ impl Authority {
 
     /// Files of a certificate for a name or an address, and of its key.
     fn sign(&self, name: &str, is_client: bool) -> [PathBuf; 2] {
+        self.sign_until(name, is_client, 4096)
+    }
+
+    /// [`Authority::sign`] with the year in which the certificate ends.
+    fn sign_until(&self, name: &str, is_client: bool, year: i32) -> [PathBuf; 2] {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_string()]).unwrap();
         let purpose = if is_client { ExtendedKeyUsagePurpose::ClientAuth } else { ExtendedKeyUsagePurpose::ServerAuth };
         params.extended_key_usages = vec![purpose];
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let files = ["pem", "key"].map(|end| self.folder.path().join(format!("{name}.{is_client}.{end}")));
         std::fs::write(&files[0], certificate.pem()).unwrap();
@@ -127,6 +133,31 @@ fn handshakes_that_do_not_come_are_ended_and_hold_nothing_up() {
     assert!(metrics("too_slow") && !metrics("failed"));
     service.raw(b"GET / HTTP/1.1\r\n\r\n", Duration::from_secs(5));
     wait_for("the count", || metrics("failed"));
+}
+
+/// A certificate that has expired is told at the start. A new one is taken while the service runs, and one that is no good is not.
+#[test]
+fn a_certificate_is_looked_at_and_read_again() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let expired = old.sign_until("127.0.0.2", false, 2001);
+    let refused = Service::refuses(&settings(&expired).replace("workers = ['cpu']", ""));
+    assert!(refused.contains("127.0.0.2.false.pem") && refused.contains("has expired"), "{refused}");
+    let files = old.sign("127.0.0.1", false);
+    let service = Service::start(&settings(&files));
+    let as_of = |authority: &Authority| call(&service, "127.0.0.1", &access(Some(&authority.ca()), None)).is_ok();
+    assert!(as_of(&old) && !as_of(&new));
+    let reload = |from: &[PathBuf; 2], event: &str| {
+        for (from, to) in from.iter().zip(&files) {
+            std::fs::copy(from, to).unwrap();
+        }
+        std::fs::write(service.at("reload"), "").unwrap();
+        let log = || std::fs::read_to_string(service.at("log")).unwrap();
+        wait_for(event, || log().contains(&format!("event={event}")));
+    };
+    reload(&expired, "reload_failed");
+    assert!(as_of(&old));
+    reload(&new.sign("127.0.0.1", false), "reloaded");
+    assert!(!as_of(&old) && as_of(&new));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn jobs(client: &Client) -> Vec<String> {
 }
 
 /// Every route, and the least role that it takes: none, or a place in [`Role::ALL`] and more.
-const ROUTES: [(&str, &str, usize); 19] = [
+const ROUTES: [(&str, &str, usize); 33] = [
     ("GET", "/", 0),
     ("GET", "/v1/overview", 1),
     ("GET", "/health", 0),
@@ -59,11 +59,25 @@ const ROUTES: [(&str, &str, usize); 19] = [
     ("PUT", "/v1/keys/{name}", 3),
     ("DELETE", "/v1/keys/{name}", 3),
     ("POST", "/v1/keys/{name}/evict", 3),
+    ("PUT", "/v1/keys/{name}/program", 3),
+    ("POST", "/v1/batches", 2),
+    ("GET", "/v1/batches/{id}", 1),
+    ("GET", "/v1/batches/{id}/results", 1),
+    ("POST", "/v1/batches/{id}/cancel", 2),
+    ("GET", "/v1/trace", 1),
+    ("POST", "/input/{circuit}", 2),
+    ("GET", "/status", 2),
+    ("POST", "/cancel", 2),
+    ("POST", "/start", 2),
+    ("POST", "/stop", 2),
+    ("GET", "/api/v1/status", 0),
+    ("POST", "/api/v1/proof/generate", 2),
+    ("POST", "/api/v1/proof/verify", 1),
 ];
 
 #[test]
 fn each_route_takes_its_role_and_no_less() {
-    let service = Service::start("workers = ['cpu']\ntokens = true");
+    let service = Service::start("workers = ['cpu']\ntokens = true\ninterfaces = ['rapidsnark', 'iden3']");
     // All that the description has, with what it says of them.
     let described: Value = serde_json::from_str(tandem_service::OPENAPI).unwrap();
     let methods = |paths: &Value| paths.as_object().unwrap().keys().filter(|name| *name != "parameters").count();
@@ -74,7 +88,8 @@ fn each_route_takes_its_role_and_no_less() {
         let said = &described["paths"][path][method.to_lowercase()]["security"][0]["token"][0];
         assert_eq!(said.as_str(), (need > 0).then(|| role(need)), "{method} {path}");
         let call = |client: &Client| {
-            let path = path.replace("{id}", "none").replace("{name}", "none");
+            let path =
+                ["{id}", "{name}", "{circuit}"].iter().fold(path.to_string(), |path, part| path.replace(part, "none"));
             client.call(method.parse().unwrap(), &path, &[], Content::Empty)
         };
         let status = |outcome: Result<Value, CallError>| match outcome {

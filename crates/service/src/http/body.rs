@@ -147,6 +147,51 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Gives the body to what reads it on a thread that may wait for the disk.
+    pub(crate) async fn into_blocking<T: Send + 'static>(
+        mut self,
+        read: impl FnOnce(Pieces) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let (pieces, inbox) = mpsc::channel::<Bytes>(PIECES);
+        let reader = tokio::task::spawn_blocking(move || read(Pieces { inbox, piece: Bytes::new() }));
+        let came: Result<(), Refusal> = async {
+            while let Some(piece) = self.next().await? {
+                // Who reads has enough, and says why below.
+                if pieces.send(piece).await.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+        .await;
+        // After a body that was cut off, what was read of it is refused, too.
+        drop(pieces);
+        let read = reader.await.unwrap_or_else(|_| Err(storage(&std::io::Error::other("a defect of tandem"))));
+        came.and(read)
+    }
+}
+
+/// The pieces of a body, for a thread that waits for them.
+pub(crate) struct Pieces {
+    inbox: mpsc::Receiver<Bytes>,
+    piece: Bytes,
+}
+
+impl std::io::Read for Pieces {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.inbox.blocking_recv() {
+                Some(piece) => self.piece = piece,
+                None => return Ok(0),
+            }
+        }
+        let count = to.len().min(self.piece.len());
+        to[..count].copy_from_slice(&self.piece.split_to(count));
+        Ok(count)
+    }
+}
+
 fn at_once(mut part: Part, bytes: &[u8]) -> std::io::Result<Part> {
     part.write(bytes).map(|()| part)
 }

@@ -40,17 +40,30 @@ impl Caller {
 /// What a caller must be for a route; nothing for what monitors and loaders of descriptions ask.
 fn needed(route: Route) -> Option<Role> {
     match route {
-        Route::Page | Route::Health | Route::Ready | Route::Version | Route::Openapi => None,
+        Route::Page | Route::Health | Route::Ready | Route::Version | Route::Openapi | Route::Iden3Status => None,
         Route::Overview
+        | Route::Trace
+        | Route::Iden3Verify
         | Route::Metrics
         | Route::Workers
         | Route::Keys
         | Route::Key
         | Route::Jobs
         | Route::Job
-        | Route::Result => Some(Role::Read),
-        Route::Submit | Route::Cancel => Some(Role::Submit),
-        Route::Register | Route::Upload | Route::Remove | Route::Evict => Some(Role::Admin),
+        | Route::Result
+        | Route::Batch
+        | Route::BatchResults => Some(Role::Read),
+        Route::RapidsnarkInput
+        | Route::RapidsnarkStatus
+        | Route::RapidsnarkCancel
+        | Route::RapidsnarkStart
+        | Route::RapidsnarkStop
+        | Route::Iden3Generate
+        | Route::Submit
+        | Route::Cancel
+        | Route::SubmitBatch
+        | Route::BatchCancel => Some(Role::Submit),
+        Route::Register | Route::Upload | Route::UploadProgram | Route::Remove | Route::Evict => Some(Role::Admin),
     }
 }
 
@@ -73,7 +86,9 @@ pub(crate) async fn check(core: &Arc<Core>, route: Route, request: &Request<Inco
         return Err(Refusal::new(StatusCode::FORBIDDEN, "role", message));
     }
     // Also a request that stands for a job already, or is refused below: its body costs as much.
-    if let (Some(rate), Route::Submit) = (token.rate, route) {
+    if let (Some(rate), Route::Submit | Route::SubmitBatch | Route::RapidsnarkInput | Route::Iden3Generate) =
+        (token.rate, route)
+    {
         core.rates.take(&token.id, rate, Instant::now()).map_err(|wait| {
             let again = wait.as_secs() + 1;
             let message = format!("this token may submit {rate} times a minute; try again in {again} s");

@@ -1,11 +1,9 @@
-//! Jobs: submitted, asked for, waited for, cancelled.
+//! Jobs: asked for, waited for, cancelled.
 
-use super::body::{storage, Reader};
 use super::caller::Caller;
 use super::{blocking, json, Refusal, Reply};
-use crate::blobs::random_name;
-use crate::core::{now_ms, Core};
-use crate::store::{Attempt, Cancelled, Job, KeyRow, NewJob, State, StoreError};
+use crate::core::Core;
+use crate::store::{Attempt, Cancelled, Job, State};
 use crate::worker::SlotStatus;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
@@ -14,23 +12,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
 
-/// The header of the caller's id.
-const REQUEST_ID: &str = "idempotency-key";
-
-/// Bytes of a `.wtns` file beside its values: heads of sections, and what other programs add.
-const WITNESS_HEAD: u64 = 4096;
-
-/// Bytes of a value.
-const VALUE: u64 = 32;
-
 /// Jobs in a list at most.
 const LIST: u32 = 1000;
 
 /// The parameters behind the `?` of an address: those of `known`, each once.
-struct Query<'a>(Vec<(&'a str, &'a str)>);
+pub(super) struct Query<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Query<'a> {
-    fn of(request: &'a Request<Incoming>, known: &[&str]) -> Result<Query<'a>, Refusal> {
+    pub(super) fn of(request: &'a Request<Incoming>, known: &[&str]) -> Result<Query<'a>, Refusal> {
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for pair in request.uri().query().unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -44,92 +33,17 @@ impl<'a> Query<'a> {
         Ok(Query(pairs))
     }
 
-    fn get(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
-    fn number(&self, name: &str, low: i64, high: i64) -> Result<Option<i64>, Refusal> {
+    pub(super) fn number(&self, name: &str, low: i64, high: i64) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let number = text.parse().ok().filter(|number| (low..=high).contains(number));
         number
             .map(Some)
             .ok_or_else(|| Refusal::bad(format!("{name}={text}: expected a whole number from {low} to {high}")))
     }
-}
-
-pub(super) async fn submit(core: Arc<Core>, of: Caller, request: Request<Incoming>) -> Result<Reply, Refusal> {
-    if core.is_draining() {
-        let message = "the service is being stopped and takes no more jobs; send it to another, or again later";
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message));
-    }
-    let query = Query::of(&request, &["key", "priority", "deadline_seconds"])?;
-    let key = query.get("key").ok_or_else(|| Refusal::bad("say which key: POST /v1/jobs?key=NAME"))?.to_string();
-    let priority = query.number("priority", -100, 100)?.unwrap_or(0);
-    let deadline = query.number("deadline_seconds", 1, 366 * 24 * 3600)?;
-    let caller = match request.headers().get(REQUEST_ID) {
-        None => None,
-        Some(id) => {
-            let id =
-                id.to_str().ok().filter(|id| (1..=200).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic()));
-            let expected = "Idempotency-Key: expected 1 to 200 letters, digits and signs without spaces";
-            Some(id.ok_or_else(|| Refusal::bad(expected))?.to_string())
-        }
-    };
-    let (token, of_id) = (of.token.clone(), caller.clone());
-    let (reader, key, part) = blocking(&core, move |core| {
-        if let (Some(token), None) = (&token, &of_id) {
-            core.store.token_room(token)?;
-        }
-        let key = core.store.key(&key)?.ok_or(StoreError::NoKey(key))?;
-        let limit = key.variables.saturating_mul(VALUE).saturating_add(WITNESS_HEAD);
-        let reader = Reader::new(request, "a witness of this key", limit, core.config.stall_seconds)?;
-        let part = core.witnesses.create(hasher(core, &key)).map_err(|e| storage(&e))?;
-        Ok((reader, key, part))
-    })
-    .await?;
-    let part = reader.into_part(part).await?;
-    if part.bytes() == 0 {
-        return Err(Refusal::bad("the witness is missing: the body is the .wtns file"));
-    }
-    blocking(&core, move |core| {
-        let id = random_name().map_err(|e| storage(&e))?;
-        let (digest, bytes) = (part.hash().to_hex().to_string(), part.bytes());
-        // First the witness, then the job: a job without its witness would be lost.
-        part.keep(&id).map_err(|e| storage(&e))?;
-        let now = now_ms();
-        let job = NewJob {
-            id: id.clone(),
-            token: of.token,
-            request: caller,
-            digest,
-            key: key.name,
-            witness: id.clone(),
-            witness_bytes: bytes,
-            priority,
-            deadline_ms: deadline.map(|seconds| now + seconds * 1000),
-        };
-        let ageing = i64::from(core.config.ageing_seconds) * 1000;
-        let submitted = core.store.submit(&job, now, ageing, core.config.queue);
-        if !submitted.as_ref().is_ok_and(|submitted| submitted.is_new) {
-            // Should it stay, the next start sweeps it.
-            let _ = core.witnesses.remove(&job.witness);
-        }
-        let submitted = submitted?;
-        let (kind, status) = if submitted.is_new { ("new", StatusCode::CREATED) } else { ("again", StatusCode::OK) };
-        core.metrics.add("tandem_jobs_submitted_total", &[("kind", kind)], 1.0);
-        if submitted.is_new {
-            core.wake();
-        }
-        Ok(json(status, &view(core, &submitted.id)?))
-    })
-    .await
-}
-
-/// What the content of a job is hashed with, begun with its key's.
-fn hasher(core: &Core, key: &KeyRow) -> blake3::Hasher {
-    let mut hasher = blake3::Hasher::new_keyed(&core.secret);
-    hasher.update(key.hash.as_bytes());
-    hasher
 }
 
 pub(super) async fn list(core: &Arc<Core>, of: Caller, request: &Request<Incoming>) -> Result<Reply, Refusal> {
@@ -217,12 +131,12 @@ fn unknown() -> Refusal {
 }
 
 /// A job, if it is there for this caller: one of another's is not told from none.
-fn seen_by(core: &Core, caller: &Caller, id: &str) -> Result<Job, Refusal> {
+pub(super) fn seen_by(core: &Core, caller: &Caller, id: &str) -> Result<Job, Refusal> {
     core.store.job(id)?.filter(|job| caller.sees(job)).ok_or_else(unknown)
 }
 
 /// A job with its attempts.
-fn view(core: &Core, id: &str) -> Result<Value, Refusal> {
+pub(super) fn view(core: &Core, id: &str) -> Result<Value, Refusal> {
     full(core, &core.store.job(id)?.ok_or_else(unknown)?)
 }
 
@@ -239,15 +153,18 @@ fn full(core: &Core, job: &Job) -> Result<Value, Refusal> {
     value["attempts"] = attempts.iter().map(attempt).collect();
     let has = |status: &SlotStatus| status.leases.iter().any(|lease| lease.job == id);
     let running = core.slots.iter().map(|slot| slot.status()).find(has);
-    value["stage"] = running.and_then(|status| status.stage(id).map(String::from)).into();
+    let is_running = job.state == State::Running;
+    let is_calculated = is_running && core.calculators.iter().any(|of| of.lease().is_some_and(|lease| lease.job == id));
+    let calculate = is_calculated.then(|| "calculate".to_string());
+    value["stage"] = running.and_then(|status| status.stage(id).map(String::from)).or(calculate).into();
     Ok(value)
 }
 
-fn summary(job: &Job) -> Value {
+pub(super) fn summary(job: &Job) -> Value {
     let error = job.reason.as_ref().map(|reason| json!({"code": job.code, "message": reason}));
     json!({
         "id": job.id, "request": job.request, "key": job.key, "priority": job.priority, "state": job.state.name(),
-        "attempt": job.attempt, "created_ms": job.created_ms, "ended_ms": job.ended_ms, "deadline_ms": job.deadline_ms,
+        "inputs": job.is_inputs, "attempt": job.attempt, "created_ms": job.created_ms, "ended_ms": job.ended_ms, "deadline_ms": job.deadline_ms,
         "error": error,
     })
 }

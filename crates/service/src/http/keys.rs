@@ -2,6 +2,7 @@
 
 use super::body::{storage, Reader};
 use super::{blocking, json, Refusal, Reply};
+use crate::calculate::{check_program, PROGRAM_MAX};
 use crate::config::{is_name, NAME};
 use crate::core::{Core, Unregistered};
 use crate::log::log;
@@ -22,6 +23,8 @@ const REGISTER: u64 = 16 << 10;
 struct Register {
     name: String,
     path: PathBuf,
+    /// The circuit's program, beside it.
+    program: Option<PathBuf>,
 }
 
 impl From<Unregistered> for Refusal {
@@ -55,13 +58,18 @@ pub(super) async fn register(core: &Arc<Core>, request: Request<Incoming>) -> Re
         let folder = core.config.key_folder.as_ref();
         let folder = folder.ok_or_else(|| forbidden("this service has no key_folder; upload the key, or set one"))?;
         let outside = || forbidden("the path names no file in the service's key_folder");
+        let root = folder.canonicalize().map_err(|_| outside())?;
         // Links are followed first: one in the folder may lead out of it.
-        let path = folder.join(&wanted.path).canonicalize().map_err(|_| outside())?;
-        let folder = folder.canonicalize().map_err(|_| outside())?;
-        if !path.starts_with(&folder) || !path.is_file() {
-            return Err(outside());
-        }
+        let inside = |path: &PathBuf| {
+            let path = folder.join(path).canonicalize().map_err(|_| outside())?;
+            let is_inside = path.starts_with(&root) && path.is_file();
+            is_inside.then_some(path).ok_or_else(outside)
+        };
+        let (path, program) = (inside(&wanted.path)?, wanted.program.as_ref().map(inside).transpose()?);
         let (key, is_new) = core.register(&wanted.name, &path, false)?;
+        if let Some(program) = program {
+            core.register_program(&wanted.name, &program, false)?;
+        }
         Ok((view(core, &key), is_new))
     })
     .await?;
@@ -74,7 +82,7 @@ pub(super) async fn upload(core: Arc<Core>, name: String, request: Request<Incom
     }
     let limit = core.config.max_key_mib << 20;
     let reader = Reader::new(request, "a key", limit, core.config.stall_seconds)?;
-    let part = blocking(&core, |core| core.keys.create(blake3::Hasher::new()).map_err(|e| storage(&e))).await?;
+    let part = blocking(&core, |core| core.keys.create(blake3::Hasher::new(), None).map_err(|e| storage(&e))).await?;
     let part = reader.into_part(part).await?;
     let (key, is_new) = blocking(&core, move |core| {
         // By its header it must be a key before it gets a name.
@@ -95,12 +103,44 @@ pub(super) async fn upload(core: Arc<Core>, name: String, request: Request<Incom
     Ok(json(created(is_new), &key))
 }
 
+/// Takes the program that calculates a key's witnesses.
+pub(super) async fn upload_program(
+    core: Arc<Core>,
+    name: String,
+    request: Request<Incoming>,
+) -> Result<Reply, Refusal> {
+    let (limit, of) = ((core.config.max_key_mib << 20).min(PROGRAM_MAX), name.clone());
+    let reader = Reader::new(request, "a circuit's program", limit, core.config.stall_seconds)?;
+    let part = blocking(&core, move |core| {
+        known(core, &of)?;
+        core.keys.create(blake3::Hasher::new(), None).map_err(|e| storage(&e))
+    });
+    let part = reader.into_part(part.await?).await?;
+    let (key, is_new) = blocking(&core, move |core| {
+        check_program(part.path()).map_err(Unregistered::Bad)?;
+        let hash = part.hash().to_hex().to_string();
+        if core.store.program(&name)?.is_some_and(|program| program.hash != hash) {
+            return Err(StoreError::OtherProgram(name).into());
+        }
+        let file = format!("{hash}.program");
+        part.keep(&file).map_err(|e| storage(&e))?;
+        let is_new = core.register_program(&name, &core.keys.path(&file), true)?;
+        Ok((view(core, &known(core, &name)?), is_new))
+    })
+    .await?;
+    Ok(json(created(is_new), &key))
+}
+
 pub(super) async fn remove(core: &Arc<Core>, name: String) -> Result<Reply, Refusal> {
     blocking(core, move |core| {
+        let program = core.store.program(&name)?;
         let (key, is_last) = core.store.remove_key(&name)?;
         core.slots.iter().for_each(|slot| slot.evict(&key.hash));
-        if key.is_own && is_last {
-            if let Err(error) = std::fs::remove_file(&key.path) {
+        let others = core.store.programs()?;
+        let program = program.filter(|own| own.is_own && others.iter().all(|other| other.path != own.path));
+        let files = (key.is_own && is_last).then_some(key.path).into_iter().chain(program.map(|program| program.path));
+        for file in files {
+            if let Err(error) = std::fs::remove_file(file) {
                 log("key_left", &[("key", &name), ("reason", &error.to_string())]);
             }
         }
@@ -131,8 +171,11 @@ fn created(is_new: bool) -> StatusCode {
 fn view(core: &Core, key: &KeyRow) -> Value {
     let has = |slot: &&crate::worker::Slot| slot.status().beat.is_some_and(|beat| beat.keys.contains(&key.hash));
     let on: Vec<&str> = core.slots.iter().filter(has).map(|slot| slot.name.as_str()).collect();
+    // Where the database fails it is as if there were none.
+    let program = core.store.program(&key.name).ok().flatten();
+    let program = program.map(|program| json!({"hash": program.hash, "bytes": program.bytes}));
     json!({
         "name": key.name, "hash": key.hash, "bytes": key.bytes, "curve": key.curve, "variables": key.variables,
-        "public": key.publics, "domain": key.domain, "uploaded": key.is_own, "on": on,
+        "public": key.publics, "domain": key.domain, "uploaded": key.is_own, "on": on, "program": program,
     })
 }

@@ -1,13 +1,20 @@
 //! HTTP/1.1: connections and their limits, routes, who calls, errors.
 
+mod batch;
 mod body;
 mod caller;
+mod compat;
 mod jobs;
 mod keys;
 mod overview;
 mod page;
 mod routes;
 mod state;
+mod submit;
+mod trace;
+mod writes;
+
+pub(crate) use submit::witness_max;
 
 use crate::core::Core;
 use crate::log::log;
@@ -21,7 +28,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use routes::{Found, Route};
-use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -29,6 +35,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
+use writes::Writes;
 
 /// Lines in the head of a request, and bytes of it.
 const HEADERS: usize = 64;
@@ -84,6 +91,8 @@ impl From<StoreError> for Refusal {
             StoreError::QueueFull(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
             StoreError::Revoked => (StatusCode::UNAUTHORIZED, "unauthorized"),
             StoreError::TokenJobs(_) => (StatusCode::TOO_MANY_REQUESTS, "token_jobs"),
+            StoreError::OtherProgram(_) => (StatusCode::CONFLICT, "other_program"),
+            StoreError::NoProgram(_) => (StatusCode::CONFLICT, "no_program"),
             StoreError::OtherKey(_) => (StatusCode::CONFLICT, "other_key"),
             StoreError::NoKey(_) => (StatusCode::NOT_FOUND, "no_key"),
             StoreError::KeyInUse { .. } => (StatusCode::CONFLICT, "key_in_use"),
@@ -111,7 +120,6 @@ fn text(status: StatusCode, kind: &'static str, text: String) -> Reply {
 pub(crate) fn run(
     core: &Arc<Core>,
     listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
     ready: impl FnOnce(),
     until: impl Fn() -> bool,
 ) -> Result<(), String> {
@@ -124,8 +132,7 @@ pub(crate) fn run(
     let over = runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let tls = tls.map(TlsAcceptor::from);
-        tokio::spawn(accept(core.clone(), listener, tls, Arc::new(Semaphore::new(connections))));
+        tokio::spawn(accept(core.clone(), listener, Arc::new(Semaphore::new(connections))));
         ready();
         let mut drained = None;
         while !until() {
@@ -146,7 +153,7 @@ pub(crate) fn run(
     over.map_err(|e: std::io::Error| format!("cannot listen: {e}"))
 }
 
-async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, free: Arc<Semaphore>) {
+async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
     loop {
         let Ok(permit) = free.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -159,7 +166,7 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, tls: Option<
             }
         };
         let _ = stream.set_nodelay(true);
-        let (core, tls) = (core.clone(), tls.clone());
+        let (core, tls) = (core.clone(), core.tls().map(TlsAcceptor::from));
         tokio::spawn(async move {
             let _permit = permit;
             let Some(tls) = tls else { return connection(core, stream).await };
@@ -177,6 +184,8 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, tls: Option<
 
 async fn connection(core: Arc<Core>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
     let head = Duration::from_secs(core.config.header_seconds.into());
+    let stall = Duration::from_secs(core.config.stall_seconds.into());
+    let stream = Writes::new(stream, stall);
     let answer = service_fn(|request| answer(core.clone(), request));
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(READ_BYTES);
@@ -188,7 +197,7 @@ async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, In
     let method = request.method().clone();
     let (route, reply) = match check_head(&request).and_then(|()| caller::check_page(&core.config, request.headers())) {
         Err(refusal) => ("refused", Err(refusal)),
-        Ok(()) => match routes::find(&method, request.uri().path()) {
+        Ok(()) => match routes::find(&core.config.interfaces, &method, request.uri().path()) {
             Found::Route(route, part) => {
                 let part = part.to_string();
                 let reply = match caller::check(&core, route, &request).await {
@@ -244,6 +253,14 @@ async fn dispatch(
     match route {
         Route::Page => page::page(),
         Route::Overview => blocking(&core, move |core| overview::overview(core, &caller)).await,
+        Route::Trace => trace::trace(&core, caller, &request).await,
+        Route::RapidsnarkInput => compat::rapidsnark_input(&core, caller, part, request).await,
+        Route::RapidsnarkStatus => compat::rapidsnark_status(&core, caller).await,
+        Route::RapidsnarkCancel => compat::rapidsnark_cancel(&core, caller).await,
+        Route::RapidsnarkStart | Route::RapidsnarkStop => Ok(compat::rapidsnark_nothing()),
+        Route::Iden3Status => Ok(compat::iden3_status()),
+        Route::Iden3Generate => compat::iden3_generate(&core, caller, request).await,
+        Route::Iden3Verify => compat::iden3_verify(&core, request).await,
         Route::Health => Ok(json(StatusCode::OK, &serde_json::json!({"status": "ok"}))),
         Route::Ready => state::ready(&core),
         Route::Version => {
@@ -254,7 +271,11 @@ async fn dispatch(
             blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
         }
         Route::Workers => blocking(&core, move |core| state::workers(core, &caller)).await,
-        Route::Submit => jobs::submit(core, caller, request).await,
+        Route::Submit => submit::submit(core, caller, request).await,
+        Route::SubmitBatch => submit::submit_batch(core, caller, request).await,
+        Route::Batch => batch::status(&core, caller, part, &request).await,
+        Route::BatchResults => batch::results(&core, caller, part).await,
+        Route::BatchCancel => batch::cancel(&core, caller, part).await,
         Route::Jobs => jobs::list(&core, caller, &request).await,
         Route::Job => jobs::status(&core, caller, part, &request).await,
         Route::Result => jobs::result(&core, caller, part).await,
@@ -263,6 +284,7 @@ async fn dispatch(
         Route::Key => keys::one(&core, part).await,
         Route::Register => keys::register(&core, request).await,
         Route::Upload => keys::upload(core, part, request).await,
+        Route::UploadProgram => keys::upload_program(core, part, request).await,
         Route::Remove => keys::remove(&core, part).await,
         Route::Evict => keys::evict(&core, part).await,
     }

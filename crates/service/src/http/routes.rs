@@ -1,5 +1,6 @@
 //! Which addresses there are.
 
+use crate::config::Interface;
 use hyper::Method;
 
 /// What a request asks for.
@@ -7,6 +8,15 @@ use hyper::Method;
 pub(crate) enum Route {
     Page,
     Overview,
+    Trace,
+    RapidsnarkInput,
+    RapidsnarkStatus,
+    RapidsnarkCancel,
+    RapidsnarkStart,
+    RapidsnarkStop,
+    Iden3Status,
+    Iden3Generate,
+    Iden3Verify,
     Health,
     Ready,
     Version,
@@ -14,6 +24,10 @@ pub(crate) enum Route {
     Metrics,
     Workers,
     Submit,
+    SubmitBatch,
+    Batch,
+    BatchResults,
+    BatchCancel,
     Jobs,
     Job,
     Result,
@@ -22,14 +36,24 @@ pub(crate) enum Route {
     Key,
     Register,
     Upload,
+    UploadProgram,
     Remove,
     Evict,
 }
 
 /// Method, address and route. `{}` stands for one part of an address.
-const ROUTES: [(Method, &str, Route); 19] = [
+const ROUTES: [(Method, &str, Route); 33] = [
     (Method::GET, "/", Route::Page),
     (Method::GET, "/v1/overview", Route::Overview),
+    (Method::GET, "/v1/trace", Route::Trace),
+    (Method::POST, "/input/{circuit}", Route::RapidsnarkInput),
+    (Method::GET, "/status", Route::RapidsnarkStatus),
+    (Method::POST, "/cancel", Route::RapidsnarkCancel),
+    (Method::POST, "/start", Route::RapidsnarkStart),
+    (Method::POST, "/stop", Route::RapidsnarkStop),
+    (Method::GET, "/api/v1/status", Route::Iden3Status),
+    (Method::POST, "/api/v1/proof/generate", Route::Iden3Generate),
+    (Method::POST, "/api/v1/proof/verify", Route::Iden3Verify),
     (Method::GET, "/health", Route::Health),
     (Method::GET, "/ready", Route::Ready),
     (Method::GET, "/version", Route::Version),
@@ -41,10 +65,15 @@ const ROUTES: [(Method, &str, Route); 19] = [
     (Method::GET, "/v1/jobs/{id}", Route::Job),
     (Method::GET, "/v1/jobs/{id}/result", Route::Result),
     (Method::POST, "/v1/jobs/{id}/cancel", Route::Cancel),
+    (Method::POST, "/v1/batches", Route::SubmitBatch),
+    (Method::GET, "/v1/batches/{id}", Route::Batch),
+    (Method::GET, "/v1/batches/{id}/results", Route::BatchResults),
+    (Method::POST, "/v1/batches/{id}/cancel", Route::BatchCancel),
     (Method::GET, "/v1/keys", Route::Keys),
     (Method::POST, "/v1/keys", Route::Register),
     (Method::GET, "/v1/keys/{name}", Route::Key),
     (Method::PUT, "/v1/keys/{name}", Route::Upload),
+    (Method::PUT, "/v1/keys/{name}/program", Route::UploadProgram),
     (Method::DELETE, "/v1/keys/{name}", Route::Remove),
     (Method::POST, "/v1/keys/{name}/evict", Route::Evict),
 ];
@@ -59,9 +88,24 @@ pub(crate) enum Found<'a> {
     Nothing,
 }
 
-pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Found<'a> {
+/// The interface of another prover that a route belongs to.
+fn interface(route: Route) -> Option<Interface> {
+    match route {
+        Route::RapidsnarkInput
+        | Route::RapidsnarkStatus
+        | Route::RapidsnarkCancel
+        | Route::RapidsnarkStart
+        | Route::RapidsnarkStop => Some(Interface::Rapidsnark),
+        Route::Iden3Status | Route::Iden3Generate | Route::Iden3Verify => Some(Interface::Iden3),
+        _ => None,
+    }
+}
+
+/// What is at an address, where these `interfaces` of other provers are there.
+pub(crate) fn find<'a>(interfaces: &[Interface], method: &Method, path: &'a str) -> Found<'a> {
     let mut others = Vec::new();
-    for (known, pattern, route) in &ROUTES {
+    let is_there = |route: Route| interface(route).is_none_or(|interface| interfaces.contains(&interface));
+    for (known, pattern, route) in ROUTES.iter().filter(|(.., route)| is_there(*route)) {
         if let Some(part) = matched(pattern, path) {
             if known == method {
                 return Found::Route(*route, part);
@@ -115,13 +159,16 @@ mod tests {
 
     #[test]
     fn addresses_are_found() {
-        assert_eq!(find(&Method::GET, "/v1/jobs/abc/result"), Found::Route(Route::Result, "abc"));
-        assert_eq!(find(&Method::PUT, "/v1/keys/a.b"), Found::Route(Route::Upload, "a.b"));
-        assert_eq!(find(&Method::GET, "/v1/jobs"), Found::Route(Route::Jobs, ""));
-        assert_eq!(find(&Method::DELETE, "/v1/jobs"), Found::OtherMethods("POST, GET".into()));
-        assert_eq!(find(&Method::GET, "/"), Found::Route(Route::Page, ""));
+        assert_eq!(find(&[], &Method::GET, "/v1/jobs/abc/result"), Found::Route(Route::Result, "abc"));
+        assert_eq!(find(&[], &Method::PUT, "/v1/keys/a.b"), Found::Route(Route::Upload, "a.b"));
+        assert_eq!(find(&[], &Method::GET, "/v1/jobs"), Found::Route(Route::Jobs, ""));
+        assert_eq!(find(&[], &Method::DELETE, "/v1/jobs"), Found::OtherMethods("POST, GET".into()));
+        assert_eq!(find(&[], &Method::GET, "/"), Found::Route(Route::Page, ""));
+        assert_eq!(find(&[Interface::Iden3], &Method::GET, "/status"), Found::Nothing);
+        let found = find(&[Interface::Rapidsnark], &Method::POST, "/input/a");
+        assert_eq!(found, Found::Route(Route::RapidsnarkInput, "a"));
         for path in ["//", "", "/v1/jobs/", "/v1/jobs//result", "/v1/jobs/a/b/c", "/v1/keys/a/evict/"] {
-            assert_eq!(find(&Method::GET, path), Found::Nothing, "{path}");
+            assert_eq!(find(&[], &Method::GET, path), Found::Nothing, "{path}");
         }
     }
 }

@@ -67,5 +67,17 @@ pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {
         let bytes = status.beat.as_ref().map_or(0, |beat| beat.key_bytes);
         gauges.push(("tandem_worker_key_bytes", of.clone(), bytes as f64));
     }
+    for (of, _) in &workers {
+        gauges.push(("tandem_worker_key_budget_bytes", of.clone(), (core.config.key_memory_mib << 20) as f64));
+    }
+    for (of, status) in &workers {
+        let keys = status.beat.as_ref().map_or(0, |beat| beat.keys.len());
+        gauges.push(("tandem_worker_keys", of.clone(), keys as f64));
+    }
+    let busy = core.calculators.iter().filter(|of| of.lease().is_some()).count();
+    for (state, count) in [("busy", busy), ("idle", core.calculators.len() - busy)] {
+        gauges.push(("tandem_calculators", labels(&[("state", state)]), count as f64));
+    }
+    gauges.push(("tandem_unwritten_results", String::new(), core.unwritten() as f64));
     Ok(core.metrics.text(&gauges))
 }

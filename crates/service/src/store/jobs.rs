@@ -1,7 +1,7 @@
 //! How a job moves from state to state. Each write of a worker's is fenced by its [`Lease`]: it counts only while the job is running in
 //! that very attempt.
 
-use super::{Job, JobResult, KeyRow, Pending, Result, State, Store, StoreError};
+use super::{Form, Job, JobResult, KeyRow, Pending, Result, State, Store, StoreError};
 use rusqlite::{params, Connection, OptionalExtension};
 
 /// The right to end a job: it lasts until the job has another attempt or a final state.
@@ -26,10 +26,14 @@ pub struct NewJob {
     pub digest: String,
     /// The key's name.
     pub key: String,
-    /// The blob of the witness.
+    /// What its blob is.
+    pub form: Form,
+    /// The blob.
     pub witness: String,
-    /// Its bytes.
+    /// Bytes of its content.
     pub witness_bytes: u64,
+    /// The batch, its place in it, and its name there.
+    pub batch: Option<(String, u64, String)>,
     /// The more, the sooner.
     pub priority: i64,
     /// When it fails unless it is done.
@@ -64,6 +68,8 @@ pub struct Claim {
     pub rank: i64,
     /// Whether its worker is to have no other job in hand.
     pub is_alone: bool,
+    /// Whether the blob is encrypted.
+    pub is_sealed: bool,
 }
 
 /// How an attempt ended without a result.
@@ -122,39 +128,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::OtherContent`], [`StoreError::NoKey`], [`StoreError::QueueFull`].
     pub fn submit(&self, job: &NewJob, now: i64, ageing_ms: i64, limit: u64) -> Result<Submitted> {
-        let job = job.clone();
-        self.write(move |db| {
-            if let Some(before) = same_request(db, &job)? {
-                return Ok(Submitted { id: before, is_new: false });
-            }
-            if let Some(token) = &job.token {
-                super::tokens::room(db, token)?;
-            }
-            let known = db.query_row("SELECT 1 FROM keys WHERE name = ?1", [&job.key], |_| Ok(())).optional()?;
-            known.ok_or_else(|| StoreError::NoKey(job.key.clone()))?;
-            let waiting = "SELECT count(*) FROM jobs WHERE state = 'pending'";
-            if db.query_row(waiting, [], |row| row.get::<_, u64>(0))? >= limit {
-                return Err(StoreError::QueueFull(limit));
-            }
-            db.prepare_cached(
-                "INSERT INTO jobs (id, request, digest, key, witness, witness_bytes, priority, rank, state, deadline_ms, created_ms, token) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', ?9, ?10, ?11)",
-            )?
-            .execute(params![
-                job.id,
-                scoped(&job),
-                job.digest,
-                job.key,
-                job.witness,
-                job.witness_bytes,
-                job.priority,
-                now.saturating_sub(job.priority.saturating_mul(ageing_ms)),
-                job.deadline_ms,
-                now,
-                job.token
-            ])?;
-            Ok(Submitted { id: job.id.clone(), is_new: true })
-        })
+        let submitted = self.submit_all(vec![job.clone()], now, ageing_ms, limit)?;
+        submitted.into_iter().next().ok_or(StoreError::Ended)
+    }
+
+    /// [`Store::submit`] for several jobs: all of them, or none.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn submit_all(&self, jobs: Vec<NewJob>, now: i64, ageing_ms: i64, limit: u64) -> Result<Vec<Submitted>> {
+        self.write(move |db| jobs.iter().map(|job| submit(db, job, now, ageing_ms, limit)).collect())
     }
 
     /// Gives a worker the next job, if there is one. A worker on which the job failed gets it only after `elsewhere_ms` without another
@@ -172,7 +155,7 @@ impl Store {
         let claim = move |db: &Connection| {
             let next: Option<(String, bool, u64)> = db
                 .prepare_cached(
-                    "SELECT id, alone, witness_bytes FROM jobs WHERE state = 'pending' AND not_before_ms <= ?1 \
+                    "SELECT id, alone, witness_bytes FROM jobs WHERE state = 'pending' AND form <> 'inputs' AND not_before_ms <= ?1 \
                      AND (avoid IS NOT ?2 OR not_before_ms + ?3 <= ?1) AND (deadline_ms IS NULL OR deadline_ms > ?1) \
                      ORDER BY rank, rowid LIMIT 1",
                 )?
@@ -193,13 +176,14 @@ impl Store {
                     row.get("deadline_ms")?,
                     row.get("created_ms")?,
                     row.get("rank")?,
+                    row.get::<_, String>("form")? != Form::Plain.name(),
                 ))
             })?;
-            let (lease, key, witness, witness_bytes, deadline_ms, created_ms, rank) = claim;
+            let (lease, key, witness, witness_bytes, deadline_ms, created_ms, rank, is_sealed) = claim;
             let key = super::keys::key_in(db, &key)?;
             db.prepare_cached("INSERT INTO attempts (job, attempt, worker, begun_ms) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![lease.job, lease.attempt, worker, now])?;
-            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms, rank, is_alone }))
+            Ok(Some(Claim { lease, key, witness, witness_bytes, deadline_ms, created_ms, rank, is_alone, is_sealed }))
         };
         self.writer.write(false, claim).wait()
     }
@@ -334,6 +318,44 @@ impl Store {
     }
 }
 
+/// Accepts a job, unless the caller's id stands for one already.
+fn submit(db: &Connection, job: &NewJob, now: i64, ageing_ms: i64, limit: u64) -> Result<Submitted> {
+    if let Some(before) = same_request(db, job)? {
+        return Ok(Submitted { id: before, is_new: false });
+    }
+    if let Some(token) = &job.token {
+        super::tokens::room(db, token)?;
+    }
+    let known = db.query_row("SELECT 1 FROM keys WHERE name = ?1", [&job.key], |_| Ok(())).optional()?;
+    known.ok_or_else(|| StoreError::NoKey(job.key.clone()))?;
+    let waiting = "SELECT count(*) FROM jobs WHERE state = 'pending'";
+    if db.query_row(waiting, [], |row| row.get::<_, u64>(0))? >= limit {
+        return Err(StoreError::QueueFull(limit));
+    }
+    db.prepare_cached(
+        "INSERT INTO jobs (id, request, digest, key, witness, witness_bytes, priority, rank, state, deadline_ms, created_ms, token, \
+         form, batch, item, item_name) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?
+    .execute(params![
+        job.id,
+        scoped(job),
+        job.digest,
+        job.key,
+        job.witness,
+        job.witness_bytes,
+        job.priority,
+        now.saturating_sub(job.priority.saturating_mul(ageing_ms)),
+        job.deadline_ms,
+        now,
+        job.token,
+        job.form.name(),
+        job.batch.as_ref().map(|(batch, ..)| batch),
+        job.batch.as_ref().map(|(_, item, _)| item),
+        job.batch.as_ref().map(|(.., name)| name)
+    ])?;
+    Ok(Submitted { id: job.id.clone(), is_new: true })
+}
+
 /// The caller's id as it is kept. A space, which no id has, keeps ids of one token from those of another.
 fn scoped(job: &NewJob) -> Option<String> {
     let request = job.request.as_ref()?;
@@ -375,7 +397,7 @@ fn end(db: &Connection, lease: &Lease, state: State, why: Option<(&str, &str)>, 
 }
 
 /// Notes how an attempt ended.
-fn close(db: &Connection, lease: &Lease, code: &str, reason: Option<&str>, now: i64) -> Result<()> {
+pub(super) fn close(db: &Connection, lease: &Lease, code: &str, reason: Option<&str>, now: i64) -> Result<()> {
     let sql = "UPDATE attempts SET ended_ms = ?3, code = ?4, reason = ?5 WHERE job = ?1 AND attempt = ?2";
     db.prepare_cached(sql)?.execute(params![lease.job, lease.attempt, now, code, reason])?;
     Ok(())

@@ -3,15 +3,19 @@
 //! Every method is written whole or not at all, and is on the disk when it returns, but for a claim, which costs nothing if it is lost.
 //! What comes at once shares a transaction and a sync of the disk. The time is the caller's, in milliseconds since 1970.
 
+mod inputs;
 mod jobs;
 mod keys;
+mod programs;
 mod read;
 mod recent;
 mod tokens;
 mod writer;
 
+pub use inputs::{Form, InputsClaim};
 pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, NewJob, Submitted};
 pub use keys::KeyRow;
+pub use programs::ProgramRow;
 pub use read::{Attempt, Counts, Job, JobResult, State, Times};
 pub use recent::{RecentAttempt, RecentEnd};
 pub use tokens::{NewToken, Role, Token};
@@ -28,7 +32,12 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
 /// transaction.
-const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema2.sql"), include_str!("schema3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema2.sql"),
+    include_str!("schema3.sql"),
+    include_str!("schema_inputs.sql"),
+];
 
 /// What marks the file as ours, in its header: "TNDM".
 const APPLICATION: i64 = 0x544e_444d;
@@ -60,6 +69,12 @@ pub enum StoreError {
     /// Another key has this name.
     #[error("another key is called '{0}' already; give this one another name, or remove that one")]
     OtherKey(String),
+    /// The key has another program.
+    #[error("the key '{0}' has another program; remove the key, or give it another name")]
+    OtherProgram(String),
+    /// The key has no program.
+    #[error("the key '{0}' has no program for witnesses; give it one (tandem keys add NAME FILE --wasm PROGRAM), or submit a witness")]
+    NoProgram(String),
     /// No key has this name.
     #[error("no key is called '{0}'; register it first")]
     NoKey(String),
@@ -157,14 +172,14 @@ mod tests {
         drop(Store::open(&path, true).unwrap());
         let mut db = Connection::open(&path).unwrap();
         db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();
-        let later = [MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "ALTER TABLE keys ADD COLUMN note TEXT"];
+        let later = [&MIGRATIONS[..], &["ALTER TABLE keys ADD COLUMN note TEXT"]].concat();
         migrate(&mut db, &later, &path).unwrap();
         let kept: (String, Option<String>) =
             db.query_row("SELECT name, note FROM keys", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         assert_eq!(kept, ("k".into(), None));
         drop(db);
         let refused = Store::open(&path, true).err().unwrap().to_string();
-        assert!(refused.contains("version 4, this program knows 3; run a later tandem"), "{refused}");
+        assert!(refused.contains("version 5, this program knows 4; run a later tandem"), "{refused}");
     }
 
     /// What a service of any earlier version left goes on under this one, from the first version on.
@@ -190,7 +205,11 @@ mod tests {
             let job = store.job("waits").unwrap().unwrap();
             assert_eq!((job.token, job.request.as_deref()), (None, Some("r")), "version {version}");
             let claim = store.claim("0", 9, 0, None).unwrap().unwrap();
-            assert_eq!((claim.lease.job.as_str(), claim.is_alone), ("waits", false), "version {version}");
+            assert_eq!(
+                (claim.lease.job.as_str(), claim.is_alone, claim.is_sealed),
+                ("waits", false, false),
+                "version {version}"
+            );
             let new = NewToken { name: "a".into(), role: Role::Submit, jobs: None, rate: None };
             let token = store.add_token(&new, 1).unwrap();
             assert_eq!(store.token(&token).unwrap().unwrap().name, "a", "version {version}");
@@ -202,8 +221,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let mut db = Connection::open(&path).unwrap();
-        let broken =
-            [MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
+        let broken = [&MIGRATIONS[..], &["CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"]].concat();
         assert!(migrate(&mut db, &broken, &path).is_err());
         drop(db);
         let store = Store::open(&path, true).unwrap();

@@ -53,6 +53,10 @@ pub struct Job {
     pub token: Option<String>,
     /// Its name.
     pub id: String,
+    /// Whether it came as inputs of which no witness is calculated yet.
+    pub is_inputs: bool,
+    /// Its place in a batch, and its name there.
+    pub item: Option<(u64, String)>,
     /// The caller's id.
     pub request: Option<String>,
     /// The key's name.
@@ -143,6 +147,8 @@ impl Job {
         Ok(Job {
             token,
             id: row.get("id")?,
+            is_inputs: row.get::<_, String>("form")? == "inputs",
+            item: row.get::<_, Option<u64>>("item")?.zip(row.get("item_name")?),
             request,
             key: row.get("key")?,
             priority: row.get("priority")?,
@@ -182,6 +188,27 @@ impl Store {
             .query_map((state.map(State::name), token, limit), Job::read)?
             .collect::<std::result::Result<_, _>>()?;
         Ok(jobs)
+    }
+
+    /// The jobs of a batch, in their order there.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn batch(&self, id: &str) -> Result<Vec<Job>> {
+        let db = self.db();
+        let mut rows = db.prepare_cached("SELECT * FROM jobs WHERE batch = ?1 ORDER BY item")?;
+        let jobs = rows.query_map([id], Job::read)?.collect::<std::result::Result<_, _>>()?;
+        Ok(jobs)
+    }
+
+    /// The batch of a job.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn batch_of(&self, id: &str) -> Result<Option<String>> {
+        let db = self.db();
+        let mut rows = db.prepare_cached("SELECT batch FROM jobs WHERE id = ?1")?;
+        Ok(rows.query_row([id], |row| row.get(0)).optional()?.flatten())
     }
 
     /// The tries of a job, in order.

@@ -2,6 +2,7 @@
 
 use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, Made, Order, ToWorker};
 use super::turns::{Gate, Inside, Turn, LOOK};
+use crate::seal::Opener;
 use crate::store::Times;
 use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tandem_engine::{Engine, Error, ErrorCode, Fallback, KeyStore, Lane, Progress, StoredKey};
+use tandem_engine::{Engine, Error, ErrorCode, Fallback, KeyStore, Lane, Progress, StoredKey, Witness};
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_millis(500);
@@ -312,15 +313,8 @@ impl Worker<'_> {
         let key = self.key(order, turn, &watch, holds)?;
         let key_seconds = clock.lap();
         watch.stage("witness");
-        let found = std::fs::metadata(&order.witness).map(|file| file.len());
-        if !found.as_ref().is_ok_and(|bytes| *bytes == order.witness_bytes) {
-            let found = found.map_or_else(|e| e.to_string(), |bytes| format!("{bytes} bytes"));
-            let expected = order.witness_bytes;
-            let reason = format!("the stored witness is damaged: {found}, expected {expected} bytes; submit it again");
-            return Err(("witness_lost", reason, false));
-        }
         let engine = self.keys.engine();
-        let witness = engine.read_witness_for(&order.witness, &key).map_err(refusal)?;
+        let witness = read(engine, order, &key)?;
         let read_seconds = clock.lap();
         watch.stage("wait");
         let inside = self.device.enter(turn, || watch.cancelled()).ok_or_else(|| refusal(Error::Interrupted))?;
@@ -372,6 +366,30 @@ impl Worker<'_> {
         }
         lock(&self.known).insert(order.key_hash.clone());
         Ok(())
+    }
+}
+
+/// Reads the witness of an order.
+fn read(engine: &Engine, order: &Order, key: &StoredKey) -> Result<Witness, Refusal> {
+    let lost = |why: String| ("witness_lost", why, false);
+    let Some(seal) = &order.seal else {
+        let found = std::fs::metadata(&order.witness).map(|file| file.len());
+        if !found.as_ref().is_ok_and(|bytes| *bytes == order.witness_bytes) {
+            let found = found.map_or_else(|e| e.to_string(), |bytes| format!("{bytes} bytes"));
+            let expected = order.witness_bytes;
+            return Err(lost(format!(
+                "the stored witness is damaged: {found}, expected {expected} bytes; submit it again"
+            )));
+        }
+        return engine.read_witness_for(&order.witness, key).map_err(refusal);
+    };
+    let damage = |e: std::io::Error| lost(format!("the witness: {e}"));
+    let mut opener = Opener::open(&order.witness, seal, order.witness_bytes).map_err(damage)?;
+    let witness = engine.read_witness_from(&mut opener, &order.witness, key);
+    // What is wrong with the blob comes before what is wrong with the witness.
+    match opener.failure() {
+        Some(error) => Err(damage(error)),
+        None => witness.map_err(refusal),
     }
 }
 

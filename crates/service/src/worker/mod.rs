@@ -2,7 +2,7 @@
 
 mod child;
 mod hands;
-mod protocol;
+pub(crate) mod protocol;
 mod slot;
 mod turns;
 

@@ -2,15 +2,17 @@
 //!
 //! They speak over a pair of sockets, whose end is the worker's standard input: what a library prints cannot get between.
 
+use crate::seal::BlobKey;
 use crate::store::Times;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use zeroize::Zeroizing;
 
 /// Bytes of a message at most: the public values of 2^17 outputs have room.
-const MESSAGE_MAX: usize = 16 << 20;
+pub(crate) const MESSAGE_MAX: usize = 16 << 20;
 
 /// What a worker is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,6 +38,8 @@ pub(crate) struct Order {
     pub(crate) key_hash: String,
     pub(crate) witness: PathBuf,
     pub(crate) witness_bytes: u64,
+    /// What the witness is sealed with.
+    pub(crate) seal: Option<BlobKey>,
 }
 
 /// What a worker tells.
@@ -104,16 +108,17 @@ pub(crate) struct Failure {
 
 /// Writes one message.
 pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_vec(message)?;
+    // It may have the key of a witness.
+    let text = Zeroizing::new(serde_json::to_vec(message)?);
     if text.len() > MESSAGE_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("a message of {} bytes; expected at most {MESSAGE_MAX}", text.len()),
         ));
     }
-    let mut frame = Vec::with_capacity(text.len() + 4);
+    let mut frame = Zeroizing::new(Vec::with_capacity(text.len() + 4));
     frame.extend((text.len() as u32).to_le_bytes());
-    frame.extend(text);
+    frame.extend_from_slice(&text);
     to.write_all(&frame)
 }
 
@@ -130,7 +135,7 @@ pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<O
         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
     }
     // As much as comes, and no more than was announced.
-    let mut text = Vec::new();
+    let mut text = Zeroizing::new(Vec::new());
     if from.by_ref().take(length as u64).read_to_end(&mut text)? < length {
         return Ok(None);
     }
@@ -156,6 +161,39 @@ mod tests {
                 assert!(matches!(message, ToWorker::Evict { .. }), "{end}");
             }
         }
+    }
+
+    /// What a broken process may say is refused, and takes no more memory than it sends.
+    #[test]
+    fn damaged_messages_are_refused() {
+        use rand::{Rng, SeedableRng};
+        let mut random = rand::rngs::StdRng::seed_from_u64(25);
+        let mut good = Vec::new();
+        let beat = Beat { stages: BTreeMap::from([("a".into(), "key".into())]), keys: vec!["b".into()], key_bytes: 7 };
+        send(&mut good, &FromWorker::Beat(beat)).unwrap();
+        send(&mut good, &FromWorker::Begun { job: "a".into(), attempt: 1 }).unwrap();
+        let failure = Failure { job: "a".into(), attempt: 1, code: "b".into(), reason: "c".into(), is_retryable: true };
+        send(&mut good, &FromWorker::Failed(failure)).unwrap();
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut bytes = good.clone();
+            for _ in 0..random.gen_range(0..4) {
+                let at = random.gen_range(0..bytes.len());
+                bytes[at] = random.gen();
+            }
+            let mut from = &bytes[..];
+            loop {
+                match receive::<FromWorker>(&mut from) {
+                    Ok(Some(_)) => read += 1,
+                    Ok(None) => break,
+                    Err(_) => {
+                        refused += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(read > 10_000 && refused > 1_000, "{read} {refused}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWor
 use crate::core::{self, now_ms, Core, GIVEN_BACK};
 use crate::log::log;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
+use crate::Role;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -204,7 +205,7 @@ impl Slot {
 
     fn start(&self, core: &Core, number: u64) -> std::io::Result<Process> {
         let (to, theirs) = UnixStream::pair()?;
-        let mut command = (core.worker)(&self.device);
+        let mut command = (core.worker)(Role::Prover(&self.device));
         // A group of its own: Ctrl-C at the terminal is the service's to act on.
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let child = command.spawn()?;
@@ -305,7 +306,13 @@ impl Slot {
         message: FromWorker,
     ) -> Result<bool, Trouble> {
         match message {
-            FromWorker::Beat(beat) => self.lock().beat = Some(beat),
+            FromWorker::Beat(beat) => {
+                let before = self.lock().beat.replace(beat.clone()).map_or(Vec::new(), |before| before.keys);
+                let gone = before.iter().filter(|key| !beat.keys.contains(key)).count();
+                if gone > 0 {
+                    core.metrics.add("tandem_key_evictions_total", &[("worker", &self.name)], gone as f64);
+                }
+            }
             FromWorker::Ready { device } => {
                 log("worker_ready", &[("worker", &self.name), ("device", &device)]);
                 let mut status = self.lock();
@@ -496,5 +503,6 @@ fn order(core: &Core, claim: &Claim) -> Order {
         key_hash: key.hash.clone(),
         witness: core.witnesses.path(&claim.witness),
         witness_bytes: claim.witness_bytes,
+        seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
     }
 }

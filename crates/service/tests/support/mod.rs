@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tandem_conformance::{Step, Stepped};
 use tandem_engine::{CurveId, DeviceChoice, Engine, Proof, Publics, SetupOptions, Silent, Verifier};
 use tandem_service::client::{CallError, Client, Content, Method};
-use tandem_service::Config;
+use tandem_service::{Asked, Config, Role};
 
 /// Which part of the tests a child process plays, and in which folder.
 const CHILD: &str = "TANDEM_TEST_CHILD";
@@ -40,9 +40,29 @@ pub(crate) fn play() {
     let folder = PathBuf::from(folder);
     match role.as_str() {
         "serve" => serve(&folder),
+        "calculate" => calculate(&folder),
         device => work(device, &folder),
     }
     std::process::exit(0);
+}
+
+fn asked(folder: &Path) -> Asked {
+    match (folder.join("stop").exists(), std::fs::remove_file(folder.join("reload"))) {
+        (true, _) => Asked::Stop,
+        (false, Ok(())) => Asked::Reload,
+        _ => Asked::Nothing,
+    }
+}
+
+/// A calculator that suffers what files tell it to.
+fn calculate(folder: &Path) {
+    if std::fs::remove_file(folder.join("broken-calculator")).is_ok() {
+        return;
+    }
+    while folder.join("slow-calculator").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = tandem_service::calculate();
 }
 
 fn serve(folder: &Path) {
@@ -52,12 +72,15 @@ fn serve(folder: &Path) {
     let text = std::fs::read_to_string(&path).unwrap();
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
     let of = folder.to_path_buf();
-    let worker = move |device: &str| child(device, &of);
+    let worker = move |role: Role<'_>| match role {
+        Role::Prover(device) => child(device, &of),
+        Role::Calculator => child("calculate", &of),
+    };
     let ready = |address: std::net::SocketAddr| {
         std::fs::write(folder.join("address.part"), address.to_string()).unwrap();
         std::fs::rename(folder.join("address.part"), folder.join("address")).unwrap();
     };
-    if let Err(error) = tandem_service::serve(config, worker, ready, || folder.join("stop").exists()) {
+    if let Err(error) = tandem_service::serve(config, worker, ready, || asked(folder)) {
         std::fs::write(folder.join("refused"), error).unwrap();
     }
 }
