@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """From input.json to proof.json, one process, files to files: tandem beside snarkjs and, where a program is named, rapidsnark.
 
-    python3 bench/end_to_end.py [--tandem target/release/tandem] [--device cpu] [--rapidsnark PATH] [--runs 7] [--made 16,20,22]
-                                [--circuits NAME,...] [--json rows.jsonl] [--plot FILE.svg]
+    python3 bench/end_to_end.py [--tandem target/release/tandem] [--device cpu --device cuda:0] [--rapidsnark PATH] [--native FOLDER]
+                                [--runs 7] [--made 16,20,22] [--circuits NAME,...] [--json rows.jsonl] [--plot FILE.svg]
 
 `npm ci --prefix tests/e2e --ignore-scripts` fetches circuits, keys, circom and snarkjs; --circuits= leaves them out. --made adds keys of
 circuits made up for the size, from a witness file on. "First" is the first use of a key, with an empty cache folder, which checks it;
 "later" the median of --runs more. The programs take turns, so that a busy machine is unfair to none. snarkjs runs at most three times.
-rapidsnark reads the witness that snarkjs computes, and its time is that of both. Every proof is verified with `tandem verify`. On GPUs
+rapidsnark reads the witness that snarkjs computes, or, with --native, the program CIRCUIT_cpp/CIRCUIT of that folder, which circom --c
+and make build there; its time is that of both. Peers take turns with the first --device. Every proof is verified with `tandem verify`. On GPUs
 the time of a bare CUDA context is measured beside: of a process that opens one and ends, less that of one that does nothing.
 """
 import argparse
@@ -33,7 +34,10 @@ cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
 if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
     raise SystemExit("no CUDA context")
 """
-COLOURS = {"tandem, first": "#7fb3c8", "tandem": "#0b6e99", "rapidsnark": "#3f7d20", "snarkjs": "#c2410c"}
+COLOURS = {"tandem, first": "#7fb3c8", "tandem": "#0b6e99", "rapidsnark, C++": "#6aa84f", "rapidsnark": "#3f7d20", "snarkjs": "#c2410c"}
+# What ICICLE-Snark's authors publish (read off the charts of its README: "complex" circuits, keys cached in the process): constraints and ms.
+PUBLISHED = {"100K": 37, "200K": 49, "400K": 67, "800K": 100, "1.6M": 187, "3.2M": 366}
+PUBLISHED_BY = "https://github.com/ingonyama-zk/icicle-snark"
 
 
 def bits(count):
@@ -99,10 +103,10 @@ class Bench:
     def file(self, name):
         return os.path.join(self.folder, name)
 
-    def ours(self, command, cache):
+    def ours(self, device, command, cache):
         """One proof: milliseconds, MiB, the stages, and the device."""
         files = [self.file("proof.json"), self.file("public.json")]
-        full = [self.options.tandem, "--device", self.options.device] + command + files + ["--json"]
+        full = [self.options.tandem, "--device", device] + command + files + ["--json"]
         out, took, memory = run(full, cache)
         report = json.loads(out)
         stages = {}
@@ -117,23 +121,31 @@ class Bench:
         files = [self.file(name) for name in ["vkey.json", "public.json", "proof.json"]]
         run([self.options.tandem, "-q", "verify"] + files)
 
-    def peers(self, wasm, key):
+    def peers(self, circuit, wasm, key):
         """The commands of each peer, one after the other."""
         proof = [self.file("proof.json"), self.file("public.json")]
         full = [SNARKJS + ["groth16", "fullprove", self.file("input.json"), wasm, key] + proof]
         peers = {"snarkjs": full}
         if self.options.rapidsnark:
-            witness = SNARKJS + ["wtns", "calculate", wasm, self.file("input.json"), self.file("peer.wtns")]
-            peers["rapidsnark"] = [witness, [self.options.rapidsnark, key, self.file("peer.wtns")] + proof]
+            files = [self.file("input.json"), self.file("peer.wtns")]
+            native = os.path.join(self.options.native or "", f"{circuit}_cpp", circuit)
+            has_native = bool(self.options.native) and os.access(native, os.X_OK)
+            witness = [native] + files if has_native else SNARKJS + ["wtns", "calculate", wasm] + files
+            peers["rapidsnark, C++" if has_native else "rapidsnark"] = [witness, [self.options.rapidsnark, key, files[1]] + proof]
         return peers
 
     def measure(self, what, command, key, peers):
         run([self.options.tandem, "-q", "export-vkey", key, self.file("vkey.json")])
+        for device in self.options.device:
+            self.measure_on(device, what, command, key, peers)
+            peers = {}
+
+    def measure_on(self, device, what, command, key, peers):
         with tempfile.TemporaryDirectory() as cache:
-            first = self.ours(command, cache)
+            first = self.ours(device, command, cache)
             later, theirs = [], {name: [] for name in peers}
             for turn in range(self.options.runs):
-                later.append(self.ours(command, cache))
+                later.append(self.ours(device, command, cache))
                 for name, commands in peers.items():
                     if name == "snarkjs" and turn >= 3:
                         continue
@@ -150,7 +162,7 @@ class Bench:
                "command": "python3 bench/end_to_end.py"}
         for name, runs in theirs.items():
             row["ms_median"][name], row["peak_mib"][name] = median([ms for ms, _ in runs]), median([mib for _, mib in runs])
-        if self.options.device not in ["cpu"] and "CPU" not in first[3]:
+        if is_gpu(first[3]):
             took = lambda program: run([sys.executable, "-c", "import ctypes\n" + program])[1]
             row["context_ms"] = median([took(CONTEXT) - took("") for _ in range(self.options.runs)])
         self.rows.append(row)
@@ -161,9 +173,10 @@ class Bench:
 
     def tell(self, row):
         ours, first = row["ms_median"]["tandem"], row["ms_first"]
-        line = f"{row['circuit']:<14}{first:>10.0f}{ours:>10.0f}"
-        for name in ["rapidsnark", "snarkjs"]:
-            line += f"{row['ms_median'][name]:>12.0f}" if name in row["ms_median"] else f"{'-':>12}"
+        line = f"{row['circuit']:<14}{'gpu' if is_gpu(row['device']) else 'cpu':<5}{first:>8.0f}{ours:>9.0f}"
+        for names in [PEERS_OF_WITNESS, ["snarkjs"]]:
+            found = [row["ms_median"][name] for name in names if name in row["ms_median"]]
+            line += f"{found[0]:>12.0f}" if found else f"{'-':>12}"
         line += f"{row['peak_mib']['tandem']:>10.0f}"
         print(line)
         if "context_ms" in row:
@@ -172,6 +185,14 @@ class Bench:
         shown = [name for name in row["stages"] if row["stages"][name] >= 0.01 * ours and name in SHOWN]
         stages = ", ".join(f"{name} {row['stages'][name]:.0f}" for name in shown)
         print(textwrap.fill(stages, 76, initial_indent="    ", subsequent_indent="    "), flush=True)
+
+
+# rapidsnark, by where its witness comes from.
+PEERS_OF_WITNESS = ["rapidsnark, C++", "rapidsnark"]
+
+
+def is_gpu(device):
+    return "CPU" not in device and "sim:" not in device
 
 
 # The stages that a line tells, some of them beside each other.
@@ -185,14 +206,15 @@ def plot(rows, path):
     bars = []
     for row in rows:
         times = {"tandem, first": row["ms_first"], **row["ms_median"]}
-        bars += [(row["circuit"] if name == "tandem, first" else "", name, times[name]) for name in COLOURS if name in times]
+        gpu = ", GPU" if is_gpu(row["device"]) and len({r["device"] for r in rows}) > 1 else ""
+        bars += [(row["circuit"] + gpu if name == "tandem, first" else "", name, times[name]) for name in COLOURS if name in times]
     low = 10 ** math.floor(math.log10(min(ms for *_, ms in bars)))
     high = 10 ** math.ceil(math.log10(max(ms for *_, ms in bars)))
-    left, width, height = 120, 720, 60 + 18 * len(bars) + 8 * len(rows)
+    left, width, height = 150, 760, 60 + 18 * len(bars) + 8 * len(rows)
     at = lambda ms: left + (width - left - 90) * math.log10(ms / low) / math.log10(high / low)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-           f'<text x="{left}" y="20" font-size="15">From input to proof, ms, {rows[0]["device"]}</text>']
+           f'<text x="{left}" y="20" font-size="15">From input to proof, ms, {"; ".join(dict.fromkeys(row["device"] for row in rows))}</text>']
     tick = low
     while tick <= high:
         out.append(f'<line x1="{at(tick):.1f}" x2="{at(tick):.1f}" y1="32" y2="{height - 24}" stroke="#dddddd"/>'
@@ -214,19 +236,21 @@ def tables(rows, latest, digits, table, on):
     parts = []
     for machine in ("cpu2", "h100x1", "h200x1"):
         of = [r for r in rows if r["machine"] == machine and r["what"] == "end_to_end"]
-        found = latest(of, lambda r: r["circuit"])
+        found = latest(of, lambda r: (r["circuit"], is_gpu(r["device"])))
         if not found:
             continue
         beyond = lambda ms, row: digits(ms - row["context_ms"]) if "context_ms" in row else ""
         lines = []
-        for name, row in found.items():
+        several = len({on_gpu for _, on_gpu in found}) > 1
+        for (circuit, on_gpu), row in found.items():
+            name = f"{circuit}, {'GPU' if on_gpu else 'CPU'}" if several else circuit
             ours, stages = row["ms_median"]["tandem"], row["stages"]
             of_stages = [digits(stages.get(stage)) for stage in ("witness", "open key", "check key", "load key", "proof")]
-            peers = [digits(row["ms_median"].get(peer)) for peer in ("rapidsnark", "snarkjs")]
+            peers = [digits(row["ms_median"].get(peer)) for peer in ("rapidsnark, C++", "rapidsnark", "snarkjs")]
             gpu = [beyond(ours, row), beyond(row["ms_first"], row)]
             lines.append([name, digits(row["ms_first"]), digits(ours)] + gpu + of_stages + [digits(row["peak_mib"]["tandem"])] + peers)
         head = ["", "first use", "later", "later, beyond a context", "first, beyond a context", "witness", "open key", "check key", "load key"]
-        head += ["proof", "peak MiB", "rapidsnark", "snarkjs"]
+        head += ["proof", "peak MiB", "rapidsnark with a C++ witness", "rapidsnark", "snarkjs"]
         parts.append(f"{on(machine, '')}\n\n{table(head, lines, len(head))}")
     if not parts:
         return ""
@@ -236,32 +260,37 @@ One process, from its input files to its proof, ms (`python3 bench/end_to_end.py
 each other: device and witness beside the key. On a GPU, "beyond a context" is without what a program takes that opens a context
 and ends.
 
-{chr(10).join(parts)}"""
+{chr(10).join(parts)}
+ICICLE-Snark was not run here. [Its authors publish]({PUBLISHED_BY}), for one RTX 4090 beside a Ryzen 9 9950X, proofs of one key that the process
+holds already, from a witness file: {", ".join(f"{ms} ms for {size}" for size, ms in PUBLISHED.items())} constraints.
+"""
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))
-    parser.add_argument("--device", default="cpu", help="as of tandem --device")
+    parser.add_argument("--device", action="append", help="as of tandem --device; may be given again; cpu where it is not")
     parser.add_argument("--rapidsnark", help="rapidsnark's prover, built elsewhere")
+    parser.add_argument("--native", help="folder of CIRCUIT_cpp/CIRCUIT, circom's witness programs in C++, for rapidsnark")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--circuits", default=",".join(CIRCUITS), help="those to measure")
     parser.add_argument("--made", default="", help="sizes of circuits made up, by their binary logarithms")
     parser.add_argument("--json", help="file to append rows to")
     parser.add_argument("--plot", help="SVG file to draw")
     options = parser.parse_args()
+    options.device = options.device or ["cpu"]
     unknown = set(filter(None, options.circuits.split(","))) - set(CIRCUITS)
     if unknown or options.runs < 1:
         parser.error(f"expected circuits of {','.join(CIRCUITS)} and at least one run")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)
         print(f"{bench.build}, median of {options.runs}, {os.cpu_count()} cores")
-        print(f"{'circuit':<14}{'first ms':>10}{'later ms':>10}{'rapidsnark':>12}{'snarkjs':>12}{'peak MiB':>10}")
+        print(f"{'circuit':<14}{'on':<5}{'first ms':>8}{'later ms':>9}{'rapidsnark':>12}{'snarkjs':>12}{'peak MiB':>10}")
         for circuit in filter(None, options.circuits.split(",")):
             wasm, key = circuit_files(options.tandem, circuit, folder)
             with open(bench.file("input.json"), "w", encoding="utf-8") as out:
                 json.dump(inputs(circuit), out)
-            bench.measure(circuit, ["fullprove", bench.file("input.json"), wasm, key], key, bench.peers(wasm, key))
+            bench.measure(circuit, ["fullprove", bench.file("input.json"), wasm, key], key, bench.peers(circuit, wasm, key))
         for size in filter(None, options.made.split(",")):
             run([options.tandem, "-q", "bench", "setup", "--log-n", size, "--runs", "1", "--keep", folder])
             key, witness = bench.file(f"n{size}.zkey"), bench.file(f"n{size}.wtns")

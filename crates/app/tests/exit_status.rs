@@ -104,6 +104,7 @@ fn results_that_cannot_be_printed() {
         (&["doctor", "--device", "cpu"], ""),
         (&["doctor", "--json", "--device", "cpu"], ""),
         (&["cache"], ""),
+        (&["prepare", "zkey", "--device", "cpu", "--json"], ""),
         (&["topo", "--preset", "dgx1-v100"], ""),
         (&["topo", "--preset", "dgx1-v100", "--draw", "-"], ""),
         (&["plan", "broadcast", "--gpus", "0,1", "--preset", "dgx1-v100"], ""),

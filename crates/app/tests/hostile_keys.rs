@@ -220,6 +220,8 @@ fn prepare(place: &Place, key: &Path, options: &[&str]) -> (Option<i32>, String,
 #[test]
 fn a_key_is_prepared_once() {
     let place = Place::new();
+    let now = version(&place);
+    fs::remove_dir_all(place.at("cache")).unwrap();
     let key = large_key(&place);
     let json = |options: &[&str]| -> serde_json::Value {
         let (status, out, err) = prepare(&place, &key, options);
@@ -229,7 +231,6 @@ fn a_key_is_prepared_once() {
     let first = json(&["--json"]);
     let bytes = fs::metadata(&key).unwrap().len();
     assert_eq!((&first["checked"], &first["bytes"], &first["domain"]), (&true.into(), &bytes.into(), &8192.into()));
-    let now = version(&place);
     assert_eq!(first["hash"], place.marker(now, &fs::read(&key).unwrap()).file_name().unwrap().to_str().unwrap());
     assert!(json(&["--json"])["checked"] == false && json(&["--json", "--check-key"])["checked"] == true);
     let lists = place.at("cache").join("key-blocks");
@@ -247,8 +248,8 @@ fn a_key_is_prepared_once() {
     assert_eq!(fs::read_dir(&lists).unwrap().count(), 0);
     // One that is no good key is refused, and nothing is remembered.
     let mut bad = good();
-    let (start, end) = sections(&bad)[&5];
-    bad[start + (end - start) / 2] ^= 1;
+    let (_, _, start, len) = sections(&bad).into_iter().find(|found| found.0 == 5).unwrap();
+    bad[start + len / 2] ^= 1;
     fs::write(place.at("bad.zkey"), bad).unwrap();
     let (status, out, err) = prepare(&place, &place.at("bad.zkey"), &["--json"]);
     assert!(status == Some(2) && out.is_empty() && err.contains("bad.zkey: ") && err.lines().count() == 1, "{err}");
@@ -324,12 +325,12 @@ fn the_cache_is_listed_and_cleared() {
     };
     let hash = place.marker(now, &good()).file_name().unwrap().to_str().unwrap().to_string();
     let listed = cache(&[], 0);
-    assert!(
-        listed.contains("cache: 1 checked key, 0 block lists, 0 B")
-            && listed.contains(&format!("{hash}  used within the hour"))
-    );
+    // The demo's key has several blocks.
+    let bytes = 16 + 32 * good().len().div_ceil(1 << 20);
+    assert!(listed.contains(&format!("cache: 1 checked key, 1 block list, {bytes} B")), "{listed}");
+    assert!(listed.contains(&format!("{hash}  used within the hour")));
     let json: serde_json::Value = serde_json::from_str(&cache(&["list", "--json"], 0)).unwrap();
-    assert_eq!((&json["checked_keys"][0]["hash"], &json["bytes"]), (&hash.into(), &0.into()));
+    assert_eq!((&json["checked_keys"][0]["hash"], &json["bytes"]), (&hash.into(), &bytes.into()));
     assert!(json["checked_keys"][0]["used_at"].as_u64() > Some(1_700_000_000) && json["cleared"] == false);
     assert!(cache(&["clear"], 0).contains("cache: 1 checked key forgotten"));
     assert!(!place.marker(now, &good()).exists());

@@ -93,6 +93,7 @@ const PLACES: [(&str, &[&str]); 22] = [
     ("setup FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau bn128.ptau FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau FILE good.r1cs new", &["bn128.ptau"]),
+    ("prepare FILE", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
     ("export-vkey FILE new", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
     (
         "export-solidity FILE new",

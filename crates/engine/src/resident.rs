@@ -162,7 +162,8 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
                     let back = was_away.then(|| format!("{} is used again", self.name));
                     return Ok((Ok(attempt), tried.told().or(back)));
                 }
-                Err(tandem_groth16::Error::Backend(fault)) => fault,
+                // As when it was loaded first.
+                Err(tandem_groth16::Error::Backend(fault)) if !matches!(fault, Fault::Unread { .. }) => fault,
                 Err(other) => return Err(Error::prover(other, file)),
             };
             let next = tried.next(&fault);
@@ -237,7 +238,9 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
                     told
                 })
             });
-            loaded = Some(done.map_err(|told| failed.unwrap_or(tandem_groth16::Error::Key(told.to_string()))));
+            // What is wrong with the key names its file, and not the witness's.
+            let unread = |told: Error| tandem_groth16::Error::Backend(Fault::Unread { reason: told.to_string() });
+            loaded = Some(done.map_err(|told| failed.unwrap_or_else(|| unread(told))));
         })?;
         if let Some(loaded) = loaded {
             slot.resident = Some(loaded?);

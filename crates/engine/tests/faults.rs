@@ -325,6 +325,58 @@ fn a_device_that_fails_at_the_end_of_a_proof_has_made_none() {
     assert!(made().unwrap_err().to_string().contains("synchronize"));
 }
 
+/// A key whose file changes while it is loaded onto a device that was opened again, or is gone by then: nothing is made of it, no other device
+/// takes it, and it is proved with when the file is back.
+#[test]
+fn a_key_that_changes_while_it_is_loaded_again() {
+    let _bound = Watchdog::new("a key that changes", Duration::from_secs(120));
+    let files = Files::new(3);
+    let good = std::fs::read(files.at("zkey")).unwrap();
+    for (number, auto) in [5, 6, 7, 8, 9, 0].into_iter().flat_map(|number| [(number, false), (number, true)]) {
+        let mut other = good.clone();
+        if number > 0 {
+            let section = section(&good, number);
+            other[section.start + section.len() / 2] ^= 1;
+        }
+        let [fails, changes]: [Arc<AtomicBool>; 2] = Default::default();
+        let (opened, path) = (AtomicU64::new(0), files.at("zkey"));
+        let (is_failing, is_changing) = (fails.clone(), changes.clone());
+        let open = move || {
+            let (is_first, fails) = (opened.fetch_add(1, SeqCst) == 0, is_failing.clone());
+            let (changes, path, other) = (is_changing.clone(), path.clone(), other.clone());
+            let script = move |op| {
+                // By now header and matrices have been read, and the points have not.
+                if !is_first && op == "load_matrix" && changes.swap(false, SeqCst) {
+                    std::fs::write(&path, &other).unwrap();
+                }
+                if is_first && fails.load(SeqCst) {
+                    Step::Broken
+                } else {
+                    Step::Right
+                }
+            };
+            Ok(Stepped::new(Arc::new(script)))
+        };
+        let engine = Engine::on_backends(open, auto).unwrap().with_patience(Duration::ZERO);
+        let key = files.load(&engine).unwrap();
+        fails.store(true, SeqCst);
+        changes.store(number > 0, SeqCst);
+        if number == 0 {
+            std::fs::remove_file(files.at("zkey")).unwrap();
+        }
+        let error = engine.prove(&key, &files.witness(), &Silent).err().unwrap();
+        let text = error.to_string();
+        let expected =
+            if number == 0 { "zkey: cannot open" } else { "zkey: the key changed since it was loaded; load it again" };
+        assert!(text.contains(expected) && !text.contains("wtns"), "{number} {auto}: {text}");
+        assert_eq!(error.exit_status(), 2, "{number} {auto}: {text}");
+        std::fs::write(files.at("zkey"), &good).unwrap();
+        let proved = engine.prove(&key, &files.witness(), &Silent).unwrap();
+        assert!(is_on_device(&proved));
+        files.check(&proved, "proof");
+    }
+}
+
 /// Once within loading a key and once within a proof, or within two proofs.
 #[test]
 fn a_device_that_breaks_twice_is_opened_twice() {

@@ -103,6 +103,7 @@ impl Seeds {
         self.add("verify v.json u.json p.json", &proof);
         self.add("verify v.json u.json p.json --json", &proof);
         self.add("setup c.r1cs new.zkey --seed x", std::slice::from_ref(&r1cs));
+        self.add("prepare k.zkey --json --device cpu", std::slice::from_ref(&key));
         self.add("export-vkey k.zkey v.json", std::slice::from_ref(&key));
         self.add("export-solidity k.zkey v.sol", std::slice::from_ref(&key));
         self.add("export-solidity v.json v.sol", &proof[..1]);
@@ -119,6 +120,7 @@ impl Seeds {
         let plonk = ("k.zkey", file("plonk.zkey"));
         self.add("setup --protocol plonk --ptau t.ptau c.r1cs new.zkey", &[r1cs.clone(), ptau]);
         self.add("prove k.zkey w.wtns p.json u.json --check-key", &[plonk.clone(), wtns.clone()]);
+        self.add("prepare k.zkey --json --device cpu", std::slice::from_ref(&plonk));
         self.add("export-vkey k.zkey v.json", std::slice::from_ref(&plonk));
         self.add("export-solidity k.zkey v.sol", std::slice::from_ref(&plonk));
         self.add("export-solidity v.json v.sol", &[("v.json", file("plonk.vkey.json"))]);
