@@ -1,7 +1,7 @@
 //! Eight numbers modulo p at a time, in Montgomery form with R = 2^(52 L).
 
 use crate::prime::Prime;
-use crate::words::{all, V, LIMB, MASK};
+use crate::words::{all, LIMB, MASK, V};
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 

@@ -3,11 +3,14 @@
 #![allow(clippy::needless_range_loop)]
 
 mod ext;
+mod field;
 mod fp;
+mod ntt;
 mod points;
 mod prime;
 mod words;
 
+pub use field::{Columns, Field, Wide};
 use points::Levels;
 use prime::Prime;
 use std::collections::TryReserveError;

@@ -11,6 +11,8 @@ pub(crate) trait Prime<const L: usize>: Copy + 'static {
 
     /// 2p.
     const P2: [u64; L] = doubled(Self::P);
+    /// 4p.
+    const P4: [u64; L] = doubled(Self::P2);
     /// -1/p modulo 2^52.
     const NEGATIVE_INVERSE: u64 = negative_inverse(Self::P[0]);
     /// R = 2^(52 L), which is 1 in Montgomery form.

@@ -97,6 +97,51 @@ pub(crate) fn scatter<const W: usize>(words: &[V; W]) -> [[u64; W]; 8] {
     out
 }
 
+/// Word w of eight numbers of four words, which lie one after another, in vector w.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn gather_four(from: &[u64; 32]) -> [V; 4] {
+    let (parts, _) = from.as_chunks();
+    let (a, b, c, d) = (load(&parts[0]), load(&parts[1]), load(&parts[2]), load(&parts[3]));
+    let low = |a, b| _mm512_shuffle_i64x2::<0x88>(a, b);
+    let high = |a, b| _mm512_shuffle_i64x2::<0xdd>(a, b);
+    let (first, second) = (low(a, b), low(c, d));
+    let (third, fourth) = (high(a, b), high(c, d));
+    // Pieces of 128 bits: number 0 to 3 in `first`, 4 to 7 in `second`, their words 0 and 1; then words 2 and 3.
+    let order = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+    let other = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+    [
+        _mm512_permutex2var_epi64(first, order, second),
+        _mm512_permutex2var_epi64(first, other, second),
+        _mm512_permutex2var_epi64(third, order, fourth),
+        _mm512_permutex2var_epi64(third, other, fourth),
+    ]
+}
+
+/// Eight numbers of four words, one after another, whose words w are in vector w.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn scatter_four(words: [V; 4], to: &mut [u64; 32]) {
+    let order = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+    let other = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    // Words 0 and 1 of numbers 0 to 3 and 4 to 7, then words 2 and 3.
+    let first = _mm512_permutex2var_epi64(words[0], order, words[1]);
+    let second = _mm512_permutex2var_epi64(words[0], other, words[1]);
+    let third = _mm512_permutex2var_epi64(words[2], order, words[3]);
+    let fourth = _mm512_permutex2var_epi64(words[2], other, words[3]);
+    let pairs = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    let others = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    let rows = [
+        _mm512_permutex2var_epi64(first, pairs, third),
+        _mm512_permutex2var_epi64(first, others, third),
+        _mm512_permutex2var_epi64(second, pairs, fourth),
+        _mm512_permutex2var_epi64(second, others, fourth),
+    ];
+    for (to, row) in to.as_chunks_mut().0.iter_mut().zip(rows) {
+        store(to, row);
+    }
+}
+
 /// Limbs of 52 bits of numbers in words of 64.
 #[inline]
 #[target_feature(enable = "avx512f")]

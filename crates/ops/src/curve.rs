@@ -215,7 +215,7 @@ fn root_of_unity<F: PrimeField<BigInt = BigInt<4>>>(log_n: u32) -> Option<F> {
 }
 
 macro_rules! curve {
-    ($name:ident, $id:expr, $field:expr, $ark:ident, $n:literal, $g1:literal, $g2:literal, $s1:ident, $s2:ident) => {
+    ($name:ident, $id:expr, $field:expr, $ark:ident, $n:literal, $g1:literal, $g2:literal, $fr:ident, $s1:ident, $s2:ident) => {
         impl NttField for $name {
             const FIELD: FieldId = $field;
             type Element = Mont;
@@ -231,6 +231,9 @@ macro_rules! curve {
             /// As snarkjs: q^((r-1)/2^log_n) for q the least quadratic non-residue, 5 for both curves.
             fn root_of_unity(log_n: u32) -> Option<Self::Ark> {
                 root_of_unity(log_n)
+            }
+            fn simd() -> Option<&'static dyn tandem_field_simd::Field> {
+                Some(&tandem_field_simd::$fr)
             }
         }
 
@@ -341,8 +344,8 @@ macro_rules! curve {
         }
     };
 }
-curve!(Bn254, CurveId::Bn254, FieldId::Bn254, ark_bn254, 4, 8, 16, Bn254G1, Bn254G2);
-curve!(Bls12_381, CurveId::Bls12_381, FieldId::Bls12_381, ark_bls12_381, 6, 12, 24, Bls12381G1, Bls12381G2);
+curve!(Bn254, CurveId::Bn254, FieldId::Bn254, ark_bn254, 4, 8, 16, Bn254Fr, Bn254G1, Bn254G2);
+curve!(Bls12_381, CurveId::Bls12_381, FieldId::Bls12_381, ark_bls12_381, 6, 12, 24, Bls12381Fr, Bls12381G1, Bls12381G2);
 
 #[cfg(test)]
 mod tests {

@@ -109,14 +109,10 @@ pub(super) fn sum_of_units<G: Group>(points: &Points<G>, terms: &[Term]) -> Resu
 }
 
 /// The sum of magnitudes times points. Magnitudes are below 2^254.
-pub(super) fn sum_of_products<G: Group>(
-    points: &Points<G>,
-    terms: &[Term],
-    magnitudes: &[[u64; 4]],
-) -> Result<G::Ark> {
+pub(super) fn sum_of_products<G: Group>(points: &Points<G>, terms: &[Term], magnitudes: &[[u64; 4]]) -> Result<G::Ark> {
     let mut lengths = [0usize; 257];
     magnitudes.iter().for_each(|m| lengths[bit_length(m) as usize] += 1);
-    let c = window(&lengths);
+    let c = window(&lengths, points.addition());
     let longest = lengths.iter().rposition(|&n| n > 0).unwrap_or(0) as u32;
     // Signed digits at w positions reach beyond 2^(wc - 2).
     let windows = (longest + 2).div_ceil(c);
@@ -142,13 +138,13 @@ fn bit_length(x: &[u64; 4]) -> u32 {
 }
 
 /// The digit width with the least work, for `lengths[b]` scalars of b bits: an addition of a point to its bucket
-/// costs about 6 multiplications, the running sum about 24 a bucket.
-fn window(lengths: &[usize; 257]) -> u32 {
+/// costs as much as `addition` multiplications of arkworks, the running sum about 24 a bucket.
+fn window(lengths: &[usize; 257], addition: usize) -> u32 {
     let work = |c: u32| {
         let mut longer: usize = lengths.iter().sum();
         let (mut work, mut bits) = (0, 0);
         while longer > 0 {
-            work += longer * 6 + (24 << (c - 1));
+            work += longer * addition + (24 << (c - 1));
             longer -= lengths[bits as usize..(bits + c).min(257) as usize].iter().sum::<usize>();
             bits += c;
         }
@@ -226,12 +222,7 @@ fn sum_of_buckets<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32]) -
 }
 
 /// The part of [`sum_of_buckets`] that the terms of `range`, not empty, contribute. Its ends may cut buckets.
-fn piece<G: Group>(
-    points: &Points<G>,
-    sorted: &[Term],
-    ends: &[u32],
-    range: std::ops::Range<usize>,
-) -> Result<G::Ark> {
+fn piece<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32], range: std::ops::Range<usize>) -> Result<G::Ark> {
     let Piece { first, mut sums, counts } = add_within_buckets::<G>(points, sorted, ends, range)?;
 
     // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.

@@ -73,6 +73,14 @@ impl<G: Group> Points<G> {
         }
     }
 
+    /// What an addition costs, in multiplications of arkworks.
+    pub(super) fn addition(&self) -> usize {
+        match self {
+            Points::Plain(_) => 6,
+            Points::Wide(..) => 3,
+        }
+    }
+
     pub(super) fn is_infinity(&self, i: usize) -> bool {
         match self {
             Points::Plain(own) => own[i].is_infinity(),

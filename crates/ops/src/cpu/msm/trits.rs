@@ -72,7 +72,11 @@ impl<G: Group> Points<G> {
 
 /// Sums of the points by the absolute value of their digits, at most `most`, and the value of each; one value may have several. A
 /// point of a negative digit is subtracted.
-fn add_by_digit<G: Group>(points: &points::Points<G>, digits: &[i32], most: i32) -> Result<(points::Points<G>, Vec<i32>)> {
+fn add_by_digit<G: Group>(
+    points: &points::Points<G>,
+    digits: &[i32],
+    most: i32,
+) -> Result<(points::Points<G>, Vec<i32>)> {
     let (sorted, ends) = sort_by(digits, most as usize, |i| Term::new(i, false))?;
     let (mut sums, mut of_digit) = (Vec::new(), Vec::new());
     for start in (0..sorted.len()).step_by(PIECE) {
