@@ -4,7 +4,7 @@ use tandem_console::report;
 use tandem_service::SETTINGS;
 
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
-pub(crate) const VARIABLES: [(&str, &str, &str); 13] = [
+pub(crate) const VARIABLES: [(&str, &str, &str); 14] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
     ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
     ("TANDEM_THREADS", "--threads", "threads of the CPU; all processors unless set"),
@@ -12,6 +12,7 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 13] = [
     ("TANDEM_MAX_STEPS", "--max-steps", "millions of steps of a circuit's program"),
     ("TANDEM_MAX_SECONDS", "--max-seconds", "seconds of a circuit's program"),
     ("TANDEM_MAX_MEMORY", "--max-memory", "MiB for a circuit's program, its inputs and the witness"),
+    ("TANDEM_AVX512", "", "0: the CPU does without AVX-512, with the same results"),
     ("TANDEM_CACHE_DIR", "", "folder that remembers checked keys; else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem"),
     ("TANDEM_SERVER", "--server", "address of the service that submit, status, wait, cancel and keys call"),
     ("TANDEM_TOKEN", "", "token to show to the service, unless --token-file has one"),

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// Every block says why it is sound: loads and stores of whole arrays, and calls of what the processor has.
+// Limbs of several numbers are walked together.
 #![allow(clippy::needless_range_loop)]
 
 mod ext;

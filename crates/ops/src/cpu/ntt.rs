@@ -326,7 +326,10 @@ mod tests {
 
     /// Small sizes in full, and sizes beyond [`SERIAL`] at a few places.
     fn agrees_with_the_definition<F: NttField>() {
-        let cpu = Cpu::new(1);
+        [Cpu::new(1), Cpu::plain(1)].iter().for_each(agrees_on::<F>);
+    }
+
+    fn agrees_on<F: NttField>(cpu: &Cpu) {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         for log_n in [0, 1, 2, 3, 6, SERIAL.ilog2() + 2] {
             let input: Vec<_> = (0..1 << log_n).map(|_| F::Ark::rand(&mut rng)).collect();
@@ -339,7 +342,7 @@ mod tests {
                     {
                         let op = NttOp { direction, coset, input: input_order, output };
                         let mut buf = cpu.upload(Lane(0), &wire).unwrap();
-                        Ntt::<F>::ntt(&cpu, &mut buf, op).unwrap();
+                        Ntt::<F>::ntt(cpu, &mut buf, op).unwrap();
                         for i in (0..1usize << log_n).step_by(1.max((1 << log_n) / 61)) {
                             let got = F::value(buf.as_slice()[naive::place(output, i, log_n)]);
                             assert_eq!(Some(got), naive::ntt_at::<F>(&input, op, i), "{op:?}, 2^{log_n}, index {i}");

@@ -231,14 +231,19 @@ mod tests {
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 
     fn sum<G: Group>(points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
-        let cpu = Cpu::new(1);
+        let [eight, plain] = [Cpu::new(1), Cpu::plain(1)].map(|cpu| sum_on::<G>(&cpu, points, scalars));
+        assert_eq!(eight, plain);
+        eight
+    }
+
+    fn sum_on<G: Group>(cpu: &Cpu, points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
         let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: points.len() }];
         let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
-        let plan = ScalarRecoding::<G::Curve>::plan(&cpu, Lane(0), &request).unwrap();
-        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Stored::from(points)).unwrap();
+        let plan = ScalarRecoding::<G::Curve>::plan(cpu, Lane(0), &request).unwrap();
+        let bases = Msm::<G>::load(cpu, Lane(0), &plan, 0, Stored::from(points)).unwrap();
         let scalars = cpu.upload(Lane(0), scalars).unwrap();
-        let digits = ScalarRecoding::<G::Curve>::recode(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
-        Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
+        let digits = ScalarRecoding::<G::Curve>::recode(cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
+        Msm::<G>::msm(cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
     }
 
     /// Points with known logarithms make a sum of any size checkable by one multiplication.
