@@ -17,7 +17,8 @@ fn numbers<P: MontConfig<4>>(count: usize, seed: u64) -> Vec<Of<P>> {
     let p = P::MODULUS.0;
     let less = |k: u64| [p[0] - k, p[1], p[2], p[3]];
     let full = [u64::MAX, u64::MAX, u64::MAX, p[3] - 1];
-    let edges = [[0; 4], [1, 0, 0, 0], [2, 0, 0, 0], less(1), less(2), full, [0, 0, 0, p[3]], [0, u64::MAX, 0, 1 << 60]];
+    let edges =
+        [[0; 4], [1, 0, 0, 0], [2, 0, 0, 0], less(1), less(2), full, [0, 0, 0, p[3]], [0, u64::MAX, 0, 1 << 60]];
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut all: Vec<_> = (0..count).map(|_| Of::<P>::rand(&mut rng)).collect();
     for (i, x) in all.iter_mut().enumerate().take(count / 2) {

@@ -7,6 +7,7 @@
 mod spread;
 mod wide;
 
+use super::simd::Eight;
 use super::{Buf, Cpu};
 use crate::memory;
 use crate::ntt::log_size;
@@ -17,7 +18,6 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_field_simd::{Avx512, Wide};
-use wide::Eight;
 use zeroize::Zeroize;
 
 /// Transforms up to this size are done by one thread.

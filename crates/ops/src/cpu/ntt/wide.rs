@@ -4,10 +4,11 @@
 //! task gathers some columns, does all of their levels, and writes them back.
 
 use super::{reversed, CHUNK};
+use crate::cpu::simd::Eight;
 use crate::{NttField, Order};
 use ark_ff::Field;
 use rayon::prelude::*;
-use tandem_field_simd::{Avx512, Columns, Wide};
+use tandem_field_simd::{Columns, Wide};
 
 /// log2 of the numbers that stay in a core's own cache for all of their levels.
 const WHOLE: u32 = 11;
@@ -18,18 +19,7 @@ const WIDTH: usize = 64;
 /// Transforms of fewer numbers are left to others.
 pub(super) const LEAST: usize = 64;
 
-/// A scalar field whose arithmetic the processor does eight at a time.
-#[derive(Clone, Copy)]
-pub(super) struct Eight {
-    field: &'static dyn tandem_field_simd::Field,
-    simd: Avx512,
-}
-
 impl Eight {
-    pub(super) fn of<F: NttField>(simd: Option<Avx512>) -> Option<Self> {
-        Some(Eight { field: F::simd()?, simd: simd? })
-    }
-
     /// Roots of unity, 16 or more, as [`Eight::forward`] takes them.
     pub(super) fn roots<E: bytemuck::Pod>(self, roots: &[E]) -> Wide {
         self.field.widen(self.simd, bytemuck::cast_slice(roots))
@@ -75,14 +65,6 @@ impl Eight {
         });
     }
 
-    /// Multiplies all by `factor`.
-    pub(super) fn scale<F: NttField>(self, data: &mut [F::Element], factor: F::Ark) {
-        let k = limbs::<F>(factor);
-        data.par_chunks_mut(CHUNK).for_each(|chunk| {
-            self.field.scale(self.simd, bytemuck::cast_slice_mut(chunk), None, &k);
-        });
-    }
-
     /// Multiplies the element of index i by g^i. There are [`LEAST`] or more.
     pub(super) fn scale_by_powers<F: NttField>(self, data: &mut [F::Element], order: Order, first: F::Ark, g: F::Ark) {
         let bits = data.len().ilog2();
@@ -98,14 +80,10 @@ impl Eight {
         let steps = self.field.widen(self.simd, bytemuck::cast_slice(&steps));
         data.par_chunks_mut(1 << chunk_bits).enumerate().for_each(|(c, chunk)| {
             let exponent = if order == Order::Natural { c << chunk_bits } else { reversed(c, bits - chunk_bits) };
-            let k = limbs::<F>(first * g.pow([exponent as u64]));
+            let k = Self::words::<F>(first * g.pow([exponent as u64]));
             self.field.scale(self.simd, bytemuck::cast_slice_mut(chunk), Some(&steps), &k);
         });
     }
-}
-
-fn limbs<F: NttField>(x: F::Ark) -> [u64; 4] {
-    bytemuck::cast_slice(&[F::element(x)]).try_into().unwrap_or_default()
 }
 
 /// For each step of a transform of 2^`log_n` numbers from natural order, whose last levels are within [`WHOLE`] numbers:
