@@ -66,7 +66,7 @@ impl<M: Prime<L>, const L: usize> Fp<M, L> {
         Self::of(sum).carried()
     }
 
-    /// The same number, limbs of any sign and size brought below 2^52.
+    /// This number with its limbs, of any sign and size, brought below 2^52.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(crate) fn carried(self) -> Self {
