@@ -140,6 +140,8 @@ pub trait Group: Copy + std::fmt::Debug + Send + Sync + 'static {
     type Point: Wire;
     /// Its points in arkworks.
     type Ark: CurveGroup<ScalarField = <Self::Curve as Curve>::Fr>;
+    /// Its points, eight at a time.
+    type Simd: tandem_field_simd::Group;
     /// `G1` or `G2`.
     const NAME: &'static str;
 
@@ -150,6 +152,8 @@ pub trait Group: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// The point (x / zz, y / zzz), where zz^3 = zzz^2, from `[x, y]` and `[zz, zzz]` as a `Point` has its coordinates; infinity where
     /// zz and zzz are 0. Not checked to lie on the curve. Coordinates must be below the modulus.
     fn from_xyzz(xyzz: &[Self::Point; 2]) -> Self::Ark;
+    /// Replaces a coordinate in its wire form by its inverse; zero stays.
+    fn invert_coordinate(words: &mut [u64]);
     /// The wire form.
     fn from_ark(point: &<Self::Ark as CurveGroup>::Affine) -> Self::Point;
     /// Whether the point is infinity or satisfies the curve's equation.
@@ -211,7 +215,7 @@ fn root_of_unity<F: PrimeField<BigInt = BigInt<4>>>(log_n: u32) -> Option<F> {
 }
 
 macro_rules! curve {
-    ($name:ident, $id:expr, $field:expr, $ark:ident, $n:literal, $g1:literal, $g2:literal) => {
+    ($name:ident, $id:expr, $field:expr, $ark:ident, $n:literal, $g1:literal, $g2:literal, $fr:ident, $s1:ident, $s2:ident) => {
         impl NttField for $name {
             const FIELD: FieldId = $field;
             type Element = Mont;
@@ -227,6 +231,9 @@ macro_rules! curve {
             /// As snarkjs: q^((r-1)/2^log_n) for q the least quadratic non-residue, 5 for both curves.
             fn root_of_unity(log_n: u32) -> Option<Self::Ark> {
                 root_of_unity(log_n)
+            }
+            fn simd() -> Option<&'static dyn tandem_field_simd::Field> {
+                Some(&tandem_field_simd::$fr)
             }
         }
 
@@ -250,6 +257,7 @@ macro_rules! curve {
             type Curve = $name;
             type Point = Point<$g1>;
             type Ark = $ark::G1Projective;
+            type Simd = tandem_field_simd::$s1;
             const NAME: &'static str = "G1";
 
             #[inline]
@@ -267,6 +275,10 @@ macro_rules! curve {
                 let (xy, zs) = (Self::to_ark(xy), Self::to_ark(zs));
                 // Jacobian coordinates with z = zzz.
                 $ark::G1Projective::new_unchecked(xy.x * zs.x.square(), xy.y * zs.y.square(), zs.y)
+            }
+            fn invert_coordinate(words: &mut [u64]) {
+                let inverse = element::<_, $n>(words).inverse().unwrap_or($ark::Fq::ZERO);
+                words.copy_from_slice(&limbs(&inverse));
             }
             fn from_ark(p: &$ark::G1Affine) -> Self::Point {
                 let mut out = [0; $g1];
@@ -288,6 +300,7 @@ macro_rules! curve {
             type Curve = $name;
             type Point = Point<$g2>;
             type Ark = $ark::G2Projective;
+            type Simd = tandem_field_simd::$s2;
             const NAME: &'static str = "G2";
 
             #[inline]
@@ -305,6 +318,12 @@ macro_rules! curve {
             fn from_xyzz([xy, zs]: &[Self::Point; 2]) -> $ark::G2Projective {
                 let (xy, zs) = (Self::to_ark(xy), Self::to_ark(zs));
                 $ark::G2Projective::new_unchecked(xy.x * zs.x.square(), xy.y * zs.y.square(), zs.y)
+            }
+            fn invert_coordinate(words: &mut [u64]) {
+                let value = $ark::Fq2::new(element(&words[..$n]), element(&words[$n..]));
+                let (c0, c1) = limbs2(&value.inverse().unwrap_or($ark::Fq2::ZERO));
+                words[..$n].copy_from_slice(&c0);
+                words[$n..].copy_from_slice(&c1);
             }
             fn from_ark(p: &$ark::G2Affine) -> Self::Point {
                 let mut out = [0; $g2];
@@ -325,8 +344,8 @@ macro_rules! curve {
         }
     };
 }
-curve!(Bn254, CurveId::Bn254, FieldId::Bn254, ark_bn254, 4, 8, 16);
-curve!(Bls12_381, CurveId::Bls12_381, FieldId::Bls12_381, ark_bls12_381, 6, 12, 24);
+curve!(Bn254, CurveId::Bn254, FieldId::Bn254, ark_bn254, 4, 8, 16, Bn254Fr, Bn254G1, Bn254G2);
+curve!(Bls12_381, CurveId::Bls12_381, FieldId::Bls12_381, ark_bls12_381, 6, 12, 24, Bls12381Fr, Bls12381G1, Bls12381G2);
 
 #[cfg(test)]
 mod tests {

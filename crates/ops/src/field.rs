@@ -43,6 +43,10 @@ pub trait NttField: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// The primitive 2^`log_n`-th root of unity that transforms use, the square of the next. `None` above the
     /// 2-adicity.
     fn root_of_unity(log_n: u32) -> Option<Self::Ark>;
+    /// Its arithmetic eight at a time, where there is one.
+    fn simd() -> Option<&'static dyn tandem_field_simd::Field> {
+        None
+    }
 }
 
 pub use small::{BabyBearConfig, GoldilocksConfig};

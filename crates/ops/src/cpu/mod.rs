@@ -12,6 +12,7 @@ mod plonk_rows;
 mod poseidon;
 mod reduce;
 mod scan;
+mod simd;
 mod sort;
 mod spmv;
 mod timeline;
@@ -24,6 +25,7 @@ pub use spmv::Matrix;
 use crate::{memory, threads, Backend, Buffer, DeviceKind, Error, Info, Lane, Pending, Result, Timeline, Wire};
 use std::ops::Range;
 use std::time::Instant;
+use tandem_field_simd::Avx512;
 use zeroize::Zeroize;
 
 /// A backend in host memory.
@@ -32,6 +34,7 @@ pub struct Cpu {
     lanes: usize,
     epoch: Instant,
     roots: ntt::Roots,
+    simd: Option<Avx512>,
 }
 
 /// Elements in host memory that belong to a lane.
@@ -65,7 +68,12 @@ impl<T: Wire> Drop for Buf<T> {
 impl Cpu {
     /// A backend of `lanes` lanes (at least one): the CPU itself with one, the `sim` device with more.
     pub fn new(lanes: usize) -> Self {
-        Cpu { lanes: lanes.max(1), epoch: Instant::now(), roots: ntt::Roots::default() }
+        Cpu { lanes: lanes.max(1), epoch: Instant::now(), roots: ntt::Roots::default(), simd: simd::default() }
+    }
+
+    /// As [`Cpu::new`], without the instructions that only some processors have.
+    pub fn plain(lanes: usize) -> Self {
+        Cpu { simd: None, ..Self::new(lanes) }
     }
 
     fn check_lane(&self, op: &'static str, lane: Lane) -> Result<()> {

@@ -5,7 +5,9 @@
 //! indices negated: sum_i v_i w^(-ij) stands at index -j.
 
 mod spread;
+mod wide;
 
+use super::simd::Eight;
 use super::{Buf, Cpu};
 use crate::memory;
 use crate::ntt::log_size;
@@ -15,6 +17,7 @@ use rayon::prelude::*;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tandem_field_simd::{Avx512, Wide};
 use zeroize::Zeroize;
 
 /// Transforms up to this size are done by one thread.
@@ -24,22 +27,42 @@ const CHUNK: usize = 1 << 10;
 
 /// For each field the powers that transforms multiply by: element h + j is w^j for w the primitive 2h-th root of
 /// unity, h = 1, 2, 4, .., 0 <= j < h. Level h serves the butterflies of distance h of every size. The table of a field
-/// is an `Arc<Vec<F::Element>>`.
+/// is an `Arc<Table<F::Element>>`.
 #[derive(Debug, Default)]
 pub(super) struct Roots(Mutex<HashMap<FieldId, Box<dyn Any + Send>>>);
 
+/// One field's powers: all of them as elements, or as known factors and only the first as elements.
+struct Table<E> {
+    elements: Vec<E>,
+    wide: Option<(Eight, Wide)>,
+}
+
+impl<E> Table<E> {
+    fn len(&self) -> usize {
+        self.wide.as_ref().map_or(self.elements.len(), |(_, wide)| wide.len())
+    }
+}
+
 impl Roots {
     /// A table for transforms of at least `n` = 2^`log_n` elements.
-    fn get<F: NttField>(&self, log_n: u32) -> Result<Arc<Vec<F::Element>>> {
-        let at_least = |table: &Arc<Vec<F::Element>>| table.len() >> log_n > 0;
+    fn get<F: NttField>(&self, log_n: u32, simd: Option<Avx512>) -> Result<Arc<Table<F::Element>>> {
+        let at_least = |table: &Arc<Table<F::Element>>| table.len() >> log_n > 0;
         let known = |tables: &HashMap<FieldId, Box<dyn Any + Send>>| {
-            tables.get(&F::FIELD)?.downcast_ref::<Arc<Vec<F::Element>>>().filter(|t| at_least(t)).cloned()
+            tables.get(&F::FIELD)?.downcast_ref::<Arc<Table<F::Element>>>().filter(|t| at_least(t)).cloned()
         };
         if let Some(table) = known(&self.tables()) {
             return Ok(table);
         }
         // Not under the lock: a thread that waits for others' part of the work takes up other work, which may ask for a table.
-        let table = Arc::new(Self::make::<F>(log_n)?);
+        let mut elements = Self::make::<F>(log_n)?;
+        let eight = Eight::of::<F>(simd).filter(|_| elements.len() >= wide::LEAST);
+        let wide = eight.map(|eight| (eight, eight.roots(&elements)));
+        if wide.is_some() {
+            // Twice as many as the transforms that take them have elements.
+            elements.truncate(wide::LEAST);
+            elements.shrink_to_fit();
+        }
+        let table = Arc::new(Table { elements, wide });
         let mut tables = self.tables();
         // Another thread may have been faster.
         if let Some(table) = known(&tables) {
@@ -106,18 +129,18 @@ impl<F: NttField> Ntt<F> for Cpu {
         let unshift = shift.inverse().unwrap_or(F::Ark::ZERO);
         let inverse = op.direction == Direction::Inverse;
         let odd = op.coset == Coset::Odd && op.input == Order::BitReversed && !inverse;
-        let table = self.roots.get::<F>(log_n + u32::from(odd))?;
+        let table = self.roots.get::<F>(log_n + u32::from(odd), self.simd)?;
         let over_n = F::Ark::from(1u64 << log_n).inverse().unwrap_or(F::Ark::ZERO);
         buf.data.par_chunks_mut(1 << log_n).for_each(|data| {
             if inverse {
                 forward::<F>(data, &table, op.input, op.output, false);
-                negate_indices::<F>(data, op.output, over_n);
+                negate_indices::<F>(self.simd, data, op.output, over_n);
                 if op.coset != Coset::Subgroup {
-                    scale_by_powers::<F>(data, op.output, F::Ark::ONE, unshift);
+                    scale_by_powers::<F>(self.simd, data, op.output, F::Ark::ONE, unshift);
                 }
             } else {
                 if op.coset != Coset::Subgroup && !odd {
-                    scale_by_powers::<F>(data, op.input, F::Ark::ONE, shift);
+                    scale_by_powers::<F>(self.simd, data, op.input, F::Ark::ONE, shift);
                 }
                 forward::<F>(data, &table, op.input, op.output, odd);
             }
@@ -130,10 +153,11 @@ impl<C: Curve> NttProducts<C> for Cpu {}
 
 /// The forward transform over the subgroup, or over the odd powers of the 2n-th root if `odd`, which only bit-reversed
 /// input allows.
-fn forward<F: NttField>(data: &mut [F::Element], table: &[F::Element], from: Order, to: Order, odd: bool) {
-    match from {
-        Order::Natural => decimate_frequency::<F>(data, table),
-        Order::BitReversed => decimate_time::<F>(data, table, odd),
+fn forward<F: NttField>(data: &mut [F::Element], table: &Table<F::Element>, from: Order, to: Order, odd: bool) {
+    match (&table.wide, from) {
+        (Some((eight, roots)), _) if data.len() >= wide::LEAST => eight.forward(data, roots, from, odd),
+        (_, Order::Natural) => decimate_frequency::<F>(data, &table.elements),
+        (_, Order::BitReversed) => decimate_time::<F>(data, &table.elements, odd),
     }
     if from == to {
         reverse_bits(data);
@@ -226,7 +250,14 @@ fn reverse_bits<E: Wire>(data: &mut [E]) {
 }
 
 /// Moves the element of index i to index -i modulo n, and multiplies all by `factor`.
-fn negate_indices<F: NttField>(data: &mut [F::Element], order: Order, factor: F::Ark) {
+fn negate_indices<F: NttField>(simd: Option<Avx512>, data: &mut [F::Element], order: Order, factor: F::Ark) {
+    let factor = match Eight::of::<F>(simd) {
+        Some(eight) if data.len() >= wide::LEAST => {
+            eight.scale::<F>(data, factor);
+            None
+        }
+        _ => Some(factor),
+    };
     // Negation keeps the lowest bit that is set and flips those above it; read backwards, it flips those below the
     // highest, which reverses every block 2^k..2^(k+1).
     let (first, mut rest) = data.split_at_mut(1);
@@ -245,8 +276,8 @@ fn negate_indices<F: NttField>(data: &mut [F::Element], order: Order, factor: F:
     }
 }
 
-fn reverse<F: NttField>(data: &mut [F::Element], factor: F::Ark) {
-    let times = |x: F::Element| F::element(F::value(x) * factor);
+fn reverse<F: NttField>(data: &mut [F::Element], factor: Option<F::Ark>) {
+    let times = |x: F::Element| factor.map_or(x, |factor| F::element(F::value(x) * factor));
     let half = data.len() / 2;
     let (lo, hi) = data.split_at_mut(half);
     let (middle, hi) = hi.split_at_mut(hi.len() - half);
@@ -257,7 +288,10 @@ fn reverse<F: NttField>(data: &mut [F::Element], factor: F::Ark) {
 }
 
 /// Multiplies the element of index i by first * g^i.
-fn scale_by_powers<F: NttField>(data: &mut [F::Element], order: Order, first: F::Ark, g: F::Ark) {
+fn scale_by_powers<F: NttField>(simd: Option<Avx512>, data: &mut [F::Element], order: Order, first: F::Ark, g: F::Ark) {
+    if let Some(eight) = Eight::of::<F>(simd).filter(|_| data.len() >= wide::LEAST) {
+        return eight.scale_by_powers::<F>(data, order, first, g);
+    }
     let bits = data.len().ilog2();
     let chunk_bits = bits.min(CHUNK.ilog2());
     data.par_chunks_mut(1 << chunk_bits).enumerate().for_each(|(c, chunk)| match order {
@@ -292,7 +326,10 @@ mod tests {
 
     /// Small sizes in full, and sizes beyond [`SERIAL`] at a few places.
     fn agrees_with_the_definition<F: NttField>() {
-        let cpu = Cpu::new(1);
+        [Cpu::new(1), Cpu::plain(1)].iter().for_each(agrees_on::<F>);
+    }
+
+    fn agrees_on<F: NttField>(cpu: &Cpu) {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         for log_n in [0, 1, 2, 3, 6, SERIAL.ilog2() + 2] {
             let input: Vec<_> = (0..1 << log_n).map(|_| F::Ark::rand(&mut rng)).collect();
@@ -305,7 +342,7 @@ mod tests {
                     {
                         let op = NttOp { direction, coset, input: input_order, output };
                         let mut buf = cpu.upload(Lane(0), &wire).unwrap();
-                        Ntt::<F>::ntt(&cpu, &mut buf, op).unwrap();
+                        Ntt::<F>::ntt(cpu, &mut buf, op).unwrap();
                         for i in (0..1usize << log_n).step_by(1.max((1 << log_n) / 61)) {
                             let got = F::value(buf.as_slice()[naive::place(output, i, log_n)]);
                             assert_eq!(Some(got), naive::ntt_at::<F>(&input, op, i), "{op:?}, 2^{log_n}, index {i}");

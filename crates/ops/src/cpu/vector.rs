@@ -1,5 +1,6 @@
 //! Element-wise arithmetic.
 
+use super::simd::Eight;
 use super::{equal_lengths, one_lane, Buf, Cpu};
 use crate::vector::check_add_scaled;
 use crate::{Buffer, Canonical, Curve, Mont, Result, VecOps, Wire};
@@ -27,11 +28,21 @@ impl<C: Curve> VecOps<C> for Cpu {
     }
 
     fn mul(&self, a: &mut Buf<Mont>, b: &Buf<Mont>) -> Result<()> {
+        if let Some(eight) = Eight::of::<C>(self.simd) {
+            one_lane("mul", &[a.lane(), b.lane()])?;
+            equal_lengths("mul", a.len(), b.len())?;
+            eight.mul::<C>(&mut a.data, &b.data, |_, _| ());
+            return Ok(());
+        }
         zip("mul", a, b, |a, b| C::mont(C::from_mont(a) * C::from_mont(b)))
     }
 
     fn scale(&self, a: &mut Buf<Mont>, k: Mont) -> Result<()> {
         let k = C::from_mont(k);
+        if let Some(eight) = Eight::of::<C>(self.simd) {
+            eight.scale::<C>(&mut a.data, k);
+            return Ok(());
+        }
         a.data.par_iter_mut().with_min_len(GRAIN).for_each(|a| *a = C::mont(C::from_mont(*a) * k));
         Ok(())
     }
@@ -40,6 +51,11 @@ impl<C: Curve> VecOps<C> for Cpu {
         one_lane("mul_sub", &[a.lane(), b.lane(), c.lane()])?;
         equal_lengths("mul_sub", a.len(), b.len())?;
         equal_lengths("mul_sub", a.len(), c.len())?;
+        if let Some(eight) = Eight::of::<C>(self.simd) {
+            let less = |a: &mut Mont, i: usize| *a = C::mont(C::from_mont(*a) - C::from_mont(c.data[i]));
+            eight.mul::<C>(&mut a.data, &b.data, less);
+            return Ok(());
+        }
         let bc = b.data.par_iter().zip(&c.data);
         a.data.par_iter_mut().with_min_len(GRAIN).zip(bc).for_each(|(a, (&b, &c))| {
             *a = C::mont(C::from_mont(*a) * C::from_mont(b) - C::from_mont(c));

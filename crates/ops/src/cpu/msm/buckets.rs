@@ -7,6 +7,7 @@
 //!
 //! Every vector whose length depends on the sum's is an error where there is no memory for it.
 
+use super::points::Points;
 use crate::curve::BaseField;
 use crate::{memory, Group, Result};
 use ark_ec::{AffineRepr, VariableBaseMSM};
@@ -17,15 +18,15 @@ use zeroize::Zeroizing;
 /// Points that one task sums: few enough for a core's own cache, enough to share an inversion.
 pub(super) const PIECE: usize = 1 << 13;
 /// Fewer additions than this are not worth an inversion.
-const MIN_PAIRS: usize = 64;
+pub(super) const MIN_PAIRS: usize = 64;
 /// Widest digit: its buckets' ends take half a megabyte.
 const MAX_WINDOW: u32 = 18;
 
 /// An affine point; infinity is (0, 0).
 #[derive(Clone, Copy)]
 pub(super) struct Xy<F> {
-    x: F,
-    y: F,
+    pub(super) x: F,
+    pub(super) y: F,
 }
 
 impl<F: Field> Xy<F> {
@@ -82,7 +83,7 @@ impl Term {
         (self.0 >> 1) as usize
     }
 
-    fn is_negative(self) -> bool {
+    pub(super) fn is_negative(self) -> bool {
         self.0 & 1 == 1
     }
 
@@ -99,23 +100,19 @@ impl Term {
 
 impl zeroize::DefaultIsZeroes for Term {}
 
-const OP: &str = "msm";
+pub(super) const OP: &str = "msm";
 
 /// The sum of +-1 times points.
-pub(super) fn sum_of_units<G: Group>(points: &[Xy<BaseField<G>>], terms: &[Term]) -> Result<G::Ark> {
+pub(super) fn sum_of_units<G: Group>(points: &Points<G>, terms: &[Term]) -> Result<G::Ark> {
     let ends = [0, terms.len() as u32];
     sum_of_buckets::<G>(points, terms, &ends)
 }
 
 /// The sum of magnitudes times points. Magnitudes are below 2^254.
-pub(super) fn sum_of_products<G: Group>(
-    points: &[Xy<BaseField<G>>],
-    terms: &[Term],
-    magnitudes: &[[u64; 4]],
-) -> Result<G::Ark> {
+pub(super) fn sum_of_products<G: Group>(points: &Points<G>, terms: &[Term], magnitudes: &[[u64; 4]]) -> Result<G::Ark> {
     let mut lengths = [0usize; 257];
     magnitudes.iter().for_each(|m| lengths[bit_length(m) as usize] += 1);
-    let c = window(&lengths);
+    let c = window(&lengths, points.addition());
     let longest = lengths.iter().rposition(|&n| n > 0).unwrap_or(0) as u32;
     // Signed digits at w positions reach beyond 2^(wc - 2).
     let windows = (longest + 2).div_ceil(c);
@@ -141,13 +138,13 @@ fn bit_length(x: &[u64; 4]) -> u32 {
 }
 
 /// The digit width with the least work, for `lengths[b]` scalars of b bits: an addition of a point to its bucket
-/// costs about 6 multiplications, the running sum about 24 a bucket.
-fn window(lengths: &[usize; 257]) -> u32 {
+/// costs as much as `addition` multiplications of arkworks, the running sum about 24 a bucket.
+fn window(lengths: &[usize; 257], addition: usize) -> u32 {
     let work = |c: u32| {
         let mut longer: usize = lengths.iter().sum();
         let (mut work, mut bits) = (0, 0);
         while longer > 0 {
-            work += longer * 6 + (24 << (c - 1));
+            work += longer * addition + (24 << (c - 1));
             longer -= lengths[bits as usize..(bits + c).min(257) as usize].iter().sum::<usize>();
             bits += c;
         }
@@ -215,7 +212,7 @@ pub(super) fn sort_by(digits: &[i32], most: usize, term: impl Fn(usize) -> Term)
 }
 
 /// The sum over all buckets b = 1, 2, .. of b times the sum of the terms `ends[b - 1]..ends[b]`.
-fn sum_of_buckets<G: Group>(points: &[Xy<BaseField<G>>], sorted: &[Term], ends: &[u32]) -> Result<G::Ark> {
+fn sum_of_buckets<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32]) -> Result<G::Ark> {
     let pieces = sorted.len().div_ceil(PIECE);
     (0..pieces)
         .into_par_iter()
@@ -225,13 +222,8 @@ fn sum_of_buckets<G: Group>(points: &[Xy<BaseField<G>>], sorted: &[Term], ends: 
 }
 
 /// The part of [`sum_of_buckets`] that the terms of `range`, not empty, contribute. Its ends may cut buckets.
-fn piece<G: Group>(
-    points: &[Xy<BaseField<G>>],
-    sorted: &[Term],
-    ends: &[u32],
-    range: std::ops::Range<usize>,
-) -> Result<G::Ark> {
-    let Piece { first, mut sums, counts } = add_within_buckets(points, sorted, ends, range)?;
+fn piece<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32], range: std::ops::Range<usize>) -> Result<G::Ark> {
+    let Piece { first, mut sums, counts } = add_within_buckets::<G>(points, sorted, ends, range)?;
 
     // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.
     let mut running = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
@@ -256,12 +248,12 @@ pub(super) struct Piece<F> {
 }
 
 /// Adds up the terms of `range`, not empty, within their buckets. Its ends may cut buckets.
-pub(super) fn add_within_buckets<F: Field>(
-    points: &[Xy<F>],
+pub(super) fn add_within_buckets<G: Group>(
+    points: &Points<G>,
     sorted: &[Term],
     ends: &[u32],
     range: std::ops::Range<usize>,
-) -> Result<Piece<F>> {
+) -> Result<Piece<BaseField<G>>> {
     let first = ends.partition_point(|&end| end as usize <= range.start);
     // Up to the first bucket that ends no sooner than the range.
     let last = ends.partition_point(|&end| (end as usize) < range.end);
@@ -275,19 +267,12 @@ pub(super) fn add_within_buckets<F: Field>(
             break;
         }
     }
-    // Two passes and no branch on the sign: the loads from all over the points overlap.
-    let terms = &sorted[range];
-    let mut sums = memory::reserve(OP, terms.len())?;
-    sums.extend(terms.iter().map(|t| points[t.index()]));
-    for (sum, term) in sums.iter_mut().zip(terms) {
-        sum.y = [sum.y, -sum.y][usize::from(term.is_negative())];
-    }
-    add_in_pairs(&mut sums, &mut counts)?;
+    let sums = points.add_up(&sorted[range], &mut counts)?;
     Ok(Piece { first, sums, counts })
 }
 
 /// Adds up neighbours within each group of `counts[i]` points, again and again while it pays.
-fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usize]) -> Result<()> {
+pub(super) fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usize]) -> Result<()> {
     let mut inverses = memory::reserve(OP, points.len() / 2)?;
     let mut products = memory::reserve(OP, points.len() / 2)?;
     while counts.iter().map(|n| n / 2).sum::<usize>() >= MIN_PAIRS {

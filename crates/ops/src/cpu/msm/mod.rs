@@ -4,6 +4,7 @@
 //! dropped, and +-1 is summed apart, once a vector for all sets of points.
 
 mod buckets;
+mod points;
 pub mod trits;
 
 use super::{one_lane, Cpu};
@@ -15,6 +16,7 @@ use crate::{
 use crate::{MsmSet, Stored, Unaligned, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use buckets::{Term, Xy};
+use points::Points;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,7 +58,7 @@ pub struct Bases<G: Group> {
     lane: Lane,
     plan: Plan,
     set: usize,
-    points: Vec<Xy<BaseField<G>>>,
+    points: Points<G>,
 }
 
 impl Parts {
@@ -168,20 +170,16 @@ impl<G: Group> Msm<G> for Cpu {
         if spec.points != points.len() {
             return Err(Error::invalid("load", format!("{} points, the plan has {}", points.len(), spec.points)));
         }
-        let mut own = memory::reserve("load", points.len())?;
-        let mut append = |points: Unaligned<'_, G::Point>| {
-            let at = (0..points.len()).into_par_iter().with_min_len(GRAIN);
-            own.par_extend(at.map(|i| Xy::new(G::to_ark(&points.get(i)))));
-        };
+        let mut own = Points::of_size("load", self.simd, points.len())?;
         match points.in_memory() {
-            Some(points) => append(points),
+            Some(points) => own.append(points),
             None => {
                 let piece = PIECE_BYTES / size_of::<G::Point>();
                 let mut bytes = memory::filled("load", points.len().min(piece) * size_of::<G::Point>(), 0)?;
                 for from in (0..points.len()).step_by(piece) {
                     let bytes = &mut bytes[..(points.len() - from).min(piece) * size_of::<G::Point>()];
                     points.read_parallel(from * size_of::<G::Point>(), bytes)?;
-                    append(Unaligned::whole(bytes));
+                    own.append(Unaligned::whole(bytes));
                 }
             }
         }
@@ -195,7 +193,7 @@ impl<G: Group> Msm<G> for Cpu {
         }
         let first = bases.plan.0.sets[bases.set].first;
         let Parts { units, others, magnitudes } = &digits.parts;
-        let finite = |t: &Term| !bases.points[t.index() - first].is_infinity();
+        let finite = |t: &Term| !bases.points.is_infinity(t.index() - first);
         let own = |terms: &[Term]| -> Range<usize> {
             let before = |index| terms.partition_point(|t| t.index() < index);
             before(first)..before(first + bases.points.len())
@@ -233,14 +231,19 @@ mod tests {
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 
     fn sum<G: Group>(points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
-        let cpu = Cpu::new(1);
+        let [eight, plain] = [Cpu::new(1), Cpu::plain(1)].map(|cpu| sum_on::<G>(&cpu, points, scalars));
+        assert_eq!(eight, plain);
+        eight
+    }
+
+    fn sum_on<G: Group>(cpu: &Cpu, points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
         let sets = vec![MsmSet { g2: G::NAME == "G2", first: 0, points: points.len() }];
         let request = MsmRequest { scalars: scalars.len(), sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
-        let plan = ScalarRecoding::<G::Curve>::plan(&cpu, Lane(0), &request).unwrap();
-        let bases = Msm::<G>::load(&cpu, Lane(0), &plan, 0, Stored::from(points)).unwrap();
+        let plan = ScalarRecoding::<G::Curve>::plan(cpu, Lane(0), &request).unwrap();
+        let bases = Msm::<G>::load(cpu, Lane(0), &plan, 0, Stored::from(points)).unwrap();
         let scalars = cpu.upload(Lane(0), scalars).unwrap();
-        let digits = ScalarRecoding::<G::Curve>::recode(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
-        Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
+        let digits = ScalarRecoding::<G::Curve>::recode(cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
+        Msm::<G>::msm(cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap()
     }
 
     /// Points with known logarithms make a sum of any size checkable by one multiplication.
@@ -311,7 +314,7 @@ mod tests {
             let plan = ScalarRecoding::<Bls12_381>::plan(&cpu, Lane(0), &request).unwrap();
             let [here, there] =
                 [points[..].into(), stored].map(|p| Msm::<G>::load(&cpu, Lane(0), &plan, 0, p).unwrap());
-            let same = |i: usize| here.points[i].is_infinity() == there.points[i].is_infinity();
+            let same = |i: usize| here.points.is_infinity(i) == there.points.is_infinity(i);
             assert!(here.points.len() == n && there.points.len() == n && (0..n).all(same));
             let scalars: Vec<_> = (0..n as u64).map(|i| Canonical([i * i + 2, i, 0, 0])).collect();
             let scalars = cpu.upload(Lane(0), &scalars).unwrap();

@@ -3,11 +3,11 @@
 //! A digit in the balanced form of base 3 is [`TRITS`] such factors. The points are added up by their digits first, and each of the
 //! sums is then one over the digits there are: many sums for little more than one addition a point.
 
-use super::buckets::{add_within_buckets, sort_by, sum_of_units, Term, Xy, PIECE};
-use crate::curve::BaseField;
-use crate::{memory, Group, Result};
+use super::buckets::{add_within_buckets, sort_by, sum_of_units, Term, PIECE};
+use super::points;
+use crate::cpu::simd;
+use crate::{Group, Result};
 use ark_ec::CurveGroup;
-use ark_ff::Field;
 
 /// Sums that one digit a point makes.
 pub const TRITS: u32 = 7;
@@ -26,7 +26,7 @@ pub fn trit(digit: i32, k: u32) -> i32 {
 }
 
 /// Points that are summed again and again.
-pub struct Points<G: Group>(Vec<Xy<BaseField<G>>>);
+pub struct Points<G: Group>(points::Points<G>);
 
 impl<G: Group> Points<G> {
     /// Those that `points` gives, `len` of them or fewer.
@@ -34,9 +34,7 @@ impl<G: Group> Points<G> {
     /// # Errors
     /// Not enough memory.
     pub fn new(len: usize, points: impl Iterator<Item = <G::Ark as CurveGroup>::Affine>) -> Result<Self> {
-        let mut own = memory::reserve(OP, len.min(Term::MAX_INDEX))?;
-        own.extend(points.take(own.capacity()).map(Xy::new));
-        Ok(Self(own))
+        points::Points::of_affine(OP, simd::default(), len.min(Term::MAX_INDEX), points).map(Self)
     }
 
     /// For each k below [`TRITS`], the sum of the points with factor number k of their digits ([`trit`]). Digits are at most
@@ -49,8 +47,8 @@ impl<G: Group> Points<G> {
             let reason = format!("{} digits for {} points, expected at most {MOST}", digits.len(), self.0.len());
             return Err(crate::Error::invalid(OP, reason));
         }
-        for (digit, point) in digits.iter_mut().zip(&self.0) {
-            if point.is_infinity() {
+        for (i, digit) in digits.iter_mut().enumerate() {
+            if self.0.is_infinity(i) {
                 *digit = 0;
             }
         }
@@ -74,17 +72,21 @@ impl<G: Group> Points<G> {
 
 /// Sums of the points by the absolute value of their digits, at most `most`, and the value of each; one value may have several. A
 /// point of a negative digit is subtracted.
-fn add_by_digit<F: Field>(points: &[Xy<F>], digits: &[i32], most: i32) -> Result<(Vec<Xy<F>>, Vec<i32>)> {
+fn add_by_digit<G: Group>(
+    points: &points::Points<G>,
+    digits: &[i32],
+    most: i32,
+) -> Result<(points::Points<G>, Vec<i32>)> {
     let (sorted, ends) = sort_by(digits, most as usize, |i| Term::new(i, false))?;
     let (mut sums, mut of_digit) = (Vec::new(), Vec::new());
     for start in (0..sorted.len()).step_by(PIECE) {
-        let piece = add_within_buckets(points, &sorted, &ends, start..sorted.len().min(start + PIECE))?;
+        let piece = add_within_buckets::<G>(points, &sorted, &ends, start..sorted.len().min(start + PIECE))?;
         sums.extend(piece.sums);
         for (digit, count) in (piece.first as i32..).zip(piece.counts) {
             of_digit.extend(std::iter::repeat_n(digit, count));
         }
     }
-    Ok((sums, of_digit))
+    Ok((points.alike(OP, &sums)?, of_digit))
 }
 
 #[cfg(test)]

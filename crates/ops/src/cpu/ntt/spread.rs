@@ -12,20 +12,23 @@ use zeroize::Zeroizing;
 impl<F: NttField> NttSpread<F> for Cpu {
     fn ntt_spread(&self, shards: &mut [&mut Buf<F::Element>], op: NttOp<F::Element>) -> Result<()> {
         let spread = Spread::of::<F>(shards.iter().map(|shard| shard.data.len()), &op)?;
+        if let [shard] = shards {
+            return Ntt::<F>::ntt(self, shard, op);
+        }
         if spread.len() < spread.shards() {
             // Values of one transform across the shards belong to several of them.
             return self.in_one_place::<F>(spread, shards, op);
         }
         let inverse = op.direction == Direction::Inverse;
         let shift = shift_of::<F>(op.coset, spread.log_n)?;
-        let roots = self.roots.get::<F>(spread.log_n)?;
+        let roots = self.roots.get::<F>(spread.log_n, self.simd)?;
         let w = root::<F>(spread.log_n)?;
         let w = if inverse { w.inverse().unwrap_or(F::Ark::ZERO) } else { w };
         let count = spread.shards();
         let local = |data: &mut [F::Element]| {
             forward::<F>(data, &roots, Order::Natural, Order::Natural, false);
             if inverse {
-                negate_indices::<F>(data, Order::Natural, F::Ark::ONE);
+                negate_indices::<F>(self.simd, data, Order::Natural, F::Ark::ONE);
             }
         };
         for (s, shard) in shards.iter_mut().enumerate() {
@@ -34,10 +37,10 @@ impl<F: NttField> NttSpread<F> for Cpu {
                 reverse_bits(data);
             }
             if op.coset != Coset::Subgroup && !inverse {
-                scale_by_powers::<F>(data, Order::Natural, shift.pow([s as u64]), shift.pow([count as u64]));
+                scale_by_powers::<F>(self.simd, data, Order::Natural, shift.pow([s as u64]), shift.pow([count as u64]));
             }
             local(data);
-            scale_by_powers::<F>(data, Order::Natural, F::Ark::ONE, w.pow([s as u64]));
+            scale_by_powers::<F>(self.simd, data, Order::Natural, F::Ark::ONE, w.pow([s as u64]));
         }
         exchange(shards);
         // Shard s now has, from each shard in turn, the values number s, s + count, s + 2 count .. of its transform.
@@ -57,7 +60,7 @@ impl<F: NttField> NttSpread<F> for Cpu {
             }
             if inverse {
                 let first = over_n * unshift.pow([s as u64]);
-                scale_by_powers::<F>(data, Order::Natural, first, unshift.pow([count as u64]));
+                scale_by_powers::<F>(self.simd, data, Order::Natural, first, unshift.pow([count as u64]));
             }
             if op.output == Order::BitReversed {
                 reverse_bits(data);
