@@ -47,7 +47,10 @@ impl Coef {
 #[derive(Debug, Clone)]
 pub struct Coefs<'a> {
     bytes: &'a [u8],
-    rows: Rows,
+    place: Place,
+    domain_size: u32,
+    n_vars: u32,
+    modulus: &'static [u64; 4],
 }
 
 /// The matrices A and B by rows. Both have one row for each constraint that has an entry in either, those that bind the
@@ -69,7 +72,8 @@ impl<'a> Coefs<'a> {
 
     /// Entries that lie at `place`, as the header and the head of their section say.
     pub(super) fn of<C: Curve>(bytes: &'a [u8], place: Place, header: &ZkeyHeader<C>) -> Self {
-        Self { bytes, rows: Rows::of(place, header) }
+        let modulus = modulus::scalar(C::ID);
+        Self { bytes, place, domain_size: header.domain_size, n_vars: header.n_vars, modulus }
     }
 
     /// How many entries a section says it has, and has.
@@ -118,8 +122,10 @@ impl<'a> Coefs<'a> {
     /// # Errors
     /// The first entry with a matrix, a row, a column or a value out of range.
     pub fn matrices(&self) -> Result<Matrices> {
-        if let Some(matrices) = self.rows.in_order(self.bytes)? {
-            return Ok(matrices);
+        // Several parts for each thread even out the work.
+        let parts = rayon::current_num_threads() * 4;
+        if let Some(m) = self.by_parts(self.bytes, parts)? {
+            return Ok(m);
         }
         // snarkjs writes rows in order. For a file that does not, a stable sort by row brings it to that form.
         let mut order = room(self.len())?;
@@ -127,65 +133,20 @@ impl<'a> Coefs<'a> {
         order.par_sort_by_key(|&i| Coef::read(&self.bytes[i as usize * ENTRY..][..ENTRY]).constraint);
         let mut sorted = room(self.bytes.len())?;
         order.iter().for_each(|&i| sorted.extend_from_slice(&self.bytes[i as usize * ENTRY..][..ENTRY]));
-        let sorted = self.rows.in_order(sorted.as_slice())?;
-        sorted.ok_or_else(|| FormatError::at(self.rows.place.clone(), "expected sortable rows"))
-    }
-}
-
-/// Where entries are taken from.
-pub(super) trait Entries: Sync {
-    /// Bytes of all of them.
-    fn bytes(&self) -> usize;
-    /// Calls `work` with those from byte `at` on, `len` of them. What lies elsewhere comes into `buffer`.
-    fn with<T>(&self, at: usize, len: usize, buffer: &mut Vec<u8>, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T>;
-}
-
-impl Entries for &[u8] {
-    fn bytes(&self) -> usize {
-        self.len()
+        self.by_parts(&sorted, parts)?.ok_or_else(|| FormatError::at(self.place.clone(), "expected sortable rows"))
     }
 
-    fn with<T>(&self, at: usize, len: usize, _: &mut Vec<u8>, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-        work(&self[at..at + len])
-    }
-}
-
-/// Entries that one task takes at most: what it reads them into is small beside them all.
-const TASK_ENTRIES: usize = 1 << 17;
-
-/// What entries are checked against, and where they lie in the file.
-#[derive(Debug, Clone)]
-pub(super) struct Rows {
-    place: Place,
-    domain_size: u32,
-    n_vars: u32,
-    modulus: &'static [u64; 4],
-}
-
-impl Rows {
-    /// For entries that lie at `place`, as the header says.
-    pub(super) fn of<C: Curve>(place: Place, header: &ZkeyHeader<C>) -> Self {
-        let modulus = modulus::scalar(C::ID);
-        Self { place, domain_size: header.domain_size, n_vars: header.n_vars, modulus }
-    }
-
-    /// The matrices, or `None` if the rows are not in order. No copy is made of the entries.
-    pub(super) fn in_order(&self, entries: impl Entries) -> Result<Option<Matrices>> {
-        let count = entries.bytes() / ENTRY;
-        // Several parts for each thread even out the work.
-        let task = count.div_ceil(rayon::current_num_threads() * 4).clamp(1, TASK_ENTRIES);
+    /// The matrices, or `None` if the rows are not in order.
+    fn by_parts(&self, bytes: &[u8], parts: usize) -> Result<Option<Matrices>> {
+        let cuts = row_cuts(bytes, parts);
         let seed = RandomState::new().hash_one(0u8);
-        let read = |buffer: &mut Vec<u8>, number: usize| {
-            let (first, len) = (number * task, task.min(count - number * task));
-            entries.with(first * ENTRY, len * ENTRY, buffer, |bytes| self.read_part(bytes, first, seed))
-        };
-        let parts: Vec<_> = (0..count.div_ceil(task)).into_par_iter().map_init(Vec::new, read).collect();
+        let parts: Vec<_> =
+            cuts.par_windows(2).map(|w| self.read_part(&bytes[w[0] * ENTRY..w[1] * ENTRY], w[0], seed)).collect();
         // Not collected into a `Result` in parallel: the first error of the file is the one to report.
         let parts = parts.into_iter().collect::<Result<Vec<Part>>>()?;
         let mut ranges = parts.iter().filter_map(|p| p.range);
         let mut end = ranges.next().map(|(_, last)| last);
-        // A row may begin in one part and go on in the next.
-        let in_order = ranges.all(|(first, last)| end.replace(last).is_some_and(|end| end <= first));
+        let in_order = ranges.all(|(first, last)| end.replace(last).is_some_and(|end| end < first));
         if !in_order || !parts.iter().all(|p| p.sorted) {
             return Ok(None);
         }
@@ -260,6 +221,22 @@ struct PartRows {
     column: Vec<u32>,
     /// Index into the part's values.
     value: Vec<u32>,
+}
+
+/// Cuts the entries into about `parts` parts, never within a row; the indexes of the cuts, both ends included.
+fn row_cuts(bytes: &[u8], parts: usize) -> Vec<usize> {
+    let count = bytes.len() / ENTRY;
+    let row = |i: usize| Coef::read(&bytes[i * ENTRY..][..ENTRY]).constraint;
+    let mut cuts = vec![0];
+    for part in 1..parts {
+        let mut cut = (count / parts * part).max(cuts[cuts.len() - 1]);
+        while cut > 0 && cut < count && row(cut) == row(cut - 1) {
+            cut += 1;
+        }
+        cuts.push(cut);
+    }
+    cuts.push(count);
+    cuts
 }
 
 /// Room for so many elements.
@@ -401,43 +378,16 @@ mod tests {
             let value = Mont2([i.into(), 1, 2, 3]);
             bytes.extend(Coef { matrix: i % 2, constraint, signal: i % 7, value }.to_bytes());
         }
-        let modulus = modulus::scalar(CurveId::Bn254);
-        let rows = Rows { place: Place::default(), domain_size: ENTRIES, n_vars: 7, modulus };
-        let coefs = Coefs { bytes: &bytes, rows };
+        let coefs = Coefs {
+            bytes: &bytes,
+            place: Place::default(),
+            domain_size: ENTRIES,
+            n_vars: 7,
+            modulus: modulus::scalar(CurveId::Bn254),
+        };
         let found = coefs.matrices()?;
         assert_eq!((found.a.column.len() + found.b.column.len(), found.a.values.len()), (bytes.len() / ENTRY, 300_000));
         Ok(())
-    }
-
-    /// Rows that parts are cut in the midst of are whole again, wherever the cuts are.
-    #[test]
-    fn rows_are_whole_however_they_are_cut() {
-        threads::ready().unwrap();
-        let mut row = 0;
-        let entries: Vec<_> = (0..5 * TASK_ENTRIES as u32 / 2 + 7)
-            .map(|i| {
-                // Long rows and short ones, some of them empty, with entries of A and B in turn or not.
-                row += u32::from(i % 1000 == 0 || i > 100_000) * (1 + i % 3);
-                let value = Mont2([u64::from(i % 11), 0, 0, 0]);
-                Coef { matrix: (i / 7 + i) % 2, constraint: row, signal: i % 501, value }
-            })
-            .collect();
-        let modulus = modulus::scalar(CurveId::Bn254);
-        let rows = Rows { place: Place::default(), domain_size: row + 1, n_vars: 501, modulus };
-        for count in [0, 1, 2, 999, 1000, 1001, 4097, TASK_ENTRIES - 1, TASK_ENTRIES, TASK_ENTRIES + 1, entries.len()] {
-            let bytes: Vec<u8> = entries[..count].iter().flat_map(|coef| coef.to_bytes()).collect();
-            let found = rows.in_order(bytes.as_slice()).unwrap().unwrap();
-            let n_rows = entries[..count].last().map_or(0, |coef| coef.constraint as usize + 1);
-            for (number, matrix) in [(0, &found.a), (1, &found.b)] {
-                let of: Vec<_> = entries[..count].iter().filter(|coef| coef.matrix == number).collect();
-                let mut starts = vec![0; n_rows + 1];
-                of.iter().for_each(|coef| starts[coef.constraint as usize + 1] += 1);
-                (0..n_rows).for_each(|i| starts[i + 1] += starts[i]);
-                assert_eq!(matrix.starts, starts, "{count}");
-                assert!(matrix.column.iter().eq(of.iter().map(|coef| &coef.signal)));
-                assert!(matrix.value.iter().map(|&v| matrix.values[v as usize]).eq(of.iter().map(|coef| coef.value)));
-            }
-        }
     }
 
     /// Runs itself again with less and more memory: there an allocation that nobody guards ends the process.

@@ -1,6 +1,6 @@
 //! A key whose sections of points stay where they are.
 
-use super::coefs::{Coefs, Entries, Matrices, Rows};
+use super::coefs::{Coefs, Matrices};
 use super::{coordinate_not_below, header_of, read_header, G1Point, G2Point, PointSections, ZkeyHeader, NOT_BELOW};
 use crate::container::{Heads, Input, Reader};
 use crate::error::{FormatError, Place, Result, MORE_MEMORY};
@@ -37,30 +37,6 @@ pub struct ZkeyOutline<C: Curve> {
     coefs: (Range<usize>, Place),
 }
 
-/// Entries that lie in these bytes of a file.
-struct Outside<'a, I> {
-    input: &'a I,
-    range: &'a Range<usize>,
-}
-
-impl<I: Input> Entries for Outside<'_, I> {
-    fn bytes(&self) -> usize {
-        self.range.len()
-    }
-
-    fn with<T>(&self, at: usize, len: usize, buffer: &mut Vec<u8>, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-        buffer.clear();
-        buffer.try_reserve_exact(len).map_err(|_| no_room(len))?;
-        buffer.resize(len, 0);
-        self.input.look(buffer, (self.range.start + at) as u64)?;
-        work(buffer)
-    }
-}
-
-fn no_room(bytes: usize) -> FormatError {
-    FormatError::whole(format!("the coefficients need {bytes} bytes of memory, more than there is"), Some(MORE_MEMORY))
-}
-
 fn range(section: &Reader<'_>) -> Range<usize> {
     section.offset()..section.offset() + section.rest()
 }
@@ -93,17 +69,17 @@ impl<C: Curve> ZkeyOutline<C> {
         Ok(Self { header, ic, a, b1, b2, c, h, places, coefs: (range(&coefs), coefs.place()) })
     }
 
-    /// Reads, checks and sorts the entries of the matrices ([`Coefs::matrices`]), part by part on all threads. Where the file has rows in order,
-    /// its entries are never in memory all at once.
+    /// Reads, checks and sorts the entries of the matrices ([`Coefs::matrices`]).
     ///
     /// # Errors
     /// As for [`Coefs::matrices`]; `input` cannot be read.
     pub fn matrices(&self, input: &impl Input) -> Result<Matrices> {
         let (range, place) = &self.coefs;
-        if let Some(matrices) = Rows::of(place.clone(), &self.header).in_order(Outside { input, range })? {
-            return Ok(matrices);
-        }
-        let mut bytes = Pages::zeros(range.len()).ok_or_else(|| no_room(range.len()))?;
+        let no_room = || {
+            let problem = format!("the coefficients need {} bytes of memory, more than there is", range.len());
+            FormatError::whole(problem, Some(MORE_MEMORY))
+        };
+        let mut bytes = Pages::zeros(range.len()).ok_or_else(no_room)?;
         let bytes = &mut bytes[..range.len()];
         input.look(bytes, range.start as u64)?;
         Coefs::of(bytes, place.clone(), &self.header).matrices()
