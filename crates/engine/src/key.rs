@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tandem_formats::{
-    plonk, zkey, FflonkFile, FflonkHeader, FileBytes, FormatError, PlonkFile, PlonkHeader, Protocol, RegularFile,
-    ZkeyFile,
+    plonk, zkey, FflonkFile, FflonkHeader, FormatError, PlonkFile, PlonkHeader, Protocol, RegularFile, ZkeyFile,
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
@@ -84,7 +83,7 @@ impl<C: Curve> Source<C> {
             Source::Memory(key) => S::with_owned(key, work),
             Source::Bytes(bytes) => S::with_view(Bytes::Memory(bytes), Path::new(UNNAMED), work),
             Source::File { path, content } => {
-                let held = Held::of(S::PROTOCOL, RegularFile::open(path)?, || false)?;
+                let held = Held::of(RegularFile::open(path)?, || false)?;
                 if held.bytes().content() != *content {
                     let path = path.display();
                     return Err(Error::input(format!("{path}: the key changed since it was loaded; load it again")));
@@ -117,36 +116,23 @@ impl<'a> Bytes<'a> {
             Bytes::File(blocks) => blocks.bytes(),
         }
     }
-
-    /// Those of a key that is read whole.
-    pub(crate) fn in_memory(self) -> Result<&'a [u8]> {
-        match self {
-            Bytes::Memory(bytes) => Ok(bytes),
-            Bytes::File(_) => Err(Error::Internal("a key of this proof system is read whole".into())),
-        }
-    }
 }
 
 /// What holds them.
 enum Held {
     Given(Arc<[u8]>),
-    Whole(FileBytes),
     Blocks(Box<Blocks>),
 }
 
 impl Held {
-    /// A Groth16 key stays in its file; others are read whole.
-    fn of(protocol: Protocol, file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
-        Ok(match protocol {
-            Protocol::Groth16 => Held::Blocks(Box::new(Blocks::read(file, cancelled)?)),
-            Protocol::Plonk | Protocol::Fflonk => Held::Whole(file.read()?),
-        })
+    /// A key that stays in its file.
+    fn of(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+        Ok(Held::Blocks(Box::new(Blocks::read(file, cancelled)?)))
     }
 
     fn bytes(&self) -> Bytes<'_> {
         match self {
             Held::Given(bytes) => Bytes::Memory(bytes),
-            Held::Whole(bytes) => Bytes::Memory(bytes),
             Held::Blocks(blocks) => Bytes::File(blocks),
         }
     }
@@ -168,7 +154,7 @@ pub(crate) fn open(
     let started = Instant::now();
     progress.start("open key", 0);
     let (protocol, curve, file) = look(path)?;
-    let held = Held::of(protocol, file, || progress.cancelled())?;
+    let held = Held::of(file, || progress.cancelled())?;
     if protocol == Protocol::Fflonk {
         let of_content = |content| Source::File { path: path.into(), content };
         return open_on::<Bn254, Fflonk>(loader, (held, path), of_content, check, progress, started);
@@ -194,7 +180,7 @@ pub fn load_key_on<'e>(
 }
 
 /// What a key file is: by its header, before more of it is read.
-fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
+pub(crate) fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
     let protocol = Protocol::of_file(path)?;
     let (curve, file) = match protocol {
         Protocol::Groth16 => {
@@ -211,12 +197,6 @@ fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
         }
     };
     Ok((protocol, curve, file))
-}
-
-/// What a key file is, and its bytes.
-pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
-    let (protocol, curve, file) = look(path)?;
-    Ok((protocol, curve, file.read()?))
 }
 
 /// What the bytes of a key are.

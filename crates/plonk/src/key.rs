@@ -6,7 +6,7 @@ use crate::coset::{cosets, incomplete, CosetKey, ABOVE, COSETS, COSET_VALUES};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
 use crate::{Error, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
-use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
+use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned};
 
 /// What a verifier needs.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub struct KeyView<'a, C: Curve> {
     /// Coefficients of S1, S2 and S3.
     pub permutation: [Unaligned<'a, Mont>; 3],
     /// Powers of tau in G1: six more than the domain has rows.
-    pub powers: Unaligned<'a, P1<C>>,
+    pub powers: Stored<'a, P1<C>>,
 }
 
 impl<C: Curve> KeyView<'_, C> {
@@ -216,7 +216,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         (shape, k): (Shape, [C::Fr; 2]),
         (additions, maps): (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
         polynomials: &[Unaligned<'_, Mont>],
-        powers: Unaligned<'_, P1<C>>,
+        powers: Stored<'_, P1<C>>,
         sums: u64,
     ) -> Result<Self> {
         let last = |number: usize| -> Vec<C::Fr> {
@@ -245,7 +245,7 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         // What is left of the memory may go to tables of multiples.
         backend.synchronize()?;
         let lanes = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let split = SplitMsm::load(backend, lanes, powers.into(), sums)?;
+        let split = SplitMsm::load(backend, lanes, powers, sums)?;
         backend.synchronize()?;
         Ok(Self { shape, k, additions, maps, sigma, last, sums: split, polynomials, cosets })
     }
@@ -278,7 +278,7 @@ mod tests {
             let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
             let maps = (COLUMNS + COSETS) * 4 * view.shape.domain;
-            let bytes = (vectors + maps + view.powers.as_bytes().len()) as u64;
+            let bytes = (vectors + maps + view.powers.bytes()) as u64;
             assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
         }
     }
