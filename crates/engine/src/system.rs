@@ -263,10 +263,10 @@ impl System<Bn254> for Fflonk {
     fn load(
         team: &dyn Team<Bn254>,
         view: &Self::View<'_>,
-        _: Layout,
+        layout: Layout,
         proofs: u64,
     ) -> Of<Box<dyn Resident<Bn254, Self>>> {
-        team.load_fflonk(view, proofs)
+        team.load_fflonk(view, layout, proofs)
     }
 
     fn blinding() -> Of<Self::Blinding> {
@@ -348,8 +348,8 @@ impl<C: Curve> System<C> for Plonk {
         tandem_plonk::PreparedKey::new(&view.verifying)
     }
 
-    fn load(team: &dyn Team<C>, view: &Self::View<'_>, _: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>> {
-        team.load_plonk(view, proofs)
+    fn load(team: &dyn Team<C>, view: &Self::View<'_>, layout: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>> {
+        team.load_plonk(view, layout, proofs)
     }
 
     fn blinding() -> Of<Self::Blinding> {

@@ -3,7 +3,8 @@
 use super::{powers, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
 use crate::key::{bytes_with_powers, check_counts, check_signals, uses, Core};
-use crate::{Error, PlonkBackend, Progress, Result, P2};
+use crate::plan::Plan;
+use crate::{Error, Layout, PlonkBackend, Progress, Result, P2};
 use tandem_ops::{Bn254, Mont, Stored, Unaligned};
 use tandem_proof::powers::{check_powers as check_all, power};
 
@@ -96,7 +97,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
-    pub fn load(backend: &B, view: &KeyView<'_>, proofs: u64) -> Result<Self> {
+    pub fn load(backend: &B, view: &KeyView<'_>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
         super::PreparedKey::new(&view.verifying)?;
         let polynomials = PLACES.map(|place| view.polynomial(place));
@@ -109,7 +110,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
             (view.additions, &view.maps),
             &slices,
             view.powers,
-            uses(proofs, 4),
+            (layout, uses(proofs, 4)),
         )?;
         Ok(Self { core, verifying: view.verifying.clone() })
     }
@@ -117,5 +118,10 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
     /// Its sizes.
     pub fn shape(&self) -> Shape {
         self.core.shape
+    }
+
+    /// Which lane does what.
+    pub fn plan(&self) -> &Plan {
+        &self.core.plan
     }
 }
