@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tandem_formats::{plonk, FflonkZkey, PlonkZkey};
-use tandem_ops::{Bls12_381, Bn254, Curve, CurveId};
+use tandem_formats::{plonk, FflonkZkey, PlonkOutline, PlonkZkey};
+use tandem_ops::{Bls12_381, Bn254, Curve, CurveId, Outside};
 
 fuzz_target!(|bytes: &[u8]| {
     match plonk::curve(bytes) {
@@ -22,6 +22,18 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
+struct Whole<'a>(&'a [u8]);
+
+impl Outside for Whole<'_> {
+    fn read(&self, at: usize, into: &mut [u8]) -> tandem_ops::Result<()> {
+        into.copy_from_slice(&self.0[at..][..into.len()]);
+        Ok(())
+    }
+    fn block_bytes(&self) -> usize {
+        1 << 20
+    }
+}
+
 fn read<C: Curve>(bytes: &[u8]) {
     let Ok(key) = PlonkZkey::<C>::parse(bytes) else { return };
     let (n, own) = (key.header.domain_size as usize, key.header.n_vars - key.header.n_additions);
@@ -29,7 +41,16 @@ fn read<C: Curve>(bytes: &[u8]) {
     for (i, addition) in key.additions.iter().enumerate() {
         assert!(addition.signals.iter().all(|signal| *signal < own + i as u32));
     }
-    let polynomials = key.selectors.iter().chain(&key.permutation).chain(&key.lagrange);
-    assert!(polynomials.clone().all(|p| p.coefficients.len() == n && p.values.len() == 4 * n));
-    assert_eq!((polynomials.count(), key.powers.len()), (8 + key.header.n_public.max(1) as usize, n + 6));
+    assert!(key.selectors.iter().chain(&key.permutation).all(|coefficients| coefficients.len() == n));
+    assert_eq!(key.powers.len(), n + 6);
+    // Read piece by piece it is the same.
+    let file = Whole(bytes);
+    let mut outline = PlonkOutline::<C>::read(&bytes).unwrap();
+    outline.load(&bytes).unwrap();
+    let other = outline.key(&file).unwrap();
+    for (one, other) in key.selectors.iter().zip(&other.selectors).chain(key.permutation.iter().zip(&other.permutation)) {
+        assert!(one.as_bytes() == other.as_bytes());
+    }
+    assert!(key.maps.iter().zip(&other.maps).all(|(one, other)| one.as_bytes() == other.as_bytes()));
+    assert!(key.additions.as_bytes() == other.additions.as_bytes());
 }

@@ -273,3 +273,30 @@ fn proofs_that_are_killed_leave_nothing_half_done() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.contains("killed: 4 proofs on cpu"), "{out}{err}");
 }
+
+/// A PLONK or FFLONK key has 160 bytes a row and public signal, of which a proof needs none: they are hashed and not kept.
+#[test]
+fn many_public_signals_take_no_memory() {
+    const PUBLICS: u32 = 400;
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    run_in(at, 0, &["ptau", "--test", "12", "pot"]);
+    for (name, publics) in [("one", 1), ("many", PUBLICS)] {
+        let (r1cs, wtns) = support::files::squarings_with(8, PUBLICS + 10, publics);
+        fs::write(at.join(format!("{name}.r1cs")), r1cs).unwrap();
+        fs::write(at.join(format!("{name}.wtns")), wtns).unwrap();
+    }
+    for protocol in ["plonk", "fflonk"] {
+        let took = ["one", "many"].map(|name| {
+            let (r1cs, zkey, wtns) =
+                (format!("{name}.r1cs"), format!("{name}.{protocol}.zkey"), format!("{name}.wtns"));
+            run_in(at, 0, &["setup", "--protocol", protocol, "--ptau", "pot", &r1cs, &zkey]);
+            let took = peak(at, &["prove", &zkey, &wtns, "p", "u", "--check-key", "--threads", "2"]);
+            (took << 10, fs::metadata(at.join(zkey)).unwrap().len())
+        });
+        let [(one, _), (many, file)] = took;
+        println!("{protocol}: {one} bytes with one public signal, {many} with {PUBLICS}, whose key has {file}");
+        // Nine tenths of the key are Lagrange polynomials; the domain is larger, too.
+        assert!(file > 30 << 20 && many < one + (file / 4), "{protocol}: {one} {many} of {file}");
+    }
+}

@@ -58,6 +58,11 @@ impl Known {
     pub(crate) fn of(&self, file: RegularFile) -> Option<Blocks> {
         (file.len() == self.len).then(|| Blocks::new(file, self.hashes.clone(), self.content, true))
     }
+
+    /// What the file held.
+    pub(crate) fn content(&self) -> Content {
+        self.content
+    }
 }
 
 /// How blocks are hashed.

@@ -76,9 +76,10 @@ impl FflonkTeam for ReplicatedProver {
     fn load_fflonk(
         &self,
         view: &fflonk::KeyView<'_>,
+        layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>> {
-        self.load_each(proofs, |team, proofs| FflonkTeam::load_fflonk(team, view, proofs))
+        self.load_each(proofs, |team, proofs| FflonkTeam::load_fflonk(team, view, layout, proofs))
     }
 }
 
@@ -98,9 +99,10 @@ where
     fn load_plonk(
         &self,
         view: &tandem_plonk::KeyView<'_, C>,
+        layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
-        self.load_each(proofs, |team, proofs| Team::<C>::load_plonk(team, view, proofs))
+        self.load_each(proofs, |team, proofs| Team::<C>::load_plonk(team, view, layout, proofs))
     }
 
     fn points_pass(&self, view: &KeyView<'_, C>, progress: &dyn Progress) -> tandem_groth16::Result<bool> {

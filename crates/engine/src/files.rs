@@ -5,9 +5,10 @@ use crate::system::{fflonk_verifying, plonk_verifying};
 use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
+use tandem_formats::container::Input;
 use tandem_formats::{
-    output, Coef, FflonkFile, FflonkHeader, FflonkVerificationKey, Output, PlonkFile, PlonkHeader,
-    PlonkVerificationKey, PlonkZkey, Protocol, R1cs, R1csFile, VerificationKey, Zkey, ZkeyFile, ZkeyHeader,
+    output, Coef, FflonkFile, FflonkHeader, FflonkOutline, FflonkVerificationKey, Output, PlonkFile, PlonkHeader,
+    PlonkOutline, PlonkVerificationKey, Protocol, R1cs, R1csFile, VerificationKey, ZkeyFile, ZkeyHeader, ZkeyOutline,
     ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
@@ -21,8 +22,10 @@ use tandem_plonk::fflonk::Roots;
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
-    let (protocol, curve, bytes) = key::read(zkey)?;
-    with_curve!(curve, C => export_as::<C>(protocol, &bytes, zkey))
+    let (protocol, curve, file) = key::look(zkey)?;
+    let text = with_curve!(curve, C => export_as::<C>(protocol, &file, zkey))?;
+    file.unchanged()?;
+    Ok(text)
 }
 
 /// The text of `verification_key.json` for the bytes of a `.zkey`.
@@ -33,7 +36,7 @@ pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
     tandem_ops::threads::ready()?;
     let name = Path::new(crate::source::UNNAMED);
     let (protocol, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
-    with_curve!(curve, C => export_as::<C>(protocol, zkey, name))
+    with_curve!(curve, C => export_as::<C>(protocol, &zkey, name))
 }
 
 /// Facts about a `.zkey` from its header; nothing else of it is read.
@@ -79,7 +82,8 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
     })
 }
 
-pub(crate) fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) -> Result<String> {
+/// The text of `verification_key.json`: of a key no more is read than it takes.
+pub(crate) fn export_as<C: Curve>(protocol: Protocol, file: &impl Input, path: &Path) -> Result<String> {
     match protocol {
         Protocol::Groth16 => export_on::<C>(file, path),
         Protocol::Plonk => export_plonk::<C>(file, path),
@@ -87,8 +91,8 @@ pub(crate) fn export_as<C: Curve>(protocol: Protocol, file: &[u8], path: &Path) 
     }
 }
 
-fn export_fflonk(file: &[u8], path: &Path) -> Result<String> {
-    let header = FflonkHeader::parse(file).map_err(|e| e.in_file(path))?;
+fn export_fflonk(file: &impl Input, path: &Path) -> Result<String> {
+    let header = FflonkOutline::read(file).map_err(|e| e.in_file(path))?.header;
     let (verifying, prepared) = fflonk_verifying(&header, path)?;
     let Roots { w, w3, w4, w8, wr } = prepared.roots();
     let (roots, k) = ([w, w3, w4, w8, wr].map(Bn254::canonical), verifying.k.map(Bn254::canonical));
@@ -96,8 +100,8 @@ fn export_fflonk(file: &[u8], path: &Path) -> Result<String> {
     Ok(FflonkVerificationKey { n_public, power: domain_size.ilog2(), k, roots, x_2, c0 }.to_json())
 }
 
-fn export_plonk<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
-    let header = PlonkZkey::<C>::parse(file).map_err(|e| e.in_file(path))?.header;
+fn export_plonk<C: Curve>(file: &impl Input, path: &Path) -> Result<String> {
+    let header = PlonkOutline::<C>::read(file).map_err(|e| e.in_file(path))?.header;
     let verifying = plonk_verifying(&header);
     let prepared = tandem_plonk::PreparedKey::new(&verifying).map_err(|e| Error::prover(e, path))?;
     let [k1, k2] = verifying.k.map(C::canonical);
@@ -106,10 +110,9 @@ fn export_plonk<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
     Ok(PlonkVerificationKey::<C> { n_public, power, k1, k2, selectors, permutation, x_2, w }.to_json())
 }
 
-fn export_on<C: Curve>(file: &[u8], path: &Path) -> Result<String> {
-    let zkey = Zkey::<C>::parse(file).map_err(|e| e.in_file(path))?;
-    let ZkeyHeader { alpha_1, beta_2, gamma_2, delta_2, .. } = zkey.header;
-    let ic: Vec<_> = zkey.ic.iter().collect();
+fn export_on<C: Curve>(file: &impl Input, path: &Path) -> Result<String> {
+    let ZkeyOutline::<C> { header, ic, .. } = ZkeyOutline::read(file).map_err(|e| e.in_file(path))?;
+    let ZkeyHeader { alpha_1, beta_2, gamma_2, delta_2, .. } = header;
     let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic: ic.clone() };
     let alpha_beta = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, path))?.alpha_beta();
     Ok(VerificationKey::<C> { alpha_1, beta_2, gamma_2, delta_2, alphabeta_12: Some(alpha_beta.0), ic }.to_json())

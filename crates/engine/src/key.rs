@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tandem_formats::{
-    plonk, zkey, FflonkFile, FflonkHeader, FileBytes, FormatError, PlonkFile, PlonkHeader, Protocol, RegularFile,
-    ZkeyFile,
+    plonk, zkey, FflonkFile, FflonkHeader, FormatError, PlonkFile, PlonkHeader, Protocol, RegularFile, ZkeyFile,
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
@@ -91,8 +90,7 @@ pub(crate) fn open(
     let asked = Asked { path, check, progress, started: Instant::now() };
     progress.start("open key", 0);
     let (protocol, curve, file) = look(path)?;
-    let may_recall = protocol == Protocol::Groth16 && check == KeyCheck::Once;
-    if let Some(known) = Blocks::recalled(&file).filter(|_| may_recall) {
+    if let Some(known) = Blocks::recalled(&file).filter(|_| check == KeyCheck::Once) {
         let blocks = known.of(file).map(Box::new).ok_or_else(|| Error::Internal("a file has two lengths".into()))?;
         let differs = blocks.differs();
         match open_held(protocol, curve, Held::Blocks(blocks), &asked, &loader) {
@@ -111,7 +109,7 @@ fn open_new(
     asked: &Asked<'_>,
     loader: &dyn Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
-    let held = Held::of(protocol, file, || asked.progress.cancelled())?;
+    let held = Held::of(file, || asked.progress.cancelled())?;
     open_held(protocol, curve, held, asked, loader)
 }
 
@@ -166,12 +164,6 @@ pub(crate) fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
     Ok((protocol, curve, file))
 }
 
-/// What a key file is, and its bytes.
-pub(crate) fn read(path: &Path) -> Result<(Protocol, CurveId, FileBytes)> {
-    let (protocol, curve, file) = look(path)?;
-    Ok((protocol, curve, file.read()?))
-}
-
 /// What the bytes of a key are.
 pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), FormatError> {
     let protocol = Protocol::of(bytes)?;
@@ -211,13 +203,13 @@ fn open_on<C: AnyCurve, S: System<C>>(
 ) -> Result<Key> {
     let &Asked { path, progress, started, .. } = asked;
     let mut stages = Vec::new();
-    let (loaded, loader, content) = S::with_view(held.bytes(), path, |view| {
+    let (loaded, loader) = S::with_view(held.bytes(), path, |view| {
         stages.push(stage("open key", started));
-        let Checked { loader, content, stage, .. } = checked::<C, S>(&held, view, asked, loader)?;
+        let Checked { loader, stage, .. } = checked::<C, S>(&held, view, asked, loader)?;
         stages.push(stage);
-        Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader, content))
+        Ok((Loaded::<C, S>::of(&loader, view, path, progress)?, loader))
     })?;
-    let (source, file_bytes) = (held.source(path, content), held.bytes().len() as u64);
+    let (source, file_bytes) = (held.source(path), held.bytes().len() as u64);
     drop(held);
     stages.push(loaded.stage.clone());
     loaded.key(&loader, source, stages, file_bytes)
@@ -452,7 +444,7 @@ impl<C: AnyCurve, S: System<C>> AnyKey for CurveKey<C, S> {
 
     fn content(&self) -> Option<Content> {
         match &self.source {
-            Source::File { content, .. } => Some(*content),
+            Source::File { blocks, .. } => Some(blocks.content()),
             Source::Bytes(_) | Source::Memory(_) => None,
         }
     }

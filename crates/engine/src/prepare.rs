@@ -35,7 +35,7 @@ impl Engine {
         let asked = Asked { path, check, progress, started: Instant::now() };
         progress.start("open key", 0);
         let (protocol, curve, file) = look(path)?;
-        let held = Held::of(protocol, file, || progress.cancelled())?;
+        let held = Held::of(file, || progress.cancelled())?;
         if protocol == Protocol::Fflonk {
             return prepare::<Bn254, Fflonk>(self, &held, &asked, curve);
         }

@@ -9,7 +9,7 @@ use crate::{files, key, CurveId, Error, Protocol, Result};
 use ark_ec::AffineRepr;
 use ark_ff::{Field, PrimeField};
 use std::path::Path;
-use tandem_formats::{json, zkey, FileKind, FormatError, OtherSystem, RegularFile, Zkey};
+use tandem_formats::{json, zkey, FileKind, FormatError, OtherSystem, RegularFile, ZkeyFile};
 use tandem_ops::{Bn254, Curve, Group};
 
 type G1 = <Bn254 as Curve>::G1;
@@ -73,12 +73,13 @@ pub fn export_solidity(key: &Path) -> Result<VerifierContract> {
 }
 
 fn of_zkey(path: &Path) -> Result<VerifierContract> {
-    let (protocol, curve, bytes) = key::read(path)?;
+    let (protocol, curve, file) = key::look(path)?;
     refuse_other_curves(curve, path)?;
-    let text = files::export_as::<Bn254>(protocol, &bytes, path)?;
+    let text = files::export_as::<Bn254>(protocol, &file, path)?;
+    file.unchanged()?;
     match protocol {
         Protocol::Groth16 => {
-            let contributions = Zkey::<Bn254>::parse(&bytes).map_err(|e| e.in_file(path))?.contributions;
+            let contributions = ZkeyFile::open(path)?.contributions;
             of_groth16(text.as_bytes(), path, zkey::distrust(contributions.as_ref()))
         }
         Protocol::Plonk => of_plonk(text.as_bytes(), path),

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use tandem_formats::{FileBytes, Protocol, RegularFile};
+use tandem_formats::RegularFile;
 use tandem_groth16::OwnedKey;
 use tandem_ops::Curve;
 
@@ -17,12 +17,7 @@ pub(crate) const UNNAMED: &str = "the key";
 /// What a key is read from.
 pub(crate) enum Source<C: Curve> {
     /// Its file, by what was loaded of it. The bytes are not kept.
-    File {
-        path: PathBuf,
-        content: Content,
-        /// Of a key that is not read whole.
-        blocks: Option<Known>,
-    },
+    File { path: PathBuf, blocks: Known },
     /// The bytes of a file.
     Bytes(Arc<[u8]>),
     Memory(Arc<OwnedKey<C>>),
@@ -34,17 +29,12 @@ impl<C: Curve> Source<C> {
         match self {
             Source::Memory(key) => S::with_owned(key, work),
             Source::Bytes(bytes) => S::with_view(Bytes::Memory(bytes), Path::new(UNNAMED), work),
-            Source::File { path, content, blocks } => {
+            Source::File { path, blocks } => {
                 let changed = || {
                     let path = path.display();
                     Error::input(format!("{path}: the key changed since it was loaded; load it again"))
                 };
                 let file = RegularFile::open(path)?;
-                let Some(blocks) = blocks else {
-                    let bytes = file.read()?;
-                    let is_same = Content::of(&bytes) == *content;
-                    return if is_same { S::with_view(Bytes::Memory(&bytes), path, work) } else { Err(changed()) };
-                };
                 let blocks = blocks.of(file).ok_or_else(changed)?;
                 let done = S::with_view(Bytes::File(&blocks), path, work);
                 done.map_err(|error| if blocks.differs().load(Ordering::Relaxed) { changed() } else { error })
@@ -75,46 +65,31 @@ impl<'a> Bytes<'a> {
             Bytes::File(blocks) => blocks.bytes(),
         }
     }
-
-    /// Those of a key that is read whole.
-    pub(crate) fn in_memory(self) -> Result<&'a [u8]> {
-        match self {
-            Bytes::Memory(bytes) => Ok(bytes),
-            Bytes::File(_) => Err(Error::Internal("a key of this proof system is read whole".into())),
-        }
-    }
 }
 
 /// What holds them.
 pub(crate) enum Held {
     Given(Arc<[u8]>),
-    Whole(FileBytes),
     Blocks(Box<Blocks>),
 }
 
 impl Held {
-    /// A Groth16 key stays in its file; others are read whole.
-    pub(crate) fn of(protocol: Protocol, file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
-        Ok(match protocol {
-            Protocol::Groth16 => Held::Blocks(Box::new(Blocks::read(file, cancelled)?)),
-            Protocol::Plonk | Protocol::Fflonk => Held::Whole(file.read()?),
-        })
+    /// A key that stays in its file.
+    pub(crate) fn of(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
+        Ok(Held::Blocks(Box::new(Blocks::read(file, cancelled)?)))
     }
 
     /// Where the key is to be loaded from later.
-    pub(crate) fn source<C: Curve>(&self, path: &Path, content: Content) -> Source<C> {
-        let path = path.into();
+    pub(crate) fn source<C: Curve>(&self, path: &Path) -> Source<C> {
         match self {
             Held::Given(bytes) => Source::Bytes(bytes.clone()),
-            Held::Whole(_) => Source::File { path, content, blocks: None },
-            Held::Blocks(blocks) => Source::File { path, content, blocks: Some(blocks.known()) },
+            Held::Blocks(blocks) => Source::File { path: path.into(), blocks: blocks.known() },
         }
     }
 
     pub(crate) fn bytes(&self) -> Bytes<'_> {
         match self {
             Held::Given(bytes) => Bytes::Memory(bytes),
-            Held::Whole(bytes) => Bytes::Memory(bytes),
             Held::Blocks(blocks) => Bytes::File(blocks),
         }
     }

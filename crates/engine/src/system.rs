@@ -6,11 +6,14 @@ use crate::team::{Resident, Team};
 use crate::{Error, Proof, Result};
 use std::ops::Range;
 use std::path::Path;
-use tandem_formats::plonk::{Addition, Polynomial};
-use tandem_formats::{FflonkHeader, FflonkZkey, Matrices, PlonkZkey, Protocol, Zkey, ZkeyHeader, ZkeyOutline};
+use tandem_formats::plonk::Addition;
+use tandem_formats::{
+    FflonkHeader, FflonkOutline, FflonkZkey, FormatError, Matrices, PlonkHeader, PlonkOutline, PlonkZkey, Protocol,
+    Zkey, ZkeyHeader, ZkeyOutline,
+};
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
-use tandem_ops::{Bn254, Curve, Mont, Stored, Unaligned, Wire};
+use tandem_ops::{Bn254, Curve, Stored, Unaligned, Wire};
 use tandem_plonk::fflonk;
 
 /// Sizes that a key has in every system.
@@ -38,7 +41,7 @@ pub(crate) trait System<C: Curve>: Sized + 'static {
     /// A proof.
     type Points: Send;
 
-    /// Calls `work` with the key that the bytes of a file are. Those that stay in the file are Groth16's.
+    /// Calls `work` with the key that the bytes of a file are. Points stay in the file.
     fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
     /// Calls `work` with a key that was made in memory.
     fn with_owned<T>(key: &OwnedKey<C>, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T>;
@@ -87,13 +90,7 @@ impl<C: Curve> System<C> for Groth16 {
                 let [a, b1, l, h] = [&zkey.a, &zkey.b1, &zkey.c, &zkey.h].map(|bytes| section(blocks, bytes));
                 let (a, b1, b2, l, h) = (a?, b1?, section(blocks, &zkey.b2)?, l?, h?);
                 let done = work(&tandem_groth16::KeyView { shape, points, ic, matrix_a, matrix_b, a, b1, b2, l, h });
-                done.map_err(|refused| match refused {
-                    // The check of points finds a number beyond the modulus, too. Where it lies in the file says this one.
-                    Error::BadInput(_) if !blocks.content().is_known() => {
-                        zkey.check_coordinates(blocks).err().map_or(refused, |e| e.in_file(path).into())
-                    }
-                    refused => refused,
-                })
+                done.map_err(|refused| placed(refused, blocks, path, || zkey.check_coordinates(blocks)))
             }
         }
     }
@@ -134,6 +131,21 @@ impl<C: Curve> System<C> for Groth16 {
 
     fn digits(view: &Self::View<'_>, witness: &Witness<C>) -> Of<ProofDigits> {
         ProofDigits::count(view, witness)
+    }
+}
+
+/// Why a key was refused: the check of points finds a number beyond the modulus, too, and where it lies in the file says `coordinates`.
+fn placed(
+    refused: Error,
+    blocks: &Blocks,
+    path: &Path,
+    coordinates: impl FnOnce() -> std::result::Result<(), FormatError>,
+) -> Error {
+    match refused {
+        Error::BadInput(_) if !blocks.content().is_known() => {
+            coordinates().err().map_or(refused, |e| e.in_file(path).into())
+        }
+        refused => refused,
     }
 }
 
@@ -197,6 +209,20 @@ pub(crate) fn fflonk_verifying(
     Ok((verifying, prepared))
 }
 
+/// A key of a file as the prover takes it.
+fn fflonk_view<'a>(zkey: FflonkZkey<'a>, path: &Path) -> Result<fflonk::KeyView<'a>> {
+    let FflonkHeader { n_vars, n_additions, n_public, n_constraints, domain_size, .. } = zkey.header;
+    let (verifying, _) = fflonk_verifying(&zkey.header, path)?;
+    Ok(fflonk::KeyView {
+        shape: shape([n_vars, n_additions, n_public, n_constraints, domain_size]),
+        verifying,
+        additions: additions(zkey.additions)?,
+        maps: zkey.maps,
+        c0: zkey.c0,
+        powers: zkey.powers,
+    })
+}
+
 impl System<Bn254> for Fflonk {
     const PROTOCOL: Protocol = Protocol::Fflonk;
     type View<'a> = fflonk::KeyView<'a>;
@@ -205,24 +231,16 @@ impl System<Bn254> for Fflonk {
     type Points = fflonk::Proof;
 
     fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        let zkey = FflonkZkey::parse(bytes.in_memory()?).map_err(|e| e.in_file(path))?;
-        let header = zkey.header;
-        let (verifying, _) = fflonk_verifying(&header, path)?;
-        let additions = additions(zkey.additions)?;
-        work(&fflonk::KeyView {
-            shape: shape([
-                header.n_vars,
-                header.n_additions,
-                header.n_public,
-                header.n_constraints,
-                header.domain_size,
-            ]),
-            verifying,
-            additions,
-            maps: zkey.maps,
-            c0: zkey.c0,
-            powers: zkey.powers,
-        })
+        match bytes {
+            Bytes::Memory(bytes) => work(&fflonk_view(FflonkZkey::parse(bytes).map_err(|e| e.in_file(path))?, path)?),
+            Bytes::File(blocks) => {
+                let mut outline = FflonkOutline::read(blocks).map_err(|e| e.in_file(path))?;
+                outline.load(blocks).map_err(|e| e.in_file(path))?;
+                let zkey = outline.key(blocks).map_err(|e| e.in_file(path))?;
+                work(&fflonk_view(zkey, path)?)
+                    .map_err(|refused| placed(refused, blocks, path, || outline.check_coordinates(blocks)))
+            }
+        }
     }
 
     fn with_owned<T>(_: &OwnedKey<Bn254>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
@@ -245,10 +263,10 @@ impl System<Bn254> for Fflonk {
     fn load(
         team: &dyn Team<Bn254>,
         view: &Self::View<'_>,
-        _: Layout,
+        layout: Layout,
         proofs: u64,
     ) -> Of<Box<dyn Resident<Bn254, Self>>> {
-        team.load_fflonk(view, proofs)
+        team.load_fflonk(view, layout, proofs)
     }
 
     fn blinding() -> Of<Self::Blinding> {
@@ -279,6 +297,20 @@ pub(crate) fn plonk_verifying<C: Curve>(header: &tandem_formats::PlonkHeader<C>)
     }
 }
 
+/// A key of a file as the prover takes it.
+fn plonk_view<C: Curve>(zkey: PlonkZkey<'_, C>) -> Result<tandem_plonk::KeyView<'_, C>> {
+    let PlonkHeader { n_vars, n_additions, n_public, n_constraints, domain_size, .. } = zkey.header;
+    Ok(tandem_plonk::KeyView {
+        shape: shape([n_vars, n_additions, n_public, n_constraints, domain_size]),
+        verifying: plonk_verifying(&zkey.header),
+        additions: additions(zkey.additions)?,
+        maps: zkey.maps,
+        selectors: zkey.selectors,
+        permutation: zkey.permutation,
+        powers: zkey.powers,
+    })
+}
+
 impl<C: Curve> System<C> for Plonk {
     const PROTOCOL: Protocol = Protocol::Plonk;
     type View<'a> = tandem_plonk::KeyView<'a, C>;
@@ -287,28 +319,16 @@ impl<C: Curve> System<C> for Plonk {
     type Points = tandem_plonk::Proof<C>;
 
     fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
-        let zkey = PlonkZkey::<C>::parse(bytes.in_memory()?).map_err(|e| e.in_file(path))?;
-        let header = zkey.header;
-        let verifying = plonk_verifying(&header);
-        let additions = additions(zkey.additions)?;
-        fn coefficients(polynomial: Polynomial<'_>) -> Unaligned<'_, Mont> {
-            polynomial.coefficients
+        match bytes {
+            Bytes::Memory(bytes) => work(&plonk_view(PlonkZkey::<C>::parse(bytes).map_err(|e| e.in_file(path))?)?),
+            Bytes::File(blocks) => {
+                let mut outline = PlonkOutline::<C>::read(blocks).map_err(|e| e.in_file(path))?;
+                outline.load(blocks).map_err(|e| e.in_file(path))?;
+                let zkey = outline.key(blocks).map_err(|e| e.in_file(path))?;
+                work(&plonk_view(zkey)?)
+                    .map_err(|refused| placed(refused, blocks, path, || outline.check_coordinates(blocks)))
+            }
         }
-        work(&tandem_plonk::KeyView {
-            shape: shape([
-                header.n_vars,
-                header.n_additions,
-                header.n_public,
-                header.n_constraints,
-                header.domain_size,
-            ]),
-            verifying,
-            additions,
-            maps: zkey.maps,
-            selectors: zkey.selectors.map(coefficients),
-            permutation: zkey.permutation.map(coefficients),
-            powers: zkey.powers,
-        })
     }
 
     fn with_owned<T>(_: &OwnedKey<C>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
@@ -328,8 +348,8 @@ impl<C: Curve> System<C> for Plonk {
         tandem_plonk::PreparedKey::new(&view.verifying)
     }
 
-    fn load(team: &dyn Team<C>, view: &Self::View<'_>, _: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>> {
-        team.load_plonk(view, proofs)
+    fn load(team: &dyn Team<C>, view: &Self::View<'_>, layout: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>> {
+        team.load_plonk(view, layout, proofs)
     }
 
     fn blinding() -> Of<Self::Blinding> {

@@ -69,6 +69,7 @@ pub(crate) trait FflonkTeam {
     fn load_fflonk(
         &self,
         view: &fflonk::KeyView<'_>,
+        layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>>;
 }
@@ -86,6 +87,7 @@ pub(crate) trait Team<C: Curve>: FflonkTeam + Send + Sync {
     fn load_plonk(
         &self,
         view: &tandem_plonk::KeyView<'_, C>,
+        layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>>;
     /// Whether all points of a Groth16 key are good, as far as a GPU can tell ([`tandem_groth16::check::points_pass`]); `false` where there
@@ -185,10 +187,11 @@ impl<B: ProofBackend<Bn254>> FflonkTeam for SingleProver<B> {
     fn load_fflonk(
         &self,
         view: &fflonk::KeyView<'_>,
+        layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>> {
         let backend = self.backend();
-        let key = self.owner.run(|| fflonk::ProvingKey::load(&*backend, view, proofs))??;
+        let key = self.owner.run(|| fflonk::ProvingKey::load(&*backend, view, layout, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
     }
 }
@@ -208,10 +211,11 @@ impl<C: Curve, B: ProofBackend<C> + ProofBackend<Bn254>> Team<C> for SingleProve
     fn load_plonk(
         &self,
         view: &tandem_plonk::KeyView<'_, C>,
+        layout: Layout,
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<C, Plonk>>> {
         let backend = self.backend();
-        let key = self.owner.run(|| tandem_plonk::ProvingKey::load(&*backend, view, proofs))??;
+        let key = self.owner.run(|| tandem_plonk::ProvingKey::load(&*backend, view, layout, proofs))??;
         Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
     }
 

@@ -207,11 +207,11 @@ where
         let view = key.view().unwrap();
         let verifier = tandem_plonk::PreparedKey::new(&view.verifying).unwrap();
         let request = Request::silent();
-        let own = tandem_plonk::ProvingKey::load(&cpu, &view, 1).unwrap();
+        let own = tandem_plonk::ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
         let expected = tandem_plonk::prove_verified(&cpu, &own, &verifier, &witness, &blinding, &request).unwrap();
         for cuda in &teams {
             let what = format!("{constraints} constraints on {} GPUs", cuda.lanes());
-            let own = tandem_plonk::ProvingKey::load(cuda, &view, 1).unwrap();
+            let own = tandem_plonk::ProvingKey::load(cuda, &view, Layout::Auto, 1).unwrap();
             let made = tandem_plonk::prove_verified(cuda, &own, &verifier, &witness, &blinding, &request).unwrap();
             assert_eq!(made.verdict, Ok(()), "{what}");
             assert!(made.proof == expected.proof, "{what}");

@@ -8,12 +8,13 @@
 //! overlap, and a wrong length shows as a section that ends outside the file or as a table that does not fill it.
 //! snarkjs ignores bytes after the last section; here they are an error, since only a damaged or joined file has them.
 
-use crate::error::{FormatError, Place, Result};
+use crate::error::{FormatError, Place, Result, MORE_MEMORY};
 use crate::file::RegularFile;
 use crate::kind::{FileKind, OtherSystem};
 use crate::limits;
 use std::io::{self, Write};
-use tandem_ops::CurveId;
+use std::ops::Range;
+use tandem_ops::{memory, CurveId};
 
 impl FileKind {
     fn magic(self) -> Option<&'static [u8; 4]> {
@@ -213,6 +214,8 @@ pub(crate) struct Heads {
     version: u32,
     sections: Vec<Section>,
     bytes: Vec<Vec<u8>>,
+    /// Whether `bytes` are what [`Heads::keep`] was told to keep.
+    picked: bool,
 }
 
 impl Heads {
@@ -243,21 +246,45 @@ impl Heads {
             Ok(bytes)
         });
         let bytes = bytes.collect::<Result<_>>()?;
-        Ok(Self { kind, version, sections, bytes })
+        Ok(Self { kind, version, sections, bytes, picked: false })
+    }
+
+    /// Reads of each section the ranges that `ranges` gives, which ascend and lie within it: by its number and length. What lies between
+    /// them can be passed over ([`Reader::skip`]), and not be taken.
+    ///
+    /// # Errors
+    /// There is no memory for them; the file cannot be read.
+    pub(crate) fn keep(&mut self, file: &impl Input, ranges: impl Fn(u32, usize) -> Vec<Range<usize>>) -> Result<()> {
+        for (section, kept) in self.sections.iter().zip(&mut self.bytes) {
+            let ranges = ranges(section.id, section.len);
+            let no_room = |e: tandem_ops::Error| FormatError::whole(e.to_string(), Some(MORE_MEMORY));
+            let mut bytes = memory::filled("read key", ranges.iter().map(Range::len).sum(), 0).map_err(no_room)?;
+            let mut rest = bytes.as_mut_slice();
+            for range in ranges {
+                let (part, others) = rest.split_at_mut(range.len());
+                file.look(part, (section.offset + range.start) as u64)?;
+                rest = others;
+            }
+            *kept = bytes;
+        }
+        self.picked = true;
+        Ok(())
     }
 
     /// The file by its heads: values past them cannot be taken.
     pub(crate) fn container(&self) -> Container<'_> {
         let parts = self.bytes.iter().map(Vec::as_slice).collect();
-        Container { parts, kind: self.kind, version: self.version, sections: self.sections.clone() }
+        let (kind, version, picked) = (self.kind, self.version, self.picked);
+        Container { parts, kind, version, sections: self.sections.clone(), picked }
     }
 }
 
 /// A binary file split into its sections.
 #[derive(Debug, Clone)]
 pub struct Container<'a> {
-    /// The bytes of each section, or its first ones.
+    /// The bytes of each section, its first ones, or those that were picked.
     parts: Vec<&'a [u8]>,
+    picked: bool,
     /// What kind of file it is.
     pub kind: FileKind,
     /// The version that the file states.
@@ -275,7 +302,7 @@ impl<'a> Container<'a> {
     pub fn parse(bytes: &'a [u8], kind: FileKind) -> Result<Self> {
         let (version, sections) = table(&bytes, kind)?;
         let parts = sections.iter().map(|s| &bytes[s.offset..s.offset + s.len]).collect();
-        Ok(Self { parts, kind, version, sections })
+        Ok(Self { parts, kind, version, sections, picked: false })
     }
 
     /// Whether the file has this section.
@@ -298,15 +325,20 @@ impl<'a> Container<'a> {
         if let Some((second, _)) = found.next() {
             return Err(FormatError::at(place(Some(second)), "expected this section once, found it a second time"));
         }
-        Ok(Reader { len: section.len, ..Reader::of(bytes, section.offset, Some((id, name))) })
+        let whole = Reader::of(bytes, section.offset, Some((id, name)));
+        Ok(Reader { len: section.len, picked: self.picked, ..whole })
     }
 }
 
 /// Takes values from the bytes of a section one after the other; no length is trusted.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
-    /// What is in memory: all of it, or its head.
+    /// What is in memory: all of it, its head, or all but what will be skipped.
     bytes: &'a [u8],
+    /// Whether `bytes` are without those that are skipped.
+    picked: bool,
+    /// Bytes skipped that are not among `bytes`.
+    skipped: usize,
     /// Bytes of the section.
     len: usize,
     /// Offset of `bytes` in the file.
@@ -318,7 +350,7 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader of `bytes`, which are at `base` of the file.
     pub(crate) fn of(bytes: &'a [u8], base: usize, section: Option<(u32, &'static str)>) -> Self {
-        Self { bytes, len: bytes.len(), base, at: 0, section }
+        Self { bytes, picked: false, skipped: 0, len: bytes.len(), base, at: 0, section }
     }
 
     /// Offset in the file of the next byte.
@@ -353,12 +385,25 @@ impl<'a> Reader<'a> {
             let end = if self.section.is_some() { "section" } else { "file" };
             return Err(self.error(format!("expected {len} bytes ({what}), the {end} ends after {}", self.rest())));
         }
-        let Some(bytes) = self.bytes.get(self.at..self.at + len) else {
+        let at = self.at - self.skipped;
+        let Some(bytes) = self.bytes.get(at..at + len) else {
             let problem = format!("expected {what} within the first {} bytes of the section", self.bytes.len());
             return Err(self.error(problem));
         };
         self.at += len;
         Ok(bytes)
+    }
+
+    /// Passes over the next `len` bytes, which need not be in memory.
+    pub(crate) fn skip(&mut self, len: usize, what: &str) -> Result<()> {
+        if len > self.rest() {
+            return Err(self.error(format!("expected {len} bytes ({what}), the section ends after {}", self.rest())));
+        }
+        self.at += len;
+        if self.picked {
+            self.skipped += len;
+        }
+        Ok(())
     }
 
     /// The next little-endian `u32`.

@@ -14,16 +14,17 @@
 //!
 //! Field elements are in Montgomery form. snarkjs writes section 1, sections 3 to 17, then 2.
 
-use crate::container::{misuse, Container, ContainerWriter, Heads, Reader};
-use crate::error::{FormatError, InFile, Result};
+use crate::container::{misuse, Container, ContainerWriter, Heads, Input, Reader};
+use crate::error::{FormatError, InFile, Place, Result};
 use crate::file::{FileBytes, RegularFile};
 use crate::kind::{FileKind, OtherSystem};
 use crate::plonk::write::begin_header;
 use crate::plonk::{additions, elements, read_counts, read_scalar, section_of, signals, Addition, Counts};
-use crate::zkey::{header_for, point, points, G1Point, G2Point, Protocol};
+use crate::zkey::{check_section, header_for, point, points, range, G1Point, G2Point, Protocol};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
-use tandem_ops::{Bn254, CurveId, Mont, Unaligned};
+use tandem_ops::{Bn254, CurveId, Mont, Outside, Stored, Unaligned};
 
 const KIND: FileKind = FileKind::ZkeyOf(OtherSystem::Fflonk);
 
@@ -111,8 +112,8 @@ pub struct FflonkZkey<'a> {
     pub maps: [Unaligned<'a, u32>; 3],
     /// Coefficients of C0, `8 domain_size` of them.
     pub c0: Unaligned<'a, Mont>,
-    /// Powers of tau, `9 domain_size + 18` of them.
-    pub powers: Unaligned<'a, G1Point<Bn254>>,
+    /// Powers of tau, `9 domain_size + 18` of them. Of those outside memory coordinates have not been looked at.
+    pub powers: Stored<'a, G1Point<Bn254>>,
 }
 
 impl std::fmt::Debug for FflonkZkey<'_> {
@@ -129,14 +130,74 @@ impl<'a> FflonkZkey<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let file = Container::parse(bytes, KIND)?;
         let header = FflonkHeader::look(&file)?;
+        Self::of(header, &file, points::<Bn254, _>(file.section(16)?)?.into())
+    }
+
+    /// The key whose powers are read elsewhere.
+    fn of(header: FflonkHeader, file: &Container<'a>, powers: Stored<'a, G1Point<Bn254>>) -> Result<Self> {
         let map = |id| signals(file.section(id)?, header.n_vars);
         Ok(Self {
             header,
             additions: additions::<Bn254>(file.section(3)?, header.witness_values())?,
             maps: [map(4)?, map(5)?, map(6)?],
             c0: elements::<Bn254>(file.section(17)?)?,
-            powers: points::<Bn254, _>(file.section(16)?)?,
+            powers,
         })
+    }
+}
+
+/// An FFLONK proving key of which only what a proof takes is read, but for the powers of tau, of which it says where they lie.
+#[derive(Debug)]
+pub struct FflonkOutline {
+    /// Sizes and single points.
+    pub header: FflonkHeader,
+    /// Bytes of the powers of tau.
+    pub powers: Range<usize>,
+    place: Place,
+    heads: Heads,
+}
+
+impl FflonkOutline {
+    /// Reads the header. All sections have the lengths that it says; their content has not been looked at.
+    ///
+    /// # Errors
+    /// The first thing found that is not as the format says; `input` cannot be read.
+    pub fn read(input: &impl Input) -> Result<Self> {
+        let heads = Heads::starts(input, KIND)?;
+        let header = FflonkHeader::look(&heads.container())?;
+        let section = heads.container().section(16)?;
+        let (powers, place) = (range(&section), section.place());
+        Ok(Self { header, powers, place, heads })
+    }
+
+    /// Reads additions, maps and C0 into memory: some 268 bytes a row and 72 an addition.
+    ///
+    /// # Errors
+    /// There is not so much memory; `input` cannot be read.
+    pub fn load(&mut self, input: &impl Input) -> Result<()> {
+        self.heads.keep(input, |id, len| match id {
+            1..=6 | 17 => vec![0..len],
+            _ => Vec::new(),
+        })
+    }
+
+    /// The key as [`FflonkOutline::load`] read it, checked as by [`FflonkZkey::parse`] but for the coordinates of its powers, which stay in
+    /// `file`.
+    ///
+    /// # Errors
+    /// The first thing found that is not as the format says.
+    pub fn key<'a>(&'a self, file: &'a dyn Outside) -> Result<FflonkZkey<'a>> {
+        let powers = Stored::outside(file, self.powers.clone())
+            .ok_or_else(|| FormatError::at(self.place.clone(), "expected whole points"))?;
+        FflonkZkey::of(self.header, &self.heads.container(), powers)
+    }
+
+    /// Checks that all coordinates of the powers are below the modulus, in parallel.
+    ///
+    /// # Errors
+    /// The first point that has one that is not; `input` cannot be read.
+    pub fn check_coordinates(&self, input: &impl Input) -> Result<()> {
+        check_section::<Bn254, G1Point<Bn254>>(input, &self.powers, &self.place)
     }
 }
 

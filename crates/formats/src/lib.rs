@@ -41,13 +41,13 @@ mod wtns;
 pub mod zkey;
 
 pub use error::{FormatError, Place, Result};
-pub use fflonk::{FflonkFile, FflonkHeader, FflonkSection, FflonkWriter, FflonkZkey};
+pub use fflonk::{FflonkFile, FflonkHeader, FflonkOutline, FflonkSection, FflonkWriter, FflonkZkey};
 pub use file::{FileBytes, RegularFile};
 pub use json::{FflonkProof, FflonkVerificationKey, PlonkProof, PlonkVerificationKey, Proof, VerificationKey};
 pub use kind::{FileKind, OtherSystem};
 pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};
-pub use plonk::{PlonkFile, PlonkHeader, PlonkWriter, PlonkZkey};
+pub use plonk::{PlonkFile, PlonkHeader, PlonkOutline, PlonkWriter, PlonkZkey};
 pub use ptau::{PtauFile, PtauHeader, PtauWriter};
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};
 pub use system::on_abort;

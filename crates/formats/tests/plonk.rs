@@ -1,10 +1,12 @@
 //! PLONK's files: written as snarkjs writes them, and refused where they are damaged.
 
 use std::fs;
-use tandem_formats::container::Container;
-use tandem_formats::plonk::{PlonkSection, Polynomial};
+use std::ops::Range;
+use std::sync::Mutex;
+use tandem_formats::container::{Container, Input};
+use tandem_formats::plonk::PlonkSection;
 use tandem_formats::*;
-use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId, Wire};
+use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId, Outside, Wire};
 
 macro_rules! data {
     ($name:literal) => {
@@ -31,10 +33,80 @@ fn len_of(bytes: &[u8], id: u32) -> usize {
     Container::parse(bytes, KIND).unwrap().sections.iter().find(|s| s.id == id).unwrap().len
 }
 
+/// Bytes, and what was looked at of them.
+struct Watched<'a>(&'a [u8], Mutex<Vec<Range<usize>>>);
+
+impl Input for Watched<'_> {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn look(&self, into: &mut [u8], at: u64) -> Result<()> {
+        self.1.lock().unwrap().push(at as usize..at as usize + into.len());
+        self.0.look(into, at)
+    }
+}
+
+impl Outside for Watched<'_> {
+    fn read(&self, at: usize, into: &mut [u8]) -> tandem_ops::Result<()> {
+        into.copy_from_slice(&self.0[at..][..into.len()]);
+        Ok(())
+    }
+    fn block_bytes(&self) -> usize {
+        1 << 20
+    }
+}
+
+fn by_outline<C: Curve>(file: &Watched<'_>) -> Result<Vec<u8>> {
+    let mut outline = PlonkOutline::<C>::read(file)?;
+    outline.load(file)?;
+    let read = file.1.lock().unwrap().len();
+    let all = all_of(&outline.key(file)?);
+    assert_eq!(file.1.lock().unwrap().len(), read, "looked at again");
+    outline.check_coordinates(file)?;
+    Ok(all)
+}
+
+/// All that a key gives.
+fn all_of<C: Curve>(key: &PlonkZkey<'_, C>) -> Vec<u8> {
+    let maps = key.maps.iter().map(|map| map.as_bytes());
+    let polynomials = key.selectors.iter().chain(&key.permutation).map(|p| p.as_bytes());
+    let powers = key.powers.load().unwrap();
+    let powers = powers.values();
+    let parts: Vec<_> = maps.chain(polynomials).chain([key.additions.as_bytes(), powers.as_bytes()]).collect();
+    parts.concat()
+}
+
+#[test]
+fn of_a_file_no_more_is_looked_at_than_a_proof_takes() {
+    fn check<C: Curve>(bytes: &[u8]) {
+        let file = Watched(bytes, Mutex::default());
+        assert!(by_outline::<C>(&file).unwrap() == all_of(&PlonkZkey::<C>::parse(bytes).unwrap()));
+        let heads = Watched(bytes, Mutex::default());
+        PlonkOutline::<C>::read(&heads).unwrap();
+        let looked = file.1.into_inner().unwrap().split_off(heads.1.into_inner().unwrap().len());
+        let sections = Container::parse(bytes, KIND).unwrap().sections;
+        let section = |at: usize| sections.iter().find(|s| (s.offset..s.offset + s.len).contains(&at)).unwrap();
+        let n = PlonkZkey::<C>::parse(bytes).unwrap().header.domain_size as usize;
+        for Range { start, end } in looked.into_iter().filter(|range| !range.is_empty()) {
+            let of = section(start);
+            match of.id {
+                7..=12 => assert_eq!(((start - of.offset) % (160 * n), end - start), (0, 32 * n)),
+                // By the check of coordinates.
+                1..=6 | 14 => assert!(end <= of.offset + of.len),
+                other => panic!("section {other}"),
+            }
+        }
+    }
+    check::<Bn254>(BN254);
+    check::<Bn254>(NO_PUBLIC);
+    check::<Bls12_381>(BLS12_381);
+}
+
 #[track_caller]
 fn refused<C: Curve>(bytes: &[u8], parts: &[&str]) {
     let Err(error) = PlonkZkey::<C>::parse(bytes) else { panic!("was accepted: {parts:?}") };
     let message = error.to_string();
+    assert_eq!(by_outline::<C>(&Watched(bytes, Mutex::default())).unwrap_err().to_string(), message);
     assert!(!message.contains('\n') && message.len() < 400, "{message}");
     for part in parts {
         assert!(message.contains(part), "expected {part:?} in: {message}");
@@ -50,19 +122,28 @@ fn written<C: Curve>(bytes: &[u8]) -> Vec<u8> {
         writer.section(id).unwrap();
         parts.iter().for_each(|part| writer.bytes(part).unwrap());
     };
-    fn parts<'a>(all: &[Polynomial<'a>]) -> Vec<&'a [u8]> {
-        all.iter().flat_map(|p| [p.coefficients.as_bytes(), p.values.as_bytes()]).collect()
-    }
+    // Values, and Lagrange polynomials, are not read.
+    let all = |id: u32| {
+        let section = *Container::parse(bytes, KIND).unwrap().sections.iter().find(|s| s.id == id).unwrap();
+        &bytes[section.offset..][..section.len]
+    };
+    let one = h.domain_size as usize * 32;
     section(PlonkSection::Additions, &[key.additions.as_bytes()]);
     for (column, map) in key.maps.iter().enumerate() {
         section(PlonkSection::Map(column), &[map.as_bytes()]);
     }
     for (number, selector) in key.selectors.iter().enumerate() {
-        section(PlonkSection::Selector(number), &parts(&[*selector]));
+        section(PlonkSection::Selector(number), &[selector.as_bytes(), &all(7 + number as u32)[one..]]);
     }
-    section(PlonkSection::Permutation, &parts(&key.permutation));
-    section(PlonkSection::Lagrange, &parts(&key.lagrange));
-    section(PlonkSection::Powers, &[key.powers.as_bytes()]);
+    let permutation: Vec<&[u8]> = key
+        .permutation
+        .iter()
+        .enumerate()
+        .flat_map(|(i, s)| [s.as_bytes(), &all(12)[(5 * i + 1) * one..5 * (i + 1) * one]])
+        .collect();
+    section(PlonkSection::Permutation, &permutation);
+    section(PlonkSection::Lagrange, &[all(13)]);
+    section(PlonkSection::Powers, &[key.powers.in_memory().unwrap().as_bytes()]);
     writer.finish(h).unwrap()
 }
 
@@ -74,9 +155,8 @@ fn what_is_read_is_written_as_snarkjs_does() {
     let key = PlonkZkey::<Bn254>::parse(BN254).unwrap();
     let h = &key.header;
     assert_eq!((h.n_vars, h.n_public, h.domain_size, h.n_additions, h.n_constraints), (8, 2, 8, 2, 6));
-    assert_eq!(key.lagrange.len(), 2);
     let none = PlonkZkey::<Bn254>::parse(NO_PUBLIC).unwrap();
-    assert_eq!((none.header.n_public, none.lagrange.len()), (0, 1));
+    assert_eq!((none.header.n_public, len_of(NO_PUBLIC, 13)), (0, 160 * 8));
     assert!(Bn254::from_mont(h.k1) == 2u64.into() && Bn254::from_mont(h.k2) == 3u64.into());
 }
 
@@ -189,9 +269,15 @@ fn numbers_not_below_their_modulus() {
     fn check<C: Curve>(bytes: &[u8], p: usize) {
         let header = Container::parse(bytes, KIND).unwrap().sections.iter().find(|s| s.id == 2).unwrap().offset;
         let (modulus, r) = (&bytes[header + 4..][..p], &bytes[header + 8 + p..][..32]);
-        for (id, size, start) in [(3, 72, 8), (3, 72, 40)].into_iter().chain((7..=13).map(|id| (id, 32, 0))) {
+        for (id, size, start) in [(3, 72, 8), (3, 72, 40)].into_iter().chain((7..=12).map(|id| (id, 32, 0))) {
             let last = len_of(bytes, id) / size - 1;
-            for index in [0, last / 2, last] {
+            // Coefficients: eight, before the values of each polynomial.
+            let indices = match id {
+                3 => vec![0, last / 2, last],
+                12 => vec![0, 7, 40, 47, 80, 87],
+                _ => vec![0, 3, 7],
+            };
+            for index in indices {
                 let damaged = with(bytes, id, index * size + start, r);
                 let what = if id == 3 { "addition" } else { "element" };
                 let place = [format!("section {id} "), format!("{what} {index}")];
@@ -298,7 +384,7 @@ fn powers_of_tau_are_read_as_far_as_asked() {
         with_curve!(curve, C => {
             let key = PlonkZkey::<C>::parse(key).unwrap();
             let g1 = file.powers_g1::<C>(14).unwrap();
-            assert!(g1.iter().copied().eq(key.powers.iter()));
+            assert!(g1.iter().copied().eq(key.powers.in_memory().unwrap().iter()));
             assert_eq!(file.powers_g2::<C>(2).unwrap()[1], key.header.x_2);
             assert_eq!(file.powers_g1::<C>(15).unwrap().len(), 15);
             assert_eq!(file.powers_g1::<C>(0).unwrap().len(), 0);

@@ -36,18 +36,18 @@ fn root<C: Curve>(domain: usize) -> tandem_ops::Result<C::Fr> {
         .ok_or_else(|| tandem_ops::Error::invalid("quotient", format!("a domain of {domain} rows")))
 }
 
-/// The values of a key's polynomials on all cosets, which the lanes take in turn.
+/// The values of a key's polynomials on all cosets, each on its lane.
 pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     backend: &B,
     domain: usize,
     polynomials: &[B::Buf<Mont>],
+    lanes: [Lane; COSETS],
 ) -> Result<Vec<CosetKey<C, B>>> {
     let w = root::<C>(domain)?;
     let rows = powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain);
     // Rows are fewer than 2^32.
     let next: Vec<u32> = (1..domain as u32).chain([0]).collect();
-    let coset = |j: usize| {
-        let lane = Lane(j % backend.lanes());
+    let coset = |(j, lane): (usize, Lane)| {
         let shift = C::Fr::GENERATOR * w.pow([j as u64]);
         let to_values = op(Direction::Forward, Coset::Shift(C::mont(shift)));
         let mut values = Vec::with_capacity(COSET_VALUES);
@@ -68,7 +68,7 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
         }
         Ok(CosetKey { lane, shift, values, next: backend.load_map(lane, &next, domain)? })
     };
-    (0..COSETS).map(coset).collect()
+    lanes.into_iter().enumerate().map(coset).collect()
 }
 
 /// What the permutation is evaluated with.

@@ -4,9 +4,10 @@ use crate::additions::Additions;
 use crate::check::check_single_points;
 use crate::coset::{cosets, incomplete, CosetKey, ABOVE, COSETS, COSET_VALUES};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
-use crate::{Error, PlonkBackend, Result, P1, P2};
+use crate::plan::Plan;
+use crate::{Error, Layout, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
-use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Unaligned};
+use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned};
 
 /// What a verifier needs.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ pub struct KeyView<'a, C: Curve> {
     /// Coefficients of S1, S2 and S3.
     pub permutation: [Unaligned<'a, Mont>; 3],
     /// Powers of tau in G1: six more than the domain has rows.
-    pub powers: Unaligned<'a, P1<C>>,
+    pub powers: Stored<'a, P1<C>>,
 }
 
 impl<C: Curve> KeyView<'_, C> {
@@ -117,6 +118,8 @@ pub struct ProvingKey<C: Curve, B: PlonkBackend<C>> {
 
 /// What keys of PLONK and FFLONK have in common.
 pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
+    /// Who does what.
+    pub(crate) plan: Plan,
     pub(crate) shape: Shape,
     /// What takes the domain to the cosets of the second and the third column.
     pub(crate) k: [C::Fr; 2],
@@ -185,16 +188,16 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
     /// Loads a key onto the lanes of `backend` to make so many `proofs`: the more, the larger the tables of multiples that pay for
     /// themselves. The powers of tau are taken to be good ([`tandem_proof::powers::check_powers`]).
     ///
-    /// The sums are split over all lanes. The quotient is computed on three cosets, which the lanes share.
+    /// [`Plan`] says which lanes share the sums and the cosets of the quotient.
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together, or a commitment is no good; [`Error::Backend`] if the key does not fit into memory.
-    pub fn load(backend: &B, view: &KeyView<'_, C>, proofs: u64) -> Result<Self> {
+    pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
         check_single_points(&view.verifying)?;
         let polynomials: Vec<_> = view.selectors.iter().chain(&view.permutation).copied().collect();
         // Each proof takes nine sums.
-        let sums = uses(proofs, 9);
+        let sums = (layout, uses(proofs, 9));
         let (sizes, signals) = ((view.shape, view.verifying.k), (view.additions, &view.maps));
         let core = Core::load(backend, sizes, signals, &polynomials, view.powers, sums)?;
         Ok(Self { core, verifying: view.verifying.clone() })
@@ -203,6 +206,11 @@ impl<C: Curve, B: PlonkBackend<C>> ProvingKey<C, B> {
     /// Its sizes.
     pub fn shape(&self) -> Shape {
         self.core.shape
+    }
+
+    /// Which lane does what.
+    pub fn plan(&self) -> &Plan {
+        &self.core.plan
     }
 }
 
@@ -216,9 +224,11 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         (shape, k): (Shape, [C::Fr; 2]),
         (additions, maps): (Unaligned<'_, Addition>, &[Unaligned<'_, u32>; 3]),
         polynomials: &[Unaligned<'_, Mont>],
-        powers: Unaligned<'_, P1<C>>,
-        sums: u64,
+        powers: Stored<'_, P1<C>>,
+        (layout, sums): (Layout, u64),
     ) -> Result<Self> {
+        let for_sum = Msm::<C::G1>::msm_lanes(backend, powers.len());
+        let plan = Plan::new(backend.lanes(), for_sum, layout);
         let last = |number: usize| -> Vec<C::Fr> {
             polynomials[5 + number].iter().skip(shape.domain - ABOVE).map(C::from_mont).collect()
         };
@@ -241,13 +251,12 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
             Ok(backend.load_map(FIRST, &map, shape.signals())?)
         };
         let maps = [map(0)?, map(1)?, map(2)?];
-        let cosets = cosets(backend, shape.domain, &polynomials)?;
+        let cosets = cosets(backend, shape.domain, &polynomials, plan.cosets)?;
         // What is left of the memory may go to tables of multiples.
         backend.synchronize()?;
-        let lanes = Msm::<C::G1>::msm_lanes(backend, powers.len());
-        let split = SplitMsm::load(backend, lanes, powers.into(), sums)?;
+        let split = SplitMsm::load(backend, plan.sums, powers, sums)?;
         backend.synchronize()?;
-        Ok(Self { shape, k, additions, maps, sigma, last, sums: split, polynomials, cosets })
+        Ok(Self { plan, shape, k, additions, maps, sigma, last, sums: split, polynomials, cosets })
     }
 
     /// The domain's root of unity.
@@ -273,12 +282,12 @@ mod tests {
         for (constraints, lanes) in [(1, 1), (9, 3), (40, 5)] {
             let key = owned(&Random::<C>::new(constraints, 1, 30));
             let view = key.view().unwrap();
-            let loaded = ProvingKey::load(&Cpu::new(lanes), &view, 1).unwrap();
+            let loaded = ProvingKey::load(&Cpu::new(lanes), &view, Layout::Auto, 1).unwrap();
             let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values);
             let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
             let maps = (COLUMNS + COSETS) * 4 * view.shape.domain;
-            let bytes = (vectors + maps + view.powers.as_bytes().len()) as u64;
+            let bytes = (vectors + maps + view.powers.bytes()) as u64;
             assert_eq!(device_bytes::<C>(view.shape.domain), bytes);
         }
     }

@@ -14,6 +14,7 @@ pub mod fflonk;
 mod gates;
 mod key;
 mod pairings;
+pub mod plan;
 mod polynomial;
 mod prove;
 mod rounds;
@@ -26,7 +27,7 @@ pub use blinding::Blinding;
 pub use gates::{Addition, Gates, Shape};
 pub use key::{device_bytes, KeyView, ProvingKey, VerifyingKey};
 pub use prove::{prove_verified, Made, Proof};
-pub use tandem_proof::{Error, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
+pub use tandem_proof::{Error, HostSpan, Layout, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
 
 use tandem_ops::{Backend, BatchInverse, Curve, Gather, Group, Msm, Ntt, PlonkRows, Scan, VecOps};

@@ -17,6 +17,10 @@ use tandem_plonk::*;
 use tandem_proof::powers::check_powers;
 use zeroize::Zeroizing;
 
+/// Lanes, and how they share a proof.
+const LAYOUTS: [(usize, Layout); 5] =
+    [(1, Layout::Auto), (2, Layout::Auto), (3, Layout::Roles), (5, Layout::Split), (8, Layout::Auto)];
+
 /// Circuits of many shapes, at the borders of domains too: each proof verifies, and is the same on any number of lanes.
 fn proofs_of_random_circuits<C: Curve>() {
     for (constraints, publics, seed) in
@@ -29,15 +33,17 @@ fn proofs_of_random_circuits<C: Curve>() {
         let witness = circuit.witness();
         let publics = witness.values()[1..=publics].to_vec();
         let mut first = None;
-        for lanes in 1..=4 {
+        for (lanes, layout) in LAYOUTS {
             let cpu = Cpu::new(lanes);
-            let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+            let key = ProvingKey::load(&cpu, &view, layout, 1).unwrap();
             let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
             assert_eq!(made.verdict, Ok(()), "{constraints} constraints, {lanes} lanes");
             assert_eq!(verifier.verify(&publics, &made.proof), Ok(()));
-            assert!(first.is_none_or(|proof| proof == made.proof), "{lanes} lanes");
+            assert!(first.is_none_or(|proof| proof == made.proof), "{lanes} lanes {layout:?}");
             first = Some(made.proof);
             if lanes > 1 {
+                let first_alone = key.plan().cosets.iter().all(|lane| lane.0 == 0);
+                assert_eq!(first_alone, layout == Layout::Roles, "{}", key.plan());
                 continue;
             }
             // Other blinding, another proof.
@@ -70,7 +76,7 @@ fn every_blinding_scalar_is_used_where_it_belongs() {
     let view = key.view().unwrap();
     let verifier = PreparedKey::new(&view.verifying).unwrap();
     let cpu = Cpu::new(1);
-    let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
     let witness = circuit.witness();
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     type Fr = <Bn254 as Curve>::Fr;
@@ -104,7 +110,7 @@ fn witnesses_that_do_not_satisfy_are_told() {
     let view = key.view().unwrap();
     let verifier = PreparedKey::new(&view.verifying).unwrap();
     let cpu = Cpu::new(1);
-    let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
     let good = circuit.witness();
     // The last wires are products that constraints define.
     let count = good.values().len();
@@ -277,7 +283,7 @@ fn parts_that_do_not_fit_together_are_refused() {
         change(&mut wrong);
         let message = wrong.check_sizes().unwrap_err().to_string();
         assert!(message.contains(part), "{part}: {message}");
-        assert!(ProvingKey::load(&Cpu::new(1), &wrong, 1).is_err());
+        assert!(ProvingKey::load(&Cpu::new(1), &wrong, Layout::Auto, 1).is_err());
     };
     refused(&|k| k.shape.domain = 4, "domain of 4 rows");
     refused(&|k| k.shape.domain = 24, "domain of 24 rows");
@@ -319,7 +325,7 @@ fn progress_counts_the_sums() {
     let view = key.view().unwrap();
     let verifier = PreparedKey::new(&view.verifying).unwrap();
     let cpu = Cpu::new(2);
-    let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
     let counts = Counts::default();
     let request = Request::new(tandem_ops::Timeline::none(), &counts);
     prove_verified(&cpu, &key, &verifier, &circuit.witness(), &blinding(), &request).unwrap();
@@ -342,7 +348,7 @@ fn requests_end_where_they_are_cancelled_and_leave_the_key_usable() {
     let view = key.view().unwrap();
     let verifier = PreparedKey::new(&view.verifying).unwrap();
     let cpu = Cpu::new(2);
-    let key = ProvingKey::load(&cpu, &view, 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
     let witness = circuit.witness();
     let mut ends = 0;
     for looks in 0..1000 {

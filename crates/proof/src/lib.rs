@@ -5,6 +5,7 @@
 pub mod circuit;
 mod error;
 pub mod fixed_base;
+mod layout;
 mod made;
 pub mod points;
 pub mod powers;
@@ -15,6 +16,7 @@ mod span;
 mod witness;
 
 pub use error::{Error, Result};
+pub use layout::Layout;
 pub use made::{Made, Refusal};
 pub use progress::{Progress, Silent};
 pub use random::random_scalar;

@@ -68,9 +68,14 @@ pub(crate) fn squarings(n: u32) -> (Vec<u8>, Vec<u8>) {
 
 /// A chain of `n` squarings ([`squarings`]) with so many wires, of which those behind the chain are in no constraint.
 pub(crate) fn squarings_of(n: u32, wires: u32) -> (Vec<u8>, Vec<u8>) {
+    squarings_with(n, wires, 1)
+}
+
+/// A chain of `n` squarings ([`squarings_of`]) whose first so many wires are public.
+pub(crate) fn squarings_with(n: u32, wires: u32, publics: u32) -> (Vec<u8>, Vec<u8>) {
     let mut header = 32u32.to_le_bytes().to_vec();
     header.extend(BN254_R);
-    for count in [wires, 0, 1, 0] {
+    for count in [wires, 0, publics, 0] {
         header.extend(count.to_le_bytes());
     }
     header.extend(u64::from(wires).to_le_bytes());

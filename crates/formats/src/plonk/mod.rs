@@ -16,9 +16,11 @@
 //! `n_vars - n_additions` on are made by the additions, in order. snarkjs writes sections 3 to 14, then 1 and 2.
 
 mod file;
+mod outline;
 pub(crate) mod write;
 
 pub use file::PlonkFile;
+pub use outline::PlonkOutline;
 pub use write::{PlonkSection, PlonkWriter};
 
 use crate::container::{Container, Reader};
@@ -28,7 +30,7 @@ use crate::zkey::{header_for, point, points, G1Point, G2Point, Protocol};
 use crate::{limits, modulus};
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
-use tandem_ops::{Curve, CurveId, Mont, Unaligned};
+use tandem_ops::{Curve, CurveId, Mont, Stored, Unaligned};
 use zeroize::Zeroize;
 
 const KIND: FileKind = FileKind::ZkeyOf(OtherSystem::Plonk);
@@ -92,20 +94,11 @@ impl<C: Curve> PlonkHeader<C> {
     }
 }
 
-/// A polynomial of a key: coefficients, and values on a domain four times as large.
-#[derive(Clone, Copy)]
-pub struct Polynomial<'a> {
-    /// As many as the domain has rows.
-    pub coefficients: Unaligned<'a, Mont>,
-    /// Four times as many.
-    pub values: Unaligned<'a, Mont>,
-}
-
 /// A PLONK proving key as a view of its file.
 ///
 /// All lengths, counts and moduli have been checked; signals are in range, additions refer to earlier signals alone, elements and
-/// coordinates are below their modulus. Whether points lie on the curve, and whether polynomials and commitments belong together, has
-/// not been checked.
+/// coordinates are below their modulus. Values of polynomials and the Lagrange polynomials have been measured, and not looked at: a proof
+/// needs none of them. Whether points lie on the curve, and whether polynomials and commitments belong together, has not been checked.
 #[derive(Clone)]
 pub struct PlonkZkey<'a, C: Curve> {
     /// Sizes and single points.
@@ -114,14 +107,12 @@ pub struct PlonkZkey<'a, C: Curve> {
     pub additions: Unaligned<'a, Addition>,
     /// The signal in each gate's columns A, B and C.
     pub maps: [Unaligned<'a, u32>; 3],
-    /// Qm, Ql, Qr, Qo and Qc.
-    pub selectors: [Polynomial<'a>; 5],
-    /// S1, S2 and S3.
-    pub permutation: [Polynomial<'a>; 3],
-    /// The Lagrange polynomials of the first rows.
-    pub lagrange: Vec<Polynomial<'a>>,
-    /// Powers of tau, `domain_size + 6` of them.
-    pub powers: Unaligned<'a, G1Point<C>>,
+    /// Coefficients of Qm, Ql, Qr, Qo and Qc, `domain_size` each.
+    pub selectors: [Unaligned<'a, Mont>; 5],
+    /// Coefficients of S1, S2 and S3, `domain_size` each.
+    pub permutation: [Unaligned<'a, Mont>; 3],
+    /// Powers of tau, `domain_size + 6` of them. Of those outside memory coordinates have not been looked at.
+    pub powers: Stored<'a, G1Point<C>>,
 }
 
 impl<C: Curve> std::fmt::Debug for PlonkZkey<'_, C> {
@@ -224,7 +215,6 @@ struct Sections<'a> {
     maps: [Reader<'a>; 3],
     selectors: [Reader<'a>; 5],
     permutation: Reader<'a>,
-    lagrange: Reader<'a>,
     powers: Reader<'a>,
 }
 
@@ -244,7 +234,7 @@ impl<'a> Sections<'a> {
         let (gates, domain) = (u64::from(header.n_constraints), u64::from(header.domain_size));
         let map = |id| section(id, gates, 4, "signals");
         let polynomials = |id, count: u64| section(id, 5 * domain * count, size_of::<Mont>(), "elements");
-        Ok(Self {
+        let all = Self {
             additions: section(3, header.n_additions.into(), size_of::<Addition>(), "additions")?,
             maps: [map(4)?, map(5)?, map(6)?],
             selectors: [
@@ -255,9 +245,10 @@ impl<'a> Sections<'a> {
                 polynomials(11, 1)?,
             ],
             permutation: polynomials(12, 3)?,
-            lagrange: polynomials(13, header.n_public.max(1).into())?,
             powers: section(14, domain + u64::from(MORE_POWERS), size_of::<G1Point<C>>(), "points")?,
-        })
+        };
+        polynomials(13, header.n_public.max(1).into())?;
+        Ok(all)
     }
 }
 
@@ -268,20 +259,24 @@ impl<'a, C: Curve> PlonkZkey<'a, C> {
     /// The first thing found that is not as the format says.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let (header, sections) = PlonkHeader::<C>::look(&Container::parse(bytes, KIND)?)?;
+        let powers = points::<C, _>(sections.powers.clone())?.into();
+        Self::of(header, sections, powers)
+    }
+
+    /// The key whose powers are read elsewhere.
+    fn of(header: PlonkHeader<C>, sections: Sections<'a>, powers: Stored<'a, G1Point<C>>) -> Result<Self> {
         let [a, b, c] = sections.maps;
         let map = |section| signals(section, header.n_vars);
         let n = header.domain_size as usize;
-        let one = |section| polynomials::<C>(section, n, 1).map(|all| all[0]);
+        let one = |section| coefficients::<C, 1>(section, n).map(|[one]| one);
         let [q0, q1, q2, q3, q4] = sections.selectors;
-        let permutation = polynomials::<C>(sections.permutation, n, 3)?;
         Ok(Self {
             header,
             additions: additions::<C>(sections.additions, header.n_vars - header.n_additions)?,
             maps: [map(a)?, map(b)?, map(c)?],
             selectors: [one(q0)?, one(q1)?, one(q2)?, one(q3)?, one(q4)?],
-            permutation: [permutation[0], permutation[1], permutation[2]],
-            lagrange: polynomials::<C>(sections.lagrange, n, header.n_public.max(1) as usize)?,
-            powers: points::<C, _>(sections.powers)?,
+            permutation: coefficients::<C, 3>(sections.permutation, n)?,
+            powers,
         })
     }
 }
@@ -324,29 +319,44 @@ pub(crate) fn signals(mut section: Reader<'_>, n_vars: u32) -> Result<Unaligned<
     Unaligned::new(bytes).ok_or_else(|| section.error("expected whole signals"))
 }
 
-/// Elements of the scalar field.
+/// All of a section, elements of the scalar field.
 pub(crate) fn elements<C: Curve>(mut section: Reader<'_>) -> Result<Unaligned<'_, Mont>> {
+    let (start, count) = (section.place(), section.rest() / size_of::<Mont>());
+    elements_of::<C>(&mut section, &start, 0, count)
+}
+
+/// The next `count` elements of a section that begins at `start`, the first of which is number `first`.
+fn elements_of<'a, C: Curve>(
+    section: &mut Reader<'a>,
+    start: &Place,
+    first: usize,
+    count: usize,
+) -> Result<Unaligned<'a, Mont>> {
     const SIZE: usize = size_of::<Mont>();
     /// Elements that one task checks.
     const TASK: usize = 1 << 15;
-    let start = section.place();
-    let bytes = section.take(section.rest(), "elements")?;
+    let bytes = section.take(count * SIZE, "elements")?;
     let r = modulus::scalar(C::ID);
     let bad = bytes
         .par_chunks(TASK * SIZE)
         .enumerate()
         .find_map_first(|(task, part)| modulus::first_not_below::<4>(part, r).map(|i| task * TASK + i));
     if let Some(index) = bad {
-        return Err(at_entry(&start, "element", index, SIZE, NOT_BELOW));
+        return Err(at_entry(start, "element", first + index, SIZE, NOT_BELOW));
     }
     Unaligned::<Mont>::new(bytes).ok_or_else(|| section.error("expected whole elements"))
 }
 
-fn polynomials<C: Curve>(section: Reader<'_>, domain: usize, count: usize) -> Result<Vec<Polynomial<'_>>> {
-    let elements = elements::<C>(section)?;
-    let polynomial = |i: usize| {
-        let own = elements.slice(5 * domain * i..5 * domain * (i + 1));
-        Polynomial { coefficients: own.slice(0..domain), values: own.slice(domain..5 * domain) }
-    };
-    Ok((0..count).map(polynomial).collect())
+/// Values of a polynomial in a file for each of its coefficients, which they follow.
+const VALUES: usize = 4;
+
+/// The coefficients of the `N` polynomials of a section. Their values are passed over.
+fn coefficients<C: Curve, const N: usize>(mut section: Reader<'_>, domain: usize) -> Result<[Unaligned<'_, Mont>; N]> {
+    let start = section.place();
+    let mut all = [Unaligned::from(&[][..]); N];
+    for (number, polynomial) in all.iter_mut().enumerate() {
+        *polynomial = elements_of::<C>(&mut section, &start, number * (1 + VALUES) * domain, domain)?;
+        section.skip(VALUES * domain * size_of::<Mont>(), "values of a polynomial")?;
+    }
+    Ok(all)
 }

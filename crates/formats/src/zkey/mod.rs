@@ -24,6 +24,7 @@ pub use coefs::{Coef, Coefs, Matrices};
 pub use contributions::{distrust, Contribution, ContributionKind, Contributions};
 pub use file::ZkeyFile;
 pub use outline::ZkeyOutline;
+pub(crate) use outline::{check_section, range};
 pub use write::{ZkeySection, ZkeyWriter};
 
 use crate::container::{Container, Heads, Reader, START_BYTES};

@@ -37,7 +37,8 @@ pub struct ZkeyOutline<C: Curve> {
     coefs: (Range<usize>, Place),
 }
 
-fn range(section: &Reader<'_>) -> Range<usize> {
+/// The bytes of a section in its file.
+pub(crate) fn range(section: &Reader<'_>) -> Range<usize> {
     section.offset()..section.offset() + section.rest()
 }
 
@@ -100,7 +101,7 @@ impl<C: Curve> ZkeyOutline<C> {
 }
 
 /// Checks the coordinates of a section, reading it piece by piece.
-fn check_section<C: Curve, P: Wire>(input: &impl Input, bytes: &Range<usize>, place: &Place) -> Result<()> {
+pub(crate) fn check_section<C: Curve, P: Wire>(input: &impl Input, bytes: &Range<usize>, place: &Place) -> Result<()> {
     let task = TASK_BYTES / size_of::<P>() * size_of::<P>();
     let check_task = |buffer: &mut Vec<u8>, number: usize| {
         let at = bytes.start + number * task;

@@ -9,6 +9,7 @@ mod roles;
 use crate::tuning::Costs;
 use std::ops::Range;
 use tandem_ops::{CurveId, Lane, MsmSet};
+pub use tandem_proof::Layout;
 
 /// The sizes of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,19 +49,6 @@ pub struct Share {
     pub lane: Lane,
     /// The elements; never empty.
     pub range: Range<usize>,
-}
-
-/// How a proof is laid out over several lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layout {
-    /// As [`Layout::Roles`], over as many lanes as make it faster.
-    #[default]
-    Auto,
-    /// The first lane transforms and sums over the quotient; the others sum over the witness. What one has left to do
-    /// when the others are done is cut off and given to them, so that at most one sum is cut between two lanes.
-    Roles,
-    /// Transforms are placed one a lane, and every sum is split by points over all lanes.
-    Split,
 }
 
 /// Sums over the witness that one lane makes of the same digits.

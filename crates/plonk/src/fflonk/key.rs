@@ -3,8 +3,10 @@
 use super::{powers, VerifyingKey, G1};
 use crate::gates::{log_domain_max, Addition, Shape, DOMAIN_MIN};
 use crate::key::{bytes_with_powers, check_counts, check_signals, uses, Core};
-use crate::{Error, PlonkBackend, Progress, Result, P2};
-use tandem_ops::{Bn254, Mont, Unaligned};
+use crate::plan::Plan;
+use crate::{Error, Layout, PlonkBackend, Progress, Result, P2};
+use tandem_ops::{Bn254, Mont, Stored, Unaligned};
+use tandem_proof::powers::{check_powers as check_all, power};
 
 /// A proving key where it lies, in a file or in memory.
 #[derive(Clone)]
@@ -20,7 +22,7 @@ pub struct KeyView<'a> {
     /// Coefficients of C0, eight for each row: they hold the selectors and the permutation.
     pub c0: Unaligned<'a, Mont>,
     /// [`powers`] of tau in G1.
-    pub powers: Unaligned<'a, G1>,
+    pub powers: Stored<'a, G1>,
 }
 
 impl KeyView<'_> {
@@ -64,10 +66,10 @@ impl KeyView<'_> {
 ///
 /// # Errors
 /// [`Error::Key`] that names what is wrong; [`Error::Interrupted`]; [`Error::Backend`] where there is not enough memory.
-pub fn check_powers(powers: Unaligned<'_, G1>, x_2: &P2<Bn254>, domain: usize, progress: &dyn Progress) -> Result<()> {
-    tandem_proof::powers::check_powers::<Bn254>(powers, x_2, domain, progress)?;
+pub fn check_powers(powers: Stored<'_, G1>, x_2: &P2<Bn254>, domain: usize, progress: &dyn Progress) -> Result<()> {
+    check_all::<Bn254>(powers, x_2, domain, progress)?;
     for order in [3, 4] {
-        if powers.len() <= order * domain || powers.get(order * domain) == powers.get(0) {
+        if powers.len() <= order * domain || power(powers, order * domain)? == power(powers, 0)? {
             let problem = format!("tau^{order} is a row of the domain: proofs would show values of their witness");
             return Err(Error::Key(problem));
         }
@@ -95,7 +97,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
     ///
     /// # Errors
     /// [`Error::Key`] if the parts do not fit together; [`Error::Backend`] if the key does not fit into memory.
-    pub fn load(backend: &B, view: &KeyView<'_>, proofs: u64) -> Result<Self> {
+    pub fn load(backend: &B, view: &KeyView<'_>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
         super::PreparedKey::new(&view.verifying)?;
         let polynomials = PLACES.map(|place| view.polynomial(place));
@@ -108,7 +110,7 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
             (view.additions, &view.maps),
             &slices,
             view.powers,
-            uses(proofs, 4),
+            (layout, uses(proofs, 4)),
         )?;
         Ok(Self { core, verifying: view.verifying.clone() })
     }
@@ -116,5 +118,10 @@ impl<B: PlonkBackend<Bn254>> ProvingKey<B> {
     /// Its sizes.
     pub fn shape(&self) -> Shape {
         self.core.shape
+    }
+
+    /// Which lane does what.
+    pub fn plan(&self) -> &Plan {
+        &self.core.plan
     }
 }

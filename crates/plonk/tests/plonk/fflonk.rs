@@ -2,13 +2,14 @@
 
 use super::support::fflonk::{made, view, Owned};
 use super::support::{blinding, powers, Random};
+use super::LAYOUTS;
 use ark_ff::{Field, UniformRand};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{Bn254, Canonical, Curve, NttField};
 use tandem_plonk::fflonk::*;
-use tandem_plonk::{Blinding, Error, Gates, Progress, Refusal, Request, Shape, Silent, Witness, P1};
+use tandem_plonk::{Blinding, Error, Gates, Layout, Progress, Refusal, Request, Shape, Silent, Witness, P1};
 use zeroize::Zeroizing;
 
 type Fr = <Bn254 as Curve>::Fr;
@@ -27,13 +28,13 @@ fn proofs_of_random_circuits() {
         let witness = circuit.witness();
         let public = witness.values()[1..=publics].to_vec();
         let mut first: Option<Proof> = None;
-        for lanes in 1..=4 {
+        for (lanes, layout) in LAYOUTS {
             let cpu = Cpu::new(lanes);
-            let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+            let key = ProvingKey::load(&cpu, &view(&key, &verifying), layout, 1).unwrap();
             let made = prove_verified(&cpu, &key, &verifier, &witness, &blinding(), &Request::silent()).unwrap();
             assert_eq!(made.verdict, Ok(()), "{constraints} constraints, {lanes} lanes");
             assert_eq!(verifier.verify(&public, &made.proof), Ok(()));
-            assert!(first.is_none_or(|proof| proof.to_bytes() == made.proof.to_bytes()), "{lanes} lanes");
+            assert!(first.is_none_or(|proof| proof.to_bytes() == made.proof.to_bytes()), "{lanes} lanes {layout:?}");
             assert_eq!(Proof::from_bytes(&made.proof.to_bytes()).unwrap().to_bytes(), made.proof.to_bytes());
             first = Some(made.proof);
         }
@@ -47,7 +48,7 @@ fn every_blinding_scalar_is_used_where_it_belongs() {
     let (key, verifying) = made(&circuit);
     let verifier = PreparedKey::new(&verifying).unwrap();
     let cpu = Cpu::new(1);
-    let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view(&key, &verifying), Layout::Auto, 1).unwrap();
     let witness = circuit.witness();
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let scalars: [Fr; 11] = std::array::from_fn(|_| Fr::rand(&mut rng));
@@ -73,7 +74,7 @@ fn witnesses_that_do_not_satisfy_are_told() {
     let (key, verifying) = made(&circuit);
     let verifier = PreparedKey::new(&verifying).unwrap();
     let cpu = Cpu::new(1);
-    let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view(&key, &verifying), Layout::Auto, 1).unwrap();
     let good = circuit.witness();
     let count = good.values().len();
     for at in [1, 2, count - 20, count - 1] {
@@ -97,7 +98,7 @@ fn parts_that_do_not_fit_together_are_refused() {
     let refused = |change: &dyn Fn(&mut KeyView<'_>), part: &str| {
         let mut wrong = view(&key, &verifying);
         change(&mut wrong);
-        let error = ProvingKey::load(&Cpu::new(1), &wrong, 1).err().unwrap().to_string();
+        let error = ProvingKey::load(&Cpu::new(1), &wrong, Layout::Auto, 1).err().unwrap().to_string();
         assert!(error.contains(part), "{error}");
     };
     let Shape { domain, gates, .. } = key.shape.unwrap();
@@ -167,7 +168,7 @@ fn requests_end_where_they_are_cancelled_and_leave_the_key_usable() {
     let (key, verifying) = made(&circuit);
     let verifier = PreparedKey::new(&verifying).unwrap();
     let cpu = Cpu::new(2);
-    let key = ProvingKey::load(&cpu, &view(&key, &verifying), 1).unwrap();
+    let key = ProvingKey::load(&cpu, &view(&key, &verifying), Layout::Auto, 1).unwrap();
     let witness = circuit.witness();
     let mut ends = 0;
     for looks in 0..1000 {
