@@ -10,7 +10,7 @@ use tandem_engine::cache;
 
 pub(crate) fn run(session: &Session, args: &cli::Prepare) -> Outcome {
     let begun = Instant::now();
-    let opened = session.open()?;
+    let opened = session.open_beside()?;
     if session.verbose {
         session.tell(&opened);
     }

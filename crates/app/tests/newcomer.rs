@@ -77,7 +77,7 @@ fn kinds(at: &Path) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Every place of a file on every command line, marked by FILE, with the kinds that are taken there.
-const PLACES: [(&str, &[&str]); 22] = [
+const PLACES: [(&str, &[&str]); 23] = [
     ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
     ("prove good.zkey FILE p u --device cpu", &["good.wtns"]),
     ("fullprove FILE good.wasm good.zkey p u --device cpu", &["good.input.json"]),
