@@ -42,6 +42,9 @@ pub const OPENAPI: &str = include_str!("../openapi.json");
 
 pub use worker::hash_file;
 
+/// So old is a file that nobody needs, and that nobody is still writing.
+const ORPHAN: Duration = Duration::from_secs(3600);
+
 /// Between two looks for late and old jobs.
 const TIDY: Duration = Duration::from_secs(1);
 
@@ -63,12 +66,18 @@ pub fn serve(
     private_folder(&data).map_err(|e| cannot(&data, "make the data folder", &e))?;
     let _lock = lock(&data)?;
     let store = open_store(&config)?;
+    let blobs = config.blobs.clone().unwrap_or_else(|| data.clone());
+    private_folder(&blobs).map_err(|e| cannot(&blobs, "make the folder of blobs", &e))?;
     let syncs = config.survives.syncs();
-    let folder = |name: &str| Blobs::open(data.join(name), syncs).map_err(|e| cannot(&data.join(name), "open", &e));
+    let folder = |name: &str| Blobs::open(blobs.join(name), syncs).map_err(|e| cannot(&blobs.join(name), "open", &e));
     let (witnesses, keys) = (folder("witnesses")?, folder("keys")?);
-    let secret = secret(&data.join("secret")).map_err(|e| cannot(&data.join("secret"), "read", &e))?;
+    let secret = secret(&blobs.join("secret")).map_err(|e| cannot(&blobs.join("secret"), "read", &e))?;
+    let key_cache = config.blobs.as_ref().map(|_| data.join("key-cache"));
+    if let Some(cache) = &key_cache {
+        private_folder(cache).map_err(|e| cannot(cache, "make", &e))?;
+    }
     let address = config.listen;
-    let (core, results) = Core::new(config, store, [witnesses, keys], secret, Box::new(worker));
+    let (core, results) = Core::new(config, store, [witnesses, keys], key_cache, secret, Box::new(worker));
     let core = Arc::new(core);
     recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
     for (name, path) in &core.config.keys {
@@ -96,6 +105,15 @@ pub fn serve(
         tidied.tidy();
         std::thread::sleep(TIDY);
     });
+    if core.store.is_shared() {
+        let back = core.join().map_err(|e| format!("cannot take part as {}: {e}", core.config.node))?;
+        log("joined", &[("node", &core.config.node), ("jobs_back", &back.to_string())]);
+        let beating = core.clone();
+        let beats = std::thread::Builder::new().name("beats".into()).spawn(move || beating.beat());
+        beats.map_err(|e| format!("no thread can be started: {e}"))?;
+        let listening = core.clone();
+        std::thread::spawn(move || listening.store.listen(|job| listening.heard(job)));
+    }
     log("ready", &[("address", &address.to_string())]);
     if !address.ip().is_loopback() {
         core.config.without.iter().for_each(|protection| log("unprotected", &[("reason", protection.given_up())]));
@@ -108,6 +126,10 @@ pub fn serve(
         core.is_draining() && busy.load(Ordering::SeqCst) == 0 && !core.has_unwritten()
     };
     http::run(&core, listener, tls, || ready(address), until)?;
+    // What still runs is begun again by others at once.
+    if let Err(error) = core.store.leave() {
+        log("database_failed", &[("reason", &error.to_string())]);
+    }
     log("stopped", &[]);
     Ok(())
 }
@@ -117,6 +139,11 @@ pub fn serve(
 /// # Errors
 /// One sentence: the data folder or the database cannot be written, or it is of a later version.
 pub fn open_store(config: &Config) -> Result<Store, String> {
+    if let Some(url) = &config.database {
+        let tls = tls::database(config.database_ca.as_deref())?;
+        let lease = Duration::from_secs(config.lease_seconds.into());
+        return Store::connect(url, tls, &config.node, lease).map_err(|e| e.to_string());
+    }
     let database = config.data.join("jobs.db");
     let cannot = |e: &dyn std::fmt::Display| format!("{}: cannot open: {e}", database.display());
     private_folder(&config.data).map_err(|e| cannot(&e))?;
@@ -126,13 +153,15 @@ pub fn open_store(config: &Config) -> Result<Store, String> {
 
 /// What a start does with what an end left: running jobs wait again, files that nobody needs go.
 fn recover(core: &Core) -> Result<(), Box<dyn std::error::Error>> {
-    let jobs = core.store.recover(core::now_ms())?;
-    let witnesses = core.witnesses.sweep(&core.store.needed_blobs()?)?;
+    let jobs = core.store.recover(core.now_ms())?;
+    // What another node is just writing is not needed yet.
+    let age = if core.store.is_shared() { ORPHAN } else { Duration::ZERO };
+    let witnesses = core.witnesses.sweep(&core.store.needed_blobs()?, age)?;
     let mut needed = std::collections::HashSet::new();
     for key in core.store.keys()?.into_iter().filter(|key| key.is_own) {
         needed.extend(Path::new(&key.path).file_name().and_then(|name| name.to_str()).map(String::from));
     }
-    let keys = core.keys.sweep(&needed)?;
+    let keys = core.keys.sweep(&needed, age)?;
     log("recovered", &[("jobs", &jobs.to_string()), ("files_removed", &(witnesses + keys).to_string())]);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 /// Writes an event. Values come from callers and files: what is no plain text is written as JSON writes it.
 pub(crate) fn log(event: &str, values: &[(&str, &str)]) {
-    let _ = writeln!(std::io::stderr(), "{}", line(crate::core::now_ms(), event, values));
+    let _ = writeln!(std::io::stderr(), "{}", line(crate::core::clock_ms(), event, values));
 }
 
 fn line(ms: i64, event: &str, values: &[(&str, &str)]) -> String {

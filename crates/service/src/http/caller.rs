@@ -44,6 +44,7 @@ fn needed(route: Route) -> Option<Role> {
         Route::Overview
         | Route::Metrics
         | Route::Workers
+        | Route::Nodes
         | Route::Keys
         | Route::Key
         | Route::Jobs

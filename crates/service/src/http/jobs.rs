@@ -4,7 +4,7 @@ use super::body::{storage, Reader};
 use super::caller::Caller;
 use super::{blocking, json, Refusal, Reply};
 use crate::blobs::random_name;
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::store::{Attempt, Cancelled, Job, KeyRow, NewJob, State, StoreError};
 use crate::worker::SlotStatus;
 use hyper::body::Incoming;
@@ -96,7 +96,7 @@ pub(super) async fn submit(core: Arc<Core>, of: Caller, request: Request<Incomin
         let (digest, bytes) = (part.hash().to_hex().to_string(), part.bytes());
         // First the witness, then the job: a job without its witness would be lost.
         part.keep(&id).map_err(|e| storage(&e))?;
-        let now = now_ms();
+        let now = core.now_ms();
         let job = NewJob {
             id: id.clone(),
             token: of.token,

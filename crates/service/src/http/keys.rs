@@ -100,7 +100,7 @@ pub(super) async fn remove(core: &Arc<Core>, name: String) -> Result<Reply, Refu
         let (key, is_last) = core.store.remove_key(&name)?;
         core.slots.iter().for_each(|slot| slot.evict(&key.hash));
         if key.is_own && is_last {
-            if let Err(error) = std::fs::remove_file(&key.path) {
+            if let Err(error) = core.keys.remove(&key.path) {
                 log("key_left", &[("key", &name), ("reason", &error.to_string())]);
             }
         }

@@ -254,6 +254,7 @@ async fn dispatch(
             blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
         }
         Route::Workers => blocking(&core, move |core| state::workers(core, &caller)).await,
+        Route::Nodes => blocking(&core, state::nodes).await,
         Route::Submit => jobs::submit(core, caller, request).await,
         Route::Jobs => jobs::list(&core, caller, &request).await,
         Route::Job => jobs::status(&core, caller, part, &request).await,

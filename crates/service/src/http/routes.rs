@@ -13,6 +13,7 @@ pub(crate) enum Route {
     Openapi,
     Metrics,
     Workers,
+    Nodes,
     Submit,
     Jobs,
     Job,
@@ -27,7 +28,7 @@ pub(crate) enum Route {
 }
 
 /// Method, address and route. `{}` stands for one part of an address.
-const ROUTES: [(Method, &str, Route); 19] = [
+const ROUTES: [(Method, &str, Route); 20] = [
     (Method::GET, "/", Route::Page),
     (Method::GET, "/v1/overview", Route::Overview),
     (Method::GET, "/health", Route::Health),
@@ -36,6 +37,7 @@ const ROUTES: [(Method, &str, Route); 19] = [
     (Method::GET, "/openapi.json", Route::Openapi),
     (Method::GET, "/metrics", Route::Metrics),
     (Method::GET, "/v1/workers", Route::Workers),
+    (Method::GET, "/v1/nodes", Route::Nodes),
     (Method::POST, "/v1/jobs", Route::Submit),
     (Method::GET, "/v1/jobs", Route::Jobs),
     (Method::GET, "/v1/jobs/{id}", Route::Job),

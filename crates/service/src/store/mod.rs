@@ -1,44 +1,53 @@
-//! What is known of jobs, attempts, results and keys: one SQLite file, and the only place that speaks SQL.
+//! What is known of jobs, attempts, results, keys and nodes, and the only place that speaks SQL: one file of SQLite for one service, or a
+//! database of PostgreSQL for many. Each statement stands once, in words that both understand; `sqlite` and `postgres` say what differs.
 //!
 //! Every method is written whole or not at all, and is on the disk when it returns, but for a claim, which costs nothing if it is lost.
-//! What comes at once shares a transaction and a sync of the disk. The time is the caller's, in milliseconds since 1970.
+//! What comes at once shares a transaction and a sync of the disk. The time is the caller's, in milliseconds since 1970: [`Store::now`].
 
+mod db;
 mod jobs;
 mod keys;
+mod nodes;
+mod postgres;
 mod read;
 mod recent;
+mod sqlite;
 mod tokens;
 mod writer;
 
-pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, NewJob, Submitted};
+pub use jobs::{Cancelled, Claim, Ending, Failed, Finished, Lease, Near, NewJob, Submitted};
 pub use keys::KeyRow;
+pub use nodes::Node;
 pub use read::{Attempt, Counts, Job, JobResult, State, Times};
 pub use recent::{RecentAttempt, RecentEnd};
 pub use tokens::{NewToken, Role, Token};
 pub use writer::Pending;
 
-use rusqlite::{Connection, TransactionBehavior};
+use db::Db;
+use postgres::{Address, Postgres};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use writer::Writer;
-
-/// How long one connection to the file waits for another.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// The schema's versions, oldest first. They only ever become more: a file of an older version is taken forwards, one step a
 /// transaction.
-const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema2.sql"), include_str!("schema3.sql")];
-
-/// What marks the file as ours, in its header: "TNDM".
-const APPLICATION: i64 = 0x544e_444d;
+const MIGRATIONS: [&str; 4] =
+    [include_str!("schema.sql"), include_str!("schema2.sql"), include_str!("schema3.sql"), include_str!("schema4.sql")];
 
 /// What the store refuses, or why it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite failed: the disk, or the file.
+    /// The database failed: the disk, or the file.
     #[error("the database failed: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(String),
+    /// Its disk has no room.
+    #[error("the database failed: {0}")]
+    Full(String),
+    /// It cannot be reached, or did not answer. What was to be written may have been.
+    #[error("the database is not there: {0}")]
+    Lost(String),
     /// The file is no database of this program, or of a later version.
     #[error("{0}")]
     Foreign(String),
@@ -76,9 +85,16 @@ pub enum StoreError {
 impl StoreError {
     /// Whether the disk has no room.
     pub fn is_full(&self) -> bool {
-        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
-        let StoreError::Database(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
-        matches!(error.code, DiskFull | SystemIoFailure)
+        matches!(self, StoreError::Full(_))
+    }
+
+    /// A failure that befalls several.
+    fn of_all(&self) -> StoreError {
+        match self {
+            StoreError::Full(why) => StoreError::Full(why.clone()),
+            StoreError::Lost(why) => StoreError::Lost(why.clone()),
+            other => StoreError::Database(other.to_string()),
+        }
     }
 }
 
@@ -88,8 +104,34 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 /// The database.
 pub struct Store {
     /// Reads what is written, also while more is.
-    reader: Mutex<Connection>,
+    reader: Mutex<Box<dyn Db + Send>>,
     writer: Writer,
+    /// This start of this program: what it claims is its own.
+    run: String,
+    /// How long a claim holds unless it is prolonged; `None`: as long as the program lives.
+    lease_ms: Option<i64>,
+    shared: Option<Shared>,
+}
+
+/// What there is of a database that nodes share.
+struct Shared {
+    /// What this node is called.
+    node: String,
+    address: Address,
+    /// Prolongs leases, whatever the other connections wait for.
+    beats: Mutex<Postgres>,
+    /// The leases that are to be prolonged.
+    held: Mutex<HashSet<Lease>>,
+    /// A time by the database's clock, and when it was that.
+    clock: Mutex<(i64, Instant)>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn no_thread(e: std::io::Error) -> StoreError {
+    StoreError::Foreign(format!("no thread can be started: {e}"))
 }
 
 impl Store {
@@ -99,54 +141,72 @@ impl Store {
     /// # Errors
     /// It cannot be opened, is no database of ours, or is of a later version.
     pub fn open(path: &Path, syncs: bool) -> Result<Store> {
-        let mut db = Connection::open(path)?;
-        db.busy_timeout(BUSY)?;
-        db.pragma_update(None, "journal_mode", "wal")?;
-        db.pragma_update(None, "foreign_keys", true)?;
-        migrate(&mut db, &MIGRATIONS, path)?;
-        let reader = Connection::open(path)?;
-        reader.busy_timeout(BUSY)?;
-        reader.pragma_update(None, "query_only", true)?;
-        let writer =
-            Writer::start(db, syncs).map_err(|e| StoreError::Foreign(format!("no thread can be started: {e}")))?;
-        Ok(Store { reader: Mutex::new(reader), writer })
+        let [reader, db] = sqlite::open(path, syncs)?;
+        let writer = Writer::start(Box::new(db)).map_err(no_thread)?;
+        let run = tokens::random_hex::<8>()?;
+        Ok(Store { reader: Mutex::new(Box::new(reader)), writer, run, lease_ms: None, shared: None })
     }
 
-    fn db(&self) -> MutexGuard<'_, Connection> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Uses the database of a URL as the node of this name, and takes its schema to the version of this program. A claim holds for
+    /// `lease` unless it is prolonged ([`Store::beat`]).
+    ///
+    /// # Errors
+    /// The URL is none, the database cannot be reached, is of a later version, or the operating system gives no random numbers.
+    pub fn connect(url: &str, tls: rustls::ClientConfig, node: &str, lease: Duration) -> Result<Store> {
+        let address = Address::new(url, tls)?;
+        let db = address.connect()?;
+        db.migrate_all()?;
+        let (reader, beats) = (address.connect()?, address.connect()?);
+        let clock = Mutex::new((time_of(&beats)?, Instant::now()));
+        let writer = Writer::start(Box::new(db)).map_err(no_thread)?;
+        let (node, beats, held) = (node.into(), Mutex::new(beats), Mutex::default());
+        let shared = Some(Shared { node, address, beats, held, clock });
+        let lease_ms = Some(i64::try_from(lease.as_millis()).unwrap_or(i64::MAX));
+        let run = tokens::random_hex::<8>()?;
+        Ok(Store { reader: Mutex::new(Box::new(reader)), writer, run, lease_ms, shared })
+    }
+
+    /// Whether several nodes may use the database.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Milliseconds since 1970: by the database's clock where nodes share it, carried on by a clock that nobody sets; else by the
+    /// machine's.
+    pub fn now(&self) -> i64 {
+        let Some(shared) = &self.shared else {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            return i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        };
+        let (time, at) = *lock(&shared.clock);
+        time.saturating_add(i64::try_from(at.elapsed().as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// How a worker of this node is called among those of all.
+    fn worker(&self, name: &str) -> String {
+        self.shared.as_ref().map_or(name.into(), |shared| format!("{}/{name}", shared.node))
+    }
+
+    fn db(&self) -> MutexGuard<'_, Box<dyn Db + Send>> {
+        lock(&self.reader)
     }
 
     /// Writes, whole, or not at all where `body` fails.
-    fn write<T: Send + 'static>(&self, body: impl FnOnce(&Connection) -> Result<T> + Send + 'static) -> Result<T> {
+    fn write<T: Send + 'static>(&self, body: impl FnOnce(&dyn Db) -> Result<T> + Send + 'static) -> Result<T> {
         self.writer.write(true, body).wait()
     }
 }
 
-fn migrate(db: &mut Connection, migrations: &[&str], path: &Path) -> Result<()> {
-    let foreign = |why: String| Err(StoreError::Foreign(format!("{}: {why}", path.display())));
-    let number = |db: &Connection, name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let is_empty = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0;
-    if !is_empty && number(db, "application_id")? != APPLICATION {
-        return foreign("a database of another program; name another data folder".into());
-    }
-    let version = usize::try_from(number(db, "user_version")?).unwrap_or(usize::MAX);
-    if version > migrations.len() {
-        let known = migrations.len();
-        return foreign(format!("its schema has version {version}, this program knows {known}; run a later tandem"));
-    }
-    for (step, sql) in migrations.iter().enumerate().skip(version) {
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute_batch(sql)?;
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", (step + 1) as i64)?;
-        transaction.commit()?;
-    }
-    Ok(())
+/// The database's clock.
+fn time_of(db: &Postgres) -> Result<i64> {
+    db.row(&format!("SELECT {}", postgres::NOW), &[])?.map_or(Ok(0), |row| row.at(0))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::sqlite::migrate;
     use super::*;
+    use rusqlite::Connection;
 
     #[test]
     fn the_schema_goes_forwards_only() {
@@ -157,14 +217,14 @@ mod tests {
         drop(Store::open(&path, true).unwrap());
         let mut db = Connection::open(&path).unwrap();
         db.execute("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)", []).unwrap();
-        let later = [MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "ALTER TABLE keys ADD COLUMN note TEXT"];
+        let later = [&MIGRATIONS[..], &["ALTER TABLE keys ADD COLUMN note TEXT"]].concat();
         migrate(&mut db, &later, &path).unwrap();
         let kept: (String, Option<String>) =
             db.query_row("SELECT name, note FROM keys", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         assert_eq!(kept, ("k".into(), None));
         drop(db);
         let refused = Store::open(&path, true).err().unwrap().to_string();
-        assert!(refused.contains("version 4, this program knows 3; run a later tandem"), "{refused}");
+        assert!(refused.contains("version 5, this program knows 4; run a later tandem"), "{refused}");
     }
 
     /// What a service of any earlier version left goes on under this one, from the first version on.
@@ -202,15 +262,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let mut db = Connection::open(&path).unwrap();
-        let broken =
-            [MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], "CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"];
+        let broken = [&MIGRATIONS[..], &["CREATE TABLE more (x TEXT); CREATE TABLE keys (x TEXT)"]].concat();
         assert!(migrate(&mut db, &broken, &path).is_err());
         drop(db);
         let store = Store::open(&path, true).unwrap();
-        let more: i64 = store
-            .db()
-            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'more'", [], |row| row.get(0))
-            .unwrap();
+        let more = store.db().number("SELECT count(*) FROM sqlite_schema WHERE name = 'more'", &[]).unwrap();
         assert_eq!(more, 0);
     }
 
