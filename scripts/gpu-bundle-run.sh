@@ -3,7 +3,7 @@
 # suite at larger sizes, every fixture's proof and proofs that are killed; the tier sanitizer is compute-sanitizer on the small ones; the
 # tier pes is what is written for several GPUs, on the first GPU alone. A table comes last; what the programs say goes to $OUT (default:
 # out). The exit status is 0 if all passed.
-#   PES                 2 4 8: how many PEs, or lanes, the one GPU stands for in the tier pes
+#   PES                 2 4: how many PEs, or lanes, the one GPU stands for in the tier pes
 #   SANITIZE_TOOLS      memcheck racecheck
 #   SANITIZE_SECONDS    300, for each part
 #   SANITIZE_BESIDE     parts at once: half as many as there are cores
@@ -99,11 +99,12 @@ tests() {
 # PEs of one GPU run beside each other, each with its share of the multiprocessors: what waits for another PE is tested as on several GPUs.
 pes() {
     local number program name start status
-    for number in ${PES:-2 4 8}; do
+    for number in ${PES:-2 4}; do
         for program in "$here"/tests/*; do
             name=$(basename "$program")
             start=$(date +%s)
-            TANDEM_TEST_PES=$number CUDA_DEVICE_MAX_CONNECTIONS=32 "$program" >"$out/$name-$number.log" 2>&1
+            # One after the other: together the kernels of all PEs fill the GPU.
+            TANDEM_TEST_PES=$number CUDA_DEVICE_MAX_CONNECTIONS=32 "$program" --test-threads 1 >"$out/$name-$number.log" 2>&1
             status=$?
             judge "test $name, $number PEs on a GPU" "$out/$name-$number.log" $(($(date +%s) - start)) $status
         done

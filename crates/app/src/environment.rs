@@ -4,7 +4,7 @@ use tandem_console::report;
 use tandem_service::SETTINGS;
 
 /// Variables that a user sets: the name, the option that does the same, and what it is for.
-pub(crate) const VARIABLES: [(&str, &str, &str); 14] = [
+pub(crate) const VARIABLES: [(&str, &str, &str); 15] = [
     ("TANDEM_DEVICE", "--device", "where to compute: auto, cpu, cuda, cuda:0,1 or sim:N"),
     ("TANDEM_SCHEDULE", "--schedule", "how several GPUs share the work: auto, roles, split or each"),
     ("TANDEM_THREADS", "--threads", "threads of the CPU; all processors unless set"),

@@ -17,7 +17,10 @@ pub(crate) const UNNAMED: &str = "the key";
 /// What a key is read from.
 pub(crate) enum Source<C: Curve> {
     /// Its file, by what was loaded of it. The bytes are not kept.
-    File { path: PathBuf, blocks: Known },
+    File {
+        path: PathBuf,
+        blocks: Known,
+    },
     /// The bytes of a file.
     Bytes(Arc<[u8]>),
     Memory(Arc<OwnedKey<C>>),

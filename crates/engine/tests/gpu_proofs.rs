@@ -239,11 +239,11 @@ fn gpus_make_the_fflonk_proofs_of_the_cpu() {
         let view = plonk::fflonk::view(&key, &verifying);
         let (witness, blinding, request) = (circuit.witness(), plonk::blinding(), Request::silent());
         let verifier = PreparedKey::new(&verifying).unwrap();
-        let own = ProvingKey::load(&cpu, &view, 1).unwrap();
+        let own = ProvingKey::load(&cpu, &view, Layout::Auto, 1).unwrap();
         let expected = prove_verified(&cpu, &own, &verifier, &witness, &blinding, &request).unwrap();
         for cuda in &teams() {
             let what = format!("{constraints} constraints on {} GPUs", cuda.lanes());
-            let own = ProvingKey::load(cuda, &view, 1).unwrap();
+            let own = ProvingKey::load(cuda, &view, Layout::Auto, 1).unwrap();
             let made = prove_verified(cuda, &own, &verifier, &witness, &blinding, &request).unwrap();
             assert_eq!(made.verdict, Ok(()), "{what}");
             assert!(made.proof.to_bytes() == expected.proof.to_bytes(), "{what}");

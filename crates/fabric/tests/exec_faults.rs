@@ -284,6 +284,12 @@ impl Full {
 #[test]
 fn a_kernel_that_does_not_answer() {
     each_cuda(|make| {
+        // PEs of one GPU have no resident kernels where it does not hold all of them.
+        let team = make(options(TIMEOUT));
+        if team.name(0) == team.name(1) {
+            return;
+        }
+        drop(team);
         let usual = Tuning { linger_ns: 50_000, ..Tuning::default() };
         let split = Tuning { resident: NEVER, resident_split: 1 << 20, ..usual };
         for (tuning, len, is_copy) in [(usual, 1000, false), (split, 1 << 20, true)] {

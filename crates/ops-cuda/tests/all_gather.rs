@@ -81,7 +81,7 @@ fn uploads_follow_each_other() {
 fn joined_gpus_exchange_pieces() {
     let Some(gpus) = gpus() else { return };
     let topology = tandem_fabric::probe::topology(&gpus[..2]).unwrap();
-    let is_joined = topology.links().iter().any(|link| link.kind == tandem_fabric::topology::LinkKind::NvLink);
+    let is_joined = topology.links().iter().any(|link| link.kind.is_direct());
     let cuda = Cuda::open(&gpus[..2]).unwrap();
     let exchanged = |source: HostBuf<Mont>| {
         let source = Arc::new(source);
@@ -106,7 +106,7 @@ fn joined_gpus_exchange_pieces() {
 fn expected_uploads_find_the_fabric_open() {
     let Some(gpus) = gpus() else { return };
     let topology = tandem_fabric::probe::topology(&gpus[..2]).unwrap();
-    let is_joined = topology.links().iter().any(|link| link.kind == tandem_fabric::topology::LinkKind::NvLink);
+    let is_joined = topology.links().iter().any(|link| link.kind.is_direct());
     // Nobody has to wait for it.
     drop(expecting(&gpus));
     let cuda = expecting(&gpus);

@@ -13,7 +13,7 @@ use tandem_ops::{
     Mont, Msm, MsmRequest, MsmSet, Ntt, NttOp, NttSpread, Order, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay,
     ScalarRecoding, Scalars, Timeline, VecOps,
 };
-use tandem_ops_cuda::Cuda;
+use tandem_ops_cuda::{Cuda, Device};
 
 type G1 = <Bn254 as Curve>::G1;
 
@@ -42,7 +42,13 @@ fn a_team_needs_gpus() {
     assert!(matches!(error, Error::Invalid { .. }), "{error}");
     assert_eq!(error.to_string().contains("built without CUDA"), tandem_ops_cuda::built_with().is_none(), "{error}");
     if let Some(&device) = tandem_cuda::testing::gpus().first() {
-        assert!(Cuda::open(&[device, device]).is_err());
+        // Two lanes of one GPU have half of its memory each.
+        let free = |lanes: &[Device]| tandem_ops::Backend::info(&Cuda::open(lanes).unwrap()).free_bytes;
+        let (one, two) = (free(&[device]), free(&[device, device]));
+        assert!(
+            two.len() == 2 && two.iter().all(|&bytes| bytes > one[0] / 4 && bytes < one[0] / 4 * 3),
+            "{one:?} {two:?}"
+        );
     }
 }
 
