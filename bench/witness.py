@@ -83,14 +83,14 @@ def main():
                 with open(file(name), "w", encoding="utf-8") as out:
                     json.dump(inputs(circuit), out)
             ours = [options.tandem, "witness", wasm, file("input.json"), file("ours.wtns"), "--recordings"]
-            other = [options.tandem, "witness", wasm, file("other.json"), file("recorded.wtns"), "--recordings", "all"]
+            recorded = [options.tandem, "witness", wasm, file("other.json"), file("recorded.wtns"), "--recordings", "all"]
             replayed = 0
             theirs = ["node", os.path.join(ROOT, "bench/peers/v8/witness.mjs"), PACKAGES, wasm, file("input.json"), file("theirs.wtns")]
             times = {name: [] for name in columns}
             for turn in range(options.runs + 1):
                 first = run(ours + ["off"])
                 cache = file(f"{circuit}.{turn}")
-                record = run(other, TANDEM_CACHE_DIR=cache)
+                record = run(recorded, TANDEM_CACHE_DIR=cache)
                 later = run(ours[:1] + ["-v"] + ours[1:] + ["all"], TANDEM_CACHE_DIR=cache)
                 replayed += "replayed the recording" in later[0]
                 alone, their_wall, their_cpu = run(theirs)

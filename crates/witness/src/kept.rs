@@ -2,14 +2,14 @@
 
 use crate::calculator::{self, Recorded};
 use crate::native::prime;
-use crate::recording::{replay, write, About, Recording, VERSION};
+use crate::recording::{replay, write, About, Recording, Step, VERSION};
 use crate::{graph, Caller, Limits, Result, Witness};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use zeroize::Zeroizing;
 
-/// Where recordings are kept. They hold what a run's course says of its inputs, such as the place in an array that was used: keep them
-/// where the inputs may be.
+/// Where recordings are kept. With [`Record::All`] they hold which way a run took where it branched on its inputs: keep them where the
+/// inputs may be.
 pub trait Recordings: Sync {
     /// What was kept for the program of this hash.
     fn find(&self, program: &[u8; 32]) -> Option<Vec<u8>>;
@@ -37,14 +37,15 @@ pub enum Used {
 /// Which runs are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// Those of 2^25 steps at most, some 50 ms. They are done twice, once as ever and once recorded.
+    /// Those of few steps, which are done twice, once as ever and once recorded. What is kept is the same for all inputs: a run that
+    /// branches on them is not recorded.
     Short,
-    /// All.
+    /// All, also those that branch on their inputs.
     All,
 }
 
 /// Steps of a short run.
-const SHORT_STEPS: u64 = 1 << 25;
+const SHORT_STEPS: u64 = 1 << 24;
 
 /// [`crate::calculate`], by the recording of an earlier run where there is one that fits these inputs. Else the module is run, and the run
 /// is recorded. The witness is the same, and so is each error. Steps are counted by what is done: a replay takes fewer.
@@ -67,8 +68,8 @@ pub fn calculate_kept(
     let keeper =
         Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
     let kept = recordings.find(keeper.hash.as_bytes());
-    // It cannot be recorded.
-    if kept.as_ref().is_some_and(Vec::is_empty) {
+    // It cannot be recorded, or not so.
+    if kept.as_ref().is_some_and(|kept| kept.is_empty() || kept == BRANCHES && which == Record::Short) {
         return calculator::calculate(program, json, limits, caller);
     }
     if let Some(recording) = kept.as_ref().and_then(|kept| Recording::read(kept, &keeper.hash)) {
@@ -85,7 +86,7 @@ pub fn calculate_kept(
     }
     drop(kept);
     match which {
-        Record::All => keeper.record(json, limits, caller),
+        Record::All => keeper.record(json, limits, caller, which),
         Record::Short => keeper.run(json, limits, caller),
     }
 }
@@ -110,14 +111,16 @@ impl Keeper<'_> {
         if steps <= SHORT_STEPS && !quiet.has_logged.load(Ordering::Relaxed) {
             // The witness is there; what goes wrong here ends no more than the recording.
             let stop = || caller.stop();
-            _ = self.record(again, left, &stop);
+            _ = self.record(again, left, &stop, Record::Short);
         }
         Ok(witness)
     }
 
-    fn record(&self, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
+    fn record(&self, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller, which: Record) -> Result<Witness> {
         let again = Zeroizing::new(json.to_vec());
         calculator::record(self.program, json, limits, caller, |recorded| {
+            let told = |recorded: &Recorded| which == Record::All || !recorded.line.steps.iter().any(Step::is_guard);
+            let recorded = recorded.and_then(|recorded| if told(&recorded) { Ok(recorded) } else { Err(BRANCHED) });
             match recorded.and_then(|recorded| self.proved(recorded, &again, limits, caller)) {
                 Ok(bytes) => {
                     self.recordings.keep(self.hash.as_bytes(), &bytes);
@@ -126,7 +129,8 @@ impl Keeper<'_> {
                 Err(why) => {
                     // Not for want of memory or time, of which there may be more the next time.
                     if !matches!(why, TOO_LITTLE | ENDED) {
-                        self.recordings.keep(self.hash.as_bytes(), &[]);
+                        let why = if why == BRANCHED { BRANCHES } else { &[] };
+                        self.recordings.keep(self.hash.as_bytes(), why);
                     }
                     self.recordings.used(Used::Refused(why));
                 }
@@ -158,6 +162,10 @@ impl Keeper<'_> {
 /// Why this recording was not made, though another time it may be.
 pub(crate) const TOO_LITTLE: &str = "there is too little memory for it";
 const ENDED: &str = "it was stopped";
+/// Why it is made with [`Record::All`] alone: each guard would say one bit of the inputs.
+const BRANCHED: &str = "it branches on its inputs, and a recording would say how";
+/// What is kept of such a program.
+const BRANCHES: &[u8] = b"branches";
 
 /// The number of a witness's field in recordings.
 fn number(witness: &Witness) -> Option<u8> {

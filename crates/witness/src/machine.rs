@@ -8,15 +8,17 @@
 //! An import never calls back into the module. It ends the slice with a [`Request`], which is served from outside, and the
 //! call goes on after it.
 
+mod errors;
+mod observed;
+
 use crate::budget::Budget;
 use crate::native::{observe, recognise, Field, Function, Import, Native, IMPORT_MODULE};
 use crate::recording::{Recorder, Refused};
-use crate::{list, one_line, Caller, Error, Limit, Limits, Result};
+use crate::{one_line, Caller, Error, Limit, Limits, Result};
+use errors::{explain_exception, refused_memory};
+pub(crate) use errors::{failed, not_circom, too_large, ASSERTION};
 use observed::{link_hook, observed};
 use std::time::Instant;
-
-mod observed;
-
 use wasmi::errors::{ErrorKind, InstantiationError, LinkerError};
 use wasmi::{
     AsContextMut, Config, CustomFuelCosts, Engine, ExternType, FuncType, Instance, Linker, Memory, Module,
@@ -84,7 +86,7 @@ pub(crate) enum Mode {
     Own,
     /// By the host, where they are circom's.
     Native,
-    /// The same, and the run is recorded if it can be.
+    /// By the host, and the run is recorded if it can be.
     Recorded,
 }
 
@@ -597,45 +599,6 @@ fn decimal(limbs: &mut [u32]) -> String {
     }
     let first = parts.pop().unwrap_or_default().to_string();
     parts.iter().rev().fold(first, |text, part| format!("{text}{part:09}"))
-}
-
-/// The circuit's own report that something is wrong.
-fn explain_exception(code: i32, trace: &[String], limits: Limits) -> Error {
-    let why = match code {
-        1 => "the circuit has no such input".into(),
-        2 => "more values are given than the circuit has inputs".into(),
-        3 => "it is set twice".into(),
-        4 if trace.is_empty() => format!("{ASSERTION}: an assertion failed"),
-        4 => format!("{ASSERTION}: an assertion failed: {}", list(trace.iter().cloned())),
-        5 => return too_large(limits, "the circuit's program"),
-        6 => "more values are given than the signal has".into(),
-        7 => return failed("it reached outside of an array"),
-        code => return failed(&format!("it stopped with the unknown code {code}")),
-    };
-    Error::inputs(why)
-}
-
-/// How the message of a failed assertion begins.
-pub(crate) const ASSERTION: &str = "the inputs do not satisfy the circuit";
-
-pub(crate) fn not_circom(why: &str) -> Error {
-    Error::circuit(format!("not a circuit that circom 2 compiled to WebAssembly: {why}"))
-}
-
-pub(crate) fn failed(why: &str) -> Error {
-    Error::circuit(format!("the circuit's program failed: {why}"))
-}
-
-fn refused_memory(host: &Host, limits: Limits) -> Error {
-    if host.budget.is_system_short {
-        return Error::System("the system has no memory left for the circuit's program".into());
-    }
-    too_large(limits, "the circuit's program")
-}
-
-pub(crate) fn too_large(limits: Limits, what: &str) -> Error {
-    let most = limits.memory_bytes >> 20;
-    Error::limit(Limit::Memory, format!("{what} needs more than what is left of {most} MiB of memory for all together"))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Memory {
     }
 }
 
-/// The same witness by the recording, where there is one, as by the module; or the same error.
+/// The recording, where there is one, gives the module's witness, or its error.
 fn compare(memory: &Memory, wasm: &[u8], json: &str) {
     match (memory.run(wasm, json), own(wasm, json)) {
         (Ok(found), Ok(expected)) => {
@@ -158,4 +158,23 @@ fn short_runs_are_recorded() {
     assert_eq!(memory.count(Used::Recorded), 1);
     run(LIMITS);
     assert_eq!(memory.count(Used::Replayed), 1);
+}
+
+/// Of a program that branches on its inputs nothing is kept of short runs but that it does: a branch says something of the inputs.
+#[test]
+fn branches_are_kept_only_where_all_runs_are() {
+    let memory = Memory::default();
+    let mut random = Random(9);
+    let mut run = |which| {
+        let (a, b, c) = (random.number(), random.number(), random.number());
+        let json = format!(r#"{{"a": {a}, "b": [{b}, {c}]}}"#);
+        let found = calculate_kept(OPERATIONS, json.clone().into_bytes().into(), LIMITS, &|| false, &memory, which);
+        assert!(found.ok().map(|w| w.values().to_vec()) == own(OPERATIONS, &json).ok().map(|w| w.values().to_vec()));
+    };
+    (0..8).for_each(|_| run(Record::Short));
+    assert_eq!(memory.kept.lock().unwrap().as_deref(), Some(&b"branches"[..]));
+    assert_eq!((memory.count(Used::Recorded), memory.count(Used::Replayed)), (0, 0));
+    (0..8).for_each(|_| run(Record::All));
+    assert_eq!(memory.count(Used::Recorded), 1);
+    assert!(memory.count(Used::Replayed) + memory.count(Used::Left) > 0);
 }

@@ -41,6 +41,13 @@ pub(crate) enum Step {
     IsFalse(Value),
 }
 
+impl Step {
+    /// Whether it holds a replay to the way that the recorded run took.
+    pub(crate) fn is_guard(&self) -> bool {
+        matches!(self, Step::IsTrue(_) | Step::IsFalse(_))
+    }
+}
+
 /// What a recorder has found.
 #[derive(Default)]
 pub(crate) struct Line {

@@ -12,7 +12,7 @@ pub(super) const LIMBS: usize = 2;
 /// What a word holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// The same in every run whose guards hold.
+    /// What every run has whose guards hold.
     Clean,
     /// This word of an element that has this value, in whatever form.
     Element(Value, u8),
