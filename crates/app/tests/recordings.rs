@@ -46,6 +46,7 @@ impl Place {
 
 const FIRST: &str = r#"{"a": 3, "b": [7, 9]}"#;
 const OTHER: &str = r#"{"a": 5, "b": ["123456789012345678901234567890", 6]}"#;
+const ALL: &[&str] = &["--recordings", "all"];
 /// a is not less than b[1].
 const ELSEWHERE: &str = r#"{"a": 50, "b": [7, 9]}"#;
 
@@ -55,19 +56,23 @@ fn later_runs_replay_the_first() {
     let (_, expected) = place.witness(OTHER, &["--recordings", "off"]);
     let (_, elsewhere) = place.witness(ELSEWHERE, &["--recordings", "off"]);
     assert!(place.files().is_empty());
-    assert!(place.witness(FIRST, &[]).0.contains("circuit.wasm: recorded this run"));
+    // The circuit branches on its inputs: only who asks for it keeps how.
+    let (told, _) = place.witness(FIRST, &[]);
+    assert!(told.contains("circuit.wasm: not recorded: it branches on its inputs"), "{told}");
+    assert_eq!(fs::read(&place.files()[0]).unwrap().len(), "branches".len());
+    assert!(place.witness(FIRST, ALL).0.contains("circuit.wasm: recorded this run"));
     assert_eq!(place.files().len(), 1);
-    let (told, found) = place.witness(OTHER, &[]);
+    let (told, found) = place.witness(OTHER, ALL);
     assert!(told.contains("replayed the recording of an earlier run"), "{told}");
     assert!(found == expected);
-    let (told, found) = place.witness(ELSEWHERE, &[]);
+    let (told, found) = place.witness(ELSEWHERE, ALL);
     assert!(told.contains("these inputs take another way than the recorded run"), "{told}");
     assert!(found == elsewhere);
     assert!(!place.witness(OTHER, &["--recordings", "off"]).0.contains("record"));
     // A damaged one is replaced.
     let whole = fs::read(&place.files()[0]).unwrap();
     fs::write(&place.files()[0], &whole[..whole.len() / 2]).unwrap();
-    let (told, found) = place.witness(OTHER, &["--recordings", "all"]);
+    let (told, found) = place.witness(OTHER, ALL);
     assert!(told.contains("recorded this run") && found == expected, "{told}");
 
     let listed = place.cache("list");
