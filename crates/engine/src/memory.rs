@@ -113,7 +113,9 @@ mod tests {
                 [(one.gpus, double.gpus), (one.beside_gpus, double.beside_gpus), (one.cpu, double.cpu)]
             {
                 let ratio = large as f64 / small as f64;
-                assert!((1.99..2.01).contains(&ratio), "{protocol} {ratio}");
+                // Powers of tau are checked some at a time, however many there are.
+                let least = if protocol == Protocol::Groth16 { 1.99 } else { 1.8 };
+                assert!((least..2.01).contains(&ratio), "{protocol} {ratio}");
             }
             assert!(one.cpu >= one.beside_gpus, "{protocol}");
             // Many public signals: PLONK's files grow by 160 bytes a row and signal, none of which is needed.
