@@ -176,7 +176,7 @@ impl FflonkOutline {
     /// There is not so much memory; `input` cannot be read.
     pub fn load(&mut self, input: &impl Input) -> Result<()> {
         self.heads.keep(input, |id, len| match id {
-            1..=6 | 17 => vec![0..len],
+            1..=6 | 17 => std::iter::once(0..len).collect(),
             _ => Vec::new(),
         })
     }

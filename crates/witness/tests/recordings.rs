@@ -58,7 +58,7 @@ impl Random {
             _ => self.next() % 76,
         };
         let digits: String = (0..=digits).map(|_| char::from(b'0' + (self.next() % 10) as u8)).collect();
-        format!("\"{}{digits}\"", if self.next() % 3 == 0 { "-" } else { "" })
+        format!("\"{}{digits}\"", if self.next().is_multiple_of(3) { "-" } else { "" })
     }
 }
 

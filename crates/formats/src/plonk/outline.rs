@@ -38,7 +38,7 @@ impl<C: Curve> PlonkOutline<C> {
     pub fn load(&mut self, input: &impl Input) -> Result<()> {
         let one = self.header.domain_size as usize * size_of::<Mont>();
         self.heads.keep(input, |id, len| match id {
-            1..=6 => vec![0..len],
+            1..=6 => std::iter::once(0..len).collect(),
             7..=12 => (0..len).step_by((1 + VALUES) * one).map(|start| start..start + one).collect(),
             _ => Vec::new(),
         })

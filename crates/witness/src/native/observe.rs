@@ -200,7 +200,7 @@ impl Known<'_> {
         use Operator::{Else, End, I32Const, If, LocalGet, LocalSet};
         const LENGTH: usize = 28;
         let part: Vec<&Operator> = all.get(i..i + LENGTH)?.iter().map(|(operator, _)| operator).collect();
-        let LocalGet { local_index: to } = *part[4 - 4] else { return None };
+        let LocalGet { local_index: to } = *part[0] else { return None };
         let is_to = |operator: &Operator| matches!(operator, LocalGet { local_index } if *local_index == to);
         let is_shared = |operator: &Operator| matches!(operator, I32Const { value } if *value == self.shared);
         let is_call = |operator: &Operator, function| matches!(operator, Operator::Call { function_index } if self.is(*function_index, function));

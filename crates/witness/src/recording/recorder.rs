@@ -106,7 +106,7 @@ impl Recorder {
 
     /// The host has put the limbs of an input there.
     pub(crate) fn input(&mut self, at: usize, number: u32) -> Result<()> {
-        if at % WORD != 0 {
+        if !at.is_multiple_of(WORD) {
             return Err(Refused("its shared element is at no word"));
         }
         self.wrote_at(at, 8 * WORD)?;
@@ -118,7 +118,7 @@ impl Recorder {
     pub(crate) fn wire(&mut self, at: usize, memory: &[u8]) -> Result<()> {
         let value = match self.shadow.limbs(at / WORD) {
             Some(value) => value,
-            None if at % WORD == 0 && self.shadow.are_clean(at, 8 * WORD) => {
+            None if at.is_multiple_of(WORD) && self.shadow.are_clean(at, 8 * WORD) => {
                 let limbs = limbs(memory, at)?;
                 self.constant(limbs)?
             }
@@ -131,7 +131,7 @@ impl Recorder {
     /// What is known of an element.
     fn operand(&self, memory: &[u8], at: u32) -> Result<Operand> {
         let at = at as usize;
-        if at % WORD != 0 {
+        if !at.is_multiple_of(WORD) {
             return match self.shadow.are_clean(at, ELEMENT_BYTES) {
                 true => self.plain(memory, at).map(Operand::Plain),
                 false => Err(Refused("an element is at no word")),
@@ -310,7 +310,7 @@ impl Recorder {
     /// Elements that a function has used: their form may depend on the inputs from now on.
     fn retag(&mut self, elements: [(u32, Value); 2]) -> Result<()> {
         for (at, value) in elements {
-            if at as usize % WORD != 0 {
+            if !(at as usize).is_multiple_of(WORD) {
                 return Err(Refused("an element is at no word"));
             }
             // The number of bits of the prime is one, and stays as it is.
