@@ -63,9 +63,9 @@ fn transforms<P: MontConfig<4>>(field: &dyn Field) {
         // Of twice the order, for the odd powers.
         let root = |order: usize| Of::<P>::TWO_ADIC_ROOT_OF_UNITY.pow([1 << (Of::<P>::TWO_ADICITY - order.ilog2())]);
         let mut table = vec![Of::<P>::ONE; 16.max(2 * n)];
-        for place in 1..table.len() {
+        for (place, power) in table.iter_mut().enumerate().skip(1) {
             let h = 1 << place.ilog2();
-            table[place] = root(2 * h).pow([(place - h) as u64]);
+            *power = root(2 * h).pow([(place - h) as u64]);
         }
         let roots = field.widen(processor, &words(&table));
         let a = numbers::<P>(n, n as u64);

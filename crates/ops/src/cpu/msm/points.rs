@@ -91,15 +91,16 @@ impl<G: Group> Points<G> {
     /// Adds up the `terms` within groups of `counts[i]` of them, while it pays. What is left stands in the order of the
     /// groups, of which `counts` then has the sizes.
     pub(super) fn add_up(&self, terms: &[Term], counts: &mut [usize]) -> Result<Vec<Xy<BaseField<G>>>> {
-        let mut sums = memory::reserve(OP, terms.len())?;
         match self {
             Points::Plain(own) => {
+                let mut sums = memory::reserve(OP, terms.len())?;
                 // Two passes and no branch on the sign: the loads from all over the points overlap.
                 sums.extend(terms.iter().map(|t| own[t.index()]));
                 for (sum, term) in sums.iter_mut().zip(terms) {
                     sum.y = [sum.y, -sum.y][usize::from(term.is_negative())];
                 }
                 add_in_pairs(&mut sums, counts)?;
+                Ok(sums)
             }
             Points::Wide(simd, own) => {
                 let mut points: Vec<G::Point> = memory::reserve(OP, terms.len())?;
@@ -110,10 +111,12 @@ impl<G: Group> Points<G> {
                     .map_err(|_| memory::refused(OP, size_of_val(&points[..]) as u64))?;
                 points.truncate(left);
                 G::Simd::narrow(*simd, bytemuck::cast_slice_mut(&mut points));
+                // Sums of all tasks are kept until the last is there: no more room than they take.
+                let mut sums = memory::reserve(OP, left)?;
                 sums.extend(points.iter().map(|p| Xy::new(G::to_ark(p))));
+                Ok(sums)
             }
         }
-        Ok(sums)
     }
 }
 
