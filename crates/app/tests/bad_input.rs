@@ -609,7 +609,6 @@ fn limits_of_a_circuit_name_their_option() {
         limited("--max-steps", &["stopped after 1000000 steps", "--max-steps sets the limit"]);
         limited("--max-seconds", &["stopped after 1 s", "--max-seconds sets the limit"]);
     }
-    // A replay of an earlier run would take less.
     let args = ["witness", "good.wasm", "in.json", "w.wtns", "--max-memory", "1", "--recordings", "off"];
     place.refused(&args, &["good.wasm: ", "1 MiB of memory", "--max-memory sets the limit"]);
     place.refused(&[&witness[..], &["--max-seconds", "0"]].concat(), &["--max-seconds"]);
