@@ -2,8 +2,8 @@
 //!
 //! One empty file for each content, `<folder>/checked-keys/<hash>`. Nothing breaks without it; a key is then checked again. Who can write
 //! there can have a bad key taken for a good one, so only a folder and files count that belong to this user and that nobody else
-//! can write to. A folder of another user's is neither read nor written. The hashes of blocks are in [`lists`],
-//! recordings of circuits' runs in [`recordings`].
+//! can write to. A folder of another user's is neither read nor written. The hashes of blocks are in `cache/lists.rs`,
+//! recordings of circuits' runs in `cache/recordings.rs`.
 
 mod contents;
 pub(crate) mod lists;

@@ -46,7 +46,7 @@ const CHECKED: u64 = 96 + SCALAR + 3 * SCALAR;
 /// Powers of tau that are checked at a time, at most.
 const CHECKED_MAX: u64 = 1 << 20;
 
-/// Blocks of a key's file that threads read at a time.
+/// Blocks of a key's file that threads read at a time; PLONK and FFLONK read several sections side by side.
 const READ: u64 = 2 << 20;
 
 /// Of a proof on the host where GPUs prove: signals of additions.
@@ -84,7 +84,7 @@ impl KeyInfo {
         };
         let of = |bytes: u64| rows.saturating_mul(bytes);
         let checked = of(of_protocol.powers).min(CHECKED_MAX) * CHECKED;
-        let load = READ + of(HELD).saturating_add(of(of_protocol.load).max(checked));
+        let load = 3 * READ + of(HELD).saturating_add(of(of_protocol.load).max(checked));
         let on_host = of(ADDITION) + witness;
         KeyMemory {
             gpus: key.saturating_add(of(of_protocol.on_gpus)),
