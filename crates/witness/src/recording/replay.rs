@@ -26,8 +26,9 @@ pub(crate) fn replay(
 ) -> Result<Option<Witness>> {
     let Some(mut circuit) = Circuit::new(recording, limits) else { return Ok(None) };
     let Ok(inputs) = Inputs::read(json, &mut circuit) else { return Ok(None) };
-    let given = inputs.signals().map(|(name, values)| (name, values.len()));
-    if !given.eq(recording.signals.iter().map(|&(name, count)| (name, count as usize))) {
+    let recorded = recording.signals.iter().map(|&(name, count)| (name, count as usize));
+    let is_alike = inputs.signals().map(|(name, values)| (name, values.len())).eq(recorded);
+    if !is_alike {
         return Ok(None);
     }
     let Some(mut run) = Run::new(recording, &mut circuit.budget, limits, caller) else { return Ok(None) };
