@@ -234,11 +234,13 @@ pub(crate) struct Prove {
     #[arg(long, num_args = 3, value_names = ["WITNESS", "PROOF", "PUBLIC"])]
     more: Vec<PathBuf>,
     /// Stay ready: read jobs from stdin, one JSON object a line, and answer each with a line on stdout, until stdin ends
-    #[arg(long, conflicts_with_all = ["zkey", "more", "check_key", "json"])]
+    #[arg(long, conflicts_with_all = ["zkey", "more", "check_key", "explain", "json"])]
     wait: bool,
     /// With --wait: MiB of keys that stay loaded, by their files; those that were not used for longest make room [default: 16384]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     key_memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) explain: Explain,
     #[command(flatten)]
     pub(crate) options: ProveOptions,
 }
@@ -298,6 +300,8 @@ pub(crate) struct Fullprove {
     #[arg(value_parser = output())]
     pub(crate) public: PathBuf,
     #[command(flatten)]
+    pub(crate) explain: Explain,
+    #[command(flatten)]
     pub(crate) options: ProveOptions,
     #[command(flatten)]
     pub(crate) limits: Limits,
@@ -310,6 +314,13 @@ pub(crate) struct ProveOptions {
     pub(crate) check_key: bool,
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// Say on stderr which lane (a device of --device, from 0 on) does what in a proof, before it is made
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 impl ProveOptions {

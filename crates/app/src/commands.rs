@@ -9,7 +9,7 @@ use tandem_console::failure::{Failure, Outcome};
 use tandem_console::files::Outputs;
 use tandem_console::report;
 use tandem_console::session::Session;
-use tandem_engine::{DeviceChoice, DeviceKind, Fallback, KeyInfo, Proved, Stage, Witness};
+use tandem_engine::{DeviceChoice, DeviceKind, Fallback, Key, KeyInfo, Proved, Stage, Witness};
 use tandem_formats::Wtns;
 
 /// Bytes that tell what a file is.
@@ -22,7 +22,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
         return crate::many::prove(session, args, files);
     }
     let outputs = Outputs::open(&[files.proof, files.public])?;
-    let job = Job { zkey: files.zkey, proof: files.proof, outputs, options: &args.options };
+    let job =
+        Job { zkey: files.zkey, proof: files.proof, outputs, explain: args.explain.explain, options: &args.options };
     let key = tandem_engine::key_info(files.zkey)?;
     let bytes = key.variables as u64 * size_of::<[u64; 4]>() as u64;
     prove_and_write(session, job, bytes, || {
@@ -33,7 +34,8 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
 
 pub(crate) fn fullprove(session: &Session, args: &cli::Fullprove) -> Outcome {
     let outputs = Outputs::open(&[&args.proof, &args.public])?;
-    let job = Job { zkey: &args.zkey, proof: &args.proof, outputs, options: &args.options };
+    let job =
+        Job { zkey: &args.zkey, proof: &args.proof, outputs, explain: args.explain.explain, options: &args.options };
     prove_and_write(session, job, args.limits.memory_bytes(), || {
         let begun = Instant::now();
         let (curve, mut values) = circuit::compute(session, &args.wasm, &args.input, &args.limits)?;
@@ -48,6 +50,7 @@ struct Job<'a> {
     zkey: &'a Path,
     proof: &'a Path,
     outputs: Outputs,
+    explain: bool,
     options: &'a cli::ProveOptions,
 }
 
@@ -58,7 +61,7 @@ fn prove_and_write(
     bytes: u64,
     witness: impl FnOnce() -> Outcome<(Witness, Option<Stage>)>,
 ) -> Outcome {
-    let Job { zkey, proof, outputs, options } = job;
+    let Job { zkey, proof, outputs, explain, options } = job;
     // Tables of multiples take longer to make than one proof gains by them.
     let load = Load { zkey, check: options.check(), proofs: 1 };
     let (Ready { opened, key, stage }, (witness, computed)) = load.beside(session, bytes, witness)?;
@@ -66,9 +69,7 @@ fn prove_and_write(
         session.tell(&opened);
     }
     session.trace.stages(key.stages());
-    if let Some(note) = key.note() {
-        session.note(&format!("note: {note}"));
-    }
+    tell_of_key(session, &key, explain);
     let proved = session.trace.step("prove", || opened.engine.prove(&key, &witness, &session.bars))?;
     session.trace.stages(&proved.stages);
     session.trace.spans(&proved.spans, opened.at);
@@ -90,6 +91,17 @@ fn prove_and_write(
         session.note(&describe_proof(&proved, key.info(), &stages));
     }
     Ok(())
+}
+
+/// Where a key is loaded, where that is not the device that was asked for, and, to `explain`, which lane does what.
+pub(crate) fn tell_of_key(session: &Session, key: &Key, explain: bool) {
+    if let Some(note) = key.note() {
+        session.note(&format!("note: {note}"));
+    }
+    if explain {
+        let plan = key.plan().unwrap_or_else(|| "all on the CPU".into());
+        plan.lines().for_each(|line| session.note(&format!("plan: {line}")));
+    }
 }
 
 /// What befell the device while it made a proof.

@@ -2,7 +2,7 @@
 
 use crate::beside::{Load, Ready};
 use crate::cli;
-use crate::commands::{proved_json, tell_troubles};
+use crate::commands::{proved_json, tell_of_key, tell_troubles};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,9 +34,7 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove, first: cli::ProveFiles
     let (Ready { opened, key, .. }, ()) = load.beside(session, 0, || Ok(()))?;
     session.tell(&opened);
     session.trace.stages(key.stages());
-    if let Some(note) = key.note() {
-        session.note(&format!("note: {note}"));
-    }
+    tell_of_key(session, &key, args.explain.explain);
     let told = Told::new(session, key.info(), args.options.json.json);
     let begun = Instant::now();
     let made = all(session, &opened, &key, &jobs, &told);

@@ -221,6 +221,36 @@ fn a_trace_shows_all_lanes_and_the_copies() {
     }
 }
 
+/// `--explain` says who does what, for each protocol and schedule, and changes nothing else.
+#[test]
+fn a_plan_is_told_before_the_proof() {
+    let folder = folder();
+    let at = folder.path();
+    fs::copy(root().join("crates/app/tests/data/multiplier.r1cs"), at.join("r1cs")).unwrap();
+    fs::copy(root().join("crates/witness/tests/data/multiplier.wasm"), at.join("wasm")).unwrap();
+    fs::write(at.join("input"), r#"{"a": 3, "b": 5}"#).unwrap();
+    run_in(at, 0, &["ptau", "--test", "6", "tau"]);
+    run_in(at, 0, &["setup", "--protocol", "plonk", "--ptau", "tau", "r1cs", "plonk"]);
+    let groth16 = ["prove", "key", "w", "p", "x"];
+    let plonk = ["fullprove", "input", "wasm", "plonk", "p", "x"];
+    let told = |args: &[&str], device: &str, schedule: &str| -> Vec<String> {
+        let options = ["--device", device, "--schedule", schedule, "--explain"];
+        let (stdout, stderr) = run_in(at, 0, &[args, &options].concat());
+        assert_eq!(stdout, "");
+        stderr.lines().filter_map(|line| line.strip_prefix("plan: ")).map(String::from).collect()
+    };
+    let split = told(&groth16, "sim:2", "split");
+    assert_eq!(split[0], "transforms: a on lane 0, b on lane 1, c from lane 0 to lane 1");
+    assert!(split[1].starts_with("lane 0: witness 0..") && split[2].starts_with("lane 1: witness "), "{split:?}");
+    assert_eq!(split[3], "H: lane 0 4096 points, lane 1 4096 points");
+    let each = told(&[&groth16[..], &["--more", "w", "p2", "x2"]].concat(), "sim:3", "each");
+    assert_eq!(each[0], "3 provers, each with a lane of its own and a proof of its own");
+    assert_eq!(each[1], "transforms: a on lane 0, b on lane 0, c from lane 0 to lane 0");
+    assert_eq!(told(&plonk, "sim:3", "split"), ["sums over 3 lanes, cosets on 0, 1, 2"]);
+    assert_eq!(told(&plonk, "cpu", "auto"), ["sums over 1 lane, cosets on 0, 0, 0"]);
+    assert!(!run_in(at, 0, &groth16).1.contains("plan: "));
+}
+
 #[test]
 fn a_bench_compares_devices_and_schedules_with_one_key() {
     let folder = folder();

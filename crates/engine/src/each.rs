@@ -173,6 +173,12 @@ impl<C: Curve, S: System<C>> Drop for Taken<'_, C, S> {
 }
 
 impl<C: Curve, S: System<C>> Resident<C, S> for EachKey<C, S> {
+    /// That of the first, which all have.
+    fn plan(&self) -> String {
+        let of_each = self.keys.first().map(|key| key.plan()).unwrap_or_default();
+        format!("{} provers, each with a lane of its own and a proof of its own\n{of_each}", self.keys.len())
+    }
+
     fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
         let team = self.next.fetch_add(1, Ordering::Relaxed) % self.keys.len();
         Ok(self.keys[team].stage(witness, progress)?.map(|uploaded| Uploaded { team, ..uploaded }))

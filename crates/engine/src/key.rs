@@ -49,6 +49,7 @@ pub(crate) trait AnyKey: Send + Sync {
     fn stage(&self, witness: &Witness, progress: &dyn Progress) -> Result<Option<StagedFor>>;
     fn prove(&self, witness: &Witness, staged: Option<StagedFor>, progress: &dyn Progress) -> Result<Proved>;
     fn digits(&self, witness: &Witness) -> Result<ProofDigits>;
+    fn plan(&self) -> Option<String>;
     /// Of a key from a file, what the file held.
     fn content(&self) -> Option<Content>;
 }
@@ -442,6 +443,10 @@ impl<C: AnyCurve, S: System<C>> AnyKey for CurveKey<C, S> {
         })
     }
 
+    fn plan(&self) -> Option<String> {
+        self.on_device.plan()
+    }
+
     fn content(&self) -> Option<Content> {
         match &self.source {
             Source::File { blocks, .. } => Some(blocks.content()),
@@ -492,6 +497,11 @@ impl Key {
     /// Why it is on another device than the engine's, if it is: one sentence to be shown.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// Which lane of the engine's device does what in a proof, in lines; `None` where the key is not on it for now ([`Key::note`]).
+    pub fn plan(&self) -> Option<String> {
+        self.inner.plan()
     }
 
     /// The digits of the sums of a proof with `witness`, for bounds of what it takes. Reads the points from where the key came from.

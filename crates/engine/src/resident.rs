@@ -126,6 +126,11 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
         self.slot.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Which lane does what; `None` where the key is not on the device for now.
+    pub(crate) fn plan(&self) -> Option<String> {
+        self.read().resident.as_ref().map(|resident| resident.plan())
+    }
+
     /// Whether the key is not on the device for now.
     pub(crate) fn is_away(&self) -> bool {
         self.read().away.is_some()

@@ -116,6 +116,8 @@ pub(crate) struct Uploaded {
 
 /// A key on a backend.
 pub(crate) trait Resident<C: Curve, S: System<C>>: Send + Sync {
+    /// Which lane does what, in lines.
+    fn plan(&self) -> String;
     /// Uploads a witness for one proof, beside whatever the backend does meanwhile; `None` where a proof takes it from the host.
     fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>>;
     /// One proof, right or wrong, and what ran when.
@@ -236,6 +238,10 @@ struct OneKey<B, K> {
 }
 
 impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk::ProvingKey<C, B>> {
+    fn plan(&self) -> String {
+        self.key.plan().to_string()
+    }
+
     /// The host works with the values of a witness itself.
     fn stage(&self, _: &Witness<C>, _: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
         Ok(None)
@@ -255,6 +261,10 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C, Plonk> for OneKey<B, tandem_plonk
 }
 
 impl<B: ProofBackend<Bn254>> Resident<Bn254, Fflonk> for OneKey<B, fflonk::ProvingKey<B>> {
+    fn plan(&self) -> String {
+        self.key.plan().to_string()
+    }
+
     /// The host works with the values of a witness itself.
     fn stage(&self, _: &Witness<Bn254>, _: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
         Ok(None)
@@ -274,6 +284,10 @@ impl<B: ProofBackend<Bn254>> Resident<Bn254, Fflonk> for OneKey<B, fflonk::Provi
 }
 
 impl<C: Curve, B: ProofBackend<C>> Resident<C, Groth16> for OneKey<B, ProvingKey<C, B>> {
+    fn plan(&self) -> String {
+        self.key.plan().to_string()
+    }
+
     fn stage(&self, witness: &Witness<C>, progress: &dyn Progress) -> tandem_groth16::Result<Option<Uploaded>> {
         let request = Request::new(self.backend.timeline(), progress);
         let staged = Box::new(stage(&*self.backend, &self.key, witness, &request)?);

@@ -248,6 +248,11 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     pub fn shape(&self) -> Shape {
         self.shape
     }
+
+    /// Which lane does what.
+    pub fn plan(&self) -> &Schedule {
+        &self.schedule
+    }
 }
 
 /// Multiples of a point in a table that has one for each window of a scalar, where windows have 17 bits or more.

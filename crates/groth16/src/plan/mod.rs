@@ -7,6 +7,7 @@
 mod roles;
 
 use crate::tuning::Costs;
+use std::fmt;
 use std::ops::Range;
 use tandem_ops::{CurveId, Lane, MsmSet};
 pub use tandem_proof::Layout;
@@ -86,6 +87,27 @@ impl Schedule {
     pub fn scalars(&self, lane: Lane) -> usize {
         let shares = self.witness.iter().map(|w| &w.share).chain(&self.quotient);
         shares.filter(|share| share.lane == lane).map(|share| share.range.len()).max().unwrap_or(0)
+    }
+}
+
+/// One line for the transforms, one for each lane's sums over the witness, and one for H.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TransformPlacement { a, b, c_inverse, c_forward } = self.chains;
+        write!(
+            f,
+            "transforms: a on lane {}, b on lane {}, c from lane {} to lane {}",
+            a.0, b.0, c_inverse.0, c_forward.0
+        )?;
+        for LaneQueries { share, sums } in &self.witness {
+            write!(f, "\nlane {}: witness {}..{}", share.lane.0, share.range.start, share.range.end)?;
+            sums.iter().try_for_each(|sum| write!(f, ", {:?} {} points", sum.sum, sum.set.points))?;
+        }
+        write!(f, "\nH:")?;
+        let share = |(i, share): (usize, &Share)| {
+            write!(f, "{} lane {} {} points", if i == 0 { "" } else { "," }, share.lane.0, share.range.len())
+        };
+        self.quotient.iter().enumerate().try_for_each(share)
     }
 }
 
@@ -190,6 +212,19 @@ pub(crate) mod tests {
     use std::collections::HashMap;
 
     const SHAPE: Shape = Shape { variables: 1000, publics: 3, domain: 1024 };
+
+    #[test]
+    fn a_schedule_prints_itself() {
+        let text = |lanes, layout| schedule(CurveId::Bn254, SHAPE, lanes, layout).to_string();
+        let one = "transforms: a on lane 0, b on lane 0, c from lane 0 to lane 0\n\
+            lane 0: witness 0..1000, B2 1000 points, A 1000 points, B1 1000 points, L 996 points\nH: lane 0 1024 points";
+        assert_eq!(text(1, Layout::Split), one);
+        let two = "transforms: a on lane 0, b on lane 1, c from lane 0 to lane 1\n\
+            lane 0: witness 0..500, B2 500 points, A 500 points, B1 500 points, L 496 points\n\
+            lane 1: witness 500..1000, B2 500 points, A 500 points, B1 500 points, L 500 points\n\
+            H: lane 0 512 points, lane 1 512 points";
+        assert_eq!(text(2, Layout::Split), two);
+    }
 
     #[test]
     fn shares_cover_everything_once() {
