@@ -10,8 +10,9 @@ use tandem_ops::{
     timeline::Recorder,
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
     HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
-    PlonkRows, Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort,
-    SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Stored, Timeline, Unaligned, VecOps, Wire,
+    PlonkRows, Poseidon, PoseidonParams, QuotientAt, QuotientRows, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding,
+    Scalars, Scan, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Stored, Timeline, Unaligned,
+    VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -74,6 +75,12 @@ faults! {
         AddScaledStep,
         /// `add_scaled` past the end is accepted and ignored.
         AddScaledPastTheEnd,
+        /// `combined` changes a bit.
+        Combined,
+        /// `combined` leaves the last term out.
+        CombinedLast,
+        /// `combined` of a vector that is too long takes what has room.
+        CombinedTooLong,
         /// `to_canonical` changes a bit.
         ToCanonical,
         /// `to_mont` changes a bit.
@@ -90,6 +97,14 @@ faults! {
         PermutedFactors,
         /// `permuted_rows` takes the first place for all columns.
         PermutedPlaces,
+        /// `quotient_rows` changes a bit.
+        QuotientRows,
+        /// `quotient_rows` takes z for z one row on.
+        QuotientNext,
+        /// `quotient_rows` leaves the public values out.
+        QuotientPublic,
+        /// `quotient_rows` takes k1 for k2.
+        QuotientK,
     }
     batch_inverse {
         /// `batch_inverse` changes a bit.
@@ -385,6 +400,19 @@ impl<C: Curve> VecOps<C> for Faulty {
         }
         done.and_then(|()| self.flip(Fault::AddScaled, a))
     }
+    fn combined(&self, len: usize, terms: &[(&cpu::Buf<Mont>, Mont)]) -> Result<cpu::Buf<Mont>> {
+        let of = match terms {
+            [first @ .., _] if self.fault == Fault::CombinedLast && !first.is_empty() => first,
+            all => all,
+        };
+        let mut made = match VecOps::<C>::combined(&self.cpu, len, of) {
+            Err(_) if self.fault == Fault::CombinedTooLong && of.iter().any(|of| of.0.len() > len) => {
+                self.cpu.alloc(of[0].0.lane(), len)?
+            }
+            made => made?,
+        };
+        self.flip(Fault::Combined, &mut made).map(|()| made)
+    }
     fn to_canonical(&self, a: &cpu::Buf<Mont>, out: &mut cpu::Buf<Canonical>) -> Result<()> {
         VecOps::<C>::to_canonical(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToCanonical, out))
     }
@@ -409,6 +437,17 @@ impl<C: Curve> PlonkRows<C> for Faulty {
         let factors = if self.fault == Fault::PermutedFactors { [factors[0]; 3] } else { factors };
         let mut rows = PlonkRows::<C>::permuted_rows(&self.cpu, columns, places, factors, gamma)?;
         self.flip(Fault::PermutedRows, &mut rows).map(|()| rows)
+    }
+    fn quotient_rows(&self, of: &QuotientRows<'_, cpu::Buf<Mont>>, at: &QuotientAt) -> Result<cpu::Buf<Mont>> {
+        let (mut of, mut at) = (of.map(|of| of), *at);
+        match self.fault {
+            Fault::QuotientNext => of.product[1] = of.product[0],
+            Fault::QuotientPublic => at.public = Mont::default(),
+            Fault::QuotientK => at.k[1] = at.k[0],
+            _ => {}
+        }
+        let mut rows = PlonkRows::<C>::quotient_rows(&self.cpu, &of, &at)?;
+        self.flip(Fault::QuotientRows, &mut rows).map(|()| rows)
     }
 }
 

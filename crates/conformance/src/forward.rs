@@ -5,7 +5,8 @@ use crate::{Dual, Stepped};
 use tandem_ops::{BatchInverse, Canonical, Curve, Mont, Pending, Result, Scan, VecOps};
 
 /// Implements primitives over a curve for [`Dual`] and [`Stepped`]. A method's arguments are buffers that it reads (`read`),
-/// buffers that it writes (`write`), or values (`value`). It returns nothing, or a value that is waited for.
+/// buffers that it writes (`write`), or values (`value`). It returns nothing, or a value that is waited for. A method that fits none of it
+/// is written out behind the others, for [`Dual`] and for [`Stepped`].
 macro_rules! forward {
     (@type read $ty:ty) => { &Self::Buf<$ty> };
     (@type write $ty:ty) => { &mut Self::Buf<$ty> };
@@ -38,7 +39,8 @@ macro_rules! forward {
         })
     };
 
-    ($($primitive:ident { $(fn $method:ident($($kind:ident $arg:ident: $ty:ty),*) $(-> $result:ty)?;)* })*) => {$(
+    ($($primitive:ident { $(fn $method:ident($($kind:ident $arg:ident: $ty:ty),*) $(-> $result:ty)?;)*
+       $(dual { $($dual:tt)* } stepped { $($stepped:tt)* })? })*) => {$(
         impl<C: Curve, L: $primitive<C>, R: $primitive<C>> $primitive<C> for Dual<L, R> {$(
             fn $method(&self, $($arg: forward!(@type $kind $ty)),*) -> forward!(@result $($result)?) {
                 const OP: &str = stringify!($method);
@@ -48,7 +50,7 @@ macro_rules! forward {
                 $(forward!(@compare self OP, $kind $arg);)*
                 Ok(done)
             }
-        )*}
+        )* $($($dual)*)?}
 
         impl<C: Curve> $primitive<C> for Stepped {$(
             fn $method(&self, $($arg: forward!(@type $kind $ty)),*) -> forward!(@result $($result)?) {
@@ -57,7 +59,7 @@ macro_rules! forward {
                 $(forward!(@spoil self is_wrong, $kind $arg);)*
                 Ok(forward!(@spoiled is_wrong, done $(, $result)?))
             }
-        )*}
+        )* $($($stepped)*)?}
     )*};
 }
 
@@ -71,6 +73,20 @@ forward! {
         fn add_scaled(write a: Mont, value first: usize, value step: usize, read b: Mont, value k: Mont);
         fn to_canonical(read a: Mont, write out: Canonical);
         fn to_mont(read a: Canonical, write out: Mont);
+        dual {
+            fn combined(&self, len: usize, terms: &[(&Self::Buf<Mont>, Mont)]) -> Result<Self::Buf<Mont>> {
+                let left: Vec<_> = terms.iter().map(|(of, k)| (&of.0, *k)).collect();
+                let right: Vec<_> = terms.iter().map(|(of, k)| (&of.1, *k)).collect();
+                let left = VecOps::<C>::combined(&self.left, len, &left);
+                self.made("combined", left, VecOps::<C>::combined(&self.right, len, &right))
+            }
+        }
+        stepped {
+            fn combined(&self, len: usize, terms: &[(&Self::Buf<Mont>, Mont)]) -> Result<Self::Buf<Mont>> {
+                let is_wrong = self.step("combined")?;
+                self.spoiled(is_wrong, VecOps::<C>::combined(&self.cpu, len, terms)?)
+            }
+        }
     }
     BatchInverse {
         fn batch_inverse(write data: Mont);

@@ -2,7 +2,7 @@
 
 use crate::{samples, Dual, Outcome, Stepped, Suite};
 use ark_ff::{AdditiveGroup, UniformRand};
-use tandem_ops::{naive, Backend, Curve, Lane, Mont, PlonkRows, Result};
+use tandem_ops::{naive, Backend, Curve, Lane, Mont, PlonkRows, QuotientAt, QuotientRows, Result};
 
 impl<B: Backend> Suite<'_, B> {
     /// Rows of PLONK.
@@ -16,6 +16,7 @@ impl<B: Backend> Suite<'_, B> {
         for lane in self.lanes() {
             for n in [0, 1, 2, 3, 255, 256, 257, (1 << self.log_n) - 1, 1 << self.log_n] {
                 self.rows::<C>(lane, n)?;
+                self.quotient_rows::<C>(lane, n)?;
             }
         }
         self.rows_that_differ::<C>()
@@ -59,6 +60,27 @@ impl<B: Backend> Suite<'_, B> {
         self.holds(a, &samples::wire::<C>(&vectors[0]), "a column afterwards")
     }
 
+    fn quotient_rows<C: Curve>(&mut self, lane: Lane, n: usize) -> Outcome
+    where
+        B: PlonkRows<C>,
+    {
+        let (backend, rng) = (self.backend, &mut samples::rng(n as u64 + 1));
+        let vectors: [Vec<C::Fr>; 15] = std::array::from_fn(|_| samples::elements::<C>(n, rng));
+        let on = vectors.iter().map(|x| backend.upload(lane, &samples::wire::<C>(x)));
+        let on = on.collect::<Result<Vec<_>>>()?;
+        let of = of_vectors(std::array::from_fn(|i| &on[i]));
+        let random: [C::Fr; 6] = std::array::from_fn(|_| C::Fr::rand(rng));
+        let [alpha, beta, gamma, ..] = random;
+        // Each number counts, and each condition alone is seen.
+        for numbers in [random, [C::Fr::ZERO, beta, gamma, beta, gamma, alpha], [C::Fr::ZERO; 6]] {
+            let rows = backend.quotient_rows(&of, &at::<C>(numbers))?;
+            let row = |i: usize| naive::quotient_row(vectors.each_ref().map(|vector| vector[i]), numbers);
+            let expected: Vec<C::Fr> = (0..n).map(row).collect();
+            self.holds(&rows, &samples::wire::<C>(&expected), format_args!("quotient_rows of {n}"))?;
+        }
+        Ok(())
+    }
+
     fn rows_that_differ<C: Curve>(&mut self) -> Outcome
     where
         B: PlonkRows<C>,
@@ -76,6 +98,9 @@ impl<B: Backend> Suite<'_, B> {
                 let columns = [of(0), of(1), of(2)];
                 let rows = backend.gate_rows(columns, [of(3), of(4), of(5), of(6), of(7)]);
                 self.refused(rows, format_args!("gate_rows with {n} elements of lane {} for 5 of lane 0", lane.0))?;
+                let rows = of_vectors(std::array::from_fn(|i| of(i % 8)));
+                let rows = backend.quotient_rows(&rows, &at::<C>([C::Fr::ZERO; 6]));
+                self.refused(rows, format_args!("quotient_rows with {n} elements of lane {} for 5", lane.0))?;
                 if place < 6 {
                     let rows =
                         backend.permuted_rows(columns, [of(3), of(4), of(5)], [Mont::default(); 3], Mont::default());
@@ -85,6 +110,23 @@ impl<B: Backend> Suite<'_, B> {
         }
         Ok(())
     }
+}
+
+/// Vectors in the order of [`QuotientRows::vectors`].
+fn of_vectors<V>([a, b, c, z, zw, qm, ql, qr, qo, qc, s1, s2, s3, x, first]: [&V; 15]) -> QuotientRows<'_, V> {
+    QuotientRows {
+        columns: [a, b, c],
+        product: [z, zw],
+        selectors: [qm, ql, qr, qo, qc],
+        permutation: [s1, s2, s3],
+        x,
+        first,
+    }
+}
+
+fn at<C: Curve>(numbers: [C::Fr; 6]) -> QuotientAt {
+    let [alpha, beta, gamma, k1, k2, public] = numbers.map(C::mont);
+    QuotientAt { alpha, beta, gamma, k: [k1, k2], public }
 }
 
 impl<C: Curve, L: PlonkRows<C>, R: PlonkRows<C>> PlonkRows<C> for Dual<L, R> {
@@ -104,6 +146,11 @@ impl<C: Curve, L: PlonkRows<C>, R: PlonkRows<C>> PlonkRows<C> for Dual<L, R> {
         let right = self.right.permuted_rows(columns.map(|of| &of.1), places.map(|of| &of.1), factors, gamma);
         self.made("permuted_rows", left, right)
     }
+    fn quotient_rows(&self, of: &QuotientRows<'_, Self::Buf<Mont>>, at: &QuotientAt) -> Result<Self::Buf<Mont>> {
+        let left = self.left.quotient_rows(&of.map(|of| &of.0), at);
+        let right = self.right.quotient_rows(&of.map(|of| &of.1), at);
+        self.made("quotient_rows", left, right)
+    }
 }
 
 impl<C: Curve> PlonkRows<C> for Stepped {
@@ -120,5 +167,9 @@ impl<C: Curve> PlonkRows<C> for Stepped {
     ) -> Result<Self::Buf<Mont>> {
         let is_wrong = self.step("permuted_rows")?;
         self.spoiled(is_wrong, PlonkRows::<C>::permuted_rows(&self.cpu, columns, places, factors, gamma)?)
+    }
+    fn quotient_rows(&self, of: &QuotientRows<'_, Self::Buf<Mont>>, at: &QuotientAt) -> Result<Self::Buf<Mont>> {
+        let is_wrong = self.step("quotient_rows")?;
+        self.spoiled(is_wrong, PlonkRows::<C>::quotient_rows(&self.cpu, of, at)?)
     }
 }

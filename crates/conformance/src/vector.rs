@@ -1,7 +1,8 @@
 //! Element-wise arithmetic.
 
 use crate::{samples, Outcome, Suite};
-use ark_ff::UniformRand;
+use ark_ff::{AdditiveGroup, Field, UniformRand};
+use tandem_ops::vector::TERMS_MAX;
 use tandem_ops::{Backend, Canonical, Curve, Lane, Mont, VecOps};
 
 impl<B: Backend> Suite<'_, B> {
@@ -65,12 +66,36 @@ impl<B: Backend> Suite<'_, B> {
             self.holds(&a_buf, &samples::wire::<C>(&expected), what)?;
         }
 
+        self.combinations::<C>(lane, [&a, &b, &c], k)?;
+
         let mut integers = backend.upload(lane, &vec![Canonical([3; 4]); n])?;
         VecOps::<C>::to_canonical(backend, &b_buf, &mut integers)?;
         self.holds(&integers, &samples::canonical::<C>(&b), format_args!("to_canonical of {n}"))?;
         let mut back = backend.upload(lane, &vec![Mont([3; 4]); n])?;
         VecOps::<C>::to_mont(backend, &integers, &mut back)?;
         self.holds(&back, &samples::wire::<C>(&b), format_args!("to_mont of {n}"))
+    }
+
+    /// Of one vector to as many as there may be, of several lengths, to one that is as long as the longest and to a longer one.
+    fn combinations<C: Curve>(&mut self, lane: Lane, of: [&[C::Fr]; 3], k: C::Fr) -> Outcome
+    where
+        B: VecOps<C>,
+    {
+        let (backend, n) = (self.backend, of[0].len());
+        for (terms, len) in [(1, n), (2, n), (3, n + 1), (TERMS_MAX, 2 * n + 3)] {
+            let part = |j: usize| &of[j % 3][..n - n * (j % 4) / 5];
+            let factors: Vec<C::Fr> = (0..terms as u64).map(|j| k.pow([j])).collect();
+            let on = (0..terms).map(|j| backend.upload(lane, &samples::wire::<C>(part(j))));
+            let on = on.collect::<tandem_ops::Result<Vec<_>>>()?;
+            let all: Vec<_> = on.iter().zip(factors.iter().map(|&k| C::mont(k))).collect();
+            let made = VecOps::<C>::combined(backend, len, &all)?;
+            let mut expected = vec![C::Fr::ZERO; len];
+            for (j, factor) in factors.iter().enumerate() {
+                expected.iter_mut().zip(part(j)).for_each(|(sum, x)| *sum += *factor * x);
+            }
+            self.holds(&made, &samples::wire::<C>(&expected), format_args!("combined of {terms} to {len}"))?;
+        }
+        Ok(())
     }
 
     fn unequal<C: Curve>(&mut self) -> Outcome
@@ -98,11 +123,19 @@ impl<B: Backend> Suite<'_, B> {
             if n > 5 || lane != Lane(0) {
                 self.refused(VecOps::<C>::add_scaled(backend, &mut a, 0, 1, &other, values[0]), what("add_scaled"))?;
             }
+            if n > 5 || lane != Lane(0) {
+                let made = VecOps::<C>::combined(backend, 5, &[(&same, values[0]), (&other, values[0])]);
+                self.refused(made, what("combined"))?;
+            }
             self.refused(VecOps::<C>::to_canonical(backend, &a, &mut integers), what("to_canonical"))?;
             self.refused(VecOps::<C>::to_mont(backend, &integers, &mut a), what("to_mont"))?;
             self.holds(&a, &values, "a vector after refused operations")?;
         }
         let (mut a, b) = (backend.upload(Lane(0), &values)?, backend.upload(Lane(0), &values[..2])?);
+        for terms in [0, TERMS_MAX + 1] {
+            let made = VecOps::<C>::combined(backend, 5, &vec![(&b, values[0]); terms]);
+            self.refused(made, format_args!("combined of {terms} terms"))?;
+        }
         for (first, step) in [(4, 1), (0, 5), (5, 1), (0, 0), (usize::MAX, 1), (1, usize::MAX)] {
             let added = VecOps::<C>::add_scaled(backend, &mut a, first, step, &b, values[0]);
             self.refused(added, format_args!("add_scaled of 2 from {first} in steps of {step} to 5"))?;

@@ -12,8 +12,8 @@ use tandem_engine::{
 use tandem_ops::cpu::Cpu;
 use tandem_ops::{
     Backend, BatchInverse, Bn254, Canonical, Curve, DeviceKind, Gather, Group, Info, Lane, Mont, Msm, MsmRequest, Ntt,
-    NttField, NttOp, NttProducts, Pending, PlonkRows, Result, ScalarRecoding, Scalars, Scan, SpMv, SparseRows, Stored,
-    Timeline, VecOps, Wire,
+    NttField, NttOp, NttProducts, Pending, PlonkRows, QuotientAt, QuotientRows, Result, ScalarRecoding, Scalars, Scan,
+    SpMv, SparseRows, Stored, Timeline, VecOps, Wire,
 };
 
 /// A folder with the files of a synthetic circuit and its key.
@@ -381,6 +381,9 @@ impl<C: Curve> VecOps<C> for Faulty {
     ) -> Result<()> {
         VecOps::<C>::add_scaled(&self.cpu, a, first, step, b, k)
     }
+    fn combined(&self, len: usize, terms: &[(&Self::Buf<Mont>, Mont)]) -> Result<Self::Buf<Mont>> {
+        VecOps::<C>::combined(&self.cpu, len, terms)
+    }
     fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()> {
         VecOps::<C>::to_canonical(&self.cpu, a, out)
     }
@@ -401,6 +404,9 @@ impl<C: Curve> PlonkRows<C> for Faulty {
         gamma: Mont,
     ) -> Result<Self::Buf<Mont>> {
         PlonkRows::<C>::permuted_rows(&self.cpu, columns, places, factors, gamma)
+    }
+    fn quotient_rows(&self, of: &QuotientRows<'_, Self::Buf<Mont>>, at: &QuotientAt) -> Result<Self::Buf<Mont>> {
+        PlonkRows::<C>::quotient_rows(&self.cpu, of, at)
     }
 }
 

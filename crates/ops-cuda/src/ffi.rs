@@ -50,6 +50,22 @@ pub struct tandem_vector_args {
     pub op: u32,
 }
 
+/// Most terms of a combination.
+pub const TANDEM_COMBINED_TERMS: i32 = 16;
+
+/// out[i] = the sum of factors[j] vectors[j][i] over the first `terms` vectors that have an element i, for i below n. Vector j has
+/// lengths[j] elements, n at most. `out` is none of the vectors.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_combined_args {
+    pub out: *mut tandem_scalar,
+    pub vectors: [*const tandem_scalar; 16],
+    pub lengths: [u64; 16],
+    pub factors: [tandem_scalar; 16],
+    pub n: u64,
+    pub terms: u32,
+}
+
 /// out = qm a b + ql a + qr b + qo c + qc on n rows, for columns a, b and c and selectors qm, ql, qr, qo and qc. `out` is none of them.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -69,6 +85,21 @@ pub struct tandem_permuted_rows_args {
     pub places: [*const tandem_scalar; 3],
     pub factors: [tandem_scalar; 3],
     pub gamma: tandem_scalar,
+    pub n: u64,
+}
+
+/// What must vanish on the domain, on n rows of a coset:
+/// out = qm a b + ql a + qr b + qo c + qc + public_factor l1
+///     + alpha ((a + beta x + gamma)(b + beta k1 x + gamma)(c + beta k2 x + gamma) z
+///              - (a + beta s1 + gamma)(b + beta s2 + gamma)(c + beta s3 + gamma) zw) + alpha^2 (z - 1) l1
+/// `vectors` are a, b, c, z, zw, qm, ql, qr, qo, qc, s1, s2, s3, x and l1; `numbers` are alpha, beta, gamma, k1, k2 and public_factor.
+/// `out` is none of the vectors.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tandem_quotient_rows_args {
+    pub out: *mut tandem_scalar,
+    pub vectors: [*const tandem_scalar; 15],
+    pub numbers: [tandem_scalar; 6],
     pub n: u64,
 }
 
@@ -638,10 +669,14 @@ pub struct tandem_sort_cuts_args {
 tandem_cuda::native! {
     pub fn tandem_vector_bn254(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
     pub fn tandem_vector_bls12_381(args: *const tandem_vector_args, stream: tandem_stream) -> i32;
+    pub fn tandem_combined_bn254(args: *const tandem_combined_args, stream: tandem_stream) -> i32;
+    pub fn tandem_combined_bls12_381(args: *const tandem_combined_args, stream: tandem_stream) -> i32;
     pub fn tandem_gate_rows_bn254(args: *const tandem_gate_rows_args, stream: tandem_stream) -> i32;
     pub fn tandem_gate_rows_bls12_381(args: *const tandem_gate_rows_args, stream: tandem_stream) -> i32;
     pub fn tandem_permuted_rows_bn254(args: *const tandem_permuted_rows_args, stream: tandem_stream) -> i32;
     pub fn tandem_permuted_rows_bls12_381(args: *const tandem_permuted_rows_args, stream: tandem_stream) -> i32;
+    pub fn tandem_quotient_rows_bn254(args: *const tandem_quotient_rows_args, stream: tandem_stream) -> i32;
+    pub fn tandem_quotient_rows_bls12_381(args: *const tandem_quotient_rows_args, stream: tandem_stream) -> i32;
     pub fn tandem_batch_inverse_bn254_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
     pub fn tandem_batch_inverse_bls12_381_scratch(args: *const tandem_batch_inverse_args, bytes: *mut usize) -> i32;
     pub fn tandem_batch_inverse_bn254(
@@ -875,6 +910,16 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<tandem_combined_args>() == 792);
+    assert!(core::mem::offset_of!(tandem_combined_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_combined_args, vectors) == 8);
+    assert!(core::mem::offset_of!(tandem_combined_args, lengths) == 136);
+    assert!(core::mem::offset_of!(tandem_combined_args, factors) == 264);
+    assert!(core::mem::offset_of!(tandem_combined_args, n) == 776);
+    assert!(core::mem::offset_of!(tandem_combined_args, terms) == 784);
+};
+
+const _: () = {
     assert!(size_of::<tandem_gate_rows_args>() == 80);
     assert!(core::mem::offset_of!(tandem_gate_rows_args, out) == 0);
     assert!(core::mem::offset_of!(tandem_gate_rows_args, columns) == 8);
@@ -890,6 +935,14 @@ const _: () = {
     assert!(core::mem::offset_of!(tandem_permuted_rows_args, factors) == 56);
     assert!(core::mem::offset_of!(tandem_permuted_rows_args, gamma) == 152);
     assert!(core::mem::offset_of!(tandem_permuted_rows_args, n) == 184);
+};
+
+const _: () = {
+    assert!(size_of::<tandem_quotient_rows_args>() == 328);
+    assert!(core::mem::offset_of!(tandem_quotient_rows_args, out) == 0);
+    assert!(core::mem::offset_of!(tandem_quotient_rows_args, vectors) == 8);
+    assert!(core::mem::offset_of!(tandem_quotient_rows_args, numbers) == 128);
+    assert!(core::mem::offset_of!(tandem_quotient_rows_args, n) == 320);
 };
 
 const _: () = {

@@ -3,7 +3,7 @@
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use tandem_ops::plonk_rows::common;
-use tandem_ops::{Buffer, Curve, CurveId, Lane, Mont, PlonkRows, Result};
+use tandem_ops::{Buffer, Curve, CurveId, Lane, Mont, PlonkRows, QuotientAt, QuotientRows, Result};
 
 fn address(of: &CudaBuf<Mont>) -> *const ffi::tandem_scalar {
     of.ptr().cast::<ffi::tandem_scalar>().raw().cast_const()
@@ -58,6 +58,27 @@ impl<C: Curve> PlonkRows<C> for Cuda {
         let launcher = match C::ID {
             CurveId::Bn254 => ffi::tandem_permuted_rows_bn254,
             CurveId::Bls12_381 => ffi::tandem_permuted_rows_bls12_381,
+        };
+        // SAFETY: all operands are live buffers of `n` elements on the lane whose stream this is; `out` is new.
+        ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+        Ok(out)
+    }
+
+    fn quotient_rows(&self, of: &QuotientRows<'_, CudaBuf<Mont>>, at: &QuotientAt) -> Result<CudaBuf<Mont>> {
+        const OP: &str = "quotient_rows";
+        let vectors = of.vectors();
+        let (lane, n) = common(OP, &sizes(vectors))?;
+        let (out, ctx) = (self.uninit(OP, lane, n)?, self.lane(OP, lane)?);
+        let [k1, k2] = at.k;
+        let args = ffi::tandem_quotient_rows_args {
+            out: out.ptr().cast().raw(),
+            vectors: vectors.map(address),
+            numbers: [at.alpha, at.beta, at.gamma, k1, k2, at.public].map(scalar),
+            n: n as u64,
+        };
+        let launcher = match C::ID {
+            CurveId::Bn254 => ffi::tandem_quotient_rows_bn254,
+            CurveId::Bls12_381 => ffi::tandem_quotient_rows_bls12_381,
         };
         // SAFETY: all operands are live buffers of `n` elements on the lane whose stream this is; `out` is new.
         ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;

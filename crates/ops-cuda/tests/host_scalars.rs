@@ -13,6 +13,8 @@ const PREFIX_PRODUCT: u64 = 1;
 const DIVIDE: u64 = 2;
 const GATE_ROWS: u64 = 3;
 const PERMUTED_ROWS: u64 = 4;
+const QUOTIENT_ROWS: u64 = 5;
+const COMBINED: u64 = 6;
 
 /// The file of cases in the making.
 #[derive(Default)]
@@ -57,17 +59,30 @@ impl Cases {
         for n in [1usize, 2, 7, 33] {
             let edges = [C::Fr::ZERO, C::Fr::ONE, -C::Fr::ONE];
             let mut draw = |i: usize| if i % 5 < 3 && i % 4 == 1 { edges[i % 5] } else { C::Fr::rand(&mut rng) };
-            let x: Vec<C::Fr> = (0..8 * n).map(&mut draw).collect();
+            let x: Vec<C::Fr> = (0..16 * n).map(&mut draw).collect();
+            let (all, x) = (&x[..], &x[..8 * n]);
             let gamma = draw(0);
             let at = |i: usize, vector: usize| x[vector * n + i];
             let gates = |i| naive::gate_row([0, 1, 2].map(|v| at(i, v)), [3, 4, 5, 6, 7].map(|v| at(i, v)));
             let expected: Vec<C::Fr> = (0..n).map(gates).chain(x[n..].iter().copied()).collect();
-            self.add::<C>(GATE_ROWS, n, C::Fr::ZERO, &x, &expected);
+            self.add::<C>(GATE_ROWS, n, C::Fr::ZERO, x, &expected);
             let factors = [C::Fr::ONE, gamma, gamma.square()];
             let permuted =
                 |i| naive::permuted_row([0, 1, 2].map(|v| at(i, v)), [3, 4, 5].map(|v| at(i, v)), factors, gamma);
             let expected: Vec<C::Fr> = (0..n).map(permuted).chain(x[n..].iter().copied()).collect();
-            self.add::<C>(PERMUTED_ROWS, n, gamma, &x, &expected);
+            self.add::<C>(PERMUTED_ROWS, n, gamma, x, &expected);
+            let x = &all[..15 * n];
+            let numbers = [0, 1, 2, 3, 4, 5].map(|i| gamma.pow([i]));
+            let quotient = |i| naive::quotient_row(std::array::from_fn(|v| x[v * n + i]), numbers);
+            let expected: Vec<C::Fr> = (0..n).map(quotient).chain(x[n..].iter().copied()).collect();
+            self.add::<C>(QUOTIENT_ROWS, n, gamma, x, &expected);
+            for terms in [1, 5, 16] {
+                let x = &all[..terms * n];
+                let term = |i: usize, j: usize| gamma.pow([j as u64]) * x[j * n + i];
+                let combined = |i| (0..terms).filter(|j| i + j < n).map(|j| term(i, j)).sum();
+                let expected: Vec<C::Fr> = (0..n).map(combined).chain(x[n..].iter().copied()).collect();
+                self.add::<C>(COMBINED, n, gamma, x, &expected);
+            }
         }
     }
 

@@ -43,7 +43,7 @@ pub use host::{HostBuf, HostMemory};
 pub use msm::{Msm, MsmRequest, MsmSet, ScalarRecoding, Scalars, SplitMsm};
 pub use ntt::{Coset, Direction, Ntt, NttOp, NttProducts, NttSpread, Order, Spread};
 pub use pending::Pending;
-pub use plonk_rows::PlonkRows;
+pub use plonk_rows::{PlonkRows, QuotientAt, QuotientRows};
 pub use poseidon::{Family, MerklePath, MerkleTree, Poseidon, PoseidonParams};
 pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
 pub use scan::Scan;

@@ -178,3 +178,16 @@ pub fn gate_row<F: Field>([a, b, c]: [F; 3], [qm, ql, qr, qo, qc]: [F; 5]) -> F 
 pub fn permuted_row<F: Field>(columns: [F; 3], places: [F; 3], factors: [F; 3], gamma: F) -> F {
     (0..3).map(|j| columns[j] + factors[j] * places[j] + gamma).product()
 }
+
+/// A row of PLONK's quotient times the domain's polynomial, of the values in the order of [`crate::QuotientRows::vectors`] and of alpha, beta,
+/// gamma, k1, k2 and the factor of l1 for the public values.
+pub fn quotient_row<F: Field>(of: [F; 15], [alpha, beta, gamma, k1, k2, public]: [F; 6]) -> F {
+    let [a, b, c, z, zw, qm, ql, qr, qo, qc, s1, s2, s3, x, first] = of;
+    let (columns, selectors) = ([a, b, c], [qm, ql, qr, qo, qc]);
+    let own = permuted_row(columns, [x; 3], [beta, beta * k1, beta * k2], gamma);
+    let next = permuted_row(columns, [s1, s2, s3], [beta; 3], gamma);
+    gate_row(columns, selectors)
+        + public * first
+        + alpha * (own * z - next * zw)
+        + alpha.square() * (z - F::ONE) * first
+}

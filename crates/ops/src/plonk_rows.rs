@@ -2,6 +2,59 @@
 
 use crate::{Backend, Curve, Error, Lane, Mont, Result};
 
+/// Vectors whose rows make PLONK's quotient on a coset, times what the domain's polynomial is there.
+#[derive(Debug)]
+pub struct QuotientRows<'a, V> {
+    /// a, b and c.
+    pub columns: [&'a V; 3],
+    /// z, and z one row on.
+    pub product: [&'a V; 2],
+    /// qm, ql, qr, qo and qc.
+    pub selectors: [&'a V; 5],
+    /// s1, s2 and s3.
+    pub permutation: [&'a V; 3],
+    /// x: each row's point.
+    pub x: &'a V,
+    /// l1: the polynomial that is one on the domain's first row and zero on the others.
+    pub first: &'a V,
+}
+
+impl<'a, V> QuotientRows<'a, V> {
+    /// All of them, in the order of the fields.
+    pub fn vectors(&self) -> [&'a V; 15] {
+        let ([a, b, c], [z, zw]) = (self.columns, self.product);
+        let ([qm, ql, qr, qo, qc], [s1, s2, s3]) = (self.selectors, self.permutation);
+        [a, b, c, z, zw, qm, ql, qr, qo, qc, s1, s2, s3, self.x, self.first]
+    }
+
+    /// With another in place of each.
+    pub fn map<W>(&self, f: impl Fn(&'a V) -> &'a W) -> QuotientRows<'a, W> {
+        QuotientRows {
+            columns: self.columns.map(&f),
+            product: self.product.map(&f),
+            selectors: self.selectors.map(&f),
+            permutation: self.permutation.map(&f),
+            x: f(self.x),
+            first: f(self.first),
+        }
+    }
+}
+
+/// The numbers that PLONK's quotient is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotientAt {
+    /// What keeps the three conditions apart.
+    pub alpha: Mont,
+    /// What stands before a place.
+    pub beta: Mont,
+    /// What is added to each factor of the grand product.
+    pub gamma: Mont,
+    /// k1 and k2: what takes the domain to the cosets of the second and the third column.
+    pub k: [Mont; 2],
+    /// By what l1 is multiplied for the public values.
+    pub public: Mont,
+}
+
 /// Rows of PLONK. All vectors are of one length and lie on one lane; the result is new memory of that lane.
 pub trait PlonkRows<C: Curve>: Backend {
     /// qm a b + ql a + qr b + qo c + qc for the columns a, b, c and the selectors qm, ql, qr, qo, qc: zero where the gate of a row holds.
@@ -23,6 +76,16 @@ pub trait PlonkRows<C: Curve>: Backend {
         factors: [Mont; 3],
         gamma: Mont,
     ) -> Result<Self::Buf<Mont>>;
+
+    /// What must vanish on the domain, on the rows of a coset:
+    ///
+    /// qm a b + ql a + qr b + qo c + qc + public l1
+    /// + alpha ((a + beta x + gamma)(b + beta k1 x + gamma)(c + beta k2 x + gamma) z
+    ///   - (a + beta s1 + gamma)(b + beta s2 + gamma)(c + beta s3 + gamma) zw) + alpha^2 (z - 1) l1
+    ///
+    /// # Errors
+    /// As [`PlonkRows::gate_rows`].
+    fn quotient_rows(&self, of: &QuotientRows<'_, Self::Buf<Mont>>, at: &QuotientAt) -> Result<Self::Buf<Mont>>;
 }
 
 /// The lane and the length that all of these vectors have.

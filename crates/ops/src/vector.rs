@@ -2,7 +2,10 @@
 
 use crate::{Backend, Canonical, Curve, Error, Lane, Mont, Result};
 
-/// Element-wise arithmetic on vectors on one lane, of equal length but for [`VecOps::add_scaled`].
+/// Most terms of [`VecOps::combined`].
+pub const TERMS_MAX: usize = 16;
+
+/// Element-wise arithmetic on vectors on one lane, of equal length but for [`VecOps::add_scaled`] and [`VecOps::combined`].
 ///
 /// # Errors
 /// Every operation: lengths or lanes differ; the device failed.
@@ -28,6 +31,9 @@ pub trait VecOps<C: Curve>: Backend {
         b: &Self::Buf<Mont>,
         k: Mont,
     ) -> Result<()>;
+    /// New memory of `len` elements, the sum of k_j times vector j over all `terms`, as of polynomials: a vector that is shorter than `len`
+    /// goes on with zeros. There are one to [`TERMS_MAX`] terms, none longer than `len`, all on one lane, which is the result's.
+    fn combined(&self, len: usize, terms: &[(&Self::Buf<Mont>, Mont)]) -> Result<Self::Buf<Mont>>;
     /// out_i = a_i as an integer
     fn to_canonical(&self, a: &Self::Buf<Mont>, out: &mut Self::Buf<Canonical>) -> Result<()>;
     /// out_i = a_i in Montgomery form
@@ -49,4 +55,22 @@ pub fn check_add_scaled(a: (Lane, usize), first: usize, step: usize, b: (Lane, u
         return Err(Error::invalid(OP, reason));
     }
     Ok(())
+}
+
+/// The lane of a combination of vectors with these lanes and lengths.
+///
+/// # Errors
+/// [`Error::Invalid`] with what does not fit.
+pub fn check_combined(len: usize, terms: &[(Lane, usize)]) -> Result<Lane> {
+    const OP: &str = "combined";
+    let Some(&(lane, _)) = terms.first().filter(|_| terms.len() <= TERMS_MAX) else {
+        return Err(Error::invalid(OP, format!("{} terms; expected 1 to {TERMS_MAX}", terms.len())));
+    };
+    match terms.iter().find(|term| term.0 != lane || term.1 > len) {
+        Some(term) => {
+            let (other, lane, has) = (term.0 .0, lane.0, term.1);
+            Err(Error::invalid(OP, format!("a vector of {has} elements on lane {other} for {len} on lane {lane}")))
+        }
+        None => Ok(lane),
+    }
 }

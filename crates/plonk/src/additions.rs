@@ -26,8 +26,8 @@ impl Additions {
     ///
     /// # Errors
     /// Not enough memory.
-    pub(crate) fn new(additions: Unaligned<'_, Addition>, variables: usize) -> Result<Self> {
-        let count = additions.len();
+    pub(crate) fn new<C: Curve>(additions: Unaligned<'_, Addition>, variables: usize) -> Result<Self> {
+        let (count, r) = (additions.len(), C::r());
         let mut levels: Vec<u32> = memory::reserve(OP, count)?;
         let mut ends: Vec<usize> = Vec::new();
         for addition in additions.iter() {
@@ -52,7 +52,12 @@ impl Additions {
         for (addition, level) in additions.iter().zip(&levels) {
             let place = &mut places[*level as usize];
             let signals = addition.signals.map(|signal| renumbered(&numbers, variables, signal));
-            sorted[*place] = Addition { signals, ..addition };
+            // The circuit's signals come as integers: with this factor their products are in Montgomery form at once.
+            let factor = |i: usize| match (signals[i] as usize) < variables {
+                true => C::mont(C::from_mont(addition.factors[i]) * r),
+                false => addition.factors[i],
+            };
+            sorted[*place] = Addition { signals, factors: [factor(0), factor(1)] };
             numbers.push((variables + *place) as u32);
             *place += 1;
         }
@@ -76,10 +81,11 @@ impl Additions {
         for &end in &self.ends {
             let (before, rest) = made.split_at_mut(start);
             let own = &mut rest[..end - start];
+            // An integer taken for one in Montgomery form is 2^256 times too small, and a factor from `Additions::new` as much too large.
             let value = |signal: u32| match (signal as usize).checked_sub(self.variables) {
                 Some(addition) => C::from_mont(before[addition]),
                 None if signal == 0 => C::Fr::ZERO,
-                None => C::from_canonical(values[signal as usize]).unwrap_or(C::Fr::ZERO),
+                None => C::from_mont(Mont(values[signal as usize].0)),
             };
             let make = |(to, addition): (&mut Mont, &Addition)| {
                 let ([one, other], [k, l]) = (addition.signals.map(value), addition.factors.map(C::from_mont));
@@ -139,7 +145,7 @@ mod tests {
                 let [k, l] = addition.factors.map(Bn254::from_mont);
                 expected.push(k * one + l * other);
             }
-            let sorted = Additions::new(additions[..].into(), variables).unwrap();
+            let sorted = Additions::new::<Bn254>(additions[..].into(), variables).unwrap();
             let values: Vec<Canonical> = values.iter().map(|&x| Bn254::canonical(x)).collect();
             let mut made = vec![Mont::default(); count];
             sorted.apply::<Bn254>(&values, &mut made);

@@ -4,13 +4,17 @@
 //! generator of the field's group. On a coset X^n is the constant (g w^j)^n = g^n i^j, and so Z_H is a constant too: nothing is divided
 //! element by element, a polynomial of more than n coefficients is folded to n, and the lanes share the cosets. PLONK's quotient has six
 //! coefficients more than three cosets give. They follow from the last ones of its factors.
+//!
+//! Values on a coset are in bit-reversed order, which transforms reach soonest: all that is done with them is done row by row.
 
 use crate::key::{op, FIRST};
 use crate::polynomial::{invert, powers};
 use crate::work::Work;
 use crate::{PlonkBackend, Result};
-use ark_ff::{FftField, Field};
-use tandem_ops::{Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, PlonkRows, VecOps};
+use ark_ff::{AdditiveGroup, FftField, Field};
+use tandem_ops::{
+    Buffer, Coset, Curve, Direction, Lane, Mont, Ntt, NttOp, Order, PlonkRows, QuotientAt, QuotientRows, VecOps,
+};
 
 /// Cosets of the domain that the quotient is computed on.
 pub(crate) const COSETS: usize = 3;
@@ -44,12 +48,14 @@ pub(crate) fn cosets<C: Curve, B: PlonkBackend<C>>(
     lanes: [Lane; COSETS],
 ) -> Result<Vec<CosetKey<C, B>>> {
     let w = root::<C>(domain)?;
-    let rows = powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain);
-    // Rows are fewer than 2^32.
-    let next: Vec<u32> = (1..domain as u32).chain([0]).collect();
+    let rows = reversed(&powers(C::root_of_unity(domain.ilog2()).unwrap_or(C::Fr::ONE), domain));
+    // Where the row behind each row lies. Rows are fewer than 2^32.
+    let last = domain as u32 - 1;
+    let place = |row: u32| row.reverse_bits().unbounded_shr(u32::BITS - domain.ilog2());
+    let next: Vec<u32> = (0..=last).map(|at| place((place(at) + 1) & last)).collect();
     let coset = |(j, lane): (usize, Lane)| {
         let shift = C::Fr::GENERATOR * w.pow([j as u64]);
-        let to_values = op(Direction::Forward, Coset::Shift(C::mont(shift)));
+        let to_values = to_rows(Coset::Shift(C::mont(shift)));
         let mut values = Vec::with_capacity(COSET_VALUES);
         for polynomial in polynomials {
             let mut own = backend.copy(polynomial, 0..domain, lane)?;
@@ -103,11 +109,6 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         self.shift.pow([self.values[0].len() as u64])
     }
 
-    /// X.
-    pub(crate) fn x(&self) -> tandem_ops::Result<&B::Buf<Mont>> {
-        self.values.get(9).ok_or_else(incomplete)
-    }
-
     /// Values of a polynomial on this coset.
     fn values(&self, work: &Work<'_, C, B>, polynomial: &B::Buf<Mont>) -> Result<B::Buf<Mont>> {
         let (n, len, request) = (self.values[0].len(), polynomial.len(), work.request);
@@ -120,7 +121,7 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
             if let Some(above) = above {
                 VecOps::<C>::add_scaled(work.backend, &mut values, 0, 1, &above, C::mont(self.xn()))?;
             }
-            Ntt::<C>::ntt(work.backend, &mut values, op(Direction::Forward, Coset::Shift(C::mont(self.shift))))?;
+            Ntt::<C>::ntt(work.backend, &mut values, to_rows(Coset::Shift(C::mont(self.shift))))?;
             Ok(values)
         })
     }
@@ -199,19 +200,59 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         })
     }
 
-    /// The coefficients of the remainder of `sum` / Z_H by X^n - (g w^j)^n, on the first lane.
+    /// The coefficients of the remainder of `sum` by X^n - (g w^j)^n, on the first lane.
     fn remainder(&self, work: &Work<'_, C, B>, mut sum: B::Buf<Mont>) -> Result<B::Buf<Mont>> {
         work.request.enqueue(self.lane, "inverse coset NTT", || {
-            // Z_H is no zero: g^n is no power of i, as g is no power of w.
-            let zh = self.xn() - C::Fr::ONE;
-            VecOps::<C>::scale(work.backend, &mut sum, C::mont(zh.inverse().unwrap_or(C::Fr::ONE)))?;
-            Ntt::<C>::ntt(work.backend, &mut sum, op(Direction::Inverse, Coset::Shift(C::mont(self.shift))))
+            let coset = Coset::Shift(C::mont(self.shift));
+            let from_rows = NttOp { input: Order::BitReversed, ..op(Direction::Inverse, coset) };
+            Ntt::<C>::ntt(work.backend, &mut sum, from_rows)
         })?;
         match self.lane == FIRST {
             true => Ok(sum),
             false => work.request.copied(work.backend, &sum, 0..sum.len(), FIRST),
         }
     }
+
+    /// What PLONK's quotient times Z_H is on the coset.
+    fn quotient(&self, work: &Work<'_, C, B>, of: &Columns<'_, C, B>, alpha: C::Fr) -> Result<B::Buf<Mont>> {
+        let [qm, ql, qr, qo, qc, s1, s2, s3, first, x] = &self.values[..] else { return Err(incomplete().into()) };
+        let [a, b, c] = self.columns(work, of.columns)?;
+        let [z, zw] = self.product(work, of.z)?;
+        let (public, publics) = match of.publics {
+            Publics::First(factor) => (*factor, None),
+            Publics::Coefficients(publics) => (C::Fr::ZERO, Some(self.values(work, publics)?)),
+        };
+        let rows = QuotientRows {
+            columns: [&a, &b, &c],
+            product: [&z, &zw],
+            selectors: [qm, ql, qr, qo, qc],
+            permutation: [s1, s2, s3],
+            x,
+            first,
+        };
+        let Permuted { beta, gamma, k } = of.permuted;
+        let [alpha, beta, gamma, public] = [alpha, beta, gamma, public].map(C::mont);
+        let at = QuotientAt { alpha, beta, gamma, k: k.map(C::mont), public };
+        work.request.enqueue(self.lane, "quotient", || {
+            let mut sum = PlonkRows::<C>::quotient_rows(work.backend, &rows, &at)?;
+            match &publics {
+                Some(publics) => VecOps::<C>::add(work.backend, &mut sum, publics)?,
+                None => {}
+            }
+            Ok(sum)
+        })
+    }
+}
+
+/// From coefficients to the rows of a coset.
+fn to_rows(coset: Coset<Mont>) -> NttOp<Mont> {
+    NttOp { output: Order::BitReversed, ..op(Direction::Forward, coset) }
+}
+
+/// In bit-reversed order, as many elements as a power of two says.
+fn reversed<T: Copy>(of: &[T]) -> Vec<T> {
+    let bits = of.len().ilog2();
+    (0..of.len()).map(|i| of[i.reverse_bits().unbounded_shr(usize::BITS - bits)]).collect()
 }
 
 pub(crate) fn incomplete() -> tandem_ops::Error {
@@ -235,15 +276,7 @@ pub(crate) fn quotient<C: Curve, B: PlonkBackend<C>>(
     let last = last(work, of)?;
     let mut remainders = Vec::with_capacity(COSETS);
     for coset in &work.key.cosets {
-        let columns = coset.columns(work, of.columns)?;
-        let product = coset.product(work, of.z)?;
-        let mut sum = coset.gates(work, &columns, of.publics)?;
-        let first = coset.first_row(work, &product[0])?;
-        let permutation = coset.permutation(work, &columns, &product, &of.permuted)?;
-        work.request.enqueue(coset.lane, "quotient", || {
-            VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, &first, C::mont(alpha.square()))?;
-            VecOps::<C>::add_scaled(work.backend, &mut sum, 0, 1, &permutation, C::mont(alpha))
-        })?;
+        let sum = coset.quotient(work, of, alpha)?;
         remainders.push(coset.remainder(work, sum)?);
     }
     let above = above::<C, B>(of, work.key, last()?, alpha);
@@ -338,7 +371,8 @@ pub(crate) fn quotients_of_product<C: Curve, B: PlonkBackend<C>>(
     Ok([assembled(work, &cosets[..2], first, &[])?, assembled(work, cosets, second, &[])?])
 }
 
-/// The coefficients of a polynomial in parts of n, one for each coset, from its remainders there and those that it has `above` these.
+/// The coefficients of a polynomial in parts of n, one for each coset, from those that it has `above` these and from what is left there of
+/// its product with Z_H.
 fn assembled<C: Curve, B: PlonkBackend<C>>(
     work: &Work<'_, C, B>,
     cosets: &[CosetKey<C, B>],
@@ -346,22 +380,24 @@ fn assembled<C: Curve, B: PlonkBackend<C>>(
     above: &[C::Fr],
 ) -> Result<Vec<B::Buf<Mont>>> {
     let n = work.key.shape.domain;
+    // Z_H is a constant there, and no zero: g^n is no power of i, as g is no power of w.
+    let zh = |c: C::Fr| c - C::Fr::ONE;
     // With T = T_0 + T_1 X^n + .. + T_(m-1) X^((m-1)n) + above X^mn the remainder of a coset on which X^n is c is the sum of T_k c^k and above c^m.
     let constants: Vec<C::Fr> = cosets.iter().map(CosetKey::xn).collect();
     let factors = interpolation(&constants);
     work.request.enqueue(FIRST, "quotient", || {
         for (remainder, c) in remainders.iter_mut().zip(&constants) {
-            let high = c.pow([constants.len() as u64]);
+            let high = c.pow([constants.len() as u64]) * zh(*c);
             let above: Vec<C::Fr> = above.iter().map(|a| -high * a).collect();
             work.add_few(remainder, 0, &above)?;
         }
         let mut parts = Vec::with_capacity(cosets.len());
         for k in 0..cosets.len() {
-            let mut part = work.zeros(n)?;
-            for (remainder, of) in remainders.iter().zip(&factors) {
-                work.add(&mut part, remainder, of[k])?;
-            }
-            parts.push(part);
+            let of = |((remainder, of), c): ((_, &Vec<C::Fr>), &C::Fr)| {
+                (remainder, of[k] * zh(*c).inverse().unwrap_or(C::Fr::ONE))
+            };
+            let terms: Vec<_> = remainders.iter().zip(&factors).zip(&constants).map(of).collect();
+            parts.push(work.combined(n, &terms)?);
         }
         Ok(parts)
     })

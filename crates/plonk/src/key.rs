@@ -2,9 +2,10 @@
 
 use crate::additions::Additions;
 use crate::check::check_single_points;
-use crate::coset::{cosets, incomplete, CosetKey, ABOVE, COSETS, COSET_VALUES};
+use crate::coset::{cosets, CosetKey, ABOVE, COSETS, COSET_VALUES};
 use crate::gates::{log_domain_max, powers, Addition, Shape, DOMAIN_MIN};
 use crate::plan::Plan;
+use crate::polynomial::powers as powers_of;
 use crate::{Error, Layout, PlonkBackend, Result, P1, P2};
 use ark_ff::Field;
 use tandem_ops::{memory, Coset, Curve, Direction, Lane, Mont, Msm, Ntt, NttOp, Order, SplitMsm, Stored, Unaligned};
@@ -126,6 +127,8 @@ pub(crate) struct Core<C: Curve, B: PlonkBackend<C>> {
     pub(crate) additions: Additions,
     /// The signal in each row's columns; behind the gates signal 0, which is zero.
     pub(crate) maps: [B::Map; 3],
+    /// The rows' roots of unity, on the first lane.
+    pub(crate) rows: B::Buf<Mont>,
     /// Values of S1, S2 and S3 on the domain, on the first lane.
     pub(crate) sigma: [B::Buf<Mont>; 3],
     /// The last [`ABOVE`] coefficients of S1, S2 and S3.
@@ -151,12 +154,13 @@ pub(crate) fn uses(proofs: u64, sums: u64) -> u64 {
 /// The lane that has the polynomials.
 pub(crate) const FIRST: Lane = Lane(0);
 
-/// Polynomials that a key has the coefficients of on the device, and columns of the permutation.
+/// Polynomials that a key has the coefficients of on the device, columns of the permutation, and the rows' roots of unity.
 const POLYNOMIALS: usize = 8;
 const COLUMNS: usize = 3;
+const ROWS: usize = 1;
 
 /// Bytes of device memory, of all lanes together, that a PLONK key of a `domain` of so many rows takes without tables of multiples:
-/// polynomials, the permutation's values on the domain, the values of all on cosets, maps of the columns and for each coset one of the
+/// polynomials, the permutation's values and the roots of unity on the domain, the values of all on cosets, maps of the columns and for each coset one of the
 /// rows, and powers of tau.
 pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
     bytes_with_powers::<C>(domain, powers(domain))
@@ -164,7 +168,7 @@ pub fn device_bytes<C: Curve>(domain: usize) -> u64 {
 
 /// As [`device_bytes`], for so many powers of tau.
 pub(crate) fn bytes_with_powers<C: Curve>(domain: usize, powers: usize) -> u64 {
-    let vectors = POLYNOMIALS + COLUMNS + COSETS * COSET_VALUES;
+    let vectors = POLYNOMIALS + COLUMNS + ROWS + COSETS * COSET_VALUES;
     let vectors = vectors * size_of::<Mont>() + (COLUMNS + COSETS) * size_of::<u32>();
     (domain as u64)
         .saturating_mul(vectors as u64)
@@ -244,7 +248,10 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
             Ok(values)
         };
         let sigma = [sigma(0)?, sigma(1)?, sigma(2)?];
-        let additions = Additions::new(additions, shape.variables)?;
+        let root = C::root_of_unity(shape.domain.ilog2()).unwrap_or(C::Fr::ONE);
+        let rows: Vec<Mont> = powers_of(root, shape.domain).into_iter().map(C::mont).collect();
+        let rows = backend.upload(FIRST, &rows)?;
+        let additions = Additions::new::<C>(additions, shape.variables)?;
         let map = |number: usize| -> Result<B::Map> {
             let mut map = memory::filled("load key", shape.domain, 0)?;
             map.iter_mut().zip(maps[number].iter()).for_each(|(to, signal)| *to = additions.number(signal));
@@ -256,18 +263,12 @@ impl<C: Curve, B: PlonkBackend<C>> Core<C, B> {
         backend.synchronize()?;
         let split = SplitMsm::load(backend, plan.sums, powers, sums)?;
         backend.synchronize()?;
-        Ok(Self { plan, shape, k, additions, maps, sigma, last, sums: split, polynomials, cosets })
+        Ok(Self { plan, shape, k, additions, maps, rows, sigma, last, sums: split, polynomials, cosets })
     }
 
     /// The domain's root of unity.
     pub(crate) fn root(&self) -> C::Fr {
         C::root_of_unity(self.shape.domain.ilog2()).unwrap_or(C::Fr::ONE)
-    }
-
-    /// A vector on the first lane that holds the rows' roots of unity once it is multiplied by the factor beside it: X on the first coset.
-    pub(crate) fn rows(&self) -> Result<(&B::Buf<Mont>, C::Fr)> {
-        let first = self.cosets.first().ok_or_else(incomplete)?;
-        Ok((first.x()?, first.shift.inverse().unwrap_or(C::Fr::ONE)))
     }
 }
 
@@ -284,7 +285,7 @@ mod tests {
             let view = key.view().unwrap();
             let loaded = ProvingKey::load(&Cpu::new(lanes), &view, Layout::Auto, 1).unwrap();
             let vectors = loaded.core.cosets.iter().flat_map(|coset| &coset.values);
-            let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma);
+            let vectors = vectors.chain(&loaded.core.polynomials).chain(&loaded.core.sigma).chain([&loaded.core.rows]);
             let vectors: usize = vectors.map(|vector| size_of_val(vector.as_slice())).sum();
             let maps = (COLUMNS + COSETS) * 4 * view.shape.domain;
             let bytes = (vectors + maps + view.powers.bytes()) as u64;

@@ -105,8 +105,7 @@ fn parts<C: Curve, B: PlonkBackend<C>>(
     let mut blinded = Vec::with_capacity(3);
     for ((part, below), end) in parts.iter().zip([C::Fr::ZERO, b10, b11]).zip(ends) {
         blinded.push(work.request.enqueue(FIRST, "blind", || {
-            let mut longer = work.zeros(n + end.len())?;
-            work.add(&mut longer, part, C::Fr::ONE)?;
+            let mut longer = work.combined(n + end.len(), &[(part, C::Fr::ONE)])?;
             work.add_few(&mut longer, 0, &[-below])?;
             work.add_few(&mut longer, n, end)?;
             Ok(longer)
@@ -138,11 +137,9 @@ fn linearisation<C: Curve, B: PlonkBackend<C>>(
     let constant = pi - alpha * p * zw * (c + gamma) - alpha.square() * l1;
     let values = v1 * a + v2 * b + v3 * c + v4 * s1 + v5 * s2;
     work.request.enqueue(FIRST, "linearisation", || {
-        let mut sum = work.zeros(n + 6)?;
         let key = work.key.polynomials.iter().zip(of_key);
-        for (polynomial, factor) in key.chain(polynomials.iter().zip(of_proof)).chain(parts.iter().zip(of_parts)) {
-            work.add(&mut sum, polynomial, factor)?;
-        }
+        let terms: Vec<_> = key.chain(polynomials.iter().zip(of_proof)).chain(parts.iter().zip(of_parts)).collect();
+        let mut sum = work.combined(n + 6, &terms)?;
         work.add_few(&mut sum, 0, &[constant - values])?;
         Ok(sum)
     })

@@ -7,7 +7,7 @@ use crate::coset::Publics;
 use crate::key::{op, Core, FIRST};
 use crate::{Blinding, HostSpan, PlonkBackend, Request, Result, Witness, P1};
 use ark_ec::CurveGroup;
-use ark_ff::AdditiveGroup;
+use ark_ff::{AdditiveGroup, Field};
 use std::sync::Arc;
 use tandem_ops::{
     memory, BatchInverse, Buffer, Canonical, Coset, Curve, Direction, Group, Mont, Ntt, PlonkRows, Scan, VecOps,
@@ -79,10 +79,9 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         })?;
         self.request.enqueue(FIRST, "upload additions", || {
             let made = backend.upload_to_all(&[FIRST], &made, timeline)?;
-            let mut signals = self.zeros(variables + self.key.additions.len())?;
-            self.add(&mut signals, &own, C::Fr::from(1u64))?;
+            let mut signals = self.combined(variables + self.key.additions.len(), &[(&own, C::Fr::ONE)])?;
             for made in &made {
-                VecOps::<C>::add_scaled(backend, &mut signals, variables, 1, made, C::mont(C::Fr::from(1u64)))?;
+                VecOps::<C>::add_scaled(backend, &mut signals, variables, 1, made, C::mont(C::Fr::ONE))?;
             }
             Ok(signals)
         })
@@ -99,6 +98,12 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
         self.backend.alloc(FIRST, len)
     }
 
+    /// The sum of multiples of polynomials, as one of `len` coefficients.
+    pub(crate) fn combined(&self, len: usize, terms: &[(&B::Buf<Mont>, C::Fr)]) -> tandem_ops::Result<B::Buf<Mont>> {
+        let terms: Vec<_> = terms.iter().map(|&(of, k)| (of, C::mont(k))).collect();
+        VecOps::<C>::combined(self.backend, len, &terms)
+    }
+
     /// Adds `k` times a polynomial that is no longer.
     pub(crate) fn add(&self, sum: &mut B::Buf<Mont>, p: &B::Buf<Mont>, k: C::Fr) -> tandem_ops::Result<()> {
         VecOps::<C>::add_scaled(self.backend, sum, 0, 1, p, C::mont(k))
@@ -106,7 +111,7 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
 
     /// Adds to few coefficients from number `first` on.
     pub(crate) fn add_few(&self, sum: &mut B::Buf<Mont>, first: usize, few: &[C::Fr]) -> tandem_ops::Result<()> {
-        VecOps::<C>::add_scaled(self.backend, sum, first, 1, &self.few(few)?, C::mont(C::Fr::from(1u64)))
+        VecOps::<C>::add_scaled(self.backend, sum, first, 1, &self.few(few)?, C::mont(C::Fr::ONE))
     }
 
     /// The polynomial with these values on the domain.
@@ -122,11 +127,9 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
     pub(crate) fn blinded(&self, values: &B::Buf<Mont>, blinding: &[C::Fr]) -> Result<B::Buf<Mont>> {
         let (n, polynomial) = (values.len(), self.interpolated(values)?);
         self.request.enqueue(FIRST, "blind", || {
-            let mut blinded = self.zeros(n + blinding.len())?;
-            self.add(&mut blinded, &polynomial, C::Fr::from(1u64))?;
             let few = self.few(blinding)?;
-            self.add(&mut blinded, &few, -C::Fr::from(1u64))?;
-            VecOps::<C>::add_scaled(self.backend, &mut blinded, n, 1, &few, C::mont(C::Fr::from(1u64)))?;
+            let mut blinded = self.combined(n + blinding.len(), &[(&polynomial, C::Fr::ONE), (&few, -C::Fr::ONE)])?;
+            VecOps::<C>::add_scaled(self.backend, &mut blinded, n, 1, &few, C::mont(C::Fr::ONE))?;
             Ok(blinded)
         })
     }
@@ -152,9 +155,9 @@ impl<C: Curve, B: PlonkBackend<C>> Work<'_, C, B> {
     /// The values of the grand product: the first is 1, each next one is the last times what its row gives.
     pub(crate) fn grand_product(&self, columns: &[B::Buf<Mont>; 3], beta: C::Fr, gamma: C::Fr) -> Result<B::Buf<Mont>> {
         let columns = columns.each_ref();
-        let (x, scale) = self.key.rows()?;
+        let x = &self.key.rows;
         let [k1, k2] = self.key.k;
-        let [own, of_k1, of_k2] = [beta * scale, beta * k1 * scale, beta * k2 * scale].map(C::mont);
+        let [own, of_k1, of_k2] = [beta, beta * k1, beta * k2].map(C::mont);
         let (beta, gamma) = (C::mont(beta), C::mont(gamma));
         self.request.enqueue(FIRST, "grand product", || {
             let places = self.key.sigma.each_ref();

@@ -77,6 +77,22 @@ typedef struct tandem_vector_args {
 
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_vector, tandem_vector_args);
 
+/// Most terms of a combination.
+#define TANDEM_COMBINED_TERMS 16
+
+/// out[i] = the sum of factors[j] vectors[j][i] over the first `terms` vectors that have an element i, for i below n. Vector j has
+/// lengths[j] elements, n at most. `out` is none of the vectors.
+typedef struct tandem_combined_args {
+    tandem_scalar* out;
+    const tandem_scalar* vectors[16];
+    uint64_t lengths[16];
+    tandem_scalar factors[16];
+    uint64_t n;
+    uint32_t terms;
+} tandem_combined_args;
+
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_combined, tandem_combined_args);
+
 // ---- plonk_rows: what the gates and the permutation of PLONK say, row by row
 
 /// out = qm a b + ql a + qr b + qo c + qc on n rows, for columns a, b and c and selectors qm, ql, qr, qo and qc. `out` is none of them.
@@ -100,6 +116,21 @@ typedef struct tandem_permuted_rows_args {
 } tandem_permuted_rows_args;
 
 TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_permuted_rows, tandem_permuted_rows_args);
+
+/// What must vanish on the domain, on n rows of a coset:
+/// out = qm a b + ql a + qr b + qo c + qc + public_factor l1
+///     + alpha ((a + beta x + gamma)(b + beta k1 x + gamma)(c + beta k2 x + gamma) z
+///              - (a + beta s1 + gamma)(b + beta s2 + gamma)(c + beta s3 + gamma) zw) + alpha^2 (z - 1) l1
+/// `vectors` are a, b, c, z, zw, qm, ql, qr, qo, qc, s1, s2, s3, x and l1; `numbers` are alpha, beta, gamma, k1, k2 and public_factor.
+/// `out` is none of the vectors.
+typedef struct tandem_quotient_rows_args {
+    tandem_scalar* out;
+    const tandem_scalar* vectors[15];
+    tandem_scalar numbers[6];
+    uint64_t n;
+} tandem_quotient_rows_args;
+
+TANDEM_EACH_CURVE(TANDEM_LAUNCHER, tandem_quotient_rows, tandem_quotient_rows_args);
 
 // ---- batch_inverse: inverses of many elements
 

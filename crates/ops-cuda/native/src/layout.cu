@@ -14,6 +14,14 @@ static_assert(offsetof(tandem_vector_args, n) == 64, "tandem_vector_args.n");
 static_assert(offsetof(tandem_vector_args, step) == 72, "tandem_vector_args.step");
 static_assert(offsetof(tandem_vector_args, op) == 80, "tandem_vector_args.op");
 
+static_assert(sizeof(tandem_combined_args) == 792, "size of tandem_combined_args");
+static_assert(offsetof(tandem_combined_args, out) == 0, "tandem_combined_args.out");
+static_assert(offsetof(tandem_combined_args, vectors) == 8, "tandem_combined_args.vectors");
+static_assert(offsetof(tandem_combined_args, lengths) == 136, "tandem_combined_args.lengths");
+static_assert(offsetof(tandem_combined_args, factors) == 264, "tandem_combined_args.factors");
+static_assert(offsetof(tandem_combined_args, n) == 776, "tandem_combined_args.n");
+static_assert(offsetof(tandem_combined_args, terms) == 784, "tandem_combined_args.terms");
+
 static_assert(sizeof(tandem_gate_rows_args) == 80, "size of tandem_gate_rows_args");
 static_assert(offsetof(tandem_gate_rows_args, out) == 0, "tandem_gate_rows_args.out");
 static_assert(offsetof(tandem_gate_rows_args, columns) == 8, "tandem_gate_rows_args.columns");
@@ -27,6 +35,12 @@ static_assert(offsetof(tandem_permuted_rows_args, places) == 32, "tandem_permute
 static_assert(offsetof(tandem_permuted_rows_args, factors) == 56, "tandem_permuted_rows_args.factors");
 static_assert(offsetof(tandem_permuted_rows_args, gamma) == 152, "tandem_permuted_rows_args.gamma");
 static_assert(offsetof(tandem_permuted_rows_args, n) == 184, "tandem_permuted_rows_args.n");
+
+static_assert(sizeof(tandem_quotient_rows_args) == 328, "size of tandem_quotient_rows_args");
+static_assert(offsetof(tandem_quotient_rows_args, out) == 0, "tandem_quotient_rows_args.out");
+static_assert(offsetof(tandem_quotient_rows_args, vectors) == 8, "tandem_quotient_rows_args.vectors");
+static_assert(offsetof(tandem_quotient_rows_args, numbers) == 128, "tandem_quotient_rows_args.numbers");
+static_assert(offsetof(tandem_quotient_rows_args, n) == 320, "tandem_quotient_rows_args.n");
 
 static_assert(sizeof(tandem_batch_inverse_args) == 24, "size of tandem_batch_inverse_args");
 static_assert(offsetof(tandem_batch_inverse_args, data) == 0, "tandem_batch_inverse_args.data");

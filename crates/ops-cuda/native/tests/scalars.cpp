@@ -11,10 +11,11 @@
 #include "batch_inverse/batch_inverse.cuh"
 #include "plonk_rows/plonk_rows.cuh"
 #include "scan/scan.cuh"
+#include "vector/vector.cuh"
 
 using namespace tandem;
 
-enum Operation : uint64_t { BATCH_INVERSE = 0, PREFIX_PRODUCT = 1, DIVIDE = 2, GATE_ROWS = 3, PERMUTED_ROWS = 4 };
+enum Operation : uint64_t { BATCH_INVERSE = 0, PREFIX_PRODUCT = 1, DIVIDE = 2, GATE_ROWS = 3, PERMUTED_ROWS = 4, QUOTIENT_ROWS = 5, COMBINED = 6 };
 
 static FILE* input;
 
@@ -76,6 +77,35 @@ template <class F> static void run(const Head& head, F element, std::vector<F>& 
                 power *= element;
             }
             for (uint64_t i = 0; i < head.number; i++) data[i] = rows.row(i);
+            return;
+        }
+        // The numbers are the first powers of the element.
+        case QUOTIENT_ROWS: {
+            plonk_rows::Quotient<F> rows{};
+            for (int i = 0; i < 15; i++) rows.vectors[i] = data.data() + i * head.number;
+            F power = F::one();
+            for (F* number : {&rows.alpha, &rows.beta, &rows.gamma, &rows.k1, &rows.k2, &rows.public_factor}) {
+                *number = power;
+                power *= element;
+            }
+            for (uint64_t i = 0; i < head.number; i++) data[i] = rows.row(i);
+            return;
+        }
+        // Vector j lacks its last j elements; the factors are the first powers of the element.
+        case COMBINED: {
+            Combined<F> of{};
+            of.n = head.number;
+            of.terms = uint32_t(head.n / head.number);
+            F power = F::one();
+            for (uint32_t j = 0; j < of.terms; j++) {
+                of.vectors[j] = data.data() + j * head.number;
+                of.lengths[j] = head.number > j ? head.number - j : 0;
+                of.factors[j] = power;
+                power *= element;
+            }
+            std::vector<F> out(head.number);
+            for (uint64_t i = 0; i < head.number; i++) out[i] = of.element(i);
+            for (uint64_t i = 0; i < head.number; i++) data[i] = out[i];
             return;
         }
         default: fprintf(stderr, "no operation %d\n", int(head.operation)), exit(2);

@@ -3,7 +3,7 @@
 use crate::backend::{Cuda, CudaBuf};
 use crate::ffi;
 use tandem_cuda::ffi::tandem_stream;
-use tandem_ops::vector::check_add_scaled;
+use tandem_ops::vector::{check_add_scaled, check_combined, TERMS_MAX};
 use tandem_ops::{Buffer, Canonical, Curve, CurveId, Error, Mont, Result, VecOps, Wire};
 
 /// An operand: its address, length and lane.
@@ -102,6 +102,33 @@ impl<C: Curve> VecOps<C> for Cuda {
         };
         // SAFETY: `b` has `n` elements, and `a` the places of all of them from `first` on; both are live and of the lane whose stream this is.
         self.lane(OP, a.lane())?.launch(OP, |stream| unsafe { launcher::<C>()(&args, stream) })
+    }
+
+    fn combined(&self, len: usize, terms: &[(&CudaBuf<Mont>, Mont)]) -> Result<CudaBuf<Mont>> {
+        const OP: &str = "combined";
+        let sizes: Vec<_> = terms.iter().map(|(of, _)| (of.lane(), of.len())).collect();
+        let lane = check_combined(len, &sizes)?;
+        let (out, ctx) = (self.uninit(OP, lane, len)?, self.lane(OP, lane)?);
+        let mut args = ffi::tandem_combined_args {
+            out: out.ptr().cast().raw(),
+            vectors: [std::ptr::null(); TERMS_MAX],
+            lengths: [0; TERMS_MAX],
+            factors: [ffi::tandem_scalar { limb: [0; 4] }; TERMS_MAX],
+            n: len as u64,
+            terms: terms.len() as u32,
+        };
+        for (j, (of, k)) in terms.iter().enumerate() {
+            args.vectors[j] = operand(of).ptr.cast_const();
+            args.lengths[j] = of.len() as u64;
+            args.factors[j] = ffi::tandem_scalar { limb: k.0 };
+        }
+        let launcher = match C::ID {
+            CurveId::Bn254 => ffi::tandem_combined_bn254,
+            CurveId::Bls12_381 => ffi::tandem_combined_bls12_381,
+        };
+        // SAFETY: all vectors are live, of the lane whose stream this is and of the lengths that are told; `out` is new and has `n` elements.
+        ctx.launch(OP, |stream| unsafe { launcher(&args, stream) })?;
+        Ok(out)
     }
 
     fn to_canonical(&self, a: &CudaBuf<Mont>, out: &mut CudaBuf<Canonical>) -> Result<()> {

@@ -2,7 +2,8 @@
 
 use super::{Buf, Cpu};
 use crate::plonk_rows::common;
-use crate::{memory, Buffer, Curve, Mont, PlonkRows, Result};
+use crate::{memory, Buffer, Curve, Mont, PlonkRows, QuotientAt, QuotientRows, Result};
+use ark_ff::Field;
 use rayon::prelude::*;
 
 /// Rows that one task takes at least.
@@ -38,6 +39,20 @@ impl<C: Curve> PlonkRows<C> for Cpu {
             let at = |of: &Buf<Mont>| C::from_mont(of.data[i]);
             let term = |column, place, k: C::Fr| at(column) + k * at(place) + gamma;
             C::mont(term(a, of_a, k0) * term(b, of_b, k1) * term(c, of_c, k2))
+        })
+    }
+
+    fn quotient_rows(&self, of: &QuotientRows<'_, Buf<Mont>>, at: &QuotientAt) -> Result<Buf<Mont>> {
+        let [alpha, beta, gamma, k1, k2, public] =
+            [at.alpha, at.beta, at.gamma, at.k[0], at.k[1], at.public].map(C::from_mont);
+        let vectors = of.vectors();
+        rows("quotient_rows", &vectors, |i| {
+            let [a, b, c, z, zw, qm, ql, qr, qo, qc, s1, s2, s3, x, first] = vectors.map(|of| C::from_mont(of.data[i]));
+            let gate = (qm * a + qr) * b + ql * a + qo * c + qc;
+            let (x, [a, b, c]) = (beta * x, [a, b, c].map(|column| column + gamma));
+            let own = (a + x) * (b + k1 * x) * (c + k2 * x) * z;
+            let next = (a + beta * s1) * (b + beta * s2) * (c + beta * s3) * zw;
+            C::mont(gate + alpha * (own - next + alpha * first * (z - C::Fr::ONE)) + public * first)
         })
     }
 }

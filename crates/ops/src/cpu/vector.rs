@@ -2,9 +2,9 @@
 
 use super::simd::Eight;
 use super::{equal_lengths, one_lane, Buf, Cpu};
-use crate::vector::check_add_scaled;
-use crate::{Buffer, Canonical, Curve, Mont, Result, VecOps, Wire};
-use ark_ff::PrimeField;
+use crate::vector::{check_add_scaled, check_combined};
+use crate::{memory, Buffer, Canonical, Curve, Mont, Result, VecOps, Wire};
+use ark_ff::{AdditiveGroup, PrimeField};
 use rayon::prelude::*;
 
 /// Elements that one task takes at least.
@@ -70,6 +70,19 @@ impl<C: Curve> VecOps<C> for Cpu {
         let add = |(a, &b): (&mut [Mont], &Mont)| a[0] = C::mont(C::from_mont(a[0]) + k * C::from_mont(b));
         a.par_chunks_mut(step).with_min_len(GRAIN).zip(&b.data).for_each(add);
         Ok(())
+    }
+
+    fn combined(&self, len: usize, terms: &[(&Buf<Mont>, Mont)]) -> Result<Buf<Mont>> {
+        let sizes: Vec<_> = terms.iter().map(|(of, _)| (of.lane(), of.len())).collect();
+        let lane = check_combined(len, &sizes)?;
+        let terms: Vec<_> = terms.iter().map(|(of, k)| (of.data.as_slice(), C::from_mont(*k))).collect();
+        let element = |i: usize| -> Mont {
+            let of = |(of, k): &(&[Mont], C::Fr)| of.get(i).map_or(C::Fr::ZERO, |x| C::from_mont(*x) * k);
+            C::mont(terms.iter().map(of).sum())
+        };
+        let mut data = memory::reserve("combined", len)?;
+        (0..len).into_par_iter().with_min_len(GRAIN).map(element).collect_into_vec(&mut data);
+        Ok(Buf { lane, data })
     }
 
     fn to_canonical(&self, a: &Buf<Mont>, out: &mut Buf<Canonical>) -> Result<()> {

@@ -38,6 +38,30 @@ template <class F> struct Permuted {
     TANDEM_HD F row(uint64_t i) const { return term(0, i) * term(1, i) * term(2, i); }
 };
 
+/// What must vanish on the domain, on n rows of a coset.
+template <class F> struct Quotient {
+    F* out;
+    const F* vectors[15];
+    F alpha, beta, gamma, k1, k2, public_factor;
+    uint64_t n;
+
+    TANDEM_HD F row(uint64_t i) const {
+        F a = vectors[0][i], b = vectors[1][i], c = vectors[2][i];
+        F sum = (vectors[5][i] * a + vectors[7][i]) * b;
+        sum = sum + vectors[6][i] * a;
+        sum = sum + vectors[8][i] * c;
+        sum = sum + vectors[9][i];
+        a = a + gamma;
+        b = b + gamma;
+        c = c + gamma;
+        const F x = beta * vectors[13][i], z = vectors[3][i];
+        const F own = (a + x) * (b + k1 * x) * (c + k2 * x) * z;
+        const F next = (a + beta * vectors[10][i]) * (b + beta * vectors[11][i]) * (c + beta * vectors[12][i]) * vectors[4][i];
+        const F first = vectors[14][i];
+        return sum + alpha * (own - next + alpha * (first * (z - F::one()))) + public_factor * first;
+    }
+};
+
 #if defined(__CUDACC__)
 constexpr uint32_t BLOCK = 256;
 /// Fills any GPU several times over; the loop over the grid takes the rest.
@@ -83,6 +107,16 @@ template <class F> int32_t launch(const tandem_permuted_rows_args* args, tandem_
     if (!all || (!rows.out && rows.n)) return TANDEM_INVALID;
     std::memcpy(rows.factors, args->factors, sizeof rows.factors);
     std::memcpy(&rows.gamma, &args->gamma, sizeof rows.gamma);
+    return enqueue(rows, stream);
+}
+
+template <class F> int32_t launch(const tandem_quotient_rows_args* args, tandem_stream stream) {
+    Quotient<F> rows;
+    rows.out = reinterpret_cast<F*>(args->out);
+    rows.n = args->n;
+    if (!take(rows.vectors, args->vectors, rows.n) || (!rows.out && rows.n)) return TANDEM_INVALID;
+    F* const numbers[] = {&rows.alpha, &rows.beta, &rows.gamma, &rows.k1, &rows.k2, &rows.public_factor};
+    for (size_t i = 0; i < 6; i++) std::memcpy(numbers[i], &args->numbers[i], sizeof(F));
     return enqueue(rows, stream);
 }
 #endif

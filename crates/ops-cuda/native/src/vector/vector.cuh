@@ -4,9 +4,27 @@
 #include "tandem/params.cuh"
 #include "tandem_ops.h"
 
-#include <cuda_runtime.h>
-
 namespace tandem {
+
+/// The sum of multiples of vectors.
+template <class F> struct Combined {
+    F* out;
+    const F* vectors[TANDEM_COMBINED_TERMS];
+    uint64_t lengths[TANDEM_COMBINED_TERMS];
+    F factors[TANDEM_COMBINED_TERMS];
+    uint64_t n;
+    uint32_t terms;
+
+    TANDEM_HD F element(uint64_t i) const {
+        F sum = F::zero();
+        for (uint32_t j = 0; j < terms; j++) {
+            if (i < lengths[j]) sum = sum + factors[j] * vectors[j][i];
+        }
+        return sum;
+    }
+};
+
+#if defined(__CUDACC__)
 
 constexpr uint32_t VECTOR_THREADS = 256;
 /// Fills any GPU several times over; the loop over the grid takes the rest.
@@ -72,5 +90,32 @@ template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_
     operation.kernel<<<uint32_t(blocks), VECTOR_THREADS, 0, stream>>>(v);
     return int32_t(cudaGetLastError());
 }
+
+template <class F> __global__ void __launch_bounds__(VECTOR_THREADS) combined_kernel(const Combined<F> of) {
+    const uint64_t step = uint64_t(gridDim.x) * VECTOR_THREADS;
+    for (uint64_t i = uint64_t(blockIdx.x) * VECTOR_THREADS + threadIdx.x; i < of.n; i += step) of.out[i] = of.element(i);
+}
+
+template <class F> int32_t combined_launch(const tandem_combined_args* args, tandem_stream stream) {
+    static_assert(sizeof(F) == sizeof(tandem_scalar), "one layout on both sides");
+    static_assert(sizeof args->lengths == TANDEM_COMBINED_TERMS * sizeof(uint64_t), "as many places as terms");
+    Combined<F> of;
+    of.out = reinterpret_cast<F*>(args->out);
+    of.n = args->n;
+    of.terms = args->terms;
+    if (of.terms > TANDEM_COMBINED_TERMS || (!of.out && of.n)) return TANDEM_INVALID;
+    for (uint32_t j = 0; j < of.terms; j++) {
+        of.vectors[j] = reinterpret_cast<const F*>(args->vectors[j]);
+        of.lengths[j] = args->lengths[j];
+        std::memcpy(&of.factors[j], &args->factors[j], sizeof(F));
+        if (of.lengths[j] > of.n || (!of.vectors[j] && of.lengths[j])) return TANDEM_INVALID;
+    }
+    if (of.n == 0) return TANDEM_OK;
+    uint64_t blocks = (of.n + VECTOR_THREADS - 1) / VECTOR_THREADS;
+    if (blocks > VECTOR_BLOCKS) blocks = VECTOR_BLOCKS;
+    combined_kernel<<<uint32_t(blocks), VECTOR_THREADS, 0, stream>>>(of);
+    return int32_t(cudaGetLastError());
+}
+#endif
 
 }  // namespace tandem
