@@ -4,8 +4,18 @@ mod support;
 
 use support::{refused_in, run_in};
 
-const OPERATIONS: [&str; 8] =
-    ["batch-inverse", "prefix-product", "evaluate", "divide", "gather", "add-scaled", "gate-rows", "permuted-rows"];
+const OPERATIONS: [&str; 10] = [
+    "batch-inverse",
+    "prefix-product",
+    "evaluate",
+    "divide",
+    "gather",
+    "add-scaled",
+    "combined",
+    "gate-rows",
+    "permuted-rows",
+    "quotient-rows",
+];
 
 #[test]
 fn bench_measures_what_it_has_checked() {

@@ -85,6 +85,9 @@ fn bound_ms(operation: Operation, n: usize) -> f64 {
         Operation::GateRows => (4.0, 9.0 * ELEMENT),
         // Three factors, each with a product of its own, of six vectors.
         Operation::PermutedRows => (5.0, 7.0 * ELEMENT),
+        Operation::Combined => (15.0, 16.0 * ELEMENT),
+        // The gates, twice three factors with z, beta x and its multiples, three permuted places; alpha twice, l1 twice.
+        Operation::QuotientRows => (4.0 + 6.0 + 3.0 + 3.0 + 4.0, 16.0 * ELEMENT),
     };
     scalars_ms(products * n as f64, bytes * n as f64)
 }
@@ -105,6 +108,8 @@ mod tests {
             (Operation::AddScaled, 0.02097),
             (Operation::GateRows, 0.06291),
             (Operation::PermutedRows, 0.07087),
+            (Operation::Combined, 0.2126),
+            (Operation::QuotientRows, 0.2835),
         ] {
             let bound = bound_ms(operation, 1 << 20);
             assert!((bound / ms - 1.0).abs() < 0.01, "{operation:?} {bound}");

@@ -5,7 +5,10 @@ use std::time::Instant;
 use tandem_engine::gpus::{self, Opened};
 use tandem_engine::{CurveId, DeviceChoice, DeviceReport, Error, Result};
 use tandem_ops::cpu::Cpu;
-use tandem_ops::{with_curve, Backend, BatchInverse, Buffer, Curve, Gather, Lane, Mont, PlonkRows, Scan, VecOps};
+use tandem_ops::{
+    with_curve, Backend, BatchInverse, Buffer, Curve, Gather, Lane, Mont, PlonkRows, QuotientAt, QuotientRows, Scan,
+    VecOps,
+};
 
 /// What is done with a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -22,23 +25,29 @@ pub(crate) enum Operation {
     Gather,
     /// A multiple of a vector added to another
     AddScaled,
+    /// The sum of multiples of fifteen vectors, as PLONK's linearisation is
+    Combined,
     /// What PLONK's gates say
     GateRows,
     /// What rows give to one side of PLONK's grand product
     PermutedRows,
+    /// PLONK's quotient on a coset
+    QuotientRows,
 }
 
 impl Operation {
     /// All of them.
-    pub(crate) const ALL: [Operation; 8] = [
+    pub(crate) const ALL: [Operation; 10] = [
         Operation::BatchInverse,
         Operation::PrefixProduct,
         Operation::Evaluate,
         Operation::Divide,
         Operation::Gather,
         Operation::AddScaled,
+        Operation::Combined,
         Operation::GateRows,
         Operation::PermutedRows,
+        Operation::QuotientRows,
     ];
 
     /// Vectors that it reads beside the one that it changes: operands that are one vector would be read once.
@@ -47,6 +56,7 @@ impl Operation {
             Operation::AddScaled => 1,
             Operation::GateRows => 8,
             Operation::PermutedRows => 6,
+            Operation::Combined | Operation::QuotientRows => 15,
             _ => 0,
         }
     }
@@ -115,6 +125,22 @@ impl<B: Gather> Loaded<B> {
             Operation::Divide => Scan::<C>::divide(backend, data, 1, self.point)?,
             Operation::Gather => backend.gather(&self.map, &self.elements, data)?,
             Operation::AddScaled => VecOps::<C>::add_scaled(backend, data, 0, 1, of[0], self.point)?,
+            Operation::Combined => {
+                let terms: Vec<_> = of.iter().map(|&of| (of, self.point)).collect();
+                *data = VecOps::<C>::combined(backend, data.len(), &terms)?;
+            }
+            Operation::QuotientRows => {
+                let rows = QuotientRows {
+                    columns: [of[0], of[1], of[2]],
+                    product: [of[3], of[4]],
+                    selectors: [of[5], of[6], of[7], of[8], of[9]],
+                    permutation: [of[10], of[11], of[12]],
+                    x: of[13],
+                    first: of[14],
+                };
+                let [alpha, beta, gamma, k1, k2, public] = [self.point; 6];
+                *data = backend.quotient_rows(&rows, &QuotientAt { alpha, beta, gamma, k: [k1, k2], public })?;
+            }
             Operation::GateRows => {
                 *data = backend.gate_rows([of[0], of[1], of[2]], [of[3], of[4], of[5], of[6], of[7]])?;
             }
