@@ -156,3 +156,54 @@ fn wires_are_whole_values() {
     // getWitness copies a whole element over it.
     assert_eq!(found, [Used::Recorded, Used::Replayed, Used::Replayed]);
 }
+
+/// Without the parts that are known as a whole nothing is recorded, for inputs would be guarded, or not be seen.
+#[test]
+fn modules_that_set_inputs_in_another_way_are_not() {
+    const UNKNOWN: &str = "it is no module of circom's that is known";
+    let nop = &b"\x01"[..];
+    for export in ["readSharedRWMemory", "writeSharedRWMemory"] {
+        refused(&with(&[(export, nop)]), UNKNOWN);
+    }
+    // The number of an input is used outside of the idiom, whose local it is.
+    refused(&with(&[("setInputSignal", b"\x20\x07\x1a")]), UNKNOWN);
+    assert_eq!(runs(&with(&[("setInputSignal", nop)])), [Used::Recorded, Used::Replayed, Used::Replayed]);
+}
+
+/// What the module's own code makes invalid is not valid where the host does it.
+#[test]
+fn invalid_modules_stay_so() {
+    // A load of 32 bits with a store of 64, a store that is aligned too far, and a load.
+    let (from, to) = (constant(SHARED), constant(FREE));
+    let mixed = code(&[&to, &from, LOAD, b"\x3e\x02\0"]);
+    let store = code(&[&to, ONE, b"\x36\x03\0"]);
+    let load = code(&[&to, &from, b"\x28\x03\0", STORE]);
+    for wrong in [mixed, store, load] {
+        let wasm = with(&[("getWitness", &wrong)]);
+        let json = || br#"{"a": 3, "b": 5}"#.to_vec().into();
+        let expected = calculate(&wasm, json(), Limits::default(), &|| false).unwrap_err().to_string();
+        let memory = Memory::default();
+        let found = calculate_kept(&wasm, json(), Limits::default(), &|| false, &memory, Record::All);
+        assert_eq!(found.unwrap_err().to_string(), expected);
+        assert!(memory.used.into_inner().unwrap().is_empty());
+    }
+}
+
+/// Of a program that takes many steps no recording is made by default, and that is remembered.
+#[test]
+fn long_runs_are_left_and_remembered() {
+    // A local counts to 3,000,000.
+    let counts = b"\x03\x40\x20\x03\x41\x01\x6a\x22\x03\x41\xc0\x8d\xb7\x01\x49\x0d\0\x0b";
+    let wasm = with(&[("setInputSignal", counts)]);
+    let memory = Memory::default();
+    let run = |which| {
+        let json = br#"{"a": 3, "b": 5}"#.to_vec();
+        calculate_kept(&wasm, json.into(), Limits::default(), &|| false, &memory, which).unwrap()
+    };
+    run(Record::Short);
+    assert_eq!(*memory.kept.lock().unwrap(), b"long");
+    run(Record::Short);
+    run(Record::All);
+    run(Record::Short);
+    assert_eq!(*memory.used.lock().unwrap(), [Used::Refused("it takes many steps"), Used::Recorded, Used::Replayed]);
+}
