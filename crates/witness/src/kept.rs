@@ -159,7 +159,7 @@ const ENDED: &str = "it was stopped";
 pub(crate) const FAILED: &str = "what it asserts does not hold";
 /// Why it is made with [`Record::All`] alone: each guard would say one bit of the inputs.
 pub(crate) const BRANCHED: &str = "it branches on its inputs, and a recording would say how";
-/// The same of a run that would take long.
+/// Why nothing is recorded, but with [`Record::All`], of a program that takes long.
 const LONG: &str = "it takes many steps";
 /// What is kept of programs for either reason.
 const SHORTS: [(&str, &[u8]); 2] = [(BRANCHED, b"branches"), (LONG, b"long")];

@@ -298,7 +298,8 @@ impl Recorder {
                 if !matches!(x, Value::Constant(_)) {
                     return Err(Refused("a place in an array depends on its inputs"));
                 }
-                return self.retag([(r, x); 2]);
+                // It leaves what it was: limbs that are normal, or an element in whatever form.
+                return Ok(());
             }
             Function::ToLongNormal => {
                 self.shadow.set(r as usize / WORD + 1, Tag::Clean);

@@ -99,6 +99,11 @@ fn elements_are_whole() {
     let mut run = Run::two();
     run.write(X + 4, &MONTGOMERY.to_le_bytes());
     refused(double(&mut run), PARTS);
+    // The form that it has here a sum has, too, but not always.
+    let mut run = Run::two();
+    run.call(Function::Add, [Z, X, X]).unwrap();
+    run.shift(X + 4, Z + 4, 4).unwrap();
+    refused(run.call(Function::Add, [Z, X, X]), PARTS);
     // A result has an element's tags, whose flags depend on the inputs: neither they nor a part of it are others'.
     let of_result = |from: u32, to: u32, bytes| {
         let mut run = Run::two();
@@ -151,6 +156,12 @@ fn clean_results_replace_what_counts() {
     run.recorder.read(X as usize + 8, 4).unwrap_err();
     run.call(Function::Add, [Z, X, X]).unwrap();
     assert_eq!(run.memory[Z as usize], 12);
+    // A short operand stays as it was.
+    let mut run = Run::two();
+    run.put(Y, 3, 0, [0; 4]);
+    run.shift(Y + 8, LIMBS, 4).unwrap();
+    run.call(Function::IsTrue, [Y, 0, 0]).unwrap();
+    run.recorder.read(Y as usize + 8, 4).unwrap_err();
     // A long one over it: its number is what it was.
     let mut run = Run::two();
     run.call(Function::Mul, [Z, X, X]).unwrap();
@@ -222,6 +233,7 @@ fn branches_are_guards() {
     let mut run = Run::two();
     run.call(Function::Sub, [Z, X, Y]).unwrap();
     run.call(Function::EqR, [X, Y, 0]).unwrap();
+    run.recorder.read(Y as usize + 8, 4).unwrap_err();
     let (minus, equal) = (
         Step::Compute(Operation::Sub, INPUT, Value::Constant(0)),
         Step::Compute(Operation::Eq, INPUT, Value::Constant(0)),
