@@ -221,7 +221,7 @@ impl Known<'_> {
         let LocalSet { local_index: integer } = *part[3] else { return None };
         // to, vint, store; to, 0, store offset=4; to + 8, Fr_int_zero
         let is_short = |part: &[&Operator]| {
-            let stores = |operator: &Operator, offset| matches!(operator, Operator::I32Store { memarg } if memarg.offset == offset);
+            let stores = |operator: &Operator, offset| matches!(operator, Operator::I32Store { memarg } if memarg.offset == offset && memarg.align <= memarg.max_align);
             matches!(part[0], LocalGet { local_index } if *local_index == integer)
                 && stores(part[1], 0)
                 && is_to(part[2])
