@@ -131,17 +131,19 @@ def made(circuit, packages, folder):
     if os.path.isdir(os.path.join(CIPHERS, circuit)):
         return os.path.join(CIPHERS, circuit, "circuit.wasm"), None
     source = os.path.join(ROOT, "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom")
-    libraries = [PACKAGES]
+    # circom finds libraries below the folder in which it runs.
+    libraries, at = [PACKAGES], ROOT
     if circuit in SOURCES:
         if packages is None:
             return None
-        source, found = os.path.join(folder, f"{circuit}.circom"), os.path.join(packages, "node_modules")
+        source, at = os.path.join(folder, f"{circuit}.circom"), os.path.abspath(packages)
+        found = os.path.join(at, "node_modules")
         with open(source, "w", encoding="utf-8") as file:
             file.write(SOURCES[circuit])
         libraries = [found] + [os.path.join(found, name) for name in ("circomlib/circuits", "@zk-kit/binary-merkle-root.circom/src")]
     has_cpp = shutil.which("nasm") is not None
     circom = ["node", os.path.join(PACKAGES, "circom2/cli.js"), source, "--wasm", "--O2", "-o", folder]
-    run(circom + ["--c"] * has_cpp + [word for library in libraries for word in ("-l", library)], ROOT)
+    run(circom + ["--c"] * has_cpp + [word for library in libraries for word in ("-l", library)], at)
     program = os.path.join(folder, f"{circuit}_cpp", circuit)
     if has_cpp:
         run(["make"], os.path.dirname(program))

@@ -19,7 +19,14 @@ const HASH_BYTES: usize = 32;
 /// A recording of the program.
 static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let memory = Memory::default();
-    support::of(calculate_kept(PROGRAM, INPUTS.to_vec().into(), support::LIMITS, &support::Listener, &memory, Record::All));
+    support::of(calculate_kept(
+        PROGRAM,
+        INPUTS.to_vec().into(),
+        support::LIMITS,
+        &support::Listener,
+        &memory,
+        Record::All,
+    ));
     memory.0.into_inner().expect("no other thread")
 });
 
@@ -41,7 +48,8 @@ fuzz_target!(|bytes: &[u8]| {
     let is_own = kept == WHOLE[..WHOLE.len() - HASH_BYTES];
     kept.extend(blake3::hash(&kept).as_bytes());
     let memory = Memory(Mutex::new(kept));
-    let found = calculate_kept(PROGRAM, INPUTS.to_vec().into(), support::LIMITS, &support::Listener, &memory, Record::All);
+    let found =
+        calculate_kept(PROGRAM, INPUTS.to_vec().into(), support::LIMITS, &support::Listener, &memory, Record::All);
     let witness = support::of(found);
     if is_own {
         let own = tandem_witness::calculate(PROGRAM, INPUTS.to_vec().into(), support::LIMITS, &support::Listener);

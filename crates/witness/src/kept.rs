@@ -106,7 +106,7 @@ impl Keeper<'_> {
         let within = Limits { steps: limits.steps.min(most), ..limits };
         let recorded = match calculator::record(self.program, json, which, within, caller) {
             Ok(recorded) => recorded,
-            Err(Error::Stopped) => return Err(Error::Stopped),
+            Err(error @ (Error::Stopped | Error::Limit(Limit::Time, _))) => return Err(error),
             Err(Error::Limit(Limit::Steps, _)) if within.steps < limits.steps => Err(LONG),
             // It is told by the run that is not recorded.
             Err(_) => return Ok(None),

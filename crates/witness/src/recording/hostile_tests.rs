@@ -208,6 +208,11 @@ fn long_runs_are_left_and_remembered() {
     run(Record::All);
     run(Record::Short);
     assert_eq!(*memory.used.lock().unwrap(), [Used::Refused("it takes many steps"), Used::Recorded, Used::Replayed]);
+    // The time that is told is that of the limit, and not what was left for another run.
+    let limits = Limits { time: Some(std::time::Duration::from_millis(5)), ..Limits::default() };
+    let json = br#"{"a": 3, "b": 5}"#.to_vec();
+    let error = calculate_kept(&wasm, json.into(), limits, &|| false, &Memory::default(), Record::All).unwrap_err();
+    assert!(error.to_string().ends_with("was stopped after 0.005 s"), "{error}");
 }
 
 /// Nothing, or the end of the run, if what was put on the stack is not 0.
