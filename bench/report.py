@@ -589,7 +589,8 @@ The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
 Witnesses, ms of the processors that whole programs take (`python3 bench/witness.py`). "module" is `tandem witness` without recordings.
 "first" and "later" are runs by default: a first one, which is recorded if it may be, and one after it on other inputs. "all first" and
-"all later" are the same with `--recordings all`. "node" runs circom's WebAssembly as snarkjs does, "C++" is what `circom --c` makes:
+"all later" are the same with `--recordings all`. "node" runs circom's WebAssembly as snarkjs does, "C++" is what `circom --c` makes.
+The machine's load was up to {max(row.get("load", 0) for row in witnesses.values()):.0f}:
 
 {table(["", *ways, "node / first"], witness_lines)}
 {plonk_provers.table(rows, latest, digits, table)}"""

@@ -7,7 +7,7 @@ mod support;
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::{LazyLock, Mutex};
-use tandem_witness::{calculate_kept, Record, Recordings};
+use tandem_witness::{calculate_kept, Limits, Record, Recordings};
 
 const PROGRAM: &[u8] = include_bytes!("../../crates/witness/tests/data/operations.wasm");
 const INPUTS: &[u8] = br#"{"a": 7, "b": [3, -5]}"#;
@@ -48,8 +48,9 @@ fuzz_target!(|bytes: &[u8]| {
     let is_own = kept == WHOLE[..WHOLE.len() - HASH_BYTES];
     kept.extend(blake3::hash(&kept).as_bytes());
     let memory = Memory(Mutex::new(kept));
-    let found =
-        calculate_kept(PROGRAM, INPUTS.to_vec().into(), support::LIMITS, &support::Listener, &memory, Record::All);
+    // Enough for a replay, and too little for the program, whose run would take most of the time.
+    let limits = Limits { memory_bytes: 1 << 20, ..support::LIMITS };
+    let found = calculate_kept(PROGRAM, INPUTS.to_vec().into(), limits, &support::Listener, &memory, Record::All);
     let witness = support::of(found);
     if is_own {
         let own = tandem_witness::calculate(PROGRAM, INPUTS.to_vec().into(), support::LIMITS, &support::Listener);
