@@ -152,13 +152,17 @@ fn guards_and_divisions_by_zero_leave_the_recording() {
     {
         assert_eq!(of(json), None, "{json}");
     }
-    // Less memory than for all values and wires.
-    let values = recording.inputs + recording.constants.len() / 32 + recording.kept + recording.passing;
-    let mut sizes = (0..100).map(|i| 32 * i);
-    let is_enough = |&memory_bytes: &usize| {
-        found(&recording, r#"{"a": 3, "b": 4}"#, Limits { memory_bytes, ..Limits::default() }).is_some()
+    // A hundred values more take as much more memory.
+    let least = |recording: &Recording| {
+        let is_enough = |&memory_bytes: &usize| {
+            found(recording, r#"{"a": 3, "b": 4}"#, Limits { memory_bytes, ..Limits::default() }).is_some()
+        };
+        (0..1000).map(|i| 32 * i).find(is_enough).unwrap()
     };
-    assert!(sizes.find(is_enough).unwrap() > 32 * (values + recording.wires) && sizes.all(|size| is_enough(&size)));
+    let (mut longer, signals) = line();
+    longer.constants.extend((0..100).map(|i| [i, 0, 0, 0]));
+    let longer = write(&longer, &About { program: &program, field: 0, signals: &signals }).unwrap();
+    assert_eq!(least(&Recording::read(&longer, &program).unwrap()), least(&recording) + 3200);
     let few = Limits { steps: 1000, ..Limits::default() };
     let error = replay(&recording, br#"{"a": 3, "b": 4}"#, few, &|| false).unwrap_err();
     assert!(matches!(error, crate::Error::Limit(Limit::Steps, _)), "{error}");
