@@ -556,13 +556,12 @@ def others(rows):
     ]
     on_cpu = lambda what: latest([r for r in rows if r["machine"] == "cpu2" and r["what"] == what], lambda r: r["circuit"])
     cpu, witnesses = on_cpu("prove_cli"), on_cpu("witness_cli")
-    # A later run replays the recording of the first.
-    ways = ["tandem"] + ["later"] * any("later" in row["ms_median"] for row in witnesses.values()) + ["node", "V8 alone"]
-    witness_heads = [{"tandem": "tandem witness", "later": "a later run"}.get(way, way) for way in ways]
+    ways = ["module", "first", "later", "all first", "all later", "node", "C++"]
     witness_lines = [
-        [name] + [digits(row["ms_median"][p]) if p in row["ms_median"] else "" for p in ways]
-        + [f"{row['ms_median']['node'] / row['ms_median']['tandem']:.2f}"]
+        [name] + [digits(row["ms_processors"][way]) if way in row["ms_processors"] else "" for way in ways]
+        + [f"{row['ms_processors']['node'] / row['ms_processors']['first']:.2f}"]
         for name, row in sorted(witnesses.items())
+        if "ms_processors" in row
     ]
     cpu_lines = [
         [name] + [digits(row["ms_median"][p]) for p in ("tandem", "rapidsnark", "snarkjs")]
@@ -588,9 +587,12 @@ GPUs; "first" is all of it in the memory of the first GPU:
 The command is `python3 bench/cpu_provers.py --rapidsnark PATH`.
 
 {table(["", "tandem", "rapidsnark", "snarkjs 0.7.6"], cpu_lines)}
-Witnesses from circom's WebAssembly, ms: whole programs, and V8 alone in a node that has started (`python3 bench/witness.py`):
+Witnesses, ms of the processors that whole programs take (`python3 bench/witness.py`). "module" is `tandem witness` without recordings.
+"first" and "later" are runs by default: a first one, which is recorded if it may be, and one after it on other inputs. "all first" and
+"all later" are the same with `--recordings all`. "node" runs circom's WebAssembly as snarkjs does, "C++" is what `circom --c` makes.
+The machine's load was up to {max(row.get("load", 0) for row in witnesses.values()):.0f}:
 
-{table(["", *witness_heads, "node / tandem"], witness_lines)}
+{table(["", *ways, "node / first"], witness_lines)}
 {plonk_provers.table(rows, latest, digits, table)}"""
 
 

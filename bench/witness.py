@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
-"""Witnesses from circom's WebAssembly: `tandem witness` beside V8, on the same circuits, file to file.
+"""Witnesses of circom's circuits, file to file: `tandem witness` beside V8 and circom's own C++ (`circom --c`).
 
-    python3 bench/witness.py [--tandem target/release/tandem] [--runs 7] [--json rows.jsonl]
+    python3 bench/witness.py [--tandem target/release/tandem] [--runs 7] [--packages DIR] [--json rows.jsonl] [CIRCUIT...]
 
-`npm ci --prefix tests/e2e --ignore-scripts` fetches the circuits, circom and the peer's libraries. The two take turns, and the median
-counts. Each witness is compared with the other's, byte by byte. "tandem" is a run without a recording, "record" one that is recorded,
-"later" one that replays that (on other inputs where they are random, "replayed" so many times), and "V8 alone" leaves out node's start.
-Times of processes are by the clock and by the processor, where a busy machine disturbs less.
+`npm ci --prefix tests/e2e --ignore-scripts` fetches the circuits, circom and V8's part. C++ takes g++, make, nasm, libgmp-dev and
+nlohmann-json3-dev, and is left out without nasm. semaphore and rsa2048 take the folder `--packages`, in which
+`npm install --ignore-scripts @zk-email/circuits @semaphore-protocol/circuits` was run; they are left out without.
+
+All take turns on the same inputs, and the median counts. Each witness is compared with V8's, byte by byte. "module" is a run that is not
+recorded, "first" one with an empty cache folder and the default of --recordings, and "later" another with other inputs where they are
+random; "all first" and "all later" are the same with --recordings all. "V8 alone" leaves out node's start. Times are by the clock, and
+in ms_processors by the processor, where a busy machine disturbs less.
 """
 import argparse
 import datetime
+import hashlib
 import json
 import os
 import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,93 +29,195 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = os.path.join(ROOT, "tests/e2e/node_modules")
 CIPHERS = os.path.join(PACKAGES, "@reclaimprotocol/circom-symmetric-crypto/resources")
+CIRCUITS = ["aes-256-ctr", "chacha20", "eddsa", "keccak256", "membership", "rsa2048", "semaphore", "sha256_512"]
+# Circuits of packages that the tests have not.
+SOURCES = {
+    "semaphore": 'pragma circom 2.1.6; include "@semaphore-protocol/circuits/src/semaphore.circom"; '
+                 "component main {public [message, scope]} = Semaphore(20);",
+    "rsa2048": 'pragma circom 2.1.6; include "@zk-email/circuits/lib/rsa.circom"; '
+               "component main {public [modulus]} = RSAVerifier65537(121, 17);",
+}
+WAYS = ["module", "first", "later", "all first", "all later", "node", "C++"]
 
 
 def bits(count):
     return [random.getrandbits(1) for _ in range(count)]
 
 
+def is_prime(n):
+    """Miller and Rabin's test with 20 bases."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for _ in range(20):
+        x = pow(random.randrange(2, n - 1), odd, n)
+        if x not in (1, n - 1) and all((x := x * x % n) != n - 1 for _ in range(twos - 1)):
+            return False
+    return True
+
+
+def prime(size):
+    while True:
+        n = random.getrandbits(size) | 3 << (size - 2) | 1
+        if n % 65537 != 1 and is_prime(n):
+            return n
+
+
+def signature():
+    """A signature of PKCS #1, version 1.5, on a SHA-256 hash, in limbs of 121 bits."""
+    p, q = prime(1024), prime(1024)
+    modulus, hashed = p * q, random.getrandbits(256)
+    padded = int("0001" + "ff" * 202 + "003031300d060960864801650304020105000420" + f"{hashed:064x}", 16)
+    signed = pow(padded, pow(65537, -1, (p - 1) * (q - 1)), modulus)
+    limbs = lambda n: [str(n >> 121 * i & (1 << 121) - 1) for i in range(17)]
+    return {"message": limbs(hashed), "signature": limbs(signed), "modulus": limbs(modulus)}
+
+
 def inputs(circuit):
-    if circuit == "membership":
-        with open(os.path.join(ROOT, "demo/membership.input.json"), encoding="utf-8") as file:
-            return json.load(file)
-    if circuit == "eddsa":
-        with open(os.path.join(ROOT, "tests/e2e/circuits/eddsa.input.json"), encoding="utf-8") as file:
+    if circuit in ("membership", "eddsa"):
+        name = "demo/membership.input.json" if circuit == "membership" else "tests/e2e/circuits/eddsa.input.json"
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
             return json.load(file)
     if circuit == "chacha20":
         words = lambda count: [bits(32) for _ in range(count)]
         return {"key": words(8), "nonce": words(3), "counter": bits(32), "in": words(16)}
     if circuit == "aes-256-ctr":
         return {"key": bits(256), "nonce": bits(96), "counter": bits(32), "in": bits(512)}
+    if circuit == "semaphore":
+        numbers = [str(random.getrandbits(248)) for _ in range(23)]
+        return {"secret": numbers[0], "merkleProofLength": 20, "merkleProofIndex": random.getrandbits(20),
+                "merkleProofSiblings": numbers[3:], "message": numbers[1], "scope": numbers[2]}
+    if circuit == "rsa2048":
+        return signature()
+    if circuit == "keccak256":
+        return {"in": block(random.randbytes(100))}
     return {"in": bits(512)}
 
 
-def run(command, **environment):
-    """Output, and milliseconds by the clock and by the processor."""
+def block(message):
+    """A message of SHA3-256, padded, in bits."""
+    padded = bytearray(message.ljust(136, b"\0"))
+    padded[len(message)] ^= 6
+    padded[-1] ^= 0x80
+    return [byte >> i & 1 for byte in padded for i in range(8)]
+
+
+def check_keccak(values, witness):
+    """The circuit is of this repository: its outputs are the hash."""
+    message = bytes(sum(bit << i for i, bit in enumerate(values["in"][8 * j:8 * j + 8])) for j in range(100))
+    with open(witness, "rb") as file:
+        # Behind the header, wire 0 and before the inputs.
+        ones = file.read()[-32 * 153665:][32:32 * 257]
+    hashed = bytes(sum(ones[32 * (8 * j + i)] << i for i in range(8)) for j in range(32))
+    if hashed != hashlib.sha3_256(message).digest():
+        sys.exit("keccak256: the circuit gives another hash")
+
+
+def run(command, folder=None, **environment):
+    """What it says, and milliseconds by the clock and by the processor."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **environment})
     wall = time.monotonic() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.stdout + (done.stderr if "-v" in command else ""), wall * 1e3, cpu * 1e3
+    return done.stdout + done.stderr, wall * 1e3, cpu * 1e3
 
 
-def module(circuit, folder):
-    """The circuit's WebAssembly; compiled where no package has it."""
-    source = "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom"
+def made(circuit, packages, folder):
+    """The circuit's WebAssembly and, where there is a source, its C++, made; None where a package is missing."""
     if os.path.isdir(os.path.join(CIPHERS, circuit)):
-        return os.path.join(CIPHERS, circuit, "circuit.wasm")
-    circom = os.path.join(PACKAGES, "circom2/cli.js")
-    run(["node", circom, os.path.join(ROOT, source), "--wasm", "--O2", "-l", PACKAGES, "-o", folder])
-    return os.path.join(folder, f"{circuit}_js/{circuit}.wasm")
+        return os.path.join(CIPHERS, circuit, "circuit.wasm"), None
+    source = os.path.join(ROOT, "demo/membership.circom" if circuit == "membership" else f"tests/e2e/circuits/{circuit}.circom")
+    # circom finds libraries below the folder in which it runs.
+    libraries, at = [PACKAGES], ROOT
+    if circuit in SOURCES:
+        if packages is None:
+            return None
+        source, at = os.path.join(folder, f"{circuit}.circom"), os.path.abspath(packages)
+        found = os.path.join(at, "node_modules")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(SOURCES[circuit])
+        libraries = [found] + [os.path.join(found, name) for name in ("circomlib/circuits", "@zk-kit/binary-merkle-root.circom/src")]
+    has_cpp = shutil.which("nasm") is not None
+    circom = ["node", os.path.join(PACKAGES, "circom2/cli.js"), source, "--wasm", "--O2", "-o", folder]
+    run(circom + ["--c"] * has_cpp + [word for library in libraries for word in ("-l", library)], at)
+    program = os.path.join(folder, f"{circuit}_cpp", circuit)
+    if has_cpp:
+        run(["make"], os.path.dirname(program))
+    return os.path.join(folder, f"{circuit}_js/{circuit}.wasm"), program if has_cpp else None
+
+
+def same(circuit, one, other):
+    with open(one, "rb") as first, open(other, "rb") as second:
+        if first.read() != second.read():
+            sys.exit(f"{circuit}: the witnesses {one} and {other} differ")
+
+
+def measure(circuit, options, folder):
+    """Times of each way, by the clock and the processor, and what the recordings did."""
+    file = lambda name: os.path.join(folder, name)
+    programs = made(circuit, options.packages, folder)
+    if programs is None:
+        return None
+    wasm, program = programs
+    values = [inputs(circuit) for _ in range(2)]
+    for name, of in zip(("input", "other"), values):
+        with open(file(f"{name}.json"), "w", encoding="utf-8") as out:
+            json.dump(of, out)
+    ours = lambda name, out: [options.tandem, "-v", "witness", wasm, file(f"{name}.json"), file(out), "--recordings"]
+    times, notes = {}, {}
+    for turn in range(options.runs + 1):
+        cache = file(f"{circuit}.{turn}")
+        theirs = run(["node", os.path.join(ROOT, "bench/peers/v8/witness.mjs"), PACKAGES, wasm, file("input.json"), file("theirs.wtns")])
+        ways = {"node": theirs, "V8 alone": (None, float(theirs[0]), None), "module": run(ours("input", "ours.wtns") + ["off"])}
+        same(circuit, file("ours.wtns"), file("theirs.wtns"))
+        for prefix, which in (("", "short"), ("all ", "all")):
+            kept = {"TANDEM_CACHE_DIR": cache + which}
+            ways[prefix + "first"] = run(ours("other", "other.wtns") + [which], **kept)
+            ways[prefix + "later"] = run(ours("input", "ours.wtns") + [which], **kept)
+            same(circuit, file("ours.wtns"), file("theirs.wtns"))
+            notes[prefix + "later"] = "replayed" in ways[prefix + "later"][0]
+        if program:
+            ways["C++"] = run([program, file("input.json"), file("cpp.wtns")], os.path.dirname(program))
+            same(circuit, file("cpp.wtns"), file("theirs.wtns"))
+        if turn > 0:  # the first turn warms the page cache
+            for name, (_, wall, cpu) in ways.items():
+                times.setdefault(name, []).append((wall, cpu))
+    if circuit == "keccak256":
+        check_keccak(values[0], file("theirs.wtns"))
+    return times, notes
 
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("circuits", nargs="*", default=CIRCUITS, metavar="CIRCUIT")
     parser.add_argument("--tandem", default=os.path.join(ROOT, "target/release/tandem"))
     parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--packages", help="folder with node_modules for semaphore and rsa2048")
     parser.add_argument("--json", help="file to append rows to")
     options = parser.parse_args()
-    columns = ["tandem", "tandem cpu", "record", "record cpu", "later", "later cpu", "node", "node cpu", "V8 alone"]
-    print(f"{'ms':<13}" + "".join(f"{name:>11}" for name in columns) + f"{'replayed':>10}")
-    with tempfile.TemporaryDirectory() as folder:
-        file = lambda name: os.path.join(folder, name)
-        for circuit in ["aes-256-ctr", "chacha20", "sha256_512", "eddsa", "membership"]:
-            wasm = module(circuit, folder)
-            for name in ["input.json", "other.json"]:
-                with open(file(name), "w", encoding="utf-8") as out:
-                    json.dump(inputs(circuit), out)
-            ours = [options.tandem, "witness", wasm, file("input.json"), file("ours.wtns"), "--recordings"]
-            recorded = [options.tandem, "witness", wasm, file("other.json"), file("recorded.wtns"), "--recordings", "all"]
-            replayed = 0
-            theirs = ["node", os.path.join(ROOT, "bench/peers/v8/witness.mjs"), PACKAGES, wasm, file("input.json"), file("theirs.wtns")]
-            times = {name: [] for name in columns}
-            for turn in range(options.runs + 1):
-                first = run(ours + ["off"])
-                cache = file(f"{circuit}.{turn}")
-                record = run(recorded, TANDEM_CACHE_DIR=cache)
-                later = run(ours[:1] + ["-v"] + ours[1:] + ["all"], TANDEM_CACHE_DIR=cache)
-                replayed += "replayed the recording" in later[0]
-                alone, their_wall, their_cpu = run(theirs)
-                with open(file("ours.wtns"), "rb") as one, open(file("theirs.wtns"), "rb") as other:
-                    if one.read() != other.read():
-                        sys.exit(f"{circuit}: the witnesses differ")
-                if turn > 0:  # the first turn warms the page cache
-                    ours_ms = [ms for done in (first, record, later) for ms in done[1:]]
-                    for name, ms in zip(columns, ours_ms + [their_wall, their_cpu, float(alone)]):
-                        times[name].append(ms)
-            medians = {name: statistics.median(of) for name, of in times.items()}
-            print(f"{circuit:<13}" + "".join(f"{medians[name]:>11.0f}" for name in columns) + f"{replayed:>10}", flush=True)
-            if options.json:
-                row = {"what": "witness_cli", "circuit": circuit, "device": f"CPU, {os.cpu_count()} cores",
-                       "replayed": replayed, "ms_median": {name: round(ms, 1) for name, ms in medians.items()}, "runs": options.runs,
-                       "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                       "command": "python3 bench/witness.py"}
-                with open(options.json, "a", encoding="utf-8") as out:
-                    out.write(json.dumps(row) + "\n")
+    print(f"{'ms of processors':<17}" + "".join(f"{name:>11}" for name in WAYS))
+    for circuit in options.circuits:
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(circuit, options, folder)
+        if found is None:
+            print(f"{circuit:<17} left out: it takes --packages")
+            continue
+        times, notes = found
+        median = lambda i: {name: round(statistics.median(of), 1) for name in times
+                            if None not in (of := [pair[i] for pair in times[name]])}
+        clock, processors = median(0), median(1)
+        print(f"{circuit:<17}" + "".join(f"{processors.get(name, float('nan')):>11.0f}" for name in WAYS), flush=True)
+        if options.json:
+            row = {"what": "witness_cli", "circuit": circuit, "device": f"CPU, {os.cpu_count()} cores", "replayed": notes,
+                   "ms_median": clock, "ms_processors": processors, "runs": options.runs,
+                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                   "load": round(os.getloadavg()[0], 1), "command": "python3 bench/witness.py"}
+            with open(options.json, "a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

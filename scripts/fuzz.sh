@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="zkey plonk_zkey plonk_json wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph"
+all="zkey plonk_zkey plonk_json wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph recording"
 if [ "$*" = command_line ]; then
     [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
     exec cargo xtask fuzz-command-line "$seconds"
@@ -41,6 +41,7 @@ for target in ${*:-$all}; do
     module) seeds=fuzz/seeds/module/* longest=30 ;;
     circuit) seeds=crates/witness/tests/data/multiplier.* bytes=65536 longest=30 ;;
     graph) seeds=crates/witness/tests/data/*.graph ;;
+    recording) seeds=fuzz/seeds/recording/* ;;
     *) seeds=crates/formats/tests/data/*.$target ;;
     esac
     # Unquoted: these are patterns.

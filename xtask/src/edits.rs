@@ -114,7 +114,7 @@ fn edited_copy(root: &Path, name: &str) -> Result<(PathBuf, Vec<(String, Edit)>)
     for path in files {
         let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let mut text = read(&path)?;
-        let edits = if path.ends_with("tests.rs") { Vec::new() } else { edits(&text) };
+        let edits = if file.ends_with("tests.rs") { Vec::new() } else { edits(&text) };
         text = apply(&text, &edits, all.len());
         if path.ends_with("src/lib.rs") {
             text.push_str(&switch());

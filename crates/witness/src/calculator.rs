@@ -9,7 +9,7 @@ use crate::machine::{failed, not_circom, too_large, Machine, Mode, ASSERTION, LI
 use crate::number::Modulus;
 use crate::recording::Line;
 use crate::values::Values;
-use crate::{list, Caller, Error, Limits, Result};
+use crate::{list, Caller, Error, Limits, Record, Result};
 use wasmi::TypedFunc;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -57,68 +57,52 @@ impl std::fmt::Debug for Witness {
 
 /// Runs a circuit's module, see [`crate::calculate`].
 pub(crate) fn calculate(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
-    run(wasm, Mode::Native, json, limits, caller, |_, _, _| ())
+    run(wasm, Mode::Native, json, limits, caller, |_, done| Ok(done?.witness))
 }
 
 /// [`crate::calculate`] of a module without the host's field functions: everything is done by the module's own code. For comparisons.
 #[doc(hidden)]
 pub fn interpret(wasm: &[u8], json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
-    run(wasm, Mode::Own, json, limits, caller, |_, _, _| ())
+    run(wasm, Mode::Own, json, limits, caller, |_, done| Ok(done?.witness))
 }
 
-/// [`calculate`], and the steps that it took.
-pub(crate) fn watched(
-    wasm: &[u8],
-    json: Zeroizing<Vec<u8>>,
-    limits: Limits,
-    caller: &dyn Caller,
-    taken: impl FnOnce(u64) + Send,
-) -> Result<Witness> {
-    run(wasm, Mode::Native, json, limits, caller, |circuit, _, _| taken(circuit.machine.taken()))
-}
-
-/// [`calculate`], and the recording of the run for `keep`, or why there is none.
+/// [`calculate`] of a run that is recorded; or why it cannot be, and then it has ended early.
 pub(crate) fn record(
     wasm: &[u8],
-    json: Zeroizing<Vec<u8>>,
+    json: &[u8],
+    which: Record,
     limits: Limits,
     caller: &dyn Caller,
-    keep: impl FnOnce(Result<Recorded, &'static str>) + Send,
-) -> Result<Witness> {
-    run(wasm, Mode::Recorded, json, limits, caller, |circuit, signals, witness| {
-        keep(circuit.machine.recorded().map(|line| Recorded { line, signals, witness }));
+) -> Result<Result<(Line, Done), &'static str>> {
+    run(wasm, Mode::Recorded(which), json, limits, caller, |machine, done| match machine.recorded() {
+        Some(Ok(line)) => Ok(Ok((line, done?))),
+        Some(Err(why)) => Ok(Err(why)),
+        None => Err(failed("it was not recorded")),
     })
 }
 
-/// A run that could be recorded.
-pub(crate) struct Recorded<'a> {
-    pub(crate) line: Line,
+/// What a run gave.
+pub(crate) struct Done {
     /// Names and numbers of values of the inputs, in the order in which they were set.
     pub(crate) signals: Vec<(String, u32)>,
-    pub(crate) witness: &'a Witness,
+    pub(crate) witness: Witness,
 }
 
-fn run(
+fn run<T: Send>(
     wasm: &[u8],
     mode: Mode,
-    json: Zeroizing<Vec<u8>>,
+    json: impl AsRef<[u8]> + Send,
     limits: Limits,
     caller: &dyn Caller,
-    after: impl FnOnce(&mut Circuit, Vec<(String, u32)>, &Witness) + Send,
-) -> Result<Witness> {
+    after: impl FnOnce(&mut Machine, Result<Done>) -> Result<T> + Send,
+) -> Result<T> {
     // A stack of known size (see `machine`), which also goes back to the system with all that was on it.
     let thread = std::thread::Builder::new().name("circuit".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let work = || {
-            let mut circuit = Circuit::load(wasm, mode, limits, caller)?;
-            let inputs = Inputs::read(&json, &mut circuit)?;
-            drop(json);
-            circuit.set_all(&inputs)?;
-            let signals = inputs.signals().map(|(name, values)| (name.to_string(), values.len() as u32)).collect();
-            drop(inputs);
-            let witness = circuit.witness()?;
-            after(&mut circuit, signals, &witness);
-            Ok(witness)
+            let mut machine = Machine::load(wasm, mode, limits, caller)?;
+            let done = Circuit::load(&mut machine, limits, caller).and_then(|mut circuit| circuit.calculate(json));
+            after(&mut machine, done)
         };
         let running = thread.spawn_scoped(scope, work);
         let running = running.map_err(|e| Error::System(format!("cannot start a thread for the circuit: {e}")))?;
@@ -126,8 +110,8 @@ fn run(
     })
 }
 
-struct Circuit<'a> {
-    machine: Machine<'a>,
+struct Circuit<'a, 'm> {
+    machine: &'m mut Machine<'a>,
     caller: &'a dyn Caller,
     limits: Limits,
     modulus: Modulus,
@@ -138,9 +122,8 @@ struct Circuit<'a> {
     read_shared: TypedFunc<i32, i32>,
 }
 
-impl<'a> Circuit<'a> {
-    fn load(wasm: &[u8], mode: Mode, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
-        let mut machine = Machine::load(wasm, mode, limits, caller)?;
+impl<'a, 'm> Circuit<'a, 'm> {
+    fn load(machine: &'m mut Machine<'a>, limits: Limits, caller: &'a dyn Caller) -> Result<Self> {
         // Without `getVersion` it is a module of circom 1, or none at all.
         match machine.call::<(), i32>("getVersion", ())? {
             2 => {}
@@ -170,6 +153,15 @@ impl<'a> Circuit<'a> {
         };
         let tells_sizes = machine.has("getInputSignalSize");
         Ok(Self { machine, caller, limits, modulus, limbs, inputs, tells_sizes, write_shared, read_shared })
+    }
+
+    fn calculate(&mut self, json: impl AsRef<[u8]>) -> Result<Done> {
+        let inputs = Inputs::read(json.as_ref(), self)?;
+        drop(json);
+        self.set_all(&inputs)?;
+        let signals = inputs.signals().map(|(name, values)| (name.to_string(), values.len() as u32)).collect();
+        drop(inputs);
+        Ok(Done { signals, witness: self.witness()? })
     }
 
     fn set_all(&mut self, inputs: &Inputs) -> Result<()> {
@@ -222,7 +214,7 @@ impl<'a> Circuit<'a> {
             for (j, &limb) in value.iter().enumerate() {
                 self.machine.invoke(self.write_shared, (j as i32, limb as i32))?;
             }
-            self.machine.tell_input((first + i) as u32);
+            self.machine.tell_input((first + i) as u32)?;
             self.machine.invoke(set_input, (high, low, i as i32)).map_err(|error| match error {
                 // Which input was set last says nothing about a failed assertion, much about the others.
                 Error::Inputs(why) if !why.starts_with(ASSERTION) => Error::inputs(format!("signal {name}: {why}")),
@@ -251,7 +243,7 @@ impl<'a> Circuit<'a> {
         for i in 0..count {
             self.machine.invoke(get, i as i32)?;
             self.machine.read_shared(self.read_shared, element)?;
-            self.machine.tell_wire();
+            self.machine.tell_wire()?;
             if !self.modulus.is_above(element) {
                 return Err(failed(&format!("witness value {i} is not below the field's modulus")));
             }
@@ -264,7 +256,7 @@ impl<'a> Circuit<'a> {
     }
 }
 
-impl Shape for Circuit<'_> {
+impl Shape for Circuit<'_, '_> {
     fn modulus(&self) -> &Modulus {
         &self.modulus
     }

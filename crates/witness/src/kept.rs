@@ -1,10 +1,9 @@
 //! Witnesses with recordings that are kept between runs.
 
-use crate::calculator::{self, Recorded};
+use crate::calculator::{self, Done};
 use crate::native::prime;
-use crate::recording::{replay, write, About, Recording, Step, VERSION};
-use crate::{graph, Caller, Limits, Result, Witness};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::recording::{replay, write, About, Line, Recording, VERSION};
+use crate::{graph, Caller, Error, Limit, Limits, Result, Witness};
 use std::time::Instant;
 use zeroize::Zeroizing;
 
@@ -37,8 +36,7 @@ pub enum Used {
 /// Which runs are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// Those of few steps, which are done twice, once as ever and once recorded. What is kept is the same for all inputs: a run that
-    /// branches on them is not recorded.
+    /// Those of few steps. What is kept is the same for all inputs: a run that branches on them is not recorded.
     Short,
     /// All, also those that branch on their inputs.
     All,
@@ -48,7 +46,8 @@ pub enum Record {
 const SHORT_STEPS: u64 = 1 << 24;
 
 /// [`crate::calculate`], by the recording of an earlier run where there is one that fits these inputs. Else the module is run, and the run
-/// is recorded. The witness is the same, and so is each error. Steps are counted by what is done: a replay takes fewer.
+/// is recorded. Where that cannot be, or goes wrong, the module is run anew as ever. The witness is the same, and so is each error. Steps
+/// are counted by what is done: a replay takes fewer, and a run that is left counts as none.
 ///
 /// A recording is used only if it is whole, of this version and of this program. What its guards do not allow is done by the module.
 ///
@@ -69,7 +68,8 @@ pub fn calculate_kept(
         Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
     let kept = recordings.find(keeper.hash.as_bytes());
     // It cannot be recorded, or not so.
-    if kept.as_ref().is_some_and(|kept| kept.is_empty() || kept == BRANCHES && which == Record::Short) {
+    let is_short = |kept: &[u8]| which == Record::Short && SHORTS.iter().any(|(_, marker)| *marker == kept);
+    if kept.as_ref().is_some_and(|kept| kept.is_empty() || is_short(kept)) {
         return calculator::calculate(program, json, limits, caller);
     }
     if let Some(recording) = kept.as_ref().and_then(|kept| Recording::read(kept, &keeper.hash)) {
@@ -85,10 +85,12 @@ pub fn calculate_kept(
         return calculator::calculate(program, json, Limits { time, ..limits }, caller);
     }
     drop(kept);
-    match which {
-        Record::All => keeper.record(json, limits, caller, which),
-        Record::Short => keeper.run(json, limits, caller),
+    let begun = Instant::now();
+    if let Some(witness) = keeper.record(&json, limits, caller, which)? {
+        return Ok(witness);
     }
+    let time = limits.time.map(|time| time.saturating_sub(begun.elapsed()));
+    calculator::calculate(program, json, Limits { time, ..limits }, caller)
 }
 
 struct Keeper<'a> {
@@ -98,61 +100,53 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Runs the module, and again for a recording if that was short.
-    fn run(&self, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller) -> Result<Witness> {
-        let again = Zeroizing::new(json.to_vec());
-        let (quiet, begun, mut steps) = (Quiet { caller, has_logged: AtomicBool::new(false) }, Instant::now(), 0);
-        let witness = calculator::watched(self.program, json, limits, &quiet, |taken| steps = taken)?;
-        let left = Limits {
-            steps: limits.steps.saturating_sub(steps),
-            time: limits.time.map(|time| time.saturating_sub(begun.elapsed())),
-            ..limits
+    /// Runs the module once, recorded. `None` where only a run that is not recorded can say what comes of it.
+    fn record(&self, json: &[u8], limits: Limits, caller: &dyn Caller, which: Record) -> Result<Option<Witness>> {
+        let most = if which == Record::Short { SHORT_STEPS } else { u64::MAX };
+        let within = Limits { steps: limits.steps.min(most), ..limits };
+        let recorded = match calculator::record(self.program, json, which, within, caller) {
+            Ok(recorded) => recorded,
+            Err(error @ (Error::Stopped | Error::Limit(Limit::Time, _))) => return Err(error),
+            Err(Error::Limit(Limit::Steps, _)) if within.steps < limits.steps => Err(LONG),
+            // It is told by the run that is not recorded.
+            Err(_) => return Ok(None),
         };
-        if steps <= SHORT_STEPS && !quiet.has_logged.load(Ordering::Relaxed) {
-            // The witness is there; what goes wrong here ends no more than the recording.
-            let stop = || caller.stop();
-            _ = self.record(again, left, &stop, Record::Short);
-        }
-        Ok(witness)
-    }
-
-    fn record(&self, json: Zeroizing<Vec<u8>>, limits: Limits, caller: &dyn Caller, which: Record) -> Result<Witness> {
-        let again = Zeroizing::new(json.to_vec());
-        calculator::record(self.program, json, limits, caller, |recorded| {
-            let told = |recorded: &Recorded| which == Record::All || !recorded.line.steps.iter().any(Step::is_guard);
-            let recorded = recorded.and_then(|recorded| if told(&recorded) { Ok(recorded) } else { Err(BRANCHED) });
-            match recorded.and_then(|recorded| self.proved(recorded, &again, limits, caller)) {
-                Ok(bytes) => {
-                    self.recordings.keep(self.hash.as_bytes(), &bytes);
-                    self.recordings.used(Used::Recorded);
-                }
-                Err(why) => {
-                    // Not for want of memory or time, of which there may be more the next time.
-                    if !matches!(why, TOO_LITTLE | ENDED) {
-                        let why = if why == BRANCHED { BRANCHES } else { &[] };
-                        self.recordings.keep(self.hash.as_bytes(), why);
-                    }
-                    self.recordings.used(Used::Refused(why));
-                }
+        let proved =
+            recorded.and_then(|(line, done)| Ok((self.proved(line, &done, json, limits, caller)?, done.witness)));
+        match proved {
+            Ok((bytes, witness)) => {
+                self.recordings.keep(self.hash.as_bytes(), &bytes);
+                self.recordings.used(Used::Recorded);
+                Ok(Some(witness))
             }
-        })
+            Err(why) => {
+                // Another time there may be more memory or time, or right inputs.
+                if !matches!(why, TOO_LITTLE | ENDED | FAILED) {
+                    let marker = SHORTS.iter().find(|(short, _)| *short == why).map_or(&b""[..], |(_, marker)| marker);
+                    self.recordings.keep(self.hash.as_bytes(), marker);
+                }
+                self.recordings.used(Used::Refused(why));
+                Ok(None)
+            }
+        }
     }
 
     /// A recording's bytes, which have given the run's witness again.
     fn proved(
         &self,
-        recorded: Recorded,
+        line: Line,
+        done: &Done,
         json: &[u8],
         limits: Limits,
         caller: &dyn Caller,
     ) -> Result<Vec<u8>, &'static str> {
-        let field = number(recorded.witness).ok_or("its field is not known")?;
-        let about = About { program: &self.hash, field, signals: &recorded.signals };
-        let bytes = write(&recorded.line, &about).ok_or("it would be too long")?;
-        drop(recorded.line);
+        let field = number(&done.witness).ok_or("its field is not known")?;
+        let about = About { program: &self.hash, field, signals: &done.signals };
+        let bytes = write(&line, &about).ok_or("it would be too long")?;
+        drop(line);
         let recording = Recording::read(&bytes, &self.hash).ok_or("it cannot be read again")?;
         let witness = replay(&recording, json, limits, caller).map_err(|_| ENDED)?.ok_or(TOO_LITTLE)?;
-        match witness.values() == recorded.witness.values() {
+        match witness.values() == done.witness.values() {
             true => Ok(bytes),
             false => Err("it gives another witness"),
         }
@@ -162,10 +156,13 @@ impl Keeper<'_> {
 /// Why this recording was not made, though another time it may be.
 pub(crate) const TOO_LITTLE: &str = "there is too little memory for it";
 const ENDED: &str = "it was stopped";
+pub(crate) const FAILED: &str = "what it asserts does not hold";
 /// Why it is made with [`Record::All`] alone: each guard would say one bit of the inputs.
-const BRANCHED: &str = "it branches on its inputs, and a recording would say how";
-/// What is kept of such a program.
-const BRANCHES: &[u8] = b"branches";
+pub(crate) const BRANCHED: &str = "it branches on its inputs, and a recording would say how";
+/// Why nothing is recorded, but with [`Record::All`], of a program that takes long.
+const LONG: &str = "it takes many steps";
+/// What is kept of programs for either reason.
+const SHORTS: [(&str, &[u8]); 2] = [(BRANCHED, b"branches"), (LONG, b"long")];
 
 /// The number of a witness's field in recordings.
 fn number(witness: &Witness) -> Option<u8> {
@@ -174,23 +171,39 @@ fn number(witness: &Witness) -> Option<u8> {
     (0..u8::MAX).take_while(|number| prime(*number).is_some()).find(is_its)
 }
 
-/// Hears whether a circuit logs.
-struct Quiet<'a> {
-    caller: &'a dyn Caller,
-    has_logged: AtomicBool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Value;
 
-impl Caller for Quiet<'_> {
-    fn stop(&self) -> bool {
-        self.caller.stop()
+    struct Nowhere;
+
+    impl Recordings for Nowhere {
+        fn find(&self, _: &[u8; 32]) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn keep(&self, _: &[u8; 32], _: &[u8]) {}
     }
 
-    fn log(&self, line: &str) {
-        self.has_logged.store(true, Ordering::Relaxed);
-        self.caller.log(line);
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.caller.names()
+    /// A recording is held against the run that it was made of: one input, which is the second wire.
+    #[test]
+    fn what_gives_another_witness_is_not_kept() {
+        let keeper = Keeper { program: b"", hash: blake3::hash(b"program"), recordings: &Nowhere };
+        let proved = |prime: Vec<u8>, second: u8| {
+            let line = Line {
+                steps: Vec::new(),
+                constants: vec![[1, 0, 0, 0]],
+                wires: vec![Value::Constant(0), Value::Input(0)],
+            };
+            let mut values = vec![0; 64];
+            (values[0], values[32]) = (1, second);
+            let done = Done { signals: vec![("a".into(), 1)], witness: Witness::new(prime, values) };
+            keeper.proved(line, &done, br#"{"a": 5}"#, Limits::default(), &|| false).map(drop)
+        };
+        let bn254 = prime(0).unwrap().map(u64::to_le_bytes).concat();
+        assert_eq!(proved(bn254.clone(), 5), Ok(()));
+        assert_eq!(proved(bn254, 6), Err("it gives another witness"));
+        assert_eq!(proved(vec![97; 32], 5), Err("its field is not known"));
     }
 }

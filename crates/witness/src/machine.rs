@@ -12,9 +12,10 @@ mod errors;
 mod observed;
 
 use crate::budget::Budget;
+use crate::kept::FAILED;
 use crate::native::{observe, recognise, Field, Function, Import, Native, IMPORT_MODULE};
 use crate::recording::{Recorder, Refused};
-use crate::{one_line, Caller, Error, Limit, Limits, Result};
+use crate::{one_line, Caller, Error, Limit, Limits, Record, Result};
 use errors::{explain_exception, refused_memory};
 pub(crate) use errors::{failed, not_circom, too_large, ASSERTION};
 use observed::{link_hook, observed};
@@ -86,8 +87,8 @@ pub(crate) enum Mode {
     Own,
     /// By the host, where they are circom's.
     Native,
-    /// By the host, and the run is recorded if it can be.
-    Recorded,
+    /// By the host, and the run is recorded. It ends where that cannot be.
+    Recorded(Record),
 }
 
 /// A module that runs.
@@ -118,7 +119,7 @@ impl<'a> Machine<'a> {
         if !budget.take(code) {
             return Err(too_large(limits, "the circuit's program"));
         }
-        let observed = if mode == Mode::Recorded { observe(wasm) } else { None };
+        let observed = if matches!(mode, Mode::Recorded(_)) { observe(wasm) } else { None };
         let watched = observed.as_ref().map(|native| native.field);
         let native = observed.or_else(|| if mode == Mode::Own { None } else { recognise(wasm) });
         let wasm = native.as_ref().map_or(wasm, |native| &native.wasm);
@@ -148,8 +149,8 @@ impl<'a> Machine<'a> {
             _ => not_circom(&e.to_string()),
         })?;
         store.data_mut().memory = instance.exports(&store).find_map(|export| export.into_extern().into_memory());
-        if let Some(field) = watched {
-            store.data_mut().watch(field);
+        if let Mode::Recorded(which) = mode {
+            store.data_mut().watch(watched, which);
         }
         Ok(Self {
             store,
@@ -263,7 +264,12 @@ impl<'a> Machine<'a> {
         }
         self.is_serving = true;
         self.has_served = true;
-        self.store.data_mut().refuse("it prints");
+        if let Some(recorder) = &mut self.store.data_mut().recorder {
+            // Before anyone hears of it: the module is run anew.
+            let is_failing = matches!(request, Request::PrintError);
+            *recorder = Err(Refused(if is_failing { FAILED } else { "it prints" }));
+            return Err(failed("its recording has ended"));
+        }
         self.charge(REQUEST_STEPS)?;
         match request {
             Request::ShowElement => {

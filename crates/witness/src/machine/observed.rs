@@ -3,36 +3,40 @@
 use super::{Host, Machine, Work};
 use crate::native::{Field, Function, Hook, IMPORT_MODULE};
 use crate::recording::{Line, Recorder, Refused, STEP_BYTES};
+use crate::{Error, Record};
 use wasmi::errors::LinkerError;
 use wasmi::{Linker, TrapCode};
 
 type At<'a> = wasmi::Caller<'a, Host>;
 type Done<T> = Result<T, wasmi::Error>;
 
+const ELEMENT_BYTES: u32 = 40;
+
 /// Steps between looks at the memory that a recording takes.
 const STEPS_A_LOOK: usize = 1 << 14;
 
 impl Host {
-    /// Starts a recording, if there is memory for it.
-    pub(super) fn watch(&mut self, field: Field) {
+    /// Starts a recording, if there is memory for it. `field` is that of a module which tells of its accesses.
+    pub(super) fn watch(&mut self, field: Option<Field>, which: Record) {
         let bytes = Recorder::bytes_of(self.budget.memory());
-        self.recorder = Some(match self.memory.is_some() && self.budget.take(bytes) {
-            true => Ok(Box::new(Recorder::new(field, self.budget.memory()))),
-            false => Err(Refused(crate::kept::TOO_LITTLE)),
+        self.recorder = Some(match field {
+            None => Err(Refused("it is no module of circom's that is known")),
+            Some(field) if self.memory.is_some() && self.budget.take(bytes) => {
+                Ok(Box::new(Recorder::new(field, self.budget.memory(), which)))
+            }
+            Some(_) => Err(Refused(crate::kept::TOO_LITTLE)),
         });
     }
 
-    /// Ends the recording; the run goes on.
-    pub(super) fn refuse(&mut self, why: &'static str) {
-        if let Some(recorder @ Ok(_)) = &mut self.recorder {
-            *recorder = Err(Refused(why));
-        }
-    }
-
-    /// Tells the recorder something, if there still is one.
-    fn tell<T>(&mut self, memory: usize, what: impl FnOnce(&mut Recorder) -> Result<T, Refused>) -> Option<T> {
+    /// Tells the recorder something. Where that ends the recording, it ends the run: the module is run anew without.
+    fn tell<T>(
+        &mut self,
+        memory: usize,
+        what: impl FnOnce(&mut Recorder) -> Result<T, Refused>,
+    ) -> Result<T, TrapCode> {
         const TOO_LITTLE: Refused = Refused(crate::kept::TOO_LITTLE);
-        let Some(Ok(recorder)) = &mut self.recorder else { return None };
+        const ENDED: TrapCode = TrapCode::UnreachableCodeReached;
+        let Some(Ok(recorder)) = &mut self.recorder else { return Err(ENDED) };
         let mut told = Err(TOO_LITTLE);
         let watched = recorder.watched();
         if watched >= memory {
@@ -48,24 +52,24 @@ impl Host {
             }
             self.recorded = steps;
         }
-        match told {
-            Ok(told) => Some(told),
-            Err(why) => {
-                self.recorder = Some(Err(why));
-                None
-            }
-        }
+        told.map_err(|why| {
+            self.recorder = Some(Err(why));
+            ENDED
+        })
     }
 }
 
 /// A field function, done and told.
 pub(super) fn observed(work: Work, memory: &mut [u8], host: &mut Host) -> Result<u32, TrapCode> {
-    let plan = host.tell(memory.len(), |recorder| recorder.before(work.function, work.arguments, memory));
-    let result = work.function.run(&work.field, memory, work.arguments)?;
-    if let Some(plan) = plan {
-        host.tell(memory.len(), |recorder| recorder.after(plan, work.function, work.arguments, result, memory));
-    }
-    Ok(result)
+    host.tell(memory.len(), |recorder| {
+        let plan = recorder.before(work.function, work.arguments, memory)?;
+        let result = match work.function.run(&work.field, memory, work.arguments) {
+            Ok(result) => result,
+            Err(trap) => return Ok(Err(trap)),
+        };
+        recorder.after(plan, work.function, work.arguments, result, memory)?;
+        Ok(Ok(result))
+    })?
 }
 
 /// Links the import by which a module tells of an access.
@@ -73,8 +77,7 @@ pub(super) fn link_hook(linker: &mut Linker<Host>, name: &str, hook: Hook, field
     const M: &str = IMPORT_MODULE;
     let linked = match hook {
         Hook::Load => linker.func_wrap(M, name, |mut at: At, address: u32, offset: u32, bytes: u32| {
-            load(&mut at, place(address, offset), bytes as usize);
-            address
+            load(&mut at, place(address, offset), bytes as usize).map(|()| address)
         }),
         Hook::Store32 => linker.func_wrap(M, name, |mut at: At, address: u32, value: u32, offset: u32, bytes: u32| {
             store(&mut at, place(address, offset), value.into(), bytes as usize)
@@ -87,13 +90,11 @@ pub(super) fn link_hook(linker: &mut Linker<Host>, name: &str, hook: Hook, field
                 shift(&mut at, place(to, of_to), place(from, of_from), bytes as usize)
             })
         }
-        // Word by word, as `Fr_copy` does it.
-        Hook::Copy => linker.func_wrap(M, name, |mut at: At, to: u32, from: u32| {
-            (0..5).try_for_each(|i| shift(&mut at, place(to, 8 * i), place(from, 8 * i), 8))
-        }),
+        Hook::Copy => linker.func_wrap(M, name, |mut at: At, to: u32, from: u32| copy(&mut at, to, from)),
         Hook::Assign => {
             linker.func_wrap(M, name, move |mut at: At, to: u32, from: u32| assign(&mut at, field, to, from))
         }
+        Hook::Assert => linker.func_wrap(M, name, move |mut at: At, value: u32| assert(&mut at, field, value)),
     };
     linked.map(drop)
 }
@@ -110,18 +111,16 @@ fn parts<'a>(at: &'a mut At) -> Done<(&'a mut [u8], &'a mut Host)> {
 }
 
 /// The module loads bytes right after this, and traps if they lie outside.
-fn load(at: &mut At, place: usize, bytes: usize) {
-    if let Ok((memory, host)) = parts(at) {
-        host.tell(memory.len(), |recorder| recorder.read(place, bytes));
-    }
+fn load(at: &mut At, place: usize, bytes: usize) -> Done<()> {
+    let (memory, host) = parts(at)?;
+    Ok(host.tell(memory.len(), |recorder| recorder.read(place, bytes))?)
 }
 
 fn store(at: &mut At, place: usize, value: u64, bytes: usize) -> Done<()> {
     let (memory, host) = parts(at)?;
     let to = memory.get_mut(place..place + bytes).ok_or(TrapCode::MemoryOutOfBounds)?;
     to.copy_from_slice(value.to_le_bytes().get(..bytes).ok_or(TrapCode::MemoryOutOfBounds)?);
-    host.tell(memory.len(), |recorder| recorder.wrote(place, bytes));
-    Ok(())
+    Ok(host.tell(memory.len(), |recorder| recorder.wrote(place, bytes))?)
 }
 
 /// A load and a store of the same bytes.
@@ -131,14 +130,21 @@ fn shift(at: &mut At, to: usize, from: usize, bytes: usize) -> Done<()> {
         return Err(TrapCode::MemoryOutOfBounds.into());
     }
     memory.copy_within(from..from + bytes, to);
-    host.tell(memory.len(), |recorder| recorder.moved(to, from, bytes));
-    Ok(())
+    Ok(host.tell(memory.len(), |recorder| recorder.moved(to, from, bytes))?)
+}
+
+/// `Fr_copy`, which goes word by word where that makes a difference.
+fn copy(at: &mut At, to: u32, from: u32) -> Done<()> {
+    if to.abs_diff(from) >= ELEMENT_BYTES {
+        return shift(at, place(to, 0), place(from, 0), ELEMENT_BYTES as usize);
+    }
+    (0..ELEMENT_BYTES).step_by(8).try_for_each(|i| shift(at, place(to, i), place(from, i), 8))
 }
 
 /// What the idiom of `setInputSignal` does.
 fn assign(at: &mut At, field: Field, to: u32, from: u32) -> Done<()> {
     let (memory, host) = parts(at)?;
-    let told = host.tell(memory.len(), |recorder| recorder.assign(to, from, memory));
+    let told = host.tell(memory.len(), |recorder| recorder.assign(to, from, memory))?;
     let integer = Function::ToInt.run(&field, memory, [from, 0, 0])?;
     let short = |memory: &mut [u8]| {
         let number = memory.get_mut(to as usize..to as usize + 8).ok_or(TrapCode::MemoryOutOfBounds)?;
@@ -151,42 +157,41 @@ fn assign(at: &mut At, field: Field, to: u32, from: u32) -> Done<()> {
     } else {
         Function::CopyN.run(&field, memory, [to, from, 1])?;
     }
-    if let Some(told) = told {
-        host.tell(memory.len(), |recorder| {
-            recorder.assigned(to, told);
-            Ok(())
-        });
-    }
-    Ok(())
+    Ok(host.tell(memory.len(), |recorder| recorder.assigned(to, told))?)
+}
+
+/// `Fr_isTrue` of what is asserted: where it is not, the module prints, which ends the recording.
+fn assert(at: &mut At, field: Field, value: u32) -> Done<u32> {
+    let (memory, host) = parts(at)?;
+    let is_true = Function::IsTrue.run(&field, memory, [value, 0, 0])?;
+    host.tell(memory.len(), |recorder| recorder.asserted(value, is_true != 0, memory))?;
+    Ok(is_true)
 }
 
 impl Machine<'_> {
     /// The shared element holds the input of this number.
-    pub(crate) fn tell_input(&mut self, number: u32) {
-        let Some(shared) = self.shared else { return };
-        let host = self.store.data_mut();
-        let memory = host.budget.memory();
-        host.tell(memory, |recorder| recorder.input(shared as usize, number));
+    pub(crate) fn tell_input(&mut self, number: u32) -> Result<(), Error> {
+        self.tell(|recorder, shared, _| recorder.input(shared, number))
     }
 
     /// The shared element holds the value of the next wire.
-    pub(crate) fn tell_wire(&mut self) {
-        let (Some(shared), Some(memory)) = (self.shared, self.store.data().memory) else { return };
+    pub(crate) fn tell_wire(&mut self) -> Result<(), Error> {
+        self.tell(|recorder, shared, memory| recorder.wire(shared, memory))
+    }
+
+    fn tell(&mut self, what: impl FnOnce(&mut Recorder, usize, &[u8]) -> Result<(), Refused>) -> Result<(), Error> {
+        let (Some(shared), Some(memory)) = (self.shared, self.store.data().memory) else { return Ok(()) };
         let (memory, host) = memory.data_and_store_mut(&mut self.store);
-        host.tell(memory.len(), |recorder| recorder.wire(shared as usize, memory));
-    }
-
-    /// Steps that it has taken.
-    pub(crate) fn taken(&self) -> u64 {
-        self.limits.steps - self.steps - self.fuel()
-    }
-
-    /// What was recorded of the run so far; or why it was not.
-    pub(crate) fn recorded(&mut self) -> Result<Line, &'static str> {
-        match self.store.data_mut().recorder.take() {
-            Some(Ok(recorder)) => Ok(recorder.finish()),
-            Some(Err(Refused(why))) => Err(why),
-            None => Err("it is no module of circom's that is known"),
+        if !matches!(host.recorder, Some(Ok(_))) {
+            return Ok(());
         }
+        let told = host.tell(memory.len(), |recorder| what(recorder, shared as usize, memory));
+        told.map_err(|_| super::failed("its recording has ended"))
+    }
+
+    /// What was recorded of the run so far; or why it was not. `None` of a run that was not to be recorded.
+    pub(crate) fn recorded(&mut self) -> Option<Result<Line, &'static str>> {
+        let recorder = self.store.data_mut().recorder.take()?;
+        Some(recorder.map(|recorder| recorder.finish()).map_err(|Refused(why)| why))
     }
 }

@@ -28,20 +28,24 @@ pub(crate) enum Hook {
     Copy,
     /// `(to, from)`: the idiom of `setInputSignal`.
     Assign,
+    /// `Fr_isTrue` of what is asserted.
+    Assert,
 }
 
 impl Hook {
-    const ALL: [Self; 6] = [Self::Load, Self::Store32, Self::Store64, Self::Move, Self::Copy, Self::Assign];
+    const ALL: [Self; 7] =
+        [Self::Load, Self::Store32, Self::Store64, Self::Move, Self::Copy, Self::Assign, Self::Assert];
 }
 
 /// The types of the hooks, in order: parameters and results.
-const TYPES: [&[u8]; 6] = [
+const TYPES: [&[u8]; 7] = [
     b"\x60\x03\x7f\x7f\x7f\x01\x7f",
     b"\x60\x04\x7f\x7f\x7f\x7f\0",
     b"\x60\x04\x7f\x7e\x7f\x7f\0",
     b"\x60\x05\x7f\x7f\x7f\x7f\x7f\0",
     b"\x60\x02\x7f\x7f\0",
     b"\x60\x02\x7f\x7f\0",
+    b"\x60\x01\x7f\x01\x7f",
 ];
 
 /// `None` where it is no module of circom's, or has not the parts that a recording needs.
@@ -126,7 +130,11 @@ impl Observer<'_> {
         let mut i = 0;
         while i < operators.len() {
             let (operator, range) = &operators[i];
-            if let Some((to, length)) = self.known.assignment(&operators, i) {
+            if let Some(Assignment { to, integer, length }) = self.known.assignment(&operators, i) {
+                // The local that is left out is set all the same, so that a module where it has another type is as invalid as it was.
+                number(&mut out, 0);
+                out.push(0x21);
+                put(&mut out, integer);
                 out.push(0x20);
                 put(&mut out, to);
                 number(&mut out, self.known.shared);
@@ -137,7 +145,7 @@ impl Observer<'_> {
             }
             match access(operator) {
                 Some(Access::Load(from, width)) => match operators.get(i + 1).map(|(next, _)| access(next)) {
-                    Some(Some(Access::Store(to, _, stored))) if is_whole(operator) && stored == width => {
+                    Some(Some(Access::Store(to, hook, stored))) if moved(operator) == Some(hook) && stored == width => {
                         number(&mut out, from as i32);
                         number(&mut out, to as i32);
                         number(&mut out, width);
@@ -157,6 +165,9 @@ impl Observer<'_> {
                     self.hook(&mut out, hook);
                 }
                 None => match operator {
+                    Operator::Call { function_index } if self.known.asserts(*function_index, &operators[i..]) => {
+                        self.hook(&mut out, Hook::Assert);
+                    }
                     Operator::Call { function_index } => self.call(&mut out, *function_index),
                     Operator::RefFunc { .. } | Operator::ReturnCall { .. } => return None,
                     _ => out.extend(bytes.get(range.clone())?),
@@ -190,13 +201,13 @@ impl Known<'_> {
         callee.checked_sub(self.parts.imports).is_some_and(|own| self.parts.is_copy(own as usize))
     }
 
-    /// The idiom from operator `i` on: the local with the address that it stores to, and how many operators it has.
+    /// The idiom from operator `i` on.
     ///
     /// ```text
     /// vint = Fr_toInt(shared); short(to, vint)
     /// if Fr_eqR(to, shared) { short(to, vint) } else { Fr_copy(to, shared) }
     /// ```
-    fn assignment(&self, all: &[(Operator, Range<usize>)], i: usize) -> Option<(u32, usize)> {
+    fn assignment(&self, all: &[(Operator, Range<usize>)], i: usize) -> Option<Assignment> {
         use Operator::{Else, End, I32Const, If, LocalGet, LocalSet};
         const LENGTH: usize = 28;
         let part: Vec<&Operator> = all.get(i..i + LENGTH)?.iter().map(|(operator, _)| operator).collect();
@@ -210,7 +221,7 @@ impl Known<'_> {
         let LocalSet { local_index: integer } = *part[3] else { return None };
         // to, vint, store; to, 0, store offset=4; to + 8, Fr_int_zero
         let is_short = |part: &[&Operator]| {
-            let stores = |operator: &Operator, offset| matches!(operator, Operator::I32Store { memarg } if memarg.offset == offset);
+            let stores = |operator: &Operator, offset| matches!(operator, Operator::I32Store { memarg } if memarg.offset == offset && memarg.align <= memarg.max_align);
             matches!(part[0], LocalGet { local_index } if *local_index == integer)
                 && stores(part[1], 0)
                 && is_to(part[2])
@@ -240,8 +251,29 @@ impl Known<'_> {
             && is_shared(rest[1])
             && matches!(rest[2], Operator::Call { function_index } if self.is_copy(*function_index))
             && matches!(rest[3], End);
-        (is_it && is_rest).then_some((to, LENGTH + 4))
+        (is_it && is_rest).then_some(Assignment { to, integer, length: LENGTH + 4 })
     }
+
+    /// Whether `Fr_isTrue` is called on what is asserted: where it is not true, an import of the module's is called, and each of them
+    /// ends a recording. So no recording says how this went.
+    ///
+    /// ```text
+    /// if !Fr_isTrue(x) { buildBufferMessage(_, _); printErrorMessage(); ...
+    /// ```
+    fn asserts(&self, callee: u32, all: &[(Operator, Range<usize>)]) -> bool {
+        use Operator::{Call, I32Const, I32Eqz, If};
+        let part: Vec<&Operator> = all.iter().take(7).map(|(operator, _)| operator).collect();
+        self.is(callee, Function::IsTrue)
+            && matches!(part[..], [Call { .. }, I32Eqz, If { blockty: wasmparser::BlockType::Empty }, I32Const { .. },
+                I32Const { .. }, Call { .. }, Call { function_index }] if *function_index < self.parts.imports)
+    }
+}
+
+/// The idiom by which an input is stored: locals with the address and with the number, and how many operators it has.
+struct Assignment {
+    to: u32,
+    integer: u32,
+    length: usize,
 }
 
 /// An access to the memory: its offset and how many bytes.
@@ -250,15 +282,21 @@ enum Access {
     Store(u32, Hook, i32),
 }
 
-/// Whether a load gives the bytes as they are.
-fn is_whole(operator: &Operator) -> bool {
-    matches!(operator, Operator::I32Load { .. } | Operator::I64Load { .. })
+/// The store of what a load gives, where that are the bytes as they are.
+fn moved(operator: &Operator) -> Option<Hook> {
+    match operator {
+        Operator::I32Load { .. } => Some(Hook::Store32),
+        Operator::I64Load { .. } => Some(Hook::Store64),
+        _ => None,
+    }
 }
 
 fn access(operator: &Operator) -> Option<Access> {
     use Operator::*;
-    let load = |memarg: &MemArg, width| Some(Access::Load(u32::try_from(memarg.offset).ok()?, width));
-    let store = |memarg: &MemArg, hook, width| Some(Access::Store(u32::try_from(memarg.offset).ok()?, hook, width));
+    // One that is aligned too far stays as it is: the module is invalid.
+    let offset = |memarg: &MemArg| u32::try_from(memarg.offset).ok().filter(|_| memarg.align <= memarg.max_align);
+    let load = |memarg: &MemArg, width| Some(Access::Load(offset(memarg)?, width));
+    let store = |memarg: &MemArg, hook, width| Some(Access::Store(offset(memarg)?, hook, width));
     match operator {
         I32Load8S { memarg } | I32Load8U { memarg } | I64Load8S { memarg } | I64Load8U { memarg } => load(memarg, 1),
         I32Load16S { memarg } | I32Load16U { memarg } | I64Load16S { memarg } | I64Load16U { memarg } => {

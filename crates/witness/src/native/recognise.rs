@@ -242,7 +242,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Whether a function is circom's `Fr_copy`.
-    pub(super) fn is_copy(&self, index: usize) -> bool {
+    pub(crate) fn is_copy(&self, index: usize) -> bool {
         let ty = self.types.get(self.functions[index] as usize);
         ty.is_some_and(|ty| ty.params() == [ValType::I32; 2] && ty.results().is_empty())
             && self.bodies[index].as_bytes() == inline::COPY

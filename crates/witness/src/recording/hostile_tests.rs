@@ -144,6 +144,8 @@ fn what_changes_values_or_constants_by_itself_is_not() {
 fn what_prints_is_not() {
     // The import writeBufferMessage, whose number is 2.
     refused(&with(&[("getWitness", b"\x10\x02")]), "it prints");
+    // The import printErrorMessage.
+    refused(&with(&[("getWitness", b"\x10\x01")]), "what it asserts does not hold");
 }
 
 /// A limb of a wire's value that does not belong to it.
@@ -155,4 +157,142 @@ fn wires_are_whole_values() {
     let found = runs(&with(&[("setInputSignal", &moved), ("getWitness", &mixed)]));
     // getWitness copies a whole element over it.
     assert_eq!(found, [Used::Recorded, Used::Replayed, Used::Replayed]);
+}
+
+/// Without the parts that are known as a whole nothing is recorded, for inputs would be guarded, or not be seen.
+#[test]
+fn modules_that_set_inputs_in_another_way_are_not() {
+    const UNKNOWN: &str = "it is no module of circom's that is known";
+    let nop = &b"\x01"[..];
+    for export in ["readSharedRWMemory", "writeSharedRWMemory"] {
+        refused(&with(&[(export, nop)]), UNKNOWN);
+    }
+    // The number of an input is used outside of the idiom, whose local it is.
+    refused(&with(&[("setInputSignal", b"\x20\x07\x1a")]), UNKNOWN);
+    assert_eq!(runs(&with(&[("setInputSignal", nop)])), [Used::Recorded, Used::Replayed, Used::Replayed]);
+}
+
+/// What the module's own code makes invalid is not valid where the host does it.
+#[test]
+fn invalid_modules_stay_so() {
+    // A load of 32 bits with a store of 64, a store that is aligned too far, and a load.
+    let (from, to) = (constant(SHARED), constant(FREE));
+    let mixed = code(&[&to, &from, LOAD, b"\x3e\x02\0"]);
+    let store = code(&[&to, ONE, b"\x36\x03\0"]);
+    let load = code(&[&to, &from, b"\x28\x03\0", STORE]);
+    for wrong in [mixed, store, load] {
+        let wasm = with(&[("getWitness", &wrong)]);
+        let json = || br#"{"a": 3, "b": 5}"#.to_vec().into();
+        let expected = calculate(&wasm, json(), Limits::default(), &|| false).unwrap_err().to_string();
+        let memory = Memory::default();
+        let found = calculate_kept(&wasm, json(), Limits::default(), &|| false, &memory, Record::All);
+        assert_eq!(found.unwrap_err().to_string(), expected);
+        assert!(memory.used.into_inner().unwrap().is_empty());
+    }
+}
+
+/// Of a program that takes many steps no recording is made by default, and that is remembered.
+#[test]
+fn long_runs_are_left_and_remembered() {
+    // A local counts to 3,000,000.
+    let counts = b"\x03\x40\x20\x03\x41\x01\x6a\x22\x03\x41\xc0\x8d\xb7\x01\x49\x0d\0\x0b";
+    let wasm = with(&[("setInputSignal", counts)]);
+    let memory = Memory::default();
+    let run = |which| {
+        let json = br#"{"a": 3, "b": 5}"#.to_vec();
+        calculate_kept(&wasm, json.into(), Limits::default(), &|| false, &memory, which).unwrap()
+    };
+    run(Record::Short);
+    assert_eq!(*memory.kept.lock().unwrap(), b"long");
+    run(Record::Short);
+    run(Record::All);
+    run(Record::Short);
+    assert_eq!(*memory.used.lock().unwrap(), [Used::Refused("it takes many steps"), Used::Recorded, Used::Replayed]);
+    // The time that is told is that of the limit, and not what was left for another run.
+    let limits = Limits { time: Some(std::time::Duration::from_millis(5)), ..Limits::default() };
+    let json = br#"{"a": 3, "b": 5}"#.to_vec();
+    let error = calculate_kept(&wasm, json.into(), limits, &|| false, &Memory::default(), Record::All).unwrap_err();
+    assert!(error.to_string().ends_with("was stopped after 0.005 s"), "{error}");
+}
+
+/// Nothing, or the end of the run, if what was put on the stack is not 0.
+const TRAP_IF: &[u8] = b"\x04\x40\0\x0b";
+
+/// The host does what the module would: it copies forward, moves no more bytes than were moved, and ends where they lie outside.
+#[test]
+fn accesses_are_the_modules_own() {
+    let recorded = [Used::Recorded, Used::Replayed, Used::Replayed];
+    let set = |at: i32| code(&[&constant(at), ONE, STORE]);
+    let parts = Parts::read(MULTIPLIER).unwrap();
+    let copy = (0..parts.bodies.len()).find(|&index| parts.is_copy(index)).unwrap() as u32 + parts.imports;
+    let mut call = vec![0x10];
+    put(&mut call, copy);
+    // Words of 64 bits 0 1 0 0 ..., copied by one word: all become 0.
+    let forward =
+        code(&[&set(FREE + 8), &constant(FREE + 8), &constant(FREE), &call, &constant(FREE + 16), LOAD, TRAP_IF]);
+    assert_eq!(runs(&with(&[("getWitness", &forward)])), recorded);
+    // A load of 64 bits, of which 32 are stored, leaves those behind.
+    let low = code(&[&set(FREE + 4), &constant(FREE), &constant(FREE + 16), b"\x29\x03\0", b"\x3e\x02\0"]);
+    let kept = code(&[&low, &constant(FREE + 4), LOAD, b"\x45", TRAP_IF]);
+    assert_eq!(runs(&with(&[("getWitness", &kept)])), recorded);
+    for outside in
+        [code(&[&constant(FREE), b"\x41\x7c", LOAD, STORE]), code(&[b"\x41\x7c", &constant(FREE), LOAD, STORE])]
+    {
+        let wasm = with(&[("getWitness", &outside)]);
+        let json = || br#"{"a": 3, "b": 5}"#.to_vec().into();
+        let expected = calculate(&wasm, json(), Limits::default(), &|| false).unwrap_err().to_string();
+        let found = calculate_kept(&wasm, json(), Limits::default(), &|| false, &Memory::default(), Record::All);
+        assert_eq!(found.unwrap_err().to_string(), expected);
+    }
+}
+
+/// A memory that grows is watched where it has grown, and what watching takes is counted.
+#[test]
+fn memory_is_watched_and_counted() {
+    // One page more, to which a limb is moved.
+    const BYTES: usize = 11 << 16;
+    let grown = code(&[ONE, b"\x40\0\x1a", &constant(BYTES as i32), &constant(SHARED), LOAD, STORE]);
+    assert_eq!(runs(&with(&[("setInputSignal", &grown)])), [Used::Recorded, Used::Replayed, Used::Replayed]);
+    let read = code(&[&constant(FREE), &constant(BYTES as i32), LOAD, ONE, AND, STORE]);
+    let wasm = with(&[("setInputSignal", &grown), ("getWitness", &read)]);
+    refused(&wasm, "its code reads bytes of a value by itself");
+    let least = |is_enough: &dyn Fn(Limits) -> bool| {
+        let mut sizes = (1..1024).map(|i| Limits { memory_bytes: i << 16, ..Limits::default() });
+        sizes.find(|&limits| is_enough(limits)).unwrap().memory_bytes
+    };
+    let json = || br#"{"a": 3, "b": 5}"#.to_vec().into();
+    let plain = least(&|limits| calculate(MULTIPLIER, json(), limits, &|| false).is_ok());
+    let recorded = least(&|limits| {
+        let memory = Memory::default();
+        _ = calculate_kept(MULTIPLIER, json(), limits, &|| false, &memory, Record::All);
+        let is_recorded = memory.used.lock().unwrap().contains(&Used::Recorded);
+        is_recorded
+    });
+    assert!(recorded > plain + 2 * BYTES, "{recorded} {plain}");
+}
+
+/// Each byte of the idiom that stores an input counts: with another the module is not recorded, or still gives what it gives.
+#[test]
+fn altered_idioms_give_what_the_module_gives() {
+    let parts = Parts::read(MULTIPLIER).unwrap();
+    let body = &parts.bodies[(number("setInputSignal") - parts.imports) as usize];
+    let shared = [&[0x41][..], &[0xc0, 0x0f, 0x10]].concat();
+    let at = body.as_bytes().windows(4).position(|bytes| bytes == shared).unwrap() + body.range().start - 2;
+    let limits = Limits { memory_bytes: 64 << 20, steps: 10_000_000, time: None };
+    let mut recorded = 0;
+    for i in at..at + 90 {
+        let mut wasm = MULTIPLIER.to_vec();
+        wasm[i] ^= 1;
+        let memory = Memory::default();
+        for json in [r#"{"a": 3, "b": 5}"#, r#"{"a": 5000000000, "b": "-1"}"#] {
+            let json = || json.as_bytes().to_vec().into();
+            let shown = |found: crate::Result<crate::Witness>| {
+                found.map(|witness| witness.values().to_vec()).map_err(|e| e.to_string())
+            };
+            let expected = shown(calculate(&wasm, json(), limits, &|| false));
+            assert_eq!(shown(calculate_kept(&wasm, json(), limits, &|| false, &memory, Record::All)), expected, "{i}");
+        }
+        recorded += usize::from(memory.used.lock().unwrap().contains(&Used::Recorded));
+    }
+    assert!(recorded < 20, "{recorded}");
 }

@@ -9,6 +9,8 @@ mod file;
 mod hostile_tests;
 mod operation;
 mod recorder;
+#[cfg(test)]
+mod recorder_tests;
 mod replay;
 mod shadow;
 #[cfg(test)]
@@ -39,13 +41,6 @@ pub(crate) enum Step {
     /// The value must be something else than 0.
     IsTrue(Value),
     IsFalse(Value),
-}
-
-impl Step {
-    /// Whether it holds a replay to the way that the recorded run took.
-    pub(crate) fn is_guard(&self) -> bool {
-        matches!(self, Step::IsTrue(_) | Step::IsFalse(_))
-    }
 }
 
 /// What a recorder has found.

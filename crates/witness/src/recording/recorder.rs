@@ -6,7 +6,10 @@
 use super::operation::Operation;
 use super::shadow::{Shadow, Tag, ELEMENT, LIMBS, WORD};
 use super::{Line, Refused, Step, Value};
+use crate::kept::{BRANCHED, FAILED};
 use crate::native::{is_above, Field, Function, Limbs};
+use crate::Record;
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
 type Result<T, E = Refused> = std::result::Result<T, E>;
@@ -31,9 +34,10 @@ pub(crate) struct Recorder {
     field: Field,
     shadow: Shadow,
     line: Line,
-    places: HashMap<Limbs, u32>,
-    known: HashMap<(Operation, Value, Value), Value>,
+    places: HashMap<Limbs, u32, RandomState>,
+    known: HashMap<(Operation, Value, Value), Value, RandomState>,
     guarded: HashSet<Step>,
+    which: Record,
 }
 
 /// What the memory says of an operand.
@@ -45,11 +49,19 @@ enum Operand {
 
 impl Recorder {
     /// Of a module over a field, before it has seen inputs.
-    pub(crate) fn new(field: Field, memory_bytes: usize) -> Self {
+    pub(crate) fn new(field: Field, memory_bytes: usize, which: Record) -> Self {
         let mut shadow = Shadow::new(memory_bytes);
         shadow.fill(SCRATCH.start / WORD..SCRATCH.end / WORD, Tag::Opaque);
-        let (line, places) = (Line::default(), HashMap::new());
-        Self { field, shadow, line, places, known: HashMap::new(), guarded: HashSet::new() }
+        let line = Line::default();
+        Self {
+            field,
+            shadow,
+            line,
+            places: HashMap::default(),
+            known: HashMap::default(),
+            guarded: HashSet::new(),
+            which,
+        }
     }
 
     /// Bytes of the memory that it can watch.
@@ -280,13 +292,14 @@ impl Recorder {
     fn used(&mut self, function: Function, [r, a, b]: [u32; 3], values: [Value; 2], result: u32) -> Result<()> {
         let [x, y] = values;
         match function {
-            Function::IsTrue => return self.guard(x, if result != 0 { Step::IsTrue(x) } else { Step::IsFalse(x) }),
+            Function::IsTrue => return self.branch(x, result != 0),
             Function::ToInt => {
                 // Whoever reads the recording would read the number, and other inputs seldom have the same.
                 if !matches!(x, Value::Constant(_)) {
                     return Err(Refused("a place in an array depends on its inputs"));
                 }
-                return self.retag([(r, x); 2]);
+                // It leaves what it was: limbs that are normal, or an element in whatever form.
+                return Ok(());
             }
             Function::ToLongNormal => {
                 self.shadow.set(r as usize / WORD + 1, Tag::Clean);
@@ -296,7 +309,7 @@ impl Recorder {
             Function::EqR => {
                 self.retag([(r, x), (a, y)])?;
                 let equal = self.compute(Operation::Eq, x, y)?;
-                return self.guard(equal, if result != 0 { Step::IsTrue(equal) } else { Step::IsFalse(equal) });
+                return self.branch(equal, result != 0);
             }
             _ => {}
         }
@@ -314,21 +327,38 @@ impl Recorder {
                 return Err(Refused("an element is at no word"));
             }
             // The number of bits of the prime is one, and stays as it is.
-            if at as usize >= CONSTANTS_END {
-                self.shadow.set_element(at as usize / WORD, value);
-            } else {
+            if (at as usize) < CONSTANTS_END {
                 return Err(Refused("it calculates with the field's constants"));
             }
+            self.shadow.set_element(at as usize / WORD, value)?;
         }
         Ok(())
     }
 
     /// The module goes on by what a value is.
+    fn branch(&mut self, value: Value, is_true: bool) -> Result<()> {
+        let guard = if is_true { Step::IsTrue(value) } else { Step::IsFalse(value) };
+        // What is guarded already says nothing more.
+        if self.which == Record::Short && !matches!(value, Value::Constant(_)) && !self.guarded.contains(&guard) {
+            return Err(Refused(BRANCHED));
+        }
+        self.guard(value, guard)
+    }
+
     fn guard(&mut self, value: Value, guard: Step) -> Result<()> {
         if !matches!(value, Value::Constant(_)) && self.guarded.insert(guard) {
             self.push(guard)?;
         }
         Ok(())
+    }
+
+    /// `Fr_isTrue` was called on what is asserted. Every run that is recorded has it true: where it is not, the module prints.
+    pub(crate) fn asserted(&mut self, at: u32, is_true: bool, memory: &[u8]) -> Result<()> {
+        match self.operand(memory, at)? {
+            Operand::Plain(_) => Ok(()),
+            Operand::Of(_) if !is_true => Err(Refused(FAILED)),
+            Operand::Of(value) => self.guard(value, Step::IsTrue(value)),
+        }
     }
 
     /// `setInputSignal`'s way to store an input: short where it fits.
@@ -343,8 +373,8 @@ impl Recorder {
         })
     }
 
-    pub(crate) fn assigned(&mut self, to: u32, Assign(value): Assign) {
-        self.shadow.set_element(to as usize / WORD, value);
+    pub(crate) fn assigned(&mut self, to: u32, Assign(value): Assign) -> Result<()> {
+        self.shadow.set_element(to as usize / WORD, value)
     }
 
     fn constant(&mut self, value: Limbs) -> Result<Value> {

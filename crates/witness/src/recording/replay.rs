@@ -1,6 +1,6 @@
 //! A recording, computed again on other inputs.
 
-use super::file::{operation, Reader, Recording, CONSTANT, INPUT, IS_FALSE, IS_TRUE, KEPT};
+use super::file::{operation, Reader, Recording, CONSTANT, IS_FALSE, IS_TRUE, KEPT};
 use crate::budget::Budget;
 use crate::inputs::{Inputs, Shape};
 use crate::native::{is_above, Limbs};
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
             });
             filled.ok()?;
         }
-        (next == self.ends[usize::from(INPUT)]).then_some(())
+        Some(())
     }
 
     /// The place of what a reference means; `kept` is the next kept value's number.
@@ -137,8 +137,8 @@ impl<'a> Run<'a> {
             let to = match steps.number()? {
                 0 => {
                     *kept += 1;
-                    let place = self.starts[usize::from(KEPT)] + *kept - 1;
-                    (place < self.ends[usize::from(KEPT)]).then_some(place)?
+                    // One too many is seen at the end.
+                    self.starts[usize::from(KEPT)] + *kept - 1
                 }
                 // The last area ends with the values.
                 place => self.starts[3] + (place - 1) as usize,

@@ -131,13 +131,14 @@ impl Shadow {
     }
 
     /// The element at a word has this value, in a form that depends on the inputs.
-    pub(super) fn set_element(&mut self, word: usize, value: Value) {
+    pub(super) fn set_element(&mut self, word: usize, value: Value) -> Result<(), Refused> {
         let first = packed(Tag::Element(value, 0));
-        if let Some(tags) = self.tags.get_mut(word..word + ELEMENT) {
-            for (i, tag) in tags.iter_mut().enumerate() {
-                *tag = first | i as u64;
-            }
+        // Where an element goes beyond the end of 4 GiB, addresses wrap.
+        let tags = self.tags.get_mut(word..word + ELEMENT).ok_or(Refused("an element lies outside of the memory"))?;
+        for (i, tag) in tags.iter_mut().enumerate() {
+            *tag = first | i as u64;
         }
+        Ok(())
     }
 
     pub(super) fn set_limbs(&mut self, word: usize, value: Value) {

@@ -152,8 +152,17 @@ fn guards_and_divisions_by_zero_leave_the_recording() {
     {
         assert_eq!(of(json), None, "{json}");
     }
-    let little = Limits { memory_bytes: 300, ..Limits::default() };
-    assert_eq!(found(&recording, r#"{"a": 3, "b": 4}"#, little), None);
+    // A hundred values more take as much more memory.
+    let least = |recording: &Recording| {
+        let is_enough = |&memory_bytes: &usize| {
+            found(recording, r#"{"a": 3, "b": 4}"#, Limits { memory_bytes, ..Limits::default() }).is_some()
+        };
+        (0..1000).map(|i| 32 * i).find(is_enough).unwrap()
+    };
+    let (mut longer, signals) = line();
+    longer.constants.extend((0..100).map(|i| [i, 0, 0, 0]));
+    let longer = write(&longer, &About { program: &program, field: 0, signals: &signals }).unwrap();
+    assert_eq!(least(&Recording::read(&longer, &program).unwrap()), least(&recording) + 3200);
     let few = Limits { steps: 1000, ..Limits::default() };
     let error = replay(&recording, br#"{"a": 3, "b": 4}"#, few, &|| false).unwrap_err();
     assert!(matches!(error, crate::Error::Limit(Limit::Steps, _)), "{error}");
@@ -173,6 +182,92 @@ fn damaged_and_foreign_recordings_are_none() {
         other[i] ^= 1 << (i % 8);
         assert!(Recording::read(&other, &program).is_none(), "{i}");
     }
+}
+
+/// Bytes of the recording up to its hash with one change, as they would be had they been made so.
+fn changed(change: impl FnOnce(&mut Vec<u8>)) -> (Vec<u8>, blake3::Hash) {
+    let (mut bytes, program) = written();
+    bytes.truncate(bytes.len() - 32);
+    change(&mut bytes);
+    (bytes, program)
+}
+
+/// Each part that no recording of ours has: there is no witness, where a use unchecked would give a wrong one.
+#[test]
+fn each_reference_and_length_is_checked() {
+    let replayed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let (bytes, program) = changed(change);
+        found(&Recording::parse(&bytes, &program)?, r#"{"a": 3, "b": 4}"#, Limits::default())
+    };
+    assert_eq!(replayed(&|_| ()), Some(vec![1, 7, 4]));
+    // Of 16 + 32 + 1 bytes, then counts, names, constants, steps, and wires, of which each has a byte.
+    let count = |i: usize| 49 + 4 * i;
+    let names = count(6);
+    let constants = names + 2 * (2 + 1 + 4);
+    let steps = constants + 64;
+    let end = changed(|_| ()).0.len();
+    assert_eq!(changed(|_| ()).0[end - 3..], [1, 1 << 2 | 2, 1 << 2]);
+    // An input and a kept value beyond the last, which others lie behind, and a kept one before the first.
+    for (at, byte) in [(end - 1, 2 << 2), (end - 2, 2), (end - 2, 2 << 2 | 2), (end - 1, 2 << 2 | 1)] {
+        assert_eq!(replayed(&|bytes| bytes[at] = byte), None, "{byte}");
+    }
+    // The first wire is 3.
+    assert_eq!(replayed(&|bytes| bytes[end - 3] = 1 << 2 | 1), None);
+    // One wire more than is said, and one less.
+    assert_eq!(replayed(&|bytes| bytes.push(1)), None);
+    assert_eq!(replayed(&|bytes| bytes.truncate(end - 1)), None);
+    // A constant that is 3 and the prime, from which a step takes 3.
+    let mut above = prime(0).unwrap();
+    above[0] += 3;
+    let above = above.map(u64::to_le_bytes).concat();
+    assert_eq!(replayed(&|bytes| bytes[constants + 32..steps].copy_from_slice(&above)), None);
+    // Another number of values that are kept, and of one input, and a name that is none.
+    for at in [count(2), names + 3] {
+        assert_eq!(replayed(&|bytes| bytes[at] += 1), None, "{at}");
+    }
+    assert_eq!(replayed(&|bytes| bytes[count(2)] = 0), None);
+    assert_eq!(replayed(&|bytes| bytes[names + 2] = 0xff), None);
+    // No operation, in place of a guard, a place that is not there, and a number of more than 35 bits.
+    assert_eq!(changed(|_| ()).0[steps + 8], 0x80);
+    assert_eq!(replayed(&|bytes| bytes[steps + 8] = 0x82), None);
+    assert_eq!(replayed(&|bytes| bytes[steps + 5] = 9), None);
+    let long = |bytes: &mut Vec<u8>| {
+        bytes.truncate(end - 1);
+        bytes.extend([0x84, 0x80, 0x80, 0x80, 0x80, 0]);
+    };
+    assert_eq!(replayed(&long), None);
+    // More values than there are steps: the memory that they take is bounded by the file.
+    for i in [2, 3, 4] {
+        let (bytes, program) = changed(|bytes| bytes[count(i)..count(i) + 4].copy_from_slice(&[0xff, 0xff, 0, 0]));
+        assert!(Recording::parse(&bytes, &program).is_none(), "{i}");
+    }
+    // Of another field.
+    assert_eq!(replayed(&|bytes| bytes[48] = 9), None);
+}
+
+/// The clock is looked at while a long recording is replayed, and not at its end alone.
+#[test]
+fn long_replays_are_stopped() {
+    let step = |i: u32| {
+        Step::Compute(Operation::Pow, if i == 0 { Value::Input(0) } else { Value::Result(i - 1) }, Value::Input(0))
+    };
+    let line = Line {
+        steps: (0..300).map(step).collect(),
+        constants: vec![[1, 0, 0, 0]],
+        wires: vec![Value::Constant(0), Value::Result(299)],
+    };
+    let (program, signals) = (blake3::hash(b"program"), [("a".to_string(), 1)]);
+    let bytes = write(&line, &About { program: &program, field: 0, signals: &signals }).unwrap();
+    let recording = Recording::read(&bytes, &program).unwrap();
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let count = || {
+        asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        false
+    };
+    assert!(replay(&recording, br#"{"a": 3}"#, Limits::default(), &count).unwrap().is_some());
+    assert_eq!(asked.into_inner(), 300 * 12_000 / (1 << 20) + 1);
+    let few = Limits { steps: 300 * 12_000 - 1, ..Limits::default() };
+    assert!(matches!(replay(&recording, br#"{"a": 3}"#, few, &|| false), Err(crate::Error::Limit(Limit::Steps, _))));
 }
 
 /// Without the hash: each length, number and reference is checked where it is used.

@@ -2,12 +2,14 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
-use support::{LIMITS, MULTIPLIER};
-use tandem_witness::{calculate, calculate_kept, Record, Recordings, Used, Witness};
+use support::{fake, LIMITS, MULTIPLIER};
+use tandem_witness::{calculate, calculate_kept, Caller, Error, Limits, Record, Recordings, Used, Witness};
 
 const OTHER_PRIME: &[u8] = include_bytes!("data/multiplier_bls12381.wasm");
 const OPERATIONS: &[u8] = include_bytes!("data/operations.wasm");
+const ASSERTS: &[u8] = include_bytes!("data/asserts.wasm");
 
 /// What is kept, in memory.
 #[derive(Default)]
@@ -144,7 +146,7 @@ fn damaged_recordings_are_replaced() {
     assert_eq!(memory.count(Used::Replayed), 0);
 }
 
-/// A short run is recorded behind its witness; with less memory than a recording takes it is not, and may be later.
+/// With less memory than a recording takes a run is not recorded, and may be later.
 #[test]
 fn short_runs_are_recorded() {
     let memory = Memory::default();
@@ -177,4 +179,100 @@ fn branches_are_kept_only_where_all_runs_are() {
     (0..8).for_each(|_| run(Record::All));
     assert_eq!(memory.count(Used::Recorded), 1);
     assert!(memory.count(Used::Replayed) + memory.count(Used::Left) > 0);
+}
+
+/// What the circuit asserts is no branch: the recording is the same for all inputs, and others are refused as the module refuses them.
+#[test]
+fn assertions_are_recorded() {
+    let (memory, other) = (Memory::default(), Memory::default());
+    let run = |memory: &Memory, json: &str| {
+        let found = calculate_kept(ASSERTS, json.as_bytes().to_vec().into(), LIMITS, &|| false, memory, Record::Short);
+        let values = |witness: Witness| witness.values().to_vec();
+        assert_eq!(found.map(values).map_err(|e| e.to_string()), own(ASSERTS, json).map(values), "{json}");
+    };
+    run(&memory, r#"{"a": 2, "b": 5}"#);
+    assert!(memory.kept.lock().unwrap().is_none());
+    run(&memory, r#"{"a": 1, "b": 5}"#);
+    run(&memory, r#"{"a": 0, "b": "-77"}"#);
+    run(&memory, r#"{"a": 2, "b": 5}"#);
+    assert_eq!(
+        *memory.used.lock().unwrap(),
+        [Used::Refused("what it asserts does not hold"), Used::Recorded, Used::Replayed, Used::Left]
+    );
+    run(&other, r#"{"a": 0, "b": 3}"#);
+    assert!(other.kept.lock().unwrap().is_some() && *other.kept.lock().unwrap() == *memory.kept.lock().unwrap());
+}
+
+/// Hears what a circuit logs, and says stop once: when asked for the so many-th time.
+struct Listener {
+    lines: Mutex<Vec<String>>,
+    left: AtomicUsize,
+}
+
+impl Caller for Listener {
+    fn stop(&self) -> bool {
+        self.left.fetch_sub(1, Ordering::Relaxed) == 0
+    }
+
+    fn log(&self, line: &str) {
+        self.lines.lock().unwrap().push(line.into());
+    }
+}
+
+/// A run that is left before it prints is not heard.
+#[test]
+fn what_is_logged_is_heard_once() {
+    let char = r#"(global $g (mut i32) (i32.const 0)) (data (i32.const 100) "hi\00\n\00")
+        (func (export "getMessageChar") (result i32) (global.set $g (i32.add (global.get $g) (i32.const 1)))
+          (i32.load8_u (i32.add (global.get $g) (i32.const 99))))"#;
+    let init = r#"(func (export "init") (param i32) (call $write) (call $write))"#;
+    let wasm = fake(&[(support::CHAR, char), (r#"(func (export "init") (param i32))"#, init)]);
+    for which in [Record::Short, Record::All] {
+        let listener = Listener { lines: Mutex::default(), left: AtomicUsize::new(usize::MAX) };
+        let memory = Memory::default();
+        // The second time it is known.
+        for lines in [&["hi"][..], &["hi", "hi"]] {
+            calculate_kept(&wasm, b"{}".to_vec().into(), LIMITS, &listener, &memory, which).unwrap();
+            assert_eq!(*listener.lines.lock().unwrap(), lines);
+        }
+        assert_eq!(*memory.used.lock().unwrap(), [Used::Refused("it prints")]);
+    }
+}
+
+/// Whenever it is stopped, and whatever runs out: stopped, or what a run gives that is not recorded.
+#[test]
+fn limits_and_stops_hold_whenever_they_come() {
+    let json = || br#"{"a": 1, "b": 4}"#.to_vec().into();
+    let shown =
+        |found: Result<Witness, Error>| found.map(|witness| witness.values().to_vec()).map_err(|e| e.to_string());
+    let plain = |limits| shown(calculate(ASSERTS, json(), limits, &|| false));
+    for which in [Record::Short, Record::All] {
+        for steps in (0..40).map(|i| 1 << (i / 2)).chain((0..20).map(|i| 3000 * i)) {
+            let (limits, memory) = (Limits { steps, ..LIMITS }, Memory::default());
+            let found = calculate_kept(ASSERTS, json(), limits, &|| false, &memory, which);
+            assert_eq!(shown(found), plain(limits), "{steps}");
+            // Another time there may be more.
+            assert!(memory.kept.lock().unwrap().as_ref().is_none_or(|kept| kept.len() > 100));
+        }
+        for mebibytes in 1..16 {
+            let limits = Limits { memory_bytes: mebibytes << 19, ..LIMITS };
+            let found = calculate_kept(ASSERTS, json(), limits, &|| false, &Memory::default(), which);
+            assert_eq!(shown(found), plain(limits), "{mebibytes}");
+        }
+        let (expected, mut stopped) = (plain(LIMITS), 0);
+        for left in 0..12 {
+            let (memory, listener) =
+                (Memory::default(), Listener { lines: Mutex::default(), left: AtomicUsize::new(left) });
+            match calculate_kept(ASSERTS, json(), LIMITS, &listener, &memory, which) {
+                Err(Error::Stopped) => stopped += 1,
+                found => assert_eq!(shown(found), expected),
+            }
+            // Not that it cannot be recorded.
+            assert!(memory.kept.lock().unwrap().as_ref().is_none_or(|kept| !kept.is_empty()));
+        }
+        assert!((1..12).contains(&stopped), "{stopped}");
+        let no_time = Limits { time: Some(std::time::Duration::ZERO), ..LIMITS };
+        let found = calculate_kept(ASSERTS, json(), no_time, &|| false, &Memory::default(), which);
+        assert_eq!(shown(found), plain(no_time));
+    }
 }
