@@ -4,6 +4,9 @@
 //! of the file is what its content's hash stands for, though no copy of it is kept. The hashes are nodes of BLAKE3's tree, and their root is the
 //! hash of the whole file ([`Content`]).
 //!
+//! A block of which somebody wants a part is read as a whole. What is left of it is kept until somebody wants that, too, as where one section ends
+//! and the next one begins, so that what is read piece by piece is read once.
+//!
 //! The hashes are kept between runs ([`crate::cache::lists`]). Where their root is a content whose points have been checked, there is no first
 //! reading: each block is read once, when it is used. A file that is another by then is found out by its first block that differs.
 
@@ -15,7 +18,7 @@ use blake3::hazmat::{
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tandem_formats::container::Input;
 use tandem_formats::{FormatError, RegularFile};
 use tandem_ops::Outside;
@@ -38,8 +41,42 @@ pub(crate) struct Blocks {
     is_recalled: bool,
     /// Whether anything was found that is not what the hashes say.
     differs: Arc<AtomicBool>,
-    /// The block that was looked at last: heads of sections lie side by side.
-    last: Mutex<Option<(usize, Vec<u8>)>>,
+    /// What is left of blocks of which a part was read, the latest last.
+    rests: Mutex<Vec<Rest>>,
+    /// Set where points are read when they are needed.
+    me: OnceLock<Weak<Blocks>>,
+}
+
+/// Bytes of a block that were compared and that nobody has asked for yet, the first of which is number `at` of the file.
+struct Rest {
+    at: usize,
+    bytes: Vec<u8>,
+}
+
+/// Rests that are kept: as many as sections of points that begin or end in blocks of others.
+const RESTS: usize = 4;
+
+/// Parts up to this size are looked at, perhaps again and again, as heads of sections are: the rest is kept with them.
+const HEAD: usize = 64 << 10;
+
+impl Rest {
+    /// Hands out the bytes from `at` on, if it has all of them, and keeps the others.
+    fn hand_out(&mut self, at: usize, into: &mut [u8]) -> bool {
+        let Some(from) = at.checked_sub(self.at) else { return false };
+        let Some(part) = self.bytes.get(from..from + into.len()) else { return false };
+        into.copy_from_slice(part);
+        if into.len() <= HEAD && into.len() < self.bytes.len() {
+            return true;
+        }
+        if from == 0 {
+            self.bytes.drain(..into.len());
+            self.at += into.len();
+        } else if from + into.len() == self.bytes.len() {
+            self.bytes.truncate(from);
+        }
+        self.bytes.shrink_to_fit();
+        true
+    }
 }
 
 /// Blocks of a file at least for a list of hashes to be kept of it: one is read in no time, and its hash is no node of the tree.
@@ -134,7 +171,17 @@ impl Blocks {
 
     fn new(file: RegularFile, hashes: Arc<[ChainingValue]>, content: Content, is_recalled: bool) -> Self {
         let (len, tree) = (file.len() as usize, Tree::new());
-        Self { file, len, tree, hashes, content, is_recalled, differs: Arc::default(), last: Mutex::default() }
+        Self {
+            file,
+            len,
+            tree,
+            hashes,
+            content,
+            is_recalled,
+            differs: Arc::default(),
+            rests: Mutex::default(),
+            me: OnceLock::new(),
+        }
     }
 
     /// A file that was read before, by the hashes of then, if these are of a content whose points have been checked. Nothing of it is read now.
@@ -161,6 +208,11 @@ impl Blocks {
         }
     }
 
+    /// Lets points stay in the file until a sum takes them.
+    pub(crate) fn let_wait(self: &Arc<Self>) {
+        _ = self.me.set(Arc::downgrade(self));
+    }
+
     /// Whether something was found that is not what the hashes say, now or later.
     pub(crate) fn differs(&self) -> Arc<AtomicBool> {
         self.differs.clone()
@@ -178,6 +230,8 @@ impl Blocks {
 
     /// Fills `into`, which has the length of a block.
     fn block(&self, index: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        #[cfg(test)]
+        tests::count(&self.file, into.len());
         let read = self.file.read_at(into, (index * BLOCK) as u64);
         let compared = read.and_then(|()| match self.tree.block(index, into) == self.hashes[index] {
             true => Ok(()),
@@ -191,20 +245,48 @@ impl Blocks {
         let Some(end) = at.checked_add(into.len()).filter(|end| *end <= self.len) else {
             return Err(self.file.changed());
         };
-        let (mut at, mut rest, mut whole) = (at, into, Vec::new());
+        let (mut at, mut left) = (at, into);
         while at < end {
             let block = range(at / BLOCK, self.len);
-            let (part, others) = rest.split_at_mut(block.end.min(end) - at);
+            let (part, others) = left.split_at_mut(block.end.min(end) - at);
             if part.len() == block.len() {
                 self.block(at / BLOCK, part)?;
             } else {
-                whole.resize(block.len(), 0);
-                self.block(at / BLOCK, &mut whole)?;
-                part.copy_from_slice(&whole[at - block.start..][..part.len()]);
+                self.part(at, part)?;
             }
             at += part.len();
-            rest = others;
+            left = others;
         }
+        Ok(())
+    }
+
+    /// Fills `into` with bytes of one block.
+    fn part(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        let rests = || self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let keep = |rests: &mut Vec<Rest>, rest: Rest| {
+            if !rest.bytes.is_empty() {
+                rests.push(rest);
+            }
+        };
+        {
+            let mut rests = rests();
+            if let Some(place) = rests.iter_mut().position(|rest| rest.hand_out(at, into)) {
+                let rest = rests.remove(place);
+                keep(&mut rests, rest);
+                return Ok(());
+            }
+        }
+        let Range { start, end } = range(at / BLOCK, self.len);
+        let mut rest = Rest { at: start, bytes: vec![0; end - start] };
+        self.block(at / BLOCK, &mut rest.bytes)?;
+        rest.hand_out(at, into);
+        let mut rests = rests();
+        // What is left of a block that was read twice is kept once.
+        rests.retain(|other| range(other.at / BLOCK, self.len).start != start);
+        if rests.len() == RESTS {
+            rests.remove(0);
+        }
+        keep(&mut rests, rest);
         Ok(())
     }
 }
@@ -222,6 +304,10 @@ impl Outside for Blocks {
     fn block_bytes(&self) -> usize {
         BLOCK
     }
+
+    fn later(&self) -> Option<Arc<dyn Outside>> {
+        Some(self.me.get()?.upgrade()?)
+    }
 }
 
 impl Input for Blocks {
@@ -231,21 +317,6 @@ impl Input for Blocks {
 
     fn look(&self, bytes: &mut [u8], at: u64) -> std::result::Result<(), FormatError> {
         let at = usize::try_from(at).map_err(|_| self.file.changed())?;
-        let index = at / BLOCK;
-        let is_within = |end: usize| at < end && end <= range(index, self.len).end;
-        if bytes.len() < BLOCK / 2 && at.checked_add(bytes.len()).is_some_and(is_within) {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let (_, block) = match last.take().filter(|(held, _)| *held == index) {
-                Some(held) => last.insert(held),
-                None => {
-                    let mut block = vec![0; range(index, self.len).len()];
-                    self.block(index, &mut block)?;
-                    last.insert((index, block))
-                }
-            };
-            bytes.copy_from_slice(&block[at - index * BLOCK..][..bytes.len()]);
-            return Ok(());
-        }
         if bytes.len() <= SERIAL {
             return self.fill(at, bytes);
         }
@@ -258,4 +329,4 @@ impl Input for Blocks {
 
 #[cfg(test)]
 #[path = "blocks_tests.rs"]
-mod tests;
+pub(crate) mod tests;
