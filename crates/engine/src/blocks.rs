@@ -4,9 +4,6 @@
 //! of the file is what its content's hash stands for, though no copy of it is kept. The hashes are nodes of BLAKE3's tree, and their root is the
 //! hash of the whole file ([`Content`]).
 //!
-//! A block of which somebody wants a part is read as a whole. What is left of it is kept until somebody wants that, too, as where one section ends
-//! and the next one begins, so that what is read piece by piece is read once.
-//!
 //! The hashes are kept between runs ([`crate::cache::lists`]). Where their root is a content whose points have been checked, there is no first
 //! reading: each block is read once, when it is used. A file that is another by then is found out by its first block that differs.
 
@@ -23,12 +20,15 @@ use tandem_formats::container::Input;
 use tandem_formats::{FormatError, RegularFile};
 use tandem_ops::Outside;
 
-/// Bytes of a block: a power of two of BLAKE3's chunks, and what uploads go by (`SLOT_BYTES` of ops-cuda), so that a block is read straight into
-/// a page-locked slot.
-const BLOCK: usize = 1 << 20;
+/// Bytes of a block, which is hashed by itself: a power of two of BLAKE3's chunks, as many as keep wide registers busy. Whoever wants a few bytes,
+/// or the end of one section and not the start of the next, reads a block for them.
+const BLOCK: usize = 32 << 10;
+
+/// Bytes that are read at a time: what uploads go by (`SLOT_BYTES` of ops-cuda), so that blocks are read straight into a page-locked slot.
+const READ: usize = 1 << 20;
 
 /// Beyond this, several threads read.
-const SERIAL: usize = 8 * BLOCK;
+const SERIAL: usize = 8 * READ;
 
 /// A file by the hashes of its blocks.
 pub(crate) struct Blocks {
@@ -41,46 +41,14 @@ pub(crate) struct Blocks {
     is_recalled: bool,
     /// Whether anything was found that is not what the hashes say.
     differs: Arc<AtomicBool>,
-    /// What is left of blocks of which a part was read, the latest last.
-    rests: Mutex<Vec<Rest>>,
+    /// The block of which a part was looked at last: heads of sections lie side by side.
+    last: Mutex<Option<(usize, Vec<u8>)>>,
     /// Set where points are read when they are needed.
     me: OnceLock<Weak<Blocks>>,
 }
 
-/// Bytes of a block that were compared and that nobody has asked for yet, the first of which is number `at` of the file.
-struct Rest {
-    at: usize,
-    bytes: Vec<u8>,
-}
-
-/// Rests that are kept: as many as sections of points that begin or end in blocks of others.
-const RESTS: usize = 4;
-
-/// Parts up to this size are looked at, perhaps again and again, as heads of sections are: the rest is kept with them.
-const HEAD: usize = 64 << 10;
-
-impl Rest {
-    /// Hands out the bytes from `at` on, if it has all of them, and keeps the others.
-    fn hand_out(&mut self, at: usize, into: &mut [u8]) -> bool {
-        let Some(from) = at.checked_sub(self.at) else { return false };
-        let Some(part) = self.bytes.get(from..from + into.len()) else { return false };
-        into.copy_from_slice(part);
-        if into.len() <= HEAD && into.len() < self.bytes.len() {
-            return true;
-        }
-        if from == 0 {
-            self.bytes.drain(..into.len());
-            self.at += into.len();
-        } else if from + into.len() == self.bytes.len() {
-            self.bytes.truncate(from);
-        }
-        self.bytes.shrink_to_fit();
-        true
-    }
-}
-
-/// Blocks of a file at least for a list of hashes to be kept of it: one is read in no time, and its hash is no node of the tree.
-const LISTED: usize = 2;
+/// A list of hashes is kept of files that have more bytes than this: others are read in no time.
+const LISTED: usize = READ;
 
 /// What a file held, by the hashes of its blocks.
 #[derive(Clone)]
@@ -102,6 +70,9 @@ impl Known {
     }
 }
 
+/// Nodes above fewer blocks are one thread's.
+const PARALLEL: usize = 1 << 10;
+
 /// How blocks are hashed.
 struct Tree(ContextKey);
 
@@ -119,7 +90,10 @@ impl Tree {
     /// The children of the node above several blocks: the left one is above as many as a power of two can be, and leaves some.
     fn children(&self, blocks: &[ChainingValue]) -> (ChainingValue, ChainingValue) {
         let (left, right) = blocks.split_at(blocks.len().next_power_of_two() / 2);
-        (self.node(left), self.node(right))
+        if blocks.len() < PARALLEL {
+            return (self.node(left), self.node(right));
+        }
+        rayon::join(|| self.node(left), || self.node(right))
     }
 
     fn node(&self, blocks: &[ChainingValue]) -> ChainingValue {
@@ -145,14 +119,14 @@ impl Blocks {
     pub(crate) fn read(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
         file.expect_room()?;
         let (len, tree) = (file.len() as usize, Tree::new());
-        let read = |buffer: &mut Vec<u8>, index: usize| -> Result<ChainingValue> {
+        let read = |buffer: &mut Vec<u8>, piece: usize| -> Result<Vec<ChainingValue>> {
             if cancelled() {
                 return Err(Error::Interrupted);
             }
-            let Range { start, end } = range(index, len);
-            buffer.resize(end - start, 0);
-            file.read_at(buffer, start as u64)?;
-            Ok(tree.block(index, buffer))
+            buffer.resize(READ.min(len - piece * READ), 0);
+            file.read_at(buffer, (piece * READ) as u64)?;
+            let blocks = buffer.chunks(BLOCK).enumerate();
+            Ok(blocks.map(|(i, block)| tree.block(piece * (READ / BLOCK) + i, block)).collect())
         };
         let (hashes, content) = if len <= BLOCK {
             let mut all = vec![0; len];
@@ -160,8 +134,8 @@ impl Blocks {
             let hashes = if all.is_empty() { Vec::new() } else { vec![tree.block(0, &all)] };
             (hashes, Content::of(&all))
         } else {
-            let blocks = (0..len.div_ceil(BLOCK)).into_par_iter();
-            let hashes = blocks.map_init(Vec::new, read).collect::<Result<Vec<_>>>()?;
+            let pieces = (0..len.div_ceil(READ)).into_par_iter();
+            let hashes = pieces.map_init(Vec::new, read).collect::<Result<Vec<_>>>()?.concat();
             let content = Content::from_hash(tree.root(&hashes));
             (hashes, content)
         };
@@ -179,7 +153,7 @@ impl Blocks {
             content,
             is_recalled,
             differs: Arc::default(),
-            rests: Mutex::default(),
+            last: Mutex::default(),
             me: OnceLock::new(),
         }
     }
@@ -187,7 +161,7 @@ impl Blocks {
     /// A file that was read before, by the hashes of then, if these are of a content whose points have been checked. Nothing of it is read now.
     pub(crate) fn recalled(file: &RegularFile) -> Option<Known> {
         let blocks = usize::try_from(file.len()).ok()?.div_ceil(BLOCK);
-        if blocks < LISTED || file.expect_room().is_err() {
+        if file.len() <= LISTED as u64 || file.expect_room().is_err() {
             return None;
         }
         let hashes = lists::find(file.metadata(), blocks)?;
@@ -203,7 +177,7 @@ impl Blocks {
 
     /// Keeps the hashes for later runs. Where that fails, the next one reads the file twice.
     pub(crate) fn remember(&self) {
-        if !self.is_recalled && self.hashes.len() >= LISTED {
+        if !self.is_recalled && self.len > LISTED {
             lists::keep(self.file.metadata(), &self.hashes);
         }
     }
@@ -228,15 +202,16 @@ impl Blocks {
         self.len
     }
 
-    /// Fills `into`, which has the length of a block.
-    fn block(&self, index: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+    /// Fills `into` with whole blocks from `at` on.
+    fn blocks(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
         #[cfg(test)]
         tests::count(&self.file, into.len());
-        let read = self.file.read_at(into, (index * BLOCK) as u64);
-        let compared = read.and_then(|()| match self.tree.block(index, into) == self.hashes[index] {
-            true => Ok(()),
-            false => Err(self.file.changed()),
-        });
+        let are_those = |into: &[u8]| {
+            let mut blocks = into.chunks(BLOCK).zip(at / BLOCK..);
+            blocks.all(|(block, index)| self.tree.block(index, block) == self.hashes[index])
+        };
+        let read = self.file.read_at(into, at as u64);
+        let compared = read.and_then(|()| if are_those(into) { Ok(()) } else { Err(self.file.changed()) });
         compared.inspect_err(|_| self.differs.store(true, Ordering::Relaxed))
     }
 
@@ -245,48 +220,37 @@ impl Blocks {
         let Some(end) = at.checked_add(into.len()).filter(|end| *end <= self.len) else {
             return Err(self.file.changed());
         };
-        let (mut at, mut left) = (at, into);
+        let (mut at, mut rest) = (at, into);
         while at < end {
             let block = range(at / BLOCK, self.len);
-            let (part, others) = left.split_at_mut(block.end.min(end) - at);
-            if part.len() == block.len() {
-                self.block(at / BLOCK, part)?;
+            let whole = if end == self.len { rest.len() } else { rest.len() / BLOCK * BLOCK };
+            let is_whole = at == block.start && whole > 0;
+            let (part, others) = rest.split_at_mut(if is_whole { whole.min(READ) } else { block.end.min(end) - at });
+            if is_whole {
+                self.blocks(at, part)?;
             } else {
-                self.part(at, part)?;
+                self.part(block, at, part)?;
             }
             at += part.len();
-            left = others;
+            rest = others;
         }
         Ok(())
     }
 
-    /// Fills `into` with bytes of one block.
-    fn part(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
-        let rests = || self.rests.lock().unwrap_or_else(PoisonError::into_inner);
-        let keep = |rests: &mut Vec<Rest>, rest: Rest| {
-            if !rest.bytes.is_empty() {
-                rests.push(rest);
+    /// Fills `into` with bytes of the block that is at `block`.
+    fn part(&self, block: Range<usize>, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = last().take().filter(|(start, _)| *start == block.start);
+        let bytes = match held {
+            Some((_, bytes)) => bytes,
+            None => {
+                let mut bytes = vec![0; block.len()];
+                self.blocks(block.start, &mut bytes)?;
+                bytes
             }
         };
-        {
-            let mut rests = rests();
-            if let Some(place) = rests.iter_mut().position(|rest| rest.hand_out(at, into)) {
-                let rest = rests.remove(place);
-                keep(&mut rests, rest);
-                return Ok(());
-            }
-        }
-        let Range { start, end } = range(at / BLOCK, self.len);
-        let mut rest = Rest { at: start, bytes: vec![0; end - start] };
-        self.block(at / BLOCK, &mut rest.bytes)?;
-        rest.hand_out(at, into);
-        let mut rests = rests();
-        // What is left of a block that was read twice is kept once.
-        rests.retain(|other| range(other.at / BLOCK, self.len).start != start);
-        if rests.len() == RESTS {
-            rests.remove(0);
-        }
-        keep(&mut rests, rest);
+        into.copy_from_slice(&bytes[at - block.start..][..into.len()]);
+        *last() = Some((block.start, bytes));
         Ok(())
     }
 }
@@ -302,7 +266,7 @@ impl Outside for Blocks {
     }
 
     fn block_bytes(&self) -> usize {
-        BLOCK
+        READ
     }
 
     fn later(&self) -> Option<Arc<dyn Outside>> {
@@ -320,10 +284,10 @@ impl Input for Blocks {
         if bytes.len() <= SERIAL {
             return self.fill(at, bytes);
         }
-        let (first, others) = bytes.split_at_mut((BLOCK - at % BLOCK) % BLOCK);
+        let (first, others) = bytes.split_at_mut((READ - at % READ) % READ);
         let from = at + first.len();
         self.fill(at, first)?;
-        others.par_chunks_mut(BLOCK).enumerate().try_for_each(|(i, part)| self.fill(from + i * BLOCK, part))
+        others.par_chunks_mut(READ).enumerate().try_for_each(|(i, part)| self.fill(from + i * READ, part))
     }
 }
 

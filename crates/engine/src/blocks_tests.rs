@@ -68,6 +68,9 @@ fn blocks_are_the_file() {
         (8, 0),
         (11, -1000),
         (13, 1),
+        (32, 0),
+        (64, -1),
+        (290, 5),
     ] {
         let bytes = random((blocks * BLOCK as i64 + more) as usize);
         let held = read(&folder.write(&bytes));

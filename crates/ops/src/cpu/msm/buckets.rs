@@ -16,7 +16,14 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// Points that one task sums: few enough for a core's own cache, enough to share an inversion.
-pub(super) const PIECE: usize = 1 << 13;
+pub(super) const fn piece_of<G: Group>() -> usize {
+    if size_of::<G::Point>() > 100 {
+        1 << 12
+    } else {
+        1 << 13
+    }
+}
+
 /// Fewer additions than this are not worth an inversion.
 pub(super) const MIN_PAIRS: usize = 64;
 /// Widest digit: its buckets' ends take half a megabyte.
@@ -232,9 +239,10 @@ fn sum_of_buckets<G: Group>(
     ends: &[u32],
     scratch: &Reused<Scratch<G>>,
 ) -> Result<G::Ark> {
-    let pieces = sorted.len().div_ceil(PIECE);
+    let of_piece = piece_of::<G>();
+    let pieces = sorted.len().div_ceil(of_piece);
     let sum = |p: usize| {
-        let range = p * PIECE..sorted.len().min((p + 1) * PIECE);
+        let range = p * of_piece..sorted.len().min((p + 1) * of_piece);
         scratch.with(|scratch| piece::<G>(points, sorted, ends, range, scratch))
     };
     (0..pieces).into_par_iter().with_max_len(1).map(sum).try_reduce(|| G::Ark::ZERO, |a, b| Ok(a + b))

@@ -208,21 +208,28 @@ fn sum<G: Group>(points: &Points<G>, first: usize, digits: &Parts) -> Result<G::
     let mut unit_terms = Zeroizing::new(memory::reserve(OP, range.len())?);
     unit_terms.extend(units[range].iter().filter(|t| finite(t)).map(|t| t.relative_to(first)));
     let range = own(others);
-    let pairs = others[range.clone()].iter().zip(&magnitudes[range.clone()]).filter(|(t, _)| finite(t));
+    let (terms, values) = (&others[range.clone()], &magnitudes[range.clone()]);
+    let are_as_they_are = first == 0 && terms.iter().all(finite);
     // Each window that is worked on holds digits, their order and the points that it adds up.
     let of_window = size_of::<u32>() + size_of::<Term>() + size_of::<Xy<BaseField<G>>>();
-    let of_term = size_of::<Term>() + size_of::<[u64; 4]>() + threads::count() * of_window;
-    memory::check(OP, (range.len() as u64).saturating_mul(of_term as u64))?;
-    let mut terms = Zeroizing::new(memory::reserve(OP, range.len())?);
-    let mut values = Zeroizing::new(memory::reserve(OP, range.len())?);
-    for (term, magnitude) in pairs {
-        terms.push(term.relative_to(first));
-        values.push(*magnitude);
-    }
+    let of_copy = if are_as_they_are { 0 } else { size_of::<Term>() + size_of::<[u64; 4]>() };
+    memory::check(OP, (range.len() as u64).saturating_mul((of_copy + threads::count() * of_window) as u64))?;
+    let mut copies = (Zeroizing::new(Vec::new()), Zeroizing::new(Vec::new()));
+    let (terms, values) = if are_as_they_are {
+        (terms, values)
+    } else {
+        *copies.0 = memory::reserve(OP, range.len())?;
+        *copies.1 = memory::reserve(OP, range.len())?;
+        for (term, magnitude) in terms.iter().zip(values).filter(|(t, _)| finite(t)) {
+            copies.0.push(term.relative_to(first));
+            copies.1.push(*magnitude);
+        }
+        (&copies.0[..], &copies.1[..])
+    };
 
     let (one, other) = rayon::join(
         || buckets::sum_of_units::<G>(points, &unit_terms),
-        || buckets::sum_of_products::<G>(points, &terms, &values),
+        || buckets::sum_of_products::<G>(points, terms, values),
     );
     Ok(one? + other?)
 }

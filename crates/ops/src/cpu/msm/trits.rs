@@ -3,7 +3,7 @@
 //! A digit in the balanced form of base 3 is [`TRITS`] such factors. The points are added up by their digits first, and each of the
 //! sums is then one over the digits there are: many sums for little more than one addition a point.
 
-use super::buckets::{add_within_buckets, sum_of_units, Sorted, Term, PIECE};
+use super::buckets::{add_within_buckets, piece_of, sum_of_units, Sorted, Term};
 use super::points::{self, Scratch};
 use crate::cpu::simd;
 use crate::{Group, Result};
@@ -81,8 +81,8 @@ fn add_by_digit<G: Group>(
     sorted.sort(digits, most as usize, |i| Term::new(i, false))?;
     let Sorted { terms, ends } = &sorted;
     let (mut sums, mut of_digit) = (Vec::new(), Vec::new());
-    for start in (0..terms.len()).step_by(PIECE) {
-        let range = start..terms.len().min(start + PIECE);
+    for start in (0..terms.len()).step_by(piece_of::<G>()) {
+        let range = start..terms.len().min(start + piece_of::<G>());
         let first = add_within_buckets::<G>(points, terms, ends, range, &mut scratch)?;
         sums.extend_from_slice(&scratch.sums);
         for (digit, &count) in (first as i32..).zip(&scratch.counts) {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_definition() {
-        agrees_with_the_definition::<<Bn254 as Curve>::G1>(PIECE + 500);
+        agrees_with_the_definition::<<Bn254 as Curve>::G1>(piece_of::<<Bn254 as Curve>::G1>() + 500);
         agrees_with_the_definition::<<Bn254 as Curve>::G2>(700);
         agrees_with_the_definition::<<Bls12_381 as Curve>::G1>(3);
     }
