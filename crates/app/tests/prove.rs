@@ -123,12 +123,14 @@ fn memory_is_foretold() {
     for (bench, key, size) in [("setup", "n14", "14"), ("plonk", "plonk12", "12"), ("fflonk", "fflonk12", "12")] {
         run_in(at, 0, &["bench", bench, "--log-n", size, "--runs", "1", "--keep", ".", "--device", "cpu"]);
         let (zkey, wtns) = (format!("{key}.zkey"), format!("{key}.wtns"));
-        // Each thread takes some.
-        let (stdout, _) = run_in(at, 0, &["inspect", &zkey, "--json", "--threads", "2"]);
-        let said: Value = serde_json::from_str(&stdout).unwrap();
-        let of = |name: &str| said[name].as_u64().unwrap();
-        let [gpus, beside, cpu] = ["memory_of_gpus", "memory_beside_gpus", "memory_of_cpu"].map(of);
         for avx512 in ["0", "1"] {
+            // Each thread takes some.
+            let mut inspect = support::tandem();
+            inspect.current_dir(at).env("TANDEM_AVX512", avx512).args(["inspect", &zkey, "--json", "--threads", "2"]);
+            let said: Value = serde_json::from_slice(&inspect.output().unwrap().stdout).unwrap();
+            let of = |name: &str| said[name].as_u64().unwrap();
+            let [gpus, beside, cpu] = ["memory_of_gpus", "memory_beside_gpus", "memory_of_cpu"].map(of);
+            assert!(gpus > of("file_bytes") / 2 && beside < 2 * cpu, "{said}");
             let prove = |key: &str, w: &str, more: &[&str]| {
                 peak(at, &[&["prove", key, w, "p", "u", "--threads", "2"], more].concat(), avx512) << 10
             };
@@ -145,7 +147,6 @@ fn memory_is_foretold() {
             assert!(is_foretold(held, holding), "{key}, {avx512}, two proofs: {held} bytes, foretold {holding}");
             assert!(checked < holding + (1 << 20), "{key}, {avx512}, checked: {checked} bytes, foretold {holding}");
         }
-        assert!(gpus > of("file_bytes") / 2 && beside < 2 * cpu, "{said}");
         let (text, _) = run_in(at, 0, &["inspect", &zkey]);
         assert!(text.contains("memory of gpus ") && text.contains(" MiB\n"), "{text}");
     }

@@ -52,8 +52,11 @@ const WINDOWS: u64 = 20;
 /// Roots of unity for each row: twice as many, of five words each where transforms go eight at a time.
 const ROOTS: u64 = 2 * 5 * 8;
 
-/// What a thread of the CPU adds up at a time of a sum, and between.
-const OF_THREAD: u64 = 3 << 20;
+/// What a thread of the CPU adds up at a time of a sum, and what it needs for that.
+fn of_threads() -> u64 {
+    let of_one = if tandem_ops::cpu::is_wide() { 2 << 20 } else { 1 << 20 };
+    tandem_ops::threads::count() as u64 * of_one
+}
 
 /// Of a point of G1.
 fn g1_bytes(curve: CurveId) -> u64 {
@@ -113,7 +116,7 @@ impl KeyInfo {
         let checked = of(of_protocol.powers).min(CHECKED_MAX) * CHECKED;
         let load = 3 * READ + of(HELD).saturating_add(of(of_protocol.load).max(checked));
         let on_host = of(ADDITION) + witness;
-        let cpu = key + on_host + load.max(of(of_protocol.on_cpu));
+        let cpu = key + on_host + of_threads() + load.max(of(of_protocol.on_cpu));
         KeyMemory {
             gpus: key.saturating_add(of(of_protocol.on_gpus)),
             beside_gpus: on_host + load.max(of(BESIDE_GPUS)),
@@ -142,7 +145,7 @@ impl KeyInfo {
         let sum_over_wires = wires * (2 * g1 + 2 * TAKEN_APART + windows);
         let transforms = rows * (3 * SCALAR + ROOTS + SCALAR);
         let sum_over_rows = rows * (ROOTS + g1 + TAKEN_APART + windows);
-        let steps = (threads * OF_THREAD + sum_over_wires.max(sum_over_rows)).max(transforms).max(entries);
+        let steps = (of_threads() + sum_over_wires.max(sum_over_rows)).max(transforms).max(entries);
         (matrices + witness + steps).saturating_add(READ)
     }
 }
