@@ -248,9 +248,9 @@ def tables(rows, latest, digits, table, on):
             of_stages = [digits(stages.get(stage)) for stage in ("witness", "open key", "check key", "load key", "proof")]
             peers = [digits(row["ms_median"].get(peer)) for peer in ("rapidsnark, C++", "rapidsnark", "snarkjs")]
             gpu = [beyond(ours, row), beyond(row["ms_first"], row)]
-            lines.append([name, digits(row["ms_first"]), digits(ours)] + gpu + of_stages + [digits(row["peak_mib"]["tandem"])] + peers)
+            lines.append([name, digits(row["ms_first"]), digits(ours)] + gpu + of_stages + [digits(row["peak_mib"]["tandem"])] + peers + [digits(row["peak_mib"].get("rapidsnark, C++"))])
         head = ["", "first use", "later", "later, beyond a context", "first, beyond a context", "witness", "open key", "check key", "load key"]
-        head += ["proof", "peak MiB", "rapidsnark with a C++ witness", "rapidsnark", "snarkjs"]
+        head += ["proof", "peak MiB", "rapidsnark with a C++ witness", "rapidsnark", "snarkjs", "peak MiB of rapidsnark with a C++ witness"]
         parts.append(f"{on(machine, '')}\n\n{table(head, lines, len(head))}")
     if not parts:
         return ""

@@ -57,7 +57,10 @@ impl Load<'_> {
             let _end = End(&device);
             let begun = Instant::now();
             let mut opened = session.open_beside().inspect_err(|_| told.stop())?;
-            opened.engine = opened.engine.for_proofs(self.proofs);
+            opened.engine = match self.proofs {
+                1 => opened.engine.for_one_proof(),
+                proofs => opened.engine.for_proofs(proofs),
+            };
             let seconds = begun.elapsed().as_secs_f64();
             _ = device.0.set(Some(opened));
             Ok(Stage { name: "open device", lane: None, begun: None, seconds })

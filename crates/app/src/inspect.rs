@@ -33,6 +33,7 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
             ("memory_of_gpus", json!(memory.gpus)),
             ("memory_beside_gpus", json!(memory.beside_gpus)),
             ("memory_of_cpu", json!(memory.cpu)),
+            ("memory_holding_key", json!(memory.holding_key)),
         ]);
     }
     if args.json.json {
@@ -61,7 +62,7 @@ fn rows(name: &str, value: &Value) -> Vec<String> {
             let line = |(i, item): (usize, &Value)| report::row(24, if i == 0 { &title } else { "" }, &plain(item));
             items.iter().enumerate().map(line).collect()
         }
-        ("memory_of_gpus" | "memory_beside_gpus" | "memory_of_cpu", Value::Number(bytes)) => {
+        ("memory_of_gpus" | "memory_beside_gpus" | "memory_of_cpu" | "memory_holding_key", Value::Number(bytes)) => {
             vec![report::row(24, &title, &report::bytes(bytes.as_u64().unwrap_or(u64::MAX)))]
         }
         ("trust", Value::String(text)) => {

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         return status;
     }
     last::install();
+    tandem_formats::give_memory_back();
     let cli = match usage::parse() {
         Ok(cli) => cli,
         Err(end) => return failure::status([end]),

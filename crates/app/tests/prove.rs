@@ -64,13 +64,12 @@ fn a_report_that_ends_early_is_still_one() {
     assert!(report["proofs"].as_array().unwrap().len() <= 1 && report["proofs_per_s"].is_null(), "{report}");
 }
 
-/// The most memory that a command takes, in KiB.
-fn peak(folder: &Path, args: &[&str]) -> u64 {
+/// The most memory that a command takes, in KiB, with AVX-512 where there is some, or without.
+fn peak(folder: &Path, args: &[&str], avx512: &str) -> u64 {
     use std::os::unix::process::ExitStatusExt;
     let mut child = support::tandem()
         .current_dir(folder)
-        // What is foretold is without it: with it the allocator keeps more than is in use.
-        .env("TANDEM_AVX512", "0")
+        .env("TANDEM_AVX512", avx512)
         .args(args)
         .args(["--device", "cpu", "--json"])
         .stdout(std::process::Stdio::null())
@@ -109,7 +108,7 @@ fn a_row_of_any_length_takes_the_same_memory() {
         // Outputs may be named as often as one likes only where they are no files.
         let is_output = |arg: &str| arg.starts_with("proof") || arg.starts_with("public");
         let args: Vec<&str> = args.iter().map(|arg| if is_output(arg) { "/dev/null" } else { arg }).collect();
-        peak(folder.path(), &args)
+        peak(folder.path(), &args, "1")
     };
     let (few, many) = (of(200), of(1400));
     // 33 KB a proof were 39 MB.
@@ -121,23 +120,51 @@ fn a_row_of_any_length_takes_the_same_memory() {
 fn memory_is_foretold() {
     let folder = squarings();
     let at = folder.path();
-    // Each thread takes some.
-    let prove = |key: &str, w: &str| peak(at, &["prove", key, w, "p", "u", "--check-key", "--threads", "2"]);
-    let program = prove("key", "w");
     for (bench, key, size) in [("setup", "n14", "14"), ("plonk", "plonk12", "12"), ("fflonk", "fflonk12", "12")] {
         run_in(at, 0, &["bench", bench, "--log-n", size, "--runs", "1", "--keep", ".", "--device", "cpu"]);
         let (zkey, wtns) = (format!("{key}.zkey"), format!("{key}.wtns"));
-        let took = (prove(&zkey, &wtns) << 10).saturating_sub(program << 10);
-        let (stdout, _) = run_in(at, 0, &["inspect", &zkey, "--json"]);
-        let said: Value = serde_json::from_str(&stdout).unwrap();
-        let [gpus, beside, cpu] =
-            ["memory_of_gpus", "memory_beside_gpus", "memory_of_cpu"].map(|name| said[name].as_u64().unwrap());
-        println!("{key}: {took} bytes, foretold {cpu}");
-        // What the program itself takes differs by some hundred KiB.
-        assert!(cpu + (1 << 20) > took && cpu < 2 * took, "{key}: {took} bytes, foretold {cpu}");
-        assert!(gpus > said["file_bytes"].as_u64().unwrap() / 2 && beside < cpu, "{said}");
+        for avx512 in ["0", "1"] {
+            // Each thread takes some.
+            let mut inspect = support::tandem();
+            inspect.current_dir(at).env("TANDEM_AVX512", avx512).args(["inspect", &zkey, "--json", "--threads", "2"]);
+            let said: Value = serde_json::from_slice(&inspect.output().unwrap().stdout).unwrap();
+            let of = |name: &str| said[name].as_u64().unwrap();
+            let [gpus, beside, cpu] = ["memory_of_gpus", "memory_beside_gpus", "memory_of_cpu"].map(of);
+            assert!(gpus > of("file_bytes") / 2 && beside < 2 * cpu, "{said}");
+            let prove = |key: &str, w: &str, more: &[&str]| {
+                peak(at, &[&["prove", key, w, "p", "u", "--threads", "2"], more].concat(), avx512) << 10
+            };
+            let program = prove("key", "w", &[]);
+            // The first proof checks the key, too, as each does that is told to.
+            let checked = prove(&zkey, &wtns, &["--check-key"]).saturating_sub(program);
+            let took = prove(&zkey, &wtns, &[]).saturating_sub(program);
+            let held = prove(&zkey, &wtns, &["--more", &wtns, "p2", "u2"]).saturating_sub(program);
+            let holding = of("memory_holding_key");
+            println!("{key}, {avx512}: {took} bytes, {checked} with the check, foretold {cpu}; {held} of {holding}");
+            // What the program itself takes differs by some hundred KiB.
+            let is_foretold = |took: u64, said: u64| said + (1 << 20) > took && said < 2 * took;
+            assert!(is_foretold(took, cpu), "{key}, {avx512}: {took} bytes, foretold {cpu}");
+            assert!(is_foretold(held, holding), "{key}, {avx512}, two proofs: {held} bytes, foretold {holding}");
+            assert!(checked < holding + (1 << 20), "{key}, {avx512}, checked: {checked} bytes, foretold {holding}");
+        }
         let (text, _) = run_in(at, 0, &["inspect", &zkey]);
         assert!(text.contains("memory of gpus ") && text.contains(" MiB\n"), "{text}");
+    }
+}
+
+/// A Groth16 proof takes less memory than its key's file has bytes.
+#[test]
+fn a_proof_does_not_hold_its_key() {
+    let folder = squarings();
+    let at = folder.path();
+    run_in(at, 0, &["bench", "setup", "--log-n", "15", "--runs", "1", "--keep", ".", "--device", "cpu"]);
+    let file = fs::metadata(at.join("n15.zkey")).unwrap().len();
+    for avx512 in ["0", "1"] {
+        let prove = |key: &str, w: &str| peak(at, &["prove", key, w, "p", "u", "--threads", "2"], avx512) << 10;
+        let (program, first) = (prove("key", "w"), prove("n15.zkey", "n15.wtns"));
+        let took = prove("n15.zkey", "n15.wtns") - program;
+        println!("{avx512}: {took} bytes of a key of {file}, {first} the first time");
+        assert!(took < file, "{avx512}: {took} bytes of a key of {file}");
     }
 }
 
@@ -323,7 +350,7 @@ fn many_public_signals_take_no_memory() {
             let (r1cs, zkey, wtns) =
                 (format!("{name}.r1cs"), format!("{name}.{protocol}.zkey"), format!("{name}.wtns"));
             run_in(at, 0, &["setup", "--protocol", protocol, "--ptau", "pot", &r1cs, &zkey]);
-            let took = peak(at, &["prove", &zkey, &wtns, "p", "u", "--check-key", "--threads", "2"]);
+            let took = peak(at, &["prove", &zkey, &wtns, "p", "u", "--check-key", "--threads", "2"], "1");
             (took << 10, fs::metadata(at.join(zkey)).unwrap().len())
         });
         let [(one, _), (many, file)] = took;

@@ -106,7 +106,8 @@ enum Bench {
     Serve(serve::BenchServe),
     /// Test keys of circuits made up for the size, on the CPU
     #[command(after_help = "Examples:\n  tandem bench setup --log-n 14..16 --runs 1\n  \
-                            tandem bench setup --log-n 20 --runs 1 --keep circuits")]
+                            tandem bench setup --log-n 20 --runs 1 --keep circuits\n  \
+                            tandem bench setup --log-n 14 --ptau")]
     Setup {
         /// Share of the circuit's wires that hold values of full size; the others hold bits
         #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
@@ -114,6 +115,9 @@ enum Bench {
         /// Keep circuit, witness and key of each size in this folder, as n16.r1cs, n16.wtns and n16.zkey
         #[arg(long, value_name = "FOLDER")]
         keep: Option<PathBuf>,
+        /// Make the keys from powers of tau, as the first of a ceremony
+        #[arg(long)]
+        ptau: bool,
         #[command(flatten)]
         options: BenchOptions,
     },
@@ -168,7 +172,7 @@ pub fn run(session: &Session, command: &Command) -> Outcome {
         Bench::Plonk(args) => proofs::run(session, Protocol::Plonk, &args.proofs, args.keep.as_deref()),
         Bench::Fflonk(args) => proofs::run(session, Protocol::Fflonk, &args.proofs, args.keep.as_deref()),
         Bench::Serve(args) => serve::run(session, args),
-        Bench::Setup { dense, keep, options } => setup::run(session, options, *dense, keep.as_deref()),
+        Bench::Setup { dense, keep, ptau, options } => setup::run(session, options, *dense, *ptau, keep.as_deref()),
     }
 }
 

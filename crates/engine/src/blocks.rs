@@ -15,17 +15,20 @@ use blake3::hazmat::{
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tandem_formats::container::Input;
 use tandem_formats::{FormatError, RegularFile};
 use tandem_ops::Outside;
 
-/// Bytes of a block: a power of two of BLAKE3's chunks, and what uploads go by (`SLOT_BYTES` of ops-cuda), so that a block is read straight into
-/// a page-locked slot.
-const BLOCK: usize = 1 << 20;
+/// Bytes of a block, which is hashed by itself: a power of two of BLAKE3's chunks, as many as keep wide registers busy. Whoever wants a few bytes,
+/// or the end of one section and not the start of the next, reads a block for them.
+const BLOCK: usize = 32 << 10;
+
+/// Bytes that are read at a time: what uploads go by (`SLOT_BYTES` of ops-cuda), so that blocks are read straight into a page-locked slot.
+const READ: usize = 1 << 20;
 
 /// Beyond this, several threads read.
-const SERIAL: usize = 8 * BLOCK;
+const SERIAL: usize = 8 * READ;
 
 /// A file by the hashes of its blocks.
 pub(crate) struct Blocks {
@@ -38,12 +41,14 @@ pub(crate) struct Blocks {
     is_recalled: bool,
     /// Whether anything was found that is not what the hashes say.
     differs: Arc<AtomicBool>,
-    /// The block that was looked at last: heads of sections lie side by side.
+    /// The block of which a part was looked at last: heads of sections lie side by side.
     last: Mutex<Option<(usize, Vec<u8>)>>,
+    /// Set where points are read when they are needed.
+    me: OnceLock<Weak<Blocks>>,
 }
 
-/// Blocks of a file at least for a list of hashes to be kept of it: one is read in no time, and its hash is no node of the tree.
-const LISTED: usize = 2;
+/// A list of hashes is kept of files that have more bytes than this: others are read in no time.
+const LISTED: usize = READ;
 
 /// What a file held, by the hashes of its blocks.
 #[derive(Clone)]
@@ -65,6 +70,9 @@ impl Known {
     }
 }
 
+/// Nodes above fewer blocks are one thread's.
+const PARALLEL: usize = 1 << 10;
+
 /// How blocks are hashed.
 struct Tree(ContextKey);
 
@@ -82,7 +90,10 @@ impl Tree {
     /// The children of the node above several blocks: the left one is above as many as a power of two can be, and leaves some.
     fn children(&self, blocks: &[ChainingValue]) -> (ChainingValue, ChainingValue) {
         let (left, right) = blocks.split_at(blocks.len().next_power_of_two() / 2);
-        (self.node(left), self.node(right))
+        if blocks.len() < PARALLEL {
+            return (self.node(left), self.node(right));
+        }
+        rayon::join(|| self.node(left), || self.node(right))
     }
 
     fn node(&self, blocks: &[ChainingValue]) -> ChainingValue {
@@ -108,14 +119,14 @@ impl Blocks {
     pub(crate) fn read(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
         file.expect_room()?;
         let (len, tree) = (file.len() as usize, Tree::new());
-        let read = |buffer: &mut Vec<u8>, index: usize| -> Result<ChainingValue> {
+        let read = |buffer: &mut Vec<u8>, piece: usize| -> Result<Vec<ChainingValue>> {
             if cancelled() {
                 return Err(Error::Interrupted);
             }
-            let Range { start, end } = range(index, len);
-            buffer.resize(end - start, 0);
-            file.read_at(buffer, start as u64)?;
-            Ok(tree.block(index, buffer))
+            buffer.resize(READ.min(len - piece * READ), 0);
+            file.read_at(buffer, (piece * READ) as u64)?;
+            let blocks = buffer.chunks(BLOCK).enumerate();
+            Ok(blocks.map(|(i, block)| tree.block(piece * (READ / BLOCK) + i, block)).collect())
         };
         let (hashes, content) = if len <= BLOCK {
             let mut all = vec![0; len];
@@ -123,8 +134,8 @@ impl Blocks {
             let hashes = if all.is_empty() { Vec::new() } else { vec![tree.block(0, &all)] };
             (hashes, Content::of(&all))
         } else {
-            let blocks = (0..len.div_ceil(BLOCK)).into_par_iter();
-            let hashes = blocks.map_init(Vec::new, read).collect::<Result<Vec<_>>>()?;
+            let pieces = (0..len.div_ceil(READ)).into_par_iter();
+            let hashes = pieces.map_init(Vec::new, read).collect::<Result<Vec<_>>>()?.concat();
             let content = Content::from_hash(tree.root(&hashes));
             (hashes, content)
         };
@@ -134,13 +145,23 @@ impl Blocks {
 
     fn new(file: RegularFile, hashes: Arc<[ChainingValue]>, content: Content, is_recalled: bool) -> Self {
         let (len, tree) = (file.len() as usize, Tree::new());
-        Self { file, len, tree, hashes, content, is_recalled, differs: Arc::default(), last: Mutex::default() }
+        Self {
+            file,
+            len,
+            tree,
+            hashes,
+            content,
+            is_recalled,
+            differs: Arc::default(),
+            last: Mutex::default(),
+            me: OnceLock::new(),
+        }
     }
 
     /// A file that was read before, by the hashes of then, if these are of a content whose points have been checked. Nothing of it is read now.
     pub(crate) fn recalled(file: &RegularFile) -> Option<Known> {
         let blocks = usize::try_from(file.len()).ok()?.div_ceil(BLOCK);
-        if blocks < LISTED || file.expect_room().is_err() {
+        if file.len() <= LISTED as u64 || file.expect_room().is_err() {
             return None;
         }
         let hashes = lists::find(file.metadata(), blocks)?;
@@ -156,9 +177,14 @@ impl Blocks {
 
     /// Keeps the hashes for later runs. Where that fails, the next one reads the file twice.
     pub(crate) fn remember(&self) {
-        if !self.is_recalled && self.hashes.len() >= LISTED {
+        if !self.is_recalled && self.len > LISTED {
             lists::keep(self.file.metadata(), &self.hashes);
         }
+    }
+
+    /// Lets points stay in the file until a sum takes them.
+    pub(crate) fn let_wait(self: &Arc<Self>) {
+        _ = self.me.set(Arc::downgrade(self));
     }
 
     /// Whether something was found that is not what the hashes say, now or later.
@@ -176,13 +202,16 @@ impl Blocks {
         self.len
     }
 
-    /// Fills `into`, which has the length of a block.
-    fn block(&self, index: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
-        let read = self.file.read_at(into, (index * BLOCK) as u64);
-        let compared = read.and_then(|()| match self.tree.block(index, into) == self.hashes[index] {
-            true => Ok(()),
-            false => Err(self.file.changed()),
-        });
+    /// Fills `into` with whole blocks from `at` on.
+    fn blocks(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        #[cfg(test)]
+        tests::count(&self.file, into.len());
+        let are_those = |into: &[u8]| {
+            let mut blocks = into.chunks(BLOCK).zip(at / BLOCK..);
+            blocks.all(|(block, index)| self.tree.block(index, block) == self.hashes[index])
+        };
+        let read = self.file.read_at(into, at as u64);
+        let compared = read.and_then(|()| if are_those(into) { Ok(()) } else { Err(self.file.changed()) });
         compared.inspect_err(|_| self.differs.store(true, Ordering::Relaxed))
     }
 
@@ -191,20 +220,37 @@ impl Blocks {
         let Some(end) = at.checked_add(into.len()).filter(|end| *end <= self.len) else {
             return Err(self.file.changed());
         };
-        let (mut at, mut rest, mut whole) = (at, into, Vec::new());
+        let (mut at, mut rest) = (at, into);
         while at < end {
             let block = range(at / BLOCK, self.len);
-            let (part, others) = rest.split_at_mut(block.end.min(end) - at);
-            if part.len() == block.len() {
-                self.block(at / BLOCK, part)?;
+            let whole = if end == self.len { rest.len() } else { rest.len() / BLOCK * BLOCK };
+            let is_whole = at == block.start && whole > 0;
+            let (part, others) = rest.split_at_mut(if is_whole { whole.min(READ) } else { block.end.min(end) - at });
+            if is_whole {
+                self.blocks(at, part)?;
             } else {
-                whole.resize(block.len(), 0);
-                self.block(at / BLOCK, &mut whole)?;
-                part.copy_from_slice(&whole[at - block.start..][..part.len()]);
+                self.part(block, at, part)?;
             }
             at += part.len();
             rest = others;
         }
+        Ok(())
+    }
+
+    /// Fills `into` with bytes of the block that is at `block`.
+    fn part(&self, block: Range<usize>, at: usize, into: &mut [u8]) -> std::result::Result<(), FormatError> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = last().take().filter(|(start, _)| *start == block.start);
+        let bytes = match held {
+            Some((_, bytes)) => bytes,
+            None => {
+                let mut bytes = vec![0; block.len()];
+                self.blocks(block.start, &mut bytes)?;
+                bytes
+            }
+        };
+        into.copy_from_slice(&bytes[at - block.start..][..into.len()]);
+        *last() = Some((block.start, bytes));
         Ok(())
     }
 }
@@ -220,7 +266,11 @@ impl Outside for Blocks {
     }
 
     fn block_bytes(&self) -> usize {
-        BLOCK
+        READ
+    }
+
+    fn later(&self) -> Option<Arc<dyn Outside>> {
+        Some(self.me.get()?.upgrade()?)
     }
 }
 
@@ -231,31 +281,16 @@ impl Input for Blocks {
 
     fn look(&self, bytes: &mut [u8], at: u64) -> std::result::Result<(), FormatError> {
         let at = usize::try_from(at).map_err(|_| self.file.changed())?;
-        let index = at / BLOCK;
-        let is_within = |end: usize| at < end && end <= range(index, self.len).end;
-        if bytes.len() < BLOCK / 2 && at.checked_add(bytes.len()).is_some_and(is_within) {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let (_, block) = match last.take().filter(|(held, _)| *held == index) {
-                Some(held) => last.insert(held),
-                None => {
-                    let mut block = vec![0; range(index, self.len).len()];
-                    self.block(index, &mut block)?;
-                    last.insert((index, block))
-                }
-            };
-            bytes.copy_from_slice(&block[at - index * BLOCK..][..bytes.len()]);
-            return Ok(());
-        }
         if bytes.len() <= SERIAL {
             return self.fill(at, bytes);
         }
-        let (first, others) = bytes.split_at_mut((BLOCK - at % BLOCK) % BLOCK);
+        let (first, others) = bytes.split_at_mut((READ - at % READ) % READ);
         let from = at + first.len();
         self.fill(at, first)?;
-        others.par_chunks_mut(BLOCK).enumerate().try_for_each(|(i, part)| self.fill(from + i * BLOCK, part))
+        others.par_chunks_mut(READ).enumerate().try_for_each(|(i, part)| self.fill(from + i * READ, part))
     }
 }
 
 #[cfg(test)]
 #[path = "blocks_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -3,9 +3,23 @@
 use super::*;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tandem_ops::threads;
+
+/// Bytes of blocks that were read of each file since its last [`take_count`], by its inode.
+static COUNTS: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
+
+pub(super) fn count(file: &RegularFile, bytes: usize) {
+    *COUNTS.lock().unwrap().entry(file.metadata().ino()).or_default() += bytes;
+}
+
+/// Bytes of blocks that were read of the file since this was last asked.
+pub(crate) fn take_count(path: &Path) -> usize {
+    COUNTS.lock().unwrap().remove(&fs::metadata(path).unwrap().ino()).unwrap_or(0)
+}
 
 fn random(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
@@ -54,6 +68,9 @@ fn blocks_are_the_file() {
         (8, 0),
         (11, -1000),
         (13, 1),
+        (32, 0),
+        (64, -1),
+        (290, 5),
     ] {
         let bytes = random((blocks * BLOCK as i64 + more) as usize);
         let held = read(&folder.write(&bytes));

@@ -9,7 +9,7 @@ use crate::system::{Fflonk, Groth16, Plonk, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, Fallback, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tandem_formats::{
@@ -25,6 +25,8 @@ pub struct Key {
     pub(crate) stages: Vec<Stage>,
     pub(crate) note: Option<String>,
     pub(crate) path: PathBuf,
+    /// Of a key that was opened by what is remembered of its file: whether the file turned out to be another.
+    pub(crate) differs: Arc<AtomicBool>,
     pub(crate) inner: Box<dyn AnyKey>,
 }
 
@@ -39,6 +41,8 @@ pub(crate) struct KeyLoader {
     pub(crate) layout: Layout,
     /// Proofs that a key is expected to make.
     pub(crate) proofs: u64,
+    /// Whether it makes no more than one, so that the CPU need not hold points beyond the sum that takes them.
+    pub(crate) is_for_one: bool,
     /// How long memory that others hold is waited for.
     pub(crate) patience: Duration,
     pub(crate) wrong_proofs: Arc<AtomicU64>,
@@ -92,16 +96,23 @@ pub(crate) fn open(
     progress.start("open key", 0);
     let (protocol, curve, file) = look(path)?;
     if let Some(known) = Blocks::recalled(&file).filter(|_| check == KeyCheck::Once) {
-        let blocks = known.of(file).map(Box::new).ok_or_else(|| Error::Internal("a file has two lengths".into()))?;
+        let blocks = known.of(file).map(Arc::new).ok_or_else(|| Error::Internal("a file has two lengths".into()))?;
         let differs = blocks.differs();
         match open_held(protocol, curve, Held::Blocks(blocks), &asked, &loader) {
             // Another file than the one that is remembered, whatever it looked like: it is read as if it were new.
             Err(_) if differs.load(Ordering::Relaxed) => progress.start("open key", 0),
-            done => return done,
+            done => return done.map(|key| Key { differs, ..key }),
         }
         return open_new(look(path)?, &asked, &loader);
     }
     open_new((protocol, curve, file), &asked, &loader)
+}
+
+/// Opens once more the file of a key that turned out to be another than the one that is remembered.
+pub(crate) fn open_again(key: &Key, progress: &dyn Progress, loader: &KeyLoader) -> Result<Key> {
+    let asked = Asked { path: &key.path, check: KeyCheck::Once, progress, started: Instant::now() };
+    progress.start("open key", 0);
+    open_new(look(&key.path)?, &asked, &|| Ok(loader.clone()))
 }
 
 /// Opens a key file of which nothing is known but whether its content has been checked.
@@ -246,6 +257,10 @@ pub(crate) fn checked<C: AnyCurve, S: System<C>>(
     }
     if let Held::Blocks(blocks) = held {
         blocks.remember();
+        // Sums of other systems take the same points again and again.
+        if loader.is_for_one && S::PROTOCOL == Protocol::Groth16 {
+            blocks.let_wait();
+        }
     }
     let stage = Stage { seconds: hashed.seconds + started.elapsed().as_secs_f64(), ..hashed };
     Ok(Checked { loader, content, is_new, stage })
@@ -305,7 +320,7 @@ impl<C: AnyCurve, S: System<C>> Loaded<C, S> {
             inner.on_cpu()?;
         }
         let info = KeyInfo { protocol: S::PROTOCOL, curve: C::ID, variables, publics, domain, file_bytes };
-        Ok(Key { info, stages, note: self.note, path, inner: Box::new(inner) })
+        Ok(Key { info, stages, note: self.note, path, differs: Arc::default(), inner: Box::new(inner) })
     }
 }
 

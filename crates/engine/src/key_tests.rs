@@ -216,6 +216,74 @@ fn a_key_that_was_read_before_is_read_once() {
     assert!(load(&files, KeyCheck::Once) == Ok(false) && is_recalled());
 }
 
+/// A key that was checked before is read once and little more: block by block as it is loaded, or, for one proof, points as its sums take them.
+#[test]
+fn a_checked_key_is_read_once() {
+    use crate::blocks::tests::take_count;
+    let files = Files::of_size("counted", 13);
+    let (path, len) = (files.at("zkey"), fs::metadata(files.at("zkey")).unwrap().len() as usize);
+    assert_eq!(load(&files, KeyCheck::Once), Ok(true));
+    let witness = Witness::read(&files.at("wtns")).unwrap();
+    let engine = || Engine::open(&DeviceChoice::Cpu).unwrap();
+    for (engine, waits) in [(engine(), false), (engine().for_one_proof(), true)] {
+        take_count(&path);
+        let key = engine.load_key(&path, KeyCheck::Once, &Silent).unwrap();
+        let loaded = take_count(&path);
+        engine.prove(&key, &witness, &Silent).unwrap();
+        let proved = take_count(&path);
+        println!("{len} bytes: {loaded} to load, {proved} to prove");
+        // Ten sections begin and end within a block of 32 KiB.
+        assert!((len..len + len / 8).contains(&(loaded + proved)), "{loaded} + {proved} of {len}");
+        assert_eq!((proved > len / 2, loaded > len / 2), (waits, !waits));
+    }
+}
+
+/// Points that a proof reads are those that were checked: it ends where they are not, and where the file had only been taken for one that is
+/// remembered, it is read as if it were new.
+#[test]
+fn points_that_wait_are_those_that_were_checked() {
+    let files = Files::of_size("waits", 11);
+    let good = fs::read(files.at("zkey")).unwrap();
+    let engine = Engine::open(&DeviceChoice::Cpu).unwrap().for_one_proof();
+    let witness = Witness::read(&files.at("wtns")).unwrap();
+    let open = || engine.load_key(&files.at("zkey"), KeyCheck::Once, &Silent).map_err(|e| e.to_string());
+    let prove = |key: &Key| engine.prove(key, &witness, &Silent).map(drop).map_err(|e| e.to_string());
+    let sections = Container::parse(&good, FileKind::Zkey).unwrap().sections;
+    let middle = |id| sections.iter().find(|s| s.id == id).map(|s| s.offset + s.len / 2).unwrap();
+    for (number, at) in [5, 6, 7, 8, 9].map(middle).into_iter().enumerate() {
+        let mut other = good.clone();
+        other[at] ^= 1;
+        // Read as a whole and checked, or not, just before.
+        forget_list(&files);
+        let key = open().unwrap();
+        fs::write(files.at("zkey"), &other).unwrap();
+        let changed = prove(&key).unwrap_err();
+        assert!(
+            changed.ends_with("zkey: the file changed while it was read; try again when nobody writes to it"),
+            "{changed}"
+        );
+        fs::write(files.at("zkey"), &good).unwrap();
+        forget_list(&files);
+        prove(&open().unwrap()).unwrap();
+        // Known by its list alone.
+        let before = fs::metadata(files.at("zkey")).unwrap();
+        fs::write(files.at("zkey"), &other).unwrap();
+        pass_on(&before, &files);
+        let refused = prove(&open().unwrap()).unwrap_err();
+        let expected = engine.load_key_bytes(other.as_slice(), KeyCheck::Once, &Silent).err().unwrap().to_string();
+        assert_eq!(refused, expected.replace(UNNAMED, files.at("zkey").to_str().unwrap()), "{number}");
+        fs::write(files.at("zkey"), &good).unwrap();
+        prove(&open().unwrap()).unwrap();
+    }
+    // Another good key under this name.
+    let other = Files::of_size("another that waits", 11);
+    let before = fs::metadata(files.at("zkey")).unwrap();
+    fs::copy(other.at("zkey"), files.at("zkey")).unwrap();
+    pass_on(&before, &files);
+    prove(&open().unwrap()).unwrap();
+    assert!(is_known(&files));
+}
+
 /// A list says nothing of a key that is not remembered as checked, and one that is damaged is of no such key.
 #[test]
 fn a_list_counts_for_a_checked_key_alone() {
@@ -239,10 +307,10 @@ fn a_list_counts_for_a_checked_key_alone() {
 }
 
 /// A key that changes after it was read first and before it is on the device: nothing is made of what it is then, no check of it is remembered,
-/// and no other device is tried. One block, and several.
+/// and no other device is tried. Few blocks, and many; one alone is not read again.
 #[test]
 fn a_key_that_changes_while_it_is_loaded() {
-    for log_size in [4, 11] {
+    for log_size in [8, 11] {
         let files = Files::of_size("changing", log_size);
         let good = fs::read(files.at("zkey")).unwrap();
         let sections = Container::parse(&good, FileKind::Zkey).unwrap().sections;

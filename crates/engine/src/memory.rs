@@ -6,6 +6,7 @@
 use crate::{KeyInfo, Protocol};
 use tandem_groth16::plan::working_set;
 use tandem_groth16::Shape;
+use tandem_ops::{with_curve, Curve, CurveId, Group};
 
 /// Bytes of a field element.
 const SCALAR: u64 = 32;
@@ -18,8 +19,10 @@ pub struct KeyMemory {
     pub gpus: u64,
     /// Of the host where GPUs prove.
     pub beside_gpus: u64,
-    /// Of the host where the CPU proves.
+    /// Of the host where the CPU makes one proof. Of a Groth16 key it then holds no points but those of the sum that it works on.
     pub cpu: u64,
+    /// Of the host where the CPU holds the key, to make one proof after the other.
+    pub holding_key: u64,
 }
 
 /// What a protocol takes for each row of the domain beside a key on a device, in bytes.
@@ -32,6 +35,32 @@ struct OfRow {
     on_gpus: u64,
     /// Of a proof on the CPU: its vectors, the scalars of a sum and their digits.
     on_cpu: u64,
+}
+
+/// An entry of a Groth16 key's matrices in its file, and where it lies in memory: a column and the number of its value, before and after it is put
+/// in its place.
+const ENTRY: u64 = 44;
+const INDEXED: u64 = 2 * (4 + 4);
+
+/// A scalar of a sum on the CPU, by its absolute value, its index and its sign.
+const TAKEN_APART: u64 = SCALAR + 4;
+
+/// A scalar's digit in a window, and its place in the order of digits; windows of a sum, at most.
+const SORTED: u64 = 4 + 4;
+const WINDOWS: u64 = 20;
+
+/// Roots of unity for each row: twice as many, of five words each where transforms go eight at a time.
+const ROOTS: u64 = 2 * 5 * 8;
+
+/// What a thread of the CPU adds up at a time of a sum, and what it needs for that.
+fn of_threads() -> u64 {
+    let of_one = if tandem_ops::cpu::is_wide() { 2 << 20 } else { 1 << 20 };
+    tandem_ops::threads::count() as u64 * of_one
+}
+
+/// Of a point of G1.
+fn g1_bytes(curve: CurveId) -> u64 {
+    with_curve!(curve, C => size_of::<<<C as Curve>::G1 as Group>::Point>() as u64)
 }
 
 /// Of a key on the host, where each row has an addition: the addition and its number.
@@ -70,13 +99,14 @@ impl KeyInfo {
         let of_protocol = match self.protocol {
             Protocol::Groth16 => {
                 let shape = Shape { variables: self.variables, publics: self.publics, domain: self.domain };
-                // A sum on the CPU takes a scalar apart into a magnitude and a term, and adds points by index and digit.
-                let on_cpu = 4 * rows * SCALAR + 3 * SCALAR * rows.max(wires);
+                let points = self.point_bytes();
+                let cpu = self.groth16_on_cpu(points, witness);
                 return KeyMemory {
                     gpus: key.saturating_add(working_set(shape, self.variables.max(self.domain))),
                     // The matrices are made of the file's entries.
                     beside_gpus: (2 * self.file_bytes).max(witness),
-                    cpu: key + witness + READ + self.file_bytes.max(on_cpu),
+                    cpu,
+                    holding_key: cpu.saturating_add(points),
                 };
             }
             Protocol::Plonk => PLONK,
@@ -86,18 +116,43 @@ impl KeyInfo {
         let checked = of(of_protocol.powers).min(CHECKED_MAX) * CHECKED;
         let load = 3 * READ + of(HELD).saturating_add(of(of_protocol.load).max(checked));
         let on_host = of(ADDITION) + witness;
+        let cpu = key + on_host + of_threads() + load.max(of(of_protocol.on_cpu));
         KeyMemory {
             gpus: key.saturating_add(of(of_protocol.on_gpus)),
             beside_gpus: on_host + load.max(of(BESIDE_GPUS)),
-            cpu: key + on_host + load.max(of(of_protocol.on_cpu)),
+            cpu,
+            holding_key: cpu,
         }
+    }
+
+    /// Bytes of the points of a Groth16 key's sections.
+    fn point_bytes(&self) -> u64 {
+        let (rows, wires) = (self.domain as u64, self.variables as u64);
+        // A, B1 and L in G1, B2 in G2, which takes twice as much.
+        (5 * wires + rows).saturating_mul(g1_bytes(self.curve))
+    }
+
+    /// What one Groth16 proof takes on the CPU where points stay in the file: the matrices and the witness, and beside them what the greatest
+    /// of its steps does.
+    fn groth16_on_cpu(&self, points: u64, witness: u64) -> u64 {
+        let (rows, wires) = (self.domain as u64, self.variables as u64);
+        let threads = tandem_ops::threads::count() as u64;
+        let g1 = g1_bytes(self.curve);
+        let entries = self.file_bytes.saturating_sub(points);
+        let matrices = entries / ENTRY * INDEXED + 2 * rows * 4;
+        // Windows that threads work on at once, of which there are no more than that.
+        let windows = SORTED * threads.min(WINDOWS);
+        let sum_over_wires = wires * (2 * g1 + 2 * TAKEN_APART + windows);
+        let transforms = rows * (3 * SCALAR + ROOTS + SCALAR);
+        let sum_over_rows = rows * (ROOTS + g1 + TAKEN_APART + windows);
+        let steps = (of_threads() + sum_over_wires.max(sum_over_rows)).max(transforms).max(entries);
+        (matrices + witness + steps).saturating_add(READ)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CurveId;
 
     fn info(protocol: Protocol, log_rows: u32, publics: usize, file_bytes: u64) -> KeyInfo {
         let domain = 1 << log_rows;
@@ -117,7 +172,10 @@ mod tests {
                 let least = if protocol == Protocol::Groth16 { 1.99 } else { 1.8 };
                 assert!((least..2.01).contains(&ratio), "{protocol} {ratio}");
             }
-            assert!(one.cpu >= one.beside_gpus, "{protocol}");
+            assert!(
+                one.holding_key >= one.cpu && (one.cpu >= one.beside_gpus || protocol == Protocol::Groth16),
+                "{one:?}"
+            );
             // Many public signals: PLONK's files grow by 160 bytes a row and signal, none of which is needed.
             assert_eq!(of(20, 10) == one, protocol != Protocol::Groth16);
         }

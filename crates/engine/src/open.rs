@@ -76,6 +76,7 @@ pub struct Engine {
     layout: Layout,
     at_once: usize,
     proofs: u64,
+    is_for_one: bool,
     patience: Duration,
     report: DeviceReport,
     wrong_proofs: Arc<AtomicU64>,
@@ -164,7 +165,7 @@ impl Engine {
         };
         let report = DeviceReport { kind: info.kind, lanes: info.lane_names, why };
         let (proofs, patience, wrong_proofs) = (PROOFS, PATIENCE, Arc::default());
-        Ok(Self { team, cpu, auto, layout, at_once: 1, proofs, patience, report, wrong_proofs })
+        Ok(Self { team, cpu, auto, layout, at_once: 1, proofs, is_for_one: false, patience, report, wrong_proofs })
     }
 
     /// This engine, for keys that make so many proofs each: the more, the larger the tables of multiples it makes of a key's
@@ -172,6 +173,13 @@ impl Engine {
     #[must_use]
     pub fn for_proofs(self, proofs: u64) -> Engine {
         Engine { proofs, ..self }
+    }
+
+    /// This engine, for keys that make one proof and no more: a Groth16 key on the CPU leaves its points in the file, and each sum of the
+    /// proof reads its own. The file has to be there until then.
+    #[must_use]
+    pub fn for_one_proof(self) -> Engine {
+        Engine { proofs: 1, is_for_one: true, ..self }
     }
 
     /// This engine, for keys that wait so long for GPU memory that other processes hold, when they are loaded and in each proof. Without
@@ -204,6 +212,7 @@ impl Engine {
             auto: self.auto,
             layout: self.layout,
             proofs: self.proofs,
+            is_for_one: self.is_for_one,
             patience: self.patience,
             wrong_proofs: self.wrong_proofs.clone(),
         }
@@ -273,7 +282,15 @@ impl Engine {
     /// [`Error::Interrupted`] within one primitive of [`Progress::cancelled`] saying so. The key and the device serve the next proof.
     pub fn prove(&self, key: &Key, witness: &Witness, progress: &dyn Progress) -> Result<Proved> {
         progress.start("prove", 0);
-        key.inner.prove(witness, None, progress)
+        match key.inner.prove(witness, None, progress) {
+            // As where a key is loaded: it is read as if it were new.
+            Err(_) if key.differs.load(Ordering::Relaxed) => {
+                let key = key::open_again(key, progress, &self.loader())?;
+                progress.start("prove", 0);
+                key.inner.prove(witness, None, progress)
+            }
+            done => done,
+        }
     }
 
     /// Uploads a witness for a proof with `key` that comes later. It may be called while another proof is under way, which it does

@@ -73,13 +73,13 @@ impl<'a> Bytes<'a> {
 /// What holds them.
 pub(crate) enum Held {
     Given(Arc<[u8]>),
-    Blocks(Box<Blocks>),
+    Blocks(Arc<Blocks>),
 }
 
 impl Held {
     /// A key that stays in its file.
     pub(crate) fn of(file: RegularFile, cancelled: impl Fn() -> bool + Sync) -> Result<Self> {
-        Ok(Held::Blocks(Box::new(Blocks::read(file, cancelled)?)))
+        Ok(Held::Blocks(Arc::new(Blocks::read(file, cancelled)?)))
     }
 
     /// Where the key is to be loaded from later.

@@ -32,6 +32,9 @@ pub trait Field: Send + Sync {
     /// Numbers as known factors.
     fn widen(&self, processor: Avx512, numbers: &[u64]) -> Wide;
 
+    /// Roots of unity as [`Field::frequency`] takes them, of the upper half of them, a power of two and eight or more.
+    fn roots(&self, processor: Avx512, upper: &[u64]) -> Wide;
+
     /// a_i = a_i b_i
     fn mul(&self, processor: Avx512, a: &mut [u64], b: &[u64]);
 
@@ -75,6 +78,22 @@ fn widen<M: Prime<L>>(numbers: &[u64]) -> Wide {
     let mut rows = vec![[[0; 8]; L]; eights.len()];
     for (row, eight) in rows.iter_mut().zip(eights) {
         write(row, from_words::<M, L>(eight).mul(Fp::same(M::FROM_WORDS)).reduced());
+    }
+    Wide(rows)
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn roots<M: Prime<L>>(upper: &[u64]) -> Wide {
+    let (eights, _) = upper.as_chunks();
+    let mut rows = vec![[[0; 8]; L]; 2 * eights.len()];
+    for (row, eight) in rows[eights.len()..].iter_mut().zip(eights) {
+        write(row, from_words::<M, L>(eight).mul(Fp::same(M::FROM_WORDS)).reduced());
+    }
+    // Number h + j is w^j, and w the square of the root for 2h: it is number 2h + 2j.
+    for k in (1..8 * eights.len()).rev() {
+        for limb in 0..L {
+            rows[k / 8][limb][k % 8] = rows[2 * k / 8][limb][2 * k % 8];
+        }
     }
     Wide(rows)
 }
@@ -147,6 +166,10 @@ macro_rules! field {
             fn widen(&self, _: Avx512, numbers: &[u64]) -> Wide {
                 // SAFETY: there is an `Avx512` only where the processor has what the function needs.
                 unsafe { widen::<Self>(numbers) }
+            }
+            fn roots(&self, _: Avx512, upper: &[u64]) -> Wide {
+                // SAFETY: there is an `Avx512` only where the processor has what the function needs.
+                unsafe { roots::<Self>(upper) }
             }
             fn mul(&self, _: Avx512, a: &mut [u64], b: &[u64]) {
                 // SAFETY: there is an `Avx512` only where the processor has what the function needs.

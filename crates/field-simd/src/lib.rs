@@ -38,6 +38,9 @@ pub trait Group {
     /// Words of a point.
     const WORDS: usize;
 
+    /// Memory that additions use, and use again in the next call.
+    type Scratch: Default + Send;
+
     /// Plain points as wide ones.
     fn widen(processor: Avx512, points: &mut [u64]);
 
@@ -55,6 +58,7 @@ pub trait Group {
     /// No memory for what a level holds.
     fn add_in_pairs(
         processor: Avx512,
+        scratch: &mut Self::Scratch,
         points: &mut [u64],
         counts: &mut [usize],
         least: usize,
@@ -70,6 +74,8 @@ macro_rules! group {
 
         impl Group for $name {
             const WORDS: usize = $words;
+
+            type Scratch = Levels<$prime, $limbs, $degree>;
 
             fn widen(_: Avx512, points: &mut [u64]) {
                 let (points, _) = points.as_chunks_mut();
@@ -95,13 +101,14 @@ macro_rules! group {
 
             fn add_in_pairs(
                 _: Avx512,
+                levels: &mut Self::Scratch,
                 points: &mut [u64],
                 counts: &mut [usize],
                 least: usize,
                 invert: &mut dyn FnMut(&mut [u64]),
             ) -> Result<usize, TryReserveError> {
                 let (mut points, _) = points.as_chunks_mut::<$words>();
-                let mut levels = Levels::<$prime, $limbs, $degree>::new(points.len())?;
+                levels.reserve(points.len())?;
                 while counts.iter().map(|n| n / 2).sum::<usize>() >= least.max(1) {
                     // SAFETY: there is an `Avx512` only where the processor has what the function needs.
                     let left = unsafe { levels.add(points, counts, invert) };

@@ -86,19 +86,25 @@ impl<M: Prime<L>, const L: usize, const D: usize> Block<M, L, D> {
 }
 
 /// What the levels of a sum use again.
-pub(crate) struct Levels<M, const L: usize, const D: usize> {
+pub struct Levels<M, const L: usize, const D: usize> {
     blocks: Vec<Block<M, L, D>>,
     /// Where the first point of each pair stands, and where the sum goes.
     pairs: Vec<(u32, u32)>,
 }
 
+impl<M, const L: usize, const D: usize> Default for Levels<M, L, D> {
+    fn default() -> Self {
+        Levels { blocks: Vec::new(), pairs: Vec::new() }
+    }
+}
+
 impl<M: Prime<L>, const L: usize, const D: usize> Levels<M, L, D> {
-    /// For `points` points.
-    pub(crate) fn new(points: usize) -> Result<Self, TryReserveError> {
-        let (mut blocks, mut pairs) = (Vec::new(), Vec::new());
-        blocks.try_reserve_exact((points / 2).div_ceil(8))?;
-        pairs.try_reserve_exact(points / 2)?;
-        Ok(Levels { blocks, pairs })
+    /// Makes room for sums of `points` points.
+    pub(crate) fn reserve(&mut self, points: usize) -> Result<(), TryReserveError> {
+        self.blocks.clear();
+        self.pairs.clear();
+        self.blocks.try_reserve_exact((points / 2).div_ceil(8))?;
+        self.pairs.try_reserve_exact(points / 2)
     }
 
     /// Adds neighbours within each group of `counts[i]` points once, closes the gaps, and returns how many points are left.

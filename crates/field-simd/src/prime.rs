@@ -3,7 +3,7 @@
 use crate::words::{LIMB, MASK};
 
 /// A prime p as a type, its numbers in L limbs of 52 bits: 8p < 2^(52 L), so that sums of a few wait for their reduction.
-pub(crate) trait Prime<const L: usize>: Copy + 'static {
+pub trait Prime<const L: usize>: Copy + 'static {
     /// p.
     const P: [u64; L];
     /// Words of 64 bits of a number below p: 4 or 6.

@@ -1,4 +1,5 @@
-//! Requests to the operating system that have no safe form: a second handle of an open file, a signal's handler, and the process's end.
+//! Requests to the operating system that have no safe form: a second handle of an open file, a signal's handler, the process's end, and how
+//! memory is allocated.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -13,6 +14,20 @@ pub(crate) fn duplicate(number: u32) -> io::Result<File> {
     // is not open is refused. The user named an open file of this process, so that sharing it is what is wanted.
     let own = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned()?;
     Ok(File::from(own))
+}
+
+/// Requests of so many bytes and more get pages of their own, which the system has back as soon as they are freed.
+#[cfg(target_env = "gnu")]
+const OWN_PAGES: i32 = 512 << 10;
+
+/// Lets the system have large pieces of memory back when they are freed. Of itself the allocator of glibc takes to keeping them, up to 32 MiB
+/// each, once one was freed, and a program then has far more memory than it uses. To be called before there are threads.
+pub fn give_memory_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it sets a number of the allocator, for which any value will do, before another thread could read it.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, OWN_PAGES);
+    }
 }
 
 /// Exit status and line of a program that aborts.

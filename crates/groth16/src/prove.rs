@@ -260,11 +260,12 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     let ((of_transforming, quotient), mut sums) = (first?, others?);
     sums.append(of_transforming);
     drop(wires);
-    for (part, values) in key.quotient.iter().zip(&quotient) {
+    for (part, values) in key.quotient.iter().zip(quotient) {
         let lane = part.share.lane;
         let digits = request.enqueue(lane, "quotient digits", || {
-            ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(values))
+            ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Mont(&values))
         })?;
+        drop(values);
         let sum = || Msm::<C::G1>::msm(backend, &part.bases, &digits, &request.timeline);
         let sum = request.enqueue(lane, "MSM H", sum)?;
         sums.c.push(Part::new(sum, units::<C::G1>(part.share.range.len()), request));

@@ -49,7 +49,7 @@ pub use reduce::{Element, ElementKind, HostData, Reduce, ReduceOp, ReduceWay};
 pub use scan::Scan;
 pub use sort::{Sort, SortKey, SortOptions, SortWay};
 pub use spmv::{SpMv, SparseRows};
-pub use stored::{Loaded, Outside, Stored};
+pub use stored::{Later, Loaded, Outside, Stored};
 pub use timeline::{Span, SpanId, Timeline};
 pub use vector::VecOps;
 pub use wire::{BabyBear, Canonical, Goldilocks, Mont, Mont2, Point, Unaligned, Wire};

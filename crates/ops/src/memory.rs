@@ -85,6 +85,20 @@ pub fn reserve<T>(op: &'static str, len: usize) -> Result<Vec<T>> {
     Ok(data)
 }
 
+/// Empties a vector that is used again, and makes room in it for `len` elements.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn make_room<T>(op: &'static str, data: &mut Vec<T>, len: usize) -> Result<()> {
+    data.clear();
+    if data.capacity() < len {
+        // Not beside what is there: nothing of it is wanted.
+        *data = Vec::new();
+        *data = reserve(op, len)?;
+    }
+    Ok(())
+}
+
 /// A vector of `len` times `value`, or an error where memory is short.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes that lie outside memory, such as those of a file.
 pub trait Outside: Send + Sync {
@@ -16,6 +17,11 @@ pub trait Outside: Send + Sync {
 
     /// The bytes come in blocks of this size, the first one at 0: to read a whole block costs no more than a part of it.
     fn block_bytes(&self) -> usize;
+
+    /// The same bytes for one who reads them later, when whoever lent them is gone; `None` where they are to be read now.
+    fn later(&self) -> Option<Arc<dyn Outside>> {
+        None
+    }
 }
 
 /// Values of `T` in memory, at any address, or outside it: there they are read piece by piece, each time that they are needed.
@@ -79,6 +85,12 @@ impl<'a, T: Wire> Stored<'a, T> {
         }
     }
 
+    /// The values to be read later, where whoever lent them lets them wait ([`Outside::later`]).
+    pub fn later(&self) -> Option<Later<T>> {
+        let Place::Outside { from, at, len } = self.place else { return None };
+        Some(Later { from: from.later()?, at, len, of: PhantomData })
+    }
+
     /// The values in memory, brought there by this thread if they lie outside.
     ///
     /// # Errors
@@ -136,6 +148,21 @@ impl<'a, T: Wire> Stored<'a, T> {
                 Some((at % block, block))
             }
         }
+    }
+}
+
+/// Values outside memory that are read when they are needed, by who holds this and nothing else.
+pub struct Later<T: Wire> {
+    from: Arc<dyn Outside>,
+    at: usize,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Wire> Later<T> {
+    /// They.
+    pub fn stored(&self) -> Stored<'_, T> {
+        Stored { place: Place::Outside { from: &*self.from, at: self.at, len: self.len }, of: PhantomData }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hashes of the blocks of key files, so that a key that was read before is read once.
 //!
 //! ```text
-//! <folder>/key-blocks/<name>     16 bytes "tandem blocks 1\n" | 32 bytes for each block, in order
+//! <folder>/key-blocks/<name>     16 bytes "tandem blocks 2\n" | 32 bytes for each block, in order
 //! ```
 //!
 //! The name is a hash of what the system says of the file: device, inode, length, times of modification and of change. It only finds the list.
@@ -26,7 +26,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(super) const LISTS: &str = "key-blocks";
 
 /// What a list begins with: changes with its form.
-const HEAD: &[u8; 16] = b"tandem blocks 1\n";
+const HEAD: &[u8; 16] = b"tandem blocks 2\n";
 
 /// The list of a file of so many blocks.
 pub(crate) fn find(file: &Metadata, blocks: usize) -> Option<Vec<ChainingValue>> {

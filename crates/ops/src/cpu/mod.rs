@@ -28,6 +28,11 @@ use std::time::Instant;
 use tandem_field_simd::Avx512;
 use zeroize::Zeroize;
 
+/// Whether sums and transforms go eight at a time, by AVX-512, unless the environment forbids it: each thread then takes more memory.
+pub fn is_wide() -> bool {
+    simd::default().is_some()
+}
+
 /// A backend in host memory.
 #[derive(Debug)]
 pub struct Cpu {

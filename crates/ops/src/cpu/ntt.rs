@@ -8,9 +8,9 @@ mod spread;
 mod wide;
 
 use super::simd::Eight;
-use super::{Buf, Cpu};
-use crate::memory;
+use super::{equal_lengths, one_lane, Buf, Cpu};
 use crate::ntt::log_size;
+use crate::{memory, Mont};
 use crate::{Buffer, Coset, Curve, Direction, Error, FieldId, Ntt, NttField, NttOp, NttProducts, Order, Result, Wire};
 use ark_ff::{AdditiveGroup, Field};
 use rayon::prelude::*;
@@ -53,16 +53,16 @@ impl Roots {
         if let Some(table) = known(&self.tables()) {
             return Ok(table);
         }
+        // A smaller one takes its memory until nobody uses it.
+        drop(self.tables().remove(&F::FIELD));
         // Not under the lock: a thread that waits for others' part of the work takes up other work, which may ask for a table.
-        let mut elements = Self::make::<F>(log_n)?;
-        let eight = Eight::of::<F>(simd).filter(|_| elements.len() >= wide::LEAST);
-        let wide = eight.map(|eight| (eight, eight.roots(&elements)));
-        if wide.is_some() {
-            // Twice as many as the transforms that take them have elements.
-            elements.truncate(wide::LEAST);
-            elements.shrink_to_fit();
-        }
-        let table = Arc::new(Table { elements, wide });
+        let wide = match Eight::of::<F>(simd).filter(|_| 1 << log_n >= wide::LEAST) {
+            Some(eight) => Some((eight, eight.roots(&Self::upper::<F>(log_n)?))),
+            None => None,
+        };
+        // Twice as many as the transforms that take them have elements.
+        let log_own = if wide.is_some() { wide::LEAST.ilog2() } else { log_n };
+        let table = Arc::new(Table { elements: Self::make::<F>(log_own)?, wide });
         let mut tables = self.tables();
         // Another thread may have been faster.
         if let Some(table) = known(&tables) {
@@ -74,6 +74,13 @@ impl Roots {
 
     fn tables(&self) -> MutexGuard<'_, HashMap<FieldId, Box<dyn Any + Send>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The upper half of a table of 2^`log_n` powers, two or more.
+    fn upper<F: NttField>(log_n: u32) -> Result<Vec<F::Element>> {
+        let mut upper = memory::filled("ntt", 1 << (log_n - 1), F::Element::default())?;
+        powers::<F>(&mut upper, F::Ark::ONE, root::<F>(log_n)?);
+        Ok(upper)
     }
 
     fn make<F: NttField>(log_n: u32) -> Result<Vec<F::Element>> {
@@ -149,7 +156,31 @@ impl<F: NttField> Ntt<F> for Cpu {
     }
 }
 
-impl<C: Curve> NttProducts<C> for Cpu {}
+impl<C: Curve> NttProducts<C> for Cpu {
+    /// In the memory of c.
+    fn product_less_ntt(&self, a: &Buf<Mont>, b: &Buf<Mont>, mut c: Buf<Mont>, op: NttOp) -> Result<Buf<Mont>> {
+        one_lane("mul_sub", &[a.lane(), b.lane(), c.lane()])?;
+        equal_lengths("mul_sub", a.len(), b.len())?;
+        equal_lengths("mul_sub", a.len(), c.len())?;
+        Ntt::<C>::ntt(self, &mut c, op)?;
+        let eight = Eight::of::<C>(self.simd);
+        let chunks = c.data.par_chunks_mut(CHUNK).zip(a.data.par_chunks(CHUNK).zip(b.data.par_chunks(CHUNK)));
+        chunks.for_each(|(c, (a, b))| match eight {
+            Some(eight) => {
+                let mut product = [Mont::default(); CHUNK];
+                let product = &mut product[..a.len()];
+                product.copy_from_slice(a);
+                eight.mul::<C>(product, b, |_, _| ());
+                c.iter_mut().zip(&*product).for_each(|(c, &p)| *c = C::mont(C::from_mont(p) - C::from_mont(*c)));
+                product.iter_mut().zeroize();
+            }
+            None => c.iter_mut().zip(a.iter().zip(b)).for_each(|(c, (&a, &b))| {
+                *c = C::mont(C::from_mont(a) * C::from_mont(b) - C::from_mont(*c));
+            }),
+        });
+        Ok(c)
+    }
+}
 
 /// The forward transform over the subgroup, or over the odd powers of the 2n-th root if `odd`, which only bit-reversed
 /// input allows.

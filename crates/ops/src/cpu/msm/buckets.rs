@@ -7,8 +7,8 @@
 //!
 //! Every vector whose length depends on the sum's is an error where there is no memory for it.
 
-use super::points::Points;
-use crate::curve::BaseField;
+use super::points::{Points, Scratch};
+use super::reused::Reused;
 use crate::{memory, Group, Result};
 use ark_ec::{AffineRepr, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field};
@@ -16,7 +16,14 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// Points that one task sums: few enough for a core's own cache, enough to share an inversion.
-pub(super) const PIECE: usize = 1 << 13;
+pub(super) const fn piece_of<G: Group>() -> usize {
+    if size_of::<G::Point>() > 100 {
+        1 << 12
+    } else {
+        1 << 13
+    }
+}
+
 /// Fewer additions than this are not worth an inversion.
 pub(super) const MIN_PAIRS: usize = 64;
 /// Widest digit: its buckets' ends take half a megabyte.
@@ -105,7 +112,7 @@ pub(super) const OP: &str = "msm";
 /// The sum of +-1 times points.
 pub(super) fn sum_of_units<G: Group>(points: &Points<G>, terms: &[Term]) -> Result<G::Ark> {
     let ends = [0, terms.len() as u32];
-    sum_of_buckets::<G>(points, terms, &ends)
+    sum_of_buckets::<G>(points, terms, &ends, &Reused::default())
 }
 
 /// The sum of magnitudes times points. Magnitudes are below 2^254.
@@ -117,12 +124,17 @@ pub(super) fn sum_of_products<G: Group>(points: &Points<G>, terms: &[Term], magn
     // Signed digits at w positions reach beyond 2^(wc - 2).
     let windows = (longest + 2).div_ceil(c);
     let offset = digit_offset(c, windows);
+    let (of_windows, of_pieces) = (Reused::<Window>::default(), Reused::default());
     let sums: Vec<Result<G::Ark>> = (0..windows)
         .into_par_iter()
         .with_max_len(1)
         .map(|w| {
-            let (sorted, ends) = sort(terms, magnitudes, &offset, w * c, c)?;
-            sum_of_buckets::<G>(points, &sorted, &ends)
+            of_windows.with(|Window { digits, sorted }| {
+                memory::make_room(OP, digits, magnitudes.len())?;
+                digits.extend(magnitudes.iter().map(|m| digit(m, &offset, w * c, c)));
+                sorted.sort(digits, 1 << (c - 1), |i| terms[i])?;
+                sum_of_buckets::<G>(points, &sorted.terms, &sorted.ends, &of_pieces)
+            })
         })
         .collect();
     sums.into_iter().rev().try_fold(G::Ark::ZERO, |mut sum, window| {
@@ -178,57 +190,79 @@ fn digit(magnitude: &[u64; 4], offset: &[u64; 5], at: u32, c: u32) -> i32 {
     (bits as i32 & ((1 << c) - 1)) - (1 << (c - 1))
 }
 
-/// Terms in the order of their digits, and where those of each digit end.
-pub(super) type Sorted = (Zeroizing<Vec<Term>>, Zeroizing<Vec<u32>>);
-
-/// The terms with a digit other than zero, ordered by its absolute value, and where those of the values
-/// 1, 2, .. 2^(c-1) end, after a zero.
-fn sort(terms: &[Term], magnitudes: &[[u64; 4]], offset: &[u64; 5], at: u32, c: u32) -> Result<Sorted> {
-    let mut digits: Zeroizing<Vec<i32>> = Zeroizing::new(memory::reserve(OP, magnitudes.len())?);
-    digits.extend(magnitudes.iter().map(|m| digit(m, offset, at, c)));
-    sort_by(&digits, 1 << (c - 1), |i| terms[i])
+/// What the windows of a sum use, one after the other.
+#[derive(Default)]
+struct Window {
+    digits: Zeroizing<Vec<i32>>,
+    sorted: Sorted,
 }
 
-/// The terms with a digit other than zero, at most `most` in its absolute value, ordered by that, and where those of the
-/// values 1, 2, .. `most` end, after a zero.
-pub(super) fn sort_by(digits: &[i32], most: usize, term: impl Fn(usize) -> Term) -> Result<Sorted> {
-    // After the counts are added up, place d holds the end of the value d - 1, and moves on to the end of d.
-    let mut ends = Zeroizing::new(memory::filled(OP, most + 2, 0u32)?);
-    digits.iter().for_each(|d| ends[d.unsigned_abs() as usize + 1] += 1);
-    ends[1] = 0;
-    for d in 1..ends.len() {
-        ends[d] += ends[d - 1];
-    }
-    let mut sorted = Zeroizing::new(memory::filled(OP, ends[ends.len() - 1] as usize, Term::default())?);
-    for (i, &d) in digits.iter().enumerate() {
-        if d != 0 {
-            let place = &mut ends[d.unsigned_abs() as usize];
-            sorted[*place as usize] = term(i).turned(d < 0);
-            *place += 1;
+/// Terms in the order of their digits.
+#[derive(Default)]
+pub(super) struct Sorted {
+    pub(super) terms: Zeroizing<Vec<Term>>,
+    /// Where those of the absolute values 1, 2, .. end, after a zero.
+    pub(super) ends: Zeroizing<Vec<u32>>,
+}
+
+impl Sorted {
+    /// The terms with a digit other than zero, at most `most` in its absolute value.
+    pub(super) fn sort(&mut self, digits: &[i32], most: usize, term: impl Fn(usize) -> Term) -> Result<()> {
+        let Sorted { terms, ends } = self;
+        // After the counts are added up, place d holds the end of the value d - 1, and moves on to the end of d.
+        memory::make_room(OP, ends, most + 2)?;
+        ends.resize(most + 2, 0);
+        digits.iter().for_each(|d| ends[d.unsigned_abs() as usize + 1] += 1);
+        ends[1] = 0;
+        for d in 1..ends.len() {
+            ends[d] += ends[d - 1];
         }
+        // Room for all, whatever the digits are: what is used again does not grow.
+        memory::make_room(OP, terms, digits.len())?;
+        terms.resize(ends[ends.len() - 1] as usize, Term::default());
+        for (i, &d) in digits.iter().enumerate() {
+            if d != 0 {
+                let place = &mut ends[d.unsigned_abs() as usize];
+                terms[*place as usize] = term(i).turned(d < 0);
+                *place += 1;
+            }
+        }
+        ends.pop();
+        Ok(())
     }
-    ends.pop();
-    Ok((sorted, ends))
 }
 
 /// The sum over all buckets b = 1, 2, .. of b times the sum of the terms `ends[b - 1]..ends[b]`.
-fn sum_of_buckets<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32]) -> Result<G::Ark> {
-    let pieces = sorted.len().div_ceil(PIECE);
-    (0..pieces)
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|p| piece::<G>(points, sorted, ends, p * PIECE..sorted.len().min((p + 1) * PIECE)))
-        .try_reduce(|| G::Ark::ZERO, |a, b| Ok(a + b))
+fn sum_of_buckets<G: Group>(
+    points: &Points<G>,
+    sorted: &[Term],
+    ends: &[u32],
+    scratch: &Reused<Scratch<G>>,
+) -> Result<G::Ark> {
+    let of_piece = piece_of::<G>();
+    let pieces = sorted.len().div_ceil(of_piece);
+    let sum = |p: usize| {
+        let range = p * of_piece..sorted.len().min((p + 1) * of_piece);
+        scratch.with(|scratch| piece::<G>(points, sorted, ends, range, scratch))
+    };
+    (0..pieces).into_par_iter().with_max_len(1).map(sum).try_reduce(|| G::Ark::ZERO, |a, b| Ok(a + b))
 }
 
 /// The part of [`sum_of_buckets`] that the terms of `range`, not empty, contribute. Its ends may cut buckets.
-fn piece<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32], range: std::ops::Range<usize>) -> Result<G::Ark> {
-    let Piece { first, mut sums, counts } = add_within_buckets::<G>(points, sorted, ends, range)?;
+fn piece<G: Group>(
+    points: &Points<G>,
+    sorted: &[Term],
+    ends: &[u32],
+    range: std::ops::Range<usize>,
+    scratch: &mut Scratch<G>,
+) -> Result<G::Ark> {
+    let first = add_within_buckets::<G>(points, sorted, ends, range, scratch)?;
+    let Scratch { sums, counts, .. } = scratch;
 
     // running = B_top + .. + B_b, and weighted is the sum of its values: the sum of (b - first + 1) B_b.
     let mut running = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
     let mut weighted = <G::Ark as VariableBaseMSM>::ZERO_BUCKET;
-    for count in counts.into_iter().rev() {
+    for count in counts.iter().rev() {
         for sum in sums.drain(sums.len() - count..) {
             if !sum.is_infinity() {
                 running += G::from_xy(sum.x, sum.y);
@@ -240,24 +274,20 @@ fn piece<G: Group>(points: &Points<G>, sorted: &[Term], ends: &[u32], range: std
     Ok(weighted + ark_ec::PrimeGroup::mul_bigint(&running, [first as u64 - 1]))
 }
 
-/// What is left of buckets after additions that share inversions: of bucket `first` + i, `counts[i]` of the `sums`, in order.
-pub(super) struct Piece<F> {
-    pub(super) first: usize,
-    pub(super) sums: Vec<Xy<F>>,
-    pub(super) counts: Vec<usize>,
-}
-
-/// Adds up the terms of `range`, not empty, within their buckets. Its ends may cut buckets.
+/// Adds up the terms of `range`, not empty, within their buckets: `counts[i]` of the `sums` of `scratch` are then left of bucket i + the number
+/// that is returned. The ends of the range may cut buckets.
 pub(super) fn add_within_buckets<G: Group>(
     points: &Points<G>,
     sorted: &[Term],
     ends: &[u32],
     range: std::ops::Range<usize>,
-) -> Result<Piece<BaseField<G>>> {
+    scratch: &mut Scratch<G>,
+) -> Result<usize> {
     let first = ends.partition_point(|&end| end as usize <= range.start);
     // Up to the first bucket that ends no sooner than the range.
     let last = ends.partition_point(|&end| (end as usize) < range.end);
-    let mut counts = memory::reserve(OP, last + 1 - first)?;
+    let counts = &mut scratch.counts;
+    memory::make_room(OP, counts, last + 1 - first)?;
     let mut at = range.start;
     for &end in &ends[first..] {
         let end = range.end.min(end as usize);
@@ -267,14 +297,18 @@ pub(super) fn add_within_buckets<G: Group>(
             break;
         }
     }
-    let sums = points.add_up(&sorted[range], &mut counts)?;
-    Ok(Piece { first, sums, counts })
+    points.add_up(&sorted[range], scratch)?;
+    Ok(first)
 }
 
-/// Adds up neighbours within each group of `counts[i]` points, again and again while it pays.
-pub(super) fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usize]) -> Result<()> {
-    let mut inverses = memory::reserve(OP, points.len() / 2)?;
-    let mut products = memory::reserve(OP, points.len() / 2)?;
+/// Adds up neighbours within each group of `counts[i]` points, again and again while it pays. There is room for `inverses` and `products` of
+/// all pairs.
+pub(super) fn add_in_pairs<F: Field>(
+    points: &mut Vec<Xy<F>>,
+    counts: &mut [usize],
+    inverses: &mut Vec<F>,
+    products: &mut Vec<F>,
+) {
     while counts.iter().map(|n| n / 2).sum::<usize>() >= MIN_PAIRS {
         inverses.clear();
         let mut at = 0;
@@ -282,7 +316,7 @@ pub(super) fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usiz
             inverses.extend(points[at..at + n].chunks_exact(2).map(|pair| pair[0].denominator(&pair[1])));
             at += n;
         }
-        invert_all(&mut inverses, &mut products);
+        invert_all(inverses, products);
         let (mut from, mut to, mut next) = (0, 0, inverses.iter());
         for n in counts.iter_mut() {
             for (i, inverse) in (0..*n / 2).zip(&mut next) {
@@ -297,7 +331,6 @@ pub(super) fn add_in_pairs<F: Field>(points: &mut Vec<Xy<F>>, counts: &mut [usiz
         }
         points.truncate(to);
     }
-    Ok(())
 }
 
 /// Inverts all elements but zeros, which stay.

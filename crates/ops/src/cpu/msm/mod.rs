@@ -5,6 +5,7 @@
 
 mod buckets;
 mod points;
+mod reused;
 pub mod trits;
 
 use super::{one_lane, Cpu};
@@ -13,9 +14,9 @@ use crate::{
     memory, naive, threads, Buffer, Canonical, Curve, Error, Group, Lane, Msm, MsmRequest, Pending, Result,
     ScalarRecoding, Scalars, Timeline,
 };
-use crate::{MsmSet, Stored, Unaligned, Wire};
+use crate::{Later, MsmSet, Stored, Wire};
 use ark_ff::{BigInt, BigInteger, PrimeField};
-use buckets::{Term, Xy};
+use buckets::{Term, Xy, OP};
 use points::Points;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,9 +25,6 @@ use zeroize::Zeroizing;
 
 /// Scalars or points that one task takes at least.
 const GRAIN: usize = 1 << 12;
-
-/// Bytes of points outside memory that are read at a time: enough for all threads. Tests have several pieces of few points.
-const PIECE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 /// A request that was checked.
 #[derive(Debug, Clone)]
@@ -58,7 +56,14 @@ pub struct Bases<G: Group> {
     lane: Lane,
     plan: Plan,
     set: usize,
-    points: Points<G>,
+    points: Held<G>,
+}
+
+/// Where points are between the sums over them.
+enum Held<G: Group> {
+    Here(Points<G>),
+    /// Where they came from: each sum brings them here for as long as it takes.
+    There(Later<G::Point>),
 }
 
 impl Parts {
@@ -170,20 +175,11 @@ impl<G: Group> Msm<G> for Cpu {
         if spec.points != points.len() {
             return Err(Error::invalid("load", format!("{} points, the plan has {}", points.len(), spec.points)));
         }
-        let mut own = Points::of_size("load", self.simd, points.len())?;
-        match points.in_memory() {
-            Some(points) => own.append(points),
-            None => {
-                let piece = PIECE_BYTES / size_of::<G::Point>();
-                let mut bytes = memory::filled("load", points.len().min(piece) * size_of::<G::Point>(), 0)?;
-                for from in (0..points.len()).step_by(piece) {
-                    let bytes = &mut bytes[..(points.len() - from).min(piece) * size_of::<G::Point>()];
-                    points.read_parallel(from * size_of::<G::Point>(), bytes)?;
-                    own.append(Unaligned::whole(bytes));
-                }
-            }
-        }
-        Ok(Bases { lane, plan: plan.clone(), set, points: own })
+        let points = match points.later() {
+            Some(later) => Held::There(later),
+            None => Held::Here(Points::load("load", self.simd, points)?),
+        };
+        Ok(Bases { lane, plan: plan.clone(), set, points })
     }
 
     fn msm(&self, bases: &Bases<G>, digits: &SplitScalars, _: &Timeline) -> Result<Pending<G::Ark>> {
@@ -192,34 +188,50 @@ impl<G: Group> Msm<G> for Cpu {
             return Err(Error::invalid("msm", "points and digits of different plans"));
         }
         let first = bases.plan.0.sets[bases.set].first;
-        let Parts { units, others, magnitudes } = &digits.parts;
-        let finite = |t: &Term| !bases.points.is_infinity(t.index() - first);
-        let own = |terms: &[Term]| -> Range<usize> {
-            let before = |index| terms.partition_point(|t| t.index() < index);
-            before(first)..before(first + bases.points.len())
+        let sum = match &bases.points {
+            Held::Here(points) => sum::<G>(points, first, &digits.parts),
+            Held::There(later) => sum::<G>(&Points::load(OP, self.simd, later.stored())?, first, &digits.parts),
         };
-        let range = own(units);
-        let mut unit_terms = Zeroizing::new(memory::reserve("msm", range.len())?);
-        unit_terms.extend(units[range].iter().filter(|t| finite(t)).map(|t| t.relative_to(first)));
-        let range = own(others);
-        let pairs = others[range.clone()].iter().zip(&magnitudes[range.clone()]).filter(|(t, _)| finite(t));
-        // Each window that is worked on holds digits, their order and the points that it adds up.
-        let of_window = size_of::<u32>() + size_of::<Term>() + size_of::<Xy<BaseField<G>>>();
-        let of_term = size_of::<Term>() + size_of::<[u64; 4]>() + threads::count() * of_window;
-        memory::check("msm", (range.len() as u64).saturating_mul(of_term as u64))?;
-        let mut terms = Zeroizing::new(memory::reserve("msm", range.len())?);
-        let mut values = Zeroizing::new(memory::reserve("msm", range.len())?);
-        for (term, magnitude) in pairs {
-            terms.push(term.relative_to(first));
-            values.push(*magnitude);
-        }
-
-        let (one, other) = rayon::join(
-            || buckets::sum_of_units::<G>(&bases.points, &unit_terms),
-            || buckets::sum_of_products::<G>(&bases.points, &terms, &values),
-        );
-        Ok(Pending::ready(one? + other?))
+        Ok(Pending::ready(sum?))
     }
+}
+
+/// The sum over `points`, the first of which belongs to scalar number `first`.
+fn sum<G: Group>(points: &Points<G>, first: usize, digits: &Parts) -> Result<G::Ark> {
+    let Parts { units, others, magnitudes } = digits;
+    let finite = |t: &Term| !points.is_infinity(t.index() - first);
+    let own = |terms: &[Term]| -> Range<usize> {
+        let before = |index| terms.partition_point(|t| t.index() < index);
+        before(first)..before(first + points.len())
+    };
+    let range = own(units);
+    let mut unit_terms = Zeroizing::new(memory::reserve(OP, range.len())?);
+    unit_terms.extend(units[range].iter().filter(|t| finite(t)).map(|t| t.relative_to(first)));
+    let range = own(others);
+    let (terms, values) = (&others[range.clone()], &magnitudes[range.clone()]);
+    let are_as_they_are = first == 0 && terms.iter().all(finite);
+    // Each window that is worked on holds digits, their order and the points that it adds up.
+    let of_window = size_of::<u32>() + size_of::<Term>() + size_of::<Xy<BaseField<G>>>();
+    let of_copy = if are_as_they_are { 0 } else { size_of::<Term>() + size_of::<[u64; 4]>() };
+    memory::check(OP, (range.len() as u64).saturating_mul((of_copy + threads::count() * of_window) as u64))?;
+    let mut copies = (Zeroizing::new(Vec::new()), Zeroizing::new(Vec::new()));
+    let (terms, values) = if are_as_they_are {
+        (terms, values)
+    } else {
+        *copies.0 = memory::reserve(OP, range.len())?;
+        *copies.1 = memory::reserve(OP, range.len())?;
+        for (term, magnitude) in terms.iter().zip(values).filter(|(t, _)| finite(t)) {
+            copies.0.push(term.relative_to(first));
+            copies.1.push(*magnitude);
+        }
+        (&copies.0[..], &copies.1[..])
+    };
+
+    let (one, other) = rayon::join(
+        || buckets::sum_of_units::<G>(points, &unit_terms),
+        || buckets::sum_of_products::<G>(points, terms, values),
+    );
+    Ok(one? + other?)
 }
 
 #[cfg(test)]
@@ -229,6 +241,7 @@ mod tests {
     use ark_ec::{CurveGroup, PrimeGroup};
     use ark_ff::{AdditiveGroup, Field, UniformRand};
     use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn sum<G: Group>(points: &[G::Point], scalars: &[Canonical]) -> G::Ark {
         let [eight, plain] = [Cpu::new(1), Cpu::plain(1)].map(|cpu| sum_on::<G>(&cpu, points, scalars));
@@ -285,43 +298,47 @@ mod tests {
         }
     }
 
-    /// Bytes outside memory.
-    struct Bytes(Vec<u8>);
+    /// Bytes outside memory, which may be read later, and how many have been read.
+    #[derive(Clone)]
+    struct Bytes(Arc<Vec<u8>>, bool, Arc<AtomicUsize>);
 
     impl crate::Outside for Bytes {
         fn read(&self, at: usize, into: &mut [u8]) -> Result<()> {
+            self.2.fetch_add(into.len(), Ordering::SeqCst);
             into.copy_from_slice(&self.0[at..at + into.len()]);
             Ok(())
         }
         fn block_bytes(&self) -> usize {
             100
         }
+        fn later(&self) -> Option<Arc<dyn crate::Outside>> {
+            self.1.then(|| Arc::new(self.clone()) as _)
+        }
     }
 
-    /// Points that are read piece by piece are in their places.
+    /// Points that are read piece by piece are in their places, and those that may be read later are read by the sum.
     #[test]
     fn points_outside_memory() {
         type G = crate::G2<Bls12_381>;
-        let cpu = Cpu::new(1);
         let one = <<G as Group>::Ark as PrimeGroup>::generator();
-        for n in [0, 1, 5, 6, 100] {
+        for (n, cpu) in [0, 1, 5, 6, 100].into_iter().flat_map(|n| [(n, Cpu::new(1)), (n, Cpu::plain(1))]) {
             let all: Vec<_> = std::iter::successors(Some(one), |p| Some(*p + one)).take(n).collect();
             let points: Vec<_> = <G as Group>::Ark::normalize_batch(&all).iter().map(G::from_ark).collect();
-            let bytes = Bytes([&[0; 7], bytemuck::cast_slice(&points)].concat());
-            let stored = Stored::outside(&bytes, 7..bytes.0.len()).unwrap();
+            let bytes = Arc::new([&[0; 7], bytemuck::cast_slice(&points)].concat());
+            let [now, later] = [false, true].map(|later| Bytes(bytes.clone(), later, Arc::default()));
+            let [there, waits] = [&now, &later].map(|of| Stored::outside(of, 7..bytes.len()).unwrap());
             let sets = vec![MsmSet { g2: true, first: 0, points: n }];
             let request = MsmRequest { scalars: n, sets, memory_bytes: u64::MAX, uses: 1, pipelined: false };
             let plan = ScalarRecoding::<Bls12_381>::plan(&cpu, Lane(0), &request).unwrap();
-            let [here, there] =
-                [points[..].into(), stored].map(|p| Msm::<G>::load(&cpu, Lane(0), &plan, 0, p).unwrap());
-            let same = |i: usize| here.points.is_infinity(i) == there.points.is_infinity(i);
-            assert!(here.points.len() == n && there.points.len() == n && (0..n).all(same));
+            let all = [points[..].into(), there, waits].map(|p| Msm::<G>::load(&cpu, Lane(0), &plan, 0, p).unwrap());
+            let was_read = || [&now, &later].map(|bytes| bytes.2.load(Ordering::SeqCst));
+            assert_eq!(was_read(), [bytes.len() - 7, 0]);
             let scalars: Vec<_> = (0..n as u64).map(|i| Canonical([i * i + 2, i, 0, 0])).collect();
             let scalars = cpu.upload(Lane(0), &scalars).unwrap();
             let digits = ScalarRecoding::<Bls12_381>::recode(&cpu, &plan, Scalars::Canonical(&scalars)).unwrap();
-            let [here, there] = [here, there]
-                .map(|bases| Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap());
-            assert_eq!(here, there, "{n}");
+            let [here, there, waited] =
+                all.map(|bases| Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap());
+            assert!(here == there && here == waited && was_read() == [bytes.len() - 7; 2], "{n}");
         }
     }
 

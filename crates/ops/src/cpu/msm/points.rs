@@ -3,10 +3,13 @@
 use super::buckets::{add_in_pairs, Term, Xy, MIN_PAIRS, OP};
 use super::GRAIN;
 use crate::curve::BaseField;
-use crate::{memory, Group, Result, Unaligned};
+use crate::{memory, Group, Result, Stored, Unaligned, Wire};
 use ark_ec::CurveGroup;
 use rayon::prelude::*;
 use tandem_field_simd::{Avx512, Group as _};
+
+/// Bytes of points outside memory that are read at a time: enough for all threads. Tests have several pieces of few points.
+const PIECE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 4 << 20 };
 
 /// Points that are added up in pairs.
 pub(super) enum Points<G: Group> {
@@ -53,17 +56,31 @@ impl<G: Group> Points<G> {
         Self::of_affine(op, simd, points.len(), affine)
     }
 
-    /// Appends points of the wire, for which there is room.
-    pub(super) fn append(&mut self, points: Unaligned<'_, G::Point>) {
-        let at = (0..points.len()).into_par_iter().with_min_len(GRAIN);
-        match self {
-            Points::Plain(own) => own.par_extend(at.map(|i| Xy::new(G::to_ark(&points.get(i))))),
-            Points::Wide(simd, own) => {
-                let before = own.len();
-                own.par_extend(at.map(|i| points.get(i)));
-                widen::<G>(*simd, &mut own[before..]);
+    /// Points of the wire, brought here on all threads where they lie outside memory.
+    pub(super) fn load(op: &'static str, simd: Option<Avx512>, points: Stored<'_, G::Point>) -> Result<Self> {
+        let mut all = Self::of_size(op, simd, points.len())?;
+        match (&mut all, points.in_memory()) {
+            (Points::Plain(own), Some(points)) => own.par_extend(wire(points).map(|p| Xy::new(G::to_ark(&p)))),
+            (Points::Plain(own), None) => {
+                let piece = PIECE_BYTES / size_of::<G::Point>();
+                let mut bytes = memory::filled(op, points.len().min(piece) * size_of::<G::Point>(), 0)?;
+                for from in (0..points.len()).step_by(piece) {
+                    let bytes = &mut bytes[..(points.len() - from).min(piece) * size_of::<G::Point>()];
+                    points.read_parallel(from * size_of::<G::Point>(), bytes)?;
+                    own.par_extend(wire(Unaligned::whole(bytes)).map(|p: G::Point| Xy::new(G::to_ark(&p))));
+                }
+            }
+            (Points::Wide(_, own), Some(points)) => own.par_extend(wire(points)),
+            // Straight to their places.
+            (Points::Wide(_, own), None) => {
+                own.resize(points.len(), bytemuck::Zeroable::zeroed());
+                points.read_parallel(0, bytemuck::cast_slice_mut(own))?;
             }
         }
+        if let Points::Wide(simd, own) = &mut all {
+            widen::<G>(*simd, own);
+        }
+        Ok(all)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -88,38 +105,68 @@ impl<G: Group> Points<G> {
         }
     }
 
-    /// Adds up the `terms` within groups of `counts[i]` of them, while it pays. What is left stands in the order of the
-    /// groups, of which `counts` then has the sizes.
-    pub(super) fn add_up(&self, terms: &[Term], counts: &mut [usize]) -> Result<Vec<Xy<BaseField<G>>>> {
+    /// Adds up the `terms` within groups of `counts[i]` of them, of which `scratch` has the counts, while it pays. What is left then stands in
+    /// its `sums`, in the order of the groups, of which its `counts` then has the sizes.
+    pub(super) fn add_up(&self, terms: &[Term], scratch: &mut Scratch<G>) -> Result<()> {
+        let Scratch { sums, counts, points, levels, inverses, products } = scratch;
         match self {
             Points::Plain(own) => {
-                let mut sums = memory::reserve(OP, terms.len())?;
+                memory::make_room(OP, sums, terms.len())?;
                 // Two passes and no branch on the sign: the loads from all over the points overlap.
                 sums.extend(terms.iter().map(|t| own[t.index()]));
                 for (sum, term) in sums.iter_mut().zip(terms) {
                     sum.y = [sum.y, -sum.y][usize::from(term.is_negative())];
                 }
-                add_in_pairs(&mut sums, counts)?;
-                Ok(sums)
+                memory::make_room(OP, inverses, terms.len() / 2)?;
+                memory::make_room(OP, products, terms.len() / 2)?;
+                add_in_pairs(sums, counts, inverses, products);
             }
             Points::Wide(simd, own) => {
-                let mut points: Vec<G::Point> = memory::reserve(OP, terms.len())?;
+                memory::make_room(OP, points, terms.len())?;
                 points.extend(terms.iter().map(|t| own[t.index()]));
-                let words = bytemuck::cast_slice_mut(&mut points);
+                let words = bytemuck::cast_slice_mut(points);
                 G::Simd::negate(words, |i| terms[i].is_negative());
-                let left = G::Simd::add_in_pairs(*simd, words, counts, MIN_PAIRS, &mut G::invert_coordinate)
+                let left = G::Simd::add_in_pairs(*simd, levels, words, counts, MIN_PAIRS, &mut G::invert_coordinate)
                     .map_err(|_| memory::refused(OP, size_of_val(&points[..]) as u64))?;
                 points.truncate(left);
-                G::Simd::narrow(*simd, bytemuck::cast_slice_mut(&mut points));
-                // Sums of all tasks are kept until the last is there: no more room than they take.
-                let mut sums = memory::reserve(OP, left)?;
+                G::Simd::narrow(*simd, bytemuck::cast_slice_mut(points));
+                memory::make_room(OP, sums, left)?;
                 sums.extend(points.iter().map(|p| Xy::new(G::to_ark(p))));
-                Ok(sums)
             }
+        }
+        Ok(())
+    }
+}
+
+/// What the sums of pieces use, one after the other.
+pub(super) struct Scratch<G: Group> {
+    /// What is left of the buckets, in order.
+    pub(super) sums: Vec<Xy<BaseField<G>>>,
+    /// How many sums of each bucket.
+    pub(super) counts: Vec<usize>,
+    points: Vec<G::Point>,
+    levels: <G::Simd as tandem_field_simd::Group>::Scratch,
+    inverses: Vec<BaseField<G>>,
+    products: Vec<BaseField<G>>,
+}
+
+impl<G: Group> Default for Scratch<G> {
+    fn default() -> Self {
+        Scratch {
+            sums: Vec::new(),
+            counts: Vec::new(),
+            points: Vec::new(),
+            levels: Default::default(),
+            inverses: Vec::new(),
+            products: Vec::new(),
         }
     }
 }
 
 fn widen<G: Group>(simd: Avx512, points: &mut [G::Point]) {
     points.par_chunks_mut(GRAIN).for_each(|points| G::Simd::widen(simd, bytemuck::cast_slice_mut(points)));
+}
+
+fn wire<P: Wire>(points: Unaligned<'_, P>) -> impl IndexedParallelIterator<Item = P> + '_ {
+    (0..points.len()).into_par_iter().with_min_len(GRAIN).map(move |i| points.get(i))
 }

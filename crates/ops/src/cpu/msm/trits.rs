@@ -3,8 +3,8 @@
 //! A digit in the balanced form of base 3 is [`TRITS`] such factors. The points are added up by their digits first, and each of the
 //! sums is then one over the digits there are: many sums for little more than one addition a point.
 
-use super::buckets::{add_within_buckets, sort_by, sum_of_units, Term, PIECE};
-use super::points;
+use super::buckets::{add_within_buckets, piece_of, sum_of_units, Sorted, Term};
+use super::points::{self, Scratch};
 use crate::cpu::simd;
 use crate::{Group, Result};
 use ark_ec::CurveGroup;
@@ -77,12 +77,15 @@ fn add_by_digit<G: Group>(
     digits: &[i32],
     most: i32,
 ) -> Result<(points::Points<G>, Vec<i32>)> {
-    let (sorted, ends) = sort_by(digits, most as usize, |i| Term::new(i, false))?;
+    let (mut sorted, mut scratch) = (Sorted::default(), Scratch::default());
+    sorted.sort(digits, most as usize, |i| Term::new(i, false))?;
+    let Sorted { terms, ends } = &sorted;
     let (mut sums, mut of_digit) = (Vec::new(), Vec::new());
-    for start in (0..sorted.len()).step_by(PIECE) {
-        let piece = add_within_buckets::<G>(points, &sorted, &ends, start..sorted.len().min(start + PIECE))?;
-        sums.extend(piece.sums);
-        for (digit, count) in (piece.first as i32..).zip(piece.counts) {
+    for start in (0..terms.len()).step_by(piece_of::<G>()) {
+        let range = start..terms.len().min(start + piece_of::<G>());
+        let first = add_within_buckets::<G>(points, terms, ends, range, &mut scratch)?;
+        sums.extend_from_slice(&scratch.sums);
+        for (digit, &count) in (first as i32..).zip(&scratch.counts) {
             of_digit.extend(std::iter::repeat_n(digit, count));
         }
     }
@@ -130,7 +133,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_definition() {
-        agrees_with_the_definition::<<Bn254 as Curve>::G1>(PIECE + 500);
+        agrees_with_the_definition::<<Bn254 as Curve>::G1>(piece_of::<<Bn254 as Curve>::G1>() + 500);
         agrees_with_the_definition::<<Bn254 as Curve>::G2>(700);
         agrees_with_the_definition::<<Bls12_381 as Curve>::G1>(3);
     }

@@ -20,9 +20,9 @@ const WIDTH: usize = 64;
 pub(super) const LEAST: usize = 64;
 
 impl Eight {
-    /// Roots of unity, 16 or more, as [`Eight::forward`] takes them.
-    pub(super) fn roots<E: bytemuck::Pod>(self, roots: &[E]) -> Wide {
-        self.field.widen(self.simd, bytemuck::cast_slice(roots))
+    /// Roots of unity as [`Eight::forward`] takes them, of the upper half of them, eight or more.
+    pub(super) fn roots<E: bytemuck::Pod>(self, upper: &[E]) -> Wide {
+        self.field.roots(self.simd, bytemuck::cast_slice(upper))
     }
 
     /// All levels of a transform of [`LEAST`] numbers or more: from natural order, or from bit-reversed order, to the other.
