@@ -30,6 +30,7 @@ packages() {
 step "nvcc" sh scripts/install-nvcc.sh
 step "npm packages" packages
 step "browser" sh scripts/install-chromium.sh
+step "database" sh scripts/install-postgres.sh
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 36] = [
+pub const SETTINGS: [(&str, &str, &str); 43] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -27,6 +27,17 @@ pub const SETTINGS: [(&str, &str, &str); 36] = [
         "protections given up where other machines can reach the service: [\"tls\"], [\"tokens\"] or both",
     ),
     ("data", "TANDEM_SERVE_DATA", "folder of the database, the witnesses and the uploaded keys"),
+    ("database", "TANDEM_SERVE_DATABASE", "URL of a PostgreSQL database that nodes share, such as postgres://tandem@db/tandem"),
+    ("database_ca", "TANDEM_SERVE_DATABASE_CA", "file of the authorities of its certificate, in PEM"),
+    ("blobs", "TANDEM_SERVE_BLOBS", "folder of witnesses and keys that nodes share"),
+    ("node", "TANDEM_SERVE_NODE", "what this node is called among those of a database"),
+    ("lease_seconds", "TANDEM_SERVE_LEASE_SECONDS", "how long a node may be silent before its jobs go to others"),
+    (
+        "affinity_seconds",
+        "TANDEM_SERVE_AFFINITY_SECONDS",
+        "how much younger a job may be and still come first on a worker that has its key",
+    ),
+    ("key_cache_mib", "TANDEM_SERVE_KEY_CACHE_MIB", "MiB of keys that a node keeps of those in blobs"),
     ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
     ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
     ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),
@@ -159,6 +170,23 @@ pub struct Config {
     pub without: Vec<Protection>,
     /// Where its database, witnesses and keys lie.
     pub data: PathBuf,
+    /// A database that nodes share. What is printed of it has no password.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "without_password")]
+    pub database: Option<String>,
+    /// Authorities of the database's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database_ca: Option<PathBuf>,
+    /// Where witnesses and keys lie that nodes share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blobs: Option<PathBuf>,
+    /// What this node is called.
+    pub node: String,
+    /// How long a node may be silent before its jobs go to others.
+    pub lease_seconds: u32,
+    /// How much younger a job may be and still come first on a worker that has its key.
+    pub affinity_seconds: u32,
+    /// MiB of keys that a node keeps of those in `blobs`.
+    pub key_cache_mib: u64,
     /// Keys in this folder may be registered by path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_folder: Option<PathBuf>,
@@ -235,6 +263,13 @@ impl Default for Config {
             tls_clients: None,
             without: Vec::new(),
             data: PathBuf::new(),
+            database: None,
+            database_ca: None,
+            blobs: None,
+            node: String::new(),
+            lease_seconds: 30,
+            affinity_seconds: 10,
+            key_cache_mib: 128 << 10,
             key_folder: None,
             workers: vec!["auto".into()],
             key_memory_mib: 16 << 10,
@@ -301,14 +336,20 @@ impl Config {
         if config.data.as_os_str().is_empty() {
             config.data = home(&environment).ok_or("data: no home folder is known; say --data FOLDER")?;
         }
+        if config.node.is_empty() {
+            config.node = own_name();
+        }
         config.check()?;
         Ok(config)
     }
 
     fn check(&self) -> Result<(), String> {
         self.check_reach()?;
+        self.check_nodes()?;
         let seconds = [
             ("keep_seconds", self.keep_seconds),
+            ("lease_seconds", self.lease_seconds),
+            ("affinity_seconds", self.affinity_seconds),
             ("proof_seconds", self.proof_seconds),
             ("calculator_seconds", self.calculator_seconds),
             ("beat_seconds", self.beat_seconds),
@@ -326,6 +367,7 @@ impl Config {
             ("key_proofs", i64::try_from(self.key_proofs).unwrap_or(i64::MAX), 1 << 40),
             ("in_hand", i64::try_from(self.in_hand).unwrap_or(i64::MAX), 64),
             ("witness_memory_mib", i64::try_from(self.witness_memory_mib).unwrap_or(i64::MAX), 1 << 24),
+            ("key_cache_mib", i64::try_from(self.key_cache_mib).unwrap_or(i64::MAX), 1 << 24),
             ("max_key_mib", i64::try_from(self.max_key_mib).unwrap_or(i64::MAX), 1 << 24),
             ("workers", self.workers.len() as i64, 64),
             ("calculators", i64::try_from(self.calculators).unwrap_or(i64::MAX), 256),
@@ -346,6 +388,29 @@ impl Config {
         match self.programs.keys().find(|name| !self.keys.contains_key(*name)) {
             Some(name) => Err(format!("programs: '{name}': expected the name of a key of [keys]")),
             None => Ok(()),
+        }
+    }
+
+    /// Nodes share either both of database and blobs, or neither.
+    fn check_nodes(&self) -> Result<(), String> {
+        if self.database.is_some() != self.blobs.is_some() {
+            return Err("database and blobs: nodes share both or neither; expected both or neither".into());
+        }
+        if self
+            .database
+            .as_ref()
+            .is_some_and(|url| !["postgres://", "postgresql://"].iter().any(|of| url.starts_with(of)))
+        {
+            return Err(
+                "database: expected postgres://user@host/name; leave it out for a file in the data folder".into()
+            );
+        }
+        if self.blobs.as_ref().is_some_and(|folder| !folder.is_absolute()) {
+            return Err("blobs: expected the path of a folder that begins with /".into());
+        }
+        match is_name(&self.node) {
+            true => Ok(()),
+            false => Err(format!("node: '{}': {NAME}", self.node)),
         }
     }
 
@@ -394,6 +459,28 @@ impl Config {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }
+}
+
+/// The machine's name and some digits: two nodes of a machine have different ones.
+fn own_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    let host: String = host.trim().chars().filter(plain).take(60).collect();
+    let random = crate::blobs::random_name().unwrap_or_default();
+    let digits = random.get(..8).map_or_else(|| std::process::id().to_string(), String::from);
+    format!("{}-{digits}", if host.is_empty() { "node" } else { &host })
+}
+
+/// A URL as it may be seen.
+fn without_password<S: serde::Serializer>(url: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    let seen = url.as_ref().map(|url| match (url.split_once("://"), url.rfind('@')) {
+        (Some((scheme, rest)), Some(at)) if rest.contains('@') => {
+            let user = &url[scheme.len() + 3..at];
+            format!("{scheme}://{}{}", user.split(':').next().unwrap_or(""), &url[at..])
+        }
+        _ => url.clone(),
+    });
+    seen.serialize(to)
 }
 
 /// What a key's name looks like.
@@ -477,7 +564,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = '/b'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
@@ -518,11 +605,31 @@ mod tests {
             (Some("data = 'd'\n[programs]\na = 'b'"), &[], &["programs: 'a'", "[keys]"]),
             (None, &env("TANDEM_SERVE_QUEUE", "many"), &["TANDEM_SERVE_QUEUE", "expected u64"]),
             (None, &env("TANDEM_SERVE_LISTEN", "here"), &["TANDEM_SERVE_LISTEN", "socket address"]),
+            (Some("data = 'd'\ndatabase = 'postgres://a@b/c'"), &[], &["database and blobs", "both or neither"]),
+            (Some("data = 'd'\ndatabase = 'mysql://a@b/c'\nblobs = '/b'"), &[], &["database: expected postgres://"]),
+            (Some("data = 'd'\ndatabase = 'postgres://b/c'\nblobs = 'b'"), &[], &["blobs: expected", "begins with /"]),
+            (Some("data = 'd'\nnode = 'a/b'"), &[], &["node: 'a/b'"]),
+            (Some("data = 'd'\nlease_seconds = 0"), &[], &["lease_seconds: 0; expected 1 to"]),
             (None, &[], &["data: no home folder"]),
         ] {
             let error = read(file, environment, &[]).unwrap_err();
             assert!(parts.iter().all(|part| error.contains(part)) && !error.contains('\n'), "{error}");
         }
+    }
+
+    #[test]
+    fn passwords_are_not_printed() {
+        let seen = |url: &str| {
+            let file = format!("data = 'd'\nblobs = '/b'\ndatabase = '{url}'");
+            let config = read(Some(&file), &[], &[]).unwrap();
+            assert_eq!((config.database.as_deref(), config.blobs.as_deref()), (Some(url), Some(Path::new("/b"))));
+            config.to_toml()
+        };
+        for url in ["postgres://tandem:s3cr@t@db/x", "postgres://tandem:s3cr%40t@db/x"] {
+            let text = seen(url);
+            assert!(text.contains("\"postgres://tandem@db/x\"") && !text.contains("s3cr"), "{text}");
+        }
+        assert!(seen("postgres://db/x").contains("\"postgres://db/x\""));
     }
 
     #[test]

@@ -1,15 +1,82 @@
-//! The store's rules: fences, the first final state, order, recovery.
+//! The store's rules: fences, the first final state, order, recovery. Each holds in a file of SQLite and in a database of PostgreSQL.
 
+#[path = "support/postgres.rs"]
+mod postgres;
+
+use postgres::{no_tls, Postgres};
+use std::path::PathBuf;
+use std::time::Duration;
 use tandem_service::store::{
-    Cancelled, Claim, Ending, Failed, Finished, Form, JobResult, KeyRow, NewJob, State, Store, StoreError,
+    Calculated, Cancelled, Claim, Ending, Failed, Finished, Form, JobResult, KeyRow, Lease, NewJob, State, Store,
+    StoreError,
 };
+
+/// Where jobs are.
+enum Place {
+    File(PathBuf),
+    Database(String),
+}
+
+impl Place {
+    /// As a service that starts there does: with how many jobs that an earlier one left running.
+    fn start(&self, now: i64) -> (Store, u64) {
+        let store = match self {
+            Place::File(path) => Store::open(path, true).unwrap(),
+            Place::Database(url) => Store::connect(url, no_tls(), "a", Duration::from_secs(600)).unwrap(),
+        };
+        let back = self.recover(&store, now);
+        (store, back)
+    }
+
+    fn recover(&self, store: &Store, now: i64) -> u64 {
+        match self {
+            Place::File(_) => store.recover(now).unwrap(),
+            Place::Database(_) => store.join("1", "{}", now).unwrap(),
+        }
+    }
+}
+
+/// A test of each rule in a file, and one of all rules in a database.
+macro_rules! rules {
+    ($($rule:ident),* $(,)?) => {
+        mod in_a_file {
+            $(#[test]
+            fn $rule() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$rule(&super::Place::File(folder.path().join("jobs.db")));
+            })*
+        }
+
+        #[test]
+        fn in_a_database() {
+            let server = Postgres::start();
+            $(println!(stringify!($rule));
+            $rule(&Place::Database(server.database(stringify!($rule))));)*
+        }
+    };
+}
+
+rules! {
+    only_the_attempt_that_runs_may_end_a_job,
+    a_cancelled_job_takes_no_result,
+    attempts_are_limited_and_fatal_errors_are_not_tried_again,
+    a_job_that_failed_goes_to_another_worker_first,
+    a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others,
+    a_witness_that_has_no_room_beside_others_holds_the_order,
+    priority_comes_first_until_the_others_are_old,
+    a_start_gives_running_jobs_back_and_counts_no_failure,
+    deadlines_and_old_results_pass,
+    an_id_stands_for_one_content,
+    workers_that_ask_at_once_get_different_jobs,
+    inputs_are_claimed_by_calculators_and_their_witnesses_by_provers,
+    ten_thousand_jobs_wait_in_order_and_a_batch_is_whole_or_not,
+}
 
 /// What a step of priority is worth here.
 const AGEING: i64 = 1000;
 
-fn store() -> (tempfile::TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("jobs.db"), true).unwrap();
+fn store(place: &Place) -> Store {
+    let (store, _) = place.start(0);
     let key = KeyRow {
         name: "k".into(),
         path: "/k.zkey".into(),
@@ -22,7 +89,7 @@ fn store() -> (tempfile::TempDir, Store) {
         is_own: false,
     };
     store.add_key(&key, 0).unwrap();
-    (folder, store)
+    store
 }
 
 fn job(id: &str, priority: i64) -> NewJob {
@@ -64,9 +131,8 @@ fn result() -> JobResult {
     }
 }
 
-#[test]
-fn only_the_attempt_that_runs_may_end_a_job() {
-    let (_folder, store) = store();
+fn only_the_attempt_that_runs_may_end_a_job(place: &Place) {
+    let store = store(place);
     submit(&store, &job("a", 0), 0);
     let first = claim(&store, "0", 1).unwrap();
     assert_eq!(store.fail(&first.lease, &ending("worker_hung", Some(0)), 3, 2).unwrap(), Failed::Again);
@@ -79,17 +145,16 @@ fn only_the_attempt_that_runs_may_end_a_job() {
     assert_eq!(store.job("a").unwrap().unwrap().state, State::Running);
     assert!(store.result("a").unwrap().is_none());
     assert_eq!(store.finish(&second.lease, &result(), 6).unwrap(), Finished::Done("a.wtns".into()));
-    // The first final state stays.
-    assert_eq!(store.finish(&second.lease, &result(), 7).unwrap(), Finished::Stale);
+    // The first final state stays: given again, for the answer may be lost, the result is the same.
+    assert_eq!(store.finish(&second.lease, &result(), 7).unwrap(), Finished::Before("a.wtns".into()));
     assert_eq!(store.fail(&second.lease, &ending("device", None), 3, 7).unwrap(), Failed::Stale);
     assert_eq!(store.cancel("a", 7).unwrap(), Cancelled::Ended(State::Done));
     let codes: Vec<_> = store.attempts("a").unwrap().into_iter().map(|attempt| attempt.code.unwrap()).collect();
     assert_eq!(codes, ["worker_hung", "done"]);
 }
 
-#[test]
-fn a_cancelled_job_takes_no_result() {
-    let (_folder, store) = store();
+fn a_cancelled_job_takes_no_result(place: &Place) {
+    let store = store(place);
     submit(&store, &job("a", 0), 0);
     submit(&store, &job("b", 0), 1);
     let running = claim(&store, "0", 2).unwrap();
@@ -100,9 +165,8 @@ fn a_cancelled_job_takes_no_result() {
     assert!(claim(&store, "0", 5).is_none() && store.needed_blobs().unwrap().is_empty());
 }
 
-#[test]
-fn attempts_are_limited_and_fatal_errors_are_not_tried_again() {
-    let (_folder, store) = store();
+fn attempts_are_limited_and_fatal_errors_are_not_tried_again(place: &Place) {
+    let store = store(place);
     submit(&store, &job("a", 0), 0);
     for attempt in 1..=3 {
         let now = attempt * 1000;
@@ -118,9 +182,8 @@ fn attempts_are_limited_and_fatal_errors_are_not_tried_again() {
     assert_eq!(store.fail(&claim.lease, &ending("bad_input", None), 3, 1).unwrap(), Failed::Over("b.wtns".into()));
 }
 
-#[test]
-fn a_job_that_failed_goes_to_another_worker_first() {
-    let (_folder, store) = store();
+fn a_job_that_failed_goes_to_another_worker_first(place: &Place) {
+    let store = store(place);
     submit(&store, &job("a", 0), 0);
     let failed = claim(&store, "0", 1).unwrap();
     store.fail(&failed.lease, &ending("device", Some(0)), 3, 10).unwrap();
@@ -133,9 +196,8 @@ fn a_job_that_failed_goes_to_another_worker_first() {
     assert!(claim(&store, "0", 160).is_some());
 }
 
-#[test]
-fn a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others() {
-    let (_folder, store) = store();
+fn a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others(place: &Place) {
+    let store = store(place);
     submit(&store, &job("a", 0), 0);
     submit(&store, &job("b", 0), 5);
     let first = claim(&store, "0", 10).unwrap();
@@ -144,11 +206,11 @@ fn a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others()
     // It counts for nothing, as often as it comes.
     for _ in 0..9 {
         let lease = store.job("a").unwrap().map(|job| (job.id, job.attempt)).unwrap();
-        let lease = tandem_service::store::Lease { job: lease.0, attempt: lease.1 };
+        let lease = Lease { job: lease.0, attempt: lease.1 };
         assert_eq!(store.fail(&lease, &ending, 1, 10).unwrap(), Failed::Again);
         assert_eq!(store.claim("0", 15, 0, Some(u64::MAX)).unwrap().unwrap().lease.job, "b");
         let back = Ending { is_alone: false, ..ending.clone() };
-        let lease = tandem_service::store::Lease { job: "b".into(), attempt: store.job("b").unwrap().unwrap().attempt };
+        let lease = Lease { job: "b".into(), attempt: store.job("b").unwrap().unwrap().attempt };
         store.fail(&lease, &Ending { again: Some(0), ..back }, 1, 15).unwrap();
         // Its turn has come: no hand with another job gets it, or what comes after it.
         assert!(store.claim("0", 30, 0, Some(u64::MAX)).unwrap().is_none());
@@ -158,9 +220,8 @@ fn a_job_that_is_to_be_alone_is_given_to_an_empty_hand_and_holds_up_the_others()
 }
 
 /// A witness for which a hand has no room waits, and nothing behind it is taken before it.
-#[test]
-fn a_witness_that_has_no_room_beside_others_holds_the_order() {
-    let (_folder, store) = store();
+fn a_witness_that_has_no_room_beside_others_holds_the_order(place: &Place) {
+    let store = store(place);
     submit(&store, &NewJob { witness_bytes: 100, ..job("large", 1) }, 0);
     submit(&store, &job("small", 0), 0);
     let beside = |room| store.claim("0", 9, 0, Some(room)).unwrap().map(|claim| claim.lease.job);
@@ -172,9 +233,8 @@ fn a_witness_that_has_no_room_beside_others_holds_the_order() {
     assert_eq!((huge.lease.job.as_str(), huge.rank), ("huge", 0));
 }
 
-#[test]
-fn priority_comes_first_until_the_others_are_old() {
-    let (_folder, store) = store();
+fn priority_comes_first_until_the_others_are_old(place: &Place) {
+    let store = store(place);
     submit(&store, &job("old", 0), 0);
     submit(&store, &job("younger", 0), 10);
     submit(&store, &job("urgent", 2), 1500);
@@ -184,24 +244,25 @@ fn priority_comes_first_until_the_others_are_old() {
     assert_eq!(order, ["urgent", "old", "younger", "late"]);
 }
 
-#[test]
-fn a_start_gives_running_jobs_back_and_counts_no_failure() {
-    let (folder, store) = store();
+fn a_start_gives_running_jobs_back_and_counts_no_failure(place: &Place) {
+    let mut store = store(place);
     submit(&store, &job("a", 0), 0);
     for round in 0..5 {
         let before = claim(&store, "0", round).unwrap();
-        let again = Store::open(&folder.path().join("jobs.db"), true).unwrap();
-        assert_eq!(again.recover(round).unwrap(), 1);
-        assert_eq!(again.finish(&before.lease, &result(), round).unwrap(), Finished::Stale);
+        let (again, back) = place.start(round);
+        assert_eq!(back, 1);
+        for store in [&store, &again] {
+            assert_eq!(store.finish(&before.lease, &result(), round).unwrap(), Finished::Stale);
+        }
+        store = again;
     }
     let last = claim(&store, "0", 9).unwrap();
     assert_eq!(store.fail(&last.lease, &ending("device", Some(0)), 2, 9).unwrap(), Failed::Again);
     assert_eq!(store.attempts("a").unwrap().len(), 6);
 }
 
-#[test]
-fn deadlines_and_old_results_pass() {
-    let (_folder, store) = store();
+fn deadlines_and_old_results_pass(place: &Place) {
+    let store = store(place);
     submit(&store, &NewJob { deadline_ms: Some(100), ..job("a", 0) }, 0);
     assert!(store.expire(99).unwrap().is_empty());
     assert!(claim(&store, "0", 100).is_none());
@@ -219,9 +280,8 @@ fn deadlines_and_old_results_pass() {
     submit(&store, &NewJob { id: "c".into(), ..named }, 4);
 }
 
-#[test]
-fn an_id_stands_for_one_content() {
-    let (_folder, store) = store();
+fn an_id_stands_for_one_content(place: &Place) {
+    let store = store(place);
     let named = |id: &str, digest: &str| NewJob { request: Some("r".into()), digest: digest.into(), ..job(id, 0) };
     submit(&store, &named("a", "x"), 0);
     let again = store.submit(&named("b", "x"), 1, AGEING, 1).unwrap();
@@ -232,9 +292,8 @@ fn an_id_stands_for_one_content() {
     assert!(matches!(store.submit(&unknown, 1, AGEING, 1000), Err(StoreError::NoKey(_))));
 }
 
-#[test]
-fn workers_that_ask_at_once_get_different_jobs() {
-    let (_folder, store) = store();
+fn workers_that_ask_at_once_get_different_jobs(place: &Place) {
+    let store = store(place);
     for number in 0..60 {
         submit(&store, &job(&format!("j{number}"), 0), number);
     }
@@ -254,9 +313,8 @@ fn workers_that_ask_at_once_get_different_jobs() {
     assert_eq!(all.len(), 60);
 }
 
-#[test]
-fn inputs_are_claimed_by_calculators_and_their_witnesses_by_provers() {
-    let (_folder, store) = store();
+fn inputs_are_claimed_by_calculators_and_their_witnesses_by_provers(place: &Place) {
+    let store = store(place);
     let inputs = |id: &str, priority: i64| NewJob { form: Form::Inputs, ..job(id, priority) };
     let take = |ahead: u64, now: i64| store.claim_inputs("calculator:0", now, ahead).unwrap();
     submit(&store, &inputs("a", 0), 1);
@@ -266,10 +324,12 @@ fn inputs_are_claimed_by_calculators_and_their_witnesses_by_provers() {
     assert!(claim(&store, "0", 10).is_none());
     let b = take(1, 10).unwrap();
     assert_eq!((b.lease.job.as_str(), b.lease.attempt, b.blob.as_str(), b.key.as_str()), ("b", 1, "b.wtns", "k"));
-    assert_eq!(store.calculated(&b.lease, "made", 77, 11).unwrap().as_deref(), Some("b.wtns"));
+    assert_eq!(store.calculated(&b.lease, "made", 77, 11).unwrap(), Calculated::Now("b.wtns".into()));
     assert_eq!(store.needed_blobs().unwrap(), ["a.wtns", "late.wtns", "made"].map(String::from).into());
+    // Told again, for the answer may be lost: the job has it, and the blob is needed.
+    assert_eq!(store.calculated(&b.lease, "made", 77, 11).unwrap(), Calculated::Before);
     // Once; and what waits bounds what is calculated.
-    assert_eq!(store.calculated(&b.lease, "again", 77, 11).unwrap(), None);
+    assert_eq!(store.calculated(&b.lease, "again", 77, 11).unwrap(), Calculated::Stale);
     assert!(take(1, 12).is_none());
     let proof = claim(&store, "0", 12).unwrap();
     assert_eq!(
@@ -280,20 +340,19 @@ fn inputs_are_claimed_by_calculators_and_their_witnesses_by_provers() {
     assert_eq!(codes("b"), [Some("calculated".into()), None]);
     // A lease that is over gives nothing: cancelled, given back, or that of a prover.
     let a = take(1, 13).unwrap();
-    store.recover(14).unwrap();
-    assert_eq!(store.calculated(&a.lease, "made", 1, 15).unwrap(), None);
+    place.recover(&store, 14);
+    assert_eq!(store.calculated(&a.lease, "made", 1, 15).unwrap(), Calculated::Stale);
     let a = take(2, 16).unwrap();
     assert_eq!(a.lease.attempt, 2);
     store.cancel("a", 17).unwrap();
-    assert_eq!(store.calculated(&a.lease, "made", 1, 18).unwrap(), None);
+    assert_eq!(store.calculated(&a.lease, "made", 1, 18).unwrap(), Calculated::Stale);
     assert_eq!(store.job("a").unwrap().unwrap().state, State::Cancelled);
     let b = claim(&store, "0", 20).unwrap();
-    assert_eq!(store.calculated(&b.lease, "made", 1, 21).unwrap(), None);
+    assert_eq!(store.calculated(&b.lease, "late", 1, 21).unwrap(), Calculated::Stale);
 }
 
-#[test]
-fn ten_thousand_jobs_wait_in_order_and_a_batch_is_whole_or_not() {
-    let (_folder, store) = store();
+fn ten_thousand_jobs_wait_in_order_and_a_batch_is_whole_or_not(place: &Place) {
+    let store = store(place);
     let priority = |number: i64| number * 7919 % 201 - 100;
     let jobs = |from: i64, to: i64| (from..to).map(|n| job(&format!("{n:05}"), priority(n))).collect::<Vec<_>>();
     for start in (0..10_000).step_by(1000) {
