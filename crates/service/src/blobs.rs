@@ -198,6 +198,20 @@ mod tests {
         assert!(names(&at).is_empty());
     }
 
+    /// A name comes from a database, which others may write.
+    #[test]
+    fn names_do_not_lead_out_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().join("blobs"), true).unwrap();
+        let outside = folder.path().join("outside");
+        fs::write(&outside, "x").unwrap();
+        for name in ["../outside", outside.to_str().unwrap(), "a/../../outside"] {
+            assert_eq!(blobs.path(name), folder.path().join("blobs/outside"));
+            blobs.remove(name).unwrap();
+        }
+        assert!(outside.exists() && blobs.remove("..").is_err());
+    }
+
     #[test]
     fn a_start_sweeps_what_nobody_needs() {
         let folder = tempfile::tempdir().unwrap();

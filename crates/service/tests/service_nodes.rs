@@ -176,6 +176,21 @@ fn a_proof_outlasts_leases_and_the_database() {
     // What was refused while the database was away may have left its witness, for it was not known whether it was written.
 }
 
+/// A caller who is told that the database is away, for its answer was lost, sends again: the job is there, with its witness.
+#[test]
+fn a_job_that_was_accepted_unheard_keeps_its_witness() {
+    let shared = Shared::new();
+    let proxy = Proxy::start(shared.server.port);
+    let node = Service::start(&shared.settings("far", proxy.port));
+    proxy.lose("COMMIT");
+    assert_eq!(refused(node.submit(Some("x"))), (503, "storage_failed".into()));
+    assert!(proxy.has_lost());
+    let sent = id(&node.submit(Some("x")).unwrap());
+    let ended = node.ended(&sent);
+    assert_eq!(codes(&ended), ["done"], "{ended}");
+    node.verify(&node.verifier(), &sent);
+}
+
 /// Keys, ids, tokens' jobs and wishes to cancel are those of all nodes; witnesses are sealed for all of them.
 #[test]
 fn whatever_one_node_knows_all_know() {

@@ -3,11 +3,12 @@
 #[path = "support/postgres.rs"]
 mod postgres;
 
-use postgres::{no_tls, Postgres};
+use postgres::{no_tls, Postgres, Proxy};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use tandem_service::store::{
-    Calculated, Cancelled, Claim, Ending, Failed, Finished, Form, JobResult, KeyRow, Lease, NewJob, State, Store,
+    Calculated, Cancelled, Claim, Ending, Failed, Finished, Form, JobResult, KeyRow, Lease, Near, NewJob, State, Store,
     StoreError,
 };
 
@@ -68,6 +69,7 @@ rules! {
     deadlines_and_old_results_pass,
     an_id_stands_for_one_content,
     workers_that_ask_at_once_get_different_jobs,
+    jobs_of_keys_that_are_there_come_first_for_a_while,
     inputs_are_claimed_by_calculators_and_their_witnesses_by_provers,
     ten_thousand_jobs_wait_in_order_and_a_batch_is_whole_or_not,
 }
@@ -371,4 +373,173 @@ fn ten_thousand_jobs_wait_in_order_and_a_batch_is_whole_or_not(place: &Place) {
     for (_, number) in &expected[..300] {
         assert_eq!(claim(&store, "0", 2).unwrap().lease.job, format!("{number:05}"));
     }
+}
+
+fn node(url: &str, name: &str, lease: Duration) -> Store {
+    let store = Store::connect(url, no_tls(), name, lease).unwrap();
+    store.join("1", "{}", store.now()).unwrap();
+    store
+}
+
+/// Leases pass, by the database's clock, unless they are prolonged; what is late is refused; a claim is one node's.
+#[test]
+fn leases_are_fenced_and_prolonged() {
+    let (server, lease) = (Postgres::start(), Duration::from_millis(400));
+    drop(store(&Place::Database(server.url())));
+    let [a, b] = ["a", "b"].map(|name| node(&server.url(), name, lease));
+    assert_eq!(a.nodes().unwrap().iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    submit(&a, &job("j", 0), a.now());
+    let first = claim(&a, "0", a.now()).unwrap();
+    assert!(claim(&b, "0", b.now()).is_none());
+    for _ in 0..4 {
+        std::thread::sleep(lease / 2);
+        assert_eq!(a.beat("{}").unwrap(), Some(vec![]));
+        assert!(b.expire_leases().unwrap().is_empty());
+    }
+    std::thread::sleep(lease * 3 / 2);
+    // A result that comes now is good, as nobody else has the job; but it does not come.
+    assert_eq!(b.expire_leases().unwrap(), [first.lease.clone()]);
+    let second = claim(&b, "0", b.now()).unwrap();
+    assert_eq!(
+        (second.lease.attempt, a.held("j"), b.held("j")),
+        (2, vec![first.lease.clone()], vec![second.lease.clone()])
+    );
+    assert_eq!(a.beat("{}").unwrap(), Some(vec![first.lease.clone()]));
+    // The attempt before; and the right attempt of the wrong node.
+    for late in [&first.lease, &second.lease] {
+        assert_eq!(a.finish(late, &result(), a.now()).unwrap(), Finished::Stale);
+        assert_eq!(a.fail(late, &ending("device", None), 1, a.now()).unwrap(), Failed::Stale);
+    }
+    assert_eq!(b.finish(&second.lease, &result(), b.now()).unwrap(), Finished::Done("j.wtns".into()));
+    assert_eq!(a.cancel("j", a.now()).unwrap(), Cancelled::Ended(State::Done));
+    let told: Vec<_> = a.attempts("j").unwrap().into_iter().map(|of| (of.worker, of.code.unwrap())).collect();
+    let expected =
+        [("a/0", "lease_expired"), ("b/0", "done")].map(|(worker, code)| (worker.to_string(), code.to_string()));
+    assert_eq!(told, expected);
+    // A lease that is over counts for nothing, as often as it is.
+    submit(&b, &job("k", 0), b.now());
+    for _ in 0..3 {
+        claim(&a, "0", a.now()).unwrap();
+        std::thread::sleep(lease * 5 / 4);
+        assert_eq!(b.expire_leases().unwrap().len(), 1);
+    }
+    let last = claim(&b, "0", b.now()).unwrap();
+    assert_eq!(b.fail(&last.lease, &ending("device", Some(0)), 2, b.now()).unwrap(), Failed::Again);
+    // A start of the same name takes the place of the one before, and its jobs wait again at once.
+    claim(&b, "1", b.now()).unwrap();
+    let again = Store::connect(&server.url(), no_tls(), "b", lease).unwrap();
+    assert_eq!(again.join("1", "{}", again.now()).unwrap(), 1);
+    assert_eq!(b.beat("{}").unwrap(), None);
+    claim(&again, "0", again.now()).unwrap();
+    assert_eq!((again.leave().unwrap(), again.open_jobs().unwrap()), (1, [1, 0]));
+}
+
+/// Inputs have leases, too: of two nodes, one makes the witness, and what the other one makes late is not taken.
+#[test]
+fn a_witness_that_comes_late_is_not_taken() {
+    let (server, lease) = (Postgres::start(), Duration::from_millis(300));
+    drop(store(&Place::Database(server.url())));
+    let [a, b] = ["a", "b"].map(|name| node(&server.url(), name, lease));
+    submit(&a, &NewJob { form: Form::Inputs, ..job("j", 0) }, a.now());
+    let first = a.claim_inputs("calculator:0", a.now(), 9).unwrap().unwrap();
+    std::thread::sleep(lease * 3 / 2);
+    assert_eq!(b.expire_leases().unwrap(), [first.lease.clone()]);
+    let second = b.claim_inputs("calculator:0", b.now(), 9).unwrap().unwrap();
+    for late in [&first.lease, &second.lease] {
+        assert_eq!(a.calculated(late, "late", 1, a.now()).unwrap(), Calculated::Stale);
+    }
+    assert_eq!(b.calculated(&second.lease, "made", 1, b.now()).unwrap(), Calculated::Now("j.wtns".into()));
+}
+
+/// A key on the worker's own device makes a job older than it is; one on an idle device elsewhere keeps a young job for that.
+fn jobs_of_keys_that_are_there_come_first_for_a_while(place: &Place) {
+    let store = store(place);
+    let other = KeyRow { name: "other".into(), hash: "h2".into(), ..store.key("k").unwrap().unwrap() };
+    store.add_key(&other, 0).unwrap();
+    let of = |id: &str| NewJob { key: "other".into(), ..job(id, 0) };
+    let near = |keys: &[&str], elsewhere: &[&str]| Near {
+        keys: keys.iter().map(|key| key.to_string()).collect(),
+        ms: 100,
+        elsewhere: elsewhere.iter().map(|key| key.to_string()).collect(),
+    };
+    let take = |now: i64, near: &Near| store.claim_near("0", now, 0, None, near).unwrap().map(|claim| claim.lease.job);
+    submit(&store, &job("a", 0), 1000);
+    submit(&store, &of("b"), 1099);
+    submit(&store, &of("c"), 1101);
+    submit(&store, &job("d", 0), 1101);
+    // The younger by less than 100 ms comes first, one that is younger by more does not.
+    let own = near(&["h2"], &[]);
+    assert_eq!(take(1200, &own).as_deref(), Some("b"));
+    assert_eq!(take(1200, &own).as_deref(), Some("a"));
+    // Idle workers elsewhere have the key of the next: it is left to them, and the one behind it taken, for a moment.
+    let elsewhere = near(&[], &["h2"]);
+    assert_eq!([take(1200, &elsewhere), take(1200, &elsewhere)], [Some("d".into()), None]);
+    // One that has it itself takes it at once, and any does later.
+    submit(&store, &of("e"), 1101);
+    assert_eq!(take(1200, &near(&["h2"], &["h2"])).as_deref(), Some("c"));
+    assert_eq!(take(1501, &elsewhere).as_deref(), Some("e"));
+}
+
+/// The same id on two nodes at once is one job; with other content it is refused. Workers that ask at once get different jobs.
+#[test]
+fn nodes_that_write_at_once_agree() {
+    let server = Postgres::start();
+    drop(store(&Place::Database(server.url())));
+    let stores = [0, 1, 2].map(|number| node(&server.url(), &number.to_string(), Duration::from_secs(60)));
+    for round in 0..20 {
+        let submitted = std::thread::scope(|scope| {
+            let one = |number: usize| {
+                let store = &stores[number];
+                let digest = if number == 2 { "other" } else { "same" };
+                let (request, digest) = (Some(format!("r{round}")), digest.into());
+                let job = NewJob { request, digest, ..job(&format!("{round}-{number}"), 0) };
+                scope.spawn(move || store.submit(&job, store.now(), AGEING, 1000))
+            };
+            [0, 1, 2].map(one).map(|thread| thread.join().unwrap())
+        });
+        let ids: HashSet<_> = submitted.iter().flatten().map(|of| of.id.clone()).collect();
+        let new = submitted.iter().flatten().filter(|of| of.is_new).count();
+        let refused = submitted.iter().filter(|of| matches!(of, Err(StoreError::OtherContent))).count();
+        assert_eq!((ids.len(), new), (1, 1), "{submitted:?}");
+        assert!(refused == 1 || refused == 2, "{submitted:?}");
+    }
+    let all: Vec<String> = std::thread::scope(|scope| {
+        let take = |at: &Store| {
+            std::iter::from_fn(|| claim(at, "0", at.now())).map(|claim| claim.lease.job).collect::<Vec<_>>()
+        };
+        let threads = stores.each_ref().map(|store| scope.spawn(move || take(store)));
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (20, 20));
+}
+
+/// The answer to a transaction is lost, and nobody knows whether it was written: it is told again, and is the same.
+#[test]
+fn what_was_written_and_not_acknowledged_is_told_again() {
+    let server = Postgres::start();
+    let direct = store(&Place::Database(server.url()));
+    let proxy = Proxy::start(server.port);
+    let store = node(&server.url_by(proxy.port), "far", Duration::from_secs(60));
+    let lost = |outcome: Option<StoreError>| {
+        assert!(proxy.has_lost() && matches!(outcome, Some(StoreError::Lost(_))), "{outcome:?}");
+    };
+    let named = NewJob { request: Some("r".into()), form: Form::Inputs, ..job("a", 0) };
+    proxy.lose("COMMIT");
+    lost(store.submit(&named, store.now(), AGEING, 10).err());
+    let again = store.submit(&NewJob { id: "b".into(), ..named }, store.now(), AGEING, 10).unwrap();
+    assert_eq!((again.id.as_str(), again.is_new), ("a", false));
+    let inputs = store.claim_inputs("calculator:0", store.now(), 9).unwrap().unwrap();
+    proxy.lose("COMMIT");
+    lost(store.calculated(&inputs.lease, "made", 1, store.now()).err());
+    assert_eq!(store.calculated(&inputs.lease, "made", 1, store.now()).unwrap(), Calculated::Before);
+    let claimed = claim(&store, "0", store.now()).unwrap();
+    proxy.lose("COMMIT");
+    lost(store.finish(&claimed.lease, &result(), store.now()).err());
+    assert_eq!(store.finish(&claimed.lease, &result(), store.now()).unwrap(), Finished::Before("made".into()));
+    assert_eq!(direct.attempts("a").unwrap().len(), 2);
+    // A claim whose answer is lost is nobody's, and its lease passes.
+    submit(&direct, &job("c", 0), direct.now());
+    proxy.lose("COMMIT");
+    lost(store.claim("0", store.now(), 0, None).err());
+    assert_eq!((store.held("c"), direct.job("c").unwrap().unwrap().state), (vec![], State::Running));
 }

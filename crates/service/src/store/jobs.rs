@@ -420,7 +420,8 @@ fn candidates(
                WHERE state = 'pending' AND form <> 'inputs' AND not_before_ms <= ?1 \
                AND (avoid IS DISTINCT FROM ?2 OR not_before_ms + ?3 <= ?1) AND (deadline_ms IS NULL OR deadline_ms > ?1) \
                ORDER BY rank, rowid LIMIT ?4";
-    let most = if db.is_shared() || !near.keys.is_empty() { LOOKED_AT } else { 1 };
+    let has_choice = db.is_shared() || !near.keys.is_empty() || !near.elsewhere.is_empty();
+    let most = if has_choice { LOOKED_AT } else { 1 };
     let names = |hashes: &[String]| {
         let mut names = Vec::new();
         for hash in hashes {

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The server, which ends with this.
@@ -115,42 +115,72 @@ pub(crate) fn no_tls() -> rustls::ClientConfig {
 /// Passes connections on to a port until it is cut: then it keeps them open and passes nothing on, as a network that drops everything.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
-    is_cut: Arc<AtomicBool>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_cut: AtomicBool,
+    /// The next answer to what has these words is lost, with its connection.
+    loses: Mutex<Option<&'static str>>,
 }
 
 impl Proxy {
     pub(crate) fn start(to: u16) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let is_cut = Arc::new(AtomicBool::new(false));
-        let cut = is_cut.clone();
+        let (port, state) = (listener.local_addr().unwrap().port(), Arc::new(State::default()));
+        let of = state.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
                 let [there, back] = [&server, &client].map(|of| of.try_clone().unwrap());
-                for (from, to) in [(client, there), (server, back)] {
-                    let cut = cut.clone();
-                    std::thread::spawn(move || pass(from, to, &cut));
-                }
+                let is_lost = Arc::new(AtomicBool::new(false));
+                let (state, lost) = (of.clone(), is_lost.clone());
+                std::thread::spawn(move || ask(client, there, &state, &lost));
+                let state = of.clone();
+                std::thread::spawn(move || answer(server, back, &state, &is_lost));
             }
         });
-        Proxy { port, is_cut }
+        Proxy { port, state }
     }
 
     pub(crate) fn cut(&self, is_cut: bool) {
-        self.is_cut.store(is_cut, Ordering::SeqCst);
+        self.state.is_cut.store(is_cut, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lose(&self, words: &'static str) {
+        *self.state.loses.lock().unwrap() = Some(words);
+    }
+
+    pub(crate) fn has_lost(&self) -> bool {
+        self.state.loses.lock().unwrap().is_none()
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
+fn ask(from: TcpStream, to: TcpStream, state: &State, is_lost: &AtomicBool) {
+    pass(from, to, state, |piece| {
+        let mut loses = state.loses.lock().unwrap();
+        if loses.is_some_and(|words| piece.windows(words.len()).any(|part| part == words.as_bytes())) {
+            is_lost.store(true, Ordering::SeqCst);
+            *loses = None;
+        }
+        true
+    });
+}
+
+fn answer(from: TcpStream, to: TcpStream, state: &State, is_lost: &AtomicBool) {
+    pass(from, to, state, |_| !is_lost.load(Ordering::SeqCst));
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, state: &State, goes_on: impl Fn(&[u8]) -> bool) {
     let mut piece = [0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut piece) {
-        while cut.load(Ordering::SeqCst) {
+        while state.is_cut.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        if to.write_all(&piece[..count]).is_err() {
+        if !goes_on(&piece[..count]) || to.write_all(&piece[..count]).is_err() {
             break;
         }
     }
-    let _ = to.shutdown(Shutdown::Both);
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
