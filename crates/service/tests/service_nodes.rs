@@ -254,7 +254,7 @@ fn a_node_that_shares_less_than_all_is_refused() {
         (settings.replace(&key, &none), [none.as_str(), "another one than that of the other nodes; copy"]),
         (settings.replace(&blobs, &none), [none.as_str(), "mount theirs"]),
     ] {
-        let why = Service::refuses_with(&settings);
+        let why = Service::refuses_node(&settings);
         assert!(parts.iter().all(|part| why.contains(part)), "{why}");
     }
     assert!(!Path::new(&none).join("installation").exists());

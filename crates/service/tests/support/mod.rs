@@ -182,25 +182,28 @@ impl Service {
 
     /// Why a service with these settings does not start.
     pub(crate) fn refuses(settings: &str) -> String {
-        let (folder, why) = Self::refusal(&format!("workers = ['cpu']\n{settings}"));
-        assert!(!folder.path().join("data").exists());
+        let (service, why) = Self::refusal(&format!("workers = ['cpu']\n{settings}"));
+        assert!(!service.at("data").exists());
         why
     }
 
     /// Why a node with these settings does not start.
-    pub(crate) fn refuses_with(settings: &str) -> String {
+    pub(crate) fn refuses_node(settings: &str) -> String {
         Self::refusal(settings).1
     }
 
-    fn refusal(settings: &str) -> (tempfile::TempDir, String) {
+    fn refusal(settings: &str) -> (Service, String) {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         let text = format!("listen = '127.0.0.1:0'\ndata = '{}'\n{settings}\n", data.display());
         std::fs::write(folder.path().join("tandem.toml"), text).unwrap();
-        assert!(child("serve", folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
-        assert!(!folder.path().join("address").exists());
-        let why = std::fs::read_to_string(folder.path().join("refused")).unwrap();
-        (folder, why)
+        let process = child("serve", folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Should it start after all, it ends with this.
+        let mut service = Service { folder, process: Some(process) };
+        wait_for("the refusal", || service.at("refused").exists());
+        assert!(service.process.take().unwrap().wait().unwrap().success() && !service.at("address").exists());
+        let why = std::fs::read_to_string(service.at("refused")).unwrap();
+        (service, why)
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
