@@ -513,6 +513,30 @@ fn nodes_that_write_at_once_agree() {
     assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (20, 20));
 }
 
+/// A node that was stopped in the middle of a write to a job holds up that job, and nothing else.
+#[test]
+fn a_job_that_somebody_holds_is_passed_by() {
+    let server = Postgres::start();
+    let store = store(&Place::Database(server.url()));
+    let late = NewJob { deadline_ms: Some(50), ..job("late", 0) };
+    for job in [job("a", 0), job("b", 0), NewJob { form: Form::Inputs, ..job("i", 0) }, late] {
+        submit(&store, &job, 0);
+    }
+    submit(&store, &NewJob { form: Form::Inputs, ..job("j", 0) }, 0);
+    let mut holder = server.hold("SELECT 1 FROM jobs WHERE id IN ('a', 'i', 'late') FOR UPDATE");
+    let begun = std::time::Instant::now();
+    assert_eq!(claim(&store, "0", 10).unwrap().lease.job, "b");
+    assert_eq!(store.claim_inputs("calculator:0", 10, 9).unwrap().unwrap().lease.job, "j");
+    assert!(store.expire(100).unwrap().is_empty() && claim(&store, "0", 10).is_none());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    while claim(&store, "0", 10).is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// The answer to a transaction is lost, and nobody knows whether it was written: it is told again, and is the same.
 #[test]
 fn what_was_written_and_not_acknowledged_is_told_again() {

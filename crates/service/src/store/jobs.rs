@@ -477,7 +477,8 @@ fn take(db: &dyn Db, id: &str, is_alone: bool, of: &Holder, worker: &str, now: i
 pub(super) fn take_row(db: &dyn Db, id: &str, of: &Holder, worker: &str, now: i64) -> Result<Option<(Lease, Row)>> {
     let waits = format!("SELECT id FROM jobs WHERE id = ?1 AND state = 'pending'{}", locked(db, " SKIP LOCKED"));
     let sql = format!(
-        "UPDATE jobs SET state = 'running', attempt = attempt + 1, node = ?2, lease_until_ms = ?3 WHERE id IN ({waits}) \
+        "UPDATE jobs SET state = 'running', attempt = attempt + 1, node = ?2, lease_until_ms = ?3 \
+         WHERE id IN ({waits}) AND state = 'pending' \
          RETURNING attempt, key, witness, witness_bytes, deadline_ms, created_ms, rank, form"
     );
     let until = of.lease_ms.map(|lease| now.saturating_add(lease));

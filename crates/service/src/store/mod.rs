@@ -303,6 +303,10 @@ mod tests {
         drop(nodes);
         let db = Address::new(&url, server::no_tls()).unwrap().connect().unwrap();
         db.batch("INSERT INTO keys VALUES ('k', 'p', 'h', 1, 2, 3, 4, 'c', 0, 5)").unwrap();
+        for bound in ["statement_timeout", "idle_in_transaction_session_timeout"] {
+            let set: Option<String> = db.row(&format!("SHOW {bound}"), &[]).unwrap().map(|row| row.at(0).unwrap());
+            assert_eq!(set.as_deref(), Some("10s"), "{bound}");
+        }
         let broken = [&MIGRATIONS[..], &["CREATE TABLE more (x TEXT)", "CREATE TABLE keys (x TEXT)"]].concat();
         assert!(db.migrate(&broken).is_err());
         assert_eq!(connect(&url, "a").unwrap().keys().unwrap().len(), 1);

@@ -21,6 +21,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the server is told of that: a node that was stopped within a transaction keeps its rows from others no longer.
+const BOUNDS: &str = "SET statement_timeout = 10000; SET idle_in_transaction_session_timeout = 10000";
+
 /// How long it may take to connect.
 const CONNECT: Duration = Duration::from_secs(3);
 
@@ -205,6 +208,7 @@ impl Postgres {
             let (client, connection) = within(CONNECT, self.address.config.connect(self.address.tls.clone())).await?;
             // It ends with the client.
             tokio::spawn(connection);
+            within(PATIENCE, client.batch_execute(BOUNDS)).await?;
             Ok(Link { client, statements: HashMap::new() })
         });
         self.broken.set(made.is_err().then(Instant::now));

@@ -1,10 +1,10 @@
 //! A PostgreSQL of the test's own, on a free port, and what stands between it and a node.
 #![allow(dead_code)] // each test program uses its own part
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -87,6 +87,18 @@ impl Postgres {
         psql.args(["-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string(), "-c", &sql]);
         assert!(psql.status().unwrap().success());
         format!("postgres://postgres@127.0.0.1:{}/{name}", self.port)
+    }
+
+    /// Does this in its first database, in a transaction that stays open until the child ends.
+    pub(crate) fn hold(&self, sql: &str) -> Child {
+        let (sql, port) = (format!("BEGIN; {sql}; SELECT 'held'"), self.port.to_string());
+        let mut psql = command("psql");
+        psql.args(["-q", "-A", "-t", "-h", "127.0.0.1", "-U", "postgres", "-p", &port]);
+        let mut child = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        writeln!(child.stdin.as_mut().unwrap(), "{sql};").unwrap();
+        let mut said = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap() == "held"));
+        child
     }
 
     /// The URL of its first database, by this port.
