@@ -36,6 +36,7 @@ step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny
 step "bindings are up to date" cargo xtask bindgen --check
 step "spelling and native layout" sh scripts/style.sh
+step "deployment" sh scripts/deploy.sh
 step "scripts" bash scripts/tests/run.sh
 step "documents" sh scripts/docs.sh
 step "micro-benches" sh bench/micro/check.sh

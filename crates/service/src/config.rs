@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
+mod nodes;
+
 /// The settings with the variable of the environment that sets each.
 pub const SETTINGS: [(&str, &str, &str); 43] = [
     (
@@ -171,7 +173,7 @@ pub struct Config {
     /// Where its database, witnesses and keys lie.
     pub data: PathBuf,
     /// A database that nodes share. What is printed of it has no password.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "without_password")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "nodes::without_password")]
     pub database: Option<String>,
     /// Authorities of the database's certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,7 +339,7 @@ impl Config {
             config.data = home(&environment).ok_or("data: no home folder is known; say --data FOLDER")?;
         }
         if config.node.is_empty() {
-            config.node = own_name();
+            config.node = nodes::own_name();
         }
         config.check()?;
         Ok(config)
@@ -391,29 +393,6 @@ impl Config {
         }
     }
 
-    /// Nodes share either both of database and blobs, or neither.
-    fn check_nodes(&self) -> Result<(), String> {
-        if self.database.is_some() != self.blobs.is_some() {
-            return Err("database and blobs: nodes share both or neither; expected both or neither".into());
-        }
-        if self
-            .database
-            .as_ref()
-            .is_some_and(|url| !["postgres://", "postgresql://"].iter().any(|of| url.starts_with(of)))
-        {
-            return Err(
-                "database: expected postgres://user@host/name; leave it out for a file in the data folder".into()
-            );
-        }
-        if self.blobs.as_ref().is_some_and(|folder| !folder.is_absolute()) {
-            return Err("blobs: expected the path of a folder that begins with /".into());
-        }
-        match is_name(&self.node) {
-            true => Ok(()),
-            false => Err(format!("node: '{}': {NAME}", self.node)),
-        }
-    }
-
     /// Whether the service speaks TLS.
     pub fn has_tls(&self) -> bool {
         self.tls_certificate.is_some()
@@ -459,28 +438,6 @@ impl Config {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }
-}
-
-/// The machine's name and some digits: two nodes of a machine have different ones.
-fn own_name() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
-    let host: String = host.trim().chars().filter(plain).take(60).collect();
-    let random = crate::blobs::random_name().unwrap_or_default();
-    let digits = random.get(..8).map_or_else(|| std::process::id().to_string(), String::from);
-    format!("{}-{digits}", if host.is_empty() { "node" } else { &host })
-}
-
-/// A URL as it may be seen.
-fn without_password<S: serde::Serializer>(url: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
-    let seen = url.as_ref().map(|url| match (url.split_once("://"), url.rfind('@')) {
-        (Some((scheme, rest)), Some(at)) if rest.contains('@') => {
-            let user = &url[scheme.len() + 3..at];
-            format!("{scheme}://{}{}", user.split(':').next().unwrap_or(""), &url[at..])
-        }
-        _ => url.clone(),
-    });
-    seen.serialize(to)
 }
 
 /// What a key's name looks like.
@@ -615,21 +572,6 @@ mod tests {
             let error = read(file, environment, &[]).unwrap_err();
             assert!(parts.iter().all(|part| error.contains(part)) && !error.contains('\n'), "{error}");
         }
-    }
-
-    #[test]
-    fn passwords_are_not_printed() {
-        let seen = |url: &str| {
-            let file = format!("data = 'd'\nblobs = '/b'\ndatabase = '{url}'");
-            let config = read(Some(&file), &[], &[]).unwrap();
-            assert_eq!((config.database.as_deref(), config.blobs.as_deref()), (Some(url), Some(Path::new("/b"))));
-            config.to_toml()
-        };
-        for url in ["postgres://tandem:s3cr@t@db/x", "postgres://tandem:s3cr%40t@db/x"] {
-            let text = seen(url);
-            assert!(text.contains("\"postgres://tandem@db/x\"") && !text.contains("s3cr"), "{text}");
-        }
-        assert!(seen("postgres://db/x").contains("\"postgres://db/x\""));
     }
 
     #[test]

@@ -398,7 +398,7 @@ fn leases_are_fenced_and_prolonged() {
     }
     std::thread::sleep(lease * 3 / 2);
     // A result that comes now is good, as nobody else has the job; but it does not come.
-    assert_eq!(b.expire_leases().unwrap(), [first.lease.clone()]);
+    assert_eq!(b.expire_leases().unwrap(), std::slice::from_ref(&first.lease));
     let second = claim(&b, "0", b.now()).unwrap();
     assert_eq!(
         (second.lease.attempt, a.held("j"), b.held("j")),
@@ -443,7 +443,7 @@ fn a_witness_that_comes_late_is_not_taken() {
     submit(&a, &NewJob { form: Form::Inputs, ..job("j", 0) }, a.now());
     let first = a.claim_inputs("calculator:0", a.now(), 9).unwrap().unwrap();
     std::thread::sleep(lease * 3 / 2);
-    assert_eq!(b.expire_leases().unwrap(), [first.lease.clone()]);
+    assert_eq!(b.expire_leases().unwrap(), std::slice::from_ref(&first.lease));
     let second = b.claim_inputs("calculator:0", b.now(), 9).unwrap().unwrap();
     for late in [&first.lease, &second.lease] {
         assert_eq!(a.calculated(late, "late", 1, a.now()).unwrap(), Calculated::Stale);
@@ -480,7 +480,7 @@ fn jobs_of_keys_that_are_there_come_first_for_a_while(place: &Place) {
     assert_eq!(take(1501, &elsewhere).as_deref(), Some("e"));
 }
 
-/// The same id on two nodes at once is one job; with other content it is refused. Workers that ask at once get different jobs.
+/// Two nodes that take the same id at once have one job; with other content it is refused. Workers that ask at once get different jobs.
 #[test]
 fn nodes_that_write_at_once_agree() {
     let server = Postgres::start();

@@ -8,11 +8,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::error::Error;
 use std::future::{poll_fn, Future};
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{to_sql_checked, IsNull, ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Statement};
@@ -132,6 +134,14 @@ async fn within<T>(
     Ok(tokio::time::timeout(time, work).await.map_err(late)??)
 }
 
+/// Whether a host is this machine.
+fn is_here(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
+        Host::Unix(_) => true,
+    }
+}
+
 impl Address {
     /// The database of a URL, such as `postgres://user:password@host/name?sslmode=require`.
     pub(super) fn new(url: &str, tls: rustls::ClientConfig) -> Result<Address> {
@@ -140,6 +150,10 @@ impl Address {
         let mut config: Config = url.parse().map_err(|e: tokio_postgres::Error| wrong(&told(&e)))?;
         if config.get_hosts().is_empty() {
             return Err(wrong("the host is missing"));
+        }
+        // By itself it would go on without TLS where somebody on the way says that the server has none.
+        if config.get_ssl_mode() == SslMode::Prefer && !config.get_hosts().iter().all(is_here) {
+            config.ssl_mode(SslMode::Require);
         }
         config.connect_timeout(CONNECT).application_name("tandem");
         Ok(Address { config, tls: MakeRustlsConnect::new(tls) })
@@ -351,5 +365,24 @@ impl Db for Postgres {
 
     fn is_shared(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_elsewhere_is_spoken_to_by_tls_unless_that_is_given_up() {
+        let mode = |url: &str| Address::new(url, super::super::server::no_tls()).unwrap().config.get_ssl_mode();
+        for here in ["postgres://a@localhost/b", "postgres://a@127.0.0.1/b", "postgres://a@[::1]/b"] {
+            assert_eq!(mode(here), SslMode::Prefer, "{here}");
+        }
+        for there in
+            ["postgres://a@db.example/b", "postgres://a@10.0.0.1/b", "postgres://a@localhost,db/b?sslmode=prefer"]
+        {
+            assert_eq!(mode(there), SslMode::Require, "{there}");
+        }
+        assert_eq!(mode("postgres://a@db.example/b?sslmode=disable"), SslMode::Disable);
     }
 }
