@@ -1,7 +1,7 @@
 //! Files of keys that a node copies from the store of blobs: whole or not at all, compared with their hash, the least recently used removed.
 
 use crate::blobs::random_name;
-use std::fs::{self, File, FileTimes, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,33 @@ const IN_USE: Duration = Duration::from_secs(60);
 /// # Errors
 /// The copy cannot be read or written; [`io::ErrorKind::InvalidData`] where it has another hash.
 pub(super) fn have(to: &Path, from: &Path, hash: &str, most: u64) -> io::Result<bool> {
-    if let Ok(file) = File::options().append(true).open(to) {
+    note_use(to);
+    if to.exists() {
         // Whether it is what it should be is seen before it is first loaded.
-        let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
         return Ok(false);
     }
     let mut source = File::open(from)?;
     let folder = to.parent().unwrap_or(Path::new("/"));
     make_room(folder, source.metadata()?.len(), most, IN_USE)?;
     let part = folder.join(format!("{}.part", random_name()?));
-    let copied = copy(&mut source, &part, hash).and_then(|()| fs::rename(&part, to));
-    if copied.is_err() {
-        let _ = fs::remove_file(&part);
+    // Unlike a rename, a link leaves the copy that another worker has made meanwhile, and may be reading.
+    let copied = copy(&mut source, &part, hash).and_then(|()| fs::hard_link(&part, to));
+    let _ = fs::remove_file(&part);
+    match copied {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        copied => copied.map(|()| true),
     }
-    copied.map(|()| true)
+}
+
+/// Where it stands when a file was last used. The file itself stays untouched: who reads it would take it for changed.
+fn mark(of: &Path) -> PathBuf {
+    of.with_extension("used")
+}
+
+/// Notes that a file is used now. Where that fails, it may be removed and is copied again.
+fn note_use(of: &Path) {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(mark(of));
+    let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
 fn copy(from: &mut File, part: &Path, hash: &str) -> io::Result<()> {
@@ -62,7 +75,11 @@ fn make_room(folder: &Path, bytes: u64, most: u64, in_use: Duration) -> io::Resu
         let entry = entry?;
         // Another worker may have removed it since.
         let Ok(about) = entry.metadata() else { continue };
-        files.push((about.modified()?, about.len(), entry.path()));
+        if entry.path().extension().is_some_and(|end| end == "used") {
+            continue;
+        }
+        let used = fs::metadata(mark(&entry.path())).and_then(|mark| mark.modified());
+        files.push((used.or_else(|_| about.modified())?, about.len(), entry.path()));
     }
     files.sort();
     let mut all: u64 = files.iter().map(|(_, size, _)| size).sum();
@@ -71,7 +88,8 @@ fn make_room(folder: &Path, bytes: u64, most: u64, in_use: Duration) -> io::Resu
             break;
         }
         // A worker that has it open keeps it until it closes it.
-        if fs::remove_file(path).is_ok() {
+        if fs::remove_file(&path).is_ok() {
+            let _ = fs::remove_file(mark(&path));
             all -= size;
         }
     }
@@ -81,6 +99,7 @@ fn make_room(folder: &Path, bytes: u64, most: u64, in_use: Duration) -> io::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     fn hash(bytes: &[u8]) -> String {
         blake3::hash(bytes).to_hex().to_string()
@@ -94,13 +113,16 @@ mod tests {
         for bytes in [vec![], vec![7], vec![8; PIECE], vec![9; PIECE + 1]] {
             fs::write(&from, &bytes).unwrap();
             assert!(have(&to, &from, &hash(&bytes), 0).unwrap());
+            let stamps = || fs::metadata(&to).map(|file| (file.ino(), file.mtime_nsec(), file.ctime_nsec())).unwrap();
+            let before = stamps();
             assert!(!have(&to, &from, &hash(&bytes), 0).unwrap());
-            assert!(fs::read(&to).unwrap() == bytes);
+            assert!(fs::read(&to).unwrap() == bytes && stamps() == before);
             fs::remove_file(&to).unwrap();
         }
         let damaged = have(&to, &from, &hash(b"other"), 0).unwrap_err();
         assert_eq!(damaged.kind(), io::ErrorKind::InvalidData);
         assert_eq!(have(&to, &folder.path().join("none"), "", 0).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::remove_file(mark(&to)).unwrap();
         assert_eq!(fs::read_dir(folder.path().join("cache")).unwrap().count(), 0);
     }
 
@@ -111,8 +133,9 @@ mod tests {
         let now = SystemTime::now();
         for (name, age) in [("old", 300), ("older", 400), ("young", 100), ("used", 1)] {
             fs::write(at(name), [0; 10]).unwrap();
-            let times = FileTimes::new().set_modified(now - Duration::from_secs(age));
-            File::options().append(true).open(at(name)).unwrap().set_times(times).unwrap();
+            note_use(&at(name));
+            let mark = File::options().append(true).open(mark(&at(name))).unwrap();
+            mark.set_modified(now - Duration::from_secs(age)).unwrap();
         }
         let there = || ["older", "old", "young", "used"].map(|name| at(name).exists());
         make_room(folder.path(), 10, 50, IN_USE).unwrap();
