@@ -30,11 +30,13 @@ packages() {
 step "nvcc" sh scripts/install-nvcc.sh
 step "npm packages" packages
 step "browser" sh scripts/install-chromium.sh
+step "database" sh scripts/install-postgres.sh
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny
 step "bindings are up to date" cargo xtask bindgen --check
 step "spelling and native layout" sh scripts/style.sh
+step "deployment" sh scripts/deploy.sh
 step "scripts" bash scripts/tests/run.sh
 step "documents" sh scripts/docs.sh
 step "micro-benches" sh bench/micro/check.sh

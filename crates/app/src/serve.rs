@@ -50,6 +50,9 @@ pub(crate) struct Serve {
     /// (whoever reaches the port may do all); may be given for both
     #[arg(long, value_name = "PROTECTION")]
     without: Vec<String>,
+    /// What this node is called among those of a database [default: the machine's name and some digits]
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
     /// Folder whose .zkey files may be registered by path
     #[arg(long, value_name = "FOLDER")]
     key_folder: Option<PathBuf>,
@@ -66,6 +69,9 @@ pub(crate) struct Worker {
     /// MiB of keys on the device
     #[arg(long, value_name = "MIB")]
     key_memory_mib: u64,
+    /// MiB of keys that the node copies from the blobs
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    key_cache_mib: u64,
     /// Proofs that each is taken to make
     #[arg(long, value_name = "PROOFS", default_value_t = 1)]
     key_proofs: u64,
@@ -109,6 +115,7 @@ impl Serve {
             options.push(("tokens", true.into()));
         }
         options.extend(self.listen.iter().map(|listen| ("listen", listen.clone().into())));
+        options.extend(self.node.iter().map(|node| ("node", node.clone().into())));
         if !self.without.is_empty() {
             options.push(("without", self.without.clone().into()));
         }
@@ -132,6 +139,7 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
     let (device, schedule) = (session.device.to_string(), tandem_console::values::name(&session.schedule));
     let threads = tandem_ops::threads::count().to_string();
     let (memory, proofs) = (config.key_memory_mib.to_string(), config.key_proofs.to_string());
+    let cached = config.key_cache_mib.to_string();
     let worker = move |role: Role<'_>| {
         let mut command = Command::new(SELF);
         command.arg0("tandem");
@@ -144,7 +152,7 @@ pub(crate) fn run(session: &Session, args: &Serve) -> Outcome {
             Role::Prover(of) => of,
         };
         command.args(["serve-worker", "--device", of, "--schedule", &schedule, "--threads", &threads]);
-        command.args(["--key-memory-mib", &memory, "--key-proofs", &proofs]);
+        command.args(["--key-memory-mib", &memory, "--key-proofs", &proofs, "--key-cache-mib", &cached]);
         command
     };
     interrupt::drain();
@@ -169,6 +177,10 @@ pub(crate) fn calculator() -> Outcome {
 
 pub(crate) fn worker(session: &Session, args: &Worker) -> Outcome {
     let open = || tandem_engine::Engine::open_as(&session.device, session.schedule.into());
-    let room = tandem_service::KeyRoom { bytes: args.key_memory_mib << 20, proofs: args.key_proofs };
+    let room = tandem_service::KeyRoom {
+        bytes: args.key_memory_mib << 20,
+        proofs: args.key_proofs,
+        cached: args.key_cache_mib << 20,
+    };
     tandem_service::work(open, room).map_err(Failure::device)
 }

@@ -3,9 +3,10 @@
 use crate::seal::{BlobKey, Sealer};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What the name of a file that is being written ends with.
 const PART: &str = ".part";
@@ -49,8 +50,9 @@ impl Blobs {
         Ok(Blobs { folder, syncs })
     }
 
+    /// Where a file of this name lies. Of a name that is a path, which a database may have, only the last part counts.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder.join(Path::new(name).file_name().unwrap_or_default())
     }
 
     /// Begins a file; `hasher` is what its content goes through. With a key it is sealed.
@@ -78,14 +80,30 @@ impl Blobs {
         }
     }
 
-    /// Removes everything but the files of these names, to be called before anything is written. Returns how many there were.
-    pub(crate) fn sweep(&self, needed: &HashSet<String>) -> io::Result<usize> {
+    /// Copies a file in under a name.
+    pub(crate) fn take_in(&self, path: &Path, name: &str) -> io::Result<()> {
+        let (mut part, mut file) = (self.create(blake3::Hasher::new(), None)?, File::open(path)?);
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut piece)? {
+                0 => break,
+                count => part.write(&piece[..count])?,
+            }
+        }
+        part.keep(name)
+    }
+
+    /// Removes everything but the files of these names, and those that are younger than `age`. Returns how many there were. To be called
+    /// before anything is written here.
+    pub(crate) fn sweep(&self, needed: &HashSet<String>, age: Duration) -> io::Result<usize> {
         let mut swept = 0;
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
-            if entry.file_name().to_str().is_none_or(|name| !needed.contains(name)) {
-                fs::remove_file(entry.path())?;
-                swept += 1;
+            // Another node may have removed it since.
+            let Ok(changed) = entry.metadata().and_then(|file| file.modified()) else { continue };
+            let is_old = age.is_zero() || changed.elapsed().is_ok_and(|since| since > age);
+            if is_old && entry.file_name().to_str().is_none_or(|name| !needed.contains(name)) {
+                swept += usize::from(fs::remove_file(entry.path()).is_ok() || age.is_zero());
             }
         }
         Ok(swept)
@@ -180,6 +198,20 @@ mod tests {
         assert!(names(&at).is_empty());
     }
 
+    /// A name comes from a database, which others may write.
+    #[test]
+    fn names_do_not_lead_out_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().join("blobs"), true).unwrap();
+        let outside = folder.path().join("outside");
+        fs::write(&outside, "x").unwrap();
+        for name in ["../outside", outside.to_str().unwrap(), "a/../../outside"] {
+            assert_eq!(blobs.path(name), folder.path().join("blobs/outside"));
+            blobs.remove(name).unwrap();
+        }
+        assert!(outside.exists() && blobs.remove("..").is_err());
+    }
+
     #[test]
     fn a_start_sweeps_what_nobody_needs() {
         let folder = tempfile::tempdir().unwrap();
@@ -187,7 +219,8 @@ mod tests {
         for name in ["needed", "orphan", "half.part"] {
             fs::write(folder.path().join(name), name).unwrap();
         }
-        assert_eq!(blobs.sweep(&HashSet::from(["needed".to_string()])).unwrap(), 2);
+        assert_eq!(blobs.sweep(&HashSet::from(["needed".to_string()]), Duration::from_secs(60)).unwrap(), 0);
+        assert_eq!(blobs.sweep(&HashSet::from(["needed".to_string()]), Duration::ZERO).unwrap(), 2);
         assert_eq!(names(folder.path()), ["needed"]);
     }
 }

@@ -6,8 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
+mod nodes;
+
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 36] = [
+pub const SETTINGS: [(&str, &str, &str); 43] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -27,6 +29,17 @@ pub const SETTINGS: [(&str, &str, &str); 36] = [
         "protections given up where other machines can reach the service: [\"tls\"], [\"tokens\"] or both",
     ),
     ("data", "TANDEM_SERVE_DATA", "folder of the database, the witnesses and the uploaded keys"),
+    ("database", "TANDEM_SERVE_DATABASE", "URL of a PostgreSQL database that nodes share, such as postgres://tandem@db/tandem"),
+    ("database_ca", "TANDEM_SERVE_DATABASE_CA", "file of the authorities of its certificate, in PEM"),
+    ("blobs", "TANDEM_SERVE_BLOBS", "folder of witnesses and keys that nodes share"),
+    ("node", "TANDEM_SERVE_NODE", "what this node is called among those of a database"),
+    ("lease_seconds", "TANDEM_SERVE_LEASE_SECONDS", "how long a node may be silent before its jobs go to others"),
+    (
+        "affinity_seconds",
+        "TANDEM_SERVE_AFFINITY_SECONDS",
+        "how much younger a job may be and still come first on a worker that has its key",
+    ),
+    ("key_cache_mib", "TANDEM_SERVE_KEY_CACHE_MIB", "MiB of keys that a node keeps of those in blobs"),
     ("key_folder", "TANDEM_SERVE_KEY_FOLDER", "folder whose .zkey files may be registered by path"),
     ("workers", "TANDEM_SERVE_WORKERS", "a device for each worker, as a list: [\"cuda:0\", \"cuda:1\"]"),
     ("key_memory_mib", "TANDEM_SERVE_KEY_MEMORY_MIB", "MiB of keys that a worker keeps on its device"),
@@ -159,6 +172,23 @@ pub struct Config {
     pub without: Vec<Protection>,
     /// Where its database, witnesses and keys lie.
     pub data: PathBuf,
+    /// A database that nodes share. What is printed of it has no password.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "nodes::without_password")]
+    pub database: Option<String>,
+    /// Authorities of the database's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database_ca: Option<PathBuf>,
+    /// Where witnesses and keys lie that nodes share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blobs: Option<PathBuf>,
+    /// What this node is called.
+    pub node: String,
+    /// How long a node may be silent before its jobs go to others.
+    pub lease_seconds: u32,
+    /// How much younger a job may be and still come first on a worker that has its key.
+    pub affinity_seconds: u32,
+    /// MiB of keys that a node keeps of those in `blobs`.
+    pub key_cache_mib: u64,
     /// Keys in this folder may be registered by path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_folder: Option<PathBuf>,
@@ -235,6 +265,13 @@ impl Default for Config {
             tls_clients: None,
             without: Vec::new(),
             data: PathBuf::new(),
+            database: None,
+            database_ca: None,
+            blobs: None,
+            node: String::new(),
+            lease_seconds: 30,
+            affinity_seconds: 10,
+            key_cache_mib: 128 << 10,
             key_folder: None,
             workers: vec!["auto".into()],
             key_memory_mib: 16 << 10,
@@ -301,14 +338,20 @@ impl Config {
         if config.data.as_os_str().is_empty() {
             config.data = home(&environment).ok_or("data: no home folder is known; say --data FOLDER")?;
         }
+        if config.node.is_empty() {
+            config.node = nodes::own_name();
+        }
         config.check()?;
         Ok(config)
     }
 
     fn check(&self) -> Result<(), String> {
         self.check_reach()?;
+        self.check_nodes()?;
         let seconds = [
             ("keep_seconds", self.keep_seconds),
+            ("lease_seconds", self.lease_seconds),
+            ("affinity_seconds", self.affinity_seconds),
             ("proof_seconds", self.proof_seconds),
             ("calculator_seconds", self.calculator_seconds),
             ("beat_seconds", self.beat_seconds),
@@ -326,6 +369,7 @@ impl Config {
             ("key_proofs", i64::try_from(self.key_proofs).unwrap_or(i64::MAX), 1 << 40),
             ("in_hand", i64::try_from(self.in_hand).unwrap_or(i64::MAX), 64),
             ("witness_memory_mib", i64::try_from(self.witness_memory_mib).unwrap_or(i64::MAX), 1 << 24),
+            ("key_cache_mib", i64::try_from(self.key_cache_mib).unwrap_or(i64::MAX), 1 << 24),
             ("max_key_mib", i64::try_from(self.max_key_mib).unwrap_or(i64::MAX), 1 << 24),
             ("workers", self.workers.len() as i64, 64),
             ("calculators", i64::try_from(self.calculators).unwrap_or(i64::MAX), 256),
@@ -477,7 +521,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = '/b'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
@@ -518,6 +562,11 @@ mod tests {
             (Some("data = 'd'\n[programs]\na = 'b'"), &[], &["programs: 'a'", "[keys]"]),
             (None, &env("TANDEM_SERVE_QUEUE", "many"), &["TANDEM_SERVE_QUEUE", "expected u64"]),
             (None, &env("TANDEM_SERVE_LISTEN", "here"), &["TANDEM_SERVE_LISTEN", "socket address"]),
+            (Some("data = 'd'\ndatabase = 'postgres://a@b/c'"), &[], &["database and blobs", "both or neither"]),
+            (Some("data = 'd'\ndatabase = 'mysql://a@b/c'\nblobs = '/b'"), &[], &["database: expected postgres://"]),
+            (Some("data = 'd'\ndatabase = 'postgres://b/c'\nblobs = 'b'"), &[], &["blobs: expected", "begins with /"]),
+            (Some("data = 'd'\nnode = 'a/b'"), &[], &["node: 'a/b'"]),
+            (Some("data = 'd'\nlease_seconds = 0"), &[], &["lease_seconds: 0; expected 1 to"]),
             (None, &[], &["data: no home folder"]),
         ] {
             let error = read(file, environment, &[]).unwrap_err();

@@ -9,13 +9,13 @@ use crate::metrics::Metrics;
 use crate::rates::Rates;
 use crate::seal::Seal;
 use crate::store::{
-    Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
+    Calculated, Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
 };
 use crate::worker::Slot;
 use crate::Role;
 use rustls::ServerConfig;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -25,7 +25,7 @@ use tandem_engine::CurveId;
 use tokio::sync::broadcast;
 
 /// Between two tries to write down what a worker did, while the database fails.
-const AGAIN: Duration = Duration::from_millis(200);
+pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 
 /// How many ends of jobs a waiting request may be behind before it looks for itself.
 const ENDS: usize = 1024;
@@ -41,6 +41,10 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) witnesses: Blobs,
     pub(crate) keys: Blobs,
+    /// Where keys are copied to from `keys`, if nodes share that.
+    pub(crate) key_cache: Option<Blobs>,
+    /// Hashes of the keys that idle workers of other nodes have.
+    pub(crate) elsewhere: Mutex<Vec<String>>,
     /// What hashes of witnesses are keyed with: without it they say nothing of a witness that could be guessed.
     pub(crate) secret: [u8; 32],
     /// What witnesses are encrypted with.
@@ -70,8 +74,8 @@ pub(crate) struct Made {
     pub(crate) result: JobResult,
 }
 
-/// Milliseconds since 1970 by the machine's clock. Deadlines and ages are by it; whether a worker lives is not.
-pub(crate) fn now_ms() -> i64 {
+/// Milliseconds since 1970 by the machine's clock, for the log.
+pub(crate) fn clock_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
@@ -81,6 +85,7 @@ impl Core {
         config: Config,
         store: Store,
         [witnesses, keys]: [Blobs; 2],
+        key_cache: Option<Blobs>,
         (secret, seal): ([u8; 32], Seal),
         worker: WorkerCommand,
     ) -> (Core, Receiver<Made>) {
@@ -89,16 +94,19 @@ impl Core {
         let (ends, _) = broadcast::channel(ENDS);
         let (metrics, rates, drains) = (Metrics::default(), Rates::default(), AtomicBool::new(false));
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
+        let history = History::new(store.now());
         let core = Core {
             config,
             store,
             witnesses,
             keys,
+            key_cache,
+            elsewhere: Mutex::default(),
             secret,
             seal,
             metrics,
             rates,
-            history: History::default(),
+            history,
             slots,
             calculators,
             worker,
@@ -110,6 +118,11 @@ impl Core {
             unwritten,
         };
         (core, inbox)
+    }
+
+    /// Milliseconds since 1970 by the clock of the jobs. Deadlines and ages are by it; whether a worker lives is not.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.store.now()
     }
 
     /// What a connection that comes now is wrapped in.
@@ -154,15 +167,22 @@ impl Core {
 
     /// Takes a witness that was calculated, again and again while the database fails.
     pub(crate) fn calculated(&self, lease: &Lease, blob: &str, bytes: u64) {
-        let inputs = self.insist(|| self.store.calculated(lease, blob, bytes, now_ms()));
-        if inputs.is_some() {
-            log("job_calculated", &[("job", &lease.job)]);
-            self.wake();
-        } else {
-            self.stale(lease);
-        }
+        let written = self.insist(|| self.store.calculated(lease, blob, bytes, self.now_ms()));
+        self.store.release(lease);
         // What is not needed any more: the inputs, or a witness that comes too late.
-        let left = inputs.as_deref().unwrap_or(blob);
+        let left = match &written {
+            Calculated::Now(inputs) => inputs,
+            // Which blob that of the inputs was is not known any more: it is swept when it is old.
+            Calculated::Before => return self.wake(),
+            Calculated::Stale => blob,
+        };
+        match written {
+            Calculated::Stale => self.stale(lease),
+            _ => {
+                log("job_calculated", &[("job", &lease.job)]);
+                self.wake();
+            }
+        }
         if let Err(error) = self.witnesses.remove(left) {
             log("witness_left", &[("job", &lease.job), ("reason", &error.to_string())]);
         }
@@ -183,7 +203,7 @@ impl Core {
     pub(crate) fn write_results(&self, inbox: &Receiver<Made>) {
         while let Ok(first) = inbox.recv() {
             let batch: Vec<_> = std::iter::once(first).chain(inbox.try_iter()).collect();
-            let begin = |of: &Made| self.store.begin_finish(&of.claim.lease, &of.result, now_ms());
+            let begin = |of: &Made| self.store.begin_finish(&of.claim.lease, &of.result, self.now_ms());
             let begun: Vec<_> = batch.iter().map(begin).collect();
             for (of, pending) in batch.iter().zip(begun) {
                 let mut pending = Some(pending);
@@ -195,19 +215,21 @@ impl Core {
     }
 
     fn written(&self, worker: &str, claim: &Claim, result: &JobResult, written: Finished) {
+        self.store.release(&claim.lease);
         match written {
             Finished::Done(blob) => {
                 self.ended(&claim.lease.job, "done", Some(&blob));
                 self.count_proof(worker, claim, result);
                 log("job_done", &[("job", &claim.lease.job), ("worker", worker)]);
             }
+            Finished::Before(blob) => self.ended(&claim.lease.job, "done", Some(&blob)),
             Finished::Stale => self.stale(&claim.lease),
         }
     }
 
     fn count_proof(&self, worker: &str, claim: &Claim, result: &JobResult) {
         self.metrics.time("tandem_proof_seconds", &[], result.seconds);
-        self.metrics.time("tandem_job_seconds", &[], (now_ms() - claim.created_ms).max(0) as f64 / 1e3);
+        self.metrics.time("tandem_job_seconds", &[], (self.now_ms() - claim.created_ms).max(0) as f64 / 1e3);
         self.metrics.add("tandem_witness_bytes_total", &[("worker", worker)], claim.witness_bytes as f64);
         let Some(times) = &result.times else { return };
         let stages = [("key", times.key), ("read", times.read), ("upload", times.upload), ("turn", times.turn)];
@@ -219,7 +241,8 @@ impl Core {
 
     /// Writes down that an attempt gave nothing, again and again while the database fails.
     pub(crate) fn attempt_failed(&self, lease: &Lease, ending: &Ending) -> Failed {
-        let written = self.insist(|| self.store.fail(lease, ending, self.config.attempts, now_ms()));
+        let written = self.insist(|| self.store.fail(lease, ending, self.config.attempts, self.now_ms()));
+        self.store.release(lease);
         match &written {
             Failed::Again => {
                 match ending.code.as_str() {
@@ -245,8 +268,7 @@ impl Core {
             match write() {
                 Ok(value) => return value,
                 Err(error) => {
-                    log("database_failed", &[("reason", &error.to_string())]);
-                    self.metrics.add("tandem_database_failures_total", &[], 1.0);
+                    self.database_failed(&error);
                     std::thread::sleep(AGAIN);
                 }
             }
@@ -254,12 +276,11 @@ impl Core {
     }
 
     pub(crate) fn cancel(&self, id: &str) -> Result<Cancelled, StoreError> {
-        let cancelled = self.store.cancel(id, now_ms())?;
+        let cancelled = self.store.cancel(id, self.now_ms())?;
         if let Cancelled::Now(blob, lease) = &cancelled {
-            // Every worker is told: the one that has just taken the job may not have said so yet.
             if let Some(lease) = lease {
-                self.slots.iter().for_each(|slot| slot.stop(lease));
-                self.calculators.iter().for_each(|calculator| calculator.stop(lease));
+                self.store.release(lease);
+                self.stop(lease);
             }
             self.ended(id, "cancelled", Some(blob));
         }
@@ -277,16 +298,17 @@ impl Core {
 
     /// Fails what is late, forgets what is old, and looks how long the queue is.
     pub(crate) fn tidy(&self) {
-        match self.store.expire(now_ms()) {
+        match self.store.expire(self.now_ms()) {
             Ok(late) => late.iter().for_each(|(id, blob)| self.ended(id, "failed", Some(blob))),
             Err(error) => log("database_failed", &[("reason", &error.to_string())]),
         }
+        self.expire_leases();
         // A look that fails leaves a gap in a plot.
         if let Ok([pending, running]) = self.store.open_jobs() {
-            self.history.note(now_ms(), pending, running);
+            self.history.note(self.now_ms(), pending, running);
         }
         let kept = i64::from(self.config.keep_seconds) * 1000;
-        if let Err(error) = self.store.forget(now_ms().saturating_sub(kept)) {
+        if let Err(error) = self.store.forget(self.now_ms().saturating_sub(kept)) {
             log("database_failed", &[("reason", &error.to_string())]);
         }
     }
@@ -297,15 +319,15 @@ impl Core {
             return Err(Unregistered::Bad(format!("'{name}': {NAME}")));
         }
         let info = tandem_engine::key_info(path).map_err(|e| Unregistered::Bad(e.to_string()))?;
-        let hash = crate::hash_file(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
-        let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
+        let hash = crate::hash_file(path).map_err(|e| unread(path, &e))?;
+        let (path, is_own) = self.taken_in(path, &format!("{hash}.zkey"), is_own)?;
         let curve = match info.curve {
             CurveId::Bn254 => "bn254",
             CurveId::Bls12_381 => "bls12-381",
         };
         let key = KeyRow {
             name: name.into(),
-            path: path.into(),
+            path,
             hash,
             bytes: info.file_bytes,
             variables: info.variables as u64,
@@ -314,17 +336,42 @@ impl Core {
             curve: curve.into(),
             is_own,
         };
-        let is_new = self.store.add_key(&key, now_ms()).map_err(Unregistered::Store)?;
+        let is_new = self.store.add_key(&key, self.now_ms()).map_err(Unregistered::Store)?;
         Ok((key, is_new))
+    }
+
+    /// What a file is called in the database, and whether it is the service's own. Where nodes share the folder of keys, a file of this
+    /// node's alone is copied there, and it is a name in that folder: nodes may have it in different places.
+    fn taken_in(&self, path: &Path, name: &str, is_own: bool) -> Result<(String, bool), Unregistered> {
+        if !self.store.is_shared() {
+            let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
+            return Ok((path.into(), is_own));
+        }
+        if !is_own && !self.keys.path(name).exists() {
+            self.keys.take_in(path, name).map_err(|e| unread(path, &e))?;
+        }
+        Ok((name.into(), true))
+    }
+
+    /// Where the file of a key or a program lies.
+    pub(crate) fn stored(&self, path: &str) -> PathBuf {
+        match self.store.is_shared() {
+            true => self.keys.path(path),
+            false => path.into(),
+        }
     }
 
     /// Gives a key the program that calculates its witnesses, after a look at the file.
     pub(crate) fn register_program(&self, key: &str, path: &Path, is_own: bool) -> Result<bool, Unregistered> {
         let (hash, bytes) = check_program(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
-        let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
-        let program = ProgramRow { key: key.into(), path: path.into(), hash, bytes, is_own };
-        self.store.add_program(&program, now_ms()).map_err(Unregistered::Store)
+        let (path, is_own) = self.taken_in(path, &format!("{hash}.program"), is_own)?;
+        let program = ProgramRow { key: key.into(), path, hash, bytes, is_own };
+        self.store.add_program(&program, self.now_ms()).map_err(Unregistered::Store)
     }
+}
+
+fn unread(path: &Path, error: &std::io::Error) -> Unregistered {
+    Unregistered::Bad(format!("{}: {error}", path.display()))
 }
 
 /// Why a key was not registered.

@@ -1,6 +1,5 @@
 //! What happened in the last minutes, in steps of a few seconds: from the jobs that ended, and from looks at the queue.
 
-use crate::core::now_ms;
 use crate::store::{RecentEnd, State};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -31,13 +30,11 @@ pub(crate) struct History {
     samples: Mutex<VecDeque<Sample>>,
 }
 
-impl Default for History {
-    fn default() -> History {
-        History { started_ms: now_ms(), samples: Mutex::default() }
-    }
-}
-
 impl History {
+    pub(crate) fn new(started_ms: i64) -> History {
+        History { started_ms, samples: Mutex::default() }
+    }
+
     /// When the service was started.
     pub(crate) fn started_ms(&self) -> i64 {
         self.started_ms
@@ -157,7 +154,7 @@ mod tests {
 
     #[test]
     fn no_more_looks_are_kept_than_are_shown() {
-        let history = History::default();
+        let history = History::new(0);
         (0..1000).for_each(|at| history.note(at, 1, 1));
         let samples = history.samples();
         assert_eq!((samples.len(), samples[0].at_ms, samples[LOOKS - 1].at_ms), (LOOKS, 700, 999));

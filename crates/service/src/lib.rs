@@ -1,6 +1,6 @@
-//! A proving service on one machine: jobs that are never lost, workers that are supervised, HTTP in front.
+//! A proving service, on one machine or many: jobs that are never lost, workers that are supervised, HTTP in front.
 //!
-//! [`serve`] runs it: the [`store`] keeps jobs and keys in one SQLite file, threads give them to [workers](work), which are processes of
+//! [`serve`] runs it: the [`store`] keeps jobs and keys in one SQLite file, or in a PostgreSQL that nodes share; threads give them to [workers](work), which are processes of
 //! their own, and callers speak HTTP and JSON (`openapi.json`), as [`client`] does. `docs/design/service.md` has the states of a job
 //! and what is written when.
 #![forbid(unsafe_code)]
@@ -12,8 +12,10 @@ mod config;
 mod core;
 mod history;
 mod http;
+mod installation;
 mod log;
 mod metrics;
+mod nodes;
 mod rates;
 mod seal;
 pub mod store;
@@ -29,11 +31,10 @@ use crate::core::{Core, Made};
 use crate::log::log;
 use blobs::{private_folder, Blobs};
 use nix::fcntl::{Flock, FlockArg};
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::{File, OpenOptions};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
@@ -45,6 +46,9 @@ use store::Store;
 pub const OPENAPI: &str = include_str!("../openapi.json");
 
 pub use worker::hash_file;
+
+/// So old is a file that nobody needs, and that nobody is still writing: the batches of a day are accepted within it.
+const ORPHAN: Duration = Duration::from_secs(24 * 3600);
 
 /// Between two looks for late and old jobs.
 const TIDY: Duration = Duration::from_secs(1);
@@ -88,14 +92,15 @@ pub fn serve(
     private_folder(&data).map_err(|e| cannot(&data, "make the data folder", &e))?;
     let _lock = lock(&data)?;
     let store = open_store(&config)?;
+    let blobs = config.blobs.clone().unwrap_or_else(|| data.clone());
+    private_folder(&blobs).map_err(|e| cannot(&blobs, "make the folder of blobs", &e))?;
+    let secrets = installation::secrets(&config, &store, &blobs)?;
     let syncs = config.survives.syncs();
-    let folder = |name: &str| Blobs::open(data.join(name), syncs).map_err(|e| cannot(&data.join(name), "open", &e));
-    let (witnesses, keys) = (folder("witnesses")?, folder("keys")?);
-    let secret = secret(&data.join("secret")).map_err(|e| cannot(&data.join("secret"), "read", &e))?;
-    let witness_key = config.witness_key.clone().unwrap_or_else(|| data.join("witness_key"));
-    let seal = seal::Seal::new(self::secret(&witness_key).map_err(|e| cannot(&witness_key, "read", &e))?);
+    let folder = |path: PathBuf| Blobs::open(path.clone(), syncs).map_err(|e| cannot(&path, "open", &e));
+    let (witnesses, keys) = (folder(blobs.join("witnesses"))?, folder(blobs.join("keys"))?);
+    let key_cache = config.blobs.is_some().then(|| folder(data.join("key-cache"))).transpose()?;
     let address = config.listen;
-    let (core, results) = Core::new(config, store, [witnesses, keys], (secret, seal), Box::new(worker));
+    let (core, results) = Core::new(config, store, [witnesses, keys], key_cache, secrets, Box::new(worker));
     core.set_tls(tls);
     let core = Arc::new(core);
     recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
@@ -110,6 +115,8 @@ pub fn serve(
     let listener =
         TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
     let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;
+    // First the leases of an earlier start of this node are given back, then there are workers that take some.
+    nodes::join(&core)?;
     let busy = start_threads(&core, results)?;
     log("ready", &[("address", &address.to_string())]);
     if !address.ip().is_loopback() {
@@ -127,6 +134,10 @@ pub fn serve(
         core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0
     };
     http::run(&core, listener, || ready(address), until)?;
+    // What still runs is begun again by other nodes at once.
+    if let Err(error) = core.store.leave() {
+        core.database_failed(&error);
+    }
     log("stopped", &[]);
     Ok(())
 }
@@ -165,6 +176,11 @@ fn start_threads(core: &Arc<Core>, results: Receiver<Made>) -> Result<Arc<Atomic
 /// # Errors
 /// One sentence: the data folder or the database cannot be written, or it is of a later version.
 pub fn open_store(config: &Config) -> Result<Store, String> {
+    if let Some(url) = &config.database {
+        let tls = tls::database(config.database_ca.as_deref())?;
+        let lease = Duration::from_secs(config.lease_seconds.into());
+        return Store::connect(url, tls, &config.node, lease).map_err(|e| e.to_string());
+    }
     let database = config.data.join("jobs.db");
     let cannot = |e: &dyn std::fmt::Display| format!("{}: cannot open: {e}", database.display());
     private_folder(&config.data).map_err(|e| cannot(&e))?;
@@ -174,15 +190,17 @@ pub fn open_store(config: &Config) -> Result<Store, String> {
 
 /// What a start does with what an end left: running jobs wait again, files that nobody needs go.
 fn recover(core: &Core) -> Result<(), Box<dyn std::error::Error>> {
-    let jobs = core.store.recover(core::now_ms())?;
-    let witnesses = core.witnesses.sweep(&core.store.needed_blobs()?)?;
+    let jobs = core.store.recover(core.now_ms())?;
+    // What another node is just writing is not needed yet.
+    let age = if core.store.is_shared() { ORPHAN } else { Duration::ZERO };
+    let witnesses = core.witnesses.sweep(&core.store.needed_blobs()?, age)?;
     let mut needed = std::collections::HashSet::new();
     let keys = core.store.keys()?.into_iter().filter(|key| key.is_own).map(|key| key.path);
     let programs = core.store.programs()?.into_iter().filter(|program| program.is_own).map(|program| program.path);
     for path in keys.chain(programs) {
         needed.extend(Path::new(&path).file_name().and_then(|name| name.to_str()).map(String::from));
     }
-    let keys = core.keys.sweep(&needed)?;
+    let keys = core.keys.sweep(&needed, age)?;
     log("recovered", &[("jobs", &jobs.to_string()), ("files_removed", &(witnesses + keys).to_string())]);
     Ok(())
 }
@@ -201,25 +219,6 @@ fn lock(data: &Path) -> Result<Flock<File>, String> {
 /// Makes a file for this user alone, if there is none: SQLite gives those beside it the same mode.
 fn own_file(path: &Path) -> std::io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
-}
-
-/// The installation's secret, made at the first start.
-fn secret(path: &Path) -> std::io::Result<[u8; 32]> {
-    let mut secret = [0; 32];
-    match File::open(path) {
-        Ok(mut file) => file.read_exact(&mut secret)?,
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            getrandom::fill(&mut secret).map_err(|e| std::io::Error::other(e.to_string()))?;
-            let part = path.with_extension("part");
-            let _ = fs::remove_file(&part);
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-            file.write_all(&secret)?;
-            file.sync_all()?;
-            fs::rename(&part, path)?;
-        }
-        Err(e) => return Err(e),
-    }
-    Ok(secret)
 }
 
 /// How long the service waits for its jobs when it drains.

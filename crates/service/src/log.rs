@@ -14,7 +14,7 @@ pub(crate) fn write_as(form: LogForm) {
 
 /// Writes an event. Values come from callers and files: what is no plain text is written as JSON writes it.
 pub(crate) fn log(event: &str, values: &[(&str, &str)]) {
-    let ms = crate::core::now_ms();
+    let ms = crate::core::clock_ms();
     let line = if IS_JSON.load(Ordering::Relaxed) { object(ms, event, values) } else { line(ms, event, values) };
     let _ = writeln!(std::io::stderr(), "{line}");
 }

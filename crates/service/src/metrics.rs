@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 const BUCKETS: [f64; 10] = [0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1800.0, f64::INFINITY];
 
 /// All metrics and what they count.
-const METRICS: [(&str, &str); 28] = [
+const METRICS: [(&str, &str); 31] = [
     ("tandem_jobs", "Jobs by state and priority"),
     ("tandem_oldest_pending_seconds", "Age of the oldest job that waits, by priority"),
     ("tandem_worker_ready", "Whether the worker's device is open"),
@@ -27,6 +27,9 @@ const METRICS: [(&str, &str); 28] = [
     ("tandem_jobs_ended_total", "Jobs that ended, by state"),
     ("tandem_jobs_submitted_total", "Jobs that were submitted, new or again"),
     ("tandem_key_evictions_total", "Keys that left the worker's device"),
+    ("tandem_leases_expired_total", "Jobs of nodes that were not heard of any more, which this node gave to others"),
+    ("tandem_leases_lost_total", "Jobs that this node lost while it was not heard of, or that another one ended"),
+    ("tandem_nodes", "Nodes that take jobs from the database"),
     ("tandem_proof_seconds", "Time of a proof on its device"),
     ("tandem_retries_total", "Attempts that failed and were followed by another, by reason"),
     ("tandem_stage_seconds", "Time of the stages before a proof"),
@@ -133,6 +136,7 @@ mod tests {
         assert!(missing.is_empty(), "not in the guide: {missing:?}");
         let sources = [
             include_str!("core.rs"),
+            include_str!("nodes.rs"),
             include_str!("http/state.rs"),
             include_str!("http/mod.rs"),
             include_str!("http/submit.rs"),

@@ -128,7 +128,7 @@ pub(crate) struct Opener<R> {
     /// Bytes of content that are not read yet.
     rest: u64,
     /// What was wrong with the blob.
-    failure: Option<String>,
+    failure: Option<(ErrorKind, String)>,
 }
 
 impl Opener<File> {
@@ -152,7 +152,7 @@ impl<R: Read> Opener<R> {
 
     /// What was wrong with the blob, if something was: who reads may say it in other words.
     pub(crate) fn failure(&mut self) -> Option<io::Error> {
-        self.failure.take().map(|why| io::Error::new(ErrorKind::InvalidData, why))
+        self.failure.take().map(|(kind, why)| io::Error::new(kind, why))
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -176,7 +176,7 @@ impl<R: Read> Read for Opener<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         // An empty blob has a piece, too.
         if self.given == self.end && (self.rest > 0 || self.number == 0) {
-            self.fill().inspect_err(|e| self.failure = Some(e.to_string()))?;
+            self.fill().inspect_err(|e| self.failure = Some((e.kind(), e.to_string())))?;
         }
         let count = to.len().min(self.end - self.given);
         let from = &mut self.piece[self.given..self.given + count];

@@ -131,3 +131,10 @@ pub(crate) fn client(authority: Option<&Path>, own: Option<(&Path, &Path)>) -> R
     client.alpn_protocols = vec![PROTOCOL.into()];
     Ok(Arc::new(client))
 }
+
+/// What is spoken to a database: with the authorities of a file, or else those of the system.
+pub(crate) fn database(authority: Option<&Path>) -> Result<ClientConfig, String> {
+    let mut client = ClientConfig::clone(&*client(authority, None)?);
+    client.alpn_protocols = vec![b"postgresql".to_vec()];
+    Ok(client)
+}

@@ -39,7 +39,7 @@ fn jobs(client: &Client) -> Vec<String> {
 }
 
 /// Every route, and the least role that it takes: none, or a place in [`Role::ALL`] and more.
-const ROUTES: [(&str, &str, usize); 33] = [
+const ROUTES: [(&str, &str, usize); 34] = [
     ("GET", "/", 0),
     ("GET", "/v1/overview", 1),
     ("GET", "/health", 0),
@@ -48,6 +48,7 @@ const ROUTES: [(&str, &str, usize); 33] = [
     ("GET", "/openapi.json", 0),
     ("GET", "/metrics", 1),
     ("GET", "/v1/workers", 1),
+    ("GET", "/v1/nodes", 1),
     ("GET", "/v1/jobs", 1),
     ("GET", "/v1/jobs/{id}", 1),
     ("GET", "/v1/jobs/{id}/result", 1),

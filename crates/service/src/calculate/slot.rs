@@ -3,7 +3,7 @@
 
 use super::{Answer, Task};
 use crate::blobs::random_name;
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::log::log;
 use crate::seal::Opener;
 use crate::store::{Ending, Failed, InputsClaim, Lease};
@@ -91,7 +91,7 @@ impl Calculator {
     /// Works until the service drains.
     pub(crate) fn run(&self, core: &Core) {
         while !core.is_draining() {
-            match core.store.claim_inputs(&self.name, now_ms(), core.config.calculated_ahead) {
+            match core.store.claim_inputs(&self.name, core.now_ms(), core.config.calculated_ahead) {
                 Ok(Some(claim)) => {
                     {
                         let mut state = self.lock();
@@ -125,7 +125,7 @@ impl Calculator {
             Err(None) if core.is_draining() => {
                 (crate::core::GIVEN_BACK.into(), "the service is being stopped".into(), Some(0), false)
             }
-            Err(None) if claim.deadline_ms.is_some_and(|at| at <= now_ms()) => {
+            Err(None) if claim.deadline_ms.is_some_and(|at| at <= core.now_ms()) => {
                 ("deadline".into(), "the deadline passed before the witness was made".into(), None, true)
             }
             Err(None) => return,
@@ -144,7 +144,7 @@ impl Calculator {
 
     /// Whether nobody wants the witness any more.
     fn is_over(&self, core: &Core, claim: &InputsClaim) -> bool {
-        self.lock().is_over || core.is_draining() || claim.deadline_ms.is_some_and(|at| at <= now_ms())
+        self.lock().is_over || core.is_draining() || claim.deadline_ms.is_some_and(|at| at <= core.now_ms())
     }
 
     /// The blob of the witness, and bytes of its content; `Err(None)` where it is not wanted any more.
@@ -156,7 +156,8 @@ impl Calculator {
         let (Some(key), Some(program)) = (key, program) else {
             return Err(refuse("program_lost", "the key has no program any more".into(), false));
         };
-        let stored = |e: std::io::Error| refuse("witness_lost", format!("the inputs: {e}"), false);
+        let stored =
+            |e: std::io::Error| refuse("witness_lost", format!("the inputs: {e}"), e.kind() != ErrorKind::InvalidData);
         let mut inputs = Zeroizing::new(vec![0; usize::try_from(claim.bytes).unwrap_or(usize::MAX)]);
         let blob = core.witnesses.path(&claim.blob);
         Opener::open(&blob, &core.seal.of(&claim.blob), claim.bytes)
@@ -170,7 +171,7 @@ impl Calculator {
         // The other end is the process's alone now.
         drop(command);
         let task = Task {
-            program: program.path.into(),
+            program: core.stored(&program.path),
             program_hash: program.hash,
             inputs_bytes: claim.bytes,
             memory_bytes: core.config.calculator_memory_mib << 20,

@@ -7,7 +7,7 @@ use super::jobs::{summary, Query};
 use super::submit::{content_max, Begun, Wanted};
 use super::{blocking, json, Refusal, Reply};
 use crate::blobs::random_name;
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::store::{Cancelled, Form, Job, KeyRow, NewJob, State};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
@@ -56,7 +56,7 @@ fn unpack_into(
     jobs: &mut Vec<NewJob>,
 ) -> Result<(), Refusal> {
     let batch = random_name().map_err(|e| storage(&e))?;
-    let now = now_ms();
+    let now = core.now_ms();
     let mut archive = tar::Archive::new(body);
     let bad =
         |e: std::io::Error| Refusal::bad(format!("the body is no tar archive, or was cut off: {e}; send it again"));

@@ -46,6 +46,7 @@ fn needed(route: Route) -> Option<Role> {
         | Route::Iden3Verify
         | Route::Metrics
         | Route::Workers
+        | Route::Nodes
         | Route::Keys
         | Route::Key
         | Route::Jobs

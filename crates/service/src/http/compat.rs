@@ -234,7 +234,7 @@ pub(super) async fn iden3_verify(core: &Arc<Core>, request: Request<Incoming>) -
             return Ok(iden3_error(StatusCode::BAD_REQUEST, "circuitPath doesn't exist", "illegal circuitPath"));
         };
         let verifier =
-            tandem_engine::export_vkey(key.path.as_ref()).and_then(|vkey| Verifier::from_json(vkey.as_bytes()));
+            tandem_engine::export_vkey(&core.stored(&key.path)).and_then(|vkey| Verifier::from_json(vkey.as_bytes()));
         let verifier = match verifier {
             Ok(verifier) => verifier,
             Err(error) => {

@@ -140,7 +140,7 @@ pub(super) async fn remove(core: &Arc<Core>, name: String) -> Result<Reply, Refu
         let program = program.filter(|own| own.is_own && others.iter().all(|other| other.path != own.path));
         let files = (key.is_own && is_last).then_some(key.path).into_iter().chain(program.map(|program| program.path));
         for file in files {
-            if let Err(error) = std::fs::remove_file(file) {
+            if let Err(error) = core.keys.remove(&file) {
                 log("key_left", &[("key", &name), ("reason", &error.to_string())]);
             }
         }

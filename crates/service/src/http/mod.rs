@@ -271,6 +271,7 @@ async fn dispatch(
             blocking(&core, state::metrics).await.map(|page| text(StatusCode::OK, "text/plain; version=0.0.4", page))
         }
         Route::Workers => blocking(&core, move |core| state::workers(core, &caller)).await,
+        Route::Nodes => blocking(&core, state::nodes).await,
         Route::Submit => submit::submit(core, caller, request).await,
         Route::SubmitBatch => submit::submit_batch(core, caller, request).await,
         Route::Batch => batch::status(&core, caller, part, &request).await,

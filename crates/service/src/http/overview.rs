@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::{json, Refusal, Reply};
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::history::{steps, Step, LOOK_BACK_MS, STEP_MS};
 use crate::store::{Lease, RecentAttempt};
 use hyper::StatusCode;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const TIMELINE: u32 = 120;
 
 pub(super) fn overview(core: &Core, caller: &Caller) -> Result<Reply, Refusal> {
-    let now = now_ms();
+    let now = core.now_ms();
     let counts = core.store.counts()?;
     let mut queue: BTreeMap<i64, [i64; 3]> = BTreeMap::new();
     for (state, priority, count, oldest) in &counts.open {

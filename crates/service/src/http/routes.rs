@@ -23,6 +23,7 @@ pub(crate) enum Route {
     Openapi,
     Metrics,
     Workers,
+    Nodes,
     Submit,
     SubmitBatch,
     Batch,
@@ -42,7 +43,7 @@ pub(crate) enum Route {
 }
 
 /// Method, address and route. `{}` stands for one part of an address.
-const ROUTES: [(Method, &str, Route); 33] = [
+const ROUTES: [(Method, &str, Route); 34] = [
     (Method::GET, "/", Route::Page),
     (Method::GET, "/v1/overview", Route::Overview),
     (Method::GET, "/v1/trace", Route::Trace),
@@ -60,6 +61,7 @@ const ROUTES: [(Method, &str, Route); 33] = [
     (Method::GET, "/openapi.json", Route::Openapi),
     (Method::GET, "/metrics", Route::Metrics),
     (Method::GET, "/v1/workers", Route::Workers),
+    (Method::GET, "/v1/nodes", Route::Nodes),
     (Method::POST, "/v1/jobs", Route::Submit),
     (Method::GET, "/v1/jobs", Route::Jobs),
     (Method::GET, "/v1/jobs/{id}", Route::Job),

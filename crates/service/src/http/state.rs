@@ -2,8 +2,9 @@
 
 use super::caller::Caller;
 use super::{json, Refusal, Reply};
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::metrics::labels;
+use crate::nodes::Report;
 use crate::store::Lease;
 use hyper::StatusCode;
 use serde_json::json;
@@ -42,8 +43,22 @@ pub(super) fn workers(core: &Core, caller: &Caller) -> Result<Reply, Refusal> {
     Ok(json(StatusCode::OK, &json!({"workers": workers})))
 }
 
+/// The programs that take jobs from the same database; this one alone where it is its own.
+pub(super) fn nodes(core: &Core) -> Result<Reply, Refusal> {
+    let one = |node: &crate::store::Node| {
+        let report = Report::read(&node.report);
+        json!({
+            "name": node.name, "version": node.version, "started_ms": node.started_ms, "seen_ms": node.seen_ms,
+            "workers": report.workers, "ready": report.ready, "jobs": report.jobs, "draining": report.draining,
+        })
+    };
+    let nodes: Vec<_> = core.store.nodes()?.iter().map(one).collect();
+    Ok(json(StatusCode::OK, &json!({"node": core.config.node, "nodes": nodes})))
+}
+
 pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {
-    let counts = core.store.counts()?;
+    // While the database is away, what it would say is left out.
+    let counts = core.store.counts().unwrap_or_default();
     let mut gauges = Vec::new();
     for (state, priority, count, _) in &counts.open {
         let of = labels(&[("state", state), ("priority", &priority.to_string())]);
@@ -54,7 +69,11 @@ pub(super) fn metrics(core: &Core) -> Result<String, Refusal> {
     }
     for (_, priority, _, oldest) in counts.open.iter().filter(|(state, ..)| state == "pending") {
         let of = labels(&[("priority", &priority.to_string())]);
-        gauges.push(("tandem_oldest_pending_seconds", of, (now_ms() - oldest).max(0) as f64 / 1e3));
+        gauges.push(("tandem_oldest_pending_seconds", of, (core.now_ms() - oldest).max(0) as f64 / 1e3));
+    }
+    if core.store.is_shared() {
+        let nodes = core.store.nodes().map_or(0, |nodes| nodes.len());
+        gauges.push(("tandem_nodes", String::new(), nodes as f64));
     }
     let workers: Vec<_> = core.slots.iter().map(|slot| (labels(&[("worker", &slot.name)]), slot.status())).collect();
     for (of, status) in &workers {

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::jobs::{view, Query};
 use super::{batch, blocking, json, Refusal, Reply};
 use crate::blobs::{random_name, Part};
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::store::{Form, KeyRow, NewJob, StoreError, Submitted};
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
@@ -135,8 +135,10 @@ pub(super) fn accept(core: &Core, jobs: Vec<NewJob>, now: i64) -> Result<Vec<Sub
     let has_inputs = jobs.iter().any(|job| job.form == Form::Inputs);
     let ageing = i64::from(core.config.ageing_seconds) * 1000;
     let submitted = core.store.submit_all(jobs, now, ageing, core.config.queue);
+    let is_unknown = submitted.as_ref().is_err_and(StoreError::is_unknown);
     for (at, (blob, _)) in blobs.iter().enumerate() {
-        if !submitted.as_ref().is_ok_and(|submitted| submitted[at].is_new) {
+        // A job that may have been written may need it.
+        if !is_unknown && !submitted.as_ref().is_ok_and(|submitted| submitted[at].is_new) {
             // Should it stay, the next start sweeps it.
             let _ = core.witnesses.remove(blob);
         }
@@ -161,7 +163,7 @@ pub(super) fn submit_inputs(core: &Core, of: &Caller, wanted: &Wanted, inputs: &
     check_open(core)?;
     let mut begun = Begun::new(core, &wanted.key, Form::Inputs)?;
     begun.part().write(inputs).map_err(|e| storage(&e))?;
-    let now = now_ms();
+    let now = core.now_ms();
     let job = begun.keep(of, wanted, now)?;
     let mut submitted = accept(core, vec![job], now)?;
     Ok(submitted.remove(0).id)
@@ -187,7 +189,7 @@ pub(super) async fn submit(core: Arc<Core>, of: Caller, request: Request<Incomin
     let Begun { key, id, form, part } = begun;
     let part = reader.into_part(part).await?;
     blocking(&core, move |core| {
-        let now = now_ms();
+        let now = core.now_ms();
         let job = Begun { key, id, form, part }.keep(&of, &wanted, now)?;
         let submitted = accept(core, vec![job], now)?.remove(0);
         let status = if submitted.is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -212,7 +214,7 @@ pub(super) async fn submit_batch(core: Arc<Core>, of: Caller, request: Request<I
     let core_of = core.clone();
     let jobs = reader.into_blocking(move |body| batch::unpack(&core_of, &of, &wanted, body)).await?;
     blocking(&core, move |core| {
-        let submitted = accept(core, jobs, now_ms())?;
+        let submitted = accept(core, jobs, core.now_ms())?;
         let is_new = submitted.iter().any(|job| job.is_new);
         let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
         let id = core.store.batch_of(&submitted[0].id)?;

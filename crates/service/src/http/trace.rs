@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::jobs::Query;
 use super::{blocking, json, Refusal, Reply};
-use crate::core::{now_ms, Core};
+use crate::core::Core;
 use crate::store::RecentAttempt;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
@@ -20,8 +20,8 @@ const MINUTES_MAX: i64 = 24 * 60;
 pub(super) async fn trace(core: &Arc<Core>, caller: Caller, request: &Request<Incoming>) -> Result<Reply, Refusal> {
     let minutes = Query::of(request, &["minutes"])?.number("minutes", 1, MINUTES_MAX)?.unwrap_or(5);
     let attempts =
-        blocking(core, move |core| Ok(core.store.recent_attempts(now_ms() - minutes * 60_000, JOBS)?)).await?;
-    Ok(json(StatusCode::OK, &events(&attempts, now_ms(), |token| caller.sees_token(token))))
+        blocking(core, move |core| Ok(core.store.recent_attempts(core.now_ms() - minutes * 60_000, JOBS)?)).await?;
+    Ok(json(StatusCode::OK, &events(&attempts, core.now_ms(), |token| caller.sees_token(token))))
 }
 
 /// Events of Chrome's trace format; times are microseconds since 1970. Attempts of a worker overlap where it has several jobs in hand:

@@ -1,9 +1,9 @@
 //! Jobs that come as inputs: a calculator makes the witness, and then they wait for a prover like others. Both are attempts of the job,
 //! with leases.
 
-use super::jobs::{close, Lease};
+use super::db::{values, Db};
+use super::jobs::{close, locked, take_row, Lease, LOOKED_AT};
 use super::{Result, Store};
-use rusqlite::{params, Connection, OptionalExtension};
 
 /// What the blob of a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,17 @@ pub struct InputsClaim {
     pub deadline_ms: Option<i64>,
 }
 
+/// What came of a witness that was calculated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Calculated {
+    /// The job has it. The blob of the inputs, this one, is not needed any more.
+    Now(String),
+    /// It was taken before, and the answer was lost.
+    Before,
+    /// The lease is over: the witness is not needed.
+    Stale,
+}
+
 /// The code of an attempt that gave a witness.
 const CALCULATED: &str = "calculated";
 
@@ -55,57 +66,52 @@ impl Store {
     /// The database failed.
     pub fn claim_inputs(&self, worker: &str, now: i64, ahead: u64) -> Result<Option<InputsClaim>> {
         let waiting = "SELECT 1 FROM jobs WHERE state = 'pending' AND form = 'inputs' LIMIT 1";
-        if self.db().prepare_cached(waiting)?.query_row([], |_| Ok(())).optional()?.is_none() {
+        if self.db().row(waiting, &[])?.is_none() {
             return Ok(None);
         }
-        let worker = worker.to_string();
-        let claim = move |db: &Connection| {
+        let (of, worker) = (self.holder.clone(), self.worker(worker));
+        let claim = move |db: &dyn Db| {
             let made = "SELECT count(*) FROM jobs WHERE state = 'pending' AND form = 'calculated'";
-            if db.prepare_cached(made)?.query_row([], |row| row.get::<_, u64>(0))? >= ahead {
+            if db.number(made, &[])? >= ahead {
                 return Ok(None);
             }
-            let claim = db
-                .prepare_cached(
-                    "UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id = \
-                     (SELECT id FROM jobs WHERE state = 'pending' AND form = 'inputs' AND not_before_ms <= ?1 \
-                      AND (deadline_ms IS NULL OR deadline_ms > ?1) ORDER BY rank, rowid LIMIT 1) \
-                     RETURNING id, attempt, key, witness, witness_bytes, deadline_ms",
-                )?
-                .query_row([now], |row| {
-                    let lease = Lease { job: row.get(0)?, attempt: row.get(1)? };
-                    let (key, blob) = (row.get(2)?, row.get(3)?);
-                    Ok(InputsClaim { lease, key, blob, bytes: row.get(4)?, deadline_ms: row.get(5)? })
-                })
-                .optional()?;
-            if let Some(InputsClaim { lease, .. }) = &claim {
-                db.prepare_cached("INSERT INTO attempts (job, attempt, worker, begun_ms) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute(params![lease.job, lease.attempt, worker, now])?;
+            let sql = "SELECT id FROM jobs WHERE state = 'pending' AND form = 'inputs' AND not_before_ms <= ?1 \
+                       AND (deadline_ms IS NULL OR deadline_ms > ?1) ORDER BY rank, rowid LIMIT ?2";
+            // Of several, other nodes may be taking the first.
+            let most = if db.is_shared() { LOOKED_AT } else { 1 };
+            for row in db.rows(sql, values![now, most])? {
+                let Some((lease, row)) = take_row(db, &row.at::<String>(0)?, &of, &worker, now)? else { continue };
+                let (key, blob, bytes) = (row.get("key")?, row.get("witness")?, row.get("witness_bytes")?);
+                return Ok(Some(InputsClaim { lease, key, blob, bytes, deadline_ms: row.get("deadline_ms")? }));
             }
-            Ok(claim)
+            Ok(None)
         };
-        self.writer.write(false, claim).wait()
+        let claim = self.writer.write(false, claim).wait()?;
+        self.hold(claim.iter().map(|claim| &claim.lease));
+        Ok(claim)
     }
 
-    /// Takes the witness that was calculated of a job's inputs: the job waits for a prover. Returns the blob of the inputs, which is not
-    /// needed any more; `None` where the lease is over, and then the witness is not needed.
+    /// Takes the witness that was calculated of a job's inputs: the job waits for a prover.
     ///
     /// # Errors
     /// The database failed: it is to be told again.
-    pub fn calculated(&self, lease: &Lease, blob: &str, bytes: u64, now: i64) -> Result<Option<String>> {
-        let (lease, blob) = (lease.clone(), blob.to_string());
+    pub fn calculated(&self, lease: &Lease, blob: &str, bytes: u64, now: i64) -> Result<Calculated> {
+        let (lease, blob, run) = (lease.clone(), blob.to_string(), self.holder.run.clone());
         self.write(move |db| {
-            let sql = "SELECT witness FROM jobs WHERE id = ?1 AND attempt = ?2 AND state = 'running' AND form = 'inputs'";
-            let inputs: Option<String> =
-                db.prepare_cached(sql)?.query_row((&lease.job, lease.attempt), |row| row.get(0)).optional()?;
-            if inputs.is_some() {
-                db.prepare_cached(
-                    "UPDATE jobs SET state = 'pending', form = 'calculated', witness = ?2, witness_bytes = ?3, not_before_ms = 0 \
-                     WHERE id = ?1",
-                )?
-                .execute(params![lease.job, blob, bytes])?;
-                close(db, &lease, CALCULATED, None, now)?;
-            }
-            Ok(inputs)
+            let sql = "SELECT witness FROM jobs WHERE id = ?1 AND attempt = ?2 AND node = ?3 AND state = 'running' \
+                       AND form = 'inputs'";
+            let sql = format!("{sql}{}", locked(db, ""));
+            let Some(row) = db.row(&sql, values![&lease.job, lease.attempt, &run])? else {
+                // A blob's name is used once: where the job has it, it was taken.
+                let before = db.row("SELECT 1 FROM jobs WHERE id = ?1 AND witness = ?2", values![&lease.job, &blob])?;
+                return Ok(if before.is_some() { Calculated::Before } else { Calculated::Stale });
+            };
+            let sql = "UPDATE jobs SET state = 'pending', node = NULL, lease_until_ms = NULL, form = 'calculated', witness = ?2, \
+                       witness_bytes = ?3, not_before_ms = 0 WHERE id = ?1";
+            db.execute(sql, values![&lease.job, &blob, bytes])?;
+            close(db, &lease, CALCULATED, None, now)?;
+            db.tell("")?;
+            Ok(Calculated::Now(row.at(0)?))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Keys by name.
 
+use super::db::{values, Db, Row};
 use super::{Result, Store, StoreError};
-use rusqlite::{params, Connection, OptionalExtension, Row};
 
 /// A key that the service knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct KeyRow {
 }
 
 impl KeyRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
+    fn read(row: &Row) -> Result<KeyRow> {
         Ok(KeyRow {
             name: row.get("name")?,
             path: row.get("path")?,
@@ -42,9 +42,9 @@ impl KeyRow {
     }
 }
 
-/// The key of this name, which a job refers to.
-pub(super) fn key_in(db: &Connection, name: &str) -> Result<KeyRow> {
-    Ok(db.prepare_cached("SELECT * FROM keys WHERE name = ?1")?.query_row([name], KeyRow::read)?)
+/// The key of this name.
+pub(super) fn key_in(db: &dyn Db, name: &str) -> Result<Option<KeyRow>> {
+    db.row("SELECT * FROM keys WHERE name = ?1", values![name])?.as_ref().map(KeyRow::read).transpose()
 }
 
 impl Store {
@@ -55,31 +55,24 @@ impl Store {
     pub fn add_key(&self, key: &KeyRow, now: i64) -> Result<bool> {
         let key = key.clone();
         self.write(move |db| {
-            let before: Option<String> =
-                db.query_row("SELECT hash FROM keys WHERE name = ?1", [&key.name], |row| row.get(0)).optional()?;
+            let before = key_in(db, &key.name)?.map(|before| before.hash);
             if let Some(hash) = before {
                 if hash != key.hash {
                     return Err(StoreError::OtherKey(key.name.clone()));
                 }
-                let place = params![key.name, key.path, key.is_own];
-                db.execute("UPDATE keys SET path = ?2, is_own = ?3 WHERE name = ?1 AND NOT is_own", place)?;
+                let place = values![&key.name, &key.path, key.is_own];
+                db.execute("UPDATE keys SET path = ?2, is_own = ?3 WHERE name = ?1 AND is_own = 0", place)?;
                 return Ok(false);
             }
-            db.execute(
-                "INSERT INTO keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-                params![
-                    key.name,
-                    key.path,
-                    key.hash,
-                    key.bytes,
-                    key.variables,
-                    key.publics,
-                    key.domain,
-                    key.curve,
-                    key.is_own,
-                    now
-                ],
-            )?;
+            let sql = "INSERT INTO keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO NOTHING";
+            let KeyRow { name, path, hash, bytes, variables, publics, domain, curve, is_own } = &key;
+            let sizes = [*bytes, *variables, *publics, *domain];
+            let row = values![name, path, hash, sizes[0], sizes[1], sizes[2], sizes[3], curve, *is_own, now];
+            if db.execute(sql, row)? == 0 {
+                // Another node has named it since.
+                let same = key_in(db, name)?.is_some_and(|before| before.hash == *hash);
+                return if same { Ok(false) } else { Err(StoreError::OtherKey(name.clone())) };
+            }
             Ok(true)
         })
     }
@@ -89,9 +82,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn key(&self, name: &str) -> Result<Option<KeyRow>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM keys WHERE name = ?1")?;
-        Ok(rows.query_row([name], KeyRow::read).optional()?)
+        key_in(&**self.db(), name)
     }
 
     /// All keys, by name.
@@ -99,10 +90,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn keys(&self) -> Result<Vec<KeyRow>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM keys ORDER BY name")?;
-        let keys = rows.query_map([], KeyRow::read)?.collect::<std::result::Result<_, _>>()?;
-        Ok(keys)
+        self.db().rows("SELECT * FROM keys ORDER BY name", &[])?.iter().map(KeyRow::read).collect()
     }
 
     /// Forgets a key, with the jobs that it ended. Returns the key, and whether no other name has its file.
@@ -113,17 +101,15 @@ impl Store {
         let name = name.to_string();
         self.write(move |db| {
             let name = name.as_str();
-            let key = db.query_row("SELECT * FROM keys WHERE name = ?1", [name], KeyRow::read).optional()?;
-            let key = key.ok_or_else(|| StoreError::NoKey(name.into()))?;
+            let key = key_in(db, name)?.ok_or_else(|| StoreError::NoKey(name.into()))?;
             let waiting = "SELECT count(*) FROM jobs WHERE key = ?1 AND state IN ('pending', 'running')";
-            let jobs: u64 = db.query_row(waiting, [name], |row| row.get(0))?;
+            let jobs = db.number(waiting, values![name])?;
             if jobs > 0 {
                 return Err(StoreError::KeyInUse { name: name.into(), jobs });
             }
-            db.execute("DELETE FROM jobs WHERE key = ?1", [name])?;
-            db.execute("DELETE FROM keys WHERE name = ?1", [name])?;
-            let others: u64 =
-                db.query_row("SELECT count(*) FROM keys WHERE path = ?1", [&key.path], |row| row.get(0))?;
+            db.execute("DELETE FROM jobs WHERE key = ?1", values![name])?;
+            db.execute("DELETE FROM keys WHERE name = ?1", values![name])?;
+            let others = db.number("SELECT count(*) FROM keys WHERE path = ?1", values![&key.path])?;
             Ok((key, others == 0))
         })
     }

@@ -1,7 +1,7 @@
 //! Programs that calculate the witnesses of keys' circuits.
 
+use super::db::{values, Row};
 use super::{Result, Store, StoreError};
-use rusqlite::{params, OptionalExtension, Row};
 
 /// A circuit's program, registered beside its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct ProgramRow {
 }
 
 impl ProgramRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<ProgramRow> {
+    fn read(row: &Row) -> Result<ProgramRow> {
         Ok(ProgramRow {
             key: row.get("key")?,
             path: row.get("path")?,
@@ -39,25 +39,20 @@ impl Store {
         let program = program.clone();
         self.write(move |db| {
             let ProgramRow { key, path, hash, bytes, is_own } = &program;
-            let known = db.query_row("SELECT 1 FROM keys WHERE name = ?1", [key], |_| Ok(())).optional()?;
-            known.ok_or_else(|| StoreError::NoKey(key.clone()))?;
-            let before: Option<String> =
-                db.query_row("SELECT hash FROM programs WHERE key = ?1", [key], |row| row.get(0)).optional()?;
-            match before {
-                Some(before) if before != *hash => Err(StoreError::OtherProgram(key.clone())),
-                Some(_) => {
-                    let sql = "UPDATE programs SET path = ?2, is_own = ?3 WHERE key = ?1 AND is_own = 0";
-                    db.execute(sql, params![key, path, is_own])?;
-                    Ok(false)
-                }
-                None => {
-                    db.execute(
-                        "INSERT INTO programs (key, path, hash, bytes, is_own, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                        params![key, path, hash, bytes, is_own, now],
-                    )?;
-                    Ok(true)
-                }
+            super::keys::key_in(db, key)?.ok_or_else(|| StoreError::NoKey(key.clone()))?;
+            let sql =
+                "INSERT INTO programs (key, path, hash, bytes, is_own, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                       ON CONFLICT (key) DO NOTHING";
+            if db.execute(sql, values![key, path, hash, *bytes, *is_own, now])? == 1 {
+                return Ok(true);
             }
+            let before = db.row("SELECT hash FROM programs WHERE key = ?1", values![key])?;
+            if before.map(|row| row.at::<String>(0)).transpose()?.as_ref() != Some(hash) {
+                return Err(StoreError::OtherProgram(key.clone()));
+            }
+            let sql = "UPDATE programs SET path = ?2, is_own = ?3 WHERE key = ?1 AND is_own = 0";
+            db.execute(sql, values![key, path, *is_own])?;
+            Ok(false)
         })
     }
 
@@ -66,9 +61,8 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn program(&self, key: &str) -> Result<Option<ProgramRow>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM programs WHERE key = ?1")?;
-        Ok(rows.query_row([key], ProgramRow::read).optional()?)
+        let row = self.db().row("SELECT * FROM programs WHERE key = ?1", values![key])?;
+        row.as_ref().map(ProgramRow::read).transpose()
     }
 
     /// All programs.
@@ -76,9 +70,6 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn programs(&self) -> Result<Vec<ProgramRow>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM programs ORDER BY key")?;
-        let programs = rows.query_map([], ProgramRow::read)?.collect::<std::result::Result<_, _>>()?;
-        Ok(programs)
+        self.db().rows("SELECT * FROM programs ORDER BY key", &[])?.iter().map(ProgramRow::read).collect()
     }
 }

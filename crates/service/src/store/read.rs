@@ -1,7 +1,7 @@
 //! What can be asked of jobs.
 
+use super::db::{values, Row};
 use super::{Result, Store};
-use rusqlite::{OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -138,7 +138,7 @@ pub struct Counts {
 }
 
 impl Job {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Job> {
+    fn read(row: &Row) -> Result<Job> {
         let state: String = row.get("state")?;
         let (token, request): (Option<String>, Option<String>) = (row.get("token")?, row.get("request")?);
         // It is kept behind its token.
@@ -147,8 +147,8 @@ impl Job {
         Ok(Job {
             token,
             id: row.get("id")?,
-            is_inputs: row.get::<_, String>("form")? == "inputs",
-            item: row.get::<_, Option<u64>>("item")?.zip(row.get("item_name")?),
+            is_inputs: row.get::<String>("form")? == "inputs",
+            item: row.get::<Option<u64>>("item")?.zip(row.get("item_name")?),
             request,
             key: row.get("key")?,
             priority: row.get("priority")?,
@@ -170,9 +170,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn job(&self, id: &str) -> Result<Option<Job>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM jobs WHERE id = ?1")?;
-        Ok(rows.query_row([id], Job::read).optional()?)
+        self.db().row("SELECT * FROM jobs WHERE id = ?1", values![id])?.map(|row| Job::read(&row)).transpose()
     }
 
     /// The youngest jobs, of one state or of all, of one token or of all, `limit` at most.
@@ -180,14 +178,10 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn jobs(&self, state: Option<State>, token: Option<&str>, limit: u32) -> Result<Vec<Job>> {
-        let db = self.db();
-        let sql = "SELECT * FROM jobs WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR token = ?2) \
-                   ORDER BY created_ms DESC, rowid DESC LIMIT ?3";
-        let mut rows = db.prepare_cached(sql)?;
-        let jobs = rows
-            .query_map((state.map(State::name), token, limit), Job::read)?
-            .collect::<std::result::Result<_, _>>()?;
-        Ok(jobs)
+        let sql = "SELECT * FROM jobs WHERE (CAST(?1 AS TEXT) IS NULL OR state = ?1) \
+                   AND (CAST(?2 AS TEXT) IS NULL OR token = ?2) ORDER BY created_ms DESC, rowid DESC LIMIT ?3";
+        let rows = self.db().rows(sql, values![state.map(State::name), token, limit])?;
+        rows.iter().map(Job::read).collect()
     }
 
     /// The jobs of a batch, in their order there.
@@ -195,10 +189,8 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn batch(&self, id: &str) -> Result<Vec<Job>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM jobs WHERE batch = ?1 ORDER BY item")?;
-        let jobs = rows.query_map([id], Job::read)?.collect::<std::result::Result<_, _>>()?;
-        Ok(jobs)
+        let rows = self.db().rows("SELECT * FROM jobs WHERE batch = ?1 ORDER BY item", values![id])?;
+        rows.iter().map(Job::read).collect()
     }
 
     /// The batch of a job.
@@ -206,9 +198,8 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn batch_of(&self, id: &str) -> Result<Option<String>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT batch FROM jobs WHERE id = ?1")?;
-        Ok(rows.query_row([id], |row| row.get(0)).optional()?.flatten())
+        let row = self.db().row("SELECT batch FROM jobs WHERE id = ?1", values![id])?;
+        row.map_or(Ok(None), |row| row.at(0))
     }
 
     /// The tries of a job, in order.
@@ -216,9 +207,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn attempts(&self, id: &str) -> Result<Vec<Attempt>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM attempts WHERE job = ?1 ORDER BY attempt")?;
-        let read = |row: &Row<'_>| {
+        let read = |row: &Row| {
             Ok(Attempt {
                 attempt: row.get("attempt")?,
                 worker: row.get("worker")?,
@@ -228,8 +217,8 @@ impl Store {
                 reason: row.get("reason")?,
             })
         };
-        let attempts = rows.query_map([id], read)?.collect::<std::result::Result<_, _>>()?;
-        Ok(attempts)
+        let rows = self.db().rows("SELECT * FROM attempts WHERE job = ?1 ORDER BY attempt", values![id])?;
+        rows.iter().map(read).collect()
     }
 
     /// The result of a job that is done.
@@ -237,19 +226,17 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn result(&self, id: &str) -> Result<Option<JobResult>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM results WHERE job = ?1")?;
-        let read = |row: &Row<'_>| {
+        let read = |row: &Row| {
             Ok(JobResult {
                 proof: row.get("proof")?,
                 publics: row.get("publics")?,
                 seconds: row.get("seconds")?,
-                times: row.get::<_, Option<String>>("times")?.and_then(|times| serde_json::from_str(&times).ok()),
+                times: row.get::<Option<String>>("times")?.and_then(|times| serde_json::from_str(&times).ok()),
                 device: row.get("device")?,
                 remark: row.get("remark")?,
             })
         };
-        Ok(rows.query_row([id], read).optional()?)
+        self.db().row("SELECT * FROM results WHERE job = ?1", values![id])?.as_ref().map(read).transpose()
     }
 
     /// How many jobs are where.
@@ -260,12 +247,11 @@ impl Store {
         let db = self.db();
         let sql = "SELECT state, priority, count(*), min(created_ms) FROM jobs WHERE state IN ('pending', 'running') \
                    GROUP BY state, priority";
-        let mut rows = db.prepare_cached(sql)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-        let open = rows.query_map([], read)?.collect::<std::result::Result<_, _>>()?;
+        let read = |row: &Row| Ok((row.at(0)?, row.at(1)?, row.at(2)?, row.at(3)?));
+        let open = db.rows(sql, &[])?.iter().map(read).collect::<Result<_>>()?;
         let sql = "SELECT state, count(*) FROM jobs WHERE state NOT IN ('pending', 'running') GROUP BY state";
-        let mut rows = db.prepare_cached(sql)?;
-        let ended = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<std::result::Result<_, _>>()?;
+        let read = |row: &Row| Ok((row.at(0)?, row.at(1)?));
+        let ended = db.rows(sql, &[])?.iter().map(read).collect::<Result<_>>()?;
         Ok(Counts { open, ended })
     }
 
@@ -274,9 +260,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn needed_blobs(&self) -> Result<HashSet<String>> {
-        let db = self.db();
-        let mut rows = db.prepare("SELECT witness FROM jobs WHERE state IN ('pending', 'running')")?;
-        let blobs = rows.query_map([], |row| row.get(0))?.collect::<std::result::Result<_, _>>()?;
-        Ok(blobs)
+        let sql = "SELECT witness FROM jobs WHERE state IN ('pending', 'running')";
+        self.db().rows(sql, &[])?.iter().map(|row| row.at(0)).collect()
     }
 }

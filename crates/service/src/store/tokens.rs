@@ -1,7 +1,7 @@
 //! Tokens: who may call, as what, and how much.
 
+use super::db::{values, Db, Row};
 use super::{Result, Store, StoreError};
-use rusqlite::{params, Connection, OptionalExtension, Row};
 
 /// How a token begins, so that one that leaked is found.
 const PREFIX: &str = "tandem";
@@ -69,7 +69,7 @@ pub struct NewToken {
 }
 
 impl Token {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Token> {
+    fn read(row: &Row) -> Result<Token> {
         let role: String = row.get("role")?;
         Ok(Token {
             id: row.get("id")?,
@@ -95,7 +95,8 @@ impl Store {
         self.write(move |db| {
             let sql =
                 "INSERT INTO tokens (id, name, role, hash, jobs, rate, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-            db.execute(sql, params![of, token.name, token.role.name(), hash, token.jobs, token.rate, now])?;
+            let NewToken { name, role, jobs, rate } = token;
+            db.execute(sql, values![of, name, role.name(), hash, jobs, rate, now])?;
             Ok(())
         })?;
         Ok(format!("{PREFIX}_{id}_{secret}"))
@@ -106,10 +107,7 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn tokens(&self) -> Result<Vec<Token>> {
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM tokens ORDER BY created_ms, rowid")?;
-        let tokens = rows.query_map([], Token::read)?.collect::<std::result::Result<_, _>>()?;
-        Ok(tokens)
+        self.db().rows("SELECT * FROM tokens ORDER BY created_ms, rowid", &[])?.iter().map(Token::read).collect()
     }
 
     /// The token of this text, if it is valid.
@@ -121,10 +119,9 @@ impl Store {
         else {
             return Ok(None);
         };
-        let db = self.db();
-        let mut rows = db.prepare_cached("SELECT * FROM tokens WHERE id = ?1 AND revoked_ms IS NULL")?;
-        let found = rows.query_row([id], |row| Ok((Token::read(row)?, row.get::<_, String>("hash")?))).optional()?;
-        let Some((token, hash)) = found else { return Ok(None) };
+        let sql = "SELECT * FROM tokens WHERE id = ?1 AND revoked_ms IS NULL";
+        let Some(row) = self.db().row(sql, values![id])? else { return Ok(None) };
+        let (token, hash) = (Token::read(&row)?, row.get::<String>("hash")?);
         // The comparison of hashes takes the same time wherever they differ.
         let is_right = blake3::Hash::from_hex(&hash).is_ok_and(|hash| hash == blake3::hash(secret.as_bytes()));
         Ok(is_right.then_some(token))
@@ -137,7 +134,7 @@ impl Store {
     pub fn revoke_token(&self, id: &str, now: i64) -> Result<bool> {
         let id = id.to_string();
         let sql = "UPDATE tokens SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1";
-        self.write(move |db| Ok(db.execute(sql, params![id, now])? == 1))
+        self.write(move |db| Ok(db.execute(sql, values![id, now])? == 1))
     }
 
     /// Refuses where a token has as many jobs as it may: asked before a witness is taken in, and again when its job is accepted.
@@ -145,7 +142,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Revoked`], [`StoreError::TokenJobs`].
     pub fn token_room(&self, id: &str) -> Result<()> {
-        room(&self.db(), id)
+        room(&**self.db(), id)
     }
 }
 
@@ -153,18 +150,18 @@ impl Store {
 const OPEN: &str = "SELECT count(*) FROM jobs WHERE token = ?1 AND state IN ('pending', 'running')";
 
 /// [`Store::token_room`] within a transaction.
-pub(super) fn room(db: &Connection, id: &str) -> Result<()> {
+pub(super) fn room(db: &dyn Db, id: &str) -> Result<()> {
     let sql = "SELECT jobs FROM tokens WHERE id = ?1 AND revoked_ms IS NULL";
-    let most: Option<Option<u64>> = db.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
-    let Some(most) = most.ok_or(StoreError::Revoked)? else { return Ok(()) };
-    let open: u64 = db.prepare_cached(OPEN)?.query_row([id], |row| row.get(0))?;
+    let row = db.row(sql, values![id])?.ok_or(StoreError::Revoked)?;
+    let Some(most) = row.at::<Option<u64>>(0)? else { return Ok(()) };
+    let open = db.number(OPEN, values![id])?;
     if open >= most {
         return Err(StoreError::TokenJobs(most));
     }
     Ok(())
 }
 
-fn random_hex<const N: usize>() -> Result<String> {
+pub(super) fn random_hex<const N: usize>() -> Result<String> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|e| StoreError::Foreign(format!("no random numbers: {e}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -180,7 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("jobs.db"), true).unwrap();
         let sql = format!("EXPLAIN QUERY PLAN {OPEN}");
-        let plan: String = store.db().query_row(&sql, ["a"], |row| row.get(3)).unwrap();
+        let plan: String = store.db().row(&sql, values!["a"]).unwrap().unwrap().at(3).unwrap();
         assert!(plan.contains("jobs_open_by_token (token=?)"), "{plan}");
     }
 }

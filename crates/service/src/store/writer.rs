@@ -1,7 +1,7 @@
 //! The one thread that writes. What waits for it is one transaction, so that jobs that come at once share one sync of the disk.
 
+use super::db::Db;
 use super::{Result, StoreError};
-use rusqlite::{Connection, TransactionBehavior};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::thread::JoinHandle;
 
@@ -24,9 +24,9 @@ struct Write {
 /// Something to write, for somebody who waits.
 trait Task {
     /// Writes; whether it stays.
-    fn run(&mut self, db: &Connection) -> bool;
+    fn run(&mut self, db: &dyn Db) -> bool;
     /// Tells who waits, after the transaction: `failed` where that failed.
-    fn tell(self: Box<Self>, failed: Option<&rusqlite::Error>);
+    fn tell(self: Box<Self>, failed: Option<&StoreError>);
 }
 
 struct Body<F, T> {
@@ -35,29 +35,21 @@ struct Body<F, T> {
     to: Sender<Result<T>>,
 }
 
-impl<T, F: FnOnce(&Connection) -> Result<T>> Task for Body<F, T> {
-    fn run(&mut self, db: &Connection) -> bool {
+impl<T, F: FnOnce(&dyn Db) -> Result<T>> Task for Body<F, T> {
+    fn run(&mut self, db: &dyn Db) -> bool {
         self.value = self.body.take().map(|body| body(db));
         self.value.as_ref().is_some_and(Result::is_ok)
     }
 
-    fn tell(self: Box<Self>, failed: Option<&rusqlite::Error>) {
+    fn tell(self: Box<Self>, failed: Option<&StoreError>) {
         let value = match (self.value, failed) {
             (Some(Err(error)), _) => Err(error),
-            (_, Some(error)) => Err(copy(error).into()),
+            (_, Some(error)) => Err(error.of_all()),
             (Some(value), None) => value,
             (None, None) => Err(StoreError::Ended),
         };
         // Who does not wait any more need not hear of it.
         let _ = self.to.send(value);
-    }
-}
-
-/// A failure that befalls several.
-fn copy(error: &rusqlite::Error) -> rusqlite::Error {
-    match error {
-        rusqlite::Error::SqliteFailure(code, text) => rusqlite::Error::SqliteFailure(*code, text.clone()),
-        other => rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(1), Some(other.to_string())),
     }
 }
 
@@ -76,13 +68,13 @@ impl<T> Pending<T> {
 }
 
 impl Writer {
-    /// Writes to `db`. With `syncs`, what is written survives a loss of power.
-    pub(super) fn start(mut db: Connection, syncs: bool) -> std::io::Result<Writer> {
+    /// Writes to `db`.
+    pub(super) fn start(db: Box<dyn Db + Send>) -> std::io::Result<Writer> {
         let (writes, inbox) = channel::<Write>();
         let thread = std::thread::Builder::new().name("database".into()).spawn(move || {
             while let Ok(first) = inbox.recv() {
                 let batch: Vec<_> = std::iter::once(first).chain(inbox.try_iter().take(MOST - 1)).collect();
-                commit(&mut db, batch, syncs);
+                commit(&*db, batch);
             }
         })?;
         Ok(Writer { writes: Some(writes), thread: Some(thread) })
@@ -93,7 +85,7 @@ impl Writer {
     pub(super) fn write<T: Send + 'static>(
         &self,
         is_synced: bool,
-        body: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+        body: impl FnOnce(&dyn Db) -> Result<T> + Send + 'static,
     ) -> Pending<T> {
         let (to, reply) = channel();
         let task = Box::new(Body { body: Some(body), value: None, to });
@@ -114,32 +106,47 @@ impl Drop for Writer {
     }
 }
 
-fn commit(db: &mut Connection, mut batch: Vec<Write>, syncs: bool) {
-    let is_synced = syncs && batch.iter().any(|write| write.is_synced);
-    let outcome = transaction(db, &mut batch, is_synced);
+fn commit(db: &dyn Db, mut batch: Vec<Write>) {
+    let outcome = transaction(db, &mut batch);
+    if outcome.is_err() {
+        db.rollback();
+    }
     batch.into_iter().for_each(|write| write.task.tell(outcome.as_ref().err()));
 }
 
-fn transaction(db: &mut Connection, batch: &mut [Write], is_synced: bool) -> rusqlite::Result<()> {
-    db.pragma_update(None, "synchronous", if is_synced { "full" } else { "normal" })?;
-    let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn transaction(db: &dyn Db, batch: &mut [Write]) -> Result<()> {
+    db.begin(batch.iter().any(|write| write.is_synced))?;
+    if let [write] = batch {
+        match write.task.run(db) {
+            true => db.commit()?,
+            false => db.rollback(),
+        }
+        return Ok(());
+    }
     for write in batch {
         // What fails goes by itself.
-        let savepoint = transaction.savepoint()?;
-        match write.task.run(&savepoint) {
-            true => savepoint.commit()?,
-            false => savepoint.finish()?,
+        db.batch("SAVEPOINT one")?;
+        if !write.task.run(db) {
+            db.batch("ROLLBACK TO one")?;
         }
+        db.batch("RELEASE one")?;
     }
-    transaction.commit()
+    db.commit()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::db::values;
+    use super::super::sqlite::Sqlite;
     use super::*;
+    use rusqlite::Connection;
 
-    fn count(db: &Connection) -> i64 {
-        db.query_row("SELECT count(*) FROM x", [], |row| row.get(0)).unwrap()
+    fn count(db: &dyn Db) -> u64 {
+        db.number("SELECT count(*) FROM x", &[]).unwrap()
+    }
+
+    fn open(path: &std::path::Path) -> Sqlite {
+        Sqlite::of(Connection::open(path).unwrap())
     }
 
     /// Writes that wait are one transaction; of these, what fails leaves nothing, and the others stay.
@@ -149,16 +156,16 @@ mod tests {
         let path = folder.path().join("x.db");
         let db = Connection::open(&path).unwrap();
         db.execute_batch("PRAGMA journal_mode = wal; CREATE TABLE x (n INTEGER UNIQUE)").unwrap();
-        let writer = Writer::start(db, true).unwrap();
+        let writer = Writer::start(Box::new(Sqlite::of(db))).unwrap();
         let (go, gate) = channel::<()>();
         let first = writer.write(true, move |_| Ok(gate.recv().is_ok()));
-        let add = |n: i64| {
+        let add = |n: u64| {
             let path = path.clone();
             writer.write(true, move |db| {
-                db.execute("INSERT INTO x VALUES (?1)", [n])?;
+                db.execute("INSERT INTO x VALUES (?1)", values![n])?;
                 match n {
                     // Of the same transaction nobody else sees anything.
-                    4 => Ok(4 + count(&Connection::open(&path).unwrap())),
+                    4 => Ok(4 + count(&open(&path))),
                     3 => Err(StoreError::NoKey("three".into())),
                     _ => Ok(n),
                 }
@@ -173,7 +180,7 @@ mod tests {
         assert!(told[2].as_ref().unwrap_err().contains("three") && told[3].as_ref().unwrap_err().contains("UNIQUE"));
         assert_eq!(writer.write(true, |db| Ok(count(db))).wait().unwrap(), 3);
         drop(writer);
-        assert_eq!(count(&Connection::open(&path).unwrap()), 3);
+        assert_eq!(count(&open(&path)), 3);
     }
 
     /// Nobody is told of what a transaction that failed would have written.
@@ -184,8 +191,8 @@ mod tests {
         let deferred = "CREATE TABLE p (n INTEGER PRIMARY KEY); \
                         CREATE TABLE x (n INTEGER REFERENCES p (n) DEFERRABLE INITIALLY DEFERRED)";
         db.execute_batch(&format!("PRAGMA foreign_keys = on; {deferred}")).unwrap();
-        let writer = Writer::start(db, true).unwrap();
-        let add = |n: i64| writer.write(true, move |db| Ok(db.execute("INSERT INTO x VALUES (?1)", [n])?));
+        let writer = Writer::start(Box::new(Sqlite::of(db))).unwrap();
+        let add = |n: i64| writer.write(true, move |db| db.execute("INSERT INTO x VALUES (?1)", values![n]));
         for pending in [1, 2, 3].map(add) {
             assert!(matches!(pending.wait(), Err(StoreError::Database(_))));
         }

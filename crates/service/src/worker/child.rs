@@ -28,6 +28,8 @@ pub struct KeyRoom {
     /// Proofs that each is taken to make: with more than one it gets tables of multiples and is there alone
     /// ([`KeyStore::for_proofs`]).
     pub proofs: u64,
+    /// Bytes of the files that this node copies from the store of blobs; those in use may be more.
+    pub cached: u64,
 }
 
 /// Runs as a worker of the service, which holds the other end of standard input; returns never but for an error. `open` opens the
@@ -77,7 +79,8 @@ pub fn work_watched(
     let next = Gate::new(engine.proofs_at_once());
     let keys = KeyStore::new(engine, room.bytes).for_proofs(room.proofs);
     let (known, hands) = (Mutex::default(), Hands::default());
-    let worker = &Worker { keys, known, hands, device, next, shared, at };
+    let cache_bytes = room.cached;
+    let worker = &Worker { keys, known, hands, device, next, shared, cache_bytes, at };
     // A thread for each job in hand, of which the service gives a few at a time. The engine makes one proof at a time, so that one
     // is proved while the next is uploaded and others are read.
     std::thread::scope(|scope| {
@@ -156,6 +159,8 @@ struct Worker<'a> {
     /// Who may ask the engine for a proof: it takes those that ask at once in any order.
     next: Gate,
     shared: Arc<Shared>,
+    /// Bytes of keys that are copied here from the blobs.
+    cache_bytes: u64,
     at: &'a (dyn Fn(&str, i64) + Sync),
 }
 
@@ -266,6 +271,7 @@ impl Worker<'_> {
     /// The key of an order. Where keys of other jobs in hand leave no room for it, it waits for these, and those behind it for it:
     /// `holds` counts it among those that have theirs.
     fn key(&self, order: &Order, turn: Turn, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
+        self.have(order)?;
         self.compare(order)?;
         self.keys.add_file(&order.key_hash, &order.key).map_err(refusal)?;
         loop {
@@ -352,6 +358,19 @@ impl Worker<'_> {
         })
     }
 
+    /// Copies the key from where all nodes have theirs, if it is not here.
+    fn have(&self, order: &Order) -> Result<(), Refusal> {
+        let Some(from) = &order.key_from else { return Ok(()) };
+        let copied = super::cache::have(&order.key, from, &order.key_hash, self.cache_bytes).map_err(|error| {
+            let is_damaged = error.kind() == std::io::ErrorKind::InvalidData;
+            ("key_lost", format!("the key cannot be had from the blobs: {error}"), !is_damaged)
+        })?;
+        if copied {
+            lock(&self.known).insert(order.key_hash.clone());
+        }
+        Ok(())
+    }
+
     /// Fails where the key's file is not the one that was registered.
     fn compare(&self, order: &Order) -> Result<(), Refusal> {
         if lock(&self.known).contains(&order.key_hash) {
@@ -383,7 +402,10 @@ fn read(engine: &Engine, order: &Order, key: &StoredKey) -> Result<Witness, Refu
         }
         return engine.read_witness_for(&order.witness, key).map_err(refusal);
     };
-    let damage = |e: std::io::Error| lost(format!("the witness: {e}"));
+    let damage = |e: std::io::Error| {
+        // One that is damaged stays so; one that cannot be read may be, on a machine whose folder is there.
+        ("witness_lost", format!("the witness: {e}"), e.kind() != std::io::ErrorKind::InvalidData)
+    };
     let mut opener = Opener::open(&order.witness, seal, order.witness_bytes).map_err(damage)?;
     let witness = engine.read_witness_from(&mut opener, &order.witness, key);
     // What is wrong with the blob comes before what is wrong with the witness.

@@ -1,5 +1,6 @@
 //! Workers: processes of their own that make the proofs, and the threads that watch over them.
 
+mod cache;
 mod child;
 mod hands;
 pub(crate) mod protocol;

@@ -34,6 +34,8 @@ pub(crate) struct Order {
     /// Its place in the queue: of the jobs in hand, the least comes first.
     pub(crate) rank: i64,
     pub(crate) key: PathBuf,
+    /// Where the key is copied from, if it is not there.
+    pub(crate) key_from: Option<PathBuf>,
     /// BLAKE3 of the key's file.
     pub(crate) key_hash: String,
     pub(crate) witness: PathBuf,

@@ -2,7 +2,7 @@
 
 use super::hands::{Hand, Hands};
 use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWorker};
-use crate::core::{self, now_ms, Core, GIVEN_BACK};
+use crate::core::{self, Core, GIVEN_BACK};
 use crate::log::log;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
 use crate::Role;
@@ -379,8 +379,9 @@ impl Slot {
             if beside.is_some() && core.slots.iter().any(Slot::is_idle) {
                 break;
             }
-            let elsewhere = if core.config.workers.len() > 1 { ELSEWHERE_MS } else { 0 };
-            match core.store.claim(&self.name, now_ms(), elsewhere, beside) {
+            let elsewhere = if core.config.workers.len() > 1 || core.store.is_shared() { ELSEWHERE_MS } else { 0 };
+            let near = core.near(self.status().beat.map_or(Vec::new(), |beat| beat.keys));
+            match core.store.claim_near(&self.name, core.now_ms(), elsewhere, beside, &near) {
                 Ok(Some(claim)) => {
                     let order = order(core, &claim);
                     hands.push(Hand::new(claim));
@@ -411,7 +412,7 @@ impl Slot {
 
     /// Ends what takes too long.
     fn check(&self, core: &Core, process: &mut Process, hands: &mut Hands) -> Result<(), Trouble> {
-        let now = now_ms();
+        let now = core.now_ms();
         for lease in hands.late(now) {
             let reason = "the deadline passed before the proof was made".into();
             let ending = Ending { code: "deadline".into(), reason, again: None, counts: true, is_alone: false };
@@ -499,7 +500,11 @@ fn order(core: &Core, claim: &Claim) -> Order {
         job: lease.job.clone(),
         attempt: lease.attempt,
         rank: claim.rank,
-        key: key.path.clone().into(),
+        key: match &core.key_cache {
+            Some(cache) => cache.path(&format!("{}.zkey", key.hash)),
+            None => core.stored(&key.path),
+        },
+        key_from: core.key_cache.as_ref().map(|_| core.stored(&key.path)),
         key_hash: key.hash.clone(),
         witness: core.witnesses.path(&claim.witness),
         witness_bytes: claim.witness_bytes,

@@ -122,7 +122,8 @@ fn work(device: &str, folder: &Path) {
     let path = folder.join("tandem.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
-    let room = tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs };
+    let room =
+        tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs, cached: config.key_cache_mib << 20 };
     let _ = tandem_service::work_watched(open, room, &at);
 }
 
@@ -181,13 +182,28 @@ impl Service {
 
     /// Why a service with these settings does not start.
     pub(crate) fn refuses(settings: &str) -> String {
+        let (service, why) = Self::refusal(&format!("workers = ['cpu']\n{settings}"));
+        assert!(!service.at("data").exists());
+        why
+    }
+
+    /// Why a node with these settings does not start.
+    pub(crate) fn refuses_node(settings: &str) -> String {
+        Self::refusal(settings).1
+    }
+
+    fn refusal(settings: &str) -> (Service, String) {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        let text = format!("listen = '127.0.0.1:0'\ndata = '{}'\nworkers = ['cpu']\n{settings}\n", data.display());
+        let text = format!("listen = '127.0.0.1:0'\ndata = '{}'\n{settings}\n", data.display());
         std::fs::write(folder.path().join("tandem.toml"), text).unwrap();
-        assert!(child("serve", folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
-        assert!(!data.exists() && !folder.path().join("address").exists());
-        std::fs::read_to_string(folder.path().join("refused")).unwrap()
+        let process = child("serve", folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Should it start after all, it ends with this.
+        let mut service = Service { folder, process: Some(process) };
+        wait_for("the refusal", || service.at("refused").exists());
+        assert!(service.process.take().unwrap().wait().unwrap().success() && !service.at("address").exists());
+        let why = std::fs::read_to_string(service.at("refused")).unwrap();
+        (service, why)
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
