@@ -156,8 +156,14 @@ impl Calculator {
         let (Some(key), Some(program)) = (key, program) else {
             return Err(refuse("program_lost", "the key has no program any more".into(), false));
         };
-        let stored =
-            |e: std::io::Error| refuse("witness_lost", format!("the inputs: {e}"), e.kind() != ErrorKind::InvalidData);
+        let stored = |e: std::io::Error| {
+            let again = match e.kind() {
+                ErrorKind::InvalidData => false,
+                ErrorKind::NotFound => core.store.is_shared(),
+                _ => true,
+            };
+            refuse("witness_lost", format!("the inputs: {e}"), again)
+        };
         let mut inputs = Zeroizing::new(vec![0; usize::try_from(claim.bytes).unwrap_or(usize::MAX)]);
         let blob = core.witnesses.path(&claim.blob);
         Opener::open(&blob, &core.seal.of(&claim.blob), claim.bytes)

@@ -403,8 +403,13 @@ fn read(engine: &Engine, order: &Order, key: &StoredKey) -> Result<Witness, Refu
         return engine.read_witness_for(&order.witness, key).map_err(refusal);
     };
     let damage = |e: std::io::Error| {
-        // One that is damaged stays so; one that cannot be read may be, on a machine whose folder is there.
-        ("witness_lost", format!("the witness: {e}"), e.kind() != std::io::ErrorKind::InvalidData)
+        // One that is damaged stays so; one that is gone may be there for another node, whose folder is mounted.
+        let again = match e.kind() {
+            std::io::ErrorKind::InvalidData => false,
+            std::io::ErrorKind::NotFound => order.key_from.is_some(),
+            _ => true,
+        };
+        ("witness_lost", format!("the witness: {e}"), again)
     };
     let mut opener = Opener::open(&order.witness, seal, order.witness_bytes).map_err(damage)?;
     let witness = engine.read_witness_from(&mut opener, &order.witness, key);
