@@ -235,7 +235,7 @@ fn a_key_is_prepared_once() {
     assert!(json(&["--json"])["checked"] == false && json(&["--json", "--check-key"])["checked"] == true);
     let lists = place.at("cache").join("key-blocks");
     let listed = fs::read_dir(&lists).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).collect::<Vec<_>>();
-    assert_eq!(listed, [16 + 32 * bytes.div_ceil(1 << 20)]);
+    assert_eq!(listed, [16 + 32 * bytes.div_ceil(32 << 10)]);
     let (status, out, err) = prepare(&place, &key, &[]);
     assert!(status == Some(0) && out.is_empty() && err.contains("n13.zkey: was checked before"), "{out}{err}");
     let cache = |args: &[&str]| {
@@ -326,8 +326,11 @@ fn the_cache_is_listed_and_cleared() {
     let hash = place.marker(now, &good()).file_name().unwrap().to_str().unwrap().to_string();
     let listed = cache(&[], 0);
     // The demo's key has several blocks.
-    let bytes = 16 + 32 * good().len().div_ceil(1 << 20);
-    assert!(listed.contains(&format!("cache: 1 checked key, 1 block list, {bytes} B")), "{listed}");
+    let bytes = 16 + 32 * good().len().div_ceil(32 << 10);
+    assert!(
+        listed.contains(&format!("cache: 1 checked key, 1 block list, {:.1} KiB", bytes as f64 / 1024.0)),
+        "{listed}"
+    );
     assert!(listed.contains(&format!("{hash}  used within the hour")));
     let json: serde_json::Value = serde_json::from_str(&cache(&["list", "--json"], 0)).unwrap();
     assert_eq!((&json["checked_keys"][0]["hash"], &json["bytes"]), (&hash.into(), &bytes.into()));
