@@ -1,5 +1,7 @@
 //! A backend that is wrong in one way, to show that the suite and [`Dual`](crate::Dual) notice.
 
+mod rows;
+
 use ark_ec::PrimeGroup;
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,9 +12,8 @@ use tandem_ops::{
     timeline::Recorder,
     Arriving, Backend, BatchInverse, Buffer, Canonical, Curve, Direction, Element, Error, Gather, Group, HostBuf,
     HostData, Info, Lane, Mont, Msm, MsmRequest, Ntt, NttField, NttOp, NttProducts, NttSpread, Order, Pending,
-    PlonkRows, Poseidon, PoseidonParams, QuotientAt, QuotientRows, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding,
-    Scalars, Scan, Sort, SortKey, SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Stored, Timeline, Unaligned,
-    VecOps, Wire,
+    Poseidon, PoseidonParams, Reduce, ReduceOp, ReduceWay, Result, ScalarRecoding, Scalars, Scan, Sort, SortKey,
+    SortOptions, SortWay, SpMv, Span, SpanId, SparseRows, Stored, Timeline, Unaligned, VecOps, Wire,
 };
 
 /// Makes [`Fault`] of the faults that each part of the suite is to notice.
@@ -418,36 +419,6 @@ impl<C: Curve> VecOps<C> for Faulty {
     }
     fn to_mont(&self, a: &cpu::Buf<Canonical>, out: &mut cpu::Buf<Mont>) -> Result<()> {
         VecOps::<C>::to_mont(&self.cpu, a, out).and_then(|()| self.flip(Fault::ToMont, out))
-    }
-}
-
-impl<C: Curve> PlonkRows<C> for Faulty {
-    fn gate_rows(&self, columns: [&cpu::Buf<Mont>; 3], selectors: [&cpu::Buf<Mont>; 5]) -> Result<cpu::Buf<Mont>> {
-        let mut rows = PlonkRows::<C>::gate_rows(&self.cpu, columns, selectors)?;
-        self.flip(Fault::GateRows, &mut rows).map(|()| rows)
-    }
-    fn permuted_rows(
-        &self,
-        columns: [&cpu::Buf<Mont>; 3],
-        places: [&cpu::Buf<Mont>; 3],
-        factors: [Mont; 3],
-        gamma: Mont,
-    ) -> Result<cpu::Buf<Mont>> {
-        let places = if self.fault == Fault::PermutedPlaces { [places[0]; 3] } else { places };
-        let factors = if self.fault == Fault::PermutedFactors { [factors[0]; 3] } else { factors };
-        let mut rows = PlonkRows::<C>::permuted_rows(&self.cpu, columns, places, factors, gamma)?;
-        self.flip(Fault::PermutedRows, &mut rows).map(|()| rows)
-    }
-    fn quotient_rows(&self, of: &QuotientRows<'_, cpu::Buf<Mont>>, at: &QuotientAt) -> Result<cpu::Buf<Mont>> {
-        let (mut of, mut at) = (of.map(|of| of), *at);
-        match self.fault {
-            Fault::QuotientNext => of.product[1] = of.product[0],
-            Fault::QuotientPublic => at.public = Mont::default(),
-            Fault::QuotientK => at.k[1] = at.k[0],
-            _ => {}
-        }
-        let mut rows = PlonkRows::<C>::quotient_rows(&self.cpu, &of, &at)?;
-        self.flip(Fault::QuotientRows, &mut rows).map(|()| rows)
     }
 }
 

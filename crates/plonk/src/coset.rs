@@ -235,9 +235,8 @@ impl<C: Curve, B: PlonkBackend<C>> CosetKey<C, B> {
         let at = QuotientAt { alpha, beta, gamma, k: k.map(C::mont), public };
         work.request.enqueue(self.lane, "quotient", || {
             let mut sum = PlonkRows::<C>::quotient_rows(work.backend, &rows, &at)?;
-            match &publics {
-                Some(publics) => VecOps::<C>::add(work.backend, &mut sum, publics)?,
-                None => {}
+            if let Some(publics) = &publics {
+                VecOps::<C>::add(work.backend, &mut sum, publics)?;
             }
             Ok(sum)
         })

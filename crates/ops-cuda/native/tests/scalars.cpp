@@ -15,7 +15,15 @@
 
 using namespace tandem;
 
-enum Operation : uint64_t { BATCH_INVERSE = 0, PREFIX_PRODUCT = 1, DIVIDE = 2, GATE_ROWS = 3, PERMUTED_ROWS = 4, QUOTIENT_ROWS = 5, COMBINED = 6 };
+enum Operation : uint64_t {
+    BATCH_INVERSE = 0,
+    PREFIX_PRODUCT = 1,
+    DIVIDE = 2,
+    GATE_ROWS = 3,
+    PERMUTED_ROWS = 4,
+    QUOTIENT_ROWS = 5,
+    COMBINED = 6
+};
 
 static FILE* input;
 

@@ -56,7 +56,8 @@ template <class F> struct Quotient {
         c = c + gamma;
         const F x = beta * vectors[13][i], z = vectors[3][i];
         const F own = (a + x) * (b + k1 * x) * (c + k2 * x) * z;
-        const F next = (a + beta * vectors[10][i]) * (b + beta * vectors[11][i]) * (c + beta * vectors[12][i]) * vectors[4][i];
+        const F next =
+            (a + beta * vectors[10][i]) * (b + beta * vectors[11][i]) * (c + beta * vectors[12][i]) * vectors[4][i];
         const F first = vectors[14][i];
         return sum + alpha * (own - next + alpha * (first * (z - F::one()))) + public_factor * first;
     }

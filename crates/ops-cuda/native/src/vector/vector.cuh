@@ -93,7 +93,8 @@ template <class F> int32_t vector_launch(const tandem_vector_args* args, tandem_
 
 template <class F> __global__ void __launch_bounds__(VECTOR_THREADS) combined_kernel(const Combined<F> of) {
     const uint64_t step = uint64_t(gridDim.x) * VECTOR_THREADS;
-    for (uint64_t i = uint64_t(blockIdx.x) * VECTOR_THREADS + threadIdx.x; i < of.n; i += step) of.out[i] = of.element(i);
+    for (uint64_t i = uint64_t(blockIdx.x) * VECTOR_THREADS + threadIdx.x; i < of.n; i += step)
+        of.out[i] = of.element(i);
 }
 
 template <class F> int32_t combined_launch(const tandem_combined_args* args, tandem_stream stream) {
