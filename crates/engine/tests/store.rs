@@ -78,9 +78,9 @@ fn keys_of_other_systems_count_with_what_they_take() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/data");
     // Rows, and bytes of a row and of the powers of tau that there are more than rows.
     for (file, bytes) in [
-        ("mul.plonk.zkey", 8 * (41 * 32 + 24) + (8 + 6) * 64),
-        ("mul_bls.plonk.zkey", 8 * (41 * 32 + 24) + (8 + 6) * 96),
-        ("mul.fflonk.zkey", 8 * (41 * 32 + 24) + (9 * 8 + 18) * 64),
+        ("mul.plonk.zkey", 8 * (42 * 32 + 24) + (8 + 6) * 64),
+        ("mul_bls.plonk.zkey", 8 * (42 * 32 + 24) + (8 + 6) * 96),
+        ("mul.fflonk.zkey", 8 * (42 * 32 + 24) + (9 * 8 + 18) * 64),
     ] {
         let path = data.join(file);
         let engine = || Engine::open(&DeviceChoice::Cpu).unwrap();
