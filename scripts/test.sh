@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All that needs no GPU (every tier of `cargo xtask test` but gpu and sanitizer): installs what it needs into this checkout (nvcc from NVIDIA's
 # wheels, the npm packages of tests/e2e) and, where there is none, the distribution's Chromium, then checks and tests. A step that fails
-# does not stop the later ones; the exit status tells, and the last lines name what was skipped and count: "12 passed, 0 failed, 3 skipped".
+# does not stop the later ones; the exit status tells. The last lines name what was skipped and what failed, and count: "12 passed, 0 failed,
+# 3 skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export TANDEM_REQUIRE_NVCC=1

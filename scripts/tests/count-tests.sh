@@ -33,6 +33,55 @@ counts "1 passed, 1 failed, 0 skipped" 1 <<<"== tests: ok, 3 s"
 counts "0 passed, 1 failed, 0 skipped" 1 </dev/null
 grep -q '^skipped: gpu::bytes: no GPU$' <<<"$(awk -f scripts/count-tests.awk <<<"test bytes ... skipped: gpu::bytes: no GPU
 $ok")" || { echo "scripts/tests/count-tests.sh: a skip is not named" >&2; exit 1; }
+# What failed is named behind the skips, each with what it said: a step's last lines, a test's first.
+failed="skipped: gpu::bytes: no GPU
+failed: spelling: FAILED, 2 s
+    a.md: teh
+failed: sums::of_none
+    thread 'sums::of_none' panicked at 1
+failed: sums::of_two
+    left: 3
+failed: tests: FAILED, 9 s
+    test sums::of_none ... FAILED
+    test sums::of_two ... FAILED
+    failures:
+    thread 'sums::of_none' panicked at 1
+    left: 3
+    failures:
+        sums::of_none
+        sums::of_two
+    test result: FAILED. 1 passed; 2 failed; 0 ignored
+    error: 1 target failed:
+0 passed, 4 failed, 1 skipped"
+said=$(awk -f scripts/count-tests.awk <<'END' || true
+== spelling
+a.md: teh
+== spelling: FAILED, 2 s
+== tests
+test bytes ... skipped: gpu::bytes: no GPU
+ok
+test sums::of_none ... FAILED
+test sums::of_two ... FAILED
+
+failures:
+
+---- sums::of_none stdout ----
+thread 'sums::of_none' panicked at 1
+
+---- sums::of_two stdout ----
+
+left: 3
+
+failures:
+    sums::of_none
+    sums::of_two
+
+test result: FAILED. 1 passed; 2 failed; 0 ignored
+error: 1 target failed:
+== tests: FAILED, 9 s
+END
+)
+diff <(echo "$failed") <(echo "$said") || { echo "scripts/tests/count-tests.sh: what failed is not named last" >&2; exit 1; }
 
 # The whole of scripts/test.sh with a cargo that says what is wanted: a step that fails in the middle shows at the end.
 work=$(mktemp -d)
