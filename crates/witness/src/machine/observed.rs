@@ -61,7 +61,14 @@ impl Host {
 
 /// A field function, done and told.
 pub(super) fn observed(work: Work, memory: &mut [u8], host: &mut Host) -> Result<u32, TrapCode> {
+    let [r, a, b] = work.arguments;
+    let used = match work.function {
+        Function::ToInt => &[r][..],
+        Function::Neg | Function::Lnot | Function::Bnot | Function::Inv => &[r, a],
+        _ => &[r, a, b],
+    };
     host.tell(memory.len(), |recorder| {
+        recorder.touch(used, memory)?;
         let plan = recorder.before(work.function, work.arguments, memory)?;
         let result = match work.function.run(&work.field, memory, work.arguments) {
             Ok(result) => result,
@@ -95,6 +102,15 @@ pub(super) fn link_hook(linker: &mut Linker<Host>, name: &str, hook: Hook, field
             linker.func_wrap(M, name, move |mut at: At, to: u32, from: u32| assign(&mut at, field, to, from))
         }
         Hook::Assert => linker.func_wrap(M, name, move |mut at: At, value: u32| assert(&mut at, field, value)),
+        Hook::Fork => linker.func_wrap(M, name, move |mut at: At, value: u32| fork(&mut at, field, value)),
+        Hook::Turn => linker.func_wrap(M, name, |mut at: At| {
+            let (memory, host) = parts(&mut at)?;
+            Ok(u32::from(host.tell(memory.len(), |recorder| recorder.turn(memory))?))
+        }),
+        Hook::Join => linker.func_wrap(M, name, |mut at: At| {
+            let (memory, host) = parts(&mut at)?;
+            Ok(host.tell(memory.len(), |recorder| recorder.join(memory))?)
+        }),
     };
     linked.map(drop)
 }
@@ -135,6 +151,8 @@ fn shift(at: &mut At, to: usize, from: usize, bytes: usize) -> Done<()> {
 
 /// `Fr_copy`, which goes word by word where that makes a difference.
 fn copy(at: &mut At, to: u32, from: u32) -> Done<()> {
+    let (memory, host) = parts(at)?;
+    host.tell(memory.len(), |recorder| recorder.touch(&[to], memory))?;
     if to.abs_diff(from) >= ELEMENT_BYTES {
         return shift(at, place(to, 0), place(from, 0), ELEMENT_BYTES as usize);
     }
@@ -166,6 +184,13 @@ fn assert(at: &mut At, field: Field, value: u32) -> Done<u32> {
     let is_true = Function::IsTrue.run(&field, memory, [value, 0, 0])?;
     host.tell(memory.len(), |recorder| recorder.asserted(value, is_true != 0, memory))?;
     Ok(is_true)
+}
+
+/// `Fr_isTrue` of what chooses between ways that only calculate.
+fn fork(at: &mut At, field: Field, value: u32) -> Done<u32> {
+    let (memory, host) = parts(at)?;
+    let is_true = Function::IsTrue.run(&field, memory, [value, 0, 0])?;
+    Ok(u32::from(host.tell(memory.len(), |recorder| recorder.fork(value, is_true != 0, memory))?))
 }
 
 impl Machine<'_> {

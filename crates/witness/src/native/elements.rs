@@ -44,6 +44,12 @@ macro_rules! functions {
                 match self { $(Self::$name => $results == 1,)* }
             }
 
+            /// Whether it stores an element made of others, and does nothing else.
+            pub(crate) fn calculates(self) -> bool {
+                use Function::{CopyN, EqR, IntCopy, IntZero, IsTrue, ToInt, ToLongNormal};
+                !matches!(self, IntZero | IntCopy | CopyN | IsTrue | ToLongNormal | ToInt | EqR)
+            }
+
             /// Steps that it costs beside the call, by the time that it takes at most.
             fn base_steps(self) -> u64 {
                 match self { $(Self::$name => $steps,)* }

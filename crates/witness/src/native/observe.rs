@@ -6,6 +6,12 @@
 //!
 //! One idiom is known as a whole: `setInputSignal` stores an input short where that fits, and branches on whether it does. The value
 //! is the same either way.
+//!
+//! An `if` on `Fr_isTrue` whose ways do no more than calculate is written so that the host may have both run:
+//!
+//! ```text
+//! if Fr_isTrue(x) { A } else { B }   ──►   if Fork(x) { A }  if Turn() { B }  Join()
+//! ```
 
 use super::recognise::{put, Import, Native, Parts, CALL};
 use super::rewrite::{Place, Rewriter};
@@ -30,15 +36,31 @@ pub(crate) enum Hook {
     Assign,
     /// `Fr_isTrue` of what is asserted.
     Assert,
+    /// `Fr_isTrue` of what chooses between two ways: whether the first is to be run.
+    Fork,
+    /// Between them: whether the second is to be run.
+    Turn,
+    /// Behind them.
+    Join,
 }
 
 impl Hook {
-    const ALL: [Self; 7] =
-        [Self::Load, Self::Store32, Self::Store64, Self::Move, Self::Copy, Self::Assign, Self::Assert];
+    const ALL: [Self; 10] = [
+        Self::Load,
+        Self::Store32,
+        Self::Store64,
+        Self::Move,
+        Self::Copy,
+        Self::Assign,
+        Self::Assert,
+        Self::Fork,
+        Self::Turn,
+        Self::Join,
+    ];
 }
 
 /// The types of the hooks, in order: parameters and results.
-const TYPES: [&[u8]; 7] = [
+const TYPES: [&[u8]; 10] = [
     b"\x60\x03\x7f\x7f\x7f\x01\x7f",
     b"\x60\x04\x7f\x7f\x7f\x7f\0",
     b"\x60\x04\x7f\x7e\x7f\x7f\0",
@@ -46,6 +68,9 @@ const TYPES: [&[u8]; 7] = [
     b"\x60\x02\x7f\x7f\0",
     b"\x60\x02\x7f\x7f\0",
     b"\x60\x01\x7f\x01\x7f",
+    b"\x60\x01\x7f\x01\x7f",
+    b"\x60\0\x01\x7f",
+    b"\x60\0\0",
 ];
 
 /// `None` where it is no module of circom's, or has not the parts that a recording needs.
@@ -128,8 +153,25 @@ impl Observer<'_> {
             operators.push((operator, at - start..reader.original_position() - start));
         }
         let mut i = 0;
+        let mut ways: Option<Ways> = None;
         while i < operators.len() {
             let (operator, range) = &operators[i];
+            if let Some(Ways { other, end }) = ways.filter(|ways| [ways.other, ways.end].contains(&i)) {
+                out.push(END);
+                if i == other {
+                    self.hook(&mut out, Hook::Turn);
+                    out.extend(IF);
+                }
+                if i == end {
+                    if other == end {
+                        out.push(END);
+                    }
+                    self.hook(&mut out, Hook::Join);
+                    ways = None;
+                }
+                i += 1;
+                continue;
+            }
             if let Some(Assignment { to, integer, length }) = self.known.assignment(&operators, i) {
                 // The local that is left out is set all the same, so that a module where it has another type is as invalid as it was.
                 number(&mut out, 0);
@@ -167,6 +209,15 @@ impl Observer<'_> {
                 None => match operator {
                     Operator::Call { function_index } if self.known.asserts(*function_index, &operators[i..]) => {
                         self.hook(&mut out, Hook::Assert);
+                    }
+                    Operator::Call { function_index } if self.known.is(*function_index, Function::IsTrue) => {
+                        match self.known.ways(&operators, i + 1) {
+                            Some(found) => {
+                                self.hook(&mut out, Hook::Fork);
+                                ways = Some(found);
+                            }
+                            None => self.call(&mut out, *function_index),
+                        }
                     }
                     Operator::Call { function_index } => self.call(&mut out, *function_index),
                     Operator::RefFunc { .. } | Operator::ReturnCall { .. } => return None,
@@ -254,6 +305,37 @@ impl Known<'_> {
         (is_it && is_rest).then_some(Assignment { to, integer, length: LENGTH + 4 })
     }
 
+    /// The two ways of an `if` at operator `i`, where they only calculate.
+    fn ways(&self, all: &[(Operator, Range<usize>)], i: usize) -> Option<Ways> {
+        if !matches!(all.get(i)?.0, Operator::If { blockty: wasmparser::BlockType::Empty }) {
+            return None;
+        }
+        let behind =
+            |from: usize| Some(from + all.get(from..)?.iter().position(|(operator, _)| !self.calculates(operator))?);
+        let other = behind(i + 1)?;
+        let end = match all.get(other)?.0 {
+            Operator::Else => behind(other + 1)?,
+            _ => other,
+        };
+        matches!(all.get(end)?.0, Operator::End).then_some(Ways { other, end })
+    }
+
+    /// Whether an operator changes nothing but elements, by field functions.
+    fn calculates(&self, operator: &Operator) -> bool {
+        use Operator::{Call, I32Add, I32Const, I32Load, I32Mul, I32Sub, LocalGet};
+        match operator {
+            LocalGet { .. } | I32Const { .. } | I32Add | I32Sub | I32Mul | I32Load { .. } => true,
+            Call { function_index } => {
+                let own = function_index.checked_sub(self.parts.imports).map(|own| own as usize);
+                own.is_some_and(|own| match self.found.get(own) {
+                    Some(Some(function)) => function.calculates() || *function == Function::ToInt,
+                    _ => self.parts.is_copy(own),
+                })
+            }
+            _ => false,
+        }
+    }
+
     /// Whether `Fr_isTrue` is called on what is asserted: where it is not true, an import of the module's is called, and each of them
     /// ends a recording. So no recording says how this went.
     ///
@@ -275,6 +357,17 @@ struct Assignment {
     integer: u32,
     length: usize,
 }
+
+/// The operators that end the two ways of an `if`: its `else` and its `end`, or twice its `end`.
+#[derive(Clone, Copy)]
+struct Ways {
+    other: usize,
+    end: usize,
+}
+
+/// `if` without a result, and `end`.
+const IF: [u8; 2] = [0x04, 0x40];
+const END: u8 = 0x0b;
 
 /// An access to the memory: its offset and how many bytes.
 enum Access {

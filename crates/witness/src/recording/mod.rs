@@ -2,9 +2,12 @@
 //!
 //! [`Recorder`] watches one run: which bytes of the module's memory depend on the inputs, and of what values they are made. Where
 //! the module's own control hangs on such a value, the recording has a *guard*: the run goes the same way as long as the guards
-//! hold. [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
+//! hold. Where both ways only calculate, it takes both ([`fork`]). [`write`] leaves out what nothing needs, and [`Recording`] reads what was kept and computes it again.
 
 mod file;
+mod fork;
+#[cfg(test)]
+mod fork_tests;
 #[cfg(test)]
 mod hostile_tests;
 mod operation;

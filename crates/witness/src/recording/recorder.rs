@@ -3,6 +3,7 @@
 //! Every access to the memory is told here before or after it is made, see [`crate::native`]. A value that depends on the inputs
 //! may be moved, be an operand of a field function, or decide by a guard. Anything else ends the recording, never the run.
 
+use super::fork::Fork;
 use super::operation::Operation;
 use super::shadow::{Shadow, Tag, ELEMENT, LIMBS, WORD};
 use super::{Line, Refused, Step, Value};
@@ -22,7 +23,7 @@ const LONG_NORMAL: u32 = 0x8000_0000;
 const LONG_MONTGOMERY: u32 = 0xc000_0000;
 const SHORT_MONTGOMERY: u32 = 0x4000_0000;
 
-const ELEMENT_BYTES: usize = ELEMENT * WORD;
+pub(super) const ELEMENT_BYTES: usize = ELEMENT * WORD;
 
 /// Steps and constants of one recording.
 const STEPS_MAX: usize = 1 << 27;
@@ -32,8 +33,10 @@ pub(crate) const STEP_BYTES: usize = 64;
 
 pub(crate) struct Recorder {
     field: Field,
-    shadow: Shadow,
-    line: Line,
+    pub(super) shadow: Shadow,
+    pub(super) line: Line,
+    /// The branch that is being run both ways.
+    pub(super) fork: Option<Fork>,
     places: HashMap<Limbs, u32, RandomState>,
     known: HashMap<(Operation, Value, Value), Value, RandomState>,
     guarded: HashSet<Step>,
@@ -57,6 +60,7 @@ impl Recorder {
             field,
             shadow,
             line,
+            fork: None,
             places: HashMap::default(),
             known: HashMap::default(),
             guarded: HashSet::new(),
@@ -171,6 +175,15 @@ impl Recorder {
         match self.shadow.are_clean(counts.0, counts.1) {
             true => self.plain(memory, at).map(Operand::Plain),
             false => Err(unknown),
+        }
+    }
+
+    /// The value of an element.
+    pub(super) fn value(&mut self, memory: &[u8], at: usize) -> Result<Value> {
+        let at = u32::try_from(at).map_err(|_| Refused("an element lies outside of the memory"))?;
+        match self.operand(memory, at)? {
+            Operand::Plain(limbs) => self.constant(limbs),
+            Operand::Of(value) => Ok(value),
         }
     }
 
@@ -337,12 +350,15 @@ impl Recorder {
 
     /// The module goes on by what a value is.
     fn branch(&mut self, value: Value, is_true: bool) -> Result<()> {
-        let guard = if is_true { Step::IsTrue(value) } else { Step::IsFalse(value) };
         // What is guarded already says nothing more.
-        if self.which == Record::Short && !matches!(value, Value::Constant(_)) && !self.guarded.contains(&guard) {
+        if self.which == Record::Short && !matches!(value, Value::Constant(_)) && !self.is_guarded(value, is_true) {
             return Err(Refused(BRANCHED));
         }
-        self.guard(value, guard)
+        self.guard(value, guard(value, is_true))
+    }
+
+    pub(super) fn is_guarded(&self, value: Value, is_true: bool) -> bool {
+        self.guarded.contains(&guard(value, is_true))
     }
 
     fn guard(&mut self, value: Value, guard: Step) -> Result<()> {
@@ -377,7 +393,7 @@ impl Recorder {
         self.shadow.set_element(to as usize / WORD, value)
     }
 
-    fn constant(&mut self, value: Limbs) -> Result<Value> {
+    pub(super) fn constant(&mut self, value: Limbs) -> Result<Value> {
         let next = self.line.constants.len();
         if next >= STEPS_MAX {
             return Err(Refused("it has too many constants"));
@@ -398,7 +414,7 @@ impl Recorder {
     }
 
     /// The value of an operation: one that is there already, where it is.
-    fn compute(&mut self, operation: Operation, x: Value, y: Value) -> Result<Value> {
+    pub(super) fn compute(&mut self, operation: Operation, x: Value, y: Value) -> Result<Value> {
         let of = |value| match value {
             Value::Constant(i) => Some(self.line.constants[i as usize]),
             _ => None,
@@ -422,6 +438,14 @@ impl Recorder {
         let value = self.push(Step::Compute(operation, x, y))?;
         self.known.insert((operation, x, y), value);
         Ok(value)
+    }
+}
+
+fn guard(value: Value, is_true: bool) -> Step {
+    if is_true {
+        Step::IsTrue(value)
+    } else {
+        Step::IsFalse(value)
     }
 }
 

@@ -11,25 +11,25 @@ use crate::Record;
 /// A shared element, its limbs, and places for others.
 const SHARED: u32 = 2000;
 const LIMBS: u32 = SHARED + 8;
-const X: u32 = 3000;
-const Y: u32 = 3100;
-const Z: u32 = 3200;
-const END: usize = 8192;
+pub(super) const X: u32 = 3000;
+pub(super) const Y: u32 = 3100;
+pub(super) const Z: u32 = 3200;
+pub(super) const END: usize = 8192;
 
-const LONG: u32 = 0x8000_0000;
+pub(super) const LONG: u32 = 0x8000_0000;
 const MONTGOMERY: u32 = 0xc000_0000;
 
-type Done<T = ()> = Result<T, Refused>;
+pub(super) type Done<T = ()> = Result<T, Refused>;
 
-struct Run {
-    recorder: Recorder,
-    memory: Vec<u8>,
-    field: Field,
+pub(super) struct Run {
+    pub(super) recorder: Recorder,
+    pub(super) memory: Vec<u8>,
+    pub(super) field: Field,
 }
 
 impl Run {
     /// One input lies in the shared element, with the value 5.
-    fn new(which: Record) -> Self {
+    pub(super) fn new(which: Record) -> Self {
         let field = Field::new(prime(0).unwrap());
         let mut run = Self { recorder: Recorder::new(field, END, which), memory: vec![0; END], field };
         run.memory[88] = field.bits as u8;
@@ -45,18 +45,18 @@ impl Run {
         self.recorder.wrote(at, bytes.len()).unwrap();
     }
 
-    fn put(&mut self, at: u32, number: u32, flags: u32, limbs: [u64; 4]) {
+    pub(super) fn put(&mut self, at: u32, number: u32, flags: u32, limbs: [u64; 4]) {
         self.write(at, &number.to_le_bytes());
         self.write(at + 4, &flags.to_le_bytes());
         self.write(at + 8, &limbs.map(u64::to_le_bytes).concat());
     }
 
-    fn shift(&mut self, to: u32, from: u32, bytes: usize) -> Done {
+    pub(super) fn shift(&mut self, to: u32, from: u32, bytes: usize) -> Done {
         self.memory.copy_within(from as usize..from as usize + bytes, to as usize);
         self.recorder.moved(to as usize, from as usize, bytes)
     }
 
-    fn call(&mut self, function: Function, arguments: [u32; 3]) -> Done<u32> {
+    pub(super) fn call(&mut self, function: Function, arguments: [u32; 3]) -> Done<u32> {
         let plan = self.recorder.before(function, arguments, &self.memory)?;
         let result = function.run(&self.field, &mut self.memory, arguments).expect("inside of the memory");
         self.recorder.after(plan, function, arguments, result, &self.memory)?;
@@ -64,24 +64,24 @@ impl Run {
     }
 
     /// An element of the input's value at `X`, and one that is clean, 7, at `Y`.
-    fn two() -> Self {
+    pub(super) fn two() -> Self {
         let mut run = Self::new(Record::All);
         run.shift(X, SHARED, 40).unwrap();
         run.put(Y, 0, LONG, [7, 0, 0, 0]);
         run
     }
 
-    fn steps(self) -> Vec<Step> {
+    pub(super) fn steps(self) -> Vec<Step> {
         self.recorder.finish().steps
     }
 }
 
-fn refused<T: std::fmt::Debug>(done: Done<T>, why: &'static str) {
+pub(super) fn refused<T: std::fmt::Debug>(done: Done<T>, why: &'static str) {
     assert_eq!(done.unwrap_err(), Refused(why));
 }
 
-const PARTS: &str = "an element is made of parts of others";
-const INPUT: Value = Value::Input(0);
+pub(super) const PARTS: &str = "an element is made of parts of others";
+pub(super) const INPUT: Value = Value::Input(0);
 
 #[test]
 fn elements_are_whole() {
