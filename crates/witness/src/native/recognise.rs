@@ -102,7 +102,7 @@ pub(crate) struct Parts<'a> {
     /// How many functions are imports.
     pub(crate) imports: u32,
     /// Types of the other functions.
-    pub(super) functions: Vec<u32>,
+    pub(crate) functions: Vec<u32>,
     pub(crate) bodies: Vec<FunctionBody<'a>>,
     /// The number of `readSharedRWMemory`.
     read_shared: Option<u32>,
@@ -205,7 +205,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The field of a module of circom's, and which of its functions are which of the field's.
-    pub(super) fn field_functions(&self) -> Option<(Field, Vec<Option<Function>>)> {
+    pub(crate) fn field_functions(&self) -> Option<(Field, Vec<Option<Function>>)> {
         let (field, templates) = TEMPLATES.iter().find_map(|(prime, templates)| {
             let field = Field::new(*prime);
             has_constants(&field, &self.constants).then_some((field, templates))

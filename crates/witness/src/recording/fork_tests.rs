@@ -116,20 +116,23 @@ fn what_one_way_leaves_alone_stays() {
     let Step::Compute(Operation::Add, Value::Result(1), _) = run.steps()[last as usize] else { panic!() };
 }
 
-/// The same in both ways is no choice.
 #[test]
 fn the_same_in_both_ways_is_no_choice() {
     let mut run = forked(Function::Neq);
     run.copy(W, Y).unwrap();
     run.copy(X + 400, X).unwrap();
+    // The input's limbs, as they have been set.
+    run.shift(X + 600, 2000, 40).unwrap();
     run.turn();
     run.copy(W, Y).unwrap();
-    run.way(Function::Neg, [X + 500, X, X]).unwrap();
+    run.way(Function::Neg, [X + 500, X + 600, X + 600]).unwrap();
     run.way(Function::Neg, [X + 400, X + 500, X + 500]).unwrap();
     run.join();
     run.recorder.read(W as usize, 40).unwrap();
     assert_eq!(run.value_at(W), Ok(SEVEN));
     assert_eq!(run.number(W), 7);
+    // In another form, perhaps.
+    assert_eq!(run.value_at(X + 600), Ok(INPUT));
 }
 
 /// Where a way leaves no whole element, nothing that depends on the branch is taken for one.

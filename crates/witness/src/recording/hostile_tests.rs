@@ -4,11 +4,11 @@ use crate::native::{put, Parts};
 use crate::{calculate, calculate_kept, Limits, Record, Recordings, Used};
 use std::sync::Mutex;
 
-const MULTIPLIER: &[u8] = include_bytes!("../../tests/data/multiplier.wasm");
+pub(super) const MULTIPLIER: &[u8] = include_bytes!("../../tests/data/multiplier.wasm");
 
 /// The shared element's limbs, and a place that the module does not use.
 const SHARED: i32 = 1992;
-const FREE: i32 = 60_000;
+pub(super) const FREE: i32 = 60_000;
 
 #[derive(Default)]
 struct Memory {
@@ -31,7 +31,7 @@ impl Recordings for Memory {
 }
 
 /// The multiplier whose exports begin with other code.
-fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
+pub(super) fn with(prefixes: &[(&str, &[u8])]) -> Vec<u8> {
     let parts = Parts::read(MULTIPLIER).unwrap();
     let mut out = MULTIPLIER[..8].to_vec();
     for (id, range) in &parts.sections {
@@ -65,23 +65,23 @@ fn number(export: &str) -> u32 {
 }
 
 /// `i32.const`, for numbers of three bytes.
-fn constant(number: i32) -> Vec<u8> {
+pub(super) fn constant(number: i32) -> Vec<u8> {
     vec![0x41, number as u8 | 0x80, (number >> 7) as u8 | 0x80, (number >> 14) as u8 & 0x7f]
 }
 
-fn code(parts: &[&[u8]]) -> Vec<u8> {
+pub(super) fn code(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-const LOAD: &[u8] = b"\x28\x02\0";
+pub(super) const LOAD: &[u8] = b"\x28\x02\0";
 const LOAD_BYTE: &[u8] = b"\x2d\0\0";
-const STORE: &[u8] = b"\x36\x02\0";
+pub(super) const STORE: &[u8] = b"\x36\x02\0";
 const STORE_BYTE: &[u8] = b"\x3a\0\0";
 const ONE: &[u8] = b"\x41\x01";
 const AND: &[u8] = b"\x71";
 
 /// Records a run, and replays it on other inputs: how each was done.
-fn runs(wasm: &[u8]) -> Vec<Used> {
+pub(super) fn runs(wasm: &[u8]) -> Vec<Used> {
     let memory = Memory::default();
     for json in [r#"{"a": 3, "b": 5}"#, r#"{"a": 4, "b": 7}"#, r#"{"a": "-9", "b": "1000000000000000000000"}"#] {
         let json = json.as_bytes();
@@ -93,7 +93,7 @@ fn runs(wasm: &[u8]) -> Vec<Used> {
     memory.used.into_inner().unwrap()
 }
 
-fn refused(wasm: &[u8], why: &'static str) {
+pub(super) fn refused(wasm: &[u8], why: &'static str) {
     assert_eq!(runs(wasm), [Used::Refused(why); 3]);
 }
 

@@ -18,6 +18,8 @@ mod replay;
 mod shadow;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod way_tests;
 
 use operation::Operation;
 
