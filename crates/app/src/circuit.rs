@@ -78,7 +78,7 @@ fn within(
     let calculate = || {
         let which = match limits.recordings {
             cli::Recordings::Off => return tandem_witness::calculate(code, text, limits.of_witness(), &caller),
-            cli::Recordings::Short => Record::Short,
+            cli::Recordings::Auto => Record::Unbranched,
             cli::Recordings::All => Record::All,
         };
         tandem_witness::calculate_kept(code, text, limits.of_witness(), &caller, &Kept { session, program }, which)

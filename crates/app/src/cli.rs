@@ -374,7 +374,7 @@ pub(crate) struct Limits {
     #[arg(env = "TANDEM_MAX_MEMORY", hide_env_values = true)]
     pub(crate) max_memory: u64,
     /// Which runs of a WebAssembly are recorded: later runs with other inputs then replay the recording
-    #[arg(long, value_name = "WHICH", default_value = "short", env = "TANDEM_RECORDINGS", hide_env_values = true)]
+    #[arg(long, value_name = "WHICH", default_value = "auto", env = "TANDEM_RECORDINGS", hide_env_values = true)]
     pub(crate) recordings: Recordings,
     /// Run the circuit's program also where it is one of this machine, from circom --c. It may do all that you may: trust it first
     #[arg(long)]
@@ -387,8 +387,8 @@ pub(crate) struct Limits {
 /// Which runs of circuits are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Recordings {
-    /// Short ones that do not branch on their inputs
-    Short,
+    /// Those that do not branch on their inputs: a short one at once, of a longer program the third
+    Auto,
     /// All; a recording then says which way the run branched on its inputs
     All,
     /// None, and none is replayed

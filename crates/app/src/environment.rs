@@ -12,7 +12,7 @@ pub(crate) const VARIABLES: [(&str, &str, &str); 15] = [
     ("TANDEM_MAX_STEPS", "--max-steps", "millions of steps of a circuit's program"),
     ("TANDEM_MAX_SECONDS", "--max-seconds", "seconds of a circuit's program"),
     ("TANDEM_MAX_MEMORY", "--max-memory", "MiB for a circuit's program, its inputs and the witness"),
-    ("TANDEM_RECORDINGS", "--recordings", "which runs of circuits are recorded: short, all or off"),
+    ("TANDEM_RECORDINGS", "--recordings", "which runs of circuits are recorded: auto, all or off"),
     ("TANDEM_AVX512", "", "0: the CPU does without AVX-512, with the same results"),
     (
         "TANDEM_CACHE_DIR",

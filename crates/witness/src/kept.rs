@@ -36,14 +36,15 @@ pub enum Used {
 /// Which runs are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// Those of few steps. What is kept is the same for all inputs: a run that branches on them is not recorded.
-    Short,
+    /// Those that do not branch on their inputs, so that what is kept is the same for all. Of a program that takes many steps it is the
+    /// third run.
+    Unbranched,
     /// All, also those that branch on their inputs.
     All,
 }
 
-/// Steps of a short run.
-const SHORT_STEPS: u64 = 1 << 24;
+/// Steps within which the first run of a program is recorded.
+const SHORT_STEPS: u64 = 24_000_000;
 
 /// [`crate::calculate`], by the recording of an earlier run where there is one that fits these inputs. Else the module is run, and the run
 /// is recorded. Where that cannot be, or goes wrong, the module is run anew as ever. The witness is the same, and so is each error. Steps
@@ -67,11 +68,22 @@ pub fn calculate_kept(
     let keeper =
         Keeper { program, hash: blake3::Hasher::new_derive_key(VERSION).update(program).finalize(), recordings };
     let kept = recordings.find(keeper.hash.as_bytes());
-    // It cannot be recorded, or not so.
-    let is_short = |kept: &[u8]| which == Record::Short && SHORTS.iter().any(|(_, marker)| *marker == kept);
-    if kept.as_ref().is_some_and(|kept| kept.is_empty() || is_short(kept)) {
-        return calculator::calculate(program, json, limits, caller);
-    }
+    let plain = |json| calculator::calculate(program, json, limits, caller);
+    let is_first = match (kept.as_deref(), which) {
+        (Some(b""), _) | (Some(BRANCHES | LATE), Record::Unbranched) => return plain(json),
+        (Some(LONG), Record::Unbranched) => {
+            recordings.keep(keeper.hash.as_bytes(), AGAIN);
+            return plain(json);
+        }
+        // A recorded run might not end within a time in which another does.
+        (Some(AGAIN), Record::Unbranched) if limits.time.is_some() => return plain(json),
+        (Some(AGAIN), Record::Unbranched) => {
+            // Whatever comes of it, it is not tried again.
+            recordings.keep(keeper.hash.as_bytes(), LATE);
+            false
+        }
+        _ => true,
+    };
     if let Some(recording) = kept.as_ref().and_then(|kept| Recording::read(kept, &keeper.hash)) {
         let begun = Instant::now();
         if let Some(witness) = replay(&recording, &json, limits, caller)? {
@@ -86,7 +98,8 @@ pub fn calculate_kept(
     }
     drop(kept);
     let begun = Instant::now();
-    if let Some(witness) = keeper.record(&json, limits, caller, which)? {
+    let most = if is_first && which == Record::Unbranched { SHORT_STEPS } else { u64::MAX };
+    if let Some(witness) = keeper.record(&json, limits, caller, which, most)? {
         return Ok(witness);
     }
     let time = limits.time.map(|time| time.saturating_sub(begun.elapsed()));
@@ -100,14 +113,20 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Runs the module once, recorded. `None` where only a run that is not recorded can say what comes of it.
-    fn record(&self, json: &[u8], limits: Limits, caller: &dyn Caller, which: Record) -> Result<Option<Witness>> {
-        let most = if which == Record::Short { SHORT_STEPS } else { u64::MAX };
+    /// Runs the module once, recorded, for so many steps at most. `None` where only a run that is not recorded can say what comes of it.
+    fn record(
+        &self,
+        json: &[u8],
+        limits: Limits,
+        caller: &dyn Caller,
+        which: Record,
+        most: u64,
+    ) -> Result<Option<Witness>> {
         let within = Limits { steps: limits.steps.min(most), ..limits };
         let recorded = match calculator::record(self.program, json, which, within, caller) {
             Ok(recorded) => recorded,
             Err(error @ (Error::Stopped | Error::Limit(Limit::Time, _))) => return Err(error),
-            Err(Error::Limit(Limit::Steps, _)) if within.steps < limits.steps => Err(LONG),
+            Err(Error::Limit(Limit::Steps, _)) if within.steps < limits.steps => Err(MANY),
             // It is told by the run that is not recorded.
             Err(_) => return Ok(None),
         };
@@ -121,10 +140,13 @@ impl Keeper<'_> {
             }
             Err(why) => {
                 // Another time there may be more memory or time, or right inputs.
-                if !matches!(why, TOO_LITTLE | ENDED | FAILED) {
-                    let marker = SHORTS.iter().find(|(short, _)| *short == why).map_or(&b""[..], |(_, marker)| marker);
-                    self.recordings.keep(self.hash.as_bytes(), marker);
-                }
+                let marker = match why {
+                    TOO_LITTLE | ENDED | FAILED => None,
+                    BRANCHED => Some(BRANCHES),
+                    MANY => Some(LONG),
+                    _ => Some(&b""[..]),
+                };
+                marker.iter().for_each(|marker| self.recordings.keep(self.hash.as_bytes(), marker));
                 self.recordings.used(Used::Refused(why));
                 Ok(None)
             }
@@ -159,10 +181,15 @@ const ENDED: &str = "it was stopped";
 pub(crate) const FAILED: &str = "what it asserts does not hold";
 /// Why it is made with [`Record::All`] alone: each guard would say one bit of the inputs.
 pub(crate) const BRANCHED: &str = "it branches on its inputs, and a recording would say how";
-/// Why nothing is recorded, but with [`Record::All`], of a program that takes long.
-const LONG: &str = "it takes many steps";
-/// What is kept of programs for either reason.
-const SHORTS: [(&str, &[u8]); 2] = [(BRANCHED, b"branches"), (LONG, b"long")];
+/// Why a first run of a program that takes long is not recorded, but with [`Record::All`].
+const MANY: &str = "it takes many steps";
+
+/// What is kept of a program in place of a recording: that its runs branch, and that they are long: one was seen, two were seen, and
+/// one was recorded since, of which nothing came.
+const BRANCHES: &[u8] = b"branches";
+const LONG: &[u8] = b"long";
+const AGAIN: &[u8] = b"again";
+const LATE: &[u8] = b"late";
 
 /// The number of a witness's field in recordings.
 fn number(witness: &Witness) -> Option<u8> {

@@ -123,7 +123,7 @@ fn both_ways_are_recorded() {
         let (memory, mut random) = (Memory::default(), Random(10));
         let run = |json: &str| {
             let bytes = json.as_bytes().to_vec().into();
-            let found = calculate_kept(WAYS, bytes, LIMITS, &|| false, &memory, Record::Short).unwrap();
+            let found = calculate_kept(WAYS, bytes, LIMITS, &|| false, &memory, Record::Unbranched).unwrap();
             assert!(found.values() == own(WAYS, json).unwrap().values(), "{recorded}: {json}");
         };
         run(recorded);
@@ -205,7 +205,7 @@ fn damaged_recordings_are_replaced() {
 fn short_runs_are_recorded() {
     let memory = Memory::default();
     let json = || r#"{"a": 3, "b": 4}"#.as_bytes().to_vec().into();
-    let run = |limits| calculate_kept(MULTIPLIER, json(), limits, &|| false, &memory, Record::Short).unwrap();
+    let run = |limits| calculate_kept(MULTIPLIER, json(), limits, &|| false, &memory, Record::Unbranched).unwrap();
     let least = (1..64).map(|mib| tandem_witness::Limits { memory_bytes: mib << 17, ..LIMITS });
     let least = least.into_iter().find(|&limits| calculate(MULTIPLIER, json(), limits, &|| false).is_ok()).unwrap();
     run(least);
@@ -226,7 +226,7 @@ fn branches_are_kept_only_where_all_runs_are() {
         let found = calculate_kept(BRANCHES, json.clone().into_bytes().into(), LIMITS, &|| false, &memory, which);
         assert!(found.ok().map(|w| w.values().to_vec()) == own(BRANCHES, &json).ok().map(|w| w.values().to_vec()));
     };
-    (0..8).for_each(|_| run(Record::Short));
+    (0..8).for_each(|_| run(Record::Unbranched));
     assert_eq!(memory.kept.lock().unwrap().as_deref(), Some(&b"branches"[..]));
     assert_eq!((memory.count(Used::Recorded), memory.count(Used::Replayed)), (0, 0));
     (0..8).for_each(|_| run(Record::All));
@@ -239,7 +239,8 @@ fn branches_are_kept_only_where_all_runs_are() {
 fn assertions_are_recorded() {
     let (memory, other) = (Memory::default(), Memory::default());
     let run = |memory: &Memory, json: &str| {
-        let found = calculate_kept(ASSERTS, json.as_bytes().to_vec().into(), LIMITS, &|| false, memory, Record::Short);
+        let found =
+            calculate_kept(ASSERTS, json.as_bytes().to_vec().into(), LIMITS, &|| false, memory, Record::Unbranched);
         let values = |witness: Witness| witness.values().to_vec();
         assert_eq!(found.map(values).map_err(|e| e.to_string()), own(ASSERTS, json).map(values), "{json}");
     };
@@ -280,7 +281,7 @@ fn what_is_logged_is_heard_once() {
           (i32.load8_u (i32.add (global.get $g) (i32.const 99))))"#;
     let init = r#"(func (export "init") (param i32) (call $write) (call $write))"#;
     let wasm = fake(&[(support::CHAR, char), (r#"(func (export "init") (param i32))"#, init)]);
-    for which in [Record::Short, Record::All] {
+    for which in [Record::Unbranched, Record::All] {
         let listener = Listener { lines: Mutex::default(), left: AtomicUsize::new(usize::MAX) };
         let memory = Memory::default();
         // The second time it is known.
@@ -299,7 +300,7 @@ fn limits_and_stops_hold_whenever_they_come() {
     let shown =
         |found: Result<Witness, Error>| found.map(|witness| witness.values().to_vec()).map_err(|e| e.to_string());
     let plain = |limits| shown(calculate(ASSERTS, json(), limits, &|| false));
-    for which in [Record::Short, Record::All] {
+    for which in [Record::Unbranched, Record::All] {
         for steps in (0..40).map(|i| 1 << (i / 2)).chain((0..20).map(|i| 3000 * i)) {
             let (limits, memory) = (Limits { steps, ..LIMITS }, Memory::default());
             let found = calculate_kept(ASSERTS, json(), limits, &|| false, &memory, which);

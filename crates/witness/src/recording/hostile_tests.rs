@@ -198,16 +198,34 @@ fn long_runs_are_left_and_remembered() {
     let counts = b"\x03\x40\x20\x03\x41\x01\x6a\x22\x03\x41\xc0\x8d\xb7\x01\x49\x0d\0\x0b";
     let wasm = with(&[("setInputSignal", counts)]);
     let memory = Memory::default();
-    let run = |which| {
+    let timed = Limits { time: Some(std::time::Duration::from_secs(600)), ..Limits::default() };
+    let with = |which, limits, kept: &[u8]| {
         let json = br#"{"a": 3, "b": 5}"#.to_vec();
-        calculate_kept(&wasm, json.into(), Limits::default(), &|| false, &memory, which).unwrap()
+        calculate_kept(&wasm, json.into(), limits, &|| false, &memory, which).unwrap();
+        assert!(memory.kept.lock().unwrap().starts_with(kept));
     };
-    run(Record::Short);
-    assert_eq!(*memory.kept.lock().unwrap(), b"long");
-    run(Record::Short);
-    run(Record::All);
-    run(Record::Short);
-    assert_eq!(*memory.used.lock().unwrap(), [Used::Refused("it takes many steps"), Used::Recorded, Used::Replayed]);
+    let run = |which, kept| with(which, Limits::default(), kept);
+    run(Record::Unbranched, b"long");
+    run(Record::Unbranched, b"again");
+    with(Record::Unbranched, timed, b"again");
+    const MANY: Used = Used::Refused("it takes many steps");
+    assert_eq!(*memory.used.lock().unwrap(), [MANY]);
+    run(Record::Unbranched, b"tandem");
+    run(Record::Unbranched, b"tandem");
+    assert_eq!(*memory.used.lock().unwrap(), [MANY, Used::Recorded, Used::Replayed]);
+    // Where nothing comes of the third run, the fourth is not recorded.
+    for kept in [&b"again"[..], b"late"] {
+        *memory.kept.lock().unwrap() = kept.to_vec();
+        memory.used.lock().unwrap().clear();
+        let little = Limits { memory_bytes: 3 << 20, ..Limits::default() };
+        with(Record::Unbranched, little, b"late");
+        let tried = [Used::Refused("there is too little memory for it")];
+        assert_eq!(*memory.used.lock().unwrap(), tried[usize::from(kept == b"late")..]);
+    }
+    // By --recordings all it is.
+    run(Record::All, b"tandem");
+    *memory.kept.lock().unwrap() = b"long".to_vec();
+    run(Record::All, b"tandem");
     // The time that is told is that of the limit, and not what was left for another run.
     let limits = Limits { time: Some(std::time::Duration::from_millis(5)), ..Limits::default() };
     let json = br#"{"a": 3, "b": 5}"#.to_vec();

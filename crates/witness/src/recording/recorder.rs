@@ -351,7 +351,8 @@ impl Recorder {
     /// The module goes on by what a value is.
     fn branch(&mut self, value: Value, is_true: bool) -> Result<()> {
         // What is guarded already says nothing more.
-        if self.which == Record::Short && !matches!(value, Value::Constant(_)) && !self.is_guarded(value, is_true) {
+        if self.which == Record::Unbranched && !matches!(value, Value::Constant(_)) && !self.is_guarded(value, is_true)
+        {
             return Err(Refused(BRANCHED));
         }
         self.guard(value, guard(value, is_true))

@@ -252,17 +252,17 @@ fn branches_are_guards() {
 
 #[test]
 fn short_recordings_have_what_is_asserted_and_no_branch() {
-    let mut run = Run::new(Record::Short);
+    let mut run = Run::new(Record::Unbranched);
     refused(run.call(Function::IsTrue, [SHARED, 0, 0]), BRANCHED);
-    let mut run = Run::new(Record::Short);
+    let mut run = Run::new(Record::Unbranched);
     run.put(Y, 0, LONG, [7, 0, 0, 0]);
     refused(run.call(Function::EqR, [SHARED, Y, 0]), BRANCHED);
-    let mut run = Run::new(Record::Short);
+    let mut run = Run::new(Record::Unbranched);
     run.recorder.asserted(SHARED, true, &run.memory).unwrap();
     // That it is true is known.
     run.call(Function::IsTrue, [SHARED, 0, 0]).unwrap();
     assert_eq!(run.steps(), [Step::IsTrue(INPUT)]);
-    let mut run = Run::new(Record::Short);
+    let mut run = Run::new(Record::Unbranched);
     refused(run.recorder.asserted(SHARED, false, &run.memory), FAILED);
     run.write(LIMBS, &[1]);
     refused(run.recorder.asserted(SHARED, true, &run.memory), PARTS);
