@@ -19,7 +19,8 @@ pub struct KeyMemory {
     pub gpus: u64,
     /// Of the host where GPUs prove.
     pub beside_gpus: u64,
-    /// Of the host where the CPU makes one proof. Of a Groth16 key it then holds no points but those of the sum that it works on.
+    /// Of the host where the CPU makes one proof. Of a Groth16 key it then holds no points but those of the sum that it works on, or, where
+    /// there is less memory, a piece of them.
     pub cpu: u64,
     /// Of the host where the CPU holds the key, to make one proof after the other.
     pub holding_key: u64,

@@ -210,6 +210,8 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<WitnessShare<C, B>> {
         let plan::LaneQueries { share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
+        let do_wait = view.b2.may_wait() && [view.a, view.b1, view.l].iter().all(Stored::may_wait);
+        let memory_bytes = if do_wait { u64::MAX } else { memory_bytes };
         let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let (mut b2, mut g1) = (None, Vec::new());
@@ -238,6 +240,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
+        let memory_bytes = if view.h.may_wait() { u64::MAX } else { memory_bytes };
         let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
@@ -260,6 +263,7 @@ const PLAIN_LEVELS: u64 = 16;
 
 /// What tables of a group of points may cost.
 struct Worth {
+    /// Nothing bounds it where the points may wait: a sum brings as many of them into memory at a time as there is room for.
     memory_bytes: u64,
     uses: u64,
 }

@@ -91,6 +91,11 @@ impl<'a, T: Wire> Stored<'a, T> {
         Some(Later { from: from.later()?, at, len, of: PhantomData })
     }
 
+    /// Whether they may be read later, so that they need no memory until then.
+    pub fn may_wait(&self) -> bool {
+        self.later().is_some()
+    }
+
     /// The values in memory, brought there by this thread if they lie outside.
     ///
     /// # Errors

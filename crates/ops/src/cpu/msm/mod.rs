@@ -15,7 +15,7 @@ use crate::{
     ScalarRecoding, Scalars, Timeline,
 };
 use crate::{Later, MsmSet, Stored, Wire};
-use ark_ff::{BigInt, BigInteger, PrimeField};
+use ark_ff::{BigInt, BigInteger, PrimeField, Zero};
 use buckets::{Term, Xy, OP};
 use points::Points;
 use rayon::prelude::*;
@@ -62,8 +62,21 @@ pub struct Bases<G: Group> {
 /// Where points are between the sums over them.
 enum Held<G: Group> {
     Here(Points<G>),
-    /// Where they came from: each sum brings them here for as long as it takes.
+    /// Where they came from: each sum brings them here for as long as it takes, piece by piece where memory is short.
     There(Later<G::Point>),
+}
+
+/// Points of a piece, at least.
+const LEAST_PIECE: usize = GRAIN;
+
+/// Points that a sum of `all` of them, of `bytes` each, brings here at a time where `free` bytes of memory are left. Each piece has buckets of
+/// its own to add up, so that they are large: an eighth of the memory, as digits, buckets and points on their way take the rest.
+fn piece(all: usize, bytes: usize, free: u64) -> usize {
+    let whole = (all as u64).saturating_mul(bytes as u64);
+    if whole <= free / 4 {
+        return all.max(1);
+    }
+    usize::try_from(free / 8 / bytes as u64).unwrap_or(usize::MAX).max(LEAST_PIECE)
 }
 
 impl Parts {
@@ -190,9 +203,31 @@ impl<G: Group> Msm<G> for Cpu {
         let first = bases.plan.0.sets[bases.set].first;
         let sum = match &bases.points {
             Held::Here(points) => sum::<G>(points, first, &digits.parts),
-            Held::There(later) => sum::<G>(&Points::load(OP, self.simd, later.stored())?, first, &digits.parts),
+            Held::There(later) => {
+                let points = later.stored();
+                let piece = piece(points.len(), size_of::<Xy<BaseField<G>>>(), memory::host().free);
+                self.sum_in_pieces::<G>(points, piece, first, &digits.parts)
+            }
         };
         Ok(Pending::ready(sum?))
+    }
+}
+
+impl Cpu {
+    /// The sum over points of which `piece` are brought here at a time.
+    fn sum_in_pieces<G: Group>(
+        &self,
+        points: Stored<'_, G::Point>,
+        piece: usize,
+        first: usize,
+        digits: &Parts,
+    ) -> Result<G::Ark> {
+        let mut all = G::Ark::zero();
+        for start in (0..points.len()).step_by(piece) {
+            let some = points.slice(start..points.len().min(start.saturating_add(piece)));
+            all += sum::<G>(&Points::load(OP, self.simd, some)?, first + start, digits)?;
+        }
+        Ok(all)
     }
 }
 
@@ -339,7 +374,38 @@ mod tests {
             let [here, there, waited] =
                 all.map(|bases| Msm::<G>::msm(&cpu, &bases, &digits, &Timeline::none()).unwrap().wait().unwrap());
             assert!(here == there && here == waited && was_read() == [bytes.len() - 7; 2], "{n}");
+            for piece in [1, 2, 33, 99, 100, 101, usize::MAX] {
+                let waits = Stored::outside(&later, 7..bytes.len()).unwrap();
+                assert!(cpu.sum_in_pieces::<G>(waits, piece, 0, &digits.parts).unwrap() == here, "{n} by {piece}");
+            }
         }
+    }
+
+    /// The points that belong to scalars behind others are found, whichever piece they are in.
+    #[test]
+    fn pieces_of_points_have_their_scalars() {
+        type G = crate::G1<Bn254>;
+        let one = <<G as Group>::Ark as PrimeGroup>::generator();
+        let all: Vec<_> = std::iter::successors(Some(one), |p| Some(*p + one)).take(40).collect();
+        let points: Vec<_> = <G as Group>::Ark::normalize_batch(&all).iter().map(G::from_ark).collect();
+        // Units, zeros and others, of which the first ten have no points.
+        let scalars: Vec<_> = (0..50u64).map(|i| Canonical([i % 3, 0, i % 2, 0])).collect();
+        let parts = split::<Bn254>(0, scalars.iter().copied()).unwrap();
+        let of = |k: Canonical| <Bn254 as Curve>::Fr::from_le_bytes_mod_order(bytemuck::bytes_of(&k));
+        let expected: <G as Group>::Ark = scalars.iter().skip(10).zip(&all).map(|(&k, point)| *point * of(k)).sum();
+        for piece in [1, 7, 39, 40] {
+            let stored = Stored::from(&points[..]);
+            assert_eq!(Cpu::new(1).sum_in_pieces::<G>(stored, piece, 10, &parts).unwrap(), expected, "{piece}");
+        }
+    }
+
+    #[test]
+    fn pieces_fit_into_memory() {
+        assert_eq!(piece(0, 64, 1 << 30), 1);
+        assert_eq!(piece(1 << 22, 64, 1 << 30), 1 << 22);
+        assert_eq!(piece((1 << 22) + 1, 64, 1 << 30), 1 << 21);
+        assert_eq!(piece(1 << 40, 192, u64::MAX), 1 << 40);
+        assert_eq!(piece(1 << 22, 64, 0), LEAST_PIECE);
     }
 
     /// Those that break their type's promise count as what they are modulo r.
