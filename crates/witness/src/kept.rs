@@ -44,7 +44,7 @@ pub enum Record {
 }
 
 /// Steps within which the first run of a program is recorded.
-const SHORT_STEPS: u64 = 24_000_000;
+const SHORT_STEPS: u64 = 28_000_000;
 
 /// [`crate::calculate`], by the recording of an earlier run where there is one that fits these inputs. Else the module is run, and the run
 /// is recorded. Where that cannot be, or goes wrong, the module is run anew as ever. The witness is the same, and so is each error. Steps
