@@ -15,11 +15,18 @@ fi
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# The program need not be installed here.
-sed 's|/usr/local/bin/tandem|/bin/true|' deploy/tandem.service >"$folder/tandem.service"
-said=$(systemd-analyze verify "$folder/tandem.service" 2>&1) || true
-if [ -n "$said" ]; then
-    echo "$said" | sed "s|$folder|deploy|" >&2
-    exit 1
+# In some containers the tool does not work at all, and says so of any unit.
+printf '[Service]\nExecStart=/bin/true\n' >"$folder/least.service"
+of_least=$(systemd-analyze verify "$folder/least.service" 2>&1) || true
+if [ -n "$of_least" ]; then
+    echo "skipped: deploy::systemd: $(echo "$of_least" | head -n 1)"
+else
+    # The program need not be installed here.
+    sed 's|/usr/local/bin/tandem|/bin/true|' deploy/tandem.service >"$folder/tandem.service"
+    said=$(systemd-analyze verify "$folder/tandem.service" 2>&1) || true
+    if [ -n "$said" ]; then
+        echo "$said" | sed "s|$folder|deploy|" >&2
+        exit 1
+    fi
+    echo "deploy/tandem.service: right"
 fi
-echo "deploy/tandem.service: right"
