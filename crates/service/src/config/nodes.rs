@@ -100,6 +100,26 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    /// What is handed out for Kubernetes are settings of nodes with a bucket.
+    #[test]
+    fn the_settings_for_kubernetes_hold() {
+        let text = include_str!("../../../../deploy/kubernetes/tandem.toml");
+        let of = |name: &str| (name == "TANDEM_SERVE_DATABASE").then(|| "postgres://tandem:a@db/tandem".to_string());
+        let config = Config::read(Some((Path::new("tandem.toml"), text)), of, []).unwrap();
+        assert!(config.has_bucket() && config.has_tls() && config.tokens && config.without.is_empty());
+        let manifest = include_str!("../../../../deploy/kubernetes/deployment.yaml");
+        let stops = format!("terminationGracePeriodSeconds: {}", config.drain_seconds + 30);
+        assert!(manifest.contains(&stops), "{stops}");
+        for file in
+            [config.witness_key, config.blobs_credentials, config.tls_certificate, config.tls_key].into_iter().flatten()
+        {
+            let folder = format!("mountPath: {}", file.parent().unwrap().display());
+            assert!(manifest.contains(&folder), "{folder}");
+        }
+        let port = format!("containerPort: {}", config.listen.port());
+        assert!(manifest.contains(&port) && manifest.contains("name: TANDEM_SERVE_DATABASE"));
+    }
+
     /// What is not set is as AWS's tools have it, for a bucket alone.
     #[test]
     fn a_bucket_is_found_as_other_tools_find_it() {
