@@ -1,34 +1,85 @@
-//! Files that are written once: witnesses, and keys that were uploaded. A file has its name only when it is whole and on the disk.
+//! What is written once: witnesses, and keys that were uploaded. It has its name only when it is whole: in a folder, on the disk; in a
+//! bucket, as an object.
 
+use crate::config::Config;
+use crate::objects::{self, Bucket, Object, Upload};
 use crate::seal::{BlobKey, Sealer};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// What the name of a file that is being written ends with.
 const PART: &str = ".part";
 
-/// A folder of such files, for this user alone.
+/// Bytes that are copied at a time.
+const PIECE: usize = 1 << 20;
+
+/// Blobs of one kind.
 pub(crate) struct Blobs {
-    folder: PathBuf,
-    /// Whether files outlive a loss of power.
-    syncs: bool,
+    place: Place,
 }
 
-/// A file that is being written. It is removed unless it is kept.
+enum Place {
+    /// For this user alone; `syncs`: files outlive a loss of power.
+    Folder { folder: PathBuf, syncs: bool },
+    /// Objects whose names begin with `at`. Those that are looked into before they have their names are first written to `staged`,
+    /// where they stay as copies.
+    Bucket { bucket: Arc<Bucket>, at: &'static str, staged: Option<PathBuf> },
+}
+
+/// The blobs of an installation.
+pub(crate) struct Places {
+    pub(crate) witnesses: Blobs,
+    pub(crate) keys: Blobs,
+    /// Where keys are copied to from `keys`, if nodes share that.
+    pub(crate) key_cache: Option<Blobs>,
+    pub(crate) root: Root,
+}
+
+/// What nodes share.
+pub(crate) enum Root {
+    Folder(PathBuf),
+    Bucket(Arc<Bucket>),
+}
+
+/// Where a blob is read from, by another process, too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Source {
+    File(PathBuf),
+    Object(Object),
+}
+
+/// The content of a blob, and its bytes.
+pub(crate) type Opened<'a> = (Box<dyn Read + 'a>, u64);
+
+/// A blob that is being written. It is removed unless it is kept.
 pub(crate) struct Part {
+    sink: Sink,
+    hasher: blake3::Hasher,
+    bytes: u64,
+    /// What encrypts the content on its way.
+    sealer: Option<Sealer>,
+}
+
+enum Sink {
+    File(FilePart),
+    Upload { upload: Upload, name: String },
+}
+
+struct FilePart {
     folder: PathBuf,
     path: PathBuf,
     file: File,
-    hasher: blake3::Hasher,
-    bytes: u64,
-    /// What encrypts the content on its way to the disk.
-    sealer: Option<Sealer>,
     syncs: bool,
     is_kept: bool,
+    /// Where it is to appear, too.
+    publish: Option<(Arc<Bucket>, &'static str)>,
 }
 
 /// Makes a folder for this user alone; one that others may look into is closed to them.
@@ -44,77 +95,222 @@ pub(crate) fn random_name() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// Of a name that is a path, which a database may have, only the last part counts.
+fn last(name: &str) -> &Path {
+    Path::new(Path::new(name).file_name().unwrap_or_default())
+}
+
+impl Places {
+    /// # Errors
+    /// One sentence: a folder cannot be made, a setting of the bucket is wrong.
+    pub(crate) fn open(config: &Config) -> Result<Places, String> {
+        let cannot = |path: &Path, e: &io::Error| format!("{}: cannot make the folder of blobs: {e}", path.display());
+        let folder = |path: PathBuf| Blobs::open(path.clone(), config.survives.syncs()).map_err(|e| cannot(&path, &e));
+        let cache = config.data.join("key-cache");
+        let key_cache = config.blobs.is_some().then(|| folder(cache.clone())).transpose()?;
+        if let Some(address) = config.blobs.as_deref().filter(|blobs| blobs.starts_with(objects::SCHEME)) {
+            let bucket = Bucket::open(config, address)?;
+            let of = |at, staged| Blobs { place: Place::Bucket { bucket: bucket.clone(), at, staged } };
+            let (witnesses, keys) = (of("witnesses/", None), of("keys/", Some(cache)));
+            return Ok(Places { witnesses, keys, key_cache, root: Root::Bucket(bucket) });
+        }
+        let root = config.blobs.as_ref().map_or_else(|| config.data.clone(), PathBuf::from);
+        private_folder(&root).map_err(|e| cannot(&root, &e))?;
+        let (witnesses, keys) = (folder(root.join("witnesses"))?, folder(root.join("keys"))?);
+        Ok(Places { witnesses, keys, key_cache, root: Root::Folder(root) })
+    }
+}
+
+impl Source {
+    /// Opens it, and goes on as long as it is wanted.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]: there is none.
+    pub(crate) fn open<'a>(&'a self, wanted: &'a (dyn Fn() -> bool + Sync)) -> io::Result<Opened<'a>> {
+        match self {
+            Source::File(path) => {
+                let file = File::open(path)?;
+                let bytes = file.metadata()?.len();
+                Ok((Box::new(file), bytes))
+            }
+            Source::Object(object) => {
+                let content = object.open(wanted)?;
+                let bytes = content.size();
+                Ok((Box::new(content), bytes))
+            }
+        }
+    }
+
+    /// What an error calls it.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Source::File(path) => path.display().to_string(),
+            Source::Object(object) => format!("{object:?}"),
+        }
+    }
+}
+
 impl Blobs {
     pub(crate) fn open(folder: PathBuf, syncs: bool) -> io::Result<Blobs> {
         private_folder(&folder)?;
-        Ok(Blobs { folder, syncs })
+        Ok(Blobs { place: Place::Folder { folder, syncs } })
     }
 
-    /// Where a file of this name lies. Of a name that is a path, which a database may have, only the last part counts.
+    /// Where the file of this name lies: of those in a bucket, the copy that a node may have.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(Path::new(name).file_name().unwrap_or_default())
+        match &self.place {
+            Place::Folder { folder, .. } | Place::Bucket { staged: Some(folder), .. } => folder.join(last(name)),
+            Place::Bucket { staged: None, .. } => PathBuf::new(),
+        }
     }
 
-    /// Begins a file; `hasher` is what its content goes through. With a key it is sealed.
-    pub(crate) fn create(&self, hasher: blake3::Hasher, key: Option<&BlobKey>) -> io::Result<Part> {
+    /// Where the blob of this name is read from.
+    pub(crate) fn source(&self, name: &str) -> Source {
+        match &self.place {
+            Place::Folder { .. } => Source::File(self.path(name)),
+            Place::Bucket { bucket, at, .. } => Source::Object(bucket.object(&object(at, name))),
+        }
+    }
+
+    /// Whether blobs are objects of a bucket.
+    pub(crate) fn are_objects(&self) -> bool {
+        matches!(self.place, Place::Bucket { .. })
+    }
+
+    /// Begins the blob of this name; `hasher` is what its content goes through. With a key it is sealed.
+    pub(crate) fn create(&self, name: &str, hasher: blake3::Hasher, key: Option<&BlobKey>) -> io::Result<Part> {
         let sealer = key.map(Sealer::new).transpose()?;
-        let path = self.folder.join(random_name()? + PART);
+        let (folder, syncs, publish) = match &self.place {
+            Place::Folder { folder, syncs } => (folder, *syncs, None),
+            // What is lost of a copy is read from the bucket again.
+            Place::Bucket { bucket, at, staged: Some(folder) } => (folder, false, Some((bucket.clone(), *at))),
+            Place::Bucket { bucket, at, staged: None } => {
+                let sink = Sink::Upload { upload: Upload::new(bucket, object(at, name)), name: name.into() };
+                return Ok(Part { sink, hasher, bytes: 0, sealer });
+            }
+        };
+        let path = folder.join(random_name()? + PART);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Part {
-            folder: self.folder.clone(),
-            path,
-            file,
-            hasher,
-            bytes: 0,
-            sealer,
-            syncs: self.syncs,
-            is_kept: false,
-        })
+        let folder = folder.clone();
+        let sink = Sink::File(FilePart { folder, path, file, syncs, is_kept: false, publish });
+        Ok(Part { sink, hasher, bytes: 0, sealer })
     }
 
-    /// Removes a file. That it is gone already is no error.
+    /// Removes a blob, or sees to it that it is removed soon. That it is gone already is no error.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        if let Place::Bucket { bucket, at, .. } = &self.place {
+            bucket.remove(&object(at, name));
+            return Ok(());
+        }
         match fs::remove_file(self.path(name)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         }
     }
 
-    /// Copies a file in under a name.
-    pub(crate) fn take_in(&self, path: &Path, name: &str) -> io::Result<()> {
-        let (mut part, mut file) = (self.create(blake3::Hasher::new(), None)?, File::open(path)?);
-        let mut piece = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut piece)? {
-                0 => break,
-                count => part.write(&piece[..count])?,
-            }
+    /// Whether blobs are still to be removed.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(&self.place, Place::Bucket { bucket, .. } if bucket.is_busy())
+    }
+
+    /// Copies a file in under a name, unless its content has another hash than this.
+    pub(crate) fn take_in(&self, path: &Path, name: &str, hash: &str) -> io::Result<()> {
+        if let Place::Bucket { bucket, at, .. } = &self.place {
+            return publish(bucket, path, &object(at, name), hash);
         }
+        let mut part = self.create(name, blake3::Hasher::new(), None)?;
+        copy(path, |piece| part.write(piece))?;
+        same(part.hash(), hash)?;
         part.keep(name)
     }
 
-    /// Removes everything but the files of these names, and those that are younger than `age`. Returns how many there were. To be called
+    /// Names and bytes of all blobs whose names begin so.
+    pub(crate) fn list(&self, begin: &str) -> io::Result<Vec<(String, u64)>> {
+        Ok(self.aged(begin)?.into_iter().map(|(name, bytes, _)| (name, bytes)).collect())
+    }
+
+    /// Names, bytes, and when they were last changed.
+    fn aged(&self, begin: &str) -> io::Result<Vec<(String, u64, SystemTime)>> {
+        let folder = match &self.place {
+            Place::Folder { folder, .. } => folder,
+            Place::Bucket { bucket, at, .. } => {
+                let name = |name: &str| name.strip_prefix(at).unwrap_or(name).to_string();
+                let listed = bucket.list(&format!("{at}{begin}"))?;
+                return Ok(listed.into_iter().map(|of| (name(&of.name), of.bytes, of.changed)).collect());
+            }
+        };
+        let mut all = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            // Another node may have removed it since.
+            let Ok(about) = entry.metadata() else { continue };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(begin) {
+                all.push((name, about.len(), about.modified()?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Removes everything but the blobs of these names, and those that are younger than `age`. Returns how many there were. To be called
     /// before anything is written here.
     pub(crate) fn sweep(&self, needed: &HashSet<String>, age: Duration) -> io::Result<usize> {
         let mut swept = 0;
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            // Another node may have removed it since.
-            let Ok(changed) = entry.metadata().and_then(|file| file.modified()) else { continue };
+        for (name, _, changed) in self.aged("")? {
             let is_old = age.is_zero() || changed.elapsed().is_ok_and(|since| since > age);
-            if is_old && entry.file_name().to_str().is_none_or(|name| !needed.contains(name)) {
-                swept += usize::from(fs::remove_file(entry.path()).is_ok() || age.is_zero());
+            if is_old && !needed.contains(&name) {
+                swept += usize::from(self.remove(&name).is_ok() || age.is_zero());
             }
         }
         Ok(swept)
     }
 }
 
+/// The name of an object.
+fn object(at: &str, name: &str) -> String {
+    format!("{at}{}", last(name).display())
+}
+
+/// Reads a file piece by piece.
+fn copy(path: &Path, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let (mut file, mut piece) = (File::open(path)?, vec![0; PIECE]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(()),
+            count => to(&piece[..count])?,
+        }
+    }
+}
+
+/// Uploads a file, unless its content has another hash than this.
+fn publish(bucket: &Arc<Bucket>, path: &Path, name: &str, hash: &str) -> io::Result<()> {
+    let (mut upload, mut hasher) = (Upload::new(bucket, name.into()), blake3::Hasher::new());
+    copy(path, |piece| {
+        hasher.update(piece);
+        upload.write_all(piece)
+    })?;
+    same(hasher.finalize(), hash)?;
+    upload.finish()
+}
+
+fn same(found: blake3::Hash, hash: &str) -> io::Result<()> {
+    match found.to_hex().as_str() == hash {
+        true => Ok(()),
+        false => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "the file was changed while it was read; register it again"))
+        }
+    }
+}
+
 impl Part {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let to: &mut dyn Write = match &mut self.sink {
+            Sink::File(part) => &mut part.file,
+            Sink::Upload { upload, .. } => upload,
+        };
         match &mut self.sealer {
-            Some(sealer) => sealer.push(bytes, &mut self.file)?,
-            None => self.file.write_all(bytes)?,
+            Some(sealer) => sealer.push(bytes, to)?,
+            None => to.write_all(bytes)?,
         }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -126,19 +322,43 @@ impl Part {
         self.bytes
     }
 
+    /// The file as far as it is written; empty where there is none.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        match &self.sink {
+            Sink::File(part) => &part.path,
+            Sink::Upload { .. } => Path::new(""),
+        }
     }
 
     pub(crate) fn hash(&self) -> blake3::Hash {
         self.hasher.finalize()
     }
 
-    /// Gives the file its name, when it is on the disk.
-    pub(crate) fn keep(mut self, name: &str) -> io::Result<()> {
-        if let Some(sealer) = &mut self.sealer {
-            sealer.finish(&mut self.file)?;
+    /// Gives the blob its name, when it is whole. What is uploaded as it comes has the name that it began with.
+    pub(crate) fn keep(self, name: &str) -> io::Result<()> {
+        let hash = self.hash().to_hex();
+        let Part { sink, sealer, .. } = self;
+        match sink {
+            Sink::Upload { mut upload, name: own } => {
+                if own != name {
+                    return Err(io::Error::other("a blob that is uploaded has its name from the beginning"));
+                }
+                sealer.map_or(Ok(()), |mut sealer| sealer.finish(&mut upload))?;
+                upload.finish()
+            }
+            Sink::File(mut part) => {
+                sealer.map_or(Ok(()), |mut sealer| sealer.finish(&mut part.file))?;
+                part.keep(name)?;
+                let publishes = part.publish.take();
+                publishes
+                    .map_or(Ok(()), |(bucket, at)| publish(&bucket, &part.folder.join(name), &object(at, name), &hash))
+            }
         }
+    }
+}
+
+impl FilePart {
+    fn keep(&mut self, name: &str) -> io::Result<()> {
         if self.syncs {
             self.file.sync_data()?;
         }
@@ -151,7 +371,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for FilePart {
     fn drop(&mut self) {
         if !self.is_kept {
             // The next start sweeps what stays.
@@ -183,7 +403,7 @@ mod tests {
         fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
         let blobs = Blobs::open(at.clone(), true).unwrap();
         assert_eq!(mode(&at), 0o700);
-        let mut part = blobs.create(blake3::Hasher::new(), None).unwrap();
+        let mut part = blobs.create("whole", blake3::Hasher::new(), None).unwrap();
         part.write(b"half").unwrap();
         assert!(names(&at)[0].ends_with(PART) && mode(part.path()) == 0o600);
         part.write(b" and half").unwrap();
@@ -191,7 +411,7 @@ mod tests {
         part.keep("whole").unwrap();
         assert_eq!((names(&at), mode(&blobs.path("whole"))), (vec!["whole".to_string()], 0o600));
         // What is given up leaves nothing.
-        blobs.create(blake3::Hasher::new(), None).unwrap().write(b"x").unwrap();
+        blobs.create("whole", blake3::Hasher::new(), None).unwrap().write(b"x").unwrap();
         assert_eq!(names(&at), ["whole"]);
         blobs.remove("whole").unwrap();
         blobs.remove("whole").unwrap();

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 mod nodes;
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 43] = [
+pub const SETTINGS: [(&str, &str, &str); 47] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -31,7 +31,11 @@ pub const SETTINGS: [(&str, &str, &str); 43] = [
     ("data", "TANDEM_SERVE_DATA", "folder of the database, the witnesses and the uploaded keys"),
     ("database", "TANDEM_SERVE_DATABASE", "URL of a PostgreSQL database that nodes share, such as postgres://tandem@db/tandem"),
     ("database_ca", "TANDEM_SERVE_DATABASE_CA", "file of the authorities of its certificate, in PEM"),
-    ("blobs", "TANDEM_SERVE_BLOBS", "folder of witnesses and keys that nodes share"),
+    ("blobs", "TANDEM_SERVE_BLOBS", "folder of witnesses and keys that nodes share, or s3://bucket/prefix"),
+    ("blobs_endpoint", "TANDEM_SERVE_BLOBS_ENDPOINT", "URL of the bucket's store, such as https://minio:9000"),
+    ("blobs_region", "TANDEM_SERVE_BLOBS_REGION", "region of the bucket"),
+    ("blobs_ca", "TANDEM_SERVE_BLOBS_CA", "file of the authorities of the store's certificate, in PEM"),
+    ("blobs_credentials", "TANDEM_SERVE_BLOBS_CREDENTIALS", "file of the store's credentials, as AWS's tools have it"),
     ("node", "TANDEM_SERVE_NODE", "what this node is called among those of a database"),
     ("lease_seconds", "TANDEM_SERVE_LEASE_SECONDS", "how long a node may be silent before its jobs go to others"),
     (
@@ -178,9 +182,21 @@ pub struct Config {
     /// Authorities of the database's certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database_ca: Option<PathBuf>,
-    /// Where witnesses and keys lie that nodes share.
+    /// Where witnesses and keys lie that nodes share: a folder, or `s3://bucket/prefix`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub blobs: Option<PathBuf>,
+    pub blobs: Option<String>,
+    /// The store of the bucket, unless it is AWS's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blobs_endpoint: Option<String>,
+    /// The region of the bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blobs_region: Option<String>,
+    /// Authorities of the store's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blobs_ca: Option<PathBuf>,
+    /// Who reads and writes the bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blobs_credentials: Option<PathBuf>,
     /// What this node is called.
     pub node: String,
     /// How long a node may be silent before its jobs go to others.
@@ -268,6 +284,10 @@ impl Default for Config {
             database: None,
             database_ca: None,
             blobs: None,
+            blobs_endpoint: None,
+            blobs_region: None,
+            blobs_ca: None,
+            blobs_credentials: None,
             node: String::new(),
             lease_seconds: 30,
             affinity_seconds: 10,
@@ -338,6 +358,7 @@ impl Config {
         if config.data.as_os_str().is_empty() {
             config.data = home(&environment).ok_or("data: no home folder is known; say --data FOLDER")?;
         }
+        config.fill_bucket(&environment);
         if config.node.is_empty() {
             config.node = nodes::own_name();
         }
@@ -521,7 +542,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = '/b'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = 's3://bucket'\nblobs_endpoint = 'https://e'\nblobs_region = 'r'\nblobs_ca = '/ca'\nblobs_credentials = '/c'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
@@ -564,7 +585,14 @@ mod tests {
             (None, &env("TANDEM_SERVE_LISTEN", "here"), &["TANDEM_SERVE_LISTEN", "socket address"]),
             (Some("data = 'd'\ndatabase = 'postgres://a@b/c'"), &[], &["database and blobs", "both or neither"]),
             (Some("data = 'd'\ndatabase = 'mysql://a@b/c'\nblobs = '/b'"), &[], &["database: expected postgres://"]),
-            (Some("data = 'd'\ndatabase = 'postgres://b/c'\nblobs = 'b'"), &[], &["blobs: expected", "begins with /"]),
+            (Some("data = 'd'\ndatabase = 'postgres://b/c'\nblobs = 'b'"), &[], &["blobs: 'b'", "begins with /"]),
+            (Some("data = 'd'\ndatabase = 'postgres://b/c'\nblobs = 's3://B'"), &[], &["blobs: 's3://B'", "3 to 63"]),
+            (Some("data = 'd'\nblobs_ca = 'c'"), &[], &["blobs_ca", "blobs = \"s3://bucket/prefix\""]),
+            (
+                Some("data = 'd'\ndatabase = 'postgres://b/c'\nblobs = 's3://abc'\nblobs_endpoint = 'minio:9000'"),
+                &[],
+                &["blobs_endpoint: 'minio:9000'", "https://host"],
+            ),
             (Some("data = 'd'\nnode = 'a/b'"), &[], &["node: 'a/b'"]),
             (Some("data = 'd'\nlease_seconds = 0"), &[], &["lease_seconds: 0; expected 1 to"]),
             (None, &[], &["data: no home folder"]),

@@ -1,6 +1,6 @@
 //! What the threads of the service share, and what they do to jobs: each change of a job goes through here, so that who waits hears.
 
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Places};
 use crate::calculate::{check_program, Calculator};
 use crate::config::{is_name, Config, NAME};
 use crate::history::History;
@@ -11,7 +11,7 @@ use crate::seal::Seal;
 use crate::store::{
     Calculated, Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
 };
-use crate::worker::Slot;
+use crate::worker::{have, Slot};
 use crate::Role;
 use rustls::ServerConfig;
 use std::collections::HashMap;
@@ -32,6 +32,9 @@ const ENDS: usize = 1024;
 
 /// The code of an attempt that was not begun when another worker could begin it, or when the service was stopped.
 pub(crate) const GIVEN_BACK: &str = "given_back";
+
+/// The code of an attempt that failed because blobs cannot be read or written just now.
+pub(crate) const STORAGE_FAILED: &str = "storage_failed";
 
 /// Makes the command that runs a process of the service.
 pub(crate) type WorkerCommand = Box<dyn Fn(Role<'_>) -> Command + Send + Sync>;
@@ -84,8 +87,7 @@ impl Core {
     pub(crate) fn new(
         config: Config,
         store: Store,
-        [witnesses, keys]: [Blobs; 2],
-        key_cache: Option<Blobs>,
+        places: Places,
         (secret, seal): ([u8; 32], Seal),
         worker: WorkerCommand,
     ) -> (Core, Receiver<Made>) {
@@ -95,6 +97,7 @@ impl Core {
         let (metrics, rates, drains) = (Metrics::default(), Rates::default(), AtomicBool::new(false));
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
         let history = History::new(store.now());
+        let Places { witnesses, keys, key_cache, .. } = places;
         let core = Core {
             config,
             store,
@@ -320,7 +323,7 @@ impl Core {
         }
         let info = tandem_engine::key_info(path).map_err(|e| Unregistered::Bad(e.to_string()))?;
         let hash = crate::hash_file(path).map_err(|e| unread(path, &e))?;
-        let (path, is_own) = self.taken_in(path, &format!("{hash}.zkey"), is_own)?;
+        let (path, is_own) = self.taken_in(path, (&hash, "zkey"), info.file_bytes, is_own)?;
         let curve = match info.curve {
             CurveId::Bn254 => "bn254",
             CurveId::Bls12_381 => "bls12-381",
@@ -342,29 +345,47 @@ impl Core {
 
     /// What a file is called in the database, and whether it is the service's own. Where nodes share the folder of keys, a file of this
     /// node's alone is copied there, and it is a name in that folder: nodes may have it in different places.
-    fn taken_in(&self, path: &Path, name: &str, is_own: bool) -> Result<(String, bool), Unregistered> {
+    fn taken_in(
+        &self,
+        path: &Path,
+        (hash, end): (&str, &str),
+        bytes: u64,
+        is_own: bool,
+    ) -> Result<(String, bool), Unregistered> {
         if !self.store.is_shared() {
             let path = path.to_str().ok_or_else(|| Unregistered::Bad("the path is no UTF-8".into()))?;
             return Ok((path.into(), is_own));
         }
-        if !is_own && !self.keys.path(name).exists() {
-            self.keys.take_in(path, name).map_err(|e| unread(path, &e))?;
+        let name = format!("{hash}.{end}");
+        let listed = if is_own { Vec::new() } else { self.keys.list(&name).map_err(|e| unread(path, &e))? };
+        if !is_own && !listed.contains(&(name.clone(), bytes)) {
+            self.keys.take_in(path, &name, hash).map_err(|e| unread(path, &e))?;
         }
-        Ok((name.into(), true))
+        Ok((name, true))
     }
 
-    /// Where the file of a key or a program lies.
-    pub(crate) fn stored(&self, path: &str) -> PathBuf {
-        match self.store.is_shared() {
-            true => self.keys.path(path),
-            false => path.into(),
+    /// The file of a key or a program with this hash. That of a bucket is copied here first, as long as that is wanted.
+    pub(crate) fn stored(
+        &self,
+        path: &str,
+        hash: &str,
+        wanted: &(dyn Fn() -> bool + Sync),
+    ) -> std::io::Result<PathBuf> {
+        match &self.key_cache {
+            None => Ok(path.into()),
+            Some(_) if !self.keys.are_objects() => Ok(self.keys.path(path)),
+            Some(cache) => {
+                let file = cache.path(path);
+                have(&file, &self.keys.source(path), hash, self.config.key_cache_mib << 20, wanted)?;
+                Ok(file)
+            }
         }
     }
 
     /// Gives a key the program that calculates its witnesses, after a look at the file.
     pub(crate) fn register_program(&self, key: &str, path: &Path, is_own: bool) -> Result<bool, Unregistered> {
         let (hash, bytes) = check_program(path).map_err(|e| Unregistered::Bad(format!("{}: {e}", path.display())))?;
-        let (path, is_own) = self.taken_in(path, &format!("{hash}.program"), is_own)?;
+        let (path, is_own) = self.taken_in(path, (&hash, "program"), bytes, is_own)?;
         let program = ProgramRow { key: key.into(), path, hash, bytes, is_own };
         self.store.add_program(&program, self.now_ms()).map_err(Unregistered::Store)
     }

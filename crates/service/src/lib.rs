@@ -13,9 +13,11 @@ mod core;
 mod history;
 mod http;
 mod installation;
+mod keeper;
 mod log;
 mod metrics;
 mod nodes;
+mod objects;
 mod rates;
 mod seal;
 pub mod store;
@@ -29,12 +31,12 @@ pub use worker::{work, work_watched, KeyRoom};
 
 use crate::core::{Core, Made};
 use crate::log::log;
-use blobs::{private_folder, Blobs};
+use blobs::{private_folder, Places};
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{File, OpenOptions};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
@@ -92,15 +94,10 @@ pub fn serve(
     private_folder(&data).map_err(|e| cannot(&data, "make the data folder", &e))?;
     let _lock = lock(&data)?;
     let store = open_store(&config)?;
-    let blobs = config.blobs.clone().unwrap_or_else(|| data.clone());
-    private_folder(&blobs).map_err(|e| cannot(&blobs, "make the folder of blobs", &e))?;
-    let secrets = installation::secrets(&config, &store, &blobs)?;
-    let syncs = config.survives.syncs();
-    let folder = |path: PathBuf| Blobs::open(path.clone(), syncs).map_err(|e| cannot(&path, "open", &e));
-    let (witnesses, keys) = (folder(blobs.join("witnesses"))?, folder(blobs.join("keys"))?);
-    let key_cache = config.blobs.is_some().then(|| folder(data.join("key-cache"))).transpose()?;
+    let places = Places::open(&config)?;
+    let secrets = installation::secrets(&config, &store, &places.root)?;
     let address = config.listen;
-    let (core, results) = Core::new(config, store, [witnesses, keys], key_cache, secrets, Box::new(worker));
+    let (core, results) = Core::new(config, store, places, secrets, Box::new(worker));
     core.set_tls(tls);
     let core = Arc::new(core);
     recover(&core).map_err(|e| cannot(&data, "go on from what is there", &e))?;
@@ -117,6 +114,7 @@ pub fn serve(
     let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;
     // First the leases of an earlier start of this node are given back, then there are workers that take some.
     nodes::join(&core)?;
+    keeper::start(&core)?;
     let busy = start_threads(&core, results)?;
     log("ready", &[("address", &address.to_string())]);
     if !address.ip().is_loopback() {
@@ -131,7 +129,7 @@ pub fn serve(
             Asked::Reload => core.reload(),
             Asked::Stop | Asked::Nothing => {}
         }
-        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0
+        core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0 && !core.witnesses.is_busy()
     };
     http::run(&core, listener, || ready(address), until)?;
     // What still runs is begun again by other nodes at once.

@@ -12,9 +12,7 @@
 
 use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::Path;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Bytes of a piece.
@@ -87,7 +85,7 @@ impl Sealer {
         Ok(Sealer { cipher: key.cipher()?, piece: Zeroizing::new(Vec::with_capacity(PIECE)), number: 0 })
     }
 
-    pub(crate) fn push(&mut self, mut bytes: &[u8], to: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         while !bytes.is_empty() {
             // A full one is written when it is known not to be the last.
             if self.piece.len() == PIECE {
@@ -100,11 +98,11 @@ impl Sealer {
         Ok(())
     }
 
-    pub(crate) fn finish(&mut self, to: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         self.write(true, to)
     }
 
-    fn write(&mut self, is_last: bool, to: &mut impl Write) -> io::Result<()> {
+    fn write(&mut self, is_last: bool, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let nonce = nonce(self.number, is_last);
         let tag = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut self.piece);
         let tag = tag.map_err(|_| io::Error::other("a piece cannot be sealed"))?;
@@ -131,19 +129,16 @@ pub(crate) struct Opener<R> {
     failure: Option<(ErrorKind, String)>,
 }
 
-impl Opener<File> {
-    /// A file with `bytes` of content. One of another length is refused at once.
-    pub(crate) fn open(path: &Path, key: &BlobKey, bytes: u64) -> io::Result<Opener<File>> {
-        let file = File::open(path)?;
-        let (found, expected) = (file.metadata()?.len(), sealed_bytes(bytes));
+impl<R: Read> Opener<R> {
+    /// A blob that was opened, with `bytes` of content. One of another length is refused at once.
+    pub(crate) fn open((from, found): (R, u64), key: &BlobKey, bytes: u64) -> io::Result<Opener<R>> {
+        let expected = sealed_bytes(bytes);
         match found == expected {
-            true => Opener::new(file, key, bytes),
+            true => Opener::new(from, key, bytes),
             false => Err(damaged(&format!("{found} bytes, expected {expected}"))),
         }
     }
-}
 
-impl<R: Read> Opener<R> {
     /// What has `bytes` of content.
     pub(crate) fn new(from: R, key: &BlobKey, bytes: u64) -> io::Result<Opener<R>> {
         let piece = Zeroizing::new(vec![0; PIECE + TAG]);
@@ -267,12 +262,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, key) = (folder.path().join("blob"), Seal::new([7; KEY]).of("a"));
         let blob = sealed(&key, b"content", &mut rand::rngs::StdRng::seed_from_u64(3));
+        let source = crate::blobs::Source::File(path.clone());
         std::fs::write(&path, [&blob[..], b"x"].concat()).unwrap();
-        let error = Opener::open(&path, &key, 7).err().unwrap().to_string();
+        let error = Opener::open(source.open(&|| true).unwrap(), &key, 7).err().unwrap().to_string();
         assert!(error.contains("24 bytes, expected 23"), "{error}");
         std::fs::write(&path, &blob).unwrap();
         let mut content = String::new();
-        Opener::open(&path, &key, 7).unwrap().read_to_string(&mut content).unwrap();
+        Opener::open(source.open(&|| true).unwrap(), &key, 7).unwrap().read_to_string(&mut content).unwrap();
         assert_eq!(content, "content");
         assert_eq!(format!("{key:?}"), "BlobKey");
     }

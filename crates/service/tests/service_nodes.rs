@@ -1,19 +1,23 @@
 //! Several nodes on one PostgreSQL: killed, stopped, cut off, without their database. No accepted job is lost, none has two results.
 
+#[path = "support/drill.rs"]
+mod drill;
 #[path = "support/postgres.rs"]
 mod postgres;
+#[path = "support/proxy.rs"]
+mod proxy;
 mod support;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use postgres::{Postgres, Proxy};
+use postgres::Postgres;
+use proxy::Proxy;
 use serde_json::{json, Value};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::{codes, refused, wait_for, Service};
-use tandem_service::client::{CallError, Content, Method};
+use tandem_service::client::{Content, Method};
 
 #[test]
 fn child() {
@@ -305,98 +309,27 @@ fn jobs_go_where_their_keys_are() {
     signal(nodes[0].pid(), Signal::SIGCONT);
 }
 
-/// How many jobs, where not 300.
-const JOBS: &str = "TANDEM_DRILL_JOBS";
-
 /// Three nodes: workers and nodes are killed, one is cut off, the database ends for a while; callers send each job until it is accepted.
 #[test]
 fn jobs_outlive_nodes_and_their_database() {
-    let jobs: usize = std::env::var(JOBS).map_or(300, |jobs| jobs.parse().unwrap());
     let shared = Shared::new();
     let proxy = Proxy::start(shared.server.port);
     let ports = [shared.server.port, shared.server.port, proxy.port];
-    let mut nodes: Vec<Service> =
-        (0..3).map(|node| Service::start(&shared.settings(&format!("n{node}"), ports[node]))).collect();
-    let folders: Vec<PathBuf> = nodes.iter().map(|node| node.folder.path().to_path_buf()).collect();
-    let ids: Vec<String> = std::thread::scope(|scope| {
-        let sender = |part: usize| {
-            let folders = &folders;
-            scope.spawn(move || {
-                (0..jobs).filter(|job| job % 3 == part).map(|job| send(folders, job)).collect::<Vec<_>>()
-            })
-        };
-        let senders: Vec<_> = (0..3).map(sender).collect();
-        let mut round = 0;
-        while round < 8 || senders.iter().any(|sender| !sender.is_finished()) {
-            round += 1;
-            std::thread::sleep(Duration::from_millis(400));
-            match round % 8 {
-                1 | 4 => kill_worker(&nodes[round % 2]),
-                2 | 6 => {
-                    let node = &mut nodes[round / 4 % 2];
-                    node.kill();
-                    node.restart();
-                }
-                3 => proxy.cut(true),
-                5 => {
-                    shared.server.end();
-                    std::thread::sleep(Duration::from_millis(300));
-                    shared.server.begin();
-                }
-                7 => proxy.cut(false),
-                _ => {}
-            }
+    let nodes = [0, 1, 2].map(|node| Service::start(&shared.settings(&format!("n{node}"), ports[node])));
+    drill::run(drill::jobs(300), nodes.into(), |round, nodes| match round % 8 {
+        1 | 4 => drill::kill_worker(&nodes[round % 2]),
+        2 | 6 => {
+            let node = &mut nodes[round / 4 % 2];
+            node.kill();
+            node.restart();
         }
-        proxy.cut(false);
-        println!("{round} kills and cuts");
-        senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
+        3 => proxy.cut(true),
+        5 => {
+            shared.server.end();
+            std::thread::sleep(Duration::from_millis(300));
+            shared.server.begin();
+        }
+        7 => proxy.cut(false),
+        _ => {}
     });
-    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), jobs);
-    // The job that was sent is that which was accepted, by whichever node it is asked for again.
-    assert!(ids.contains(&send(&folders[2..], 0)));
-    let verifier = nodes[0].verifier();
-    let mut again = 0;
-    for (number, id) in ids.iter().enumerate() {
-        let node = &nodes[number % 3];
-        let job = node.ended(id);
-        let done = codes(&job).into_iter().filter(|code| *code == "done").count();
-        assert!(job["state"] == "done" && done == 1 && !codes(&job).contains(&""), "{job}");
-        again += codes(&job).len() - 1;
-        node.verify(&verifier, id);
-    }
-    println!("{jobs} jobs, {jobs} proofs, {again} attempts more than jobs");
-    assert!(again > 0);
-    let left = nodes[0].client().get("/v1/jobs?limit=1000").unwrap()["jobs"].as_array().unwrap().len();
-    assert_eq!(left, jobs.min(1000));
-    for node in &mut nodes {
-        node.stop();
-    }
-}
-
-/// Sends a job to one of the nodes after the other until it is accepted.
-fn send(folders: &[PathBuf], job: usize) -> String {
-    let (request, begun) = (format!("job-{job}"), Instant::now());
-    for turn in job.. {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{request} is not accepted");
-        let folder = &folders[turn % folders.len()];
-        let client = std::fs::read_to_string(folder.join("address")).ok();
-        let client = client.and_then(|at| tandem_service::client::Client::new(&at).ok());
-        let headers = [("idempotency-key", request.as_str())];
-        let witness = folder.join("small.wtns");
-        match client.map(|client| client.call(Method::POST, "/v1/jobs?key=small", &headers, Content::File(&witness))) {
-            Some(Ok(sent)) => return id(&sent),
-            Some(Err(CallError::Unreachable(_) | CallError::Refused { status: 503, .. })) | None => {}
-            Some(Err(other)) => panic!("{request}: {other:?}"),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    unreachable!()
-}
-
-fn kill_worker(node: &Service) {
-    let workers = node.client().get("/v1/workers");
-    if let Some(pid) = workers.ok().and_then(|workers| workers["workers"][0]["pid"].as_u64()) {
-        // It may have gone already.
-        let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
-    }
 }

@@ -2,8 +2,11 @@
 
 #[path = "support/postgres.rs"]
 mod postgres;
+#[path = "support/proxy.rs"]
+mod proxy;
 
-use postgres::{no_tls, Postgres, Proxy};
+use postgres::{no_tls, Postgres};
+use proxy::Proxy;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -511,6 +514,39 @@ fn nodes_that_write_at_once_agree() {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (20, 20));
+}
+
+/// Nodes that reach for the same job at the same moment, again and again: one has it, and it is its first attempt.
+#[test]
+fn one_of_those_that_claim_at_once_has_the_job() {
+    let server = Postgres::start();
+    let first = store(&Place::Database(server.url()));
+    let stores = [0, 1, 2, 3].map(|number| node(&server.url(), &number.to_string(), Duration::from_secs(60)));
+    for (round, form) in (0..200).zip([Form::Witness, Form::Inputs].into_iter().cycle()) {
+        let id = round.to_string();
+        submit(&first, &NewJob { form, ..job(&id, 0) }, first.now());
+        let at_once = std::sync::Barrier::new(stores.len());
+        let claims = std::thread::scope(|scope| {
+            let one = |store| {
+                let at_once = &at_once;
+                scope.spawn(move || {
+                    at_once.wait();
+                    match form {
+                        Form::Inputs => take_inputs(store),
+                        _ => claim(store, "0", store.now()).map(|claim| claim.lease),
+                    }
+                })
+            };
+            stores.each_ref().map(one).map(|thread| thread.join().unwrap())
+        });
+        let lease = Lease { job: id.clone(), attempt: 1 };
+        assert_eq!(claims.into_iter().flatten().collect::<Vec<_>>(), [lease], "{round}");
+        assert_eq!(first.attempts(&id).unwrap().len(), 1);
+    }
+}
+
+fn take_inputs(store: &Store) -> Option<Lease> {
+    store.claim_inputs("calculator:0", store.now(), 1000).unwrap().map(|claim| claim.lease)
 }
 
 /// A node that was stopped in the middle of a write to a job holds up that job, and nothing else.

@@ -3,8 +3,9 @@
 
 use super::{Answer, Task};
 use crate::blobs::random_name;
-use crate::core::Core;
+use crate::core::{Core, STORAGE_FAILED};
 use crate::log::log;
+use crate::objects::SECRET_VARIABLES;
 use crate::seal::Opener;
 use crate::store::{Ending, Failed, InputsClaim, Lease};
 use crate::worker::protocol::{receive, send};
@@ -131,7 +132,7 @@ impl Calculator {
             Err(None) => return,
             Err(Some((code, reason, is_retryable))) => {
                 // A disk that is full is no fault of the job.
-                let counts = !["storage_failed", "database"].contains(&code.as_str());
+                let counts = ![STORAGE_FAILED, "database"].contains(&code.as_str());
                 (code, reason, is_retryable.then_some(AGAIN_MS), counts)
             }
         };
@@ -156,28 +157,39 @@ impl Calculator {
         let (Some(key), Some(program)) = (key, program) else {
             return Err(refuse("program_lost", "the key has no program any more".into(), false));
         };
+        let are_objects = core.witnesses.are_objects();
         let stored = |e: std::io::Error| {
-            let again = match e.kind() {
-                ErrorKind::InvalidData => false,
-                ErrorKind::NotFound => core.store.is_shared(),
-                _ => true,
+            let (code, again) = match e.kind() {
+                ErrorKind::InvalidData => ("witness_lost", false),
+                ErrorKind::NotFound => ("witness_lost", core.store.is_shared() && !are_objects),
+                _ if are_objects => (STORAGE_FAILED, true),
+                _ => ("witness_lost", true),
             };
-            refuse("witness_lost", format!("the inputs: {e}"), again)
+            refuse(code, format!("the inputs: {e}"), again)
         };
         let mut inputs = Zeroizing::new(vec![0; usize::try_from(claim.bytes).unwrap_or(usize::MAX)]);
-        let blob = core.witnesses.path(&claim.blob);
-        Opener::open(&blob, &core.seal.of(&claim.blob), claim.bytes)
+        let (blob, wanted) = (core.witnesses.source(&claim.blob), || !self.is_over(core, claim));
+        blob.open(&wanted)
+            .and_then(|opened| Opener::open(opened, &core.seal.of(&claim.blob), claim.bytes))
             .and_then(|mut opener| opener.read_exact(&mut inputs))
-            .map_err(stored)?;
+            .map_err(|e| stored(e).filter(|_| wanted()))?;
+        let program_file = core.stored(&program.path, &program.hash, &wanted).map_err(|e| {
+            let is_lost = [ErrorKind::InvalidData, ErrorKind::NotFound].contains(&e.kind());
+            let code = if is_lost { "program_lost" } else { STORAGE_FAILED };
+            refuse(code, format!("the circuit's program: {e}"), e.kind() != ErrorKind::InvalidData).filter(|_| wanted())
+        })?;
         let died = |e: std::io::Error| refuse("worker_died", format!("the calculator ended: {e}"), true);
         let (mut to, theirs) = UnixStream::pair().map_err(died)?;
         let mut command = (core.worker)(Role::Calculator);
+        for name in SECRET_VARIABLES {
+            command.env_remove(name);
+        }
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let process = Process(command.spawn().map_err(died)?);
         // The other end is the process's alone now.
         drop(command);
         let task = Task {
-            program: core.stored(&program.path),
+            program: program_file,
             program_hash: program.hash,
             inputs_bytes: claim.bytes,
             memory_bytes: core.config.calculator_memory_mib << 20,
@@ -199,7 +211,7 @@ impl Calculator {
                     return Err(refuse("bad_program", why, false));
                 }
                 store(core, &mut to, bytes)
-                    .map_err(|e| refuse("storage_failed", format!("the witness cannot be stored: {e}"), true))
+                    .map_err(|e| refuse(STORAGE_FAILED, format!("the witness cannot be stored: {e}"), true))
             }
             Some(Answer::Failed(failure)) => Err(Some((failure.code, failure.reason, failure.is_retryable))),
             None => Err(died(ErrorKind::UnexpectedEof.into())),
@@ -243,7 +255,7 @@ impl Calculator {
 /// Seals the witness that comes.
 fn store(core: &Core, from: &mut impl Read, bytes: u64) -> std::io::Result<(String, u64)> {
     let name = random_name()?;
-    let mut part = core.witnesses.create(blake3::Hasher::new(), Some(&core.seal.of(&name)))?;
+    let mut part = core.witnesses.create(&name, blake3::Hasher::new(), Some(&core.seal.of(&name)))?;
     let mut piece = Zeroizing::new(vec![0; PIECE]);
     let mut rest = bytes;
     while rest > 0 {

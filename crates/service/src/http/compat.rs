@@ -2,7 +2,7 @@
 //! over the same jobs, roles and limits. Requests and replies are those of their sources: iden3/rapidsnark's `proverapi.cpp` and
 //! `fullprover.cpp`, iden3/prover-server's `pkg/app`.
 
-use super::body::Reader;
+use super::body::{storage, Reader};
 use super::caller::Caller;
 use super::jobs::view;
 use super::submit::{submit_inputs, Wanted};
@@ -233,8 +233,8 @@ pub(super) async fn iden3_verify(core: &Arc<Core>, request: Request<Incoming>) -
         let Some(key) = core.store.key(&wanted.circuit_name)? else {
             return Ok(iden3_error(StatusCode::BAD_REQUEST, "circuitPath doesn't exist", "illegal circuitPath"));
         };
-        let verifier =
-            tandem_engine::export_vkey(&core.stored(&key.path)).and_then(|vkey| Verifier::from_json(vkey.as_bytes()));
+        let file = core.stored(&key.path, &key.hash, &|| true).map_err(|e| storage(&e))?;
+        let verifier = tandem_engine::export_vkey(&file).and_then(|vkey| Verifier::from_json(vkey.as_bytes()));
         let verifier = match verifier {
             Ok(verifier) => verifier,
             Err(error) => {

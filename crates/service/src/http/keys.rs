@@ -82,7 +82,8 @@ pub(super) async fn upload(core: Arc<Core>, name: String, request: Request<Incom
     }
     let limit = core.config.max_key_mib << 20;
     let reader = Reader::new(request, "a key", limit, core.config.stall_seconds)?;
-    let part = blocking(&core, |core| core.keys.create(blake3::Hasher::new(), None).map_err(|e| storage(&e))).await?;
+    let part =
+        blocking(&core, |core| core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))).await?;
     let part = reader.into_part(part).await?;
     let (key, is_new) = blocking(&core, move |core| {
         // By its header it must be a key before it gets a name.
@@ -113,7 +114,7 @@ pub(super) async fn upload_program(
     let reader = Reader::new(request, "a circuit's program", limit, core.config.stall_seconds)?;
     let part = blocking(&core, move |core| {
         known(core, &of)?;
-        core.keys.create(blake3::Hasher::new(), None).map_err(|e| storage(&e))
+        core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))
     });
     let part = reader.into_part(part.await?).await?;
     let (key, is_new) = blocking(&core, move |core| {

@@ -19,7 +19,7 @@ pub(crate) use submit::witness_max;
 use crate::core::Core;
 use crate::log::log;
 use crate::store::StoreError;
-use body::Whole;
+pub(crate) use body::Whole;
 use caller::Caller;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};

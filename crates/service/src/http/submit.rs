@@ -95,7 +95,7 @@ impl Begun {
             hasher.update(program.hash.as_bytes());
         }
         let id = random_name().map_err(|e| storage(&e))?;
-        let part = core.witnesses.create(hasher, Some(&core.seal.of(&id))).map_err(|e| storage(&e))?;
+        let part = core.witnesses.create(&id, hasher, Some(&core.seal.of(&id))).map_err(|e| storage(&e))?;
         Ok(Begun { key, id, form, part })
     }
 

@@ -1,7 +1,7 @@
 //! Files of keys that a node copies from the store of blobs: whole or not at all, compared with their hash, the least recently used removed.
 
-use crate::blobs::random_name;
-use std::fs::{self, File, OpenOptions};
+use crate::blobs::{random_name, Source};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,21 @@ const IN_USE: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// The copy cannot be read or written; [`io::ErrorKind::InvalidData`] where it has another hash.
-pub(super) fn have(to: &Path, from: &Path, hash: &str, most: u64) -> io::Result<bool> {
+pub(crate) fn have(
+    to: &Path,
+    from: &Source,
+    hash: &str,
+    most: u64,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> io::Result<bool> {
     note_use(to);
     if to.exists() {
         // Whether it is what it should be is seen before it is first loaded.
         return Ok(false);
     }
-    let mut source = File::open(from)?;
+    let (mut source, bytes) = from.open(wanted)?;
     let folder = to.parent().unwrap_or(Path::new("/"));
-    make_room(folder, source.metadata()?.len(), most, IN_USE)?;
+    make_room(folder, bytes, most, IN_USE)?;
     let part = folder.join(format!("{}.part", random_name()?));
     // Unlike a rename, a link leaves the copy that another worker has made meanwhile, and may be reading.
     let copied = copy(&mut source, &part, hash).and_then(|()| fs::hard_link(&part, to));
@@ -48,7 +54,7 @@ fn note_use(of: &Path) {
     let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-fn copy(from: &mut File, part: &Path, hash: &str) -> io::Result<()> {
+fn copy(from: &mut impl Read, part: &Path, hash: &str) -> io::Result<()> {
     let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)?;
     let mut hasher = blake3::Hasher::new();
     let mut piece = vec![0; PIECE];
@@ -99,7 +105,12 @@ fn make_room(folder: &Path, bytes: u64, most: u64, in_use: Duration) -> io::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::os::unix::fs::MetadataExt;
+
+    fn have(to: &Path, from: &Path, hash: &str, most: u64) -> io::Result<bool> {
+        super::have(to, &Source::File(from.into()), hash, most, &|| true)
+    }
 
     fn hash(bytes: &[u8]) -> String {
         blake3::hash(bytes).to_hex().to_string()

@@ -2,13 +2,15 @@
 
 use super::protocol::{receive, send, Beat, Failure, Fault, FromWorker, Made, Order, ToWorker};
 use super::turns::{Gate, Inside, Turn, LOOK};
+use crate::blobs::Source;
+use crate::core::STORAGE_FAILED;
 use crate::seal::Opener;
 use crate::store::Times;
 use std::collections::{BTreeSet, HashSet};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -87,7 +89,7 @@ pub fn work_watched(
         for (arrival, todo) in (0..).zip(inbox) {
             match todo {
                 ToWorker::Prove(order) => {
-                    let order = Arc::new(order);
+                    let order: Arc<Order> = order.into();
                     let own = order.clone();
                     let turn = (order.rank, arrival);
                     let hand = move || worker.answer_or_die(&own, turn);
@@ -252,7 +254,7 @@ impl Worker<'_> {
             Ok(made) => FromWorker::Done(made),
             Err((code, reason, is_retryable)) => {
                 // The blob's name says nothing to the caller.
-                let reason = reason.replace(&order.witness.display().to_string(), "the witness");
+                let reason = reason.replace(&order.witness.shown(), "the witness");
                 FromWorker::Failed(Failure { job, attempt, code: code.into(), reason, is_retryable })
             }
         };
@@ -271,7 +273,7 @@ impl Worker<'_> {
     /// The key of an order. Where keys of other jobs in hand leave no room for it, it waits for these, and those behind it for it:
     /// `holds` counts it among those that have theirs.
     fn key(&self, order: &Order, turn: Turn, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
-        self.have(order)?;
+        self.have(order, watch)?;
         self.compare(order)?;
         self.keys.add_file(&order.key_hash, &order.key).map_err(refusal)?;
         loop {
@@ -320,7 +322,7 @@ impl Worker<'_> {
         let key_seconds = clock.lap();
         watch.stage("witness");
         let engine = self.keys.engine();
-        let witness = read(engine, order, &key)?;
+        let witness = read(engine, order, &key, &|| !watch.cancelled())?;
         let read_seconds = clock.lap();
         watch.stage("wait");
         let inside = self.device.enter(turn, || watch.cancelled()).ok_or_else(|| refusal(Error::Interrupted))?;
@@ -359,11 +361,17 @@ impl Worker<'_> {
     }
 
     /// Copies the key from where all nodes have theirs, if it is not here.
-    fn have(&self, order: &Order) -> Result<(), Refusal> {
+    fn have(&self, order: &Order, watch: &Watch<'_>) -> Result<(), Refusal> {
         let Some(from) = &order.key_from else { return Ok(()) };
-        let copied = super::cache::have(&order.key, from, &order.key_hash, self.cache_bytes).map_err(|error| {
-            let is_damaged = error.kind() == std::io::ErrorKind::InvalidData;
-            ("key_lost", format!("the key cannot be had from the blobs: {error}"), !is_damaged)
+        let copied = super::have(&order.key, from, &order.key_hash, self.cache_bytes, &|| !watch.cancelled());
+        let copied = copied.map_err(|error| {
+            let reason = format!("the key cannot be had from the blobs: {error}");
+            match (error.kind(), from) {
+                (ErrorKind::InvalidData, _) => ("key_lost", reason, false),
+                // A node that has a copy may take the job, and publishes the key again.
+                (ErrorKind::NotFound, _) | (_, Source::File(_)) => ("key_lost", reason, true),
+                (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
+            }
         })?;
         if copied {
             lock(&self.known).insert(order.key_hash.clone());
@@ -389,10 +397,17 @@ impl Worker<'_> {
 }
 
 /// Reads the witness of an order.
-fn read(engine: &Engine, order: &Order, key: &StoredKey) -> Result<Witness, Refusal> {
+fn read(
+    engine: &Engine,
+    order: &Order,
+    key: &StoredKey,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> Result<Witness, Refusal> {
     let lost = |why: String| ("witness_lost", why, false);
+    let name = PathBuf::from(order.witness.shown());
     let Some(seal) = &order.seal else {
-        let found = std::fs::metadata(&order.witness).map(|file| file.len());
+        // What versions before sealing stored, in a folder.
+        let found = std::fs::metadata(&name).map(|file| file.len());
         if !found.as_ref().is_ok_and(|bytes| *bytes == order.witness_bytes) {
             let found = found.map_or_else(|e| e.to_string(), |bytes| format!("{bytes} bytes"));
             let expected = order.witness_bytes;
@@ -400,19 +415,21 @@ fn read(engine: &Engine, order: &Order, key: &StoredKey) -> Result<Witness, Refu
                 "the stored witness is damaged: {found}, expected {expected} bytes; submit it again"
             )));
         }
-        return engine.read_witness_for(&order.witness, key).map_err(refusal);
+        return engine.read_witness_for(&name, key).map_err(refusal);
     };
     let damage = |e: std::io::Error| {
+        let reason = format!("the witness: {e}");
         // One that is damaged stays so; one that is gone may be there for another node, whose folder is mounted.
-        let again = match e.kind() {
-            std::io::ErrorKind::InvalidData => false,
-            std::io::ErrorKind::NotFound => order.key_from.is_some(),
-            _ => true,
-        };
-        ("witness_lost", format!("the witness: {e}"), again)
+        match (e.kind(), &order.witness) {
+            (ErrorKind::InvalidData, _) | (ErrorKind::NotFound, Source::Object(_)) => lost(reason),
+            (ErrorKind::NotFound, Source::File(_)) => ("witness_lost", reason, order.key_from.is_some()),
+            (_, Source::File(_)) => ("witness_lost", reason, true),
+            (_, Source::Object(_)) => (STORAGE_FAILED, reason, true),
+        }
     };
-    let mut opener = Opener::open(&order.witness, seal, order.witness_bytes).map_err(damage)?;
-    let witness = engine.read_witness_from(&mut opener, &order.witness, key);
+    let opened = order.witness.open(wanted).and_then(|opened| Opener::open(opened, seal, order.witness_bytes));
+    let mut opener = opened.map_err(damage)?;
+    let witness = engine.read_witness_from(&mut opener, &name, key);
     // What is wrong with the blob comes before what is wrong with the witness.
     match opener.failure() {
         Some(error) => Err(damage(error)),

@@ -7,5 +7,6 @@ pub(crate) mod protocol;
 mod slot;
 mod turns;
 
+pub(crate) use cache::have;
 pub use child::{hash_file, work, work_watched, KeyRoom};
 pub(crate) use slot::{Slot, SlotStatus};

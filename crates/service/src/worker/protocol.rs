@@ -2,6 +2,7 @@
 //!
 //! They speak over a pair of sockets, whose end is the worker's standard input: what a library prints cannot get between.
 
+use crate::blobs::Source;
 use crate::seal::BlobKey;
 use crate::store::Times;
 use serde::de::DeserializeOwned;
@@ -19,7 +20,7 @@ pub(crate) const MESSAGE_MAX: usize = 16 << 20;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToWorker {
     /// Make a proof.
-    Prove(Order),
+    Prove(Box<Order>),
     /// Make no proof of this attempt any more.
     Stop { job: String, attempt: i64 },
     /// Take the key of this hash off the device.
@@ -35,10 +36,10 @@ pub(crate) struct Order {
     pub(crate) rank: i64,
     pub(crate) key: PathBuf,
     /// Where the key is copied from, if it is not there.
-    pub(crate) key_from: Option<PathBuf>,
+    pub(crate) key_from: Option<Source>,
     /// BLAKE3 of the key's file.
     pub(crate) key_hash: String,
-    pub(crate) witness: PathBuf,
+    pub(crate) witness: Source,
     pub(crate) witness_bytes: u64,
     /// What the witness is sealed with.
     pub(crate) seal: Option<BlobKey>,

@@ -2,13 +2,15 @@
 
 use super::hands::{Hand, Hands};
 use super::protocol::{receive, send, Beat, Fault, FromWorker, Made, Order, ToWorker};
-use crate::core::{self, Core, GIVEN_BACK};
+use crate::core::{self, Core, GIVEN_BACK, STORAGE_FAILED};
 use crate::log::log;
+use crate::objects::SECRET_VARIABLES;
 use crate::store::{Claim, Ending, Failed, JobResult, Lease};
 use crate::Role;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -206,6 +208,9 @@ impl Slot {
     fn start(&self, core: &Core, number: u64) -> std::io::Result<Process> {
         let (to, theirs) = UnixStream::pair()?;
         let mut command = (core.worker)(Role::Prover(&self.device));
+        for name in SECRET_VARIABLES {
+            command.env_remove(name);
+        }
         // A group of its own: Ctrl-C at the terminal is the service's to act on.
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let child = command.spawn()?;
@@ -344,7 +349,9 @@ impl Slot {
                     let alone = is_broken && hands.len() > 0;
                     let again = failure.is_retryable.then(|| pause(&hand.claim.lease));
                     let (code, reason) = (failure.code, failure.reason.clone());
-                    let ending = Ending { code, reason, again, counts: true, is_alone: alone };
+                    // A store that is away is no fault of the job.
+                    let counts = code != STORAGE_FAILED;
+                    let ending = Ending { code, reason, again, counts, is_alone: alone };
                     self.failed(core, &hand.claim.lease, &ending);
                 }
                 self.after_end(process, hands);
@@ -386,7 +393,7 @@ impl Slot {
                     let order = order(core, &claim);
                     hands.push(Hand::new(claim));
                     self.publish(hands);
-                    if let Err(error) = send(&mut process.to, &ToWorker::Prove(order)) {
+                    if let Err(error) = send(&mut process.to, &ToWorker::Prove(Box::new(order))) {
                         return Err(Trouble::of_any("worker_died", format!("the worker took no order: {error}")));
                     }
                 }
@@ -502,11 +509,11 @@ fn order(core: &Core, claim: &Claim) -> Order {
         rank: claim.rank,
         key: match &core.key_cache {
             Some(cache) => cache.path(&format!("{}.zkey", key.hash)),
-            None => core.stored(&key.path),
+            None => PathBuf::from(&key.path),
         },
-        key_from: core.key_cache.as_ref().map(|_| core.stored(&key.path)),
+        key_from: core.key_cache.as_ref().map(|_| core.keys.source(&key.path)),
         key_hash: key.hash.clone(),
-        witness: core.witnesses.path(&claim.witness),
+        witness: core.witnesses.source(&claim.witness),
         witness_bytes: claim.witness_bytes,
         seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
     }

@@ -1,13 +1,10 @@
-//! A PostgreSQL of the test's own, on a free port, and what stands between it and a node.
+//! A PostgreSQL of the test's own, on a free port.
 #![allow(dead_code)] // each test program uses its own part
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// The server, which ends with this.
 pub(crate) struct Postgres {
@@ -33,12 +30,38 @@ fn command(name: &str) -> Command {
             command
         }
     };
-    command.current_dir("/");
+    // What stands in the home of who runs the tests is not for it.
+    command.current_dir("/").env("HOME", "/");
     command
 }
 
 impl Postgres {
     pub(crate) fn start() -> Postgres {
+        let server = Postgres::make();
+        server.begin();
+        server
+    }
+
+    /// One with TLS: with this certificate and its key, for connections of this kind alone: `hostssl`, or `host` for any.
+    pub(crate) fn with_tls([certificate, key]: &[String; 2], kind: &str) -> Postgres {
+        let server = Postgres::make();
+        let write = |name: &str, text: &str| {
+            // As the server's user, for the server looks whose they are.
+            let mut shell = command("sh");
+            shell.args(["-c", "umask 077 && cat > \"$0\""]).arg(server.data().join(name));
+            let mut child = shell.stdin(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+            assert!(child.wait().unwrap().success());
+        };
+        write("server.crt", certificate);
+        write("server.key", key);
+        write("pg_hba.conf", &format!("{kind} all all 127.0.0.1/32 trust\n"));
+        write("postgresql.conf", "ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\n");
+        server.begin();
+        server
+    }
+
+    fn make() -> Postgres {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Postgres { folder, port };
@@ -50,7 +73,6 @@ impl Postgres {
         init.args(["-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]).arg(server.data());
         let done = init.output().expect("initdb; sh scripts/install-postgres.sh installs it");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        server.begin();
         server
     }
 
@@ -89,6 +111,15 @@ impl Postgres {
         format!("postgres://postgres@127.0.0.1:{}/{name}", self.port)
     }
 
+    /// What its first database answers: rows as lines, columns with `|` between them.
+    pub(crate) fn ask(&self, sql: &str) -> String {
+        let mut psql = command("psql");
+        psql.args(["-A", "-t", "-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string(), "-c", sql]);
+        let said = psql.output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(said.stdout).unwrap()
+    }
+
     /// Does this in its first database, in a transaction that stays open until the child ends.
     pub(crate) fn hold(&self, sql: &str) -> Child {
         let (sql, port) = (format!("BEGIN; {sql}; SELECT 'held'"), self.port.to_string());
@@ -122,77 +153,4 @@ pub(crate) fn no_tls() -> rustls::ClientConfig {
     let tls = rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into());
     let tls = tls.with_safe_default_protocol_versions().unwrap();
     tls.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
-}
-
-/// Passes connections on to a port until it is cut: then it keeps them open and passes nothing on, as a network that drops everything.
-pub(crate) struct Proxy {
-    pub(crate) port: u16,
-    state: Arc<State>,
-}
-
-#[derive(Default)]
-struct State {
-    is_cut: AtomicBool,
-    /// The next answer to what has these words is lost, with its connection.
-    loses: Mutex<Option<&'static str>>,
-}
-
-impl Proxy {
-    pub(crate) fn start(to: u16) -> Proxy {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, state) = (listener.local_addr().unwrap().port(), Arc::new(State::default()));
-        let of = state.clone();
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
-                let [there, back] = [&server, &client].map(|of| of.try_clone().unwrap());
-                let is_lost = Arc::new(AtomicBool::new(false));
-                let (state, lost) = (of.clone(), is_lost.clone());
-                std::thread::spawn(move || ask(client, there, &state, &lost));
-                let state = of.clone();
-                std::thread::spawn(move || answer(server, back, &state, &is_lost));
-            }
-        });
-        Proxy { port, state }
-    }
-
-    pub(crate) fn cut(&self, is_cut: bool) {
-        self.state.is_cut.store(is_cut, Ordering::SeqCst);
-    }
-
-    pub(crate) fn lose(&self, words: &'static str) {
-        *self.state.loses.lock().unwrap() = Some(words);
-    }
-
-    pub(crate) fn has_lost(&self) -> bool {
-        self.state.loses.lock().unwrap().is_none()
-    }
-}
-
-fn ask(from: TcpStream, to: TcpStream, state: &State, is_lost: &AtomicBool) {
-    pass(from, to, state, |piece| {
-        let mut loses = state.loses.lock().unwrap();
-        if loses.is_some_and(|words| piece.windows(words.len()).any(|part| part == words.as_bytes())) {
-            is_lost.store(true, Ordering::SeqCst);
-            *loses = None;
-        }
-        true
-    });
-}
-
-fn answer(from: TcpStream, to: TcpStream, state: &State, is_lost: &AtomicBool) {
-    pass(from, to, state, |_| !is_lost.load(Ordering::SeqCst));
-}
-
-fn pass(mut from: TcpStream, mut to: TcpStream, state: &State, goes_on: impl Fn(&[u8]) -> bool) {
-    let mut piece = [0; 1 << 16];
-    while let Ok(count @ 1..) = from.read(&mut piece) {
-        while state.is_cut.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        if !goes_on(&piece[..count]) || to.write_all(&piece[..count]).is_err() {
-            break;
-        }
-    }
-    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
