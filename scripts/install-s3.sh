@@ -11,8 +11,8 @@ if [ -x "$folder/versitygw" ] && [ "$(cat "$folder/version" 2>/dev/null)" = "$ve
     exit 0
 fi
 if ! command -v go >/dev/null; then
-    echo "install-s3: there is no Go to build a store with (Debian: sudo apt-get install golang)" >&2
-    exit 1
+    echo "install-s3: there is no Go to build a store with (Debian: sudo apt-get install golang): its tests are skipped" >&2
+    exit 0
 fi
 mkdir -p "$folder"
 GOBIN="$PWD/$folder" go install "github.com/versity/versitygw/cmd/versitygw@$version"

@@ -21,6 +21,9 @@ step() {
     echo "== $name: $status, $((SECONDS - begun)) s" | tee -a "$log"
 }
 
+# The network may fail once.
+again() { "$@" || { sleep 10 && "$@"; }; }
+
 packages() {
     # The lock file decides; an install that is up to date is left alone.
     local done=tests/e2e/node_modules/.complete
@@ -28,12 +31,11 @@ packages() {
     npm ci --prefix tests/e2e --ignore-scripts --no-audit --no-fund && cp tests/e2e/package-lock.json "$done"
 }
 
-step "nvcc" sh scripts/install-nvcc.sh
-step "npm packages" packages
-step "browser" sh scripts/install-chromium.sh
-step "database" sh scripts/install-postgres.sh
-# Without Go there is none, and its tests say that they are skipped.
-command -v go >/dev/null && step "object store" sh scripts/install-s3.sh
+step "nvcc" again sh scripts/install-nvcc.sh
+step "npm packages" again packages
+step "browser" again sh scripts/install-chromium.sh
+step "database" again sh scripts/install-postgres.sh
+step "object store" again sh scripts/install-s3.sh
 step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny

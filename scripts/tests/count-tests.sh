@@ -91,7 +91,7 @@ cp scripts/test.sh scripts/count-tests.awk "$work/scripts/"
 cp .ci/run "$work/.ci/"
 touch "$work/tests/e2e/package-lock.json" "$work/tests/e2e/node_modules/.complete"
 echo 'exit 0' >"$work/bench/micro/check.sh"
-for script in $(grep -o 'scripts/[a-z/-]*\.sh' scripts/test.sh | sort -u); do echo 'exit 0' >"$work/$script"; done
+for script in $(grep -o 'scripts/[a-z0-9/-]*\.sh' scripts/test.sh | sort -u); do echo 'exit 0' >"$work/$script"; done
 # The three tests of `ok` and every step but the one of the tests.
 all=$((2 + $(grep -c '^step ' scripts/test.sh)))
 printf '#!/bin/sh\n[ "$1" != test ] || cat "$SAYS"\n[ "$1" != "$FAILS" ]\n' >"$work/bin/cargo"
