@@ -65,7 +65,7 @@ pub const SETTINGS: [(&str, &str, &str); 43] = [
     ("calculator_seconds", "TANDEM_SERVE_CALCULATOR_SECONDS", "seconds that it may take"),
     ("calculated_ahead", "TANDEM_SERVE_CALCULATED_AHEAD", "calculated witnesses that may wait for a prover"),
     ("max_inputs_mib", "TANDEM_SERVE_MAX_INPUTS_MIB", "MiB of a job's inputs"),
-    ("interfaces", "TANDEM_SERVE_INTERFACES", "interfaces of other provers: [\"rapidsnark\"], [\"iden3\"] or both"),
+    ("interfaces", "TANDEM_SERVE_INTERFACES", "what else is spoken: \"grpc\", and as other provers \"rapidsnark\", \"iden3\", as a list"),
     ("log", "TANDEM_SERVE_LOG", "lines of the log: \"text\" or \"json\""),
     (
         "survives",
@@ -119,6 +119,8 @@ pub enum Interface {
     Rapidsnark,
     /// That of iden3's `prover-server`.
     Iden3,
+    /// gRPC, which stands beside HTTP on the same port.
+    Grpc,
 }
 
 /// How a line of the log is written.
@@ -217,7 +219,7 @@ pub struct Config {
     pub calculated_ahead: u64,
     /// MiB of a job's inputs.
     pub max_inputs_mib: u64,
-    /// Interfaces of other provers that are there, too.
+    /// What is spoken beside HTTP, and as which other provers.
     pub interfaces: Vec<Interface>,
     /// How a line of the log is written.
     pub log: LogForm,

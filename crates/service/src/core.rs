@@ -22,13 +22,16 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tandem_engine::CurveId;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, Semaphore};
 
 /// Between two tries to write down what a worker did, while the database fails.
 pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 
 /// How many ends of jobs a waiting request may be behind before it looks for itself.
 const ENDS: usize = 1024;
+
+/// Threads that wait for the disk, beside one for each connection.
+pub(crate) const BLOCKING: usize = 16;
 
 /// The code of an attempt that was not begun when another worker could begin it, or when the service was stopped.
 pub(crate) const GIVEN_BACK: &str = "given_back";
@@ -61,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) current: Mutex<HashMap<Option<String>, String>>,
     /// What connections are wrapped in, those of a new certificate too.
     tls: RwLock<Option<Arc<ServerConfig>>>,
+    /// What may wait for the disk at a time on behalf of callers.
+    pub(crate) room: Arc<Semaphore>,
     drains: AtomicBool,
     results: Sender<Made>,
     /// Results that were made and are not written down.
@@ -95,6 +100,7 @@ impl Core {
         let (metrics, rates, drains) = (Metrics::default(), Rates::default(), AtomicBool::new(false));
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
         let history = History::new(store.now());
+        let room = Arc::new(Semaphore::new(config.connections + BLOCKING));
         let core = Core {
             config,
             store,
@@ -113,6 +119,7 @@ impl Core {
             ends,
             current: Mutex::default(),
             tls: RwLock::default(),
+            room,
             drains,
             results,
             unwritten,
