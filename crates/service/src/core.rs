@@ -11,6 +11,7 @@ use crate::seal::Seal;
 use crate::store::{
     Calculated, Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
 };
+use crate::traces::{Collector, Traces};
 use crate::worker::Slot;
 use crate::Role;
 use rustls::ServerConfig;
@@ -55,6 +56,8 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     pub(crate) rates: Rates,
     pub(crate) history: History,
+    /// Tells a collector of jobs that have ended, where there is one.
+    pub(crate) traces: Option<Traces>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) calculators: Vec<Calculator>,
     pub(crate) worker: WorkerCommand,
@@ -101,6 +104,8 @@ impl Core {
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
         let history = History::new(store.now());
         let room = Arc::new(Semaphore::new(config.connections + BLOCKING));
+        // The address was looked at when the settings were read.
+        let traces = config.otlp.as_deref().and_then(|url| Collector::new(url).ok()).map(Traces::new);
         let core = Core {
             config,
             store,
@@ -113,6 +118,7 @@ impl Core {
             metrics,
             rates,
             history,
+            traces,
             slots,
             calculators,
             worker,
@@ -298,6 +304,9 @@ impl Core {
     fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
         self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
         let _ = self.ends.send(id.into());
+        if let Some(traces) = &self.traces {
+            traces.note(&self.metrics, id);
+        }
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }

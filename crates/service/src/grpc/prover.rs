@@ -70,7 +70,7 @@ fn wanted(head: SubmitHead) -> Result<Wanted, Refusal> {
     let deadline = (head.deadline_seconds != 0).then(|| head.deadline_seconds.to_string());
     let deadline_seconds = deadline.map(|seconds| jobs::number("deadline_seconds", &seconds, DEADLINES)).transpose()?;
     let request = (!head.request_id.is_empty()).then(|| request_id(head.request_id.as_bytes())).transpose()?;
-    Ok(Wanted { key: head.key, priority, deadline_seconds, request })
+    Ok(Wanted { key: head.key, priority, deadline_seconds, request, parent: None })
 }
 
 #[async_trait]
@@ -80,10 +80,11 @@ impl proto::prover_server::Prover for Prover {
     }
 
     async fn submit(&self, request: Request<Streaming<SubmitRequest>>) -> Answer<SubmitResponse> {
+        let parent = submit::parent_of(request.metadata().as_ref());
         let (caller, messages) = opened(request)?;
         submit::check_open(&self.core)?;
         let (head, reader) = begin(&self.core, messages, |head| Ok(form(head)?.what())).await?;
-        let (form, wanted) = (form(&head)?, wanted(head)?);
+        let (form, wanted) = (form(&head)?, Wanted { parent, ..wanted(head)? });
         let submitted = submit::take(&self.core, caller.clone(), wanted, form, reader).await?;
         self.blocking(move |core| {
             let job = jobs::seen_by(core, &caller, &submitted.id)?;

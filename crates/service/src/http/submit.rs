@@ -7,13 +7,17 @@ use super::{batch, blocking, json, Refusal, Reply};
 use crate::blobs::{random_name, Part};
 use crate::core::Core;
 use crate::store::{Form, KeyRow, NewJob, StoreError, Submitted};
+use crate::traces::Parent;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
-use hyper::{Request, StatusCode};
+use hyper::{HeaderMap, Request, StatusCode};
 use std::sync::Arc;
 
 /// The header of the caller's id.
 const REQUEST_ID: &str = "idempotency-key";
+
+/// The header of the caller's span (W3C Trace Context).
+const TRACE: &str = "traceparent";
 
 /// Bytes of a `.wtns` file beside its values: heads of sections, and what other programs add.
 const WITNESS_HEAD: u64 = 4096;
@@ -33,6 +37,15 @@ pub(crate) struct Wanted {
     pub(crate) priority: i64,
     pub(crate) deadline_seconds: Option<i64>,
     pub(crate) request: Option<String>,
+    /// The caller's span.
+    pub(crate) parent: Option<Parent>,
+}
+
+/// The caller's span, if the head of a request names one.
+pub(crate) fn parent_of(headers: &HeaderMap) -> Option<Parent> {
+    // Two of them are none.
+    let mut named = headers.get_all(TRACE).iter();
+    named.next().filter(|_| named.next().is_none()).and_then(|text| Parent::read(text.to_str().ok()?))
 }
 
 /// Priorities, and seconds of a deadline, that may be wanted.
@@ -47,12 +60,13 @@ impl Wanted {
         let priority = query.number("priority", PRIORITIES)?.unwrap_or(0);
         let deadline_seconds = query.number("deadline_seconds", DEADLINES)?;
         let id = request.headers().get(REQUEST_ID).map(|id| request_id(id.as_bytes())).transpose()?;
-        Ok(Wanted { key: key.into(), priority, deadline_seconds, request: id })
+        let parent = parent_of(request.headers());
+        Ok(Wanted { key: key.into(), priority, deadline_seconds, request: id, parent })
     }
 
     /// A job of a key, as other interfaces submit it.
     pub(super) fn plain(key: &str) -> Wanted {
-        Wanted { key: key.into(), priority: 0, deadline_seconds: None, request: None }
+        Wanted { key: key.into(), priority: 0, deadline_seconds: None, request: None, parent: None }
     }
 }
 
@@ -131,6 +145,7 @@ impl Begun {
             batch: None,
             priority: wanted.priority,
             deadline_ms: wanted.deadline_seconds.map(|seconds| now + seconds * 1000),
+            traceparent: wanted.parent.map(|parent| parent.to_string()),
         })
     }
 }
