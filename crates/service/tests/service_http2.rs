@@ -323,6 +323,30 @@ fn connections_of_no_use_end() {
     assert_eq!(last, tandem_service::proto::State::Done);
 }
 
+/// One that takes nothing of its replies, which HTTP/2 allows for each of them, holds its places no longer than one of HTTP/1 does.
+#[test]
+fn callers_that_take_nothing_are_ended() {
+    let service = idle("stall_seconds = 1\nconnections = 32");
+    let begun = Instant::now();
+    let mut frames = Frames::open(&service);
+    // SETTINGS_INITIAL_WINDOW_SIZE 0.
+    frames.send(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]).unwrap();
+    for number in 0..32u32 {
+        frames.send(HEADERS, END_HEADERS, 2 * number + 1, &call("GetVersion")).unwrap();
+        frames.send(DATA, 1, 2 * number + 1, &message(0, b"")).unwrap();
+    }
+    let get = || {
+        // A connection on which everything is refused is of no use, and ends, too.
+        let caller = Caller::new(&service, None);
+        let request = caller.with(tandem_service::proto::GetVersionRequest {});
+        caller.runtime.block_on(caller.client.clone().get_version(request))
+    };
+    wait_for("all places to be taken", || get().is_err());
+    wait_for("the places", || get().is_ok());
+    assert!((1.0..8.0).contains(&begun.elapsed().as_secs_f64()), "{:?}", begun.elapsed());
+    frames.end();
+}
+
 /// One that waits is answered for as long as a request may wait, and no longer.
 #[test]
 fn waiting_has_an_end() {
