@@ -34,6 +34,7 @@ lint:
 	cargo xtask tidy
 	cargo xtask deny
 	cargo xtask bindgen --check
+	sh scripts/proto.sh --check
 	sh scripts/style.sh
 
 tools:

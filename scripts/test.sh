@@ -40,6 +40,8 @@ step "formatting" cargo fmt --all --check
 step "rules of the house" cargo xtask tidy
 step "licences, sources and versions" cargo xtask deny
 step "bindings are up to date" cargo xtask bindgen --check
+step "code of gRPC is up to date" sh scripts/proto.sh --check
+export TANDEM_REQUIRE_GRPC=1
 step "spelling and native layout" sh scripts/style.sh
 step "deployment" sh scripts/deploy.sh
 step "scripts" bash scripts/tests/run.sh

@@ -36,7 +36,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 26] = [
+const OTHERS: [&str; 27] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -56,6 +56,7 @@ const OTHERS: [&str; 26] = [
     "TANDEM_NVCC_VERSION",
     "TANDEM_PROOFS",
     "TANDEM_REQUIRE_GPU",
+    "TANDEM_REQUIRE_GRPC",
     "TANDEM_REQUIRE_NVCC",
     "TANDEM_TEST_CHILD",
     "TANDEM_TEST_PES",

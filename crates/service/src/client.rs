@@ -126,6 +126,8 @@ pub struct Client {
     addresses: Vec<SocketAddr>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     token: Option<HeaderValue>,
+    /// How long an answer may take.
+    patience: Option<Duration>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
@@ -150,17 +152,27 @@ impl Client {
     /// # Errors
     /// As there; the token can be none, a file of TLS is wrong.
     pub fn with(server: &str, access: &Access) -> Result<Client, String> {
+        let client = Client::anywhere(server, access)?;
+        if client.tls.is_none() && !client.addresses.iter().all(|address| address.ip().is_loopback()) {
+            return Err(format!(
+                "'{server}': another machine is called by https:// alone: without it, others read tokens and witnesses"
+            ));
+        }
+        Ok(client)
+    }
+
+    /// A collector of traces, which have no secrets. An answer that takes longer than `patience` is none.
+    pub(crate) fn to_collector(server: &str, patience: Duration) -> Result<Client, String> {
+        Ok(Client { patience: Some(patience), ..Client::anywhere(server, &Access::default())? })
+    }
+
+    fn anywhere(server: &str, access: &Access) -> Result<Client, String> {
         let (host, is_tls) = match server.strip_prefix("https://") {
             Some(host) => (host, true),
             None => (server.strip_prefix("http://").unwrap_or(server), false),
         };
         let (host, addresses) = addresses(host.trim_end_matches('/'), is_tls)
             .map_err(|e| format!("'{server}': {e}; expected an address, such as http://127.0.0.1:8555"))?;
-        if !is_tls && !addresses.iter().all(|address| address.ip().is_loopback()) {
-            return Err(format!(
-                "'{server}': another machine is called by https:// alone: without it, others read tokens and witnesses"
-            ));
-        }
         let tls = if is_tls { Some(secure(&host, access)?) } else { None };
         let token = access.token.as_ref().map(|token| {
             let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
@@ -169,7 +181,7 @@ impl Client {
             header.set_sensitive(true);
             Ok::<_, String>(header)
         });
-        Ok(Client { host, addresses, tls, token: token.transpose()?, idle: Arc::default() })
+        Ok(Client { host, addresses, tls, token: token.transpose()?, patience: None, idle: Arc::default() })
     }
 
     /// Reads a value.
@@ -230,6 +242,13 @@ impl Client {
         }
     }
 
+    /// Posts bytes of a kind. Returns the status and the answer.
+    pub(crate) fn post(&self, path: &str, kind: &str, bytes: &[u8]) -> Result<(u16, Vec<u8>), CallError> {
+        let request = Request::post(path).header(HOST, &self.host).header(CONTENT_TYPE, kind);
+        let request = request.body(Outgoing::Whole(Some(bytes.to_vec().into())));
+        self.exchange(request.map_err(|e| CallError::Unreachable(format!("no request can be made: {e}")))?)
+    }
+
     fn send(
         &self,
         method: Method,
@@ -271,6 +290,9 @@ impl Client {
 
     fn away(&self, why: &dyn std::fmt::Display) -> CallError {
         let host = &self.host;
+        if self.patience.is_some() {
+            return CallError::Unreachable(format!("no collector answers at {host}: {why}"));
+        }
         CallError::Unreachable(format!("no service answers at {host}: {why}; is tandem serve running there?"))
     }
 
@@ -289,7 +311,7 @@ impl Client {
                 // It is closed with the others that are as old.
                 None => continue,
             };
-            let reply = runtime.block_on(async {
+            let exchanged = async {
                 if !is_new {
                     // Nobody has looked at the connection since: whether it was closed is known after this.
                     tokio::task::yield_now().await;
@@ -299,6 +321,13 @@ impl Client {
                     Err(mut error) => return Err((error.take_message(), self.away(error.error()))),
                 };
                 self.read(reply).await.map_err(|error| (None, error))
+            };
+            let reply = runtime.block_on(async {
+                let Some(patience) = self.patience else { return exchanged.await };
+                match tokio::time::timeout(patience, exchanged).await {
+                    Ok(answered) => answered,
+                    Err(_) => Err((None, self.away(&"it does not answer"))),
+                }
             });
             match reply {
                 Ok(reply) => {

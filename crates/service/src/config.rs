@@ -1,5 +1,6 @@
 //! The settings of the service: a file, the environment and options, the later before the earlier.
 
+use crate::traces::Collector;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,7 +10,7 @@ use toml::{Table, Value};
 mod nodes;
 
 /// The settings with the variable of the environment that sets each.
-pub const SETTINGS: [(&str, &str, &str); 47] = [
+pub const SETTINGS: [(&str, &str, &str); 48] = [
     (
         "listen",
         "TANDEM_SERVE_LISTEN",
@@ -69,7 +70,12 @@ pub const SETTINGS: [(&str, &str, &str); 47] = [
     ("calculator_seconds", "TANDEM_SERVE_CALCULATOR_SECONDS", "seconds that it may take"),
     ("calculated_ahead", "TANDEM_SERVE_CALCULATED_AHEAD", "calculated witnesses that may wait for a prover"),
     ("max_inputs_mib", "TANDEM_SERVE_MAX_INPUTS_MIB", "MiB of a job's inputs"),
-    ("interfaces", "TANDEM_SERVE_INTERFACES", "interfaces of other provers: [\"rapidsnark\"], [\"iden3\"] or both"),
+    ("interfaces", "TANDEM_SERVE_INTERFACES", "what else is spoken: \"grpc\", and as other provers \"rapidsnark\", \"iden3\", as a list"),
+    (
+        "otlp",
+        "TANDEM_SERVE_OTLP",
+        "address of an OpenTelemetry collector that takes OTLP/HTTP, such as http://127.0.0.1:4318; else that of OTEL_EXPORTER_OTLP_ENDPOINT",
+    ),
     ("log", "TANDEM_SERVE_LOG", "lines of the log: \"text\" or \"json\""),
     (
         "survives",
@@ -99,6 +105,9 @@ pub const SETTINGS: [(&str, &str, &str); 47] = [
     ("drain_seconds", "TANDEM_SERVE_DRAIN_SECONDS", "how long running jobs may take to end after SIGTERM"),
 ];
 
+/// OpenTelemetry's own variable for a collector's address.
+const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 /// What accepted jobs and finished results outlive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,6 +132,8 @@ pub enum Interface {
     Rapidsnark,
     /// That of iden3's `prover-server`.
     Iden3,
+    /// gRPC, which stands beside HTTP on the same port.
+    Grpc,
 }
 
 /// How a line of the log is written.
@@ -233,8 +244,11 @@ pub struct Config {
     pub calculated_ahead: u64,
     /// MiB of a job's inputs.
     pub max_inputs_mib: u64,
-    /// Interfaces of other provers that are there, too.
+    /// What is spoken beside HTTP, and as which other provers.
     pub interfaces: Vec<Interface>,
+    /// The OpenTelemetry collector that is told of jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp: Option<String>,
     /// How a line of the log is written.
     pub log: LogForm,
     /// What accepted jobs and results outlive.
@@ -306,6 +320,7 @@ impl Default for Config {
             calculated_ahead: 32,
             max_inputs_mib: 64,
             interfaces: Vec::new(),
+            otlp: None,
             log: LogForm::Text,
             survives: Survives::PowerLoss,
             attempts: 3,
@@ -352,6 +367,9 @@ impl Config {
             table.insert(name.into(), value(&text));
             let alone = Table::from_iter([(name.to_string(), value(&text))]);
             alone.try_into::<Config>().map_err(|e| format!("{variable}: {}", first_line(&e.to_string())))?;
+        }
+        if let (false, Some(url)) = (table.contains_key("otlp"), environment(OTLP)) {
+            table.insert("otlp".into(), Value::String(url));
         }
         table.extend(options.into_iter().map(|(name, value)| (name.to_string(), value)));
         let mut config: Config = table.try_into().map_err(|e| first_line(&e.to_string()))?;
@@ -404,6 +422,9 @@ impl Config {
             if !(1..=most).contains(&value) {
                 return Err(format!("{name}: {value}; expected 1 to {most}"));
             }
+        }
+        if let Some(url) = &self.otlp {
+            Collector::new(url).map_err(|e| format!("otlp ({OTLP}): {e}"))?;
         }
         if let Some(name) = self.keys.keys().find(|name| !is_name(name)) {
             return Err(format!("keys: '{name}': {NAME}"));
@@ -516,6 +537,14 @@ mod tests {
         let config = read(Some(file), &environment, &[("data", Value::String("/option".into()))]).unwrap();
         assert_eq!((config.data, config.queue, config.attempts), ("/option".into(), 3, 2));
         assert_eq!((config.workers, config.keys.len()), (vec!["sim:2".to_string()], 1));
+        // The standard's variable comes after all of ours.
+        let standard = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there:4318");
+        let of = |file: Option<&str>, more: &[(&'static str, &'static str)]| {
+            read(file, &[&[("HOME", "/home/a"), standard][..], more].concat(), &[]).unwrap().otlp
+        };
+        assert_eq!(of(None, &[]).as_deref(), Some("http://there:4318"));
+        assert_eq!(of(Some("otlp = 'http://file:1'"), &[]).as_deref(), Some("http://file:1"));
+        assert_eq!(of(None, &[("TANDEM_SERVE_OTLP", "http://own:1")]).as_deref(), Some("http://own:1"));
         let default = read(None, &[("HOME", "/home/a")], &[]).unwrap();
         assert_eq!(default.data, Path::new("/home/a/.local/state/tandem"));
     }
@@ -542,7 +571,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = 's3://bucket'\nblobs_endpoint = 'https://e'\nblobs_region = 'r'\nblobs_ca = '/ca'\nblobs_credentials = '/c'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
+        let config = read(Some("data = '/d'\nkey_folder = '/k'\ndatabase = 'postgres://a@b/c'\ndatabase_ca = '/ca'\nblobs = 's3://bucket'\nblobs_endpoint = 'https://e'\nblobs_region = 'r'\nblobs_ca = '/ca'\nblobs_credentials = '/c'\nnode = 'n'\ntls_certificate = 'c'\ntls_key = 'k'\ntls_clients = 'a'\nwitness_key = 'w'\notlp = 'http://c:1'\n[keys]\na = '/a.zkey'\n[programs]\na = '/a.wasm'"), &[], &[]).unwrap();
         assert_eq!(read(Some(&config.to_toml()), &[], &[]).unwrap(), config);
         let names: std::collections::BTreeSet<String> =
             config.to_toml().parse::<Table>().unwrap().keys().cloned().collect();
@@ -595,6 +624,8 @@ mod tests {
             ),
             (Some("data = 'd'\nnode = 'a/b'"), &[], &["node: 'a/b'"]),
             (Some("data = 'd'\nlease_seconds = 0"), &[], &["lease_seconds: 0; expected 1 to"]),
+            (Some("data = 'd'\notlp = 'collector:4318'"), &[], &["otlp", "http://127.0.0.1:4318"]),
+            (Some("data = 'd'"), &env("OTEL_EXPORTER_OTLP_ENDPOINT", "x"), &["OTEL_EXPORTER_OTLP_ENDPOINT"]),
             (None, &[], &["data: no home folder"]),
         ] {
             let error = read(file, environment, &[]).unwrap_err();

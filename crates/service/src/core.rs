@@ -11,6 +11,7 @@ use crate::seal::Seal;
 use crate::store::{
     Calculated, Cancelled, Claim, Ending, Failed, Finished, JobResult, KeyRow, Lease, ProgramRow, Store, StoreError,
 };
+use crate::traces::{Collector, Traces};
 use crate::worker::{have, Slot};
 use crate::Role;
 use rustls::ServerConfig;
@@ -22,13 +23,16 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tandem_engine::CurveId;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, Semaphore};
 
 /// Between two tries to write down what a worker did, while the database fails.
 pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 
 /// How many ends of jobs a waiting request may be behind before it looks for itself.
 const ENDS: usize = 1024;
+
+/// Threads that wait for the disk, beside one for each connection.
+pub(crate) const BLOCKING: usize = 16;
 
 /// The code of an attempt that was not begun when another worker could begin it, or when the service was stopped.
 pub(crate) const GIVEN_BACK: &str = "given_back";
@@ -55,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     pub(crate) rates: Rates,
     pub(crate) history: History,
+    /// Tells a collector of jobs that have ended, where there is one.
+    pub(crate) traces: Option<Traces>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) calculators: Vec<Calculator>,
     pub(crate) worker: WorkerCommand,
@@ -64,6 +70,8 @@ pub(crate) struct Core {
     pub(crate) current: Mutex<HashMap<Option<String>, String>>,
     /// What connections are wrapped in, those of a new certificate too.
     tls: RwLock<Option<Arc<ServerConfig>>>,
+    /// What may wait for the disk at a time on behalf of callers.
+    pub(crate) room: Arc<Semaphore>,
     drains: AtomicBool,
     results: Sender<Made>,
     /// Results that were made and are not written down.
@@ -98,6 +106,9 @@ impl Core {
         let ((results, inbox), unwritten) = (channel(), AtomicUsize::new(0));
         let history = History::new(store.now());
         let Places { witnesses, keys, key_cache, .. } = places;
+        let room = Arc::new(Semaphore::new(config.connections + BLOCKING));
+        // The address was looked at when the settings were read.
+        let traces = config.otlp.as_deref().and_then(|url| Collector::new(url).ok()).map(Traces::new);
         let core = Core {
             config,
             store,
@@ -110,12 +121,14 @@ impl Core {
             metrics,
             rates,
             history,
+            traces,
             slots,
             calculators,
             worker,
             ends,
             current: Mutex::default(),
             tls: RwLock::default(),
+            room,
             drains,
             results,
             unwritten,
@@ -294,6 +307,9 @@ impl Core {
     fn ended(&self, id: &str, state: &str, blob: Option<&str>) {
         self.metrics.add("tandem_jobs_ended_total", &[("state", state)], 1.0);
         let _ = self.ends.send(id.into());
+        if let Some(traces) = &self.traces {
+            traces.note(&self.metrics, id);
+        }
         if let Some(error) = blob.and_then(|blob| self.witnesses.remove(blob).err()) {
             log("witness_left", &[("job", id), ("reason", &error.to_string())]);
         }

@@ -10,6 +10,7 @@ mod calculate;
 pub mod client;
 mod config;
 mod core;
+mod grpc;
 mod history;
 mod http;
 mod installation;
@@ -18,10 +19,12 @@ mod log;
 mod metrics;
 mod nodes;
 mod objects;
+pub mod proto;
 mod rates;
 mod seal;
 pub mod store;
 mod tls;
+mod traces;
 mod worker;
 
 pub use calculate::calculate;
@@ -54,6 +57,9 @@ const ORPHAN: Duration = Duration::from_secs(24 * 3600);
 
 /// Between two looks for late and old jobs.
 const TIDY: Duration = Duration::from_secs(1);
+
+/// How long a service that ends waits for the collector of traces.
+const FLUSH: Duration = Duration::from_secs(2);
 
 /// A process of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +138,9 @@ pub fn serve(
         core.is_draining() && busy.load(Ordering::SeqCst) == 0 && core.unwritten() == 0 && !core.witnesses.is_busy()
     };
     http::run(&core, listener, || ready(address), until)?;
+    if let Some(traces) = &core.traces {
+        traces.flush(FLUSH);
+    }
     // What still runs is begun again by other nodes at once.
     if let Err(error) = core.store.leave() {
         core.database_failed(&error);
@@ -161,6 +170,14 @@ fn start_threads(core: &Arc<Core>, results: Receiver<Made>) -> Result<Arc<Atomic
     let written = core.clone();
     let results = std::thread::Builder::new().name("results".into()).spawn(move || written.write_results(&results));
     results.map_err(|e| format!("no thread can be started: {e}"))?;
+    if core.traces.is_some() {
+        let told = core.clone();
+        let run = move || told.traces.iter().for_each(|traces| traces.run(&told));
+        std::thread::Builder::new()
+            .name("traces".into())
+            .spawn(run)
+            .map_err(|e| format!("no thread can be started: {e}"))?;
+    }
     let tidied = core.clone();
     std::thread::spawn(move || loop {
         tidied.tidy();

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 const BUCKETS: [f64; 10] = [0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1800.0, f64::INFINITY];
 
 /// All metrics and what they count.
-const METRICS: [(&str, &str); 31] = [
+const METRICS: [(&str, &str); 33] = [
     ("tandem_jobs", "Jobs by state and priority"),
     ("tandem_oldest_pending_seconds", "Age of the oldest job that waits, by priority"),
     ("tandem_worker_ready", "Whether the worker's device is open"),
@@ -23,6 +23,7 @@ const METRICS: [(&str, &str); 31] = [
     ("tandem_device_failures_total", "Times that the worker's device failed or was short of memory"),
     ("tandem_given_back_total", "Jobs that were not begun and went back to the queue"),
     ("tandem_http_requests_total", "Requests by route and status"),
+    ("tandem_grpc_requests_total", "Calls of gRPC by method and code; of a stream, how it began"),
     ("tandem_job_seconds", "Time from a job's acceptance to its result"),
     ("tandem_jobs_ended_total", "Jobs that ended, by state"),
     ("tandem_jobs_submitted_total", "Jobs that were submitted, new or again"),
@@ -36,6 +37,7 @@ const METRICS: [(&str, &str); 31] = [
     ("tandem_stale_writes_total", "Results of attempts that were over, which were refused"),
     ("tandem_submitted_bytes_total", "Bytes of witnesses and inputs that were accepted"),
     ("tandem_tls_refused_total", "Handshakes that failed or came too slowly"),
+    ("tandem_traces_total", "Jobs that a collector was to be told of, by what became of that"),
     ("tandem_unwritten_results", "Results that wait for the database"),
     ("tandem_witness_bytes_total", "Bytes of witnesses that went to the worker's device"),
     ("tandem_worker_restarts_total", "Times that the worker was started again"),
@@ -137,9 +139,11 @@ mod tests {
         let sources = [
             include_str!("core.rs"),
             include_str!("nodes.rs"),
+            include_str!("traces/mod.rs"),
             include_str!("http/state.rs"),
             include_str!("http/mod.rs"),
             include_str!("http/submit.rs"),
+            include_str!("grpc/mod.rs"),
             include_str!("worker/slot.rs"),
             include_str!("calculate/slot.rs"),
         ];

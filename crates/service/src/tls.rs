@@ -1,6 +1,6 @@
 //! TLS of both sides. What is in a file is checked when it is read, and an error names the file.
 
-use crate::config::Config;
+use crate::config::{Config, Interface};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{ring, CryptoProvider};
@@ -16,8 +16,11 @@ use std::sync::Arc;
 /// Bytes of a file of certificates at most: a system's has a quarter of that.
 const FILE_MAX: u64 = 1 << 20;
 
-/// What both sides speak beneath: HTTP/2 is not among it.
+/// What both sides speak beneath.
 const PROTOCOL: &[u8] = b"http/1.1";
+
+/// What the service speaks, too, where gRPC is on.
+pub(crate) const HTTP2: &[u8] = b"h2";
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
@@ -79,6 +82,9 @@ pub(crate) fn server(config: &Config) -> Result<Option<Arc<ServerConfig>>, Strin
         other => format!("{}, {}: cannot be used: {other}", certificate.display(), key.display()),
     })?;
     server.alpn_protocols = vec![PROTOCOL.into()];
+    if config.interfaces.contains(&Interface::Grpc) {
+        server.alpn_protocols.insert(0, HTTP2.into());
+    }
     Ok(Some(Arc::new(server)))
 }
 

@@ -110,6 +110,7 @@ fn job(id: &str, priority: i64) -> NewJob {
         batch: None,
         priority,
         deadline_ms: None,
+        traceparent: None,
     }
 }
 

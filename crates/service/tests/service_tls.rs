@@ -1,8 +1,10 @@
 //! A service with a certificate: who reaches it, and what is wrong with files.
 
+#[path = "support/grpc.rs"]
+mod grpc;
 mod support;
 
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,8 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // With the name of what it signs it would be taken for that.
+        params.distinguished_name.push(DnType::CommonName, "an authority");
         let own = params.self_signed(&key).unwrap();
         std::fs::write(folder.path().join("ca.pem"), own.pem()).unwrap();
         Authority { folder, issuer: Issuer::new(params, key) }
@@ -95,6 +99,41 @@ fn a_proof_over_tls_from_a_service_that_is_trusted() {
     // Without TLS there is no answer of HTTP.
     let reply = service.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", Duration::from_secs(5));
     assert!(!reply.contains("HTTP"), "{reply}");
+}
+
+/// gRPC by ALPN, with the same certificates; HTTP/1 over the same port, and HTTP/2 for who takes that.
+#[test]
+fn grpc_over_tls_is_for_callers_that_are_trusted() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let own = settings(&authority.sign("127.0.0.1", false));
+    let settings = format!("{own}\ninterfaces = ['grpc']\ntls_clients = '{}'", authority.ca().display());
+    let service = Service::start(&settings);
+    let [certificate, key] = authority.sign("caller", true);
+    let known = access(Some(&authority.ca()), Some([certificate.clone(), key.clone()]));
+    assert_eq!(call(&service, "127.0.0.1", &known).unwrap()["status"], "ok");
+    wait_for("the worker", || {
+        let client = Client::with(&format!("https://{}", service.address()), &known).unwrap();
+        client.get("/ready").is_ok()
+    });
+    let health = |ca: &Path, own: &[&Path]| {
+        let text = |path: &Path| path.display().to_string();
+        let files = [&[ca], own].concat().into_iter().map(text).collect::<Vec<_>>();
+        let arguments = [vec!["health".to_string(), service.address()], files].concat();
+        grpc::python(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    if health(&authority.ca(), &[&certificate, &key]).is_none() {
+        return;
+    }
+    wait_for("health", || health(&authority.ca(), &[&certificate, &key]).is_some_and(|answer| answer == "SERVING\n"));
+    // Without a certificate, with one that nobody signed here, and a service that is not trusted.
+    let [foreign, foreign_key] = other.sign("caller", true);
+    for (ca, own) in [
+        (authority.ca(), vec![]),
+        (authority.ca(), vec![foreign.as_path(), foreign_key.as_path()]),
+        (other.ca(), vec![certificate.as_path(), key.as_path()]),
+    ] {
+        assert_eq!(health(&ca, &own).unwrap(), "UNAVAILABLE\n");
+    }
 }
 
 #[test]

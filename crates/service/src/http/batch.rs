@@ -3,7 +3,7 @@
 
 use super::body::storage;
 use super::caller::Caller;
-use super::jobs::{summary, Query};
+use super::jobs::{summary, Query, WAIT};
 use super::submit::{content_max, Begun, Wanted};
 use super::{blocking, json, Refusal, Reply};
 use crate::blobs::random_name;
@@ -152,7 +152,7 @@ pub(super) async fn status(
     request: &Request<Incoming>,
 ) -> Result<Reply, Refusal> {
     let most = i64::from(core.config.wait_seconds);
-    let wait = Query::of(request, &["wait"])?.number("wait", 0, 24 * 3600)?.unwrap_or(0).min(most);
+    let wait = Query::of(request, &["wait"])?.number("wait", WAIT)?.unwrap_or(0).min(most);
     let until = Instant::now() + Duration::from_secs(wait as u64);
     let mut ends = core.ends.subscribe();
     loop {

@@ -44,34 +44,54 @@ impl Body for Whole {
     }
 }
 
-/// A request's body, read within limits.
-pub(crate) struct Reader {
-    body: Incoming,
+/// Where the content of a request comes from.
+pub(crate) trait Source: Body<Data = Bytes> + Unpin + Send {
+    /// What its end before its time means to the caller; `what` was on its way.
+    fn refusal(error: Self::Error, what: &str) -> Refusal;
+}
+
+impl Source for Incoming {
+    fn refusal(_: hyper::Error, what: &str) -> Refusal {
+        cut(what)
+    }
+}
+
+/// What is told of content that ended before its time.
+pub(crate) fn cut(what: &str) -> Refusal {
+    Refusal::bad(format!("{what} was cut off; send it again"))
+}
+
+/// A request's content, read within limits.
+pub(crate) struct Reader<S = Incoming> {
+    body: S,
     begun: Instant,
     stall: Duration,
+    /// Bytes that it says it has.
+    said: Option<u64>,
     bytes: u64,
     limit: u64,
     what: &'static str,
 }
 
 impl Reader {
-    /// A body of at most `limit` bytes; one that says that it has more is refused before anything of it is read.
-    pub(crate) fn new(
-        request: Request<Incoming>,
-        what: &'static str,
-        limit: u64,
-        stall_seconds: u32,
-    ) -> Result<Reader, Refusal> {
-        let said = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        let reader = Reader {
-            body: request.into_body(),
-            begun: Instant::now(),
-            stall: Duration::from_secs(stall_seconds.into()),
-            bytes: 0,
-            limit,
-            what,
-        };
-        match said {
+    /// The body of a request. It may have no byte until [`Reader::within`] says how many.
+    pub(crate) fn new(request: Request<Incoming>, what: &'static str, stall_seconds: u32) -> Reader {
+        let said = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        Reader { said, ..Reader::over(request.into_body(), what, stall_seconds) }
+    }
+}
+
+impl<S: Source> Reader<S> {
+    /// Content from anywhere, as [`Reader::new`].
+    pub(crate) fn over(body: S, what: &'static str, stall_seconds: u32) -> Reader<S> {
+        let stall = Duration::from_secs(stall_seconds.into());
+        Reader { body, begun: Instant::now(), stall, said: None, bytes: 0, limit: 0, what }
+    }
+
+    /// Content of at most `limit` bytes; what says that it has more is refused before anything of it is read.
+    pub(crate) fn within(self, limit: u64) -> Result<Reader<S>, Refusal> {
+        let reader = Reader { limit, ..self };
+        match reader.said {
             Some(said) if said > limit => Err(reader.too_large()),
             _ => Ok(reader),
         }
@@ -93,9 +113,9 @@ impl Reader {
                 Refusal::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
             })?;
             let Some(frame) = frame else { return Ok(None) };
-            let cut = |_| Refusal::bad(format!("{} was cut off; send it again", self.what));
+            let frame = frame.map_err(|error| S::refusal(error, self.what))?;
             // Trailers mean nothing here.
-            let Ok(piece) = frame.map_err(cut)?.into_data() else { continue };
+            let Ok(piece) = frame.into_data() else { continue };
             self.bytes += piece.len() as u64;
             if self.bytes > self.limit {
                 return Err(self.too_large());
@@ -147,7 +167,7 @@ impl Reader {
     }
 }
 
-impl Reader {
+impl<S: Source> Reader<S> {
     /// Gives the body to what reads it on a thread that may wait for the disk.
     pub(crate) async fn into_blocking<T: Send + 'static>(
         mut self,

@@ -39,7 +39,7 @@ pub(super) async fn rapidsnark_input(
     request: Request<Incoming>,
 ) -> Result<Reply, Refusal> {
     let limit = core.config.max_inputs_mib << 20;
-    let inputs = Reader::new(request, "a job's inputs", limit, core.config.stall_seconds)?.whole().await?;
+    let inputs = Reader::new(request, "a job's inputs", core.config.stall_seconds).within(limit)?.whole().await?;
     blocking(core, move |core| {
         let inputs = Zeroizing::new(inputs);
         let mut current = core.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +158,7 @@ pub(super) async fn iden3_generate(
     request: Request<Incoming>,
 ) -> Result<Reply, Refusal> {
     let limit = (core.config.max_inputs_mib << 20) + AROUND;
-    let body = Reader::new(request, "a request for a proof", limit, core.config.stall_seconds)?.whole().await?;
+    let body = Reader::new(request, "a request for a proof", core.config.stall_seconds).within(limit)?.whole().await?;
     let body = Zeroizing::new(body);
     let wanted = match serde_json::from_slice::<Generate>(&body) {
         Ok(wanted) => wanted,
@@ -224,7 +224,7 @@ fn proof_of(core: &Core, id: &str) -> Result<Option<Reply>, Refusal> {
 }
 
 pub(super) async fn iden3_verify(core: &Arc<Core>, request: Request<Incoming>) -> Result<Reply, Refusal> {
-    let body = Reader::new(request, "a request to verify", VERIFY, core.config.stall_seconds)?.whole().await?;
+    let body = Reader::new(request, "a request to verify", core.config.stall_seconds).within(VERIFY)?.whole().await?;
     let wanted = match serde_json::from_slice::<Verify>(&body) {
         Ok(wanted) => wanted,
         Err(error) => return Ok(iden3_error(StatusCode::BAD_REQUEST, &error.to_string(), "can't bind request")),

@@ -1,6 +1,6 @@
 //! Keys: registered by path or by upload, listed, taken off devices, removed.
 
-use super::body::{storage, Reader};
+use super::body::{storage, Reader, Source};
 use super::{blocking, json, Refusal, Reply};
 use crate::calculate::{check_program, PROGRAM_MAX};
 use crate::config::{is_name, NAME};
@@ -14,17 +14,21 @@ use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// How what is uploaded is called to its caller.
+pub(crate) const KEY: &str = "a key";
+pub(crate) const PROGRAM: &str = "a circuit's program";
+
 /// Bytes of a request to register by path.
 const REGISTER: u64 = 16 << 10;
 
 /// A key to be registered by path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Register {
-    name: String,
-    path: PathBuf,
+pub(crate) struct Register {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
     /// The circuit's program, beside it.
-    program: Option<PathBuf>,
+    pub(crate) program: Option<PathBuf>,
 }
 
 impl From<Unregistered> for Refusal {
@@ -50,42 +54,55 @@ pub(super) async fn one(core: &Arc<Core>, name: String) -> Result<Reply, Refusal
 }
 
 pub(super) async fn register(core: &Arc<Core>, request: Request<Incoming>) -> Result<Reply, Refusal> {
-    let text = Reader::new(request, "this request", REGISTER, core.config.stall_seconds)?.whole().await?;
+    let text = Reader::new(request, "this request", core.config.stall_seconds).within(REGISTER)?.whole().await?;
     let wanted: Register = serde_json::from_slice(&text)
         .map_err(|e| Refusal::bad(format!("expected {{\"name\": ..., \"path\": ...}}: {e}")))?;
-    let (key, is_new) = blocking(core, move |core| {
-        let forbidden = |why: &str| Refusal::new(StatusCode::FORBIDDEN, "path_not_allowed", why);
-        let folder = core.config.key_folder.as_ref();
-        let folder = folder.ok_or_else(|| forbidden("this service has no key_folder; upload the key, or set one"))?;
-        let outside = || forbidden("the path names no file in the service's key_folder");
-        let root = folder.canonicalize().map_err(|_| outside())?;
-        // Links are followed first: one in the folder may lead out of it.
-        let inside = |path: &PathBuf| {
-            let path = folder.join(path).canonicalize().map_err(|_| outside())?;
-            let is_inside = path.starts_with(&root) && path.is_file();
-            is_inside.then_some(path).ok_or_else(outside)
-        };
-        let (path, program) = (inside(&wanted.path)?, wanted.program.as_ref().map(inside).transpose()?);
-        let (key, is_new) = core.register(&wanted.name, &path, false)?;
-        if let Some(program) = program {
-            core.register_program(&wanted.name, &program, false)?;
-        }
-        Ok((view(core, &key), is_new))
-    })
-    .await?;
+    let (key, is_new) =
+        blocking(core, move |core| by_path(core, &wanted).map(|(key, is_new)| (view(core, &key), is_new))).await?;
     Ok(json(created(is_new), &key))
 }
 
+/// Registers a file of the folder of keys, and the program beside it. Returns whether the key is new.
+pub(crate) fn by_path(core: &Core, wanted: &Register) -> Result<(KeyRow, bool), Refusal> {
+    let forbidden = |why: &str| Refusal::new(StatusCode::FORBIDDEN, "path_not_allowed", why);
+    let folder = core.config.key_folder.as_ref();
+    let folder = folder.ok_or_else(|| forbidden("this service has no key_folder; upload the key, or set one"))?;
+    let outside = || forbidden("the path names no file in the service's key_folder");
+    let root = folder.canonicalize().map_err(|_| outside())?;
+    // Links are followed first: one in the folder may lead out of it.
+    let inside = |path: &PathBuf| {
+        let path = folder.join(path).canonicalize().map_err(|_| outside())?;
+        let is_inside = path.starts_with(&root) && path.is_file();
+        is_inside.then_some(path).ok_or_else(outside)
+    };
+    let (path, program) = (inside(&wanted.path)?, wanted.program.as_ref().map(inside).transpose()?);
+    let registered = core.register(&wanted.name, &path, false)?;
+    if let Some(program) = program {
+        core.register_program(&wanted.name, &program, false)?;
+    }
+    Ok(registered)
+}
+
 pub(super) async fn upload(core: Arc<Core>, name: String, request: Request<Incoming>) -> Result<Reply, Refusal> {
+    let reader = Reader::new(request, KEY, core.config.stall_seconds);
+    let (key, is_new) = take(&core, name, reader).await?;
+    Ok(json(created(is_new), &blocking(&core, move |core| Ok(view(core, &key))).await?))
+}
+
+/// Takes a key in while it comes. Returns whether it is new.
+pub(crate) async fn take<S: Source + 'static>(
+    core: &Arc<Core>,
+    name: String,
+    reader: Reader<S>,
+) -> Result<(KeyRow, bool), Refusal> {
     if !is_name(&name) {
         return Err(Refusal::bad(format!("'{name}': {NAME}")));
     }
-    let limit = core.config.max_key_mib << 20;
-    let reader = Reader::new(request, "a key", limit, core.config.stall_seconds)?;
+    let reader = reader.within(core.config.max_key_mib << 20)?;
     let part =
-        blocking(&core, |core| core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))).await?;
+        blocking(core, |core| core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))).await?;
     let part = reader.into_part(part).await?;
-    let (key, is_new) = blocking(&core, move |core| {
+    blocking(core, move |core| {
         // By its header it must be a key before it gets a name.
         tandem_engine::key_info(part.path()).map_err(|e| {
             let why = e.to_string().replace(&part.path().display().to_string(), "the key");
@@ -97,27 +114,34 @@ pub(super) async fn upload(core: Arc<Core>, name: String, request: Request<Incom
         }
         let file = format!("{hash}.zkey");
         part.keep(&file).map_err(|e| storage(&e))?;
-        let (key, is_new) = core.register(&name, &core.keys.path(&file), true)?;
-        Ok((view(core, &key), is_new))
+        Ok(core.register(&name, &core.keys.path(&file), true)?)
     })
-    .await?;
-    Ok(json(created(is_new), &key))
+    .await
 }
 
-/// Takes the program that calculates a key's witnesses.
 pub(super) async fn upload_program(
     core: Arc<Core>,
     name: String,
     request: Request<Incoming>,
 ) -> Result<Reply, Refusal> {
-    let (limit, of) = ((core.config.max_key_mib << 20).min(PROGRAM_MAX), name.clone());
-    let reader = Reader::new(request, "a circuit's program", limit, core.config.stall_seconds)?;
-    let part = blocking(&core, move |core| {
+    let reader = Reader::new(request, PROGRAM, core.config.stall_seconds);
+    let (key, is_new) = take_program(&core, name, reader).await?;
+    Ok(json(created(is_new), &blocking(&core, move |core| Ok(view(core, &key))).await?))
+}
+
+/// Takes the program that calculates a key's witnesses in while it comes. Returns whether it is new.
+pub(crate) async fn take_program<S: Source + 'static>(
+    core: &Arc<Core>,
+    name: String,
+    reader: Reader<S>,
+) -> Result<(KeyRow, bool), Refusal> {
+    let (reader, of) = (reader.within((core.config.max_key_mib << 20).min(PROGRAM_MAX))?, name.clone());
+    let part = blocking(core, move |core| {
         known(core, &of)?;
         core.keys.create("", blake3::Hasher::new(), None).map_err(|e| storage(&e))
     });
     let part = reader.into_part(part.await?).await?;
-    let (key, is_new) = blocking(&core, move |core| {
+    blocking(core, move |core| {
         check_program(part.path()).map_err(Unregistered::Bad)?;
         let hash = part.hash().to_hex().to_string();
         if core.store.program(&name)?.is_some_and(|program| program.hash != hash) {
@@ -126,38 +150,45 @@ pub(super) async fn upload_program(
         let file = format!("{hash}.program");
         part.keep(&file).map_err(|e| storage(&e))?;
         let is_new = core.register_program(&name, &core.keys.path(&file), true)?;
-        Ok((view(core, &known(core, &name)?), is_new))
+        Ok((known(core, &name)?, is_new))
     })
-    .await?;
-    Ok(json(created(is_new), &key))
+    .await
 }
 
 pub(super) async fn remove(core: &Arc<Core>, name: String) -> Result<Reply, Refusal> {
-    blocking(core, move |core| {
-        let program = core.store.program(&name)?;
-        let (key, is_last) = core.store.remove_key(&name)?;
-        core.slots.iter().for_each(|slot| slot.evict(&key.hash));
-        let others = core.store.programs()?;
-        let program = program.filter(|own| own.is_own && others.iter().all(|other| other.path != own.path));
-        let files = (key.is_own && is_last).then_some(key.path).into_iter().chain(program.map(|program| program.path));
-        for file in files {
-            if let Err(error) = core.keys.remove(&file) {
-                log("key_left", &[("key", &name), ("reason", &error.to_string())]);
-            }
-        }
-        Ok(())
-    })
-    .await?;
+    blocking(core, move |core| removed(core, &name)).await?;
     Ok(json(StatusCode::OK, &json!({"removed": true})))
 }
 
-pub(super) async fn evict(core: &Arc<Core>, name: String) -> Result<Reply, Refusal> {
-    let key = blocking(core, move |core| known(core, &name)).await?;
+/// Removes a key that no open job needs, and its files.
+pub(crate) fn removed(core: &Core, name: &str) -> Result<(), Refusal> {
+    let program = core.store.program(name)?;
+    let (key, is_last) = core.store.remove_key(name)?;
     core.slots.iter().for_each(|slot| slot.evict(&key.hash));
-    Ok(json(StatusCode::ACCEPTED, &json!({"evicting": key.name})))
+    let others = core.store.programs()?;
+    let program = program.filter(|own| own.is_own && others.iter().all(|other| other.path != own.path));
+    let files = (key.is_own && is_last).then_some(key.path).into_iter().chain(program.map(|program| program.path));
+    for file in files {
+        if let Err(error) = core.keys.remove(&file) {
+            log("key_left", &[("key", name), ("reason", &error.to_string())]);
+        }
+    }
+    Ok(())
 }
 
-fn known(core: &Core, name: &str) -> Result<KeyRow, Refusal> {
+pub(super) async fn evict(core: &Arc<Core>, name: String) -> Result<Reply, Refusal> {
+    let name = blocking(core, move |core| evicted(core, &name).map(|()| name)).await?;
+    Ok(json(StatusCode::ACCEPTED, &json!({"evicting": name})))
+}
+
+/// Takes a key off the devices of this node.
+pub(crate) fn evicted(core: &Core, name: &str) -> Result<(), Refusal> {
+    let key = known(core, name)?;
+    core.slots.iter().for_each(|slot| slot.evict(&key.hash));
+    Ok(())
+}
+
+pub(crate) fn known(core: &Core, name: &str) -> Result<KeyRow, Refusal> {
     Ok(core.store.key(name)?.ok_or_else(|| StoreError::NoKey(name.into()))?)
 }
 
@@ -169,9 +200,14 @@ fn created(is_new: bool) -> StatusCode {
     }
 }
 
-fn view(core: &Core, key: &KeyRow) -> Value {
+/// The workers of this node that have a key on their device.
+pub(crate) fn workers_with<'a>(core: &'a Core, key: &KeyRow) -> Vec<&'a str> {
     let has = |slot: &&crate::worker::Slot| slot.status().beat.is_some_and(|beat| beat.keys.contains(&key.hash));
-    let on: Vec<&str> = core.slots.iter().filter(has).map(|slot| slot.name.as_str()).collect();
+    core.slots.iter().filter(has).map(|slot| slot.name.as_str()).collect()
+}
+
+fn view(core: &Core, key: &KeyRow) -> Value {
+    let on = workers_with(core, key);
     // Where the database fails it is as if there were none.
     let program = core.store.program(&key.name).ok().flatten();
     let program = program.map(|program| json!({"hash": program.hash, "bytes": program.bytes}));

@@ -1,24 +1,27 @@
-//! HTTP/1.1: connections and their limits, routes, who calls, errors.
+//! HTTP: connections and their limits, routes, who calls, errors.
 
 mod batch;
-mod body;
-mod caller;
+pub(crate) mod body;
+pub(crate) mod caller;
 mod compat;
-mod jobs;
-mod keys;
+pub(crate) mod jobs;
+pub(crate) mod keys;
 mod overview;
 mod page;
-mod routes;
-mod state;
-mod submit;
+pub(crate) mod routes;
+pub(crate) mod state;
+pub(crate) mod submit;
 mod trace;
-mod writes;
+pub(crate) mod writes;
 
 pub(crate) use submit::witness_max;
 
-use crate::core::Core;
+use crate::config::Interface;
+use crate::core::{Core, BLOCKING};
+use crate::grpc::{self, Begun, Grpc};
 use crate::log::log;
 use crate::store::StoreError;
+use crate::tls;
 pub(crate) use body::Whole;
 use caller::Caller;
 use hyper::body::Incoming;
@@ -50,16 +53,16 @@ const THREADS: usize = 4;
 /// Between two looks whether the service ends.
 const LOOK: Duration = Duration::from_millis(50);
 
-type Reply = Response<Whole>;
+pub(crate) type Reply = Response<Whole>;
 
 /// A request that is refused, and what its caller may do.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    status: StatusCode,
-    code: &'static str,
-    message: String,
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
     /// Seconds until it may be worth another try.
-    again: u64,
+    pub(crate) again: u64,
 }
 
 impl Refusal {
@@ -71,10 +74,15 @@ impl Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
-    fn reply(self) -> Reply {
+    /// Whether another try may help.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+    }
+
+    pub(crate) fn reply(self) -> Reply {
         let text = serde_json::json!({"error": {"code": self.code, "message": self.message}});
         let mut reply = json(self.status, &text);
-        if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        if self.may_pass() {
             reply.headers_mut().insert(RETRY_AFTER, self.again.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
@@ -127,12 +135,16 @@ pub(crate) fn run(
     // Each upload has a thread that writes, and what asks the database must not wait for uploads that stall.
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(THREADS);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(threads).enable_all().max_blocking_threads(connections + 16).build();
+    let runtime = runtime.worker_threads(threads).enable_all();
+    // With gRPC, what is uploaded over one connection besides.
+    let runtime = runtime.max_blocking_threads(connections * 2 + BLOCKING).build();
     let runtime = runtime.map_err(|e| format!("cannot start: {e}"))?;
     let over = runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        tokio::spawn(accept(core.clone(), listener, Arc::new(Semaphore::new(connections))));
+        let grpc = core.config.interfaces.contains(&Interface::Grpc).then(|| Grpc::start(core)).transpose();
+        let grpc = grpc.map_err(std::io::Error::other)?;
+        tokio::spawn(accept(core.clone(), grpc, listener, Arc::new(Semaphore::new(connections))));
         ready();
         let mut drained = None;
         while !until() {
@@ -153,7 +165,7 @@ pub(crate) fn run(
     over.map_err(|e: std::io::Error| format!("cannot listen: {e}"))
 }
 
-async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
+async fn accept(core: Arc<Core>, grpc: Option<Arc<Grpc>>, listener: tokio::net::TcpListener, free: Arc<Semaphore>) {
     loop {
         let Ok(permit) = free.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -166,14 +178,25 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
             }
         };
         let _ = stream.set_nodelay(true);
-        let (core, tls) = (core.clone(), core.tls().map(TlsAcceptor::from));
+        let (core, grpc, tls) = (core.clone(), grpc.clone(), core.tls().map(TlsAcceptor::from));
         tokio::spawn(async move {
             let _permit = permit;
-            let Some(tls) = tls else { return connection(core, stream).await };
-            // A handshake may take as long as the head of a request.
+            // A handshake, or what tells one protocol from another, may take as long as the head of a request.
             let most = Duration::from_secs(core.config.header_seconds.into());
+            let Some(tls) = tls else {
+                let Some(grpc) = grpc else { return connection(core, Begun::from(stream)).await };
+                match tokio::time::timeout(most, grpc::begun(stream)).await {
+                    Ok(Ok((true, stream))) => return grpc::connection(grpc, stream).await,
+                    Ok(Ok((false, stream))) => return connection(core, stream).await,
+                    // It came too slowly, or has gone.
+                    Ok(Err(_)) | Err(_) => return,
+                }
+            };
             let kind = match tokio::time::timeout(most, tls.accept(stream)).await {
-                Ok(Ok(stream)) => return connection(core, stream).await,
+                Ok(Ok(stream)) => match grpc.filter(|_| stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2)) {
+                    Some(grpc) => return grpc::connection(grpc, Begun::from(stream)).await,
+                    None => return connection(core, Begun::from(stream)).await,
+                },
                 Ok(Err(_)) => "failed",
                 Err(_) => "too_slow",
             };
@@ -182,7 +205,7 @@ async fn accept(core: Arc<Core>, listener: tokio::net::TcpListener, free: Arc<Se
     }
 }
 
-async fn connection(core: Arc<Core>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(core: Arc<Core>, stream: Begun<S>) {
     let head = Duration::from_secs(core.config.header_seconds.into());
     let stall = Duration::from_secs(core.config.stall_seconds.into());
     let stream = Writes::new(stream, stall);
@@ -193,14 +216,15 @@ async fn connection(core: Arc<Core>, stream: impl AsyncRead + AsyncWrite + Unpin
     let _ = server.serve_connection(TokioIo::new(stream), answer).await;
 }
 
-async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
+/// Answers a request of HTTP, of whichever version.
+pub(crate) async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Result<Reply, Infallible> {
     let method = request.method().clone();
     let (route, reply) = match check_head(&request).and_then(|()| caller::check_page(&core.config, request.headers())) {
         Err(refusal) => ("refused", Err(refusal)),
         Ok(()) => match routes::find(&core.config.interfaces, &method, request.uri().path()) {
             Found::Route(route, part) => {
                 let part = part.to_string();
-                let reply = match caller::check(&core, route, &request).await {
+                let reply = match caller::check(&core, route, request.headers()).await {
                     Ok(caller) => dispatch(core.clone(), caller, route, part, request).await,
                     Err(refusal) => Err(refusal),
                 };
@@ -297,7 +321,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
     body: impl FnOnce(&Core) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let core = core.clone();
-    let done = tokio::task::spawn_blocking(move || body(&core)).await;
+    // Who gives up before there is room leaves nothing behind.
+    let room = core.room.clone().acquire_owned().await;
+    let done = tokio::task::spawn_blocking(move || {
+        let _room = room;
+        body(&core)
+    });
+    let done = done.await;
     done.unwrap_or_else(|_| {
         Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a defect of tandem, please report it"))
     })

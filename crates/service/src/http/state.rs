@@ -9,7 +9,7 @@ use crate::store::Lease;
 use hyper::StatusCode;
 use serde_json::json;
 
-pub(super) fn ready(core: &Core) -> Result<Reply, Refusal> {
+pub(crate) fn ready(core: &Core) -> Result<Reply, Refusal> {
     let not = |message: String| Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message));
     if core.is_draining() {
         return not("the service is being stopped".into());

@@ -1,12 +1,13 @@
 //! Submissions: a witness or inputs of a key, or many at once.
 
-use super::body::{storage, Reader};
+use super::body::{storage, Reader, Source};
 use super::caller::Caller;
 use super::jobs::{view, Query};
 use super::{batch, blocking, json, Refusal, Reply};
 use crate::blobs::{random_name, Part};
 use crate::core::Core;
 use crate::store::{Form, KeyRow, NewJob, StoreError, Submitted};
+use crate::traces::Parent;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, StatusCode};
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 /// The header of the caller's id.
 const REQUEST_ID: &str = "idempotency-key";
+
+/// The header of the caller's span (W3C Trace Context).
+const TRACE: &str = "traceparent";
 
 /// Bytes of a `.wtns` file beside its values: heads of sections, and what other programs add.
 const WITNESS_HEAD: u64 = 4096;
@@ -28,34 +32,50 @@ pub(crate) fn witness_max(key: &KeyRow) -> u64 {
 
 /// What is said of a job beside its content.
 #[derive(Clone)]
-pub(super) struct Wanted {
-    pub(super) key: String,
-    pub(super) priority: i64,
-    pub(super) deadline_seconds: Option<i64>,
-    pub(super) request: Option<String>,
+pub(crate) struct Wanted {
+    pub(crate) key: String,
+    pub(crate) priority: i64,
+    pub(crate) deadline_seconds: Option<i64>,
+    pub(crate) request: Option<String>,
+    /// The caller's span.
+    pub(crate) parent: Option<Parent>,
 }
+
+/// The caller's span, if the head of a request names one.
+pub(crate) fn parent_of(headers: &HeaderMap) -> Option<Parent> {
+    // Two of them are none.
+    let mut named = headers.get_all(TRACE).iter();
+    named.next().filter(|_| named.next().is_none()).and_then(|text| Parent::read(text.to_str().ok()?))
+}
+
+/// Priorities, and seconds of a deadline, that may be wanted.
+pub(crate) const PRIORITIES: (i64, i64) = (-100, 100);
+pub(crate) const DEADLINES: (i64, i64) = (1, 366 * 24 * 3600);
 
 impl Wanted {
     fn of(request: &Request<Incoming>) -> Result<Wanted, Refusal> {
         let query = Query::of(request, &["key", "priority", "deadline_seconds"])?;
         let path = request.uri().path();
         let key = query.get("key").ok_or_else(|| Refusal::bad(format!("say which key: POST {path}?key=NAME")))?;
-        let priority = query.number("priority", -100, 100)?.unwrap_or(0);
-        let deadline_seconds = query.number("deadline_seconds", 1, 366 * 24 * 3600)?;
-        Ok(Wanted { key: key.into(), priority, deadline_seconds, request: request_id(request.headers())? })
+        let priority = query.number("priority", PRIORITIES)?.unwrap_or(0);
+        let deadline_seconds = query.number("deadline_seconds", DEADLINES)?;
+        let id = request.headers().get(REQUEST_ID).map(|id| request_id(id.as_bytes())).transpose()?;
+        let parent = parent_of(request.headers());
+        Ok(Wanted { key: key.into(), priority, deadline_seconds, request: id, parent })
     }
 
     /// A job of a key, as other interfaces submit it.
     pub(super) fn plain(key: &str) -> Wanted {
-        Wanted { key: key.into(), priority: 0, deadline_seconds: None, request: None }
+        Wanted { key: key.into(), priority: 0, deadline_seconds: None, request: None, parent: None }
     }
 }
 
-fn request_id(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
-    let Some(id) = headers.get(REQUEST_ID) else { return Ok(None) };
-    let id = id.to_str().ok().filter(|id| (1..=200).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic()));
+/// The caller's id of a job.
+pub(crate) fn request_id(id: &[u8]) -> Result<String, Refusal> {
+    let is_id = (1..=200).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic);
+    let id = is_id.then(|| String::from_utf8_lossy(id).into_owned());
     let expected = "Idempotency-Key: expected 1 to 200 letters, digits and signs without spaces";
-    id.map(|id| Some(id.into())).ok_or_else(|| Refusal::bad(expected))
+    id.ok_or_else(|| Refusal::bad(expected))
 }
 
 /// A job whose content is on its way into a blob.
@@ -67,7 +87,7 @@ pub(super) struct Begun {
 }
 
 /// What is refused before anything of a body is read.
-pub(super) fn check_open(core: &Core) -> Result<(), Refusal> {
+pub(crate) fn check_open(core: &Core) -> Result<(), Refusal> {
     if core.is_draining() {
         let message = "the service is being stopped and takes no more jobs; send it to another, or again later";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message));
@@ -125,6 +145,7 @@ impl Begun {
             batch: None,
             priority: wanted.priority,
             deadline_ms: wanted.deadline_seconds.map(|seconds| now + seconds * 1000),
+            traceparent: wanted.parent.map(|parent| parent.to_string()),
         })
     }
 }
@@ -170,32 +191,53 @@ pub(super) fn submit_inputs(core: &Core, of: &Caller, wanted: &Wanted, inputs: &
 }
 
 pub(super) async fn submit(core: Arc<Core>, of: Caller, request: Request<Incoming>) -> Result<Reply, Refusal> {
-    check_open(&core)?;
     let wanted = Wanted::of(&request)?;
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
     let form = if is_json { Form::Inputs } else { Form::Witness };
+    let reader = Reader::new(request, form.what(), core.config.stall_seconds);
+    let submitted = take(&core, of, wanted, form, reader).await?;
+    let status = if submitted.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    blocking(&core, move |core| Ok(json(status, &view(core, &submitted.id)?))).await
+}
+
+/// Takes in a job's content while it comes, and submits the job.
+pub(crate) async fn take<S: Source + 'static>(
+    core: &Arc<Core>,
+    of: Caller,
+    wanted: Wanted,
+    form: Form,
+    reader: Reader<S>,
+) -> Result<Submitted, Refusal> {
+    check_open(core)?;
     let (token, wants) = (of.token.clone(), wanted.clone());
-    let (reader, begun) = blocking(&core, move |core| {
+    let (begun, most) = blocking(core, move |core| {
         if let (Some(token), None) = (&token, &wants.request) {
             core.store.token_room(token)?;
         }
         let begun = Begun::new(core, &wants.key, form)?;
-        let what = if is_json { "a job's inputs" } else { "a witness of this key" };
-        let reader = Reader::new(request, what, content_max(core, &begun.key, form), core.config.stall_seconds)?;
-        Ok((reader, begun))
+        let most = content_max(core, &begun.key, form);
+        Ok((begun, most))
     })
     .await?;
     let Begun { key, id, form, part } = begun;
-    let part = reader.into_part(part).await?;
-    blocking(&core, move |core| {
+    let part = reader.within(most)?.into_part(part).await?;
+    blocking(core, move |core| {
         let now = core.now_ms();
         let job = Begun { key, id, form, part }.keep(&of, &wanted, now)?;
-        let submitted = accept(core, vec![job], now)?.remove(0);
-        let status = if submitted.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(json(status, &view(core, &submitted.id)?))
+        Ok(accept(core, vec![job], now)?.remove(0))
     })
     .await
+}
+
+impl Form {
+    /// How the content of a job is called to its caller.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Form::Inputs => "a job's inputs",
+            _ => "a witness of this key",
+        }
+    }
 }
 
 /// Submits the files of a tar archive as one.
@@ -208,7 +250,7 @@ pub(super) async fn submit_batch(core: Arc<Core>, of: Caller, request: Request<I
             core.store.token_room(token)?;
         }
         let key = core.store.key(&wants.key)?.ok_or(StoreError::NoKey(wants.key))?;
-        Reader::new(request, "a batch of this key", batch::bytes_max(core, &key), core.config.stall_seconds)
+        Reader::new(request, "a batch of this key", core.config.stall_seconds).within(batch::bytes_max(core, &key))
     })
     .await?;
     let core_of = core.clone();

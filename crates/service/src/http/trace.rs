@@ -18,7 +18,7 @@ const JOBS: u32 = 20_000;
 const MINUTES_MAX: i64 = 24 * 60;
 
 pub(super) async fn trace(core: &Arc<Core>, caller: Caller, request: &Request<Incoming>) -> Result<Reply, Refusal> {
-    let minutes = Query::of(request, &["minutes"])?.number("minutes", 1, MINUTES_MAX)?.unwrap_or(5);
+    let minutes = Query::of(request, &["minutes"])?.number("minutes", (1, MINUTES_MAX))?.unwrap_or(5);
     let attempts =
         blocking(core, move |core| Ok(core.store.recent_attempts(core.now_ms() - minutes * 60_000, JOBS)?)).await?;
     Ok(json(StatusCode::OK, &events(&attempts, core.now_ms(), |token| caller.sees_token(token))))

@@ -1,5 +1,6 @@
 //! A connection whose other end must take what it is sent: one that takes nothing for too long is closed.
 
+use crate::grpc::Begun;
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -9,16 +10,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{sleep, Instant, Sleep};
 
 /// The connection. Time counts while something waits to be written, from the last time that anything was.
-pub(super) struct Writes<S> {
+pub(crate) struct Writes<S> {
     stream: S,
+    /// What was read already, and how much of it was given on.
+    read: Vec<u8>,
+    given: usize,
     patience: Duration,
     waits: bool,
     over: Pin<Box<Sleep>>,
 }
 
 impl<S> Writes<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Writes<S> {
-        Writes { stream, patience, waits: false, over: Box::pin(sleep(patience)) }
+    pub(crate) fn new(begun: Begun<S>, patience: Duration) -> Writes<S> {
+        let Begun { stream, read } = begun;
+        Writes { stream, read, given: 0, patience, waits: false, over: Box::pin(sleep(patience)) }
     }
 
     /// What came of an attempt to write, unless it has been in vain for too long.
@@ -38,6 +43,12 @@ impl<S> Writes<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Writes<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.given < self.read.len() {
+            let count = to.remaining().min(self.read.len() - self.given);
+            to.put_slice(&self.read[self.given..self.given + count]);
+            self.given += count;
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.stream).poll_read(context, to)
     }
 }

@@ -47,6 +47,8 @@ pub struct NewJob {
     pub priority: i64,
     /// When it fails unless it is done.
     pub deadline_ms: Option<i64>,
+    /// The caller's span, as the header `traceparent` names it.
+    pub traceparent: Option<String>,
 }
 
 /// What came of submitting.
@@ -362,8 +364,8 @@ fn submit(db: &dyn Db, job: &NewJob, now: i64, ageing_ms: i64, (room, limit): (u
         return Err(StoreError::QueueFull(limit));
     }
     let sql = "INSERT INTO jobs (id, request, digest, key, witness, witness_bytes, priority, rank, state, deadline_ms, created_ms, \
-               token, form, batch, item, item_name) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+               token, form, batch, item, item_name, traceparent) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
                ON CONFLICT (request) DO NOTHING";
     let NewJob { id, digest, key, witness, witness_bytes, priority, deadline_ms, token, .. } = job;
     let row = values![
@@ -381,7 +383,8 @@ fn submit(db: &dyn Db, job: &NewJob, now: i64, ageing_ms: i64, (room, limit): (u
         job.form.name(),
         job.batch.as_ref().map(|(batch, ..)| batch.as_str()),
         job.batch.as_ref().map(|(_, item, _)| *item),
-        job.batch.as_ref().map(|(.., name)| name.as_str())
+        job.batch.as_ref().map(|(.., name)| name.as_str()),
+        job.traceparent.as_deref()
     ];
     if db.execute(sql, row)? == 0 {
         // Another node has taken the same one since.

@@ -77,6 +77,8 @@ pub struct Job {
     pub code: Option<String>,
     /// Why it failed, as a sentence.
     pub reason: Option<String>,
+    /// The caller's span, as the header `traceparent` names it.
+    pub traceparent: Option<String>,
 }
 
 /// One try of a job.
@@ -160,6 +162,7 @@ impl Job {
             deadline_ms: row.get("deadline_ms")?,
             code: row.get("code")?,
             reason: row.get("reason")?,
+            traceparent: row.get("traceparent")?,
         })
     }
 }

@@ -80,6 +80,16 @@ impl Store {
         self.db().rows(sql, values![since, limit])?.iter().map(RecentAttempt::read).collect()
     }
 
+    /// The stages of the attempt that gave a job's result.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn times(&self, job: &str) -> Result<Option<Times>> {
+        let row = self.db().row("SELECT times FROM results WHERE job = ?1", values![job])?;
+        let times = row.map(|row| row.at::<Option<String>>(0)).transpose()?.flatten();
+        Ok(times.and_then(|times| serde_json::from_str(&times).ok()))
+    }
+
     /// How many jobs wait, and how many run.
     ///
     /// # Errors
