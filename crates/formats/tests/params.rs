@@ -89,6 +89,26 @@ fn what_was_written_is_read() {
     }
 }
 
+/// A key that bellperson made: points of generators of its own, and fewer of A and B than there are wires.
+#[test]
+fn bellpersons_own_key_is_read_and_written() {
+    let bytes = include_bytes!("data/bellperson.params").as_slice();
+    let outline = read(bytes).unwrap();
+    let ParamsSizes { variables, publics, domain, a, b } = outline.sizes();
+    // The constant, two inputs, six values and an output of each of three rows; five rows with those of the sides, and three of inputs.
+    assert_eq!((variables, publics, domain), (3 + 6 + 3, 2, 8));
+    assert!((3..variables).contains(&a) && (1..variables).contains(&b), "{a} {b}");
+    let [h, l, a, b1] =
+        [&outline.h, &outline.l, &outline.a, &outline.b1].map(|section| points::<P1>(bytes, &section.bytes));
+    let b2 = points::<P2>(bytes, &outline.b2.bytes);
+    assert!(
+        [&outline.ic, &h, &l, &a, &b1].into_iter().flatten().all(G1::is_on_curve) && b2.iter().all(G2::is_on_curve)
+    );
+    let mut written = Vec::new();
+    write_params(&mut written, &outline.points, [&outline.ic, &h, &l, &a, &b1], &b2).unwrap();
+    assert!(written == bytes);
+}
+
 #[test]
 fn cut_anywhere() {
     let Made { bytes, .. } = made(COUNTS);
