@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="zkey plonk_zkey plonk_json wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph recording"
+all="zkey plonk_zkey plonk_json params wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph recording"
 if [ "$*" = command_line ]; then
     [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
     exec cargo xtask fuzz-command-line "$seconds"

@@ -32,7 +32,7 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "cpu",
         needs: "nothing",
-        files: "binary callers circuits cpu damage engine faults fflonk field files graphs groth16 hostile interrupted json limit mutation plonk points poseidon \
+        files: "binary callers circuits cpu damage engine faults fflonk field files graphs groth16 hostile interrupted json limit mutation params plonk points poseidon \
                 properties replays requests service_compat service_database_tls service_drills service_grpc service_hands service_http service_http2 service_inputs service_many service_nodes service_objects service_overview service_store service_tls service_tokens service_traces store values wiped witness",
         // Unit tests need nothing either, whichever crate they are of.
         runs: Runs::Cargo { more: "--lib --bins", then: "cargo test --workspace --locked --doc" },

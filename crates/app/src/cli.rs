@@ -230,6 +230,9 @@ pub(crate) struct Prove {
     /// Where to write the public signals
     #[arg(value_parser = output(), required_unless_present = "wait")]
     public: Option<PathBuf>,
+    /// For a key of bellperson (params), which holds no matrices: the circuit that it was made of
+    #[arg(long, value_name = "R1CS", value_parser = input(), conflicts_with_all = ["more", "wait"])]
+    pub(crate) r1cs: Option<PathBuf>,
     /// One more proof with the same key; may be given again and again. With --schedule each every GPU makes proofs of its own
     #[arg(long, num_args = 3, value_names = ["WITNESS", "PROOF", "PUBLIC"])]
     more: Vec<PathBuf>,
@@ -475,6 +478,9 @@ pub(crate) struct Setup {
         required_if_eq_any([("protocol", "plonk"), ("protocol", "fflonk")])
     )]
     pub(crate) ptau: Option<PathBuf>,
+    /// Write a test key as bellperson does (params), for circuits over bls12-381
+    #[arg(long, conflicts_with_all = ["ptau", "protocol"])]
+    pub(crate) params: bool,
     /// Draw the secret of a test key from this text, so that the same text gives the same key
     #[arg(long, value_name = "TEXT")]
     pub(crate) seed: Option<String>,

@@ -27,7 +27,13 @@ pub(crate) fn prove(session: &Session, args: &cli::Prove) -> Outcome {
     let key = tandem_engine::key_info(files.zkey)?;
     let bytes = key.variables as u64 * size_of::<[u64; 4]>() as u64;
     prove_and_write(session, job, bytes, || {
-        let read = || Witness::read_for(files.witness, &key);
+        let read = || {
+            let witness = Witness::read_for(files.witness, &key)?;
+            match &args.r1cs {
+                Some(r1cs) => witness.with_circuit(r1cs),
+                None => Ok(witness),
+            }
+        };
         Ok((session.trace.step("read witness", read)?, None))
     })
 }

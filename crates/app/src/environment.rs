@@ -35,8 +35,8 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     VARIABLES.into_iter().chain(SETTINGS.map(|(_, variable, what)| (variable, "", what)))
 }
 
-/// Names that builds, tests and scripts use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 27] = [
+/// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
+const OTHERS: [&str; 29] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -52,6 +52,7 @@ const OTHERS: [&str; 27] = [
     "TANDEM_FABRIC_CHECKS",
     "TANDEM_FUZZ_SECONDS",
     "TANDEM_HOG_LEAVES",
+    "TANDEM_KEY_MEMORY",
     "TANDEM_NVCC",
     "TANDEM_NVCC_VERSION",
     "TANDEM_PROOFS",
@@ -64,6 +65,7 @@ const OTHERS: [&str; 27] = [
     "TANDEM_TEST_LIMITED",
     "TANDEM_TEST_LIMITED_COEFFICIENTS",
     "TANDEM_TEST_NO_THREADS",
+    "TANDEM_WRITE_PARAMS",
 ];
 
 /// Takes away variables that are empty, as if they were not set. To be called before there are other threads.

@@ -9,13 +9,13 @@ use tandem_console::failure::Outcome;
 use tandem_console::report;
 use tandem_formats::zkey::{distrust, ContributionKind};
 use tandem_formats::{
-    FflonkFile, FflonkHeader, FflonkVerificationKey, FileKind, FormatError, OtherSystem, PlonkFile,
+    FflonkFile, FflonkHeader, FflonkVerificationKey, FileKind, FormatError, OtherSystem, ParamsFile, PlonkFile,
     PlonkVerificationKey, Protocol, PtauHeader, R1csFile, RegularFile, VerificationKey, WtnsHeader, ZkeyFile,
 };
 use tandem_ops::{with_curve, Curve, CurveId};
 
 /// What `inspect` looks into.
-const EXPECTED: &str = "a zkey, wtns, r1cs or ptau file, or a verification key";
+const EXPECTED: &str = "a zkey, params, wtns, r1cs or ptau file, or a verification key";
 
 pub(crate) fn run(args: &cli::Inspect) -> Outcome {
     tandem_ops::threads::ready().map_err(tandem_engine::Error::from)?;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &cli::Inspect) -> Outcome {
         return Err(FileKind::refuse(kind, EXPECTED).in_file(&args.file).into());
     };
     facts.push(("file_bytes", json!(file.len())));
-    if let Some(FileKind::Zkey | FileKind::ZkeyOf(_)) = kind {
+    if let Some(FileKind::Zkey | FileKind::ZkeyOf(_) | FileKind::Params) = kind {
         let memory = tandem_engine::key_info(&args.file)?.memory();
         facts.extend([
             ("memory_of_gpus", json!(memory.gpus)),
@@ -94,6 +94,7 @@ fn facts(path: &Path, kind: Option<FileKind>) -> Result<Option<Facts>, FormatErr
             Protocol::Plonk => of_plonk(&PlonkFile::open(path)?),
             Protocol::Fflonk => of_fflonk(&FflonkFile::open(path)?.header),
         },
+        Some(FileKind::Params) => of_params(&ParamsFile::open(path)?),
         Some(FileKind::Wtns) => {
             let witness = WtnsHeader::open(path)?;
             vec![
@@ -181,6 +182,19 @@ fn of_zkey(key: &ZkeyFile) -> Result<Facts, FormatError> {
         facts.push(("trust", json!(trust)));
     }
     Ok(facts)
+}
+
+fn of_params(key: &ParamsFile) -> Facts {
+    let sizes = key.outline.sizes();
+    vec![
+        ("kind", json!("Groth16 proving key of bellperson (params)")),
+        ("curve", json!(CurveId::Bls12_381.to_string())),
+        ("variables", json!(sizes.variables)),
+        ("publics", json!(sizes.publics)),
+        ("domain", json!(sizes.domain)),
+        ("points_of_a", json!(sizes.a)),
+        ("points_of_b", json!(sizes.b)),
+    ]
 }
 
 fn of_plonk(key: &PlonkFile) -> Facts {

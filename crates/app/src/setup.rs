@@ -9,6 +9,11 @@ use tandem_engine::SetupReport;
 
 pub(crate) fn run(session: &Session, args: &cli::Setup) -> Outcome {
     let made = match (args.protocol, &args.ptau, &args.seed) {
+        (Protocol::Groth16, None, _) if args.params => {
+            let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
+            let make = || tandem_engine::setup_params(&args.r1cs, &args.zkey, &options, &session.bars);
+            session.trace.step("setup", make)?
+        }
         (Protocol::Groth16, None, _) => {
             let options = tandem_engine::SetupOptions { seed: args.seed.clone() };
             session.trace.step("setup", || tandem_engine::setup(&args.r1cs, &args.zkey, &options, &session.bars))?

@@ -17,7 +17,9 @@ fn place() -> tempfile::TempDir {
     for name in ["zkey", "wtns", "vkey.json", "input.json"] {
         fs::copy(demo(&format!("membership.{name}")), at.join(format!("good.{name}"))).unwrap();
     }
-    for name in ["mul.zkey", "mul_new.zkey", "mul_bls.zkey", "mul.proof.json", "mul.public.json", "bn128.ptau"] {
+    for name in
+        ["mul.zkey", "mul_new.zkey", "mul_bls.zkey", "mul.proof.json", "mul.public.json", "bn128.ptau", "mul_bls.r1cs"]
+    {
         fs::copy(root().join("crates/formats/tests/data").join(name), at.join(name)).unwrap();
     }
     fs::copy(root().join("crates/app/tests/data/multiplier.r1cs"), at.join("good.r1cs")).unwrap();
@@ -58,6 +60,7 @@ fn kinds(at: &Path) -> Vec<(&'static str, &'static str)> {
         let other = container(b"zkey", 1, &[(1, vec![system, 0, 0, 0]), (2, vec![0; 400])]);
         fs::write(at.join(name), other).unwrap();
     }
+    run_in(at, 0, &["setup", "--params", "mul_bls.r1cs", "good.params"]);
     fs::create_dir(at.join("folder")).unwrap();
     all.extend([
         ("plonk.zkey", "a PLONK zkey file"),
@@ -72,13 +75,14 @@ fn kinds(at: &Path) -> Vec<(&'static str, &'static str)> {
         ("mul.proof.json", "a Groth16 proof (JSON)"),
         ("mul.public.json", "public values (JSON)"),
         ("bn128.ptau", "a powers of tau file (ptau)"),
+        ("good.params", "a Groth16 key of bellperson (params)"),
     ]);
     all
 }
 
 /// Every place of a file on every command line, marked by FILE, with the kinds that are taken there.
 const PLACES: [(&str, &[&str]); 23] = [
-    ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
+    ("prove FILE good.wtns p u --device cpu", &["good.zkey", "plonk.zkey", "fflonk.zkey", "good.params"]),
     ("prove good.zkey FILE p u --device cpu", &["good.wtns"]),
     ("fullprove FILE good.wasm good.zkey p u --device cpu", &["good.input.json"]),
     ("fullprove good.input.json FILE good.zkey p u --device cpu", &["good.wasm", "graph"]),
@@ -93,11 +97,11 @@ const PLACES: [(&str, &[&str]); 23] = [
     ("setup FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau bn128.ptau FILE new", &["good.r1cs"]),
     ("setup --protocol plonk --ptau FILE good.r1cs new", &["bn128.ptau"]),
-    ("prepare FILE", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
-    ("export-vkey FILE new", &["good.zkey", "plonk.zkey", "fflonk.zkey"]),
+    ("prepare FILE", &["good.zkey", "plonk.zkey", "fflonk.zkey", "good.params"]),
+    ("export-vkey FILE new", &["good.zkey", "plonk.zkey", "fflonk.zkey", "good.params"]),
     (
         "export-solidity FILE new",
-        &["good.zkey", "plonk.zkey", "fflonk.zkey", "good.vkey.json", "plonk.vkey", "fflonk.vkey"],
+        &["good.zkey", "plonk.zkey", "fflonk.zkey", "good.params", "good.vkey.json", "plonk.vkey", "fflonk.vkey"],
     ),
     (
         "inspect FILE",
@@ -111,9 +115,10 @@ const PLACES: [(&str, &[&str]); 23] = [
             "plonk.vkey",
             "fflonk.vkey",
             "bn128.ptau",
+            "good.params",
         ],
     ),
-    ("bench groth16 FILE good.wtns --runs 1 --device cpu", &["good.zkey"]),
+    ("bench groth16 FILE good.wtns --runs 1 --device cpu", &["good.zkey", "good.params"]),
     ("bench groth16 good.zkey FILE --runs 1 --device cpu", &["good.wtns"]),
     ("topo --from FILE", &["good.input.json", "xml"]),
     ("plan broadcast --gpus all --from FILE", &["good.input.json", "xml"]),

@@ -359,3 +359,32 @@ fn many_public_signals_take_no_memory() {
         assert!(file > 30 << 20 && many < one + (file / 2), "{protocol}: {one} {many} of {file}");
     }
 }
+
+/// A key of bellperson proves with the circuit that it was made of.
+#[test]
+fn keys_of_bellperson_prove_with_their_circuit() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for name in ["mul_bls.r1cs", "mul_bls.wtns", "mul.r1cs"] {
+        fs::copy(root().join("crates/formats/tests/data").join(name), at.join(name)).unwrap();
+    }
+    run_in(at, 0, &["setup", "--params", "mul_bls.r1cs", "key.params", "--seed", "a test"]);
+    let (facts, _) = run_in(at, 0, &["inspect", "--json", "key.params"]);
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    assert_eq!(facts["kind"], "Groth16 proving key of bellperson (params)");
+    assert_eq!(facts["file_bytes"].as_u64(), Some(fs::metadata(at.join("key.params")).unwrap().len()));
+    run_in(at, 0, &["prepare", "key.params", "--device", "cpu"]);
+    run_in(at, 0, &["export-vkey", "key.params", "v"]);
+    for device in ["cpu", "sim:2"] {
+        run_in(at, 0, &["prove", "--r1cs", "mul_bls.r1cs", "key.params", "mul_bls.wtns", "p", "u", "--device", device]);
+        assert_eq!(run_in(at, 0, &["verify", "v", "u", "p"]).0, "OK\n");
+    }
+    let (_, stderr) = run_in(at, 2, &["prove", "key.params", "mul_bls.wtns", "p2", "u2", "--device", "cpu"]);
+    assert!(stderr.contains("--r1cs"), "{stderr}");
+    let other = ["prove", "--r1cs", "mul.r1cs", "key.params", "mul_bls.wtns", "p2", "u2", "--device", "cpu"];
+    let (_, stderr) = run_in(at, 2, &other);
+    assert!(stderr.contains("mul.r1cs: a circuit for bn254"), "{stderr}");
+    let (_, stderr) = run_in(at, 2, &["setup", "--params", "mul.r1cs", "new.params"]);
+    assert!(stderr.contains("--prime bls12381"), "{stderr}");
+    assert!(!at.join("p2").exists() && !at.join("new.params").exists());
+}

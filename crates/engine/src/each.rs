@@ -1,14 +1,14 @@
 //! One proof a GPU: several teams of one lane each, for many proofs at a time.
 
 use crate::owner::LOOK;
-use crate::system::{Fflonk, Groth16, Plonk, System};
-use crate::team::{DynProver, FflonkTeam, Order, Resident, Team, Uploaded};
+use crate::system::{Fflonk, Groth16, Plonk, Powers, System};
+use crate::team::{DynProver, FflonkTeam, Order, PowersTeam, Resident, Team, Uploaded};
 use crate::Progress;
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tandem_groth16::{Error, KeyView, Layout, Witness};
-use tandem_ops::{Bn254, Canonical, Curve, HostBuf, Info, Lane, Span};
+use tandem_groth16::{Error, KeyView, Layout, PowersView, Witness};
+use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, HostBuf, Info, Lane, Span};
 use tandem_plonk::fflonk;
 use tandem_proof::Made;
 
@@ -80,6 +80,17 @@ impl FflonkTeam for ReplicatedProver {
         proofs: u64,
     ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>> {
         self.load_each(proofs, |team, proofs| FflonkTeam::load_fflonk(team, view, layout, proofs))
+    }
+}
+
+impl PowersTeam for ReplicatedProver {
+    fn load_powers(
+        &self,
+        view: &PowersView<'_, Bls12_381>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<Bls12_381, Powers>>> {
+        self.load_each(proofs, |team, proofs| PowersTeam::load_powers(team, view, layout, proofs))
     }
 }
 

@@ -1,19 +1,19 @@
 //! Work on files that needs no device: the verification key, and test keys.
 
-use crate::key::{self, stage};
+use crate::key::{self, stage, Form};
 use crate::system::{fflonk_verifying, plonk_verifying};
 use crate::{Error, KeyInfo, Progress, Result, SetupOptions, SetupReport};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::container::Input;
 use tandem_formats::{
-    output, Coef, FflonkFile, FflonkHeader, FflonkOutline, FflonkVerificationKey, Output, PlonkFile, PlonkHeader,
-    PlonkOutline, PlonkVerificationKey, Protocol, R1cs, R1csFile, VerificationKey, ZkeyFile, ZkeyHeader, ZkeyOutline,
-    ZkeySection, ZkeyWriter,
+    output, Coef, FflonkFile, FflonkHeader, FflonkOutline, FflonkVerificationKey, Output, ParamsFile, ParamsOutline,
+    ParamsPoints, PlonkFile, PlonkHeader, PlonkOutline, PlonkVerificationKey, Protocol, R1cs, R1csFile,
+    VerificationKey, ZkeyFile, ZkeyHeader, ZkeyOutline, ZkeySection, ZkeyWriter,
 };
 use tandem_groth16::setup::{self, Circuit, Constraint, Entry, KeySink, Part, Secret, Terms};
 use tandem_groth16::{KeyPoints, PreparedKey, Shape, VerifyingKey, P1, P2};
-use tandem_ops::{with_curve, Bn254, Curve, CurveId};
+use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId};
 use tandem_plonk::fflonk::Roots;
 
 /// The text of `verification_key.json` for a `.zkey`, as snarkjs writes it.
@@ -22,8 +22,8 @@ use tandem_plonk::fflonk::Roots;
 /// [`Error::BadInput`] that names the file and the place in it.
 pub fn export_vkey(zkey: &Path) -> Result<String> {
     tandem_ops::threads::ready()?;
-    let (protocol, curve, file) = key::look(zkey)?;
-    let text = with_curve!(curve, C => export_as::<C>(protocol, &file, zkey))?;
+    let (form, curve, file) = key::look(zkey)?;
+    let text = with_curve!(curve, C => export_as::<C>(form, &file, zkey))?;
     file.unchanged()?;
     Ok(text)
 }
@@ -35,8 +35,8 @@ pub fn export_vkey(zkey: &Path) -> Result<String> {
 pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
     tandem_ops::threads::ready()?;
     let name = Path::new(crate::source::UNNAMED);
-    let (protocol, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
-    with_curve!(curve, C => export_as::<C>(protocol, &zkey, name))
+    let (form, curve) = key::kind(zkey).map_err(|e| e.in_file(name))?;
+    with_curve!(curve, C => export_as::<C>(form, &zkey, name))
 }
 
 /// Facts about a `.zkey` from its header; nothing else of it is read.
@@ -44,9 +44,22 @@ pub fn export_vkey_bytes(zkey: &[u8]) -> Result<String> {
 /// # Errors
 /// [`Error::BadInput`] for a file that is no key by its header.
 pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
-    let protocol = Protocol::of_file(zkey)?;
-    Ok(match protocol {
-        Protocol::Groth16 => {
+    let form = Form::of_file(zkey)?;
+    let protocol = form.protocol();
+    Ok(match form {
+        Form::Params => {
+            let file = ParamsFile::open(zkey)?;
+            let sizes = file.outline.sizes();
+            KeyInfo {
+                protocol,
+                curve: CurveId::Bls12_381,
+                variables: sizes.variables as usize,
+                publics: sizes.publics as usize,
+                domain: sizes.domain as usize,
+                file_bytes: file.file().len(),
+            }
+        }
+        Form::Zkey(Protocol::Groth16) => {
             let file = ZkeyFile::open(zkey)?;
             KeyInfo {
                 protocol,
@@ -57,7 +70,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 file_bytes: file.file().len(),
             }
         }
-        Protocol::Plonk => {
+        Form::Zkey(Protocol::Plonk) => {
             let file = PlonkFile::open(zkey)?;
             KeyInfo {
                 protocol,
@@ -68,7 +81,7 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
                 file_bytes: file.file().len(),
             }
         }
-        Protocol::Fflonk => {
+        Form::Zkey(Protocol::Fflonk) => {
             let file = FflonkFile::open(zkey)?;
             KeyInfo {
                 protocol,
@@ -83,12 +96,20 @@ pub fn key_info(zkey: &Path) -> Result<KeyInfo> {
 }
 
 /// The text of `verification_key.json`: of a key no more is read than it takes.
-pub(crate) fn export_as<C: Curve>(protocol: Protocol, file: &impl Input, path: &Path) -> Result<String> {
-    match protocol {
-        Protocol::Groth16 => export_on::<C>(file, path),
-        Protocol::Plonk => export_plonk::<C>(file, path),
-        Protocol::Fflonk => export_fflonk(file, path),
+pub(crate) fn export_as<C: Curve>(form: Form, file: &impl Input, path: &Path) -> Result<String> {
+    match form {
+        Form::Params => export_params(file, path),
+        Form::Zkey(Protocol::Groth16) => export_on::<C>(file, path),
+        Form::Zkey(Protocol::Plonk) => export_plonk::<C>(file, path),
+        Form::Zkey(Protocol::Fflonk) => export_fflonk(file, path),
     }
+}
+
+fn export_params(file: &impl Input, path: &Path) -> Result<String> {
+    let ParamsOutline { points, ic, .. } = ParamsOutline::read(file).map_err(|e| e.in_file(path))?;
+    let ParamsPoints { alpha_1, beta_2, gamma_2, delta_2, .. } = points;
+    let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
+    groth16_vkey::<Bls12_381>(key, path)
 }
 
 fn export_fflonk(file: &impl Input, path: &Path) -> Result<String> {
@@ -113,8 +134,13 @@ fn export_plonk<C: Curve>(file: &impl Input, path: &Path) -> Result<String> {
 fn export_on<C: Curve>(file: &impl Input, path: &Path) -> Result<String> {
     let ZkeyOutline::<C> { header, ic, .. } = ZkeyOutline::read(file).map_err(|e| e.in_file(path))?;
     let ZkeyHeader { alpha_1, beta_2, gamma_2, delta_2, .. } = header;
-    let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic: ic.clone() };
+    let key = VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic };
+    groth16_vkey::<C>(key, path)
+}
+
+fn groth16_vkey<C: Curve>(key: VerifyingKey<C>, path: &Path) -> Result<String> {
     let alpha_beta = PreparedKey::<C>::new(&key).map_err(|e| Error::prover(e, path))?.alpha_beta();
+    let VerifyingKey { alpha1: alpha_1, beta2: beta_2, gamma2: gamma_2, delta2: delta_2, ic } = key;
     Ok(VerificationKey::<C> { alpha_1, beta_2, gamma_2, delta_2, alphabeta_12: Some(alpha_beta.0), ic }.to_json())
 }
 
@@ -148,16 +174,21 @@ fn setup_on<C: Curve>(
         tandem_groth16::Error::Output(why) => Error::input(format!("{}: {why}", zkey.display())),
         other => Error::prover(other, r1cs_path),
     };
-    let secret = match &options.seed {
-        Some(seed) => Secret::<C>::from_seed(blake3::derive_key("tandem setup seed", seed.as_bytes())),
-        None => Secret::random().map_err(prover_error)?,
-    };
+    let secret = secret_of::<C>(options).map_err(prover_error)?;
     let mut sink = FileSink::<C>::new(Output::create(zkey)?);
     let shape = setup::setup(&FileCircuit(r1cs), &secret, &mut sink, progress).map_err(prover_error)?;
     // No ceremony, no hash of one.
     let key = sink.keep(shape, &[0; 64]).map_err(prover_error)??;
     let made = stage("make key", started);
     Ok(SetupReport { key, constraints: r1cs.header.n_constraints as usize, gates: None, stages: vec![made] })
+}
+
+/// The secret of a test key.
+pub(crate) fn secret_of<C: Curve>(options: &SetupOptions) -> tandem_groth16::Result<Secret<C>> {
+    match &options.seed {
+        Some(seed) => Ok(Secret::from_seed(blake3::derive_key("tandem setup seed", seed.as_bytes()))),
+        None => Secret::random(),
+    }
 }
 
 /// Fails for a circuit with custom gates: a key would leave out what they demand.

@@ -5,7 +5,7 @@ use crate::cache::Content;
 use crate::owner::once;
 use crate::resident::{Call, OnDevice, StagedFor};
 use crate::source::{Held, Source, UNNAMED};
-use crate::system::{Fflonk, Groth16, Plonk, Sizes, System};
+use crate::system::{Fflonk, Groth16, Plonk, Powers, Sizes, System};
 use crate::team::{AnyCurve, DynProver, Order, Resident};
 use crate::{Error, Fallback, KeyCheck, KeyInfo, Progress, Proved, Publics, Result, Stage, Witness};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tandem_formats::{
-    plonk, zkey, FflonkFile, FflonkHeader, FormatError, PlonkFile, PlonkHeader, Protocol, RegularFile, ZkeyFile,
+    plonk, zkey, FflonkFile, FflonkHeader, FileKind, FormatError, ParamsFile, ParamsOutline, PlonkFile, PlonkHeader,
+    Protocol, RegularFile, ZkeyFile,
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Refusal, Witness as Values};
-use tandem_ops::{with_curve, Bn254, Curve, CurveId, Info, Span};
+use tandem_ops::{with_curve, Bls12_381, Bn254, Curve, CurveId, Info, Span};
 
 /// A proving key that is resident on the engine's device.
 pub struct Key {
@@ -94,18 +95,18 @@ pub(crate) fn open(
     tandem_ops::threads::ready()?;
     let asked = Asked { path, check, progress, started: Instant::now() };
     progress.start("open key", 0);
-    let (protocol, curve, file) = look(path)?;
+    let (form, curve, file) = look(path)?;
     if let Some(known) = Blocks::recalled(&file).filter(|_| check == KeyCheck::Once) {
         let blocks = known.of(file).map(Arc::new).ok_or_else(|| Error::Internal("a file has two lengths".into()))?;
         let differs = blocks.differs();
-        match open_held(protocol, curve, Held::Blocks(blocks), &asked, &loader) {
+        match open_held(form, curve, Held::Blocks(blocks), &asked, &loader) {
             // Another file than the one that is remembered, whatever it looked like: it is read as if it were new.
             Err(_) if differs.load(Ordering::Relaxed) => progress.start("open key", 0),
             done => return done.map(|key| Key { differs, ..key }),
         }
         return open_new(look(path)?, &asked, &loader);
     }
-    open_new((protocol, curve, file), &asked, &loader)
+    open_new((form, curve, file), &asked, &loader)
 }
 
 /// Opens once more the file of a key that turned out to be another than the one that is remembered.
@@ -117,29 +118,28 @@ pub(crate) fn open_again(key: &Key, progress: &dyn Progress, loader: &KeyLoader)
 
 /// Opens a key file of which nothing is known but whether its content has been checked.
 fn open_new(
-    (protocol, curve, file): (Protocol, CurveId, RegularFile),
+    (form, curve, file): (Form, CurveId, RegularFile),
     asked: &Asked<'_>,
     loader: &dyn Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
     let held = Held::of(file, || asked.progress.cancelled())?;
-    open_held(protocol, curve, held, asked, loader)
+    open_held(form, curve, held, asked, loader)
 }
 
 /// [`open_on`] of the curve and the proof system that the key is for.
 fn open_held(
-    protocol: Protocol,
+    form: Form,
     curve: CurveId,
     held: Held,
     asked: &Asked<'_>,
     loader: &dyn Fn() -> Result<KeyLoader>,
 ) -> Result<Key> {
-    if protocol == Protocol::Fflonk {
-        return open_on::<Bn254, Fflonk>(held, asked, loader);
+    match form {
+        Form::Params => open_on::<Bls12_381, Powers>(held, asked, loader),
+        Form::Zkey(Protocol::Fflonk) => open_on::<Bn254, Fflonk>(held, asked, loader),
+        Form::Zkey(Protocol::Plonk) => with_curve!(curve, C => open_on::<C, Plonk>(held, asked, loader)),
+        Form::Zkey(Protocol::Groth16) => with_curve!(curve, C => open_on::<C, Groth16>(held, asked, loader)),
     }
-    with_curve!(curve, C => match protocol {
-        Protocol::Plonk => open_on::<C, Plonk>(held, asked, loader),
-        Protocol::Groth16 | Protocol::Fflonk => open_on::<C, Groth16>(held, asked, loader),
-    })
 }
 
 /// Opens, checks and loads a `.zkey`, as [`crate::Engine::load_key`]. The engine is asked for when the key has been read, so that the
@@ -156,41 +156,84 @@ pub fn load_key_on<'e>(
     open(path, check, progress, || engine().map(crate::Engine::loader))
 }
 
+/// What form a key has in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// snarkjs's, for a protocol.
+    Zkey(Protocol),
+    /// bellperson's, for Groth16 over BLS12-381.
+    Params,
+}
+
+impl Form {
+    /// The proof system.
+    pub(crate) fn protocol(self) -> Protocol {
+        match self {
+            Form::Zkey(protocol) => protocol,
+            Form::Params => Protocol::Groth16,
+        }
+    }
+
+    /// By the first bytes of a file. What is neither is refused as a `.zkey`.
+    fn begins(start: &[u8]) -> Option<Form> {
+        (FileKind::of(start) == Some(FileKind::Params)).then_some(Form::Params)
+    }
+
+    /// That of a file.
+    pub(crate) fn of_file(path: &Path) -> Result<Form> {
+        let file = RegularFile::open(path)?;
+        let mut start = vec![0; START_BYTES.min(usize::try_from(file.len()).unwrap_or(START_BYTES))];
+        file.read_at(&mut start, 0)?;
+        match Form::begins(&start) {
+            Some(form) => Ok(form),
+            None => Ok(Form::Zkey(Protocol::of_file(path)?)),
+        }
+    }
+}
+
+/// Bytes that tell what a key file is.
+const START_BYTES: usize = 4096;
+
 /// What a key file is: by its header, before more of it is read.
-pub(crate) fn look(path: &Path) -> Result<(Protocol, CurveId, RegularFile)> {
-    let protocol = Protocol::of_file(path)?;
-    let (curve, file) = match protocol {
-        Protocol::Groth16 => {
+pub(crate) fn look(path: &Path) -> Result<(Form, CurveId, RegularFile)> {
+    let form = Form::of_file(path)?;
+    let (curve, file) = match form {
+        Form::Params => (CurveId::Bls12_381, ParamsFile::open(path)?.into_file()),
+        Form::Zkey(Protocol::Groth16) => {
             let file = ZkeyFile::open(path)?;
             (file.curve, file.into_file())
         }
-        Protocol::Plonk => {
+        Form::Zkey(Protocol::Plonk) => {
             let file = PlonkFile::open(path)?;
             (file.curve, file.into_file())
         }
-        Protocol::Fflonk => {
+        Form::Zkey(Protocol::Fflonk) => {
             let file = FflonkFile::open(path)?;
             (CurveId::Bn254, file.into_file())
         }
     };
-    Ok((protocol, curve, file))
+    Ok((form, curve, file))
 }
 
 /// What the bytes of a key are.
-pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Protocol, CurveId), FormatError> {
+pub(crate) fn kind(bytes: &[u8]) -> std::result::Result<(Form, CurveId), FormatError> {
+    if let Some(form) = Form::begins(&bytes[..bytes.len().min(START_BYTES)]) {
+        ParamsOutline::read(&bytes)?;
+        return Ok((form, CurveId::Bls12_381));
+    }
     let protocol = Protocol::of(bytes)?;
     let curve = match protocol {
         Protocol::Groth16 => zkey::curve(bytes)?,
         Protocol::Plonk => plonk::curve(bytes)?,
         Protocol::Fflonk => FflonkHeader::parse(bytes).map(|_| CurveId::Bn254)?,
     };
-    Ok((protocol, curve))
+    Ok((Form::Zkey(protocol), curve))
 }
 
 /// Bytes of device memory that the key in these bytes takes, as [`KeyInfo::device_bytes`] counts them.
 pub(crate) fn device_bytes(bytes: &[u8]) -> std::result::Result<u64, FormatError> {
-    let (protocol, curve) = kind(bytes)?;
-    Ok(match protocol {
+    let (form, curve) = kind(bytes)?;
+    Ok(match form.protocol() {
         Protocol::Groth16 => bytes.len() as u64,
         Protocol::Plonk => with_curve!(curve, C => {
             tandem_plonk::device_bytes::<C>(PlonkHeader::<C>::parse(bytes)?.domain_size as usize)
@@ -204,8 +247,8 @@ pub(crate) fn open_bytes(loader: KeyLoader, bytes: Arc<[u8]>, check: KeyCheck, p
     tandem_ops::threads::ready()?;
     let asked = Asked { path: Path::new(UNNAMED), check, progress, started: Instant::now() };
     progress.start("open key", 0);
-    let (protocol, curve) = kind(&bytes).map_err(|e| e.in_file(asked.path))?;
-    open_held(protocol, curve, Held::Given(bytes), &asked, &|| Ok(loader.clone()))
+    let (form, curve) = kind(&bytes).map_err(|e| e.in_file(asked.path))?;
+    open_held(form, curve, Held::Given(bytes), &asked, &|| Ok(loader.clone()))
 }
 
 fn open_on<C: AnyCurve, S: System<C>>(
@@ -362,7 +405,7 @@ impl<C: AnyCurve, S: System<C>> CurveKey<C, S> {
         witness: &Values<C>,
         progress: &dyn Progress,
     ) -> tandem_groth16::Result<Attempt<C, S>> {
-        let (verifier, blinding) = (&self.verifier, &S::blinding()?);
+        let (verifier, blinding) = (&self.verifier, &S::blinding(witness)?);
         Attempt::of(resident, Order { verifier, witness, uploaded: None, blinding, progress })
     }
 

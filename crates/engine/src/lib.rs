@@ -28,6 +28,7 @@
 use std::time::Instant;
 use tandem_ops::with_curve;
 
+mod assignment;
 mod blocks;
 pub mod cache;
 mod calldata;
@@ -51,6 +52,7 @@ mod resident;
 mod satisfied;
 mod setup_ceremony;
 mod setup_fflonk;
+mod setup_params;
 mod setup_plonk;
 mod solidity;
 mod sort;
@@ -62,6 +64,7 @@ mod team;
 mod verifier;
 mod witness;
 
+pub use assignment::{Assignment, Density};
 pub use calldata::calldata;
 pub use device::{DeviceChoice, MAX_SIM_LANES};
 pub use error::{Error, ErrorCode, Result};
@@ -77,6 +80,7 @@ pub use reduce::{element_bytes, of_input, Reduced, Reducer, ToReduced};
 pub use satisfied::{check_witness, Satisfied};
 pub use setup_ceremony::setup_ceremony;
 pub use setup_fflonk::setup_fflonk;
+pub use setup_params::setup_params;
 pub use setup_plonk::setup_plonk;
 pub use solidity::{export_solidity, VerifierContract};
 pub use sort::Sorter;

@@ -1,14 +1,14 @@
 //! What the first use of a key does before it proves, done beforehand.
 
-use crate::key::{checked, look, stage, Asked, Checked};
+use crate::key::{checked, look, stage, Asked, Checked, Form};
 use crate::source::Held;
-use crate::system::{Fflonk, Groth16, Plonk, Sizes, System};
+use crate::system::{Fflonk, Groth16, Plonk, Powers, Sizes, System};
 use crate::team::AnyCurve;
 use crate::{Engine, KeyCheck, KeyInfo, Progress, Result, Stage};
 use std::path::Path;
 use std::time::Instant;
 use tandem_formats::Protocol;
-use tandem_ops::{with_curve, Bn254, CurveId};
+use tandem_ops::{with_curve, Bls12_381, Bn254, CurveId};
 
 /// A key that is ready for its later uses.
 #[derive(Debug, Clone)]
@@ -34,15 +34,14 @@ impl Engine {
         tandem_ops::threads::ready()?;
         let asked = Asked { path, check, progress, started: Instant::now() };
         progress.start("open key", 0);
-        let (protocol, curve, file) = look(path)?;
+        let (form, curve, file) = look(path)?;
         let held = Held::of(file, || progress.cancelled())?;
-        if protocol == Protocol::Fflonk {
-            return prepare::<Bn254, Fflonk>(self, &held, &asked, curve);
+        match form {
+            Form::Params => prepare::<Bls12_381, Powers>(self, &held, &asked, curve),
+            Form::Zkey(Protocol::Fflonk) => prepare::<Bn254, Fflonk>(self, &held, &asked, curve),
+            Form::Zkey(Protocol::Plonk) => with_curve!(curve, C => prepare::<C, Plonk>(self, &held, &asked, curve)),
+            Form::Zkey(Protocol::Groth16) => with_curve!(curve, C => prepare::<C, Groth16>(self, &held, &asked, curve)),
         }
-        with_curve!(curve, C => match protocol {
-            Protocol::Plonk => prepare::<C, Plonk>(self, &held, &asked, curve),
-            Protocol::Groth16 | Protocol::Fflonk => prepare::<C, Groth16>(self, &held, &asked, curve),
-        })
     }
 }
 

@@ -214,7 +214,7 @@ impl<C: AnyCurve, S: System<C>> OnDevice<C, S> {
                         verifier: call.verifier,
                         witness: call.witness,
                         uploaded: staged.filter(fits).map(|staged| staged.uploaded),
-                        blinding: &S::blinding()?,
+                        blinding: &S::blinding(call.witness)?,
                         progress: call.progress,
                     },
                 );

@@ -73,11 +73,11 @@ pub fn export_solidity(key: &Path) -> Result<VerifierContract> {
 }
 
 fn of_zkey(path: &Path) -> Result<VerifierContract> {
-    let (protocol, curve, file) = key::look(path)?;
+    let (form, curve, file) = key::look(path)?;
     refuse_other_curves(curve, path)?;
-    let text = files::export_as::<Bn254>(protocol, &file, path)?;
+    let text = files::export_as::<Bn254>(form, &file, path)?;
     file.unchanged()?;
-    match protocol {
+    match form.protocol() {
         Protocol::Groth16 => {
             let contributions = ZkeyFile::open(path)?.contributions;
             of_groth16(text.as_bytes(), path, zkey::distrust(contributions.as_ref()))

@@ -8,12 +8,13 @@ use std::ops::Range;
 use std::path::Path;
 use tandem_formats::plonk::Addition;
 use tandem_formats::{
-    FflonkHeader, FflonkOutline, FflonkZkey, FormatError, Matrices, PlonkHeader, PlonkOutline, PlonkZkey, Protocol,
-    Zkey, ZkeyHeader, ZkeyOutline,
+    FflonkHeader, FflonkOutline, FflonkZkey, FormatError, Matrices, ParamsOutline, ParamsPoints, ParamsSection,
+    PlonkHeader, PlonkOutline, PlonkZkey, Protocol, Zkey, ZkeyHeader, ZkeyOutline,
 };
 use tandem_groth16::digits::ProofDigits;
 use tandem_groth16::{Layout, OwnedKey, Progress, Witness};
-use tandem_ops::{Bn254, Curve, Stored, Unaligned, Wire};
+use tandem_ops::zcash::{Decoding, InMemory};
+use tandem_ops::{Bls12_381, Bn254, Curve, Outside, Stored, Unaligned, Wire};
 use tandem_plonk::fflonk;
 
 /// Sizes that a key has in every system.
@@ -53,8 +54,8 @@ pub(crate) trait System<C: Curve>: Sized + 'static {
     fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier>;
     /// Loads a key to make so many proofs.
     fn load(team: &dyn Team<C>, view: &Self::View<'_>, layout: Layout, proofs: u64) -> Of<Box<dyn Resident<C, Self>>>;
-    /// Draws the random scalars of a proof.
-    fn blinding() -> Of<Self::Blinding>;
+    /// The random scalars of a proof: drawn, or those that came with the witness where the system takes them.
+    fn blinding(witness: &Witness<C>) -> Of<Self::Blinding>;
     /// A proof as a value.
     fn proof(points: &Self::Points) -> Proof;
     /// The digits of the sums of a proof.
@@ -121,7 +122,7 @@ impl<C: Curve> System<C> for Groth16 {
         team.load(view, layout, proofs)
     }
 
-    fn blinding() -> Of<Self::Blinding> {
+    fn blinding(_: &Witness<C>) -> Of<Self::Blinding> {
         tandem_groth16::Blinding::random()
     }
 
@@ -131,6 +132,112 @@ impl<C: Curve> System<C> for Groth16 {
 
     fn digits(view: &Self::View<'_>, witness: &Witness<C>) -> Of<ProofDigits> {
         ProofDigits::count(view, witness)
+    }
+}
+
+/// Groth16 with keys of bellperson, which hold no matrices: the sides of the constraints come with the witness.
+pub(crate) enum Powers {}
+
+/// The points of a section.
+fn stored<'a, T: Wire>(from: &'a dyn Outside, section: &ParamsSection) -> Result<Stored<'a, T>> {
+    Stored::outside(from, section.bytes.clone()).ok_or_else(|| Error::Internal("a section is no whole points".into()))
+}
+
+/// What a file says of a key, as the prover takes it, with its sections from where `from` has them.
+fn with_params<T>(
+    outline: &ParamsOutline,
+    from: &dyn Outside,
+    work: impl FnOnce(&tandem_groth16::PowersView<'_, Bls12_381>) -> Result<T>,
+) -> Result<T> {
+    let sizes = outline.sizes();
+    let (variables, publics) = (sizes.variables as usize, sizes.publics as usize);
+    let ParamsPoints { alpha_1, beta_1, beta_2, gamma_2, delta_1, delta_2 } = outline.points;
+    let g1 = [&outline.a, &outline.b1, &outline.l, &outline.h];
+    let [a, b1, l, h] = g1.map(|s| Decoding::new::<tandem_groth16::P1<Bls12_381>>(from, s.bytes.clone(), s.name));
+    let b2 = Decoding::new::<tandem_groth16::P2<Bls12_381>>(from, outline.b2.bytes.clone(), outline.b2.name);
+    work(&tandem_groth16::PowersView {
+        shape: tandem_groth16::Shape { variables, publics, domain: sizes.domain as usize },
+        points: tandem_groth16::KeyPoints {
+            alpha1: alpha_1,
+            beta1: beta_1,
+            beta2: beta_2,
+            gamma2: gamma_2,
+            delta1: delta_1,
+            delta2: delta_2,
+        },
+        ic: outline.ic.as_slice().into(),
+        a: stored(&a, &outline.a)?,
+        b1: stored(&b1, &outline.b1)?,
+        b2: stored(&b2, &outline.b2)?,
+        l: stored(&l, &outline.l)?,
+        h: stored(&h, &outline.h)?,
+    })
+}
+
+impl System<Bls12_381> for Powers {
+    const PROTOCOL: Protocol = Protocol::Groth16;
+    type View<'a> = tandem_groth16::PowersView<'a, Bls12_381>;
+    type Verifier = tandem_groth16::PreparedKey<Bls12_381>;
+    type Blinding = tandem_groth16::Blinding<Bls12_381>;
+    type Points = tandem_groth16::Proof<Bls12_381>;
+
+    fn with_view<T>(bytes: Bytes<'_>, path: &Path, work: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        match bytes {
+            Bytes::Memory(bytes) => {
+                let outline = ParamsOutline::read(&bytes).map_err(|e| e.in_file(path))?;
+                let done = with_params(&outline, &InMemory(bytes), work);
+                done.map_err(|refused| match refused {
+                    // Where in the file it lies.
+                    Error::BadInput(_) => {
+                        outline.check_points(&bytes).err().map_or(refused, |e| e.in_file(path).into())
+                    }
+                    refused => refused,
+                })
+            }
+            Bytes::File(blocks) => {
+                let outline = ParamsOutline::read(blocks).map_err(|e| e.in_file(path))?;
+                let done = with_params(&outline, blocks, work);
+                done.map_err(|refused| placed(refused, blocks, path, || outline.check_points(blocks)))
+            }
+        }
+    }
+
+    fn with_owned<T>(_: &OwnedKey<Bls12_381>, _: impl FnOnce(&Self::View<'_>) -> Result<T>) -> Result<T> {
+        Err(Error::Internal(format!("{UNNAMED} in memory is one with matrices")))
+    }
+
+    fn sizes(view: &Self::View<'_>) -> Sizes {
+        let tandem_groth16::Shape { variables, publics, domain } = view.shape;
+        Sizes { variables, publics, domain }
+    }
+
+    fn check(_: &dyn Team<Bls12_381>, view: &Self::View<'_>, progress: &dyn Progress) -> Of<()> {
+        tandem_groth16::check::check_powers_points(view, progress)
+    }
+
+    fn verifier(view: &Self::View<'_>) -> Of<Self::Verifier> {
+        tandem_groth16::PreparedKey::new(&view.verifying_key())
+    }
+
+    fn load(
+        team: &dyn Team<Bls12_381>,
+        view: &Self::View<'_>,
+        layout: Layout,
+        proofs: u64,
+    ) -> Of<Box<dyn Resident<Bls12_381, Self>>> {
+        team.load_powers(view, layout, proofs)
+    }
+
+    fn blinding(witness: &Witness<Bls12_381>) -> Of<Self::Blinding> {
+        tandem_groth16::Blinding::of(witness)
+    }
+
+    fn proof(points: &Self::Points) -> Proof {
+        Proof::groth16(points)
+    }
+
+    fn digits(_: &Self::View<'_>, _: &Witness<Bls12_381>) -> Of<ProofDigits> {
+        Err(tandem_groth16::Error::Key("digits are counted of keys with matrices alone".into()))
     }
 }
 
@@ -269,7 +376,7 @@ impl System<Bn254> for Fflonk {
         team.load_fflonk(view, layout, proofs)
     }
 
-    fn blinding() -> Of<Self::Blinding> {
+    fn blinding(_: &Witness<Bn254>) -> Of<Self::Blinding> {
         tandem_plonk::Blinding::random()
     }
 
@@ -352,7 +459,7 @@ impl<C: Curve> System<C> for Plonk {
         team.load_plonk(view, layout, proofs)
     }
 
-    fn blinding() -> Of<Self::Blinding> {
+    fn blinding(_: &Witness<C>) -> Of<Self::Blinding> {
         tandem_plonk::Blinding::random()
     }
 

@@ -2,14 +2,15 @@
 
 use crate::owner::Owner;
 use crate::recover;
-use crate::system::{Fflonk, Groth16, Plonk, System};
+use crate::system::{Fflonk, Groth16, Plonk, Powers, System};
 use crate::witness::AnyValues;
 use crate::Progress;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tandem_groth16::check::points_pass;
 use tandem_groth16::{
-    prove_staged, prove_verified, stage, Error, KeyView, Layout, ProvingKey, Request, Staged, Witness,
+    prove_staged, prove_verified, stage, Blinding, Error, KeyView, Layout, PowersView, PreparedKey, Proof, ProvingKey,
+    Request, Staged, Witness,
 };
 use tandem_ops::{Bls12_381, Bn254, Canonical, Curve, DeviceKind, HostBuf, Info, ProofBackend, Span, Timeline};
 use tandem_plonk::fflonk;
@@ -74,8 +75,19 @@ pub(crate) trait FflonkTeam {
     ) -> tandem_groth16::Result<Box<dyn Resident<Bn254, Fflonk>>>;
 }
 
+/// A backend that proves with keys of bellperson, which have one curve.
+pub(crate) trait PowersTeam {
+    /// Loads such a key to make so many proofs.
+    fn load_powers(
+        &self,
+        view: &PowersView<'_, Bls12_381>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<Bls12_381, Powers>>>;
+}
+
 /// A backend as one curve sees it.
-pub(crate) trait Team<C: Curve>: FflonkTeam + Send + Sync {
+pub(crate) trait Team<C: Curve>: FflonkTeam + PowersTeam + Send + Sync {
     /// Loads a Groth16 key to make so many proofs.
     fn load(
         &self,
@@ -198,7 +210,20 @@ impl<B: ProofBackend<Bn254>> FflonkTeam for SingleProver<B> {
     }
 }
 
-impl<C: Curve, B: ProofBackend<C> + ProofBackend<Bn254>> Team<C> for SingleProver<B> {
+impl<B: ProofBackend<Bls12_381>> PowersTeam for SingleProver<B> {
+    fn load_powers(
+        &self,
+        view: &PowersView<'_, Bls12_381>,
+        layout: Layout,
+        proofs: u64,
+    ) -> tandem_groth16::Result<Box<dyn Resident<Bls12_381, Powers>>> {
+        let backend = self.backend();
+        let key = self.owner.run(|| ProvingKey::load_powers(&*backend, view, layout, proofs))??;
+        Ok(Box::new(OneKey { backend, owner: self.owner.clone(), key }))
+    }
+}
+
+impl<C: Curve, B: ProofBackend<C> + ProofBackend<Bn254> + ProofBackend<Bls12_381>> Team<C> for SingleProver<B> {
     fn load(
         &self,
         view: &KeyView<'_, C>,
@@ -283,7 +308,11 @@ impl<B: ProofBackend<Bn254>> Resident<Bn254, Fflonk> for OneKey<B, fflonk::Provi
     }
 }
 
-impl<C: Curve, B: ProofBackend<C>> Resident<C, Groth16> for OneKey<B, ProvingKey<C, B>> {
+/// With keys of either form.
+impl<C: Curve, B: ProofBackend<C>, S> Resident<C, S> for OneKey<B, ProvingKey<C, B>>
+where
+    S: System<C, Verifier = PreparedKey<C>, Blinding = Blinding<C>, Points = Proof<C>>,
+{
     fn plan(&self) -> String {
         self.key.plan().to_string()
     }
@@ -294,7 +323,7 @@ impl<C: Curve, B: ProofBackend<C>> Resident<C, Groth16> for OneKey<B, ProvingKey
         Ok(Some(Uploaded { team: 0, timeline: request.timeline, staged }))
     }
 
-    fn prove(&self, order: Order<'_, C, Groth16>) -> tandem_groth16::Result<(tandem_groth16::Made<C>, Vec<Span>)> {
+    fn prove(&self, order: Order<'_, C, S>) -> tandem_groth16::Result<(tandem_groth16::Made<C>, Vec<Span>)> {
         let Order { verifier, witness, uploaded, blinding, progress } = order;
         let (backend, key) = (&*self.backend, &self.key);
         let work = || {

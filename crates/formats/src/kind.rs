@@ -15,6 +15,8 @@ pub enum FileKind {
     R1cs,
     /// Powers of tau.
     Ptau,
+    /// A Groth16 key of bellperson, as Filecoin's parameters are.
+    Params,
     /// A Groth16 verification key.
     VerificationKey,
     /// A verification key of another system.
@@ -80,6 +82,7 @@ impl FileKind {
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => FileKind::Packed("an xz file"),
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => FileKind::Packed("a bzip2 file"),
             _ if bytes.get(257..262) == Some(b"ustar") => FileKind::Packed("a tar file"),
+            _ if crate::params::begins(bytes) => FileKind::Params,
             _ => return of_text(bytes),
         };
         Some(kind)
@@ -95,6 +98,7 @@ impl FileKind {
             FileKind::Wtns => "a wtns file",
             FileKind::R1cs => "an r1cs file",
             FileKind::Ptau => "a powers of tau file (ptau)",
+            FileKind::Params => "a Groth16 key of bellperson (params)",
             FileKind::VerificationKey => "a Groth16 verification key (JSON)",
             FileKind::VerificationKeyOf(Plonk) => "a PLONK verification key (JSON)",
             FileKind::VerificationKeyOf(Fflonk) => "an FFLONK verification key (JSON)",

@@ -8,13 +8,14 @@
 //! | `.wtns` | [`Wtns::open`] | [`Wtns::write`] |
 //! | `.r1cs` | [`R1cs::parse`] | [`R1csWriter`] |
 //! | `.sym` | [`sym::names_of`] | |
+//! | `.params` (Groth16 of bellperson) | [`ParamsOutline::read`] | [`write_params`] |
 //! | `.ptau` | [`PtauHeader::parse`], [`PtauFile`] | [`PtauWriter`] |
 //! | `verification_key.json` | [`VerificationKey::parse`], [`PlonkVerificationKey::parse`] | [`VerificationKey::to_json`], [`PlonkVerificationKey::to_json`] |
 //! | `proof.json` | [`Proof::parse`], [`PlonkProof::parse`] | [`Proof::to_json`], [`PlonkProof::to_json`] |
 //! | `public.json` | [`json::parse_public`] | [`json::public_to_json`] |
 //!
 //! [`RegularFile`] brings a file into memory, [`output`] makes files appear whole or not at all. What a large file is, without reading
-//! all of it, say [`ZkeyFile`], [`R1csFile`], [`WtnsHeader`] and [`PtauHeader`].
+//! all of it, say [`ZkeyFile`], [`R1csFile`], [`ParamsFile`], [`WtnsHeader`] and [`PtauHeader`].
 //!
 //! Every file is taken to be hostile: lengths, counts, indexes and moduli are checked before they are used, and an
 //! error names the place. Nothing here does curve arithmetic: whether points lie on the curve is the prover's to check.
@@ -30,6 +31,7 @@ mod kind;
 pub mod limits;
 mod modulus;
 pub mod output;
+mod params;
 mod part;
 pub mod place;
 pub mod plonk;
@@ -47,6 +49,7 @@ pub use json::{FflonkProof, FflonkVerificationKey, PlonkProof, PlonkVerification
 pub use kind::{FileKind, OtherSystem};
 pub use modulus::curve_of_scalar;
 pub use output::{remove_unfinished, write_atomically, Output};
+pub use params::{write_params, ParamsFile, ParamsOutline, ParamsPoints, ParamsSection, ParamsSizes};
 pub use plonk::{PlonkFile, PlonkHeader, PlonkOutline, PlonkWriter, PlonkZkey};
 pub use ptau::{PtauFile, PtauHeader, PtauWriter};
 pub use r1cs::{Block, Constraint, CustomGate, LinearCombination, R1cs, R1csFile, R1csHeader, R1csWriter};

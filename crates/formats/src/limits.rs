@@ -49,3 +49,7 @@ pub const fn two_adicity(curve: CurveId) -> u32 {
 
 /// Smallest domain that snarkjs makes.
 pub const DOMAIN_MIN: u32 = 2;
+
+/// Binary logarithm of the largest domain of bellperson's keys: its coset lies among the roots of unity of the domain of twice its size,
+/// which BLS12-381 has up to 2^32.
+pub const PARAMS_DOMAIN_LOG_MAX: u32 = 31;

@@ -1,6 +1,6 @@
 //! The random scalars of a proof.
 
-use crate::{KeyPoints, Result};
+use crate::{KeyPoints, Result, Witness};
 use tandem_ops::{Curve, Group};
 use tandem_proof::random_scalar;
 use zeroize::Zeroizing;
@@ -18,6 +18,17 @@ impl<C: Curve> Blinding<C> {
     /// [`crate::Error::Random`].
     pub fn random() -> Result<Self> {
         Ok(Self { r: random_scalar::<C>()?, s: random_scalar::<C>()? })
+    }
+
+    /// Those that came with the witness, or two from the operating system.
+    ///
+    /// # Errors
+    /// [`crate::Error::Random`].
+    pub fn of(witness: &Witness<C>) -> Result<Self> {
+        match witness.evaluations().and_then(|evaluations| evaluations.blinding()) {
+            Some([r, s]) => Ok(Self { r: r.clone(), s: s.clone() }),
+            None => Self::random(),
+        }
     }
 
     /// Takes these two. A proof with known blinding gives its witness away: for tests that compare proofs only.

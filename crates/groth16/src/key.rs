@@ -1,11 +1,13 @@
 //! Keys: as a file holds them, and resident on a backend.
 
-use crate::check::check_single_points;
-use crate::plan::{self, Layout, Schedule, Shape, WitnessQuery};
+use crate::check::{check_powers_single_points, check_single_points};
+use crate::plan::{self, Layout, Queries, Schedule, Shape, WireSet, WitnessQuery};
+use crate::powers::rows_of;
 use crate::{Error, Result, P1, P2};
 use ark_ff::FftField;
 use tandem_ops::{
-    Coset, Curve, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Stored, Unaligned,
+    Coset, Curve, Gather, Lane, Msm, MsmRequest, MsmSet, ProofBackend, ScalarRecoding, SpMv, SparseRows, Stored,
+    Unaligned,
 };
 
 /// The points of a key that belong to no wire.
@@ -51,22 +53,122 @@ pub struct KeyView<'a, C: Curve> {
     pub h: Stored<'a, P1<C>>,
 }
 
-impl<C: Curve> KeyView<'_, C> {
+/// A key without matrices where it lies, as bellperson makes it: A and B have points for those wires that the circuit names there, and H
+/// has powers of tau. Which wires these are, and the sides of the constraints, comes with each witness ([`crate::Evaluations`]).
+#[derive(Clone)]
+pub struct PowersView<'a, C: Curve> {
+    /// Its sizes.
+    pub shape: Shape,
+    /// Points that belong to no wire.
+    pub points: KeyPoints<C>,
+    /// The verification key's points of the constant and the public wires.
+    pub ic: Unaligned<'a, P1<C>>,
+    /// A in G1: first those of the constant and the public wires, all of them.
+    pub a: Stored<'a, P1<C>>,
+    /// B in G1.
+    pub b1: Stored<'a, P1<C>>,
+    /// B in G2, of the same wires.
+    pub b2: Stored<'a, P2<C>>,
+    /// One point for each private wire.
+    pub l: Stored<'a, P1<C>>,
+    /// tau^i (tau^n - 1) / delta for the domain's n rows: one point less than there are rows.
+    pub h: Stored<'a, P1<C>>,
+}
+
+/// Points that sums are over.
+#[derive(Clone, Copy)]
+pub(crate) struct Sections<'a, C: Curve> {
+    pub(crate) a: Stored<'a, P1<C>>,
+    pub(crate) b1: Stored<'a, P1<C>>,
+    pub(crate) b2: Stored<'a, P2<C>>,
+    pub(crate) l: Stored<'a, P1<C>>,
+    pub(crate) h: Stored<'a, P1<C>>,
+}
+
+/// Fails unless the sizes are those of a circuit, with a domain of up to 2^`most` rows.
+fn check_shape(Shape { variables, publics, domain }: Shape, most: u32) -> Result<()> {
+    let log = domain.checked_ilog2().unwrap_or(0);
+    if !domain.is_power_of_two() || log > most {
+        return Err(Error::Key(format!("domain of {domain} rows; expected a power of two up to 2^{most}")));
+    }
+    if variables == 0 || publics > variables - 1 {
+        return Err(Error::Key(format!("{publics} public wires of {variables} wires")));
+    }
+    Ok(())
+}
+
+/// Fails for the first part that has another number of elements than expected.
+fn check_counts(parts: &[(&str, usize, usize)]) -> Result<()> {
+    match parts.iter().find(|(_, has, expected)| has != expected) {
+        Some((name, has, expected)) => Err(Error::Key(format!("{name}: {has}; expected {expected}"))),
+        None => Ok(()),
+    }
+}
+
+impl<'a, C: Curve> PowersView<'a, C> {
+    /// How many points its sums have.
+    pub fn queries(&self) -> Queries {
+        Queries::picked(self.shape, self.a.len(), self.b1.len())
+    }
+
+    pub(crate) fn sections(&self) -> Sections<'a, C> {
+        Sections { a: self.a, b1: self.b1, b2: self.b2, l: self.l, h: self.h }
+    }
+
     /// Checks that the parts have the sizes that the shape says.
     ///
     /// # Errors
     /// [`Error::Key`] that names the first part that has not.
     pub fn check_sizes(&self) -> Result<()> {
         let Shape { variables, publics, domain } = self.shape;
-        let log = domain.checked_ilog2().unwrap_or(0);
-        if !domain.is_power_of_two() || log > <C::Fr as FftField>::TWO_ADICITY {
-            let most = <C::Fr as FftField>::TWO_ADICITY;
-            return Err(Error::Key(format!("domain of {domain} rows; expected a power of two up to 2^{most}")));
+        // The quotient is made on the odd coset, among the roots of unity of the doubled domain.
+        check_shape(self.shape, <C::Fr as FftField>::TWO_ADICITY - 1)?;
+        if u32::try_from(variables).is_err() {
+            return Err(Error::Key(format!("{variables} wires; expected less than 2^32")));
         }
-        if variables == 0 || publics > variables - 1 {
-            return Err(Error::Key(format!("{publics} public wires of {variables} wires")));
+        check_counts(&[
+            ("IC", self.ic.len(), publics + 1),
+            ("L", self.l.len(), variables - publics - 1),
+            ("H", self.h.len(), domain - 1),
+            ("B2", self.b2.len(), self.b1.len()),
+        ])?;
+        for (name, has, least) in [("A", self.a.len(), publics + 1), ("B1", self.b1.len(), 0)] {
+            if has < least || has > variables {
+                return Err(Error::Key(format!("{name}: {has}; expected {least} to {variables}")));
+            }
         }
-        for (name, has, expected) in [
+        Ok(())
+    }
+
+    /// The verification key.
+    pub fn verifying_key(&self) -> VerifyingKey<C> {
+        verifying_key(&self.points, self.ic)
+    }
+}
+
+fn verifying_key<C: Curve>(points: &KeyPoints<C>, ic: Unaligned<'_, P1<C>>) -> VerifyingKey<C> {
+    VerifyingKey {
+        alpha1: points.alpha1,
+        beta2: points.beta2,
+        gamma2: points.gamma2,
+        delta2: points.delta2,
+        ic: ic.iter().collect(),
+    }
+}
+
+impl<'a, C: Curve> KeyView<'a, C> {
+    pub(crate) fn sections(&self) -> Sections<'a, C> {
+        Sections { a: self.a, b1: self.b1, b2: self.b2, l: self.l, h: self.h }
+    }
+
+    /// Checks that the parts have the sizes that the shape says.
+    ///
+    /// # Errors
+    /// [`Error::Key`] that names the first part that has not.
+    pub fn check_sizes(&self) -> Result<()> {
+        let Shape { variables, publics, domain } = self.shape;
+        check_shape(self.shape, <C::Fr as FftField>::TWO_ADICITY)?;
+        check_counts(&[
             ("IC", self.ic.len(), publics + 1),
             ("A", self.a.len(), variables),
             ("B1", self.b1.len(), variables),
@@ -75,11 +177,7 @@ impl<C: Curve> KeyView<'_, C> {
             ("H", self.h.len(), domain),
             ("columns of matrix A", self.matrix_a.columns, variables),
             ("columns of matrix B", self.matrix_b.columns, variables),
-        ] {
-            if has != expected {
-                return Err(Error::Key(format!("{name}: {has}; expected {expected}")));
-            }
-        }
+        ])?;
         for (name, rows) in [("A", self.matrix_a.rows()), ("B", self.matrix_b.rows())] {
             if rows > domain {
                 return Err(Error::Key(format!("matrix {name} has {rows} rows; the domain has {domain}")));
@@ -90,13 +188,7 @@ impl<C: Curve> KeyView<'_, C> {
 
     /// The verification key.
     pub fn verifying_key(&self) -> VerifyingKey<C> {
-        VerifyingKey {
-            alpha1: self.points.alpha1,
-            beta2: self.points.beta2,
-            gamma2: self.points.gamma2,
-            delta2: self.points.delta2,
-            ic: self.ic.iter().collect(),
-        }
+        verifying_key(&self.points, self.ic)
     }
 }
 
@@ -117,6 +209,7 @@ pub struct VerifyingKey<C: Curve> {
 
 /// A lane's points of the sums over the witness.
 pub(crate) struct WitnessShare<C: Curve, B: ProofBackend<C>> {
+    pub(crate) wires: WireSet,
     pub(crate) share: plan::Share,
     pub(crate) plan: <B as ScalarRecoding<C>>::Plan,
     pub(crate) b2: Option<<B as Msm<C::G2>>::Bases>,
@@ -133,12 +226,14 @@ pub(crate) struct QuotientShare<C: Curve, B: ProofBackend<C>> {
 
 /// A proving key in the memory of a backend's lanes.
 pub struct ProvingKey<C: Curve, B: ProofBackend<C>> {
-    pub(crate) shape: Shape,
+    pub(crate) queries: Queries,
     pub(crate) points: KeyPoints<C>,
     pub(crate) coset: Coset,
     pub(crate) schedule: Schedule,
-    pub(crate) matrix_a: <B as SpMv<C>>::Matrix,
-    pub(crate) matrix_b: <B as SpMv<C>>::Matrix,
+    /// A and B; `None` of a key without matrices, whose H has powers of tau.
+    pub(crate) matrices: Option<[<B as SpMv<C>>::Matrix; 2]>,
+    /// Of a key without matrices, which row each point of the domain is, for a and for b, unless they come in this order.
+    pub(crate) rows: Option<[<B as Gather>::Map; 2]>,
     pub(crate) witness: Vec<WitnessShare<C, B>>,
     pub(crate) quotient: Vec<QuotientShare<C, B>>,
 }
@@ -153,22 +248,57 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     /// or cannot be read.
     pub fn load(backend: &B, view: &KeyView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
         view.check_sizes()?;
-        check_single_points(&view.points)?;
-        let (shape, lanes) = (view.shape, backend.lanes());
-        let schedule = plan::schedule(C::ID, shape, lanes, layout);
+        let matrices = Some([view.matrix_a, view.matrix_b]);
+        Self::load_sections(backend, view.shape.into(), &view.points, matrices, view.sections(), layout, proofs)
+    }
+
+    /// As [`ProvingKey::load`], of a key without matrices.
+    ///
+    /// # Errors
+    /// As [`ProvingKey::load`].
+    pub fn load_powers(backend: &B, view: &PowersView<'_, C>, layout: Layout, proofs: u64) -> Result<Self> {
+        view.check_sizes()?;
+        Self::load_sections(backend, view.queries(), &view.points, None, view.sections(), layout, proofs)
+    }
+
+    fn load_sections(
+        backend: &B,
+        queries: Queries,
+        points: &KeyPoints<C>,
+        matrices: Option<[&SparseRows; 2]>,
+        sections: Sections<'_, C>,
+        layout: Layout,
+        proofs: u64,
+    ) -> Result<Self> {
+        match matrices {
+            Some(_) => check_single_points(points)?,
+            None => check_powers_single_points(points)?,
+        }
+        let lanes = backend.lanes();
+        let schedule = plan::schedule(C::ID, queries, lanes, layout);
         backend.expect_uploads_to_all(&schedule.whole);
-        let matrix_a = backend.load_matrix(schedule.chains.a, view.matrix_a)?;
-        let matrix_b = backend.load_matrix(schedule.chains.b, view.matrix_b)?;
+        let on = |[a, b]: [&SparseRows; 2]| -> Result<_> {
+            Ok([backend.load_matrix(schedule.chains.a, a)?, backend.load_matrix(schedule.chains.b, b)?])
+        };
+        let rows = match matrices {
+            Some(_) => None,
+            None => rows_of::<C>(queries.shape.domain)?,
+        };
+        let map = |lane| backend.load_map(lane, rows.as_deref().unwrap_or_default(), queries.shape.domain);
+        let maps =
+            rows.is_some().then(|| Result::Ok([map(schedule.chains.a)?, map(schedule.chains.b)?])).transpose()?;
+        drop(rows);
+        let matrices = matrices.map(on).transpose()?;
         backend.synchronize()?;
 
         let rooms = |backend: &B| -> Vec<u64> {
             let free = backend.info().free_bytes;
             let of_lane = |i: usize| {
-                free.get(i).map_or(0, |&free| plan::point_budget_bytes(free, shape, schedule.scalars(Lane(i))))
+                free.get(i).map_or(0, |&free| plan::point_budget_bytes(free, queries, schedule.scalars(Lane(i))))
             };
             (0..lanes).map(of_lane).collect()
         };
-        let working = |lane: Lane| plan::working_set(shape, schedule.scalars(lane));
+        let working = |lane: Lane| plan::working_set(queries, schedule.scalars(lane));
         // Points over the quotient come first: there are fewer of them, and their scalars are all of full size, so that what they
         // take is spent best. The others have in any case their share, or what their plain tables take.
         let room = rooms(backend);
@@ -180,7 +310,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 let room = room[share.lane.0];
                 let beside = room.saturating_sub(PLAIN_LEVELS.saturating_mul(others as u64));
                 let memory_bytes = beside.max(plan::part_of(room, own, own + others));
-                Self::load_quotient(backend, view, share, Worth { memory_bytes, uses: proofs })
+                Self::load_quotient(backend, sections.h, share, Worth { memory_bytes, uses: proofs })
                     .map_err(|e| whole_need(e, backend, share.lane, memory_bytes, working(share.lane)))
             })
             .collect::<Result<_>>()?;
@@ -193,22 +323,22 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
                 // A lane's groups share what is left in proportion to their points.
                 let (lane, own) = (sums.share.lane, group_bytes::<C>(sums));
                 let memory_bytes = plan::part_of(room[lane.0], own, lane_bytes::<C>(&schedule, lane));
-                Self::load_witness(backend, view, sums, Worth { memory_bytes, uses: proofs })
+                Self::load_witness(backend, sections, sums, Worth { memory_bytes, uses: proofs })
                     .map_err(|e| whole_need(e, backend, lane, memory_bytes, working(lane)))
             })
             .collect::<Result<_>>()?;
         backend.synchronize()?;
-        let points = view.points.clone();
-        Ok(Self { shape, points, coset: coset::<C>(shape.domain), schedule, matrix_a, matrix_b, witness, quotient })
+        let (points, coset) = (points.clone(), coset::<C>(queries.shape.domain));
+        Ok(Self { queries, points, coset, schedule, matrices, rows: maps, witness, quotient })
     }
 
     fn load_witness(
         backend: &B,
-        view: &KeyView<'_, C>,
+        sections: Sections<'_, C>,
         sums: &plan::LaneQueries,
         Worth { memory_bytes, uses }: Worth,
     ) -> Result<WitnessShare<C, B>> {
-        let plan::LaneQueries { share, sums: parts } = sums;
+        let plan::LaneQueries { wires, share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
         let do_wait = view.b2.may_wait() && [view.a, view.b1, view.l].iter().all(Stored::may_wait);
         let memory_bytes = if do_wait { u64::MAX } else { memory_bytes };
@@ -221,20 +351,20 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
             };
             match part.sum {
                 WitnessQuery::B2 => {
-                    let points = view.b2.slice(part.points.clone());
+                    let points = sections.b2.slice(part.points.clone());
                     b2 = Some(Msm::<C::G2>::load(backend, share.lane, &plan, set, points)?);
                 }
-                WitnessQuery::A => g1.push((part.sum, load(view.a)?)),
-                WitnessQuery::B1 => g1.push((part.sum, load(view.b1)?)),
-                WitnessQuery::L => g1.push((part.sum, load(view.l)?)),
+                WitnessQuery::A => g1.push((part.sum, load(sections.a)?)),
+                WitnessQuery::B1 => g1.push((part.sum, load(sections.b1)?)),
+                WitnessQuery::L => g1.push((part.sum, load(sections.l)?)),
             }
         }
-        Ok(WitnessShare { share: share.clone(), plan, b2, g1 })
+        Ok(WitnessShare { wires: *wires, share: share.clone(), plan, b2, g1 })
     }
 
     fn load_quotient(
         backend: &B,
-        view: &KeyView<'_, C>,
+        h: Stored<'_, P1<C>>,
         share: &plan::Share,
         Worth { memory_bytes, uses }: Worth,
     ) -> Result<QuotientShare<C, B>> {
@@ -243,13 +373,13 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
         let memory_bytes = if view.h.may_wait() { u64::MAX } else { memory_bytes };
         let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
-        let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, view.h.slice(share.range.clone()))?;
+        let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, h.slice(share.range.clone()))?;
         Ok(QuotientShare { share: share.clone(), plan, bases })
     }
 
     /// Its sizes.
     pub fn shape(&self) -> Shape {
-        self.shape
+        self.queries.shape
     }
 
     /// Which lane does what.

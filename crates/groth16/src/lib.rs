@@ -4,7 +4,8 @@
 //! [`Witness`], and [`PreparedKey::verify`] checks it; [`prove_verified`] does both at once. Each call is a [`Request`]
 //! with spans of its own, which may be cancelled. The equations are those of snarkjs's keys, whose section H holds the
 //! odd coset's Lagrange basis at tau, so that the quotient is never written as coefficients: its sum over H is the sum
-//! of a*b - c on the odd coset.
+//! of a*b - c on the odd coset. Keys of bellperson, whose H has powers of tau, are a [`PowersView`]; for them the quotient is made as
+//! coefficients, and the sides of the constraints come with the witness ([`Evaluations`]).
 #![forbid(unsafe_code)]
 
 mod blinding;
@@ -15,18 +16,20 @@ mod finish;
 mod key;
 mod owned;
 pub mod plan;
+pub mod powers;
 mod prove;
+mod quotient;
 pub mod setup;
 pub mod synthetic;
 mod tuning;
 mod verify;
 
 pub use blinding::Blinding;
-pub use key::{KeyPoints, KeyView, ProvingKey, VerifyingKey};
+pub use key::{KeyPoints, KeyView, PowersView, ProvingKey, VerifyingKey};
 pub use owned::OwnedKey;
-pub use plan::{Layout, Shape};
+pub use plan::{Layout, Queries, Shape};
 pub use prove::{prove, prove_staged, prove_verified, stage, Made, Proof, Staged};
-pub use tandem_proof::{Error, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
+pub use tandem_proof::{Error, Evaluations, HostSpan, Progress, Refusal, Request, Result, Silent, Witness};
 pub use verify::PreparedKey;
 
 use tandem_ops::{Curve, Group};

@@ -2,17 +2,16 @@
 
 use crate::blinding::Terms;
 use crate::finish::{Part, Sums};
-use crate::plan::{TransformPlacement, WitnessQuery};
-use crate::{Blinding, Error, HostSpan, PreparedKey, ProvingKey, Request, Result, Witness, P1, P2};
+use crate::plan::{TransformPlacement, WireSet, WitnessQuery};
+use crate::quotient::quotient;
+use crate::{Blinding, Error, Evaluations, HostSpan, PreparedKey, ProvingKey, Request, Result, Shape, Witness, P1, P2};
 use ark_ec::CurveGroup;
 use ark_ff::Field;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tandem_ops::timeline::UPLOADS;
 use tandem_ops::{
-    Arriving, Backend, Buffer, Canonical, Coset, Curve, Direction, Group, HostBuf, Lane, Mont, Msm, NttOp, Order,
-    ProofBackend, ScalarRecoding, Scalars,
+    Arriving, Backend, Buffer, Canonical, Curve, Group, HostBuf, Lane, Msm, ProofBackend, ScalarRecoding, Scalars,
 };
 use tandem_proof::settled;
 
@@ -64,6 +63,43 @@ type Wires<C, B> = Uploaded<C, <B as Backend>::Buf<Canonical>>;
 /// A witness on its way to a key's lanes, for one proof. Wiped when dropped.
 pub struct Staged<C: Curve, B: ProofBackend<C>>(Uploaded<C, Arriving<B::Buf<Canonical>>>);
 
+impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
+    /// Fails unless the witness is of the key's circuit, and brings along what the key asks for.
+    fn check_witness(&self, witness: &Witness<C>) -> Result<()> {
+        let refuse = |problem: String| Err(Error::Witness(problem));
+        let (has, Shape { variables, publics, domain }) = (witness.values().len(), self.shape());
+        if has != variables {
+            return refuse(format!("the witness has {has} values; the key's circuit has {variables} wires"));
+        }
+        if self.matrices.is_some() {
+            return Ok(());
+        }
+        let Some(evaluations) = witness.evaluations() else {
+            return refuse(
+                "the key has no matrices: name the circuit that it was made of, too (tandem prove --r1cs)".into(),
+            );
+        };
+        let rows = evaluations.a().len();
+        if rows > domain {
+            return refuse(format!("{rows} rows; the key's domain has {domain}"));
+        }
+        let named = [("A", evaluations.named_in_a(), self.queries.a), ("B", evaluations.named_in_b(), self.queries.b)];
+        for (name, wires, points) in named {
+            if wires.len() != points {
+                return refuse(format!("{} wires are named in {name}; the key has {points} points there", wires.len()));
+            }
+            if wires.last().is_some_and(|&last| last as usize >= variables) {
+                return refuse(format!("a wire that is named in {name} is none of the circuit's {variables}"));
+            }
+        }
+        // Wires ascend, so that the first so many are the public ones where the last of these is.
+        if evaluations.named_in_a().get(publics).is_none_or(|&last| last as usize != publics) {
+            return refuse(format!("A names not all of the {} public wires and the constant", publics));
+        }
+        Ok(())
+    }
+}
+
 /// Uploads a witness for a proof that comes later. Other proofs with the key may be under way meanwhile: the upload runs beside them, and
 /// their spans are not this one's. Each lane takes all of it over its own link. An exchange of pieces between lanes, enqueued beside a
 /// proof, could come in another order on one lane than on another, so that each would wait for the other.
@@ -90,10 +126,7 @@ fn uploaded<C: Curve, B: ProofBackend<C>, W>(
     queue: usize,
     upload: impl FnOnce(&[Lane], &Arc<HostBuf<Canonical>>) -> tandem_ops::Result<Vec<W>>,
 ) -> Result<Uploaded<C, W>> {
-    let (has, expected) = (witness.values().len(), key.shape.variables);
-    if has != expected {
-        return Err(Error::Witness(format!("the witness has {has} values; the key's circuit has {expected} wires")));
-    }
+    key.check_witness(witness)?;
     request.check()?;
     let (lanes, mut host) = (&key.schedule.whole, Vec::new());
     let wires = HostSpan::of(&mut host, UPLOAD, || {
@@ -173,7 +206,7 @@ pub fn prove_staged<C: Curve, B: ProofBackend<C>>(
 ) -> Result<Made<C>> {
     let Staged(staged) = staged;
     let lanes = staged.wires.iter().map(|buf| buf.lane());
-    if staged.witness.values().len() != key.shape.variables || !lanes.eq(key.schedule.whole.iter().copied()) {
+    if staged.witness.values().len() != key.shape().variables || !lanes.eq(key.schedule.whole.iter().copied()) {
         return Err(tandem_ops::Error::invalid("prove", "the witness was staged for another key").into());
     }
     make(backend, key, verifier, blinding, request, || {
@@ -193,7 +226,7 @@ fn make<C: Curve, B: ProofBackend<C>>(
 ) -> Result<Made<C>> {
     let made = || {
         let Begun { sums, terms, witness, mut host } = begin(backend, key, blinding, request, wires)?;
-        let publics = &witness.values()[1..=key.shape.publics];
+        let publics = &witness.values()[1..=key.shape().publics];
         let (proof, verdict) =
             sums.finish_verified(backend, terms, (verifier, publics), blinding, request, &mut host)?;
         Ok(Made { proof, verdict, ended: Instant::now(), host })
@@ -223,7 +256,7 @@ fn begin<C: Curve, B: ProofBackend<C>>(
     let (sums, witness, host) = rayon::in_place_scope(|scope| {
         scope.spawn(|_| _ = terms.set(blinding.terms(&key.points)));
         let Uploaded { witness, wires, mut host } = wires()?;
-        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, request))?;
+        let sums = HostSpan::of(&mut host, "enqueue", || enqueue(backend, key, wires, witness.evaluations(), request))?;
         Result::Ok((sums, witness, host))
     })?;
     let Some(terms) = terms.into_inner() else { unreachable!("the scope ended before its task") };
@@ -238,8 +271,12 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: Vec<B::Buf<Canonical>>,
+    evaluations: Option<&Evaluations<C>>,
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
+    let sum_witness =
+        |chosen: &(dyn Fn(Lane) -> bool + Sync)| sum_witness(backend, key, &wires, evaluations, chosen, request);
+    let quotient = || quotient(backend, key, &wires, evaluations, request);
     let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
     let transforms = |lane: Lane| [a, b, c_inverse, c_forward].contains(&lane);
     let others_wait =
@@ -248,14 +285,14 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
     let (first, others) = rayon::join(
         || {
             if others_wait {
-                let quotient = quotient(backend, key, &wires, request)?;
-                Result::Ok((sum_witness(backend, key, &wires, transforms, request)?, quotient))
+                let quotient = quotient()?;
+                Result::Ok((sum_witness(&transforms)?, quotient))
             } else {
-                let sums = sum_witness(backend, key, &wires, transforms, request)?;
-                Ok((sums, quotient(backend, key, &wires, request)?))
+                let sums = sum_witness(&transforms)?;
+                Ok((sums, quotient()?))
             }
         },
-        || sum_witness(backend, key, &wires, |lane| !transforms(lane), request),
+        || sum_witness(&|lane| !transforms(lane)),
     );
     let ((of_transforming, quotient), mut sums) = (first?, others?);
     sums.append(of_transforming);
@@ -274,69 +311,8 @@ fn enqueue<C: Curve, B: ProofBackend<C>>(
 }
 
 /// The buffer of `wires` on `lane`, if there is one.
-fn on<B: Backend>(wires: &[B::Buf<Canonical>], lane: Lane) -> Option<&B::Buf<Canonical>> {
+pub(crate) fn on<B: Backend>(wires: &[B::Buf<Canonical>], lane: Lane) -> Option<&B::Buf<Canonical>> {
     wires.iter().find(|buf| buf.lane() == lane)
-}
-
-/// a*b - c on the odd coset: the share of each lane that sums over it.
-fn quotient<C: Curve, B: ProofBackend<C>>(
-    backend: &B,
-    key: &ProvingKey<C, B>,
-    wires: &[B::Buf<Canonical>],
-    request: &Request<'_>,
-) -> Result<Vec<B::Buf<Mont>>> {
-    let TransformPlacement { a, b, c_inverse, c_forward } = key.schedule.chains;
-    let (Some(on_a), Some(on_b)) = (on::<B>(wires, a), on::<B>(wires, b)) else {
-        return Err(tandem_ops::Error::invalid("prove", "the schedule takes no witness to the transforms").into());
-    };
-    let n = key.shape.domain;
-    let mut va = backend.alloc::<Mont>(a, n)?;
-    let mut vb = backend.alloc::<Mont>(b, n)?;
-    request.enqueue(a, "sparse product A", || backend.spmv(&key.matrix_a, on_a, &mut va))?;
-    request.enqueue(b, "sparse product B", || backend.spmv(&key.matrix_b, on_b, &mut vb))?;
-
-    let (rows, odd) = (Coset::Subgroup, key.coset);
-    let (natural, reversed) = (Order::Natural, Order::BitReversed);
-    let to_coefficients = NttOp { direction: Direction::Inverse, coset: rows, input: natural, output: reversed };
-    let to_odd_coset = NttOp { direction: Direction::Forward, coset: odd, input: reversed, output: natural };
-    let transform = |v: &mut B::Buf<Mont>, name, op| request.enqueue(v.lane(), name, || backend.ntt(v, op));
-    // On the rows c = a*b, for any witness that satisfies the circuit.
-    let there =
-        |v: &B::Buf<Mont>| (v.lane() != c_inverse).then(|| request.copied(backend, v, 0..n, c_inverse)).transpose();
-    let copies = (there(&va)?, there(&vb)?);
-    let mut vc = request.enqueue(c_inverse, "inverse NTT c", || {
-        let (a, b) = (copies.0.as_ref().unwrap_or(&va), copies.1.as_ref().unwrap_or(&vb));
-        backend.ntt_of_product(a, b, to_coefficients)
-    })?;
-    drop(copies);
-    transform(&mut va, "inverse NTT a", to_coefficients)?;
-    transform(&mut vb, "inverse NTT b", to_coefficients)?;
-    if c_inverse != c_forward {
-        vc = request.copied(backend, &vc, 0..n, c_forward)?;
-    }
-    transform(&mut va, "coset NTT a", to_odd_coset)?;
-    transform(&mut vb, "coset NTT b", to_odd_coset)?;
-
-    let shares = key.quotient.iter().map(|part| (part.share.lane, part.share.range.clone()));
-    if [b, c_forward].iter().all(|&lane| lane == a) {
-        let quotient = request.enqueue(a, "coset NTT c", || backend.product_less_ntt(&va, &vb, vc, to_odd_coset))?;
-        drop((va, vb));
-        if let [whole] = &key.quotient[..] {
-            if whole.share.lane == a && whole.share.range.len() == n {
-                return Ok(vec![quotient]);
-            }
-        }
-        return shares.map(|(lane, range)| request.copied(backend, &quotient, range, lane)).collect();
-    }
-    transform(&mut vc, "coset NTT c", to_odd_coset)?;
-    let share = |(lane, range): (Lane, Range<usize>)| {
-        let mut pa = request.copied(backend, &va, range.clone(), lane)?;
-        let pb = request.copied(backend, &vb, range.clone(), lane)?;
-        let pc = request.copied(backend, &vc, range, lane)?;
-        request.enqueue(lane, "a*b - c", || backend.mul_sub(&mut pa, &pb, &pc))?;
-        Ok(pa)
-    };
-    shares.map(share).collect()
 }
 
 /// The sums over the witness on the lanes that are `chosen`, on each those that it has points of.
@@ -344,20 +320,35 @@ fn sum_witness<C: Curve, B: ProofBackend<C>>(
     backend: &B,
     key: &ProvingKey<C, B>,
     wires: &[B::Buf<Canonical>],
-    chosen: impl Fn(Lane) -> bool,
+    evaluations: Option<&Evaluations<C>>,
+    chosen: &dyn Fn(Lane) -> bool,
     request: &Request<'_>,
 ) -> Result<Sums<C>> {
     let mut sums = Sums::default();
     for part in key.witness.iter().filter(|part| chosen(part.share.lane)) {
         let (lane, range) = (part.share.lane, part.share.range.clone());
         let own;
-        let scalars = match (on::<B>(wires, lane), wires.first()) {
-            (Some(whole), _) if range.len() == whole.len() => whole,
-            (Some(from), _) | (None, Some(from)) => {
+        let named = match part.wires {
+            WireSet::All => None,
+            WireSet::OfA => evaluations.map(Evaluations::named_in_a),
+            WireSet::OfB => evaluations.map(Evaluations::named_in_b),
+        };
+        let scalars = match (named, on::<B>(wires, lane), wires.first()) {
+            (Some(named), Some(whole), _) => {
+                own = request.enqueue(lane, "pick wires", || {
+                    let map = backend.load_map(lane, &named[range.clone()], whole.len())?;
+                    let mut picked = backend.alloc(lane, range.len())?;
+                    backend.gather(&map, whole, &mut picked)?;
+                    Ok(picked)
+                })?;
+                &own
+            }
+            (None, Some(whole), _) if range.len() == whole.len() => whole,
+            (None, Some(from), _) | (None, None, Some(from)) => {
                 own = request.copied(backend, from, range, lane)?;
                 &own
             }
-            (None, None) => return Err(tandem_ops::Error::invalid("prove", "no lane has the witness").into()),
+            _ => return Err(tandem_ops::Error::invalid("prove", "no lane has the witness").into()),
         };
         let digits = request.enqueue(lane, "witness digits", || {
             ScalarRecoding::<C>::recode(backend, &part.plan, Scalars::Canonical(scalars))

@@ -85,10 +85,10 @@ pub trait KeySink<C: Curve> {
 
 /// The secret of a key. Wiped when dropped.
 pub struct Secret<C: Curve> {
-    tau: Zeroizing<C::Fr>,
-    alpha: Zeroizing<C::Fr>,
-    beta: Zeroizing<C::Fr>,
-    delta: Zeroizing<C::Fr>,
+    pub(crate) tau: Zeroizing<C::Fr>,
+    pub(crate) alpha: Zeroizing<C::Fr>,
+    pub(crate) beta: Zeroizing<C::Fr>,
+    pub(crate) delta: Zeroizing<C::Fr>,
 }
 
 impl<C: Curve> Secret<C> {
@@ -155,7 +155,8 @@ pub fn setup<C: Curve>(
     let g2 = Table::<C::G2>::new(<C::G2 as Group>::Ark::generator(), variables)?;
     sink.header(shape, &single_points(secret))?;
 
-    let (mut values, count) = evaluate(circuit, shape, secret, progress)?;
+    let root = root::<C>(domain.ilog2())?;
+    let (mut values, count) = evaluate(circuit, shape, root, secret, progress)?;
     write_entries(circuit, publics, count, sink, progress)?;
 
     // beta a + alpha b + c, over gamma = 1 for public wires and over delta for the others.
@@ -200,7 +201,7 @@ fn room<C: Curve>(shape: Shape, products: usize) -> Result<()> {
     Ok(())
 }
 
-fn single_points<C: Curve>(secret: &Secret<C>) -> KeyPoints<C> {
+pub(crate) fn single_points<C: Curve>(secret: &Secret<C>) -> KeyPoints<C> {
     let g1 = |k: C::Fr| C::G1::from_ark(&(<C::G1 as Group>::Ark::generator() * k).into_affine());
     let g2 = |k: C::Fr| C::G2::from_ark(&(<C::G2 as Group>::Ark::generator() * k).into_affine());
     KeyPoints {
@@ -213,21 +214,22 @@ fn single_points<C: Curve>(secret: &Secret<C>) -> KeyPoints<C> {
     }
 }
 
-fn invert<F: Field>(x: F) -> Result<F> {
+pub(crate) fn invert<F: Field>(x: F) -> Result<F> {
     x.inverse().ok_or_else(|| Error::Circuit("the key's secret lies in the domain".into()))
 }
 
 /// The polynomials of each wire at tau. They tell of the secret: wiped when dropped.
-struct Values<F: PrimeField> {
-    a: Zeroizing<Vec<F>>,
-    b: Zeroizing<Vec<F>>,
-    c: Zeroizing<Vec<F>>,
+pub(crate) struct Values<F: PrimeField> {
+    pub(crate) a: Zeroizing<Vec<F>>,
+    pub(crate) b: Zeroizing<Vec<F>>,
+    pub(crate) c: Zeroizing<Vec<F>>,
 }
 
-/// The values of all wires' polynomials at tau, and the number of entries of A and B.
-fn evaluate<C: Curve>(
+/// The values of all wires' polynomials at tau, rows being the powers of a root of unity, and the number of entries of A and B.
+pub(crate) fn evaluate<C: Curve>(
     circuit: &dyn Circuit<C>,
     shape: Shape,
+    root: C::Fr,
     secret: &Secret<C>,
     progress: &dyn Progress,
 ) -> Result<(Values<C::Fr>, u32)> {
@@ -235,8 +237,7 @@ fn evaluate<C: Curve>(
     progress.start("evaluate circuit", circuit.constraints() as u64);
     let zeros = || memory::filled(OP, variables, C::Fr::ZERO).map(Zeroizing::new);
     let mut values = Values { a: zeros()?, b: zeros()?, c: zeros()? };
-    let step = root::<C>(domain.ilog2())?;
-    let basis = lagrange(*secret.tau, C::Fr::ONE, step, domain, C::Fr::ONE)?;
+    let basis = lagrange(*secret.tau, C::Fr::ONE, root, domain, C::Fr::ONE)?;
     let (mut row, mut count) = (0, 0usize);
     circuit.walk(&mut |constraint| {
         let at = *basis.get(row).ok_or_else(|| Error::Circuit("more constraints than the circuit says".into()))?;

@@ -2,6 +2,8 @@
 
 #[path = "groth16/keys.rs"]
 mod keys;
+#[path = "groth16/powers.rs"]
+mod powers;
 #[path = "groth16/proofs.rs"]
 mod proofs;
 #[path = "groth16/requests.rs"]

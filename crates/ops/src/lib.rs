@@ -32,6 +32,7 @@ pub mod threads;
 pub mod timeline;
 pub mod vector;
 pub mod wire;
+pub mod zcash;
 
 pub use backend::{check_lanes_differ, Arriving, Backend, Buffer, DeviceKind, Info, Lane};
 pub use batch_inverse::BatchInverse;

@@ -4,6 +4,7 @@
 
 pub mod circuit;
 mod error;
+mod evaluations;
 pub mod fixed_base;
 mod layout;
 mod made;
@@ -16,6 +17,7 @@ mod span;
 mod witness;
 
 pub use error::{Error, Result};
+pub use evaluations::Evaluations;
 pub use layout::Layout;
 pub use made::{Made, Refusal};
 pub use progress::{Progress, Silent};

@@ -1,6 +1,6 @@
 //! Witnesses.
 
-use crate::{Error, Result};
+use crate::{Error, Evaluations, Result};
 use ark_ff::PrimeField;
 use rayon::prelude::*;
 use std::marker::PhantomData;
@@ -10,13 +10,14 @@ use tandem_ops::{Canonical, Curve, HostBuf};
 /// The values of a circuit's wires. They are checked here, once, and not again by each proof. Wiped when dropped.
 pub struct Witness<C: Curve> {
     values: Arc<HostBuf<Canonical>>,
+    evaluations: Option<Arc<Evaluations<C>>>,
     of: PhantomData<fn() -> C>,
 }
 
 /// Shares the values, and copies none.
 impl<C: Curve> Clone for Witness<C> {
     fn clone(&self) -> Self {
-        Witness { values: self.values.clone(), of: PhantomData }
+        Witness { values: self.values.clone(), evaluations: self.evaluations.clone(), of: PhantomData }
     }
 }
 
@@ -33,8 +34,19 @@ impl<C: Curve> Witness<C> {
         let below = |x: &Canonical| x.0.iter().rev().cmp(C::Fr::MODULUS.0.iter().rev()).is_lt();
         match values.par_iter().position_first(|x| !below(x)) {
             Some(at) => Err(Error::Witness(format!("value {at} of the witness is not below the modulus of {}", C::ID))),
-            None => Ok(Self { values: Arc::new(values), of: PhantomData }),
+            None => Ok(Self { values: Arc::new(values), evaluations: None, of: PhantomData }),
         }
+    }
+
+    /// This witness with the sides of the constraints at it, for keys that hold no matrices.
+    #[must_use]
+    pub fn with_evaluations(self, evaluations: Evaluations<C>) -> Self {
+        Self { evaluations: Some(Arc::new(evaluations)), ..self }
+    }
+
+    /// The sides of the constraints, where the caller has given them.
+    pub fn evaluations(&self) -> Option<&Evaluations<C>> {
+        self.evaluations.as_deref()
     }
 
     /// The values.

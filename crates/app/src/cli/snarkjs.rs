@@ -264,7 +264,15 @@ impl Setup {
     /// As tandem setup --protocol ... --ptau.
     fn of(self, protocol: Protocol) -> super::Setup {
         let json = Json { json: false };
-        super::Setup { r1cs: self.r1cs, zkey: self.zkey, protocol, ptau: Some(self.ptau), seed: None, json }
+        super::Setup {
+            r1cs: self.r1cs,
+            zkey: self.zkey,
+            protocol,
+            ptau: Some(self.ptau),
+            params: false,
+            seed: None,
+            json,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A wire's point in section A is the sum of the Lagrange basis at tau over its column of matrix A. That is infinity for a wire that the matrix
 //! does not name, and, but with a chance that tau hits a root, for no other. A key that has infinity elsewhere leaves wires out of its sums.
 
-use crate::{Error, KeyView, Result, P1};
+use crate::{Error, KeyView, PowersView, Result, P1};
 use ark_ec::AffineRepr;
 use rayon::prelude::*;
 use tandem_ops::{Curve, Group, SparseRows, Stored};
@@ -80,4 +80,15 @@ pub(super) fn check<C: Curve>(key: &KeyView<'_, C>) -> Result<()> {
     compare::<C>("C (8)", key.l, |i| combined(key.shape.publics + 1 + i))?;
     // No value of the Lagrange basis at tau is zero: each point counts.
     compare::<C>("H (9)", key.h, |_| Named::Surely)
+}
+
+/// Checks that no point is infinity. The sizes have been checked, and that B is the same in both groups.
+///
+/// # Errors
+/// [`Error::Key`] that names the point.
+pub(super) fn none<C: Curve>(key: &PowersView<'_, C>) -> Result<()> {
+    for (section, points) in [("IC", key.ic.into()), ("H", key.h), ("L", key.l), ("A", key.a), ("B1", key.b1)] {
+        compare::<C>(section, points, |_| Named::Surely)?;
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@
 //! groups, each round weighed 2^16 times the one before, are those with factors of 16 bits a round: they say that B is the same in both.
 
 use super::sections::{is_whole_curve, Sections};
-use super::{absent, check_single_points, same_multiple};
+use super::{absent, check_single_points, Bases};
 use crate::{Error, KeyView, Progress, Result};
 use ark_ec::models::CurveConfig;
 use ark_ec::CurveGroup;
@@ -124,7 +124,7 @@ fn sums_pass<C: Curve, B: ProofBackend<C>>(backend: &B, key: &KeyView<'_, C>, pr
         all = (all.0 + one, all.1 + other);
     }
     progress.advance((key.a.len() + key.b1.len() + key.b2.len() + key.l.len() + key.h.len()) as u64);
-    Ok(same_multiple::<C>(all.0, all.1))
+    Ok(Bases::<C>::generators().same_multiple(all.0, all.1))
 }
 
 /// Whether a sum lies in the subgroup.

@@ -6,7 +6,7 @@
 //! seven sums let it pass with a chance below 2^-64. A round costs about one addition a point where a check of each point costs
 //! a hundred or more. The same sums with the same factors, taken of B in both groups, say that it is the same in both.
 
-use super::{check_curve, check_point, same_multiple, Fault};
+use super::{check_curve, check_point, Bases, Fault};
 use crate::{Error, Progress, Result, P1, P2};
 use ark_ec::models::CurveConfig;
 use ark_ec::CurveGroup;
@@ -146,13 +146,14 @@ impl<'a> Sections<'a> {
     /// As [`Sections::check`].
     pub(super) fn check_both<C: Curve>(
         &self,
+        bases: Bases<C>,
         one: Section<'_, '_, C::G1>,
         other: Section<'_, '_, C::G2>,
     ) -> Result<()> {
         let sums = (self.sums::<C::G1>(one, true)?, self.sums::<C::G2>(other, true)?);
-        let differs = |(p, q): (&_, &_)| !same_multiple::<C>(*p, *q);
+        let differs = |(p, q): (&_, &_)| !bases.same_multiple(*p, *q);
         let Some(chunk) = sums.0.par_iter().zip(&sums.1).position_first(differs) else { return Ok(()) };
-        let at = self.first_different::<C>(one.1, other.1, self.range_of(chunk, one.1.len()))?;
+        let at = self.first_different::<C>(bases, one.1, other.1, self.range_of(chunk, one.1.len()))?;
         let (one, other) = (one.0, other.0);
         Err(Error::Key(format!("point {at} of section {one} and point {at} of section {other} do not belong together")))
     }
@@ -160,6 +161,7 @@ impl<'a> Sections<'a> {
     /// The first index in a range of which some point is not the same in both groups.
     fn first_different<C: Curve>(
         &self,
+        bases: Bases<C>,
         one: Stored<'_, P1<C>>,
         other: Stored<'_, P2<C>>,
         Range { mut start, mut end }: Range<usize>,
@@ -170,7 +172,7 @@ impl<'a> Sections<'a> {
             let p = combination::<C::G1>(p.values(), false, &mut self.rng(start))?;
             let q = combination::<C::G2>(q.values(), false, &mut self.rng(start))?;
             match p.zip(q) {
-                Some((p, q)) if same_multiple::<C>(p, q) => start = middle,
+                Some((p, q)) if bases.same_multiple(p, q) => start = middle,
                 _ => end = middle,
             }
         }

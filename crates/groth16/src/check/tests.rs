@@ -223,7 +223,7 @@ fn factors_are_the_same<C: Curve>() {
     let mut rngs = [(); 3].map(|()| ChaCha12Rng::from_seed([5; 32]));
     let in_g1 = combination::<C::G1>(p.as_slice().into(), false, &mut rngs[0]).unwrap().unwrap();
     let in_g2 = combination::<C::G2>(q.as_slice().into(), true, &mut rngs[1]).unwrap().unwrap();
-    assert!(same_multiple::<C>(in_g1, in_g2));
+    assert!(Bases::<C>::generators().same_multiple(in_g1, in_g2));
     let mut factors = [C::Fr::ZERO; 3];
     for _ in 0..ROUNDS {
         let digits = [(); 3].map(|()| (rngs[2].next_u32() % (2 * MOST as u32 + 1)) as i32 - MOST);
@@ -253,7 +253,7 @@ fn sections_that_differ_in_one_point() {
     let sections = Sections::new(&crate::Silent).unwrap().by(SMALL);
     let check = |p: &[_], q: &[_]| {
         let (p, q): (Stored<'_, _>, Stored<'_, _>) = (p.into(), q.into());
-        sections.check_both::<C>(("P", p), ("Q", q)).map_err(|e| e.to_string())
+        sections.check_both::<C>(Bases::generators(), ("P", p), ("Q", q)).map_err(|e| e.to_string())
     };
     assert_eq!(check(&p, &q), Ok(()));
     for at in [0, SMALL - 1, SMALL, SMALL + 4] {

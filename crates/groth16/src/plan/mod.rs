@@ -15,12 +15,87 @@ pub use tandem_proof::Layout;
 /// The sizes of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Wires of the circuit, the constant 1 among them.
+    /// WireSet of the circuit, the constant 1 among them.
     pub variables: usize,
     /// Public outputs and inputs.
     pub publics: usize,
     /// Rows of the domain, a power of two.
     pub domain: usize,
+}
+
+/// How many points the sums of a key have, and of which wires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queries {
+    /// The key's sizes.
+    pub shape: Shape,
+    /// Points of A.
+    pub a: usize,
+    /// Points of B, in either group.
+    pub b: usize,
+    /// Points of H.
+    pub h: usize,
+    /// Whether A and B have points for some wires only, which are picked out of the witness.
+    pub picked: bool,
+}
+
+/// A key of snarkjs: A and B have a point for each wire, H one for each row.
+impl From<Shape> for Queries {
+    fn from(shape: Shape) -> Self {
+        Queries { shape, a: shape.variables, b: shape.variables, h: shape.domain, picked: false }
+    }
+}
+
+/// Which wires' values a sum's scalars are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WireSet {
+    /// All.
+    All,
+    /// Those that have points in A.
+    OfA,
+    /// Those that have points in B.
+    OfB,
+}
+
+impl WireSet {
+    const EACH: [WireSet; 3] = [WireSet::All, WireSet::OfA, WireSet::OfB];
+}
+
+impl Queries {
+    /// A key whose A and B have so many points, of the wires that the circuit names there, and whose H has powers of tau.
+    pub fn picked(shape: Shape, a: usize, b: usize) -> Self {
+        Queries { shape, a, b, h: shape.domain - 1, picked: true }
+    }
+
+    /// Whose values the scalars of a sum are.
+    fn wires(&self, sum: WitnessQuery) -> WireSet {
+        match sum {
+            WitnessQuery::A if self.picked => WireSet::OfA,
+            WitnessQuery::B1 | WitnessQuery::B2 if self.picked => WireSet::OfB,
+            _ => WireSet::All,
+        }
+    }
+
+    /// How many values these are.
+    fn scalars(&self, wires: WireSet) -> usize {
+        match wires {
+            WireSet::All => self.shape.variables,
+            WireSet::OfA => self.a,
+            WireSet::OfB => self.b,
+        }
+    }
+
+    /// Values at the start of the scalars that the sum has no points for.
+    fn hidden(&self, sum: WitnessQuery) -> usize {
+        match sum {
+            WitnessQuery::L => self.shape.publics + 1,
+            WitnessQuery::A | WitnessQuery::B1 | WitnessQuery::B2 => 0,
+        }
+    }
+
+    /// Points of a sum.
+    fn points(&self, sum: WitnessQuery) -> usize {
+        self.scalars(self.wires(sum)) - self.hidden(sum)
+    }
 }
 
 /// The lanes of the transforms.
@@ -55,7 +130,9 @@ pub struct Share {
 /// Sums over the witness that one lane makes of the same digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneQueries {
-    /// The lane, and the values of the witness that it needs for its sums.
+    /// Whose values the scalars are.
+    pub wires: WireSet,
+    /// The lane, and those of the values that it needs for its sums.
     pub share: Share,
     /// The sums, B2 first.
     pub sums: Vec<QueryShare>,
@@ -75,9 +152,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    fn new(shape: Shape, chains: TransformPlacement, witness: Vec<LaneQueries>, quotient: Vec<Share>) -> Self {
-        let mut whole = vec![chains.a, chains.b];
-        whole.extend(witness.iter().filter(|w| w.share.range.len() == shape.variables).map(|w| w.share.lane));
+    fn new(queries: Queries, chains: TransformPlacement, witness: Vec<LaneQueries>, quotient: Vec<Share>) -> Self {
+        // Where values are picked, the transforms take none, and each lane picks its own.
+        let mut whole = if queries.picked { vec![] } else { vec![chains.a, chains.b] };
+        let takes_all = |w: &&LaneQueries| queries.picked || w.share.range.len() == queries.shape.variables;
+        whole.extend(witness.iter().filter(takes_all).map(|w| w.share.lane));
         whole.sort_unstable();
         whole.dedup();
         Schedule { chains, whole, witness, quotient }
@@ -99,8 +178,13 @@ impl fmt::Display for Schedule {
             "transforms: a on lane {}, b on lane {}, c from lane {} to lane {}",
             a.0, b.0, c_inverse.0, c_forward.0
         )?;
-        for LaneQueries { share, sums } in &self.witness {
-            write!(f, "\nlane {}: witness {}..{}", share.lane.0, share.range.start, share.range.end)?;
+        for LaneQueries { wires, share, sums } in &self.witness {
+            let of = match wires {
+                WireSet::All => "witness",
+                WireSet::OfA => "wires of A",
+                WireSet::OfB => "wires of B",
+            };
+            write!(f, "\nlane {}: {of} {}..{}", share.lane.0, share.range.start, share.range.end)?;
             sums.iter().try_for_each(|sum| write!(f, ", {:?} {} points", sum.sum, sum.set.points))?;
         }
         write!(f, "\nH:")?;
@@ -111,25 +195,29 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// Lays a proof of this shape out over up to `lanes` lanes, of which there is at least one.
-pub fn schedule(curve: CurveId, shape: Shape, lanes: usize, layout: Layout) -> Schedule {
+/// Lays a proof with such a key out over up to `lanes` lanes, of which there is at least one.
+pub fn schedule(curve: CurveId, queries: impl Into<Queries>, lanes: usize, layout: Layout) -> Schedule {
+    let queries = queries.into();
     match layout {
-        Layout::Auto => roles::fastest(Costs::of(curve), shape, lanes),
-        Layout::Roles => roles::roles(Costs::of(curve), shape, lanes).1,
-        Layout::Split => split(shape, lanes),
+        Layout::Auto => roles::fastest(Costs::of(curve), queries, lanes),
+        Layout::Roles => roles::roles(Costs::of(curve), queries, lanes).1,
+        Layout::Split => split(queries, lanes),
     }
 }
 
-fn split(shape: Shape, lanes: usize) -> Schedule {
+fn split(queries: Queries, lanes: usize) -> Schedule {
     let chains = match lanes {
         0 | 1 => TransformPlacement::on(Lane(0)),
         // Three transforms each: c changes lanes between its two.
         2 => TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(0), c_forward: Lane(1) },
         _ => TransformPlacement { a: Lane(0), b: Lane(1), c_inverse: Lane(2), c_forward: Lane(2) },
     };
-    let witness = shares(shape.variables, lanes);
-    let witness = witness.into_iter().map(|share| LaneQueries { sums: sums(shape, &share), share }).collect();
-    Schedule::new(shape, chains, witness, shares(shape.domain, lanes))
+    let of = |wires| {
+        let shares = shares(queries.scalars(wires), lanes).into_iter();
+        shares.map(move |share| LaneQueries { wires, sums: sums(queries, wires, &share), share })
+    };
+    let witness = WireSet::EACH.into_iter().flat_map(of).filter(|part| !part.sums.is_empty()).collect();
+    Schedule::new(queries, chains, witness, shares(queries.h, lanes))
 }
 
 /// Cuts `len` elements into one share a lane, as even as whole elements allow; lanes without any have none.
@@ -164,31 +252,26 @@ pub struct QueryShare {
     pub points: Range<usize>,
 }
 
-/// The sums that `share` of the witness takes part in, G2 first. A sum without points there is left out.
-pub fn sums(shape: Shape, share: &Share) -> Vec<QueryShare> {
-    // L has no points for the constant and the public wires.
-    let hidden = shape.publics + 1;
-    [
-        (WitnessQuery::B2, true, 0),
-        (WitnessQuery::A, false, 0),
-        (WitnessQuery::B1, false, 0),
-        (WitnessQuery::L, false, hidden),
-    ]
-    .into_iter()
-    .filter_map(|(sum, g2, skipped)| {
-        let start = share.range.start.max(skipped);
-        let points = share.range.end.checked_sub(start).filter(|&n| n > 0)?;
-        let set = MsmSet { g2, first: start - share.range.start, points };
-        Some(QueryShare { sum, set, points: start - skipped..start - skipped + points })
-    })
-    .collect()
+/// The sums that `share` of these values takes part in, G2 first. A sum without points there is left out.
+pub fn sums(queries: Queries, wires: WireSet, share: &Share) -> Vec<QueryShare> {
+    [WitnessQuery::B2, WitnessQuery::A, WitnessQuery::B1, WitnessQuery::L]
+        .into_iter()
+        .filter(|sum| queries.wires(*sum) == wires)
+        .filter_map(|sum| {
+            let hidden = queries.hidden(sum);
+            let start = share.range.start.max(hidden);
+            let points = share.range.end.checked_sub(start).filter(|&n| n > 0)?;
+            let set = MsmSet { g2: sum == WitnessQuery::B2, first: start - share.range.start, points };
+            Some(QueryShare { sum, set, points: start - hidden..start - hidden + points })
+        })
+        .collect()
 }
 
 /// Bytes for points of the `free` ones of a lane, after what a proof itself needs, with `scalars` taken apart at a time.
-pub fn point_budget_bytes(free: u64, shape: Shape, scalars: usize) -> u64 {
+pub fn point_budget_bytes(free: u64, queries: impl Into<Queries>, scalars: usize) -> u64 {
     // For buckets, for what a sum keeps of its additions, and for what a runtime keeps for itself.
     let overhead = (free / 16).max(512 << 20).min(free / 8);
-    free.saturating_sub(working_set(shape, scalars)).saturating_sub(overhead)
+    free.saturating_sub(working_set(queries, scalars)).saturating_sub(overhead)
 }
 
 /// What falls to `part` of `all` if they share `bytes` in proportion.
@@ -198,12 +281,16 @@ pub fn part_of(bytes: u64, part: usize, all: usize) -> u64 {
 }
 
 /// Bytes of a lane that a proof needs beside points and matrices: the witness, the vectors of the three chains and a
-/// copy of one, and the digits of `scalars`, sorted out of place.
-pub fn working_set(shape: Shape, scalars: usize) -> u64 {
+/// copy of one, and the digits of `scalars`, sorted out of place. Values that are picked are a copy of the witness's, with their numbers.
+pub fn working_set(queries: impl Into<Queries>, scalars: usize) -> u64 {
     const SCALAR: u64 = 32;
     /// 26 windows of a 4-byte key and a 4-byte index, twice.
     const DIGITS: u64 = 26 * 8 * 2;
-    (shape.variables as u64 + 4 * shape.domain as u64) * SCALAR + scalars as u64 * DIGITS
+    /// A value and the number of its wire.
+    const PICKED: u64 = SCALAR + 4;
+    let Queries { shape, picked, .. } = queries.into();
+    let copies = if picked { shape.variables as u64 * PICKED } else { 0 };
+    (shape.variables as u64 + 4 * shape.domain as u64) * SCALAR + copies + scalars as u64 * DIGITS
 }
 
 #[cfg(test)]
@@ -245,12 +332,15 @@ pub(crate) mod tests {
     }
 
     /// Each point of each section is on exactly one lane, with its own scalar.
-    pub(super) fn check_schedule(shape: Shape, lanes: usize, plan: &Schedule) {
+    pub(super) fn check_schedule(queries: impl Into<Queries>, lanes: usize, plan: &Schedule) {
+        let queries = queries.into();
+        let shape = queries.shape;
         let mut seen: HashMap<_, Vec<Range<usize>>> = HashMap::new();
-        for LaneQueries { share, sums } in &plan.witness {
-            assert!(share.lane.0 < lanes && share.range.end <= shape.variables && !sums.is_empty());
-            assert!(share.range.len() < shape.variables || plan.whole.contains(&share.lane));
+        for LaneQueries { wires, share, sums } in &plan.witness {
+            assert!(share.lane.0 < lanes && share.range.end <= queries.scalars(*wires) && !sums.is_empty());
+            assert!(share.range.len() < shape.variables && !queries.picked || plan.whole.contains(&share.lane));
             for part in sums {
+                assert_eq!(*wires, queries.wires(part.sum));
                 assert_eq!(part.points.len(), part.set.points);
                 assert!(part.set.first + part.set.points <= share.range.len() && part.set.points > 0);
                 let offset = if part.sum == WitnessQuery::L { shape.publics + 1 } else { 0 };
@@ -265,11 +355,11 @@ pub(crate) mod tests {
         }
         let private = shape.variables - 1 - shape.publics;
         let all = [
-            (Some(WitnessQuery::A), shape.variables),
-            (Some(WitnessQuery::B1), shape.variables),
-            (Some(WitnessQuery::B2), shape.variables),
+            (Some(WitnessQuery::A), queries.a),
+            (Some(WitnessQuery::B1), queries.b),
+            (Some(WitnessQuery::B2), queries.b),
         ];
-        for (sum, points) in all.into_iter().chain([(Some(WitnessQuery::L), private), (None, shape.domain)]) {
+        for (sum, points) in all.into_iter().chain([(Some(WitnessQuery::L), private), (None, queries.h)]) {
             let mut ranges = seen.remove(&sum).unwrap_or_default();
             ranges.sort_by_key(|r| r.start);
             let end = ranges.iter().fold(0, |end, r| {
@@ -280,7 +370,8 @@ pub(crate) mod tests {
         }
         let TransformPlacement { a, b, c_inverse, c_forward } = plan.chains;
         assert!([a, b, c_inverse, c_forward].iter().all(|lane| lane.0 < lanes));
-        assert!(plan.whole.contains(&a) && plan.whole.contains(&b));
+        assert!(queries.picked || plan.whole.contains(&a) && plan.whole.contains(&b));
+        assert!(!plan.whole.is_empty());
         // No lane has two shares of the quotient, or one sum twice.
         for lane in (0..lanes).map(Lane) {
             let sums = plan.witness.iter().filter(|w| w.share.lane == lane).flat_map(|w| &w.sums);
@@ -310,10 +401,29 @@ pub(crate) mod tests {
         );
     }
 
+    /// Of keys whose A and B have points for some wires: none in B, few, and all.
+    #[test]
+    fn each_picked_value_has_its_own_point() {
+        let shapes = [SHAPE, Shape { variables: 1, publics: 0, domain: 1 }, Shape { publics: 999, ..SHAPE }];
+        for shape in shapes {
+            for b in [0, 1, shape.variables / 3, shape.variables] {
+                for a in [shape.publics + 1, shape.variables] {
+                    let queries = Queries::picked(shape, a, b);
+                    for lanes in 1..10 {
+                        for layout in [Layout::Auto, Layout::Roles, Layout::Split] {
+                            let plan = schedule(CurveId::Bls12_381, queries, lanes, layout);
+                            check_schedule(queries, lanes, &plan);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn two_lanes_carry_three_transforms_each() {
         for (lanes, expected) in [(1, vec![6]), (2, vec![3, 3]), (3, vec![2, 2, 2]), (5, vec![2, 2, 2, 0, 0])] {
-            let TransformPlacement { a, b, c_inverse, c_forward } = split(SHAPE, lanes).chains;
+            let TransformPlacement { a, b, c_inverse, c_forward } = split(SHAPE.into(), lanes).chains;
             let mut transforms = vec![0; lanes];
             for lane in [a, a, b, b, c_inverse, c_forward] {
                 transforms[lane.0] += 1;

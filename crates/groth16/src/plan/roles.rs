@@ -5,7 +5,9 @@
 //! and a sum is cut only where a piece ends. H can be summed only after the transforms, so that where many lanes share it, each
 //! fills the time before with other sums. The earliest end at which the lanes take all of the line is searched for.
 
-use super::{Lane, LaneQueries, MsmSet, QueryShare, Range, Schedule, Shape, Share, TransformPlacement, WitnessQuery};
+use super::{
+    Lane, LaneQueries, MsmSet, Queries, QueryShare, Range, Schedule, Share, TransformPlacement, WireSet, WitnessQuery,
+};
 use crate::tuning::Costs;
 
 /// A sum of the line; `None` is that over H.
@@ -22,44 +24,49 @@ type Piece = (Option<WitnessQuery>, Range<usize>);
 
 /// Where two lanes share the line it is cut in L, and parts come last: what the host waits for at the end are then H and L, with which nothing is
 /// left to do but to add them, while B1 is yet to be multiplied.
-fn line(costs: &Costs, shape: Shape) -> Vec<Item> {
-    let g1 = |sum, points| Item { sum: Some(sum), points, point_cost: 1.0, fixed_cost: costs.g1_sum.of(points) };
+fn line(costs: &Costs, queries: Queries) -> Vec<Item> {
+    let g1 = |sum, point_cost, points| Item { sum, points, point_cost, fixed_cost: costs.g1_sum.of(points) };
+    let of_witness = |sum| g1(Some(sum), 1.0, queries.points(sum));
+    let in_g2 = queries.points(WitnessQuery::B2);
     let items = [
-        Item { sum: None, points: shape.domain, point_cost: costs.h_point, fixed_cost: costs.g1_sum.of(shape.domain) },
-        g1(WitnessQuery::A, shape.variables),
-        g1(WitnessQuery::L, shape.variables - shape.publics - 1),
-        g1(WitnessQuery::B1, shape.variables),
+        g1(None, costs.h_point, queries.h),
+        of_witness(WitnessQuery::A),
+        of_witness(WitnessQuery::L),
+        of_witness(WitnessQuery::B1),
         Item {
             sum: Some(WitnessQuery::B2),
-            points: shape.variables,
+            points: in_g2,
             point_cost: costs.g2_point,
-            fixed_cost: costs.g2_sum.of(shape.variables),
+            fixed_cost: costs.g2_sum.of(in_g2),
         },
     ];
     items.into_iter().filter(|item| item.points > 0).collect()
 }
 
 /// The pieces of each lane if all are to end by `end`; `None` if they cannot.
-fn cut(costs: &Costs, shape: Shape, lanes: usize, end: f64) -> Option<Vec<Vec<Piece>>> {
-    let transforms = costs.row * shape.domain as f64;
-    let items = line(costs, shape);
+fn cut(costs: &Costs, queries: Queries, lanes: usize, end: f64) -> Option<Vec<Vec<Piece>>> {
+    let transforms = costs.row * queries.shape.domain as f64;
+    let items = line(costs, queries);
     let mut done = vec![0; items.len()];
     let mut pieces: Vec<Vec<Piece>> = Vec::new();
     for lane in 0..lanes {
         let mut left = if lane == 0 { end - transforms } else { end };
         let mut of_lane: Vec<Piece> = Vec::new();
-        let mut has_digits = false;
+        // Whose digits the lane has.
+        let mut digits_of: Vec<WireSet> = Vec::new();
         for (item, done) in items.iter().zip(&mut done).filter(|(item, done)| **done < item.points) {
             // The quotient is there when the first lane has transformed.
             let waits = item.sum.is_none() && left > end - transforms;
             let room = if waits { end - transforms } else { left };
             let rest = item.points - *done;
             // The first whole sum over the witness pays for the digits of all whole ones, a part for its own.
-            let digits = if item.sum.is_some() { costs.digits } else { 0.0 };
-            let shared = if has_digits { 0.0 } else { digits * shape.variables as f64 };
+            let wires = item.sum.map(|sum| queries.wires(sum));
+            let digits = if wires.is_some() { costs.digits } else { 0.0 };
+            let are_new = wires.filter(|wires| !digits_of.contains(wires));
+            let shared = are_new.map_or(0.0, |wires| digits * queries.scalars(wires) as f64);
             let whole = item.fixed_cost + shared + item.points as f64 * item.point_cost;
             let (points, cost) = if *done == 0 && whole <= room {
-                has_digits |= item.sum.is_some();
+                digits_of.extend(are_new);
                 (rest, whole)
             } else {
                 let each = item.point_cost + digits;
@@ -84,18 +91,23 @@ fn cut(costs: &Costs, shape: Shape, lanes: usize, end: f64) -> Option<Vec<Vec<Pi
 }
 
 /// The earliest end, and the layout that reaches it.
-pub(super) fn roles(costs: Costs, shape: Shape, lanes: usize) -> (f64, Schedule) {
+pub(super) fn roles(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> (f64, Schedule) {
+    let queries = queries.into();
     let one_lane = |item: Item| item.fixed_cost + item.points as f64 * item.point_cost;
+    let digits: usize = match queries.picked {
+        true => WireSet::EACH.into_iter().map(|wires| queries.scalars(wires)).sum(),
+        false => queries.shape.variables,
+    };
     // All on the first lane is possible by then.
     let mut late = 1.0
-        + costs.row * shape.domain as f64
-        + costs.digits * shape.variables as f64
-        + line(&costs, shape).into_iter().map(one_lane).sum::<f64>();
+        + costs.row * queries.shape.domain as f64
+        + costs.digits * digits as f64
+        + line(&costs, queries).into_iter().map(one_lane).sum::<f64>();
     let mut early = 0.0;
-    let mut best = cut(&costs, shape, lanes.max(1), late).unwrap_or_default();
+    let mut best = cut(&costs, queries, lanes.max(1), late).unwrap_or_default();
     for _ in 0..40 {
         let end = (early + late) / 2.0;
-        match cut(&costs, shape, lanes.max(1), end) {
+        match cut(&costs, queries, lanes.max(1), end) {
             Some(pieces) => (late, best) = (end, pieces),
             None => early = end,
         }
@@ -105,15 +117,16 @@ pub(super) fn roles(costs: Costs, shape: Shape, lanes: usize) -> (f64, Schedule)
         Some(Share { lane: Lane(lane), range })
     };
     let quotient = best.iter().enumerate().filter_map(share).collect();
-    let witness = best.iter().enumerate().flat_map(|(lane, pieces)| lane_sums(shape, Lane(lane), pieces)).collect();
-    (late, Schedule::new(shape, TransformPlacement::on(Lane(0)), witness, quotient))
+    let witness = best.iter().enumerate().flat_map(|(lane, pieces)| lane_sums(queries, Lane(lane), pieces)).collect();
+    (late, Schedule::new(queries, TransformPlacement::on(Lane(0)), witness, quotient))
 }
 
 /// Over as many lanes as are worth their cost.
-pub(super) fn fastest(costs: Costs, shape: Shape, lanes: usize) -> Schedule {
-    let mut best = roles(costs, shape, 1);
+pub(super) fn fastest(costs: Costs, queries: impl Into<Queries>, lanes: usize) -> Schedule {
+    let queries = queries.into();
+    let mut best = roles(costs, queries, 1);
     for count in 2..=lanes {
-        let (end, schedule) = roles(costs, shape, count);
+        let (end, schedule) = roles(costs, queries, count);
         let end = end + costs.lane * (count - 1) as f64;
         if end < best.0 {
             best = (end, schedule);
@@ -122,40 +135,41 @@ pub(super) fn fastest(costs: Costs, shape: Shape, lanes: usize) -> Schedule {
     best.1
 }
 
-/// A lane's sums over the witness: whole ones share their digits. A part of a sum has digits of its own, since to pass over
-/// the digits of scalars that it has no points for takes as long as to add them.
-fn lane_sums(shape: Shape, lane: Lane, pieces: &[Piece]) -> Vec<LaneQueries> {
+/// A lane's sums over the witness: whole ones of the same values share their digits. A part of a sum has digits of its own, since to pass
+/// over the digits of scalars that it has no points for takes as long as to add them.
+fn lane_sums(queries: Queries, lane: Lane, pieces: &[Piece]) -> Vec<LaneQueries> {
     let of_witness = pieces.iter().filter_map(|(sum, points)| Some(((*sum)?, points.clone())));
-    let is_whole = |(sum, points): &(WitnessQuery, Range<usize>)| points.len() == shape.variables - hidden(shape, *sum);
+    let is_whole = |(sum, points): &(WitnessQuery, Range<usize>)| points.len() == queries.points(*sum);
     let (mut whole, parts): (Vec<_>, Vec<_>) = of_witness.partition(is_whole);
     // B2 takes longest to put together on the host.
     whole.sort_by_key(|(sum, _)| *sum != WitnessQuery::B2);
-    let groups = std::iter::once(whole).chain(parts.into_iter().map(|part| vec![part]));
-    groups.filter_map(|group| together(shape, lane, group)).collect()
-}
-
-/// Values of the witness at its start that the sum has no points for.
-fn hidden(shape: Shape, sum: WitnessQuery) -> usize {
-    match sum {
-        WitnessQuery::L => shape.publics + 1,
-        WitnessQuery::A | WitnessQuery::B1 | WitnessQuery::B2 => 0,
+    let mut groups = Vec::new();
+    while let Some((first, _)) = whole.first() {
+        let wires = queries.wires(*first);
+        let (group, others) = whole.into_iter().partition(|(sum, _)| queries.wires(*sum) == wires);
+        groups.push(group);
+        whole = others;
     }
+    groups.extend(parts.into_iter().map(|part| vec![part]));
+    groups.into_iter().filter_map(|group| together(queries, lane, group)).collect()
 }
 
 /// Sums that share the digits of all values that any of them needs.
-fn together(shape: Shape, lane: Lane, group: Vec<(WitnessQuery, Range<usize>)>) -> Option<LaneQueries> {
-    let start = group.iter().map(|(sum, points)| points.start + hidden(shape, *sum)).min()?;
-    let end = group.iter().map(|(sum, points)| points.end + hidden(shape, *sum)).max()?;
+fn together(queries: Queries, lane: Lane, group: Vec<(WitnessQuery, Range<usize>)>) -> Option<LaneQueries> {
+    let wires = queries.wires(group.first()?.0);
+    let start = group.iter().map(|(sum, points)| points.start + queries.hidden(*sum)).min()?;
+    let end = group.iter().map(|(sum, points)| points.end + queries.hidden(*sum)).max()?;
     let share = |(sum, points): (WitnessQuery, Range<usize>)| {
-        let first = points.start + hidden(shape, sum) - start;
+        let first = points.start + queries.hidden(sum) - start;
         QueryShare { sum, set: MsmSet { g2: sum == WitnessQuery::B2, first, points: points.len() }, points }
     };
-    Some(LaneQueries { share: Share { lane, range: start..end }, sums: group.into_iter().map(share).collect() })
+    Some(LaneQueries { wires, share: Share { lane, range: start..end }, sums: group.into_iter().map(share).collect() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::check_schedule;
+    use super::super::Shape;
     use super::*;
     use tandem_ops::CurveId;
 
@@ -171,7 +185,7 @@ mod tests {
         for share in &plan.quotient {
             loads[share.lane.0] += costs.g1_sum.of(share.range.len()) + costs.h_point * share.range.len() as f64;
         }
-        for LaneQueries { share, sums } in &plan.witness {
+        for LaneQueries { share, sums, .. } in &plan.witness {
             loads[share.lane.0] += costs.digits * share.range.len() as f64;
             for part in sums {
                 let (point, ends) = if part.set.g2 { (costs.g2_point, costs.g2_sum) } else { (1.0, costs.g1_sum) };
@@ -215,7 +229,7 @@ mod tests {
                     let cuts = if lanes > 2 { 2 * (lanes - 1) } else { lanes - 1 };
                     assert!(pieces <= 5 + cuts, "{pieces} pieces on {lanes} lanes");
                     // Digits of scalars that a sum has no points for are none but the public wires'.
-                    for LaneQueries { share, sums } in &plan.witness {
+                    for LaneQueries { share, sums, .. } in &plan.witness {
                         assert!(sums.iter().all(|part| part.set.points + 2 >= share.range.len()), "{plan:?}");
                     }
                 }

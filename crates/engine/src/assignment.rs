@@ -1,0 +1,176 @@
+//! Witnesses for keys without matrices: what bellperson's prover computes of a circuit.
+
+use crate::witness::AnyValues;
+use crate::{Engine, Error, Result, Witness};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tandem_formats::{R1cs, R1csFile};
+use tandem_groth16::{Evaluations, Witness as Values};
+use tandem_ops::{Bls12_381, Canonical, Curve, HostBuf, Mont};
+
+/// Bits of a set of wires: bit i of word i / 64, counted from the lowest, says whether wire i is in it.
+#[derive(Clone, Copy)]
+pub struct Density<'a> {
+    /// The words. What they hold behind the last bit does not count.
+    pub words: &'a [u64],
+    /// Bits that count.
+    pub bits: usize,
+}
+
+/// What bellperson's prover computes of a circuit over BLS12-381, where it lies. Values are four limbs in Montgomery form, the least
+/// significant first. No type that holds it has a `Debug` that shows any.
+#[derive(Clone, Copy)]
+pub struct Assignment<'a> {
+    /// The constant 1 and the public values.
+    pub inputs: &'a [[u64; 4]],
+    /// The private values.
+    pub aux: &'a [[u64; 4]],
+    /// Left factors of the constraints, those that bind the inputs last.
+    pub a: &'a [[u64; 4]],
+    /// Right factors.
+    pub b: &'a [[u64; 4]],
+    /// Products.
+    pub c: &'a [[u64; 4]],
+    /// Private wires that left factors name.
+    pub a_aux: Density<'a>,
+    /// Public wires, the constant included, that right factors name.
+    pub b_inputs: Density<'a>,
+    /// Private wires that right factors name.
+    pub b_aux: Density<'a>,
+    /// The random scalars r and s of the proof. Whoever knows them learns of the witness from the proof.
+    pub blinding: [[u64; 4]; 2],
+}
+
+/// Values that one task converts at least.
+const GRAIN: usize = 1 << 12;
+
+/// Appends the wires in the set, the first of which has the number `from`.
+fn append(wires: &mut Vec<u32>, name: &str, density: Density<'_>, expected: usize, from: usize) -> Result<()> {
+    let Density { words, bits } = density;
+    if bits != expected || words.len() < bits.div_ceil(64) {
+        return Err(Error::input(format!(
+            "{name}: a density of {bits} bits in {} words of 64; expected one of {expected} bits",
+            words.len()
+        )));
+    }
+    let last = from.checked_add(bits).and_then(|end| u32::try_from(end).ok());
+    let Some(_) = last else { return Err(Error::input(format!("{name}: {bits} wires; expected less than 2^32"))) };
+    for (word, &set) in words.iter().take(bits.div_ceil(64)).enumerate() {
+        let mut set = if (word + 1) * 64 > bits { set & (u64::MAX >> (64 - bits % 64)) } else { set };
+        while set != 0 {
+            wires.push((from + word * 64) as u32 + set.trailing_zeros());
+            set &= set - 1;
+        }
+    }
+    Ok(())
+}
+
+/// An element from its Montgomery limbs.
+fn element(limbs: &[u64; 4]) -> Option<<Bls12_381 as Curve>::Fr> {
+    is_below(limbs).then(|| Bls12_381::from_mont(Mont(*limbs)))
+}
+
+fn is_below(limbs: &[u64; 4]) -> bool {
+    use ark_ff::PrimeField;
+    limbs.iter().rev().cmp(<Bls12_381 as Curve>::Fr::MODULUS.0.iter().rev()).is_lt()
+}
+
+impl Engine {
+    /// A witness for a key of bellperson, from what its prover has computed. All is copied.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for lengths that do not belong together, values that are not below the modulus, inputs that do not begin with 1;
+    /// [`Error::Unsatisfied`] where a row's product is not that of its factors; [`Error::OutOfMemory`].
+    pub fn assignment(&self, of: &Assignment<'_>) -> Result<Witness> {
+        tandem_ops::threads::ready()?;
+        let started = Instant::now();
+        let rows = of.a.len();
+        for (name, side) in [("b", of.b), ("c", of.c)] {
+            if side.len() != rows {
+                return Err(Error::input(format!("a has {rows} rows, {name} has {}; expected as many", side.len())));
+            }
+        }
+        let room = |len| HostBuf::<Canonical>::zeros(len).map_err(Error::from);
+        let mut values = room(of.inputs.len() + of.aux.len())?;
+        let (inputs, aux) = values.split_at_mut(of.inputs.len());
+        for (name, from, to) in [("input", of.inputs, inputs), ("aux", of.aux, aux)] {
+            let convert = |(i, (to, from)): (usize, (&mut Canonical, &[u64; 4]))| -> std::result::Result<(), usize> {
+                *to = Bls12_381::canonical(element(from).ok_or(i)?);
+                Ok(())
+            };
+            let done = to
+                .par_iter_mut()
+                .zip(from)
+                .enumerate()
+                .with_min_len(GRAIN)
+                .map(convert)
+                .find_first(|done| done.is_err());
+            if let Some(Err(i)) = done {
+                return Err(Error::input(format!("value {i} of the {name} assignment is not below the modulus")));
+            }
+        }
+        let products = of.a.par_iter().zip(of.b).zip(of.c).with_min_len(GRAIN);
+        let wrong = products.position_first(|((a, b), c)| match (element(a), element(b), element(c)) {
+            (Some(a), Some(b), Some(c)) => a * b != c,
+            _ => true,
+        });
+        if let Some(row) = wrong {
+            if [of.a, of.b, of.c].iter().any(|side| !is_below(&side[row])) {
+                return Err(Error::input(format!("row {row} of a, b or c is not below the modulus")));
+            }
+            return Err(Error::Unsatisfied(format!(
+                "constraint {row} does not hold: the witness does not satisfy the circuit"
+            )));
+        }
+        let mut sides = [HostBuf::<Mont>::zeros(rows)?, HostBuf::zeros(rows)?];
+        for (to, from) in sides.iter_mut().zip([of.a, of.b]) {
+            bytemuck::cast_slice_mut::<Mont, [u64; 4]>(to).copy_from_slice(from);
+        }
+        let mut in_a: Vec<u32> = (0..of.inputs.len() as u32).collect();
+        append(&mut in_a, "A", of.a_aux, of.aux.len(), of.inputs.len())?;
+        let mut in_b = Vec::new();
+        append(&mut in_b, "B of inputs", of.b_inputs, of.inputs.len(), 0)?;
+        append(&mut in_b, "B of aux", of.b_aux, of.aux.len(), of.inputs.len())?;
+        let [a, b] = sides;
+        let [r, s] = of.blinding.each_ref().map(element);
+        let (Some(r), Some(s)) = (r, s) else {
+            return Err(Error::input("r or s is not below the modulus"));
+        };
+        let prover = |e| Error::prover(e, Path::new(""));
+        let evaluations = Evaluations::new(a, b, in_a, in_b).map_err(prover)?.with_blinding(r, s);
+        let values = Values::<Bls12_381>::new(values).map_err(prover)?.with_evaluations(evaluations);
+        Ok(Witness {
+            values: AnyValues::Bls12_381(values),
+            path: PathBuf::new(),
+            seconds: started.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+impl Witness {
+    /// This witness with what a key without matrices asks for: the sides of the constraints of the circuit in an `.r1cs` file, which the key
+    /// was made of.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a file that is no circuit over BLS12-381, or another circuit's.
+    pub fn with_circuit(self, r1cs: &Path) -> Result<Witness> {
+        let bytes = R1csFile::open(r1cs)?.read()?;
+        let circuit = R1cs::parse(&bytes).map_err(|e| e.in_file(r1cs))?;
+        crate::files::refuse_custom_gates(&circuit, r1cs)?;
+        let curve = circuit.header.curve;
+        match (self.values, curve) {
+            (AnyValues::Bls12_381(values), Bls12_381::ID) => {
+                let circuit = crate::files::FileCircuit(&circuit);
+                let evaluations = tandem_groth16::powers::evaluations::<Bls12_381>(&circuit, values.values());
+                let evaluations = evaluations.map_err(|e| Error::prover(e, r1cs))?;
+                Ok(Witness { values: AnyValues::Bls12_381(values.with_evaluations(evaluations)), ..self })
+            }
+            _ => Err(Error::input(format!(
+                "{}: a circuit for {curve}; keys of bellperson, and witnesses for them, are for {}",
+                r1cs.display(),
+                Bls12_381::ID
+            ))),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Parameters: loaded once a file and shared.
+
+use crate::cuda::Error;
+use crate::{Proof, PROOF};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+use tandem_engine::{Assignment, DeviceChoice, Engine, Key, KeyCheck, KeyStore, Silent};
+use tandem_formats::ParamsFile;
+
+/// Where keys are loaded, opened when it is first asked for. A device that cannot be opened is tried again the next time.
+static STORE: Mutex<Option<Arc<KeyStore>>> = Mutex::new(None);
+
+/// Bytes of keys that stay loaded, in MiB.
+const BUDGET: &str = "TANDEM_KEY_MEMORY";
+
+fn store() -> Result<Arc<KeyStore>, Error> {
+    let mut store = STORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(store) = &*store {
+        return Ok(store.clone());
+    }
+    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let device = variable("TANDEM_DEVICE").map_or(Ok(DeviceChoice::Auto), |text| DeviceChoice::from_str(&text))?;
+    let budget = match variable(BUDGET) {
+        None => u64::MAX,
+        Some(text) => match text.parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20)) {
+            Some(bytes) if bytes > 0 => bytes,
+            _ => return Err(Error::input(format!("{BUDGET}: '{text}'; expected a number of MiB"))),
+        },
+    };
+    Ok(store.insert(Arc::new(KeyStore::new(Engine::open(&device)?, budget))).clone())
+}
+
+/// A `.params` file. Clones are the same parameters.
+#[derive(Clone, Default)]
+pub struct SRS(Option<Arc<Loaded>>);
+
+enum Loaded {
+    /// In the store, by name. It is loaded again where it was evicted.
+    Named { store: Arc<KeyStore>, name: String },
+    /// This handle's own.
+    Own { store: Arc<KeyStore>, key: Box<Key> },
+}
+
+/// A file and the state that it is in: one that was replaced has another name.
+fn name_of(path: &Path, file: &ParamsFile) -> Result<String, Error> {
+    let canonical = path.canonicalize().map_err(|e| Error::input(format!("{}: cannot open: {e}", path.display())))?;
+    let metadata = file.file().metadata();
+    let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok(format!("{} {} {:?}", canonical.display(), metadata.len(), changed.unwrap_or_default()))
+}
+
+impl SRS {
+    /// Reads, checks and loads a file. With `cache` all handles of the file share what is loaded, which happens once, also where several
+    /// threads ask for it; without, it belongs to this handle and its clones.
+    ///
+    /// # Errors
+    /// The file is missing, damaged or no key of bellperson, or a device failed or has too little memory.
+    pub fn try_new(srs_path: PathBuf, cache: bool) -> Result<Self, Error> {
+        let file = ParamsFile::open(&srs_path).map_err(tandem_engine::Error::from)?;
+        let store = store()?;
+        let loaded = if cache {
+            let name = name_of(&srs_path, &file)?;
+            store.add_file(&name, &srs_path)?;
+            // What is wrong with it is said here, and not by the first proof.
+            drop(store.get(&name, &Silent)?);
+            Loaded::Named { store, name }
+        } else {
+            let key = Box::new(store.engine().load_key(&srs_path, KeyCheck::Once, &Silent)?);
+            Loaded::Own { store, key }
+        };
+        Ok(SRS(Some(Arc::new(loaded))))
+    }
+
+    /// Gives the memory of parameters that were cached back, as soon as no proof uses them. The handles stay good: the next proof loads the
+    /// file again.
+    pub fn evict(&self) {
+        if let Some(Loaded::Named { store, name }) = self.0.as_deref() {
+            store.evict(name);
+        }
+    }
+
+    /// Makes and verifies one proof.
+    pub(crate) fn prove(&self, assignment: &Assignment<'_>) -> Result<Proof, Error> {
+        match self.0.as_deref() {
+            None => Err(Error::input("the parameters are not loaded: make them with SRS::try_new")),
+            Some(Loaded::Own { store, key }) => prove(store.engine(), key, assignment),
+            Some(Loaded::Named { store, name }) => prove(store.engine(), &*store.get(name, &Silent)?, assignment),
+        }
+    }
+}
+
+fn prove(engine: &Engine, key: &Key, assignment: &Assignment<'_>) -> Result<Proof, Error> {
+    let (has, expected) = (assignment.inputs.len(), key.info().publics + 1);
+    if has != expected {
+        let problem = format!("{has} inputs with the constant 1; the key's circuit has {expected}");
+        return Err(Error::input(format!("{}: {problem}", key.path().display())));
+    }
+    let witness = engine.assignment(assignment)?;
+    let proved = engine.prove(key, &witness, &Silent)?;
+    if let Some(told) = proved.fallback.as_ref().map(|fallback| fallback.as_str()).or(proved.remark.as_deref()) {
+        eprintln!("tandem: {told}");
+    }
+    let has = proved.proof.as_bytes().len();
+    let expected = || Error::input(format!("a proof of {has} bytes; expected {PROOF}"));
+    proved.proof.as_bytes().try_into().map_err(|_| expected())
+}
