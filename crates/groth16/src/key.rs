@@ -340,7 +340,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<WitnessShare<C, B>> {
         let plan::LaneQueries { wires, share, sums: parts } = sums;
         let sets = parts.iter().map(|p| p.set).collect();
-        let do_wait = view.b2.may_wait() && [view.a, view.b1, view.l].iter().all(Stored::may_wait);
+        let do_wait = sections.b2.may_wait() && [sections.a, sections.b1, sections.l].iter().all(Stored::may_wait);
         let memory_bytes = if do_wait { u64::MAX } else { memory_bytes };
         let request = MsmRequest { scalars: share.range.len(), sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
@@ -370,7 +370,7 @@ impl<C: Curve, B: ProofBackend<C>> ProvingKey<C, B> {
     ) -> Result<QuotientShare<C, B>> {
         let scalars = share.range.len();
         let sets = vec![MsmSet { g2: false, first: 0, points: scalars }];
-        let memory_bytes = if view.h.may_wait() { u64::MAX } else { memory_bytes };
+        let memory_bytes = if h.may_wait() { u64::MAX } else { memory_bytes };
         let request = MsmRequest { scalars, sets, memory_bytes, uses, pipelined: true };
         let plan = ScalarRecoding::<C>::plan(backend, share.lane, &request)?;
         let bases = Msm::<C::G1>::load(backend, share.lane, &plan, 0, h.slice(share.range.clone()))?;

@@ -369,7 +369,8 @@ fn each_section_is_checked() {
         let view = key.view();
         error_of(check::check_powers_points(&view, &Silent))
     };
-    let g1: [(&str, fn(&mut OwnedPowers<C>) -> &mut Vec<P1<C>>); 5] = [
+    type Section = fn(&mut OwnedPowers<C>) -> &mut Vec<P1<C>>;
+    let g1: [(&str, Section); 5] = [
         ("IC", |key| &mut key.ic),
         ("H", |key| &mut key.h),
         ("L", |key| &mut key.l),
@@ -395,7 +396,7 @@ fn keys_over_other_generators_are_good() {
     type C = Bls12_381;
     let circuit = Random::<C>::new(1, 9, 5, [Density::All, Density::All], 8);
     let mut key = made(&circuit);
-    let (k, m) = (<C as Curve>::Fr::from(0x1234_5677u64), <C as Curve>::Fr::from(0xabcd_ef1u64));
+    let (k, m) = (<C as Curve>::Fr::from(0x1234_5677u64), <C as Curve>::Fr::from(0x89ab_cdefu64));
     let g1 = |p: &mut P1<C>| *p = <C as Curve>::G1::from_ark(&(<C as Curve>::G1::to_ark(p) * k).into());
     let g2 = |p: &mut tandem_groth16::P2<C>| *p = <C as Curve>::G2::from_ark(&(<C as Curve>::G2::to_ark(p) * m).into());
     let OwnedPowers { points, ic, h, l, a, b1, b2, .. } = &mut key;
