@@ -36,7 +36,7 @@ $ok")" || { echo "scripts/tests/count-tests.sh: a skip is not named" >&2; exit 1
 # What failed is named behind the skips, each with what it said: a step's last lines, a test's first.
 failed="skipped: gpu::bytes: no GPU
 failed: spelling: FAILED, 2 s
-    a.md: teh
+    a.md: what
 failed: sums::of_none
     thread 'sums::of_none' panicked at 1
 failed: sums::of_two
@@ -55,7 +55,7 @@ failed: tests: FAILED, 9 s
 0 passed, 4 failed, 1 skipped"
 said=$(awk -f scripts/count-tests.awk <<'END' || true
 == spelling
-a.md: teh
+a.md: what
 == spelling: FAILED, 2 s
 == tests
 test bytes ... skipped: gpu::bytes: no GPU
