@@ -5,7 +5,8 @@
 # cargo-fuzz: the coverage that libFuzzer steers by is a flag of LLVM that the stable compiler passes on. The targets are
 # in the layout of cargo-fuzz all the same: `cargo +nightly fuzz run zkey` works where it is installed, too.
 #
-# The target command_line is another: it runs the whole program (cargo xtask fuzz-command-line).
+# The targets command_line and requests are others: they run the whole program (cargo xtask fuzz-command-line), and a service (cargo xtask
+# fuzz-requests).
 #
 # New inputs gather in fuzz/corpus/TARGET, and one that fails lies in fuzz/artifacts/TARGET; neither is kept in git.
 set -eu
@@ -14,9 +15,9 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 all="zkey plonk_zkey plonk_json params wtns r1cs ptau vkey_json proof_json public_json topology circuit module graph recording"
-if [ "$*" = command_line ]; then
+if [ "$*" = command_line ] || [ "$*" = requests ]; then
     [ -n "${TANDEM_BINARY:-}" ] || cargo build --release --locked --quiet -p tandem-prover
-    exec cargo xtask fuzz-command-line "$seconds"
+    exec cargo xtask "fuzz-$(echo "$*" | tr _ -)" "$seconds"
 fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 

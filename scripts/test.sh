@@ -57,6 +57,7 @@ export TANDEM_BINARY="${CARGO_TARGET_DIR:-$PWD/target}/release/tandem"
 step "tests" cargo test --workspace --locked --no-fail-fast
 step "fuzzing the readers" sh scripts/fuzz.sh "$fuzz_seconds"
 step "fuzzing the command line" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" command_line
+step "fuzzing the service" sh scripts/fuzz.sh "$((2 * fuzz_seconds))" requests
 step "edits that tests must notice" cargo xtask edits witness "${TANDEM_EDITS_SECONDS:-60}"
 
 echo "make test: $SECONDS s"

@@ -7,6 +7,7 @@ mod deny;
 mod edits;
 mod layers;
 mod packages;
+mod requests;
 mod tidy;
 mod tiers;
 
@@ -24,6 +25,9 @@ cargo xtask <command>
   fuzz-command-line SECONDS
                       run the program with damaged files and odd options (scripts/fuzz.sh SECONDS command_line)
   replay FOLDER       run one case of these again
+  fuzz-requests SECONDS
+                      send a running service damaged requests (scripts/fuzz.sh SECONDS requests)
+  replay-request FILE send one of these again
   test TIER           run the tests of a tier
   test --list TIER    print the names of its test programs; tiers:
 ";
@@ -37,6 +41,8 @@ fn main() -> ExitCode {
         ["deny"] => deny::run(&root()),
         ["edits", name, seconds] => edits::run(&root(), name, seconds),
         ["fuzz-command-line", seconds] => command_line::run(&root(), seconds),
+        ["fuzz-requests", seconds] => requests::run(&root(), seconds),
+        ["replay-request", file] => requests::replay(&root(), file),
         ["replay", folder] => command_line::replay(&root(), folder),
         ["test", "--list", tier] => tiers::list(tier),
         ["test", tier] => tiers::run(&root(), tier),

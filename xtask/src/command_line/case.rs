@@ -54,10 +54,10 @@ const NUMBERS: [u64; 12] =
     [0, 1, 2, 0x7f, 0xff, 0xffff, 1 << 24, (1 << 31) - 1, 1 << 31, u32::MAX as u64, 1 << 32, u64::MAX];
 
 /// xorshift64*.
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -65,11 +65,11 @@ impl Random {
     }
 
     /// A number below `end`, which is not 0.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    pub(crate) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 }
@@ -288,7 +288,7 @@ impl Case {
     }
 }
 
-fn change_bytes(bytes: &mut Vec<u8>, random: &mut Random, others: &[(String, Vec<u8>)]) {
+pub(crate) fn change_bytes(bytes: &mut Vec<u8>, random: &mut Random, others: &[(String, Vec<u8>)]) {
     let len = bytes.len();
     if len == 0 || random.below(12) == 0 {
         *bytes = random.of(others).1.clone();

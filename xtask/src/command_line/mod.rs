@@ -2,7 +2,7 @@
 //! line, and what is left in the folder. The program is a black box: coverage is how many different messages it gives, and a case
 //! that brings a new one is kept as a start for others.
 
-mod case;
+pub(crate) mod case;
 
 use case::{Case, Random};
 use std::collections::btree_map::Entry;
@@ -140,6 +140,16 @@ fn folders(of: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The program as it is released.
+pub(crate) fn program(root: &Path) -> Result<PathBuf, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let program = std::env::var_os("TANDEM_BINARY").map_or_else(|| target.join("release/tandem"), PathBuf::from);
+    match program.is_file() {
+        true => Ok(program),
+        false => Err(format!("{}: build it first: cargo build --release -p tandem-prover", program.display())),
+    }
+}
+
 /// A folder for runs, removed at the end, and the program.
 struct Work {
     folder: PathBuf,
@@ -148,11 +158,7 @@ struct Work {
 
 impl Work {
     fn new(root: &Path) -> Result<Self, String> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        let program = std::env::var_os("TANDEM_BINARY").map_or_else(|| target.join("release/tandem"), PathBuf::from);
-        if !program.is_file() {
-            return Err(format!("{}: build it first: cargo build --release -p tandem-prover", program.display()));
-        }
+        let program = program(root)?;
         let folder = std::env::temp_dir().join(format!("tandem-command-line-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         Ok(Work { folder, program })
