@@ -101,6 +101,17 @@ impl KeyStore {
         self.add(name, Known::File(path.into()))
     }
 
+    /// Names a `.zkey` file by the BLAKE3 hash of its content in hexadecimal, with which the caller has compared it. A file that was named so
+    /// before has the same content; from now on this one is read.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for what is no key by its header.
+    pub fn add_hashed_file(&self, hash: &str, path: &Path) -> Result<()> {
+        key_info(path)?;
+        self.known().insert(hash.into(), Known::File(path.into()));
+        Ok(())
+    }
+
     /// Names the bytes of a `.zkey`, which are kept. They are looked at when the key is first asked for.
     ///
     /// # Errors

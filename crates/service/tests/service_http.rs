@@ -181,6 +181,24 @@ fn as_many_jobs_wait_as_may() {
     assert_eq!(service.witnesses().len(), 3);
 }
 
+/// One content may lie in several files, each with a name: jobs of all are proved, also when one file is gone.
+#[test]
+fn a_key_may_have_several_names_and_files() {
+    let service = Service::start("workers = ['cpu']");
+    let client = service.client();
+    let proves = |key: &str| {
+        let id = service.submit_to(&format!("/v1/jobs?key={key}"), None, "small.wtns").unwrap()["id"].clone();
+        assert_eq!(service.ended(id.as_str().unwrap())["state"], "done", "{key}");
+    };
+    proves("small");
+    let file = service.at("small.zkey");
+    client.call(Method::PUT, "/v1/keys/again", &[], Content::File(&file)).unwrap();
+    proves("again");
+    proves("small");
+    client.call(Method::DELETE, "/v1/keys/again", &[], Content::Empty).unwrap();
+    proves("small");
+}
+
 #[test]
 fn keys_come_and_go() {
     let folder = tempfile::tempdir().unwrap();

@@ -275,7 +275,7 @@ impl Worker<'_> {
     fn key(&self, order: &Order, turn: Turn, watch: &Watch<'_>, holds: &mut bool) -> Result<StoredKey, Refusal> {
         self.have(order, watch)?;
         self.compare(order)?;
-        self.keys.add_file(&order.key_hash, &order.key).map_err(refusal)?;
+        self.keys.add_hashed_file(&order.key_hash, &order.key).map_err(refusal)?;
         loop {
             self.wait_while(watch, |counts| counts.roomless.first().is_some_and(|first| *first < turn))?;
             lock(&self.hands.counts).with_key += 1;
