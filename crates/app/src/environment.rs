@@ -36,7 +36,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// Names that builds, tests, scripts and crates in integrations/ use, and which a shell, or cargo where it runs the program, may have.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 30] = [
     "TANDEM_BINARY",
     "TANDEM_BUNDLE_MIB",
     "TANDEM_BUNDLE_REAL",
@@ -59,6 +59,7 @@ const OTHERS: [&str; 29] = [
     "TANDEM_REQUIRE_GPU",
     "TANDEM_REQUIRE_GRPC",
     "TANDEM_REQUIRE_NVCC",
+    "TANDEM_REQUIRE_S3",
     "TANDEM_TEST_CHILD",
     "TANDEM_TEST_PES",
     "TANDEM_TEST_FOLDER",

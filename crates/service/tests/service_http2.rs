@@ -7,6 +7,8 @@ mod support;
 use grpc::*;
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{wait_for, Service};
 
@@ -186,27 +188,31 @@ fn requests_at_a_time_are_bounded() {
         }
         frames
     };
-    let refused = |frames: &mut Frames, count: u32| {
-        let mut refused = 0;
-        while refused < count {
-            let (kind, _, stream, content) = frames.next().unwrap();
-            // REFUSED_STREAM by HTTP/2, or a head of gRPC that says why.
-            refused += u32::from(stream > 0 && (kind == HEADERS || kind == RST_STREAM && content == [0, 0, 0, 7]));
-        }
+    let refused = Arc::new(AtomicU32::new(0));
+    let count = |frames: &Frames| {
+        let (mut frames, refused) = (frames.reader(), refused.clone());
+        std::thread::spawn(move || {
+            while let Some((kind, _, stream, content)) = frames.next() {
+                // REFUSED_STREAM by HTTP/2, or a head of gRPC that says why.
+                if stream > 0 && (kind == HEADERS || kind == RST_STREAM && content == [0, 0, 0, 7]) {
+                    refused.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
     };
-    let mut first = open(34);
-    refused(&mut first, 2);
-    // The other connection has eight of forty.
-    let mut second = open(20);
-    refused(&mut second, 12);
+    // Two are more than a connection has. Of the others, forty are under way, whichever came first.
+    let (first, second) = (open(34), open(20));
+    [&first, &second].into_iter().for_each(count);
+    wait_for("refusals", || refused.load(Ordering::SeqCst) == 34 + 20 - 40);
     let caller = Caller::new(&service, None);
     let get = || {
         let request = caller.with(tandem_service::proto::GetVersionRequest {});
         caller.runtime.block_on(caller.client.clone().get_version(request))
     };
     assert_eq!(grpc::refused(get()), (tonic::Code::Unavailable, "busy".into()));
-    drop(first);
+    first.close();
     wait_for("room", || get().is_ok());
+    assert_eq!(refused.load(Ordering::SeqCst), 34 + 20 - 40);
 }
 
 /// A message that says it has more than may be is refused before it is taken in.

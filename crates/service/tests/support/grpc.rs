@@ -168,6 +168,16 @@ impl Frames {
         Some((head[3], head[4], u32::from_be_bytes([head[5], head[6], head[7], head[8]]), content))
     }
 
+    /// The same connection, for another thread that reads it.
+    pub(crate) fn reader(&self) -> Frames {
+        Frames(self.0.try_clone().unwrap())
+    }
+
+    /// Ends the connection, also for who reads it.
+    pub(crate) fn close(self) {
+        self.0.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+
     /// Whether the service ends the connection: what it is told with, if it is.
     pub(crate) fn end(&mut self) -> Option<u32> {
         let mut code = None;
