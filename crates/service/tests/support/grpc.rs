@@ -168,7 +168,7 @@ impl Frames {
         Some((head[3], head[4], u32::from_be_bytes([head[5], head[6], head[7], head[8]]), content))
     }
 
-    /// The same connection, for another thread that reads it.
+    /// A second handle of the connection, for a thread that reads it.
     pub(crate) fn reader(&self) -> Frames {
         Frames(self.0.try_clone().unwrap())
     }
