@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long the service may then hold the connection.
 const MOST_TIME: Duration = Duration::from_secs(20);
-/// What the service says where it is at fault itself.
-const DEFECT: &str = "a defect of tandem";
+/// The word of a refusal where the service is at fault itself.
+const DEFECT: &str = "\"code\":\"internal\"";
 /// Memory of the service at its most, in KiB: keys and witnesses here have a few thousand bytes.
 const MOST_MEMORY_KIB: u64 = 1 << 20;
 
@@ -259,12 +259,7 @@ mod tests {
         assert_eq!(of("HTTP/1.1 404 Not Found\r\n\r\n{\"code\":\"no_key\"}").unwrap(), "404 no_key");
         assert_eq!(of("HTTP/1.1 503 Busy\r\n\r\n{\"code\":\"busy\"}").unwrap(), "503 busy");
         assert_eq!(of("").unwrap(), "nothing");
-        for fault in [
-            "HTTP/1.1 500 Internal\r\n\r\n{\"message\":\"a defect of tandem, please report it\"}",
-            "HTTP/1.1 x",
-            "HTTP/1.1 504 x",
-            "{}",
-        ] {
+        for fault in ["HTTP/1.1 500 Internal\r\n\r\n{\"code\":\"internal\"}", "HTTP/1.1 x", "HTTP/1.1 504 x", "{}"] {
             of(fault).unwrap_err();
         }
         answer(b"", true).unwrap_err();
