@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how what several.sh measured scales: `python3 several.py FOLDER` with the folder that it wrote to.
 
-A line for each circuit or transform: its time on one GPU, that on several by each schedule, and their ratio. The exit status is 1
+A line for each circuit or primitive: its time on one GPU, that on several by each schedule or way, and their ratio. The exit status is 1
 where `auto` takes more than 1.02 times what one GPU takes.
 """
 import json
@@ -9,18 +9,27 @@ import sys
 from pathlib import Path
 
 MOST = 1.02
+PROOFS = ("groth16", "plonk", "fflonk")
+SINGLE = ("ntt", "msm", "sort", "reduce", "poseidon")
 
 
 def gpus(row):
-    """How many GPUs a row was measured on."""
-    return row["device"].count("cuda:")
+    """How many GPUs a row was measured on: the lanes that worked, where they are counted."""
+    lanes = row.get("lanes")
+    return lanes if isinstance(lanes, int) else row["device"].count("cuda:")
 
 
 def subject(row):
     """What was measured, the devices and the schedule aside."""
     keys = [Path(word).stem for word in row.get("command", "").split() if word.endswith(".zkey")]
-    of = row.get("curve") or row.get("field")
-    return (row["what"], of, row["log_n"], row.get("order") or "", keys[0] if keys else "")
+    of = row.get("field") or row.get("curve") or ""
+    return (row["what"], of, row["log_n"], row.get("order") or row.get("data") or "", keys[0] if keys else "")
+
+
+def is_ours(row):
+    """Whether a row has the time of one of our primitives or proofs."""
+    what = row.get("what", "")
+    return "peer" not in row and "ms_median" in row and (what in PROOFS or what.split("_")[0] in SINGLE)
 
 
 def lines(folder):
@@ -29,7 +38,7 @@ def lines(folder):
     for path in sorted(folder.glob("*/*.jsonl")):
         for text in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(text)
-            if row.get("what") not in ("groth16", "ntt") or "peer" in row:
+            if not is_ours(row):
                 continue
             if gpus(row) == 1:
                 alone[subject(row)] = min(row["ms_median"], alone.get(subject(row), float("inf")))
@@ -39,23 +48,35 @@ def lines(folder):
     for row in spread:
         what, of, log_n, order, key = subject(row)
         one = alone.get(subject(row))
-        schedule = row.get("schedule", "spread")
+        schedule = row.get("schedule") or row.get("way") or "spread"
         if one is None:
             continue
         # With a proof on each GPU, what counts is proofs a second.
         took = 1e3 / row["proofs_per_s"] if schedule == "each" else row["ms_median"]
         worse = schedule == "auto" and took > MOST * one
         slower += worse
-        words = f"{what} {of} 2^{log_n} {order or key}".strip()
-        yield f"{words:44} {gpus(row)} GPUs {schedule:7} {one:9.2f} {took:9.2f} ms {one / took:5.2f}" + (
+        words = " ".join(f"{what} {of} 2^{log_n} {order or key}".split())
+        yield f"{words:44} {gpus(row)} GPUs {schedule:9} {one:9.2f} {took:9.2f} ms {one / took:5.2f}" + (
             "  SLOWER" if worse else ""
         )
     yield slower
 
 
+def jobs(folder):
+    """What some of the GPUs did together, beside the rate that the plan foretells."""
+    for path in sorted(folder.glob("*/*.jsonl")):
+        for text in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(text)
+            if "among" in row and "plan_gbs" in row:
+                rate, plan = row["algbw"], row["plan_gbs"]
+                yield f"{row['what']:13} GPUs {row['among']} {row['bytes']:>11} B {rate:8.1f} of {plan:6.1f} GB/s {rate / plan:5.2f}"
+
+
 def main():
     *table, slower = lines(Path(sys.argv[1]))
     print("\n".join(table) if table else "no rows of one GPU and of several")
+    for line in jobs(Path(sys.argv[1])):
+        print(line)
     sys.exit(1 if slower else 0)
 
 

@@ -37,7 +37,7 @@ cp scripts/gpu-bundle-run.sh "$bundle/run.sh"
 cp scripts/killed.sh scripts/several.sh "$bundle/"
 
 # Benches, and the peers that were built (build.sh in the folders of bench/peers).
-cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/fabric.py bench/several.py "$bundle/"
+cp bench/gpu.sh bench/ntt.sh bench/groth16.sh bench/compare.py bench/fabric.sh bench/serve.sh bench/fabric.py bench/several.py "$bundle/"
 for peer in .build/peers/sppark-bn254 .build/peers/sppark-bls12_381 .build/peers/sppark-goldilocks .build/peers/sppark-baby_bear \
     .build/peers/nvshmem .build/peers/cub-reduce .build/peers/cub-sort; do
     if [ -x "$peer" ]; then

@@ -187,8 +187,8 @@ impl Command {
                 calls.json.as_ref()
             }
             Bench::Reduce(a) => {
-                named.inputs.extend(a.options.nccl.clone());
-                a.options.sweep.calls.json.as_ref()
+                named.inputs.extend(a.shared.options.nccl.clone());
+                a.shared.options.sweep.calls.json.as_ref()
             }
             Bench::Groth16(a) => {
                 named.inputs.extend(a.zkey.iter().chain(&a.witness).cloned());
@@ -221,7 +221,7 @@ impl Command {
     fn plot(&self) -> Option<&Path> {
         let plot = match &self.what {
             Bench::Fabric(what) => &what.options().0.plot,
-            Bench::Reduce(a) => &a.options.sweep.calls.plot,
+            Bench::Reduce(a) => &a.shared.options.sweep.calls.plot,
             Bench::Ntt(a) => &a.plot,
             Bench::Sort(a) => &a.plot,
             Bench::Serve(a) => &a.plot,

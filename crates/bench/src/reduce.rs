@@ -2,7 +2,7 @@
 //! host memory over their links.
 
 use crate::bars::table_with_bars;
-use crate::fabric::{self, args::Options};
+use crate::fabric::{self, args::Shared};
 use crate::measure::reduce::{bench, bench_resident, random_elements, Dealt, Measured};
 use crate::plot::Plot;
 use crate::rows::{self, median_and_min, Rows};
@@ -35,13 +35,13 @@ pub(crate) struct ReduceBench {
     #[arg(long, conflicts_with_all = ["element", "op", "data", "log_n", "runs"])]
     pub(crate) collective: bool,
     #[command(flatten)]
-    pub(crate) options: Options,
+    pub(crate) shared: Shared,
 }
 
 /// The options of the fabric's benches are the collective's, but for `--json` and `--plot`.
 fn of_collective(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "least" | "most" | "factor" | "iters" | "warmup" | "nccl" | "tuning" => arg.requires("collective"),
+        "least" | "most" | "factor" | "iters" | "warmup" | "nccl" | "tuning" | "among" => arg.requires("collective"),
         _ => arg,
     }
 }
@@ -71,14 +71,14 @@ struct Test {
 
 pub(crate) fn run(session: &Session, args: &ReduceBench) -> Outcome {
     if args.collective {
-        return fabric::reduce(session, &args.options);
+        return fabric::reduce(session, &args.shared);
     }
     let all = session.trace.step("open device", || Reducer::open(&session.device))?;
     let lanes = all.report().lanes.len();
     let device = all.report().lanes.join(", ");
     let one = if lanes > 1 { Some(Reducer::open_first(&session.device)?) } else { None };
-    let rows = Rows::open(session, args.options.sweep.calls.json.as_deref())?;
-    let mut plot = Plot::open(&args.options.sweep.calls.plot, "elements", "GB/s")?;
+    let rows = Rows::open(session, args.shared.options.sweep.calls.json.as_deref())?;
+    let mut plot = Plot::open(&args.shared.options.sweep.calls.plot, "elements", "GB/s")?;
     let name = args.reduction.name();
     session.note(&format!("{name}, {device}, {} runs after one to warm up; results checked", args.runs));
     let header = ["size", "elements", "lanes", "way", "median ms", "GB/s", "plan GB/s"];

@@ -2,7 +2,7 @@
 //! nothing out.
 
 use crate::exec::sim::Bound;
-use crate::exec::{direct, messages, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
+use crate::exec::{direct, messages, relay_chunk, schedule, Call, Combine, Kind, Schedule, Shape, Share, Tuning};
 use crate::plan::{plan, Operation, Plan, Request, Route, Step};
 use crate::topology::{DeviceKind, Topology};
 use crate::{Error, Ratio, Result, Symmetric, Team};
@@ -201,6 +201,27 @@ impl Planner {
         }
     }
 
+    /// How a table of an operation is cut for so many workers at a time.
+    pub(crate) fn shape(&self, item: &Item, workers: usize) -> Shape {
+        let call = &item.call;
+        let bytes = match call.operation {
+            Operation::AllGather | Operation::ReduceScatter => call.part.saturating_mul(item.job.len() as u64),
+            _ => call.part,
+        };
+        // In an all-to-all each sends to each; of two PEs none passes anything on.
+        let is_passed_on =
+            item.job.len() > 2 && call.operation != Operation::AllToAll && self.way(item) != Algorithm::Direct;
+        let chunk = if is_passed_on { relay_chunk(&self.tuning, bytes, workers) } else { self.tuning.chunk };
+        Shape { workers, chunk, slots: self.tuning.slots }
+    }
+
+    /// Whether copy engines do all of a call.
+    pub(crate) fn is_for_engines(&self, items: &[Item]) -> bool {
+        let bytes = items.iter().fold(0u64, |sum, item| sum.saturating_add(item.call.part));
+        let is_copy = items.iter().all(|item| item.numbers.is_none() && item.job.len() <= 2);
+        !self.is_recording() && (is_copy || self.tuning.engines == 0) && bytes >= self.tuning.engines
+    }
+
     /// The operation whose data are so small that messages carry them, if it is alone.
     pub(crate) fn message<'a>(&self, items: &'a [Item]) -> Option<&'a Item> {
         let [item] = items else { return None };
@@ -308,7 +329,7 @@ impl Planner {
 
     /// Whether it is for copy engines.
     pub(crate) fn is_copied(&self, item: &Item) -> bool {
-        item.call.part >= self.tuning.engines && item.numbers.is_none()
+        item.call.part >= self.tuning.engines && item.numbers.is_none() && item.job.len() <= 2
     }
 }
 

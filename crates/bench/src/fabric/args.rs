@@ -22,20 +22,21 @@ pub(crate) enum FabricBench {
     #[command(after_help = "Example:\n  tandem bench pingpong")]
     Pingpong(Calls),
     /// From the first GPU to all
-    #[command(after_help = "Example:\n  tandem bench broadcast -b 4K -e 1G -f 4 --nccl")]
-    Broadcast(Options),
+    #[command(after_help = "Examples:\n  tandem bench broadcast -b 4K -e 1G -f 4 --nccl\n  \
+        tandem bench broadcast --device sim:4 --among 0,1 -e 1M")]
+    Broadcast(Shared),
     /// The sum of all to all
     #[command(after_help = "Example:\n  tandem bench allreduce -b 4K -e 1G -f 4 --nccl --json rows.jsonl")]
-    Allreduce(Options),
+    Allreduce(Shared),
     /// The parts of all to all
     #[command(after_help = "Example:\n  tandem bench allgather --device sim:4 -e 1M")]
-    Allgather(Options),
+    Allgather(Shared),
     /// The sum of all, a part to each
     #[command(after_help = "Example:\n  tandem bench reducescatter -b 4K -e 1G -f 4")]
-    Reducescatter(Options),
+    Reducescatter(Shared),
     /// A part of each to each
     #[command(after_help = "Example:\n  tandem bench alltoall -b 4K -e 1G -f 4")]
-    Alltoall(Options),
+    Alltoall(Shared),
     /// From host memory to the first GPU, over the PCIe links of all
     #[command(after_help = "Example:\n  tandem bench upload -b 16M -e 1G -f 4")]
     Upload(Sweep),
@@ -103,18 +104,28 @@ pub(crate) struct Options {
     pub(crate) tuning: Vec<Choices>,
 }
 
+/// Options of a bench of what several PEs do together.
+#[derive(Args)]
+pub(crate) struct Shared {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    /// The PEs of the job, by their places in --device, the root first; the others only forward. All of them unless set
+    #[arg(long, value_name = "PE,...", value_delimiter = ',', num_args = 1)]
+    pub(crate) among: Vec<usize>,
+}
+
 impl FabricBench {
     /// Its options, as far as it has them.
     pub(crate) fn options(&self) -> (&Calls, Option<&Options>) {
         match self {
             Self::Pingpong(calls) => (calls, None),
             Self::Put(sweep) | Self::Get(sweep) | Self::Upload(sweep) | Self::Download(sweep) => (&sweep.calls, None),
-            Self::P2p(options)
-            | Self::Broadcast(options)
-            | Self::Allreduce(options)
-            | Self::Allgather(options)
-            | Self::Reducescatter(options)
-            | Self::Alltoall(options) => (&options.sweep.calls, Some(options)),
+            Self::P2p(options) => (&options.sweep.calls, Some(options)),
+            Self::Broadcast(shared)
+            | Self::Allreduce(shared)
+            | Self::Allgather(shared)
+            | Self::Reducescatter(shared)
+            | Self::Alltoall(shared) => (&shared.options.sweep.calls, Some(&shared.options)),
         }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) team: Team,
     /// By PE; empty for pretend ones.
     pub(crate) devices: Vec<Device>,
+    /// The PEs of the job, its root first; the others of the team only forward.
+    pub(crate) job: Vec<usize>,
     pub(crate) links: Arc<HostLinks>,
     pub(crate) pattern: Arc<Pattern>,
     /// Of the team's PEs, as collectives want it.
@@ -37,9 +39,16 @@ pub(crate) fn cuda_failed(error: tandem_cuda::Error) -> Failure {
 
 impl Context {
     /// Opens the team that `--device` says, GPUs or pretend PEs, and NCCL where a library is named; no array is larger than `most_bytes`.
-    pub(crate) fn open(session: &Session, most_bytes: u64, nccl: Option<&Path>, least_pes: usize) -> Outcome<Self> {
+    pub(crate) fn open(
+        session: &Session,
+        most_bytes: u64,
+        nccl: Option<&Path>,
+        least_pes: usize,
+        among: &[usize],
+    ) -> Outcome<Self> {
         let (team, devices) = open_team(session)?;
         let size = team.size();
+        let job = chosen(among, size).map_err(Failure::input)?;
         if size < least_pes {
             let problem = format!(
                 "--device {}: {size} PE, and this needs {least_pes}; sim:{least_pes} has as many",
@@ -55,16 +64,22 @@ impl Context {
             Some(path) => Some(Nccl::load(Some(path)).map_err(|why| Failure::input(format!("--nccl: {why}")))?),
         };
         let most = usize::try_from(most_bytes / 4).unwrap_or(usize::MAX);
-        Self::of(team, devices, nccl, most).map_err(failed)
+        Self::of(team, devices, job, nccl, most).map_err(failed)
     }
 
-    fn of(team: Team, devices: Vec<Device>, nccl: Option<Arc<Nccl>>, most: usize) -> tandem_fabric::Result<Self> {
+    fn of(
+        team: Team,
+        devices: Vec<Device>,
+        job: Vec<usize>,
+        nccl: Option<Arc<Nccl>>,
+        most: usize,
+    ) -> tandem_fabric::Result<Self> {
         let size = team.size();
         let topology = topology(&devices, size)?;
         let gpus: Vec<usize> = (0..size).collect();
         let links = HostLinks::planned(&team, &topology, &gpus).unwrap_or_else(|_| HostLinks::new(&team));
         let (links, pattern) = (Arc::new(links), Arc::new(Pattern::new(most, size)));
-        Ok(Self { pattern, team, devices, links, topology, nccl, most })
+        Ok(Self { pattern, team, devices, job, links, topology, nccl, most })
     }
 
     /// Which of the team does not reach which other's memory, and why, if there are such PEs: the first of them.
@@ -80,6 +95,25 @@ impl Context {
         };
         (0..self.team.size()).map(name).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The PEs of a job that was named by their places in a team of `size`; all where none is.
+fn chosen(among: &[usize], size: usize) -> Result<Vec<usize>, String> {
+    if among.is_empty() {
+        return Ok((0..size).collect());
+    }
+    for (i, pe) in among.iter().enumerate() {
+        if *pe >= size {
+            return Err(format!("--among {pe}: there are PEs 0 to {}", size - 1));
+        }
+        if among[..i].contains(pe) {
+            return Err(format!("--among {pe}: this PE is named twice"));
+        }
+    }
+    if among.len() < 2 {
+        return Err(format!("--among {}: a job needs two PEs at least", among[0]));
+    }
+    Ok(among.to_vec())
 }
 
 /// What was found of the team's GPUs, in its order; a box with a switch for pretend PEs.
@@ -150,10 +184,16 @@ fn open_team(session: &Session) -> Outcome<(Team, Vec<Device>)> {
 pub(super) mod tests {
     use super::*;
 
+    /// Of pretend PEs.
+    pub(crate) fn pretend_pes(pes: usize, most: usize) -> Context {
+        let team = Team::sim(pes, Default::default()).unwrap();
+        Context::of(team, Vec::new(), (0..pes).collect(), None, most).unwrap()
+    }
+
     /// Of pretend PEs, the first two of which do not reach each other.
     pub(crate) fn refused(pes: usize, most: usize) -> Context {
         let options = tandem_fabric::Options { apart: vec![(0, 1)], ..Default::default() };
-        Context::of(Team::sim(pes, options).unwrap(), Vec::new(), None, most).unwrap()
+        Context::of(Team::sim(pes, options).unwrap(), Vec::new(), (0..pes).collect(), None, most).unwrap()
     }
 
     #[test]
@@ -161,6 +201,15 @@ pub(super) mod tests {
         let why = refused(3, 64).apart().unwrap();
         assert_eq!(why, "PE 0 does not reach the memory of PE 1: the options say so");
         let team = Team::sim(3, Default::default()).unwrap();
-        assert_eq!(Context::of(team, Vec::new(), None, 64).unwrap().apart(), None);
+        assert_eq!(Context::of(team, Vec::new(), vec![0, 1, 2], None, 64).unwrap().apart(), None);
+    }
+
+    #[test]
+    fn a_job_is_two_pes_of_the_team_or_more() {
+        assert_eq!(chosen(&[], 3), Ok(vec![0, 1, 2]));
+        assert_eq!(chosen(&[2, 0], 3), Ok(vec![2, 0]));
+        assert_eq!(chosen(&[0, 3], 3), Err("--among 3: there are PEs 0 to 2".into()));
+        assert_eq!(chosen(&[1, 0, 1], 3), Err("--among 1: this PE is named twice".into()));
+        assert_eq!(chosen(&[1], 3), Err("--among 1: a job needs two PEs at least".into()));
     }
 }

@@ -13,7 +13,7 @@ mod subject;
 
 use crate::plot::Plot;
 use crate::rows::Rows;
-use args::{FabricBench, Options, Sweep};
+use args::{FabricBench, Options, Shared, Sweep};
 use context::Context;
 use data::{Job, EXCHANGE, SEND};
 use inside::Who;
@@ -33,41 +33,52 @@ type Makers<'a> = Vec<Maker<'a>>;
 
 pub(crate) fn run(session: &Session, what: &FabricBench) -> Outcome {
     match what {
-        FabricBench::P2p(options) => planned(session, options, "p2p", SEND, p2p(options)),
-        FabricBench::Upload(sweep) => table(session, sweep, None, "upload", SEND, host(true)),
-        FabricBench::Download(sweep) => table(session, sweep, None, "download", SEND, host(false)),
-        FabricBench::Put(sweep) => table(session, sweep, None, "put", SEND, inside(false)),
-        FabricBench::Get(sweep) => table(session, sweep, None, "get", SEND, inside(true)),
+        FabricBench::P2p(options) => planned(session, options, &[], "p2p", SEND, p2p(options)),
+        FabricBench::Upload(sweep) => table(session, sweep, None, &[], "upload", SEND, host(true)),
+        FabricBench::Download(sweep) => table(session, sweep, None, &[], "download", SEND, host(false)),
+        FabricBench::Put(sweep) => table(session, sweep, None, &[], "put", SEND, inside(false)),
+        FabricBench::Get(sweep) => table(session, sweep, None, &[], "get", SEND, inside(true)),
         FabricBench::Pingpong(calls) => {
             // There is one size, and no curve over it.
             let sweep = Sweep { least: 8, most: 8, factor: 2, calls: calls.clone() };
-            table(session, &sweep, None, "pingpong", SEND, balls())
+            table(session, &sweep, None, &[], "pingpong", SEND, balls())
         }
-        FabricBench::Broadcast(options) => collective(session, options, "broadcast", Operation::Broadcast),
-        FabricBench::Allreduce(options) => collective(session, options, "allreduce", Operation::AllReduce),
-        FabricBench::Allgather(options) => collective(session, options, "allgather", Operation::AllGather),
-        FabricBench::Reducescatter(options) => collective(session, options, "reducescatter", Operation::ReduceScatter),
-        FabricBench::Alltoall(options) => {
+        FabricBench::Broadcast(shared) => collective(session, shared, "broadcast", Operation::Broadcast),
+        FabricBench::Allreduce(shared) => collective(session, shared, "allreduce", Operation::AllReduce),
+        FabricBench::Allgather(shared) => collective(session, shared, "allgather", Operation::AllGather),
+        FabricBench::Reducescatter(shared) => collective(session, shared, "reducescatter", Operation::ReduceScatter),
+        FabricBench::Alltoall(shared) => {
             let job = Operation::AllToAll.into();
-            let array = |runs| -> Maker<'_> { Box::new(move |c| boxed(array::Assign::new(c, runs)?)) };
-            let makers = ours(options, job).chain([peer(job), array(0), array(2)]).collect();
-            planned(session, options, "alltoall", job, makers)
+            // An array is spread over the whole team.
+            let array = |runs| -> Maker<'_> {
+                Box::new(
+                    move |c| {
+                        if c.job.len() < c.team.size() {
+                            Ok(None)
+                        } else {
+                            boxed(array::Assign::new(c, runs)?)
+                        }
+                    },
+                )
+            };
+            let makers = ours(&shared.options, job).chain([peer(job), array(0), array(2)]).collect();
+            planned(session, &shared.options, &shared.among, "alltoall", job, makers)
         }
     }
 }
 
 /// The sum of all to the first GPU: `tandem bench reduce --collective`.
-pub(crate) fn reduce(session: &Session, options: &Options) -> Outcome {
-    collective(session, options, "reduce", Operation::Reduce)
+pub(crate) fn reduce(session: &Session, shared: &Shared) -> Outcome {
+    collective(session, shared, "reduce", Operation::Reduce)
 }
 
 fn boxed<S: Subject + 'static>(subject: S) -> Outcome<Option<Box<dyn Subject>>> {
     Ok(Some(Box::new(subject)))
 }
 
-fn collective(session: &Session, options: &Options, what: &'static str, operation: Operation) -> Outcome {
-    let job = operation.into();
-    planned(session, options, what, job, ours(options, job).chain([peer(job)]).collect())
+fn collective(session: &Session, shared: &Shared, what: &'static str, operation: Operation) -> Outcome {
+    let (options, job) = (&shared.options, operation.into());
+    planned(session, options, &shared.among, what, job, ours(options, job).chain([peer(job)]).collect())
 }
 
 /// As usual, and with each of the choices that were asked for.
@@ -146,8 +157,15 @@ fn host<'a>(is_upload: bool) -> Makers<'a> {
     makers
 }
 
-fn planned(session: &Session, options: &Options, what: &'static str, job: Job, makers: Makers<'_>) -> Outcome {
-    table(session, &options.sweep, options.nccl.as_deref(), what, job, makers)
+fn planned(
+    session: &Session,
+    options: &Options,
+    among: &[usize],
+    what: &'static str,
+    job: Job,
+    makers: Makers<'_>,
+) -> Outcome {
+    table(session, &options.sweep, options.nccl.as_deref(), among, what, job, makers)
 }
 
 /// Measures every size of every subject, and writes what was asked for.
@@ -155,6 +173,7 @@ fn table(
     session: &Session,
     sweep: &Sweep,
     nccl: Option<&Path>,
+    among: &[usize],
     what: &'static str,
     job: Job,
     makers: Makers<'_>,
@@ -168,7 +187,7 @@ fn table(
         if is_one_size { ("bytes", "time of a round trip, us") } else { ("size, bytes", "rate (algbw), GB/s") };
     let mut plot = Plot::open(&sweep.calls.plot, x, y)?;
     let least_pes = if matches!(what, "upload" | "download") { 1 } else { 2 };
-    let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes))?;
+    let context = session.trace.step("open team", || Context::open(session, sweep.most, nccl, least_pes, among))?;
     let names = context.names();
     let rows = Rows::open(session, sweep.calls.json.as_deref())?;
     let note = |text: &str| session.note(&wrapped(text, 2));
@@ -181,7 +200,10 @@ fn table(
             "{why}: copies between them pass through the host, and what kernels of one do in the memory of another is left out"
         ));
     }
-    let mut table = Table { what, factor: job.bus_factor(context.team.size()), rows: Vec::new() };
+    if !among.is_empty() {
+        note(&format!("the job is that of PEs {}; the others only forward", list(among)));
+    }
+    let mut table = Table { what, factor: job.bus_factor(context.job.len()), among: among.to_vec(), rows: Vec::new() };
     // Whatever ends the measuring, what has been measured is told, and elements that were wrong are the verdict.
     let measured = measure_all(session, sweep, &context, makers, &rows, &mut table);
     rows.text(&table.text());
@@ -193,6 +215,11 @@ fn table(
         plot.add(&row.library, row.bytes as f64, if is_one_size { row.microseconds() } else { row.algbw() });
     }
     plot.write(&format!("{what}, {names}"))
+}
+
+/// Numbers as text.
+fn list(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Adds a row to the table for every size of every subject.
@@ -228,6 +255,21 @@ fn measure_all(
 mod tests {
     use super::*;
     use args::Calls;
+
+    /// Two of four PEs, the root not the first of the team: every operation has right results, and the rate of its plan.
+    #[test]
+    fn some_of_the_pes_are_measured_with_the_others_as_helpers() {
+        let context = Context { job: vec![2, 0], ..context::tests::pretend_pes(4, 1 << 14) };
+        for (operation, _) in Operation::ALL {
+            if matches!(operation, Operation::Upload | Operation::Download) {
+                continue;
+            }
+            let mut subject = collective::Ours::new(&context, operation.into(), None).ok().unwrap();
+            let row = measure(&mut subject, 1 << 16, 1, 2).ok().flatten().unwrap();
+            assert_eq!((row.wrong, row.bytes), (Some(0), 1 << 16), "{operation:?}");
+            assert!(row.planned.is_some_and(|rate| rate > 100.0), "{operation:?}: {row:?}");
+        }
+    }
 
     /// Everything that copies has its rows, with no element wrong, where the driver refuses a pair; kernels are left out.
     #[test]

@@ -6,7 +6,7 @@ use super::subject::Subject;
 use std::sync::Arc;
 use tandem_console::failure::{Failure, Outcome};
 use tandem_cuda::nccl::{Collective, Nccl, Ranks};
-use tandem_cuda::{DeviceBuffer, Downloads, Pool, Staging, Stream, Upload};
+use tandem_cuda::{Device, DeviceBuffer, Downloads, Pool, Staging, Stream, Upload};
 use tandem_fabric::plan::Operation;
 
 /// Results are looked at up to this size: NCCL is not what is tested here.
@@ -34,13 +34,14 @@ fn failed(why: String) -> Failure {
 impl NcclOp {
     /// `None` where NCCL was not asked for; sends both ways are a ring of NCCL's, which is the same for two GPUs alone.
     pub(crate) fn new(c: &Context, job: Job) -> Outcome<Option<Self>> {
-        let Some(nccl) = c.nccl.clone().filter(|_| !job.both_ways || c.devices.len() == 2) else { return Ok(None) };
-        let ranks = nccl.start(&c.devices).map_err(failed)?;
+        let Some(nccl) = c.nccl.clone().filter(|_| !job.both_ways || c.job.len() == 2) else { return Ok(None) };
+        let devices: Vec<Device> = c.job.iter().map(|&pe| c.devices[pe]).collect();
+        let ranks = nccl.start(&devices).map_err(failed)?;
         let (mut pools, mut send, mut receive) = (Vec::new(), Vec::new(), Vec::new());
-        for &device in &c.devices {
+        for &device in &devices {
             let pool = Arc::new(Pool::new(device).map_err(cuda_failed)?);
             // NCCL reads and writes the buffers of its peers in the same process.
-            for &peer in c.devices.iter().filter(|peer| **peer != device) {
+            for &peer in devices.iter().filter(|peer| **peer != device) {
                 if device.can_access(peer).map_err(cuda_failed)? {
                     pool.share(peer).map_err(cuda_failed)?;
                 }

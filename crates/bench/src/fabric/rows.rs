@@ -18,6 +18,8 @@ pub(crate) struct Row {
     pub(crate) latency: f64,
     /// The part of the bytes that the last of these calls sent through host memory beside the links; `None` where there is no such way.
     pub(crate) through_host: Option<f64>,
+    /// The rate that the plan foretells for large data, GB/s as [`Row::algbw`] counts them; `None` where there is no plan.
+    pub(crate) planned: Option<f64>,
     /// Elements that were not what they had to be; `None` where nobody looked.
     pub(crate) wrong: Option<u64>,
 }
@@ -41,6 +43,8 @@ pub(crate) struct Table {
     pub(crate) what: &'static str,
     /// What the bus carries for each byte of the size; nccl-tests' busbw is algbw times this.
     pub(crate) factor: f64,
+    /// The PEs of the job, where they are not all of the team.
+    pub(crate) among: Vec<usize>,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -85,6 +89,12 @@ impl Table {
         if let Some(part) = row.through_host {
             json["through_host"] = report::round(part).into();
         }
+        if let Some(rate) = row.planned {
+            json["plan_gbs"] = report::round(rate).into();
+        }
+        if !self.among.is_empty() {
+            json["among"] = self.among.clone().into();
+        }
         json
     }
 
@@ -111,10 +121,11 @@ pub(super) mod tests {
             queued: Some(us),
             latency: us + 5.0,
             through_host: (library == "tandem").then_some(0.08),
+            planned: (library == "tandem").then_some(370.8),
             wrong: (library == "tandem").then_some(0),
         };
         let rows = vec![row("tandem", 1 << 20, 10.0), row("tandem", 4096, 2.0), row("NCCL 2.28.9", 4096, 8.0)];
-        Table { what: "allgather", factor: 0.5, rows }
+        Table { what: "allgather", factor: 0.5, among: vec![0, 2], rows }
     }
 
     #[test]
@@ -142,7 +153,9 @@ pub(super) mod tests {
         assert_eq!((&row["what"], &row["bytes"]), (&"allgather".into(), &(1 << 20).into()));
         assert_eq!((row["algbw"].as_f64(), row["busbw"].as_f64()), (Some(104.8576), Some(52.4288)));
         assert_eq!(row["through_host"].as_f64(), Some(0.08));
-        assert!(table.json(&table.rows[2]).get("through_host").is_none());
+        assert_eq!((row["plan_gbs"].as_f64(), &row["among"]), (Some(370.8), &json!([0, 2])));
+        assert!(["through_host", "plan_gbs"].iter().all(|key| table.json(&table.rows[2]).get(key).is_none()));
+        assert!(Table { among: Vec::new(), ..table.clone() }.json(&table.rows[0]).get("among").is_none());
         assert_eq!(table.wrong(), 0);
     }
 }

@@ -23,6 +23,10 @@ pub(crate) trait Subject {
     fn through_host(&self) -> Option<f64> {
         None
     }
+    /// The rate of the plan that is carried out, GB/s as `algbw` counts them; `None` where there is none.
+    fn planned(&self) -> Option<f64> {
+        None
+    }
     /// How often one call does the operation; times are divided by it.
     fn repeats(&self) -> u32 {
         1
@@ -74,8 +78,9 @@ pub(crate) fn measure(subject: &mut dyn Subject, bytes: u64, warmup: u32, iters:
     } else {
         None
     };
+    let planned = subject.planned();
     let (library, queued, latency) = (subject.library(), queued.map(|s| s * 1e6), latency * 1e6);
-    Ok(Some(Row { library, bytes, queued, latency, through_host, wrong }))
+    Ok(Some(Row { library, bytes, queued, latency, through_host, planned, wrong }))
 }
 
 #[cfg(test)]

@@ -35,9 +35,7 @@ impl Executor {
             return Ok(());
         }
         gpus.leave();
-        let bytes: u64 = items.iter().map(|item| item.call.part).sum();
-        let is_copy = items.iter().all(|item| item.numbers.is_none());
-        if !planner.is_recording() && (is_copy || planner.tuning.engines == 0) && bytes >= planner.tuning.engines {
+        if planner.is_for_engines(items) {
             return gpus.engines(planner, items, is_now);
         }
         match planner.message(items) {
@@ -50,7 +48,7 @@ impl Executor {
     fn sim_table(&self, items: &[Item], item: &Item) -> Result<Arc<Schedule>> {
         let planner = &self.planner;
         let tuning = &planner.tuning;
-        let shape = Shape { workers: tuning.workers, chunk: tuning.chunk, slots: tuning.slots };
+        let shape = planner.shape(item, tuning.workers);
         let through = planner.through(items);
         if through > 0 && planner.is_copied(item) {
             let split = Shape { workers: 1, chunk: tuning.host_chunk, slots: HOST_SLOTS };

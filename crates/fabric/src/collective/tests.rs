@@ -10,6 +10,35 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 const LONGEST_HOLD: Duration = Duration::from_secs(4);
 const LEN: usize = 1 << 20;
 
+/// Among more than two PEs kernels do what engines do between two, in small chunks where PEs pass on what they get.
+#[test]
+fn more_than_two_pes() {
+    let team = Team::sim(4, Options::default()).unwrap();
+    let machine = Topology::preset("hgx-h200").unwrap();
+    let collectives = Collectives::new(&team, &machine).unwrap();
+    let planner = &collectives.executor.planner;
+    let item = |operation, pes: usize, part| Item {
+        call: Call { operation, root: 0, part, unit: 4, in_place: false },
+        job: (0..pes).collect(),
+        numbers: None,
+        input: vec![0; pes],
+        output: vec![0; pes],
+        keep: Vec::new(),
+    };
+    let chunk = |operation, pes, part: u64| planner.shape(&item(operation, pes, part << 20), 128).chunk >> 10;
+    assert_eq!([16, 64, 1024].map(|part| chunk(Operation::Broadcast, 4, part)), [64, 64, 128]);
+    // What each has of an all-gather is a fourth of what passes.
+    assert_eq!([16, 64].map(|part| chunk(Operation::AllGather, 4, part)), [64, 128]);
+    for (operation, pes) in [(Operation::Broadcast, 2), (Operation::AllGather, 2), (Operation::AllToAll, 4)] {
+        assert_eq!(chunk(operation, pes, 64), 256, "{operation:?} {pes}");
+    }
+    let engines = |pes, part: u64| planner.is_for_engines(&[item(Operation::Broadcast, pes, part << 20)]);
+    assert_eq!([(2, 64), (2, 128), (4, 128)].map(|(pes, part)| engines(pes, part)), [false, true, false]);
+    let (copied, sum) = (item(Operation::Broadcast, 2, 128 << 20), (Kind::F32, Combine::Sum));
+    assert!(planner.is_copied(&copied) && !planner.is_copied(&item(Operation::Broadcast, 4, 128 << 20)));
+    assert!(!planner.is_for_engines(&[Item { numbers: Some(sum), ..copied }]));
+}
+
 /// A PE whose copies are held up is named in time, where the host waits for them and where it waits for a queue behind them.
 #[test]
 fn copies_that_do_not_come() {

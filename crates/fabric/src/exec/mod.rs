@@ -28,4 +28,5 @@ pub use messages::messages;
 pub use schedule::{schedule, Call, Channel, Endpoint, Place, Ring, Schedule, Shape, Transfer};
 pub use schedule::{GRAIN, MAX_BYTES, MAX_STAGING};
 pub use share::Share;
+pub(crate) use tuning::relay_chunk;
 pub use tuning::Tuning;

@@ -1,6 +1,7 @@
-//! Figures found by measuring, on two H200 of one box (NV18, CUDA 13.0, driver 580), with `tandem bench broadcast --tuning` and the
+//! Figures found by measuring, on two H200 or four H100 of one box (NV18, CUDA 13.0, driver 580), with `tandem bench broadcast --tuning` and the
 //! like; docs/design/fabric.md says what they choose.
 
+use super::schedule::GRAIN;
 use crate::{Error, Result};
 use std::str::FromStr;
 
@@ -19,10 +20,13 @@ pub struct Tuning {
     pub workers: usize,
     /// Bytes of a chunk of a fused kernel.
     pub chunk: u64,
+    /// The most bytes of a chunk where more than two PEs pass on what they get: a chunk is there whole before it is passed on, so that small
+    /// ones fill a chain of PEs sooner. To four GPUs a broadcast of 1 GiB reached 361 GB/s with 128 KiB and 358 with 256.
+    pub relay_chunk: u64,
     /// Chunks of a ring of a fused kernel.
     pub slots: u64,
-    /// From so many bytes on copy engines do what only copies: they reach 391 GB/s each way where stores reach 365, and cost
-    /// some microseconds a chunk. Sums of 1 GiB on two GPUs reached 361 GB/s with kernels of 128 workers, 337 with 64, and 342 with
+    /// From so many bytes on copy engines do what only copies between two PEs: they reach 391 GB/s each way where stores reach 365, and cost
+    /// some microseconds a chunk. Among more PEs kernels are faster: an all-gather of 1 GiB on four GPUs 428 GB/s, with engines 298. Sums of 1 GiB on two GPUs reached 361 GB/s with kernels of 128 workers, 337 with 64, and 342 with
     /// copy engines.
     pub engines: u64,
     /// Bytes of a chunk for copy engines.
@@ -55,6 +59,7 @@ impl Default for Tuning {
             direct_pair: 16 << 20,
             workers: 128,
             chunk: 256 << 10,
+            relay_chunk: 128 << 10,
             slots: 4,
             engines: 96 << 20,
             engine_chunk: 16 << 20,
@@ -78,7 +83,7 @@ impl FromStr for Tuning {
         let mut tuning = Self::default();
         for choice in text.split(',') {
             let set = choice.split_once('=').and_then(|(name, value)| tuning.set(name.trim(), value.trim()));
-            let names = "messages, direct, direct_pair, workers, chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, \
+            let names = "messages, direct, direct_pair, workers, chunk, relay_chunk, slots, engines, engine_chunk, engine_slots, resident, resident_rounds, \
                          resident_split, linger_ns, through_host, host_chunk or host_share";
             set.ok_or_else(|| Error::invalid("tuning", format!("found {choice:?}, expected NAME=VALUE of {names}")))?;
         }
@@ -94,6 +99,7 @@ impl Tuning {
             "direct_pair" => self.direct_pair = number(value)?,
             "workers" => self.workers = number(value)?.clamp(1, 1024) as usize,
             "chunk" => self.chunk = number(value)?,
+            "relay_chunk" => self.relay_chunk = number(value)?,
             "slots" => self.slots = number(value)?,
             "engines" => self.engines = number(value)?,
             "engine_chunk" => self.engine_chunk = number(value)?,
@@ -128,6 +134,17 @@ fn number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
+/// The bytes of a chunk where PEs pass on what they get, of an operation on `bytes`: an eighth of a worker's part, within bounds. On four GPUs a
+/// broadcast of 16 MiB took 0.083 ms with 64 KiB, 0.1 with 256, 0.089 with 16; of 64 MiB 0.23, 0.27 and 0.3.
+pub(crate) fn relay_chunk(tuning: &Tuning, bytes: u64, workers: usize) -> u64 {
+    let most = tuning.relay_chunk.min(tuning.chunk);
+    let part = bytes / workers.max(1) as u64;
+    (part / 8 / GRAIN * GRAIN).max(RELAY_LEAST).min(most)
+}
+
+/// Smaller chunks cost more in waiting than they gain.
+const RELAY_LEAST: u64 = 64 << 10;
+
 /// Blocks of the resident kernel for what goes over the links.
 pub(crate) const RESIDENT_BLOCKS: usize = 64;
 /// Those where a copy takes the way through host memory too, and behind them those for that way: 16 MiB took 47.4 us with 40 and 32, 48.4 with
@@ -156,6 +173,17 @@ pub(crate) fn resident_blocks(bytes: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_that_are_passed_on_are_small() {
+        let usual = Tuning::default();
+        let chunk = |mib: u64| relay_chunk(&usual, mib << 20, 128) >> 10;
+        assert_eq!([1, 16, 64, 96, 128, 1024].map(chunk), [64, 64, 64, 96, 128, 128]);
+        // A chunk is never larger than one that is not passed on, and workers are never none.
+        assert_eq!(relay_chunk(&Tuning { chunk: 4096, ..usual }, 1 << 30, 128), 4096);
+        assert_eq!(relay_chunk(&usual, 0, 0), RELAY_LEAST);
+        assert_eq!(relay_chunk(&usual, (1 << 20) + 8 * 24, 1) % GRAIN, 0);
+    }
 
     #[test]
     fn choices_are_read() {

@@ -1,6 +1,6 @@
 //! Tables for the fused kernel: rows, places and counters in the memory of each PE.
 
-use super::super::schedule::{Endpoint, Place, Shape};
+use super::super::schedule::{Endpoint, Place, Shape, GRAIN};
 use super::super::sim::Bound;
 use super::super::tables::{numbers, Rows, Table, Tables, ENDPOINT, ROW};
 use crate::planner::{lock, Item, Planner};
@@ -18,8 +18,12 @@ pub(super) fn launch(tables: &Mutex<Fused>, blocks: usize, shared: &Planner, ite
     let tuning = shared.tuning();
     let make = |workers: usize| {
         let workers = (workers.min(blocks.saturating_sub(1)) / items.len()).max(1);
-        let shape = Shape { workers, chunk: tuning.chunk / items.len() as u64 / 16 * 16, slots: tuning.slots };
-        let table = |item: &Item| shared.table(item, &shape, shared.way(item));
+        let table = |item: &Item| {
+            let shape = shared.shape(item, workers);
+            // Calls at once share the rings.
+            let chunk = shape.chunk / items.len() as u64 / GRAIN * GRAIN;
+            shared.table(item, &Shape { chunk, ..shape }, shared.way(item))
+        };
         items.iter().map(table).collect::<Result<Vec<_>>>()
     };
     let mut schedules = make(tuning.workers)?;
