@@ -17,6 +17,7 @@ from pathlib import Path
 import end_to_end
 import guides
 import plonk_provers
+import scaling
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "performance"
@@ -26,6 +27,7 @@ MACHINES = {
     "h200x2": "two NVIDIA H200 of one host (NVLink, 18 links), 32 host cores, driver 580.159.04, CUDA 13.0",
     "h100x1": "one NVIDIA H100 80GB HBM3, CUDA 13.0",
     "h100x2": "two NVIDIA H100 80GB HBM3 of one host (NVLink), 32 host cores, driver 580.159.04, CUDA 13.0",
+    "h100x4": "four NVIDIA H100 80GB HBM3 of one host (NVLink), 64 host cores, driver 580.159.04, CUDA 13.0",
     "cpu2": "two cores of an AMD EPYC",
 }
 FIELDS = {
@@ -617,6 +619,7 @@ mean, [bounds](bounds.md) what could be reached. `python3 bench/report.py` write
 
 """
     files["results.md"] = head + "\n".join(sections)
+    files["scaling.md"] = scaling.page(rows, latest, digits, table, field)
     for name, text in guides.pages(GUIDES, rows, latest, digits, table).items():
         files[f"../guides/{name}"] = text
     return files
