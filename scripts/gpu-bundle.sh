@@ -20,8 +20,10 @@ strip -o "$bundle/tandem" "$target/release/tandem"
 
 # One line for each test executable: its name and its path. Those that need no GPU ran here.
 cargo xtask test --list gpu >"$bundle/programs"
+# Those of a library have its name.
+# shellcheck disable=SC2046 # words on purpose
 cargo test --release --no-run --message-format=json -p tandem-cuda -p tandem-ops-cuda -p tandem-engine -p tandem-fabric \
-    -p tandem-fabric-examples >"$bundle/messages"
+    -p tandem-fabric-examples --lib $(sed -n '/^tandem_/!s/^/--test /p' "$bundle/programs") >"$bundle/messages"
 sed -n 's/.*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2/p' "$bundle/messages" |
     while read -r name path; do
         grep -qx "$name" "$bundle/programs" || continue
