@@ -1,21 +1,12 @@
 //! What callers do to a connection of HTTP/2, by mistake or on purpose: it is bounded, it ends, and nobody else notices.
 
-#[path = "support/grpc.rs"]
-mod grpc;
-mod support;
-
-use grpc::*;
+use crate::support::grpc::*;
+use crate::support::{grpc, wait_for, Service};
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{wait_for, Service};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// A service whose worker does not get on.
 fn idle(more: &str) -> Service {

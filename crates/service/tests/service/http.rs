@@ -1,18 +1,11 @@
 //! What callers do wrong, by mistake or on purpose: each gets an answer that says so, and nobody else notices.
 
-mod support;
-
+use crate::support::{make_key, refused, wait_for, Service};
 use std::collections::HashSet;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use support::{make_key, refused, wait_for, Service};
 use tandem_service::client::{Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// A worker of no use, so that jobs stay where they are.
 const IDLE: &str = "workers = ['cpu']\nproof_seconds = 3600\nin_hand = 1";
@@ -81,7 +74,8 @@ fn lengths_are_refused_before_anything_is_read() {
     let reply = service.raw(head.as_bytes(), patience);
     assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 431 "), "{reply}");
     // One that is taken in is too long all the same.
-    let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(17 << 10));
+    let head =
+        format!("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: {}\r\n\r\n", "x".repeat(17 << 10));
     let reply = service.raw(head.as_bytes(), patience);
     assert!(reply.starts_with("HTTP/1.1 431 "), "{reply}");
     let lines = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "a: b\r\n".repeat(100));
@@ -151,7 +145,7 @@ fn malformed_requests_are_refused() {
         // Pages of browsers, and names that were made to point here.
         ("POST /v1/jobs?key=small HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.org\r\n\r\n", "403"),
         ("GET /v1/jobs HTTP/1.1\r\nHost: example.org\r\n\r\n", "403"),
-        ("GET /v1/jobs HTTP/1.1\r\n\r\n", "403"),
+        ("GET /v1/jobs HTTP/1.1\r\nConnection: close\r\n\r\n", "403"),
     ] {
         let request = request.replacen("\r\nHost", "\r\nConnection: close\r\nHost", 1);
         let reply = service.raw(request.as_bytes(), patience);

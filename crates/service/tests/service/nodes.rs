@@ -1,28 +1,15 @@
 //! Several nodes on one PostgreSQL: killed, stopped, cut off, without their database. No accepted job is lost, none has two results.
 
-#[path = "support/drill.rs"]
-mod drill;
-#[path = "support/postgres.rs"]
-mod postgres;
-#[path = "support/proxy.rs"]
-mod proxy;
-mod support;
-
+use crate::support::postgres::Postgres;
+use crate::support::proxy::Proxy;
+use crate::support::{self, codes, drill, refused, wait_for, Service};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use postgres::Postgres;
-use proxy::Proxy;
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use support::{codes, refused, wait_for, Service};
 use tandem_service::client::{Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// What nodes share: a database, a folder, and the key for witnesses, of which each has a file of its own.
 struct Shared {

@@ -1,8 +1,13 @@
 //! What the drills share: a service and workers that are this very test program, started again; keys; raw connections.
-#![allow(dead_code)] // each test program uses its own part
 
-#[path = "../../../app/tests/support/files.rs"]
+pub(crate) mod drill;
+#[path = "../../../../app/tests/support/files.rs"]
 pub(crate) mod files;
+pub(crate) mod grpc;
+pub(crate) mod postgres;
+#[allow(dead_code)] // unit tests of the library use the rest
+pub(crate) mod proxy;
+pub(crate) mod s3;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;

@@ -1,17 +1,10 @@
 //! Who may call a service that wants tokens, and what those see who may.
 
-mod support;
-
+use crate::support::{refused, wait_for, Service};
 use serde_json::Value;
 use std::time::Duration;
-use support::{refused, wait_for, Service};
 use tandem_service::client::{Access, CallError, Client, Content, Method};
 use tandem_service::store::{NewToken, Role, Store};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 /// Beside the service, as `tandem tokens` does.
 fn store(service: &Service) -> Store {

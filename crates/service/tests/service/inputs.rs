@@ -1,17 +1,10 @@
 //! Jobs that come as inputs, batches, every protocol, and what lies on the disk.
 
-mod support;
-
+use crate::support::{self, codes, refused, stage, wait_for, Service};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
-use support::{codes, refused, stage, wait_for, Service};
 use tandem_engine::{CurveId, Proof, Publics, Verifier};
 use tandem_service::client::{CallError, Content, Method};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 const WORKER: &str = "workers = ['cpu']";
 

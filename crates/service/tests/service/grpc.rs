@@ -1,24 +1,15 @@
 //! gRPC: the same jobs, rules and words as over HTTP, by a client of gRPC's own and by the generated one.
 
-#[path = "support/grpc.rs"]
-mod grpc;
-mod support;
-
-use grpc::{first, head, messages, piece, python, refused, Caller};
+use crate::support::grpc::{first, head, messages, piece, python, refused, Caller, PREFACE};
+use crate::support::{make_key, wait_for, Service};
 use hyper::StatusCode;
 use std::time::{Duration, Instant};
-use support::{make_key, wait_for, Service};
 use tandem_engine::{CurveId, Proof, Publics};
 use tandem_service::client::{Content, Method};
 use tandem_service::proto::*;
 use tandem_service::store::{NewToken, Role, Store};
 use tonic::codegen::Service as _;
 use tonic::{Code, Status};
-
-#[test]
-fn child() {
-    support::play();
-}
 
 const ON: &str = "workers = ['cpu']\nproof_seconds = 3600\nin_hand = 1\ninterfaces = ['grpc']";
 
@@ -123,7 +114,7 @@ fn all_calls(of: &Caller) -> Vec<(&'static str, Code)> {
 fn each_call_takes_its_role_and_no_less() {
     let service = Service::start(&format!("{ON}\ntokens = true"));
     // All that the description has: a call without a role would be refused to nobody.
-    let described = include_str!("../proto/tandem/v1/prover.proto");
+    let described = include_str!("../../proto/tandem/v1/prover.proto");
     let needs = |method: &str| {
         let before = described.split(&format!("  rpc {method}(")).next().unwrap();
         let said = before.rsplit("Role: ").next().unwrap();
@@ -413,6 +404,6 @@ fn pages_of_other_sites_may_not_call() {
 #[test]
 fn it_is_off_unless_it_is_asked_for() {
     let service = Service::start("workers = ['cpu']");
-    let reply = service.raw(grpc::PREFACE, Duration::from_secs(5));
+    let reply = service.raw(PREFACE, Duration::from_secs(5));
     assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 4") || reply.starts_with("HTTP/1.1 505"), "{reply}");
 }
