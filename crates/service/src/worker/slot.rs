@@ -46,6 +46,8 @@ pub(crate) struct Slot {
     load: AtomicUsize,
     /// Whether it has been told to look for work and has not yet.
     is_woken: AtomicBool,
+    /// Whether it had no job in hand at some time since it was last asked.
+    was_idle: AtomicBool,
     status: Mutex<SlotStatus>,
 }
 
@@ -126,8 +128,8 @@ impl Slot {
         let (events, inbox) = channel();
         let name = format!("{number}:{device}");
         let inbox = Mutex::new(Some(inbox));
-        let (load, is_woken, status) = (AtomicUsize::new(ABSENT), AtomicBool::new(false), Mutex::default());
-        Slot { name, device: device.into(), events, inbox, load, is_woken, status }
+        let (load, is_woken, was_idle) = (AtomicUsize::new(ABSENT), AtomicBool::new(false), AtomicBool::new(false));
+        Slot { name, device: device.into(), events, inbox, load, is_woken, was_idle, status: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotStatus> {
@@ -141,6 +143,12 @@ impl Slot {
     /// Whether it could begin a job at once.
     pub(crate) fn is_idle(&self) -> bool {
         self.load.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether it could have begun a job at once at some time since this was last asked: what it is at in that moment says less, for a
+    /// proof may take no longer than the time between two questions.
+    pub(crate) fn was_idle(&self) -> bool {
+        self.was_idle.swap(false, Ordering::SeqCst) && self.load.load(Ordering::SeqCst) != ABSENT || self.is_idle()
     }
 
     /// Tells a worker of work, if it may have so many jobs in hand and one more.
@@ -403,6 +411,9 @@ impl Slot {
                     break;
                 }
             }
+        }
+        if hands.len() == 0 {
+            self.was_idle.store(true, Ordering::SeqCst);
         }
         Ok(())
     }
