@@ -2,6 +2,7 @@
 
 use crate::support::{self, codes, refused, stage, wait_for, Service};
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tandem_engine::{CurveId, Proof, Publics, Verifier};
 use tandem_service::client::{CallError, Content, Method};
@@ -146,6 +147,45 @@ fn a_calculator_that_ends_costs_an_attempt_and_no_job() {
     let ended = service.ended(&job);
     assert_eq!(codes(&ended)[1..], ["calculated", "done"], "{ended}");
     assert!(["given_back", "server_stopped"].contains(&codes(&ended)[0]), "{ended}");
+}
+
+/// The variables of a process, as it was started with them.
+fn variables(pid: u32) -> BTreeMap<String, String> {
+    let text = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.split('\0').filter_map(|line| line.split_once('=')).map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+/// The processes that a process has started.
+fn children(pid: u32) -> Vec<u32> {
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let parent = |of: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+        // The name of the program, which may have spaces, stands before.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    all.filter(|of| parent(of) == Some(pid)).collect()
+}
+
+#[test]
+fn circuits_programs_and_workers_run_without_the_credentials_of_the_store() {
+    let mut service = multiplier(&format!("{WORKER}\ncalculators = 1"));
+    service.stop();
+    let secrets = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+    service.restart_with(&secrets.map(|name| (name, "a secret")));
+    std::fs::write(service.at("slow-calculator"), "").unwrap();
+    let job = id(&inputs(&service, &json!({"a": 3, "b": 5}), None).unwrap());
+    // What each plays is seen when it has its own variables.
+    let seen = || children(service.pid()).into_iter().map(variables).collect::<Vec<_>>();
+    let plays = |role: &str| seen().iter().any(|of| of.get(support::CHILD).is_some_and(|played| played == role));
+    wait_for("a worker and a calculator", || plays("cpu") && plays("calculate"));
+    assert!(secrets.iter().all(|name| variables(service.pid())[*name] == "a secret"));
+    for of in seen() {
+        assert!(of["TANDEM_TEST_FOLDER"] == service.folder.path().display().to_string());
+        assert!(secrets.iter().all(|name| !of.contains_key(*name)), "{:?}", of[support::CHILD]);
+    }
+    std::fs::remove_file(service.at("slow-calculator")).unwrap();
+    assert_eq!(codes(&service.ended(&job)), ["calculated", "done"]);
 }
 
 /// All bytes of all files of a folder.

@@ -25,7 +25,7 @@ use tandem_service::client::{CallError, Client, Content, Method};
 use tandem_service::{Asked, Config, Role};
 
 /// Which part of the tests a child process plays, and in which folder.
-const CHILD: &str = "TANDEM_TEST_CHILD";
+pub(crate) const CHILD: &str = "TANDEM_TEST_CHILD";
 const FOLDER: &str = "TANDEM_TEST_FOLDER";
 
 /// The file that tells workers what to suffer: lines of a word, a stage, and the attempt.
@@ -217,9 +217,15 @@ impl Service {
 
     /// Starts it again on the same files.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(&[]);
+    }
+
+    /// [`Service::restart`] with these variables more.
+    pub(crate) fn restart_with(&mut self, variables: &[(&str, &str)]) {
         let _ = std::fs::remove_file(self.at("address"));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.at("log")).unwrap();
         let mut command = child("serve", self.folder.path());
+        command.envs(variables.iter().copied());
         self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
         wait_for("the address", || self.at("address").exists());
     }
