@@ -74,6 +74,12 @@ fn a_job_from_submit_to_proof() {
     let (_, error) = server.run(2, &["cancel", id]);
     assert!(error.contains("the job is done already"), "{error}");
     assert!(server.run(0, &["keys", "list"]).0.contains("member"));
+    assert_eq!(server.run(0, &["keys", "preload", "member"]).0, "member on 0:auto\n");
+    let (key, _) = server.run(0, &["keys", "preload", "member", "--json"]);
+    let key: serde_json::Value = serde_json::from_str(&key).unwrap();
+    assert_eq!((&key["on"][0], &key["loading"]), (&"0:auto".into(), &false.into()));
+    let (_, error) = server.run(2, &["keys", "preload", "none"]);
+    assert!(error.contains("no key is called 'none'"), "{error}");
     server.run(0, &["keys", "evict", "member"]);
     server.run(0, &["keys", "remove", "member"]);
     assert_eq!(server.end("-TERM"), Some(0));

@@ -115,6 +115,14 @@ pub fn serve(
         let path = path.canonicalize().map_err(|e| format!("programs.{name}: {}: {e}", path.display()))?;
         core.register_program(name, &path, false).map_err(|e| format!("programs.{name}: {e}"))?;
     }
+    for name in &core.config.preload {
+        let key = core.store.key(name).map_err(|e| cannot(&data, "look for keys", &e))?;
+        key.ok_or_else(|| {
+            format!(
+                "preload: no key is called '{name}'; expected a name of [keys], or of a key that was registered before"
+            )
+        })?;
+    }
     let listener =
         TcpListener::bind(address).map_err(|e| format!("{address}: cannot listen: {e}; say another --listen"))?;
     let address = listener.local_addr().map_err(|e| format!("{address}: {e}"))?;

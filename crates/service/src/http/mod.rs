@@ -1,6 +1,6 @@
 //! HTTP: connections and their limits, routes, who calls, errors.
 
-mod batch;
+pub(crate) mod batch;
 pub(crate) mod body;
 pub(crate) mod caller;
 mod compat;
@@ -311,6 +311,7 @@ async fn dispatch(
         Route::Upload => keys::upload(core, part, request).await,
         Route::UploadProgram => keys::upload_program(core, part, request).await,
         Route::Remove => keys::remove(&core, part).await,
+        Route::Preload => keys::preload(&core, part, &request).await,
         Route::Evict => keys::evict(&core, part).await,
     }
 }

@@ -217,6 +217,8 @@ fn whatever_one_node_knows_all_know() {
     put("/v1/keys/product/program", &root.join("crates/witness/tests/data/multiplier.wasm"));
     first.stop();
     assert_eq!(second.client().get("/v1/nodes").unwrap()["nodes"].as_array().unwrap().len(), 1);
+    let key = second.post("/v1/keys/product/preload?wait=60").unwrap();
+    assert_eq!(key["on"], json!(["0:cpu"]));
     let inputs = json!({"a": "3", "b": ["11"]});
     let product = second.client().call(Method::POST, "/v1/jobs?key=product", &[], Content::Json(&inputs)).unwrap();
     let ended = second.ended(&id(&product));

@@ -32,7 +32,7 @@ fn jobs(client: &Client) -> Vec<String> {
 }
 
 /// Every route, and the least role that it takes: none, or a place in [`Role::ALL`] and more.
-const ROUTES: [(&str, &str, usize); 34] = [
+const ROUTES: [(&str, &str, usize); 35] = [
     ("GET", "/", 0),
     ("GET", "/v1/overview", 1),
     ("GET", "/health", 0),
@@ -52,6 +52,7 @@ const ROUTES: [(&str, &str, usize); 34] = [
     ("POST", "/v1/keys", 3),
     ("PUT", "/v1/keys/{name}", 3),
     ("DELETE", "/v1/keys/{name}", 3),
+    ("POST", "/v1/keys/{name}/preload", 3),
     ("POST", "/v1/keys/{name}/evict", 3),
     ("PUT", "/v1/keys/{name}/program", 3),
     ("POST", "/v1/batches", 2),

@@ -127,8 +127,8 @@ fn work(device: &str, folder: &Path) {
     let path = folder.join("tandem.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let config = Config::read(Some((&path, &text)), |_| None, []).unwrap();
-    let room =
-        tandem_service::KeyRoom { bytes: 1 << 30, proofs: config.key_proofs, cached: config.key_cache_mib << 20 };
+    let (bytes, cached) = (config.key_memory_mib << 20, config.key_cache_mib << 20);
+    let room = tandem_service::KeyRoom { bytes, proofs: config.key_proofs, cached };
     let _ = tandem_service::work_watched(open, room, &at);
 }
 
