@@ -227,7 +227,8 @@ impl Service {
         let mut command = child("serve", self.folder.path());
         command.envs(variables.iter().copied());
         self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-        wait_for("the address", || self.at("address").exists());
+        wait_for("the address", || self.at("address").exists() || self.at("refused").exists());
+        assert!(self.at("address").exists(), "{}", std::fs::read_to_string(self.at("refused")).unwrap());
     }
 
     /// kill -9.
