@@ -573,3 +573,26 @@ fn order(core: &Core, claim: &Claim) -> Order {
         seal: claim.is_sealed.then(|| core.seal.of(&claim.witness)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_was_idle_if_it_was_since_the_last_question() {
+        let slot = Slot::new(0, "cpu");
+        assert!(!slot.was_idle() && !slot.is_idle());
+        let has = |jobs: usize, was_idle: bool| {
+            slot.load.store(jobs, Ordering::SeqCst);
+            slot.was_idle.store(was_idle, Ordering::SeqCst);
+        };
+        // It proves now, and did not a moment ago.
+        has(1, true);
+        assert_eq!([slot.was_idle(), slot.was_idle()], [true, false]);
+        has(0, false);
+        assert_eq!([slot.was_idle(), slot.was_idle()], [true, true]);
+        // One that is gone was idle for nobody.
+        has(ABSENT, true);
+        assert!(!slot.was_idle());
+    }
+}
